@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Time as the whole project counts it: CLOCK_MONOTONIC, nanoseconds. */
+#ifndef SOJOURN_CLOCK_H
+#define SOJOURN_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NSEC_PER_SEC  1000000000ULL
+#define NSEC_PER_MSEC 1000000ULL
+#define NSEC_PER_USEC 1000ULL
+
+static inline uint64_t clock_timespec_ns(const struct timespec *ts)
+{
+	return (uint64_t)ts->tv_sec * NSEC_PER_SEC + (uint64_t)ts->tv_nsec;
+}
+
+/* The same clock as the kernel's bpf_ktime_get_ns() (outside of time namespaces). */
+static inline uint64_t clock_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return clock_timespec_ns(&ts);
+}
+
+/* Wall-clock time, for labels in documents only: never for a duration. */
+static inline uint64_t clock_wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return clock_timespec_ns(&ts);
+}
+
+/* CPU time that this process has used, all threads. */
+static inline uint64_t clock_process_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return clock_timespec_ns(&ts);
+}
+
+#endif

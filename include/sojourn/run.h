@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The run document in memory: what was measured, by whom, at what cost and with what losses. The
+ * observer and the driver fill it, lib/run_json.c writes and reads it as JSON (docs/run-document.md),
+ * reports are made from it alone.
+ *
+ * Every structure owns what it points to; a zeroed one is valid and empty.
+ */
+#ifndef SOJOURN_RUN_H
+#define SOJOURN_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/histogram.h"
+#include "wire/stage.h"
+
+#define RUN_SCHEMA "sojourn.run/1"
+
+/* How a connection ended, seen from the service. */
+enum run_close {
+	RUN_CLOSE_BY_SERVER, /* the server's FIN came first */
+	RUN_CLOSE_BY_CLIENT, /* the client's FIN came first */
+	RUN_RESET_BY_SERVER,
+	RUN_RESET_BY_CLIENT,
+	RUN_TIMED_OUT,
+	RUN_CLOSE_COUNT
+};
+
+/* What could not be seen or does not enter a stage: measurement.md's list, per service. */
+enum run_loss {
+	RUN_LOSS_OVERLAPPED,
+	RUN_LOSS_UNSOLICITED,
+	RUN_LOSS_UNANSWERED,
+	RUN_LOSS_PREEXISTING,
+	RUN_LOSS_CUT_OFF,
+	RUN_LOSS_UNTIMED,
+	RUN_LOSS_ACCEPT_UNSEEN,
+	RUN_LOSS_STORAGE_FAILED,
+	RUN_LOSS_COUNT
+};
+
+/* What went wrong for the driver, one counter each. */
+enum run_error {
+	RUN_ERROR_REFUSED,	       /* connect: ECONNREFUSED */
+	RUN_ERROR_ADDRESS_UNAVAILABLE, /* connect: EADDRNOTAVAIL, no source port left */
+	RUN_ERROR_TOO_MANY_FILES,      /* socket: EMFILE or ENFILE */
+	RUN_ERROR_CONNECT_TIMEOUT,
+	RUN_ERROR_CONNECT_OTHER,
+	RUN_ERROR_RESET,	       /* ECONNRESET or EPIPE with a request outstanding */
+	RUN_ERROR_CLOSED_EARLY,	       /* FIN before the response was complete */
+	RUN_ERROR_TIMEOUT,	       /* no complete response in time */
+	RUN_ERROR_MALFORMED,	       /* the response is not HTTP/1.x */
+	RUN_ERROR_STATUS,	       /* complete response with status >= 400 */
+	RUN_ERROR_COUNT
+};
+
+/* Names as in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
+extern const char *const run_stage_names[STAGE_COUNT];
+extern const char *const run_close_names[RUN_CLOSE_COUNT];
+extern const char *const run_loss_names[RUN_LOSS_COUNT];
+extern const char *const run_error_names[RUN_ERROR_COUNT];
+
+/* The same for people: one clause each, e.g. "request readable before the previous response". */
+extern const char *const run_loss_help[RUN_LOSS_COUNT];
+extern const char *const run_error_help[RUN_ERROR_COUNT];
+
+/* A stage without `measured` is printed as missing, with `reason`; never as zero. */
+struct run_stage {
+	bool measured;
+	char *source; /* which candidate measured it, e.g. "inferred"; may be NULL */
+	char *reason; /* why it is missing; NULL if measured */
+	struct histogram histogram;
+};
+
+/* A number that may be missing. */
+struct run_number {
+	bool known;
+	uint64_t value;
+};
+
+struct run_process {
+	uint32_t pid;
+	char comm[16];
+	struct run_number open_fds;
+	struct run_number fd_limit; /* soft RLIMIT_NOFILE */
+};
+
+struct run_accept_queue {
+	struct run_number depth;     /* now, all listeners of the service */
+	struct run_number depth_max; /* high-water mark */
+	struct run_number limit;     /* sk_max_ack_backlog: listen()'s backlog capped by somaxconn */
+	struct run_number overflows; /* the listener's sk_drops in this period */
+};
+
+struct run_service {
+	char protocol[8];  /* "tcp" */
+	char address[48];  /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
+	uint16_t port;	   /* host order */
+	uint32_t netns;	   /* inode number, as in /proc/PID/ns/net */
+
+	uint64_t accepted;
+	uint64_t exchanges;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t closes[RUN_CLOSE_COUNT];
+	uint64_t losses[RUN_LOSS_COUNT];
+	/* CLOCK_MONOTONIC ns of the first arrival and the last write in this period; 0 if none. */
+	uint64_t first_message_ns;
+	uint64_t last_message_ns;
+	struct run_stage stages[STAGE_COUNT];
+	/* Exchanges whose request was readable before accept() returned, and their sum of that wait. */
+	uint64_t accept_delayed;
+	uint64_t accept_delay_ns;
+
+	struct run_number connections; /* established now */
+	struct run_number time_wait;   /* TIME_WAIT sockets on the service's port now */
+	uint64_t time_wait_created;
+	struct run_accept_queue accept_queue;
+	struct run_process *processes;
+	size_t process_count;
+};
+
+struct run_program {
+	char name[32];
+	struct run_number runs;	   /* only with BPF run statistics on */
+	struct run_number run_ns;  /* likewise, sum over all runs */
+	uint64_t recursion_misses; /* events that this program did not see */
+};
+
+/* What observing cost, and what it lost as a whole. */
+struct run_cost {
+	uint64_t cpu_ns;	/* the observer's user-space CPU time in this period */
+	uint64_t resident_bytes; /* its peak resident set */
+	uint64_t map_bytes;	/* memory of its BPF maps */
+	struct run_program *programs;
+	size_t program_count;
+};
+
+struct run_driver {
+	char *target; /* URL */
+	char *method;
+	uint32_t connections;
+	uint32_t threads;
+	bool new_connections; /* one connection per request */
+	uint64_t duration_ns; /* the measured phase */
+	uint64_t warmup_ns;
+	uint64_t requests;    /* complete responses in the measured phase */
+	uint64_t connects;    /* connections established in the measured phase */
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t status[6];   /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
+	uint64_t errors[RUN_ERROR_COUNT];
+	uint64_t cpu_user_ns;
+	uint64_t cpu_system_ns;
+	struct histogram round_trip; /* request handed to the kernel → last response byte read */
+	struct histogram connect;    /* connect() → established */
+	char *observer_error;	     /* why the observer's part is missing; NULL if not asked or there */
+};
+
+struct run {
+	char *host;
+	char *kernel;
+	char *tool;	  /* "sojourn 0.1.0" */
+	char *started_at; /* RFC 3339, UTC, of the period's begin */
+	uint64_t duration_ns;
+	char **command; /* NULL-terminated argv, may be NULL */
+	struct run_service *services;
+	size_t service_count;
+	struct run_cost *cost;	   /* NULL in a document of the driver alone */
+	uint64_t services_dropped; /* services that found no slot: not observed at all */
+	struct run_driver *driver; /* NULL in a document of the observer alone */
+};
+
+/* NULL without memory. Fills host, kernel, tool and started_at from this machine. */
+struct run *run_new(const char *program, char **command);
+void run_free(struct run *run);
+DEFINE_CLEANUP(struct run *, run_free)
+#define autorun CLEANUP(cleanup_run_free)
+
+/* Appends one zeroed service; NULL without memory. Pointers to other services become invalid. */
+struct run_service *run_add_service(struct run *run);
+/* Appends one zeroed process to @service; NULL without memory. */
+struct run_process *run_add_process(struct run_service *service);
+
+/*
+ * Makes @run, the later reading, cover only the time since @earlier, a reading of the same
+ * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds) stay.
+ * Services are matched by (netns, protocol, port); one that is not in @earlier stays whole.
+ */
+void run_subtract(struct run *run, const struct run *earlier);
+
+/*
+ * Moves the driver's part of one document and the observer's of the other into @run.
+ * -EEXIST if both have the same part: two drivers' or two observers' documents do not merge here.
+ */
+int run_merge(struct run *run, struct run *other);
+
+/* Sum of the driver's errors. */
+uint64_t run_driver_errors(const struct run_driver *driver);
+
+/*
+ * The JSON text of the document, ending in a newline; NULL without memory. The caller frees it.
+ */
+char *run_to_json(const struct run *run);
+
+/*
+ * Parses a document. -EINVAL if it is not one of RUN_SCHEMA; then @ret_error (to be freed by the
+ * caller) says which line or member is wrong and what is allowed.
+ */
+int run_from_json(const char *text, size_t length, struct run **ret_run, char **ret_error);
+
+/* The same from and to a file; "-" is standard input or output. Writing replaces atomically. */
+int run_read(const char *path, struct run **ret_run, char **ret_error);
+int run_write(const struct run *run, const char *path);
+
+#endif

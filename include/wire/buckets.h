@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The one bucket layout of the project: kernel, observer and driver count into the same buckets, so
+ * that histograms made by any of them can be added, compared and subtracted without conversion.
+ *
+ * Log-linear: values below 64 have a bucket each; above, every power of two is cut into 64 equal
+ * parts. A bucket is therefore never wider than 1/64 = 1.5625 % of its lower edge. Values from 2^40
+ * (18.3 minutes in ns) on are counted in the last bucket.
+ */
+#ifndef WIRE_BUCKETS_H
+#define WIRE_BUCKETS_H
+
+#include <linux/types.h>
+
+#define BUCKET_SUB_BITS	 6
+#define BUCKET_SUB	 (1U << BUCKET_SUB_BITS)
+#define BUCKET_VALUE_BITS 40
+#define BUCKET_COUNT	 ((BUCKET_VALUE_BITS - BUCKET_SUB_BITS + 1) * BUCKET_SUB)
+
+_Static_assert(BUCKET_COUNT == 2240, "changing the layout makes stored histograms unreadable");
+
+/* Position of the highest set bit of @value, which must not be 0 and must be below 2^40. */
+static inline __attribute__((always_inline)) __u32 bucket_log2(__u64 value)
+{
+#ifdef __bpf__
+	/* The BPF instruction set has no count-leading-zeros, and clang's expansion of it is longer. */
+	__u32 bits = 0;
+
+	if (value >> 32) {
+		value >>= 32;
+		bits += 32;
+	}
+	if (value >> 16) {
+		value >>= 16;
+		bits += 16;
+	}
+	if (value >> 8) {
+		value >>= 8;
+		bits += 8;
+	}
+	if (value >> 4) {
+		value >>= 4;
+		bits += 4;
+	}
+	if (value >> 2) {
+		value >>= 2;
+		bits += 2;
+	}
+	return bits + (__u32)(value >> 1);
+#else
+	return 63U - (__u32)__builtin_clzll(value);
+#endif
+}
+
+/* Index of the bucket that counts @value, 0 … BUCKET_COUNT - 1. */
+static inline __attribute__((always_inline)) __u32 bucket_index(__u64 value)
+{
+	__u32 shift;
+
+	if (value < BUCKET_SUB)
+		return (__u32)value;
+	if (value >> BUCKET_VALUE_BITS)
+		return BUCKET_COUNT - 1;
+	shift = bucket_log2(value) - BUCKET_SUB_BITS;
+	return ((shift + 1) << BUCKET_SUB_BITS) + ((__u32)(value >> shift) & (BUCKET_SUB - 1));
+}
+
+/* Smallest value that bucket @index counts. */
+static inline __u64 bucket_lower(__u32 index)
+{
+	__u32 octave = index >> BUCKET_SUB_BITS;
+	__u64 part = index & (BUCKET_SUB - 1);
+
+	return octave ? (BUCKET_SUB + part) << (octave - 1) : part;
+}
+
+/* Largest value that bucket @index counts (inclusive, as Prometheus's `le` wants it). */
+static inline __u64 bucket_upper(__u32 index)
+{
+	__u32 octave = index >> BUCKET_SUB_BITS;
+
+	return bucket_lower(index) + (octave ? 1ULL << (octave - 1) : 1) - 1;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What the kernel side counts for one service on one CPU. User space adds the CPUs up and never
+ * resets anything: a period is the difference of two readings, so nothing is lost between them.
+ */
+#ifndef WIRE_COUNTERS_H
+#define WIRE_COUNTERS_H
+
+#include <linux/types.h>
+#include "wire/buckets.h"
+#include "wire/stage.h"
+
+enum counter {
+	COUNTER_ACCEPTED,	   /* children that reached ESTABLISHED on the listener */
+	COUNTER_EXCHANGES,	   /* requests whose response has begun */
+	COUNTER_BYTES_IN,	   /* bytes that reads returned */
+	COUNTER_BYTES_OUT,	   /* bytes that writes accepted */
+	COUNTER_CLOSED_BY_SERVER,  /* the server's FIN came first */
+	COUNTER_CLOSED_BY_CLIENT,  /* the client's FIN came first */
+	COUNTER_RESET_BY_SERVER,   /* aborted here: unread data, SO_LINGER 0, ss -K, memory */
+	COUNTER_RESET_BY_CLIENT,   /* RST received */
+	COUNTER_TIMED_OUT,	   /* ETIMEDOUT: retransmissions or keepalive without an answer */
+	COUNTER_TIME_WAIT_CREATED, /* TIME_WAIT sockets that this service's closes left behind */
+	COUNTER_OVERLAPPED,	   /* request readable before the previous response was complete */
+	COUNTER_UNSOLICITED,	   /* writes with no request before them */
+	COUNTER_UNANSWERED,	   /* requests that ended by close without a response */
+	COUNTER_PREEXISTING,	   /* connections older than the observation */
+	COUNTER_CUT_OFF,	   /* exchanges under way when the observation began: not timed */
+	COUNTER_UNTIMED,	   /* requests whose arrival was not seen: counted, not timed */
+	COUNTER_ACCEPT_UNSEEN,	   /* connections whose accept_queue time could not be inferred */
+	COUNTER_STORAGE_FAILED,	   /* connections not observed: the kernel had no memory for them */
+	/*
+	 * The part of accept_queue in which a request was already waiting: it belongs to that
+	 * exchange's residence. accept_queue itself is per connection and may include idle time.
+	 */
+	COUNTER_ACCEPT_DELAYED,	   /* exchanges whose request arrived before accept() */
+	COUNTER_ACCEPT_DELAY_NS,   /* sum over them of accepted - arrival */
+	COUNTER_COUNT
+};
+
+struct stage_histogram {
+	__u64 sum_ns;
+	__u64 max_ns;
+	__u64 buckets[BUCKET_COUNT];
+};
+
+/*
+ * Values of zero are not written into the buckets of RECEIVE and RESPOND: nearly every exchange has
+ * one read and one write, and user space can tell their number (exchanges timed - sum of buckets).
+ */
+struct service_slot {
+	__u64 counters[COUNTER_COUNT];
+	__u64 depth_max; /* accept-queue depth, high-water mark */
+	__u64 first_message_ns;
+	__u64 last_message_ns;
+	struct stage_histogram stages[STAGE_COUNT];
+};
+
+_Static_assert(sizeof(struct stage_histogram) == 8 * (2 + BUCKET_COUNT), "no padding");
+_Static_assert(sizeof(struct service_slot) ==
+		       8 * (COUNTER_COUNT + 3) + STAGE_COUNT * sizeof(struct stage_histogram),
+	       "no padding");
+
+#endif
