@@ -35,6 +35,8 @@ enum counter {
 	 */
 	COUNTER_ACCEPT_DELAYED,	   /* exchanges whose request arrived before accept() */
 	COUNTER_ACCEPT_DELAY_NS,   /* sum over them of accepted - arrival */
+	/* Read, but their connection ended without a response: counted apart, from softirq. */
+	COUNTER_BYTES_IN_UNANSWERED,
 	COUNTER_COUNT
 };
 
@@ -50,15 +52,16 @@ struct stage_histogram {
  */
 struct service_slot {
 	__u64 counters[COUNTER_COUNT];
-	__u64 depth_max; /* accept-queue depth, high-water mark */
-	__u64 first_message_ns;
-	__u64 last_message_ns;
+	__u64 depth_max;	/* accept-queue depth, high-water mark */
+	__u64 epoch;		/* first_message_ns is the first of this epoch (wire/config.h) */
+	__u64 first_message_ns; /* earliest arrival among the epoch's exchanges */
+	__u64 last_message_ns;	/* latest write */
 	struct stage_histogram stages[STAGE_COUNT];
 };
 
 _Static_assert(sizeof(struct stage_histogram) == 8 * (2 + BUCKET_COUNT), "no padding");
 _Static_assert(sizeof(struct service_slot) ==
-		       8 * (COUNTER_COUNT + 3) + STAGE_COUNT * sizeof(struct stage_histogram),
+		       8 * (COUNTER_COUNT + 4) + STAGE_COUNT * sizeof(struct stage_histogram),
 	       "no padding");
 
 #endif

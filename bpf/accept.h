@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * When accept() returned a connection. No tracepoint says so. By default it is inferred: when the
+ * request was readable before accept(), the first read follows it at once. With ACCEPT_SYSCALL the
+ * return of accept() itself is timed; any syscall tracepoint puts every thread of the host on the
+ * kernel's slow syscall path, so that is the user's choice. Neighbours: accept.bpf.c, exchange.bpf.c.
+ */
+#ifndef BPF_ACCEPT_H
+#define BPF_ACCEPT_H
+
+#include "state.h"
+
+static __always_inline void accept_expect(const struct sock *sk, const struct conn *c)
+{
+	struct accepting entry = { .established_ns = c->established_ns, .service = c->service };
+	__u64 key = (__u64)sk;
+
+	if (config.accept_source == ACCEPT_SYSCALL)
+		bpf_map_update_elem(&accepting, &key, &entry, BPF_ANY);
+}
+
+/* Socket addresses are used again: whatever is known of this one ends here. */
+static __always_inline void accept_forget(const struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+
+	if (config.accept_source == ACCEPT_SYSCALL)
+		bpf_map_delete_elem(&accepting, &key);
+}
+
+/* When accept() returned the connection on which the first read or write happens @now; 0: unknown. */
+static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 now)
+{
+	__u64 key = (__u64)sk, accepted_ns = 0;
+	struct accepting *entry;
+
+	if (config.accept_source == ACCEPT_INFERRED)
+		return c->flags & CONN_QUEUED ? now : 0;
+	entry = bpf_map_lookup_elem(&accepting, &key);
+	if (!entry)
+		return 0;
+	accepted_ns = entry->accepted_ns;
+	bpf_map_delete_elem(&accepting, &key);
+	return accepted_ns;
+}
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * How connections begin and end: accepted connections, closes by kind, TIME_WAIT created.
+ * inet_sock_set_state fires a few times per connection, never per request.
+ */
+#include "accept.h"
+#include "service.h"
+
+/* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
+static __always_inline void listener_mark(const struct sock *sk)
+{
+	__u32 service = service_of_listener(sk, true);
+	struct conn *c;
+
+	if (service == SERVICE_NONE)
+		return;
+	c = bpf_sk_storage_get(&conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!c)
+		return;
+	c->service = service;
+	c->flags = CONN_LISTENER;
+	owner_seen(service);
+}
+
+/* The child's storage; made here when cloning the listener's failed for want of memory. */
+static __always_inline struct conn *child_storage(const struct sock *sk)
+{
+	struct service_key key = {};
+	struct conn *c = conn_of(sk);
+	struct service_slot *slot;
+	__u32 service;
+
+	if (c || !port_observed(sk->__sk_common.skc_num))
+		return c;
+	service_key_of(sk, &key);
+	service = service_find(&key);
+	if (service == SERVICE_NONE)
+		return NULL;
+	c = bpf_sk_storage_get(&conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (c) {
+		c->service = service;
+		return c;
+	}
+	slot = slot_of(service);
+	if (slot)
+		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
+	return NULL;
+}
+
+static __always_inline void conn_established(const struct sock *sk)
+{
+	struct conn *c = child_storage(sk);
+	struct service_slot *slot;
+
+	if (!c)
+		return;
+	c->flags = 0;
+	c->established_ns = bpf_ktime_get_ns();
+	slot = slot_of(c->service);
+	if (slot)
+		count_atomic(slot, COUNTER_ACCEPTED, 1);
+	accept_expect(sk, c);
+}
+
+/* The server's side is shut: whatever was read or is unread will not be answered any more. */
+static __always_inline void conn_writes_over(struct conn *c)
+{
+	struct service_slot *slot;
+
+	c->flags |= CONN_WRITES_OVER;
+	if (c->phase != CONN_READING && !c->arrival_ns)
+		return;
+	slot = slot_of(c->service);
+	if (slot) {
+		count_atomic(slot, COUNTER_UNANSWERED, 1);
+		count_atomic(slot, COUNTER_BYTES_IN_UNANSWERED, c->bytes_in);
+	}
+	c->bytes_in = 0;
+	c->arrival_ns = 0;
+	c->phase = CONN_IDLE;
+}
+
+static __always_inline enum counter close_kind(const struct sock *sk, const struct conn *c, int old)
+{
+	if (sk->sk_err == ERR_TIMEDOUT)
+		return COUNTER_TIMED_OUT;
+	if (c->flags & CONN_RESET)
+		return COUNTER_RESET_BY_CLIENT;
+	if (old == TCP_ESTABLISHED || old == TCP_CLOSE_WAIT || old == TCP_SYN_RECV)
+		return COUNTER_RESET_BY_SERVER;
+	return c->flags & CONN_SERVER_FIN ? COUNTER_CLOSED_BY_SERVER : COUNTER_CLOSED_BY_CLIENT;
+}
+
+/*
+ * Nothing ever enters state TIME_WAIT: a small twin replaces the socket, which goes straight to
+ * CLOSE (tcp_time_wait(), net/ipv4/tcp_minisocks.c). From FIN_WAIT2 or CLOSING without an error
+ * that is what happened; a failure to allocate the twin (TCPTimeWaitOverflow) looks the same.
+ */
+static __always_inline bool left_time_wait(const struct sock *sk, const struct conn *c, int old)
+{
+	return (old == TCP_FIN_WAIT2 || old == TCP_CLOSING) && !(c->flags & CONN_RESET) && !sk->sk_err;
+}
+
+static __always_inline void conn_closed(const struct sock *sk, struct conn *c, int old)
+{
+	struct service_slot *slot = slot_of(c->service);
+
+	conn_writes_over(c);
+	accept_forget(sk);
+	if (!slot)
+		return;
+	count_atomic(slot, close_kind(sk, c, old), 1);
+	if (left_time_wait(sk, c, old))
+		count_atomic(slot, COUNTER_TIME_WAIT_CREATED, 1);
+}
+
+static __always_inline void conn_changed(const struct sock *sk, int old, int new)
+{
+	struct conn *c = conn_of(sk);
+
+	if (!c || c->flags & CONN_LISTENER)
+		return;
+	if (new == TCP_CLOSE_WAIT)
+		c->flags |= c->flags & CONN_SERVER_FIN ? 0 : CONN_CLIENT_FIN;
+	else if (new == TCP_FIN_WAIT1)
+		c->flags |= CONN_SERVER_FIN;
+	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK)
+		conn_writes_over(c);
+	else if (new == TCP_CLOSE)
+		conn_closed(sk, c, old);
+}
+
+SEC("?tp_btf/inet_sock_set_state")
+int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
+{
+	if (sk->sk_protocol != PROTO_TCP)
+		return 0;
+	if (new == TCP_LISTEN)
+		listener_mark(sk);
+	else if (new == TCP_ESTABLISHED && old == TCP_SYN_RECV)
+		conn_established(sk);
+	else if (new != TCP_SYN_RECV && new != TCP_SYN_SENT)
+		conn_changed(sk, old, new);
+	return 0;
+}
+
+SEC("?tp_btf/tcp_receive_reset")
+int BPF_PROG(conn_reset, struct sock *sk)
+{
+	struct conn *c = port_observed(sk->__sk_common.skc_num) ? conn_of(sk) : NULL;
+
+	if (c)
+		c->flags |= CONN_RESET;
+	return 0;
+}

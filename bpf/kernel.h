@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The kernel structures and fields that we read, declared by hand: CO-RE relocates each access on
+ * the running kernel, so nothing ties the binary to the machine that built it.
+ */
+#ifndef BPF_KERNEL_H
+#define BPF_KERNEL_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr___kernel {
+	__u8 bytes[16];
+};
+
+struct sock_common {
+	__be32 skc_rcv_saddr;
+	__u16 skc_num;
+	__be16 skc_dport;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	possible_net_t skc_net;
+	struct in6_addr___kernel skc_v6_rcv_saddr;
+};
+
+struct socket;
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct sock {
+	struct sock_common __sk_common;
+	struct socket *sk_socket;
+	__u32 sk_ack_backlog;
+	__u32 sk_max_ack_backlog;
+	int sk_err;
+	__u16 sk_protocol;
+	atomic_t sk_drops;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct tcp_sock {
+	__u32 rcv_nxt;
+	__u32 copied_seq;
+	__u32 write_seq;
+};
+
+struct inet_timewait_sock {
+	volatile unsigned char tw_substate;
+};
+
+struct tcp_timewait_sock {
+	struct inet_timewait_sock tw_sk;
+};
+
+struct file {
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct task_struct {
+	struct files_struct *files;
+};
+
+struct pt_regs;
+
+struct bpf_iter_meta {
+	__u64 session_id;
+};
+
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+};
+
+#pragma clang attribute pop
+
+/* include/net/tcp_states.h; the same since 2.4. */
+enum {
+	TCP_ESTABLISHED = 1,
+	TCP_SYN_SENT,
+	TCP_SYN_RECV,
+	TCP_FIN_WAIT1,
+	TCP_FIN_WAIT2,
+	TCP_TIME_WAIT,
+	TCP_CLOSE,
+	TCP_CLOSE_WAIT,
+	TCP_LAST_ACK,
+	TCP_LISTEN,
+	TCP_CLOSING,
+	TCP_NEW_SYN_RECV,
+};
+
+#define PROTO_TCP  6
+#define FAMILY_INET  2
+#define FAMILY_INET6 10
+#define ERR_TIMEDOUT 110
+#define FLAG_PEEK  2 /* MSG_PEEK */
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* Who is observed: finds or makes the service that a listener belongs to, and its processes. */
+#ifndef BPF_SERVICE_H
+#define BPF_SERVICE_H
+
+#include "state.h"
+
+#define SERVICE_NONE ((__u32)-1)
+
+
+/* Process id of the current task as the observer sees it; 0 if it does not. */
+static __always_inline __u32 current_pid(void)
+{
+	struct bpf_pidns_info info = {};
+
+	if (bpf_get_ns_current_pid_tgid(config.pidns_dev, config.pidns_ino, &info, sizeof(info)))
+		return 0;
+	return info.tgid;
+}
+
+static __always_inline bool port_observed(__u16 port)
+{
+	return observed_ports[port >> 6] & (1ULL << (port & 63));
+}
+
+static __always_inline void service_key_of(const struct sock *sk, struct service_key *ret_key)
+{
+	ret_key->netns = sk->__sk_common.skc_net.net->ns.inum;
+	ret_key->port = sk->__sk_common.skc_num;
+	ret_key->protocol = PROTO_TCP;
+}
+
+static __always_inline __u32 service_find(const struct service_key *key)
+{
+	__u32 *index = bpf_map_lookup_elem(&services, key);
+
+	return index ? *index : SERVICE_NONE;
+}
+
+static __always_inline __u32 service_new(const struct service_key *key)
+{
+	__u32 index = __sync_fetch_and_add(&service_next, 1);
+
+	if (index >= config.max_services)
+		return SERVICE_NONE;
+	if (bpf_map_update_elem(&services, key, &index, BPF_NOEXIST))
+		return service_find(key); /* another CPU was faster; the index stays unused */
+	__sync_fetch_and_or(&observed_ports[(key->port >> 6) & 1023], 1ULL << (key->port & 63));
+	return index;
+}
+
+/* The service of a listener; @by_current: the current task is the one that listens. */
+static __always_inline __u32 service_of_listener(const struct sock *sk, bool by_current)
+{
+	struct service_key key = {};
+	__u32 index;
+
+	service_key_of(sk, &key);
+	index = service_find(&key);
+	if (index != SERVICE_NONE)
+		return index;
+	if (config.all_listeners && key.netns == config.netns)
+		return service_new(&key);
+	if (by_current && config.pid && current_pid() == config.pid)
+		return service_new(&key);
+	return SERVICE_NONE;
+}
+
+static __always_inline void owner_seen(__u32 service)
+{
+	struct owner_key key = { .service = service, .pid = current_pid() };
+	__u8 one = 1;
+
+	if (key.pid && !bpf_map_lookup_elem(&owners, &key))
+		bpf_map_update_elem(&owners, &key, &one, BPF_ANY);
+}
+
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Which sockets there are now: one pass over a network namespace picks up listeners and
+ * connections that are older than the observation, and counts the gauges that no event tells.
+ * Listeners come first (net/ipv4/tcp_ipv4.c, tcp_seek_last_pos()), so their services exist when
+ * their connections are met.
+ */
+#include "service.h"
+
+static __always_inline void address_of(const struct sock_common *skc, __u8 *ret_address)
+{
+	if (skc->skc_family == FAMILY_INET6)
+		BPF_CORE_READ_INTO((struct in6_addr___kernel *)ret_address, skc, skc_v6_rcv_saddr);
+	else
+		BPF_CORE_READ_INTO((__be32 *)ret_address, skc, skc_rcv_saddr);
+}
+
+static __always_inline bool same_address(const __u8 *a, const __u8 *b)
+{
+	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
+
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+static __always_inline void gauge_address(struct service_gauges *g, const struct sock_common *skc)
+{
+	__u8 address[16] __attribute__((aligned(8))) = {};
+
+	address_of(skc, address);
+	if (!g->addresses) {
+		__builtin_memcpy(g->address, address, sizeof(address));
+		g->family = skc->skc_family;
+		g->addresses = 1;
+	} else if (g->family != skc->skc_family || !same_address(g->address, address)) {
+		g->addresses = 2;
+	}
+}
+
+static __always_inline void gauge_listener(struct service_gauges *g, const struct sock *sk)
+{
+	gauge_address(g, &sk->__sk_common);
+	g->listeners++;
+	g->depth += sk->sk_ack_backlog;
+	g->limit += sk->sk_max_ack_backlog;
+	g->drops += (__u32)sk->sk_drops.counter;
+}
+
+/* Storage for a socket that is older than the observation; nothing if it has some already. */
+static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u32 flags)
+{
+	struct service_slot *slot;
+	struct conn *c;
+
+	if (bpf_sk_storage_get(&conns, skc, 0, 0))
+		return;
+	c = bpf_sk_storage_get(&conns, skc, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	slot = slot_of(service);
+	if (c) {
+		c->service = service;
+		c->flags = flags;
+	}
+	if (slot && !c)
+		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
+	else if (slot && flags & CONN_PREEXISTING)
+		count_atomic(slot, COUNTER_PREEXISTING, 1);
+}
+
+static __always_inline __u32 service_of_common(const struct sock_common *skc)
+{
+	struct service_key key = {
+		.netns = skc->skc_net.net->ns.inum,
+		.port = skc->skc_num,
+		.protocol = PROTO_TCP,
+	};
+
+	return port_observed(key.port) ? service_find(&key) : SERVICE_NONE;
+}
+
+static __always_inline void visit_time_wait(struct sock_common *skc)
+{
+	struct tcp_timewait_sock *tw = bpf_skc_to_tcp_timewait_sock(skc);
+	struct service_gauges *g;
+	__u32 service;
+
+	/* A twin that still waits for the peer's FIN is in FIN_WAIT2, as `ss` shows it. */
+	if (!tw || tw->tw_sk.tw_substate != TCP_TIME_WAIT)
+		return;
+	service = service_of_common(skc);
+	g = bpf_map_lookup_elem(&gauges, &service);
+	if (g)
+		g->time_wait++;
+}
+
+static __always_inline void visit_listener(struct sock_common *skc)
+{
+	struct sock *sk = (struct sock *)bpf_skc_to_tcp_sock(skc);
+	struct service_gauges *g;
+	__u32 service;
+
+	if (!sk)
+		return;
+	service = service_of_listener(sk, false);
+	g = bpf_map_lookup_elem(&gauges, &service);
+	if (!g)
+		return;
+	pick_up(skc, service, CONN_LISTENER);
+	gauge_listener(g, sk);
+}
+
+static __always_inline void visit_connection(struct sock_common *skc)
+{
+	__u32 service = service_of_common(skc);
+	struct service_gauges *g = bpf_map_lookup_elem(&gauges, &service);
+
+	if (!g)
+		return;
+	g->connections++;
+	pick_up(skc, service, CONN_PREEXISTING);
+}
+
+SEC("?iter/tcp")
+int sockets_visit(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+
+	if (!skc)
+		return 0;
+	if (skc->skc_state == TCP_TIME_WAIT)
+		visit_time_wait(skc);
+	else if (skc->skc_state == TCP_LISTEN)
+		visit_listener(skc);
+	else if (skc->skc_state == TCP_ESTABLISHED || skc->skc_state == TCP_CLOSE_WAIT)
+		visit_connection(skc);
+	return 0;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Defines what state.h declares; no program lives here. */
+#include "state.h"
+
+struct conns_map conns SEC(".maps");
+struct slots_map slots SEC(".maps");
+struct services_map services SEC(".maps");
+struct gauges_map gauges SEC(".maps");
+struct owners_map owners SEC(".maps");
+struct accepting_map accepting SEC(".maps");
+
+const volatile struct observer_config config = {};
+
+__u64 observed_ports[1024] = {};
+__u32 service_next = 0;
+__u64 epoch = 0;
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

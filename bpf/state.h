@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What the programs share: the state of a connection, kept in the socket's own storage, and the
+ * maps. Defined in state.bpf.c. Neighbours: kernel.h (kernel structures), service.h (who is observed).
+ */
+#ifndef BPF_STATE_H
+#define BPF_STATE_H
+
+#include "kernel.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "wire/config.h"
+#include "wire/counters.h"
+
+enum conn_phase {
+	CONN_IDLE,	 /* no request under way */
+	CONN_READING,	 /* a request was read, its response has not begun */
+	CONN_RESPONDING, /* the response has begun; it ends with the next request or the connection */
+};
+
+enum conn_flag {
+	CONN_LISTENER = 1 << 0,	   /* this is the storage of a listener: children clone it */
+	CONN_PREEXISTING = 1 << 1, /* established before the observation */
+	CONN_QUEUED = 1 << 2,	   /* its first data arrived before accept() */
+	CONN_SERVER_FIN = 1 << 3,  /* the server's FIN came first */
+	CONN_CLIENT_FIN = 1 << 4,  /* the client's */
+	CONN_WRITES_OVER = 1 << 5, /* the server has sent its FIN: nothing will be answered */
+	CONN_RESET = 1 << 6,	   /* an RST was received */
+};
+
+/*
+ * Written under the socket's lock, mostly by softirq: flags, arrival_write_seq, and arrival_ns when
+ * it is 0. Written by the process that reads and writes: the rest, and arrival_ns (taken by
+ * exchanging it for 0).
+ */
+struct conn {
+	__u64 arrival_ns;     /* oldest unread data is readable since then; 0: nothing unread */
+	__u64 established_ns; /* 0: preexisting */
+	__u64 start_ns;	      /* of this exchange: max(arrival, accepted); 0: not timed */
+	__u64 first_read_ns;
+	__u64 last_read_ns;
+	__u64 first_write_ns;
+	__u64 last_write_ns;
+	__u64 bytes_in; /* read since the last response began */
+	__u32 service;
+	__u32 phase; /* enum conn_phase */
+	__u32 flags;	 /* enum conn_flag */
+	__u32 arrival_write_seq; /* the server's write_seq at arrival_ns */
+	__u32 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
+	__u16 touched;	  /* the server has read from it or written to it: it is accepted */
+	__u16 overlapped; /* the server wrote between this request's arrival and its first read */
+};
+
+struct conns_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct conn);
+};
+
+/* [cpu × max_services + service]: one inlined lookup, readable by mmap without a system call. */
+struct slots_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_slot);
+};
+
+struct services_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, struct service_key);
+	__type(value, __u32);
+};
+
+struct gauges_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_gauges);
+};
+
+struct owners_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct owner_key);
+	__type(value, __u8);
+};
+
+/* Connections on their way through accept(), by socket address; only with ACCEPT_SYSCALL. */
+struct accepting {
+	__u64 established_ns;
+	__u64 accepted_ns; /* 0: not yet */
+	__u32 service;
+	__u32 pad;
+};
+
+struct accepting_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u64);
+	__type(value, struct accepting);
+};
+
+extern struct conns_map conns SEC(".maps");
+extern struct slots_map slots SEC(".maps");
+extern struct services_map services SEC(".maps");
+extern struct gauges_map gauges SEC(".maps");
+extern struct owners_map owners SEC(".maps");
+extern struct accepting_map accepting SEC(".maps");
+
+extern const volatile struct observer_config config;
+
+/* One bit per local port that some observed service has: the cheapest filter, before any helper. */
+extern __u64 observed_ports[1024];
+/* Next free service index; may run past max_services, then services were dropped. */
+extern __u32 service_next;
+/* Raised by user space when a measured phase begins; see service_slot. */
+extern __u64 epoch;
+
+static __always_inline struct conn *conn_of(const void *sk)
+{
+	return bpf_sk_storage_get(&conns, (void *)sk, 0, 0);
+}
+
+static __always_inline struct service_slot *slot_of(__u32 service)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service;
+
+	return bpf_map_lookup_elem(&slots, &index);
+}
+
+/* For counters that softirq and process context share: a plain += could lose the softirq's. */
+static __always_inline void count_atomic(struct service_slot *slot, enum counter counter, __u64 n)
+{
+	__sync_fetch_and_add(&slot->counters[counter], n);
+}
+
+/* For counters and histograms that only process-context programs touch (preemption is off). */
+static __always_inline void count(struct service_slot *slot, enum counter counter, __u64 n)
+{
+	slot->counters[counter] += n;
+}
+
+/* Histogram sums and maxima always, buckets at @index: a const index keeps the verifier happy. */
+static __always_inline void stage_add(struct stage_histogram *h, __u64 value_ns)
+{
+	__u32 index = bucket_index(value_ns);
+
+	if (index >= BUCKET_COUNT)
+		return;
+	h->buckets[index]++;
+	h->sum_ns += value_ns;
+	if (value_ns > h->max_ns)
+		h->max_ns = value_ns;
+}
+
+#endif

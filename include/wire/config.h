@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What user space tells the kernel side, and the keys by which the two name services and processes.
+ */
+#ifndef WIRE_CONFIG_H
+#define WIRE_CONFIG_H
+
+#include <linux/types.h>
+
+/* How the moment is known at which accept() returned a connection. */
+enum accept_source {
+	ACCEPT_INFERRED, /* from the first read, when the request had arrived before accept() */
+	ACCEPT_SYSCALL,	 /* from the return of accept() and accept4() */
+};
+
+/* Crosses once, before load, as read-only data. */
+struct observer_config {
+	__u32 max_services;  /* slots per CPU */
+	__u32 cpus;	     /* possible CPUs */
+	__u32 pid;	     /* services that this process begins to listen on; 0: none */
+	__u32 netns;	     /* with all_listeners: those of this namespace (inode number) */
+	__u32 accept_source; /* enum accept_source */
+	__u8 all_listeners;
+	__u8 floor; /* every program returns right after its filter: measures what that costs */
+	__u8 pad[2];
+	__u64 pidns_dev; /* the observer's pid namespace: pids are told as it sees them */
+	__u64 pidns_ino;
+};
+
+_Static_assert(sizeof(struct observer_config) == 40, "no hidden padding");
+
+/* A service: who listens. Host byte order. */
+struct service_key {
+	__u32 netns;
+	__u16 port;
+	__u16 protocol; /* IPPROTO_TCP */
+};
+
+_Static_assert(sizeof(struct service_key) == 8, "hash keys have no padding");
+
+/* A process that serves one. */
+struct owner_key {
+	__u32 service;
+	__u32 pid;
+};
+
+/* Counted anew by every pass over the sockets of a network namespace. */
+struct service_gauges {
+	__u64 connections; /* ESTABLISHED or CLOSE_WAIT */
+	__u64 time_wait;
+	__u64 listeners;
+	__u64 depth;	/* accept queue, all listeners together */
+	__u64 limit;	/* likewise */
+	__u64 drops;	/* sk_drops of the listeners, since they were made */
+	__u8 address[16]; /* of the first listener; IPv4 in the first four bytes */
+	__u32 family;
+	__u32 addresses; /* how many different ones were seen: 1, or 2 for several */
+};
+
+_Static_assert(sizeof(struct service_gauges) == 72, "no hidden padding");
+
+#endif

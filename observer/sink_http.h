@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The observer's HTTP endpoint (ARCHITECTURE.md, "Endpoint"): run documents and measured phases.
+ */
+#ifndef OBSERVER_SINK_HTTP_H
+#define OBSERVER_SINK_HTTP_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "sojourn/cleanup.h"
+#include "snapshot.h"
+
+struct sink_http;
+
+/*
+ * Splits "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
+ * -EINVAL: not such an address.
+ */
+int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address);
+
+/*
+ * Listens. The caller's loop polls sink_http_fd() for reading and calls sink_http_run() when it is
+ * readable or sink_http_timeout_ms() has passed: everything happens in the caller's thread.
+ * 0 or -errno of the bind.
+ */
+int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
+		   struct sink_http **ret_sink);
+void sink_http_close(struct sink_http *sink);
+DEFINE_CLEANUP(struct sink_http *, sink_http_close)
+
+int sink_http_fd(const struct sink_http *sink);
+/* Milliseconds until sink_http_run() must be called; -1: no limit. */
+int sink_http_timeout_ms(const struct sink_http *sink);
+void sink_http_run(struct sink_http *sink);
+
+/* Where it listens, "http://127.0.0.1:9180"; valid as long as the sink. */
+const char *sink_http_url(const struct sink_http *sink);
+
+#endif
