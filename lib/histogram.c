@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Arithmetic on histograms; the bucket layout itself is wire/buckets.h. */
+#include "sojourn/histogram.h"
+
+#include <float.h>
+#include <math.h>
+
+void histogram_add(struct histogram *h, const struct histogram *other)
+{
+	h->count += other->count;
+	h->sum += other->sum;
+	if (other->max > h->max)
+		h->max = other->max;
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
+		h->buckets[i] += other->buckets[i];
+}
+
+/* Upper edge of the highest bucket in use, 0 if none is; the last bucket has no upper edge. */
+static uint64_t highest_edge(const struct histogram *h)
+{
+	for (unsigned int i = BUCKET_COUNT; i-- > 0;)
+		if (h->buckets[i])
+			return i == BUCKET_COUNT - 1 ? UINT64_MAX : bucket_upper(i);
+	return 0;
+}
+
+void histogram_subtract(struct histogram *h, const struct histogram *earlier)
+{
+	uint64_t edge;
+
+	h->count -= earlier->count;
+	h->sum -= earlier->sum;
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
+		h->buckets[i] -= earlier->buckets[i];
+
+	/* A maximum above the earlier one was set since then: it is still exact. */
+	if (h->max > earlier->max && h->count)
+		return;
+	edge = highest_edge(h);
+	if (edge < h->max)
+		h->max = edge;
+}
+
+double histogram_mean(const struct histogram *h)
+{
+	return h->count ? (double)h->sum / (double)h->count : 0;
+}
+
+/* Nearest rank, 1 … count. The product may round above an integer that it mathematically equals. */
+static uint64_t rank_of(const struct histogram *h, double quantile)
+{
+	double product = quantile * (double)h->count;
+	double rank = ceil(product - product * 4 * DBL_EPSILON);
+
+	if (!(rank > 1))
+		return 1;
+	return rank >= (double)h->count ? h->count : (uint64_t)rank;
+}
+
+uint64_t histogram_quantile(const struct histogram *h, double quantile)
+{
+	uint64_t rank = rank_of(h, quantile), seen = 0;
+
+	if (!h->count)
+		return 0;
+	for (unsigned int i = 0; i < BUCKET_COUNT - 1; i++) {
+		seen += h->buckets[i];
+		if (seen >= rank)
+			return bucket_upper(i) < h->max ? bucket_upper(i) : h->max;
+	}
+	/* The last bucket also counts everything too large for the layout. */
+	return h->max;
+}

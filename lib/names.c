@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of stages, closes, losses and errors: one table each, in the order of its enum. */
+#include "sojourn/run.h"
+
+/* A table with a gap at its end would be shorter than its enum: make that an error. */
+#define CHECK_LAST(table, count, last) \
+	_Static_assert((last) + 1 == (count), #table " lacks a name for the last of its enum")
+
+const char *const run_stage_names[STAGE_COUNT] = {
+	[STAGE_ACCEPT_QUEUE] = "accept_queue", [STAGE_SOCKET_QUEUE] = "socket_queue",
+	[STAGE_RECEIVE] = "receive",	       [STAGE_SERVICE] = "service",
+	[STAGE_RESPOND] = "respond",
+};
+CHECK_LAST(run_stage_names, STAGE_COUNT, STAGE_RESPOND);
+
+const char *const run_close_names[RUN_CLOSE_COUNT] = {
+	[RUN_CLOSE_BY_SERVER] = "closed_by_server",
+	[RUN_CLOSE_BY_CLIENT] = "closed_by_client",
+	[RUN_RESET_BY_SERVER] = "reset_by_server",
+	[RUN_RESET_BY_CLIENT] = "reset_by_client",
+	[RUN_TIMED_OUT] = "timed_out",
+};
+CHECK_LAST(run_close_names, RUN_CLOSE_COUNT, RUN_TIMED_OUT);
+
+const char *const run_loss_names[RUN_LOSS_COUNT] = {
+	[RUN_LOSS_OVERLAPPED] = "overlapped",
+	[RUN_LOSS_UNSOLICITED] = "unsolicited",
+	[RUN_LOSS_UNANSWERED] = "unanswered",
+	[RUN_LOSS_PREEXISTING] = "preexisting",
+	[RUN_LOSS_CUT_OFF] = "cut_off",
+	[RUN_LOSS_UNTIMED] = "untimed",
+	[RUN_LOSS_ACCEPT_UNSEEN] = "accept_unseen",
+	[RUN_LOSS_STORAGE_FAILED] = "storage_failed",
+};
+CHECK_LAST(run_loss_names, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);
+
+const char *const run_loss_help[RUN_LOSS_COUNT] = {
+	[RUN_LOSS_OVERLAPPED] = "request readable before the previous response was complete",
+	[RUN_LOSS_UNSOLICITED] = "writes with no request before them",
+	[RUN_LOSS_UNANSWERED] = "requests that ended by close without a response",
+	[RUN_LOSS_PREEXISTING] = "connections older than the observation",
+	[RUN_LOSS_CUT_OFF] = "exchanges under way when the observation began: not timed",
+	[RUN_LOSS_UNTIMED] = "requests whose arrival was not seen: counted, not timed",
+	[RUN_LOSS_ACCEPT_UNSEEN] = "connections whose accept queue wait could not be inferred",
+	[RUN_LOSS_STORAGE_FAILED] = "connections not observed: the kernel had no memory for them",
+};
+CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);
+
+const char *const run_error_names[RUN_ERROR_COUNT] = {
+	[RUN_ERROR_REFUSED] = "refused",
+	[RUN_ERROR_ADDRESS_UNAVAILABLE] = "address_unavailable",
+	[RUN_ERROR_TOO_MANY_FILES] = "too_many_files",
+	[RUN_ERROR_CONNECT_TIMEOUT] = "connect_timeout",
+	[RUN_ERROR_CONNECT_OTHER] = "connect_other",
+	[RUN_ERROR_RESET] = "reset",
+	[RUN_ERROR_CLOSED_EARLY] = "closed_early",
+	[RUN_ERROR_TIMEOUT] = "timeout",
+	[RUN_ERROR_MALFORMED] = "malformed",
+	[RUN_ERROR_STATUS] = "status",
+};
+CHECK_LAST(run_error_names, RUN_ERROR_COUNT, RUN_ERROR_STATUS);
+
+const char *const run_error_help[RUN_ERROR_COUNT] = {
+	[RUN_ERROR_REFUSED] = "connect: nothing listens there (ECONNREFUSED)",
+	[RUN_ERROR_ADDRESS_UNAVAILABLE] =
+		"connect: this host has no source port left (EADDRNOTAVAIL)",
+	[RUN_ERROR_TOO_MANY_FILES] =
+		"socket: the driver is out of file descriptors (EMFILE, ENFILE)",
+	[RUN_ERROR_CONNECT_TIMEOUT] = "connect: no connection in time",
+	[RUN_ERROR_CONNECT_OTHER] = "connect: failed otherwise",
+	[RUN_ERROR_RESET] = "connection reset with a request outstanding (ECONNRESET, EPIPE)",
+	[RUN_ERROR_CLOSED_EARLY] = "connection closed before the response was complete",
+	[RUN_ERROR_TIMEOUT] = "no complete response in time",
+	[RUN_ERROR_MALFORMED] = "response that is not HTTP/1.x",
+	[RUN_ERROR_STATUS] = "complete response with a status of 400 or above",
+};
+CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_STATUS);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Durations, counts and sizes: parsed exactly in integers, formatted for people. */
+#include "sojourn/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+
+struct unit {
+	const char *suffix;
+	uint64_t factor;
+};
+
+/* clang-format off */
+static const struct unit duration_units[] = {
+	{"", NSEC_PER_SEC},
+	{"ns", 1},
+	{"us", NSEC_PER_USEC},
+	{"\u00b5s", NSEC_PER_USEC}, /* MICRO SIGN */
+	{"\u03bcs", NSEC_PER_USEC}, /* GREEK SMALL LETTER MU, which some keyboards give */
+	{"ms", NSEC_PER_MSEC},
+	{"s", NSEC_PER_SEC},
+	{"m", 60 * NSEC_PER_SEC},
+	{"h", 3600 * NSEC_PER_SEC},
+};
+
+static const struct unit count_units[] = {
+	{"", 1},
+	{"k", 1000},
+	{"M", 1000000},
+	{"G", 1000000000},
+};
+/* clang-format on */
+
+#define FRACTION_DIGITS 18
+#define FRACTION_ONE	1000000000000000000ULL /* 10^FRACTION_DIGITS */
+
+/* A decimal number without sign or exponent: whole + fraction / FRACTION_ONE. */
+struct decimal {
+	uint64_t whole;
+	uint64_t fraction;
+	bool too_large;
+};
+
+/* Digits up to the end of the number; -EINVAL unless there is one at least. */
+static int scan_whole(const char **text, struct decimal *number)
+{
+	const char *c = *text;
+
+	for (; *c >= '0' && *c <= '9'; c++)
+		if (__builtin_mul_overflow(number->whole, 10, &number->whole) ||
+		    __builtin_add_overflow(number->whole, (uint64_t)(*c - '0'), &number->whole))
+			number->too_large = true;
+	if (c == *text)
+		return -EINVAL;
+	*text = c;
+	return 0;
+}
+
+/* Digits beyond the 18th are below anything that a unit resolves: read, but not used. */
+static int scan_fraction(const char **text, struct decimal *number)
+{
+	uint64_t place = FRACTION_ONE;
+	const char *c = *text;
+
+	for (; *c >= '0' && *c <= '9'; c++) {
+		place /= 10;
+		number->fraction += place * (uint64_t)(*c - '0');
+	}
+	if (c == *text)
+		return -EINVAL;
+	*text = c;
+	return 0;
+}
+
+static int scan_decimal(const char **text, struct decimal *ret_number)
+{
+	struct decimal number = {0};
+
+	if (**text != '.' && scan_whole(text, &number))
+		return -EINVAL;
+	if (**text == '.') {
+		(*text)++;
+		if (scan_fraction(text, &number))
+			return -EINVAL;
+	}
+	*ret_number = number;
+	return 0;
+}
+
+static const struct unit *find_unit(const struct unit *units, size_t count, const char *suffix)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(units[i].suffix, suffix))
+			return &units[i];
+	return NULL;
+}
+
+/* @ret_rest: what is left below one, in units of 1 / FRACTION_ONE. */
+static int parse_scaled(const char *text, const struct unit *units, size_t count,
+			uint64_t *ret_value, uint64_t *ret_rest)
+{
+	unsigned __int128 part, total;
+	const struct unit *unit;
+	struct decimal number;
+
+	if (scan_decimal(&text, &number))
+		return -EINVAL;
+	unit = find_unit(units, count, text);
+	if (!unit)
+		return -EINVAL;
+	part = (unsigned __int128)number.fraction * unit->factor;
+	total = (unsigned __int128)number.whole * unit->factor + part / FRACTION_ONE;
+	if (number.too_large || total > INT64_MAX)
+		return -ERANGE;
+	*ret_value = (uint64_t)total;
+	*ret_rest = (uint64_t)(part % FRACTION_ONE);
+	return 0;
+}
+
+int units_parse_duration(const char *text, uint64_t *ret_ns)
+{
+	uint64_t ns, rest;
+	int err = parse_scaled(text, duration_units, ARRAY_SIZE(duration_units), &ns, &rest);
+
+	if (err)
+		return err;
+	*ret_ns = ns + (rest >= FRACTION_ONE / 2);
+	return 0;
+}
+
+int units_parse_count(const char *text, uint64_t *ret_count)
+{
+	uint64_t count, rest;
+	int err = parse_scaled(text, count_units, ARRAY_SIZE(count_units), &count, &rest);
+
+	if (err)
+		return err;
+	/* Half a request is not a count. */
+	if (rest)
+		return -EINVAL;
+	*ret_count = count;
+	return 0;
+}
+
+int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value)
+{
+	struct decimal number = {0};
+
+	if (scan_whole(&text, &number) || *text)
+		return -EINVAL;
+	if (number.too_large || number.whole < min || number.whole > max)
+		return -ERANGE;
+	*ret_value = number.whole;
+	return 0;
+}
+
+/*
+ * Divides @value by @step while it is @limit or more, at most @last times; returns how often. The
+ * limit is what would print as @step: 999.96 prints as 1000 and must become 1 of the next unit.
+ */
+static size_t scale_down(double *value, double step, double limit, size_t last)
+{
+	size_t unit = 0;
+
+	while (unit < last && fabs(*value) >= limit) {
+		*value /= step;
+		unit++;
+	}
+	return unit;
+}
+
+/* "%.4g" without ever an exponent. */
+static void format_scaled(double value, const char *unit, char *buffer, size_t size)
+{
+	if (fabs(value) >= 999.95)
+		snprintf(buffer, size, "%.0f %s", value, unit);
+	else if (fabs(value) < 0.001)
+		snprintf(buffer, size, "0 %s", unit);
+	else
+		snprintf(buffer, size, "%.4g %s", value, unit);
+}
+
+char *units_format_duration(double ns, char *buffer, size_t size)
+{
+	static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};
+	size_t unit = scale_down(&ns, 1000, 999.95, ARRAY_SIZE(names) - 1);
+
+	format_scaled(ns, names[unit], buffer, size);
+	return buffer;
+}
+
+char *units_format_bytes(double bytes, char *buffer, size_t size)
+{
+	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	size_t unit = scale_down(&bytes, 1024, 1023.5, ARRAY_SIZE(names) - 1);
+
+	format_scaled(bytes, names[unit], buffer, size);
+	return buffer;
+}
+
+char *units_format_count(uint64_t count, char *buffer, size_t size)
+{
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof(digits), "%ju", (uintmax_t)count), used = 0;
+
+	if (!size)
+		return buffer;
+	for (size_t i = 0; i < length && used + 1 < size; i++) {
+		if (i && (length - i) % 3 == 0 && used + 2 < size)
+			buffer[used++] = ',';
+		buffer[used++] = digits[i];
+	}
+	buffer[used] = '\0';
+	return buffer;
+}
