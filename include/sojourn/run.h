@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The run document in memory: what was measured, by whom, at what cost and with what losses. The
- * observer and the driver fill it, lib/run_json.c writes and reads it as JSON (docs/run-document.md),
- * reports are made from it alone.
+ * observer and the driver fill it, lib/run_write.c and lib/run_read.c write and read it as JSON
+ * (docs/run-document.md), reports are made from it alone.
  *
  * Every structure owns what it points to; a zeroed one is valid and empty.
  */
@@ -107,7 +107,10 @@ struct run_service {
 	uint64_t bytes_out;
 	uint64_t closes[RUN_CLOSE_COUNT];
 	uint64_t losses[RUN_LOSS_COUNT];
-	/* CLOCK_MONOTONIC ns of the first arrival and the last write in this period; 0 if none. */
+	/*
+	 * CLOCK_MONOTONIC ns of the first arrival and the last write in this period; 0 if none, or
+	 * if not known (the first arrival after run_subtract(), unless the observer restarted it).
+	 */
 	uint64_t first_message_ns;
 	uint64_t last_message_ns;
 	struct run_stage stages[STAGE_COUNT];
@@ -140,6 +143,7 @@ struct run_cost {
 };
 
 struct run_driver {
+	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
 	char *target; /* URL */
 	char *method;
 	uint32_t connections;
@@ -187,13 +191,15 @@ struct run_process *run_add_process(struct run_service *service);
 
 /*
  * Makes @run, the later reading, cover only the time since @earlier, a reading of the same
- * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds) stay.
+ * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds) and the
+ * high-water mark stay.
  * Services are matched by (netns, protocol, port); one that is not in @earlier stays whole.
  */
 void run_subtract(struct run *run, const struct run *earlier);
 
 /*
- * Moves the driver's part of one document and the observer's of the other into @run.
+ * Moves the driver's part of one document and the observer's of the other into @run; host, kernel,
+ * started_at and duration_ns become the observer's. @other stays to be freed by the caller.
  * -EEXIST if both have the same part: two drivers' or two observers' documents do not merge here.
  */
 int run_merge(struct run *run, struct run *other);

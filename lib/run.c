@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* The run document in memory: made, freed, subtracted and merged. Its JSON is run_write/run_read.c. */
+#include "sojourn/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "sojourn/clock.h"
+
+/* RFC 3339 in UTC with milliseconds; NULL without memory. */
+static char *format_time(uint64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
+	char date[32], *text;
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	if (asprintf(&text, "%s.%03uZ", date,
+		     (unsigned int)(wall_ns % NSEC_PER_SEC / NSEC_PER_MSEC)) < 0)
+		return NULL;
+	return text;
+}
+
+/* Reads what format_time() writes. */
+static int parse_time(const char *text, uint64_t *ret_wall_ns)
+{
+	unsigned int milliseconds;
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int end = 0;
+
+	if (!rest || sscanf(rest, ".%3uZ%n", &milliseconds, &end) != 1 || !end || rest[end])
+		return -EINVAL;
+	*ret_wall_ns = (uint64_t)timegm(&tm) * NSEC_PER_SEC + milliseconds * NSEC_PER_MSEC;
+	return 0;
+}
+
+static void free_strings(char **strings)
+{
+	for (char **string = strings; string && *string; string++)
+		free(*string);
+	free(strings);
+}
+
+static char **copy_strings(char **strings)
+{
+	size_t count = 0;
+	char **copy;
+
+	while (strings[count])
+		count++;
+	copy = calloc(count + 1, sizeof(*copy));
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		copy[i] = strdup(strings[i]);
+		if (!copy[i]) {
+			free_strings(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+struct run *run_new(const char *program, char **command)
+{
+	autorun struct run *run = calloc(1, sizeof(*run));
+	struct utsname machine;
+
+	if (!run)
+		return NULL;
+	uname(&machine);
+	run->host = strdup(machine.nodename);
+	run->kernel = strdup(machine.release);
+	run->started_at = format_time(clock_wall_ns());
+	if (asprintf(&run->tool, "%s %s", program, SOJOURN_VERSION) < 0)
+		run->tool = NULL;
+	if (!run->host || !run->kernel || !run->started_at || !run->tool)
+		return NULL;
+	if (command) {
+		run->command = copy_strings(command);
+		if (!run->command)
+			return NULL;
+	}
+	return TAKE_PTR(run);
+}
+
+static void free_services(struct run_service *services, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (unsigned int stage = 0; stage < STAGE_COUNT; stage++) {
+			free(services[i].stages[stage].source);
+			free(services[i].stages[stage].reason);
+		}
+		free(services[i].processes);
+	}
+	free(services);
+}
+
+static void free_cost(struct run_cost *cost)
+{
+	if (!cost)
+		return;
+	free(cost->programs);
+	free(cost);
+}
+
+static void free_driver(struct run_driver *driver)
+{
+	if (!driver)
+		return;
+	free(driver->host);
+	free(driver->target);
+	free(driver->method);
+	free(driver->observer_error);
+	free(driver);
+}
+
+void run_free(struct run *run)
+{
+	if (!run)
+		return;
+	free(run->host);
+	free(run->kernel);
+	free(run->tool);
+	free(run->started_at);
+	free_strings(run->command);
+	free_services(run->services, run->service_count);
+	free_cost(run->cost);
+	free_driver(run->driver);
+	free(run);
+}
+
+/* @list with a zeroed element appended to its @count; NULL without memory, then it is as before. */
+static void *grow(void *list, size_t count, size_t size)
+{
+	char *grown = reallocarray(list, count + 1, size);
+
+	if (grown)
+		memset(grown + size * count, 0, size);
+	return grown;
+}
+
+struct run_service *run_add_service(struct run *run)
+{
+	struct run_service *services = grow(run->services, run->service_count, sizeof(*services));
+
+	if (!services)
+		return NULL;
+	run->services = services;
+	return &services[run->service_count++];
+}
+
+struct run_process *run_add_process(struct run_service *service)
+{
+	struct run_process *processes =
+		grow(service->processes, service->process_count, sizeof(*processes));
+
+	if (!processes)
+		return NULL;
+	service->processes = processes;
+	return &processes[service->process_count++];
+}
+
+/* Counters only grow; two readings that say otherwise were of different things: 0, not 2^64. */
+static void subtract_count(uint64_t *count, uint64_t earlier)
+{
+	*count = *count > earlier ? *count - earlier : 0;
+}
+
+static void subtract_counts(uint64_t *counts, const uint64_t *earlier, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		subtract_count(&counts[i], earlier[i]);
+}
+
+/* A count that was not known at the beginning says nothing about the time since. */
+static void subtract_number(struct run_number *number, const struct run_number *earlier)
+{
+	if (number->known && earlier->known)
+		subtract_count(&number->value, earlier->value);
+	else
+		*number = (struct run_number){0};
+}
+
+/*
+ * A reading keeps its first arrival for as long as the observation lasts. If that was before the
+ * period, the period's own first arrival is not known.
+ */
+static void subtract_messages(struct run_service *service, const struct run_service *earlier)
+{
+	if (service->last_message_ns == earlier->last_message_ns)
+		service->first_message_ns = service->last_message_ns = 0;
+	else if (earlier->first_message_ns && service->first_message_ns <= earlier->last_message_ns)
+		service->first_message_ns = 0;
+}
+
+static void subtract_service(struct run_service *service, const struct run_service *earlier)
+{
+	subtract_count(&service->accepted, earlier->accepted);
+	subtract_count(&service->exchanges, earlier->exchanges);
+	subtract_count(&service->bytes_in, earlier->bytes_in);
+	subtract_count(&service->bytes_out, earlier->bytes_out);
+	subtract_counts(service->closes, earlier->closes, RUN_CLOSE_COUNT);
+	subtract_counts(service->losses, earlier->losses, RUN_LOSS_COUNT);
+	subtract_messages(service, earlier);
+	subtract_count(&service->accept_delayed, earlier->accept_delayed);
+	subtract_count(&service->accept_delay_ns, earlier->accept_delay_ns);
+	subtract_count(&service->time_wait_created, earlier->time_wait_created);
+	subtract_number(&service->accept_queue.overflows, &earlier->accept_queue.overflows);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		if (service->stages[i].measured && earlier->stages[i].measured)
+			histogram_subtract(&service->stages[i].histogram,
+					   &earlier->stages[i].histogram);
+}
+
+static const struct run_service *find_service(const struct run *run, const struct run_service *like)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (service->netns == like->netns && service->port == like->port &&
+		    !strcmp(service->protocol, like->protocol))
+			return service;
+	}
+	return NULL;
+}
+
+static const struct run_program *find_program(const struct run_cost *cost, const char *name)
+{
+	for (size_t i = 0; i < cost->program_count; i++)
+		if (!strcmp(cost->programs[i].name, name))
+			return &cost->programs[i];
+	return NULL;
+}
+
+static void subtract_cost(struct run_cost *cost, const struct run_cost *earlier)
+{
+	subtract_count(&cost->cpu_ns, earlier->cpu_ns);
+	for (size_t i = 0; i < cost->program_count; i++) {
+		struct run_program *program = &cost->programs[i];
+		const struct run_program *before = find_program(earlier, program->name);
+
+		if (!before)
+			continue;
+		subtract_number(&program->runs, &before->runs);
+		subtract_number(&program->run_ns, &before->run_ns);
+		subtract_count(&program->recursion_misses, before->recursion_misses);
+	}
+}
+
+/* The period begins where @earlier ends. Without memory the label stays that of the whole. */
+static void subtract_time(struct run *run, const struct run *earlier)
+{
+	uint64_t wall_ns;
+	char *text;
+
+	subtract_count(&run->duration_ns, earlier->duration_ns);
+	if (!earlier->started_at || parse_time(earlier->started_at, &wall_ns))
+		return;
+	text = format_time(wall_ns + earlier->duration_ns);
+	if (!text)
+		return;
+	free(run->started_at);
+	run->started_at = text;
+}
+
+void run_subtract(struct run *run, const struct run *earlier)
+{
+	subtract_time(run, earlier);
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *before = find_service(earlier, &run->services[i]);
+
+		if (before)
+			subtract_service(&run->services[i], before);
+	}
+	if (run->cost && earlier->cost)
+		subtract_cost(run->cost, earlier->cost);
+	subtract_count(&run->services_dropped, earlier->services_dropped);
+}
+
+static bool has_observer(const struct run *run)
+{
+	return run->cost || run->service_count;
+}
+
+#define SWAP(a, b)                         \
+	do {                               \
+		__typeof__(a) swap_ = (a); \
+		(a) = (b);                 \
+		(b) = swap_;               \
+	} while (0)
+
+/* The document's host, kernel and period are those of the observer: they describe its services. */
+static void swap_observer(struct run *run, struct run *other)
+{
+	SWAP(run->host, other->host);
+	SWAP(run->kernel, other->kernel);
+	SWAP(run->started_at, other->started_at);
+	SWAP(run->duration_ns, other->duration_ns);
+	SWAP(run->services, other->services);
+	SWAP(run->service_count, other->service_count);
+	SWAP(run->services_dropped, other->services_dropped);
+	SWAP(run->cost, other->cost);
+}
+
+/* "sojourn 0.1.0 + sojourn-drive 0.1.0", the observer's first. */
+static int join_tools(const struct run *run, const struct run *other, char **ret_tool)
+{
+	const char *first = has_observer(other) ? other->tool : run->tool;
+	const char *second = has_observer(other) ? run->tool : other->tool;
+	char *tool;
+
+	if (asprintf(&tool, "%s%s%s", first ? first : "", first && second ? " + " : "",
+		     second ? second : "") < 0)
+		return -ENOMEM;
+	*ret_tool = tool;
+	return 0;
+}
+
+int run_merge(struct run *run, struct run *other)
+{
+	char *tool = NULL, *driver_host = NULL;
+	const struct run *driven = run->driver ? run : other;
+
+	if ((run->driver && other->driver) || (has_observer(run) && has_observer(other)))
+		return -EEXIST;
+	if (join_tools(run, other, &tool))
+		return -ENOMEM;
+	if (driven->driver && driven->host && !driven->driver->host) {
+		driver_host = strdup(driven->host);
+		if (!driver_host) {
+			free(tool);
+			return -ENOMEM;
+		}
+		driven->driver->host = driver_host;
+	}
+
+	free(run->tool);
+	run->tool = tool;
+	if (has_observer(other))
+		swap_observer(run, other);
+	if (other->driver)
+		run->driver = TAKE_PTR(other->driver);
+	if (!run->command)
+		run->command = TAKE_PTR(other->command);
+	return 0;
+}
+
+uint64_t run_driver_errors(const struct run_driver *driver)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
+		sum += driver->errors[i];
+	return sum;
+}

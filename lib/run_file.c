@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The run document from and to files; its text is run_read.c's and run_write.c's. */
+#include "sojourn/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "run_members.h"
+
+static int write_all(int fd, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t written = write(fd, text, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		text += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+static int write_stdout(const char *text)
+{
+	if (fputs(text, stdout) == EOF || fflush(stdout))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+/* What is not a regular file (a pipe, /dev/null) is written to, never replaced. */
+static int write_in_place(const char *path, const char *text)
+{
+	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : write_all(fd, text, strlen(text));
+}
+
+/* Creates a file beside @path whose name nobody else has; umask applies. */
+static int create_beside(const char *path, mode_t mode, char **ret_name)
+{
+	for (unsigned int attempt = 0; attempt < 16; attempt++) {
+		autofree char *name = NULL;
+		uint32_t salt;
+		int fd;
+
+		if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+			return -EIO;
+		if (asprintf(&name, "%s.%08" PRIx32 ".tmp", path, salt) < 0) {
+			name = NULL;
+			return -ENOMEM;
+		}
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd >= 0) {
+			*ret_name = TAKE_PTR(name);
+			return fd;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* A reader of @path sees the old document or the new one, never a part. */
+static int replace_file(const char *path, const struct stat *old, const char *text)
+{
+	autofree char *name = NULL;
+	autoclose int fd = create_beside(path, 0666, &name);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = write_all(fd, text, strlen(text));
+	if (!err && old && fchmod(fd, old->st_mode & 07777))
+		err = -errno;
+	if (!err && rename(name, path))
+		err = -errno;
+	if (err)
+		unlink(name);
+	return err;
+}
+
+int run_write(const struct run *run, const char *path)
+{
+	autofree char *text = run_to_json(run), *target = NULL;
+	struct stat old;
+
+	if (!text)
+		return -ENOMEM;
+	if (!strcmp(path, "-"))
+		return write_stdout(text);
+	if (stat(path, &old))
+		return errno == ENOENT ? replace_file(path, NULL, text) : -errno;
+	if (!S_ISREG(old.st_mode))
+		return write_in_place(path, text);
+	/* A symbolic link stays one: what it points to is replaced. */
+	target = realpath(path, NULL);
+	return target ? replace_file(target, &old, text) : -errno;
+}
+
+/*
+ * All of @fd, one byte more than RUN_TEXT_LIMIT at most: run_from_json() refuses that much, and a
+ * file without end (/dev/zero) does.
+ */
+static int read_all(int fd, char **ret_text, size_t *ret_length)
+{
+	size_t length = 0, capacity = 1 << 16;
+	autofree char *text = malloc(capacity);
+	ssize_t got;
+
+	if (!text)
+		return -ENOMEM;
+	while ((got = read(fd, text + length, capacity - length)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		length += (size_t)got;
+		if (length > RUN_TEXT_LIMIT)
+			break;
+		if (length == capacity) {
+			char *grown = realloc(text, capacity * 2);
+
+			if (!grown)
+				return -ENOMEM;
+			text = grown;
+			capacity *= 2;
+		}
+	}
+	*ret_text = TAKE_PTR(text);
+	*ret_length = length;
+	return 0;
+}
+
+static int read_file(const char *path, char **ret_text, size_t *ret_length)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_all(fd, ret_text, ret_length);
+}
+
+int run_read(const char *path, struct run **ret_run, char **ret_error)
+{
+	autofree char *text = NULL;
+	size_t length = 0;
+	int err;
+
+	err = strcmp(path, "-") ? read_file(path, &text, &length)
+				: read_all(STDIN_FILENO, &text, &length);
+	return err ? err : run_from_json(text, length, ret_run, ret_error);
+}

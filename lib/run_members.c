@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* The members of the run document: see run_members.h and docs/run-document.md. */
+#include "run_members.h"
+
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
+
+/* More than any real document has; a hostile one must not make the reader use all memory. */
+#define MAX_SERVICES  1024
+#define MAX_PROCESSES 65536
+#define MAX_PROGRAMS  1024
+#define MAX_ARGUMENTS 65536
+
+static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+_Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
+	       "a name for every class of status");
+
+/* clang-format off */
+#define MEMBERS(type, table) {.size = sizeof(type), .list = (table), .count = ARRAY_SIZE(table)}
+#define MEMBER(type, kind_, field) \
+	.name = #field, .kind = RUN_KIND_##kind_, .offset = offsetof(type, field)
+#define TEXT(type, field) \
+	{MEMBER(type, TEXT, field), .size = sizeof(((type *)NULL)->field)}
+#define STRING(type, field) \
+	{MEMBER(type, STRING, field), .optional = true}
+#define NUMBER(type, field) \
+	{MEMBER(type, NUMBER, field), .optional = true}
+#define COUNTERS(type, field, table) \
+	{MEMBER(type, COUNTERS, field), .names = (table), .size = ARRAY_SIZE(table)}
+
+static const struct run_member process_table[] = {
+	{MEMBER(struct run_process, U32, pid)},
+	TEXT(struct run_process, comm),
+	NUMBER(struct run_process, open_fds),
+	NUMBER(struct run_process, fd_limit),
+};
+static const struct run_members process_members = MEMBERS(struct run_process, process_table);
+
+static const struct run_member accept_queue_table[] = {
+	NUMBER(struct run_accept_queue, depth),
+	NUMBER(struct run_accept_queue, depth_max),
+	NUMBER(struct run_accept_queue, limit),
+	NUMBER(struct run_accept_queue, overflows),
+};
+static const struct run_members accept_queue_members =
+	MEMBERS(struct run_accept_queue, accept_queue_table);
+
+static const struct run_member service_table[] = {
+	TEXT(struct run_service, protocol),
+	TEXT(struct run_service, address),
+	{MEMBER(struct run_service, U16, port)},
+	{MEMBER(struct run_service, U32, netns)},
+	{MEMBER(struct run_service, U64, accepted)},
+	{MEMBER(struct run_service, U64, exchanges)},
+	{MEMBER(struct run_service, U64, bytes_in)},
+	{MEMBER(struct run_service, U64, bytes_out)},
+	COUNTERS(struct run_service, closes, run_close_names),
+	COUNTERS(struct run_service, losses, run_loss_names),
+	{MEMBER(struct run_service, U64, first_message_ns)},
+	{MEMBER(struct run_service, U64, last_message_ns)},
+	{MEMBER(struct run_service, STAGES, stages)},
+	{MEMBER(struct run_service, U64, accept_delayed)},
+	{MEMBER(struct run_service, U64, accept_delay_ns)},
+	NUMBER(struct run_service, connections),
+	NUMBER(struct run_service, time_wait),
+	{MEMBER(struct run_service, U64, time_wait_created)},
+	{MEMBER(struct run_service, OBJECT, accept_queue), .members = &accept_queue_members},
+	{MEMBER(struct run_service, LIST, processes), .members = &process_members,
+	 .count_offset = offsetof(struct run_service, process_count),
+	 .limit = MAX_PROCESSES, .optional = true},
+};
+static const struct run_members service_members = MEMBERS(struct run_service, service_table);
+
+static const struct run_member program_table[] = {
+	TEXT(struct run_program, name),
+	NUMBER(struct run_program, runs),
+	NUMBER(struct run_program, run_ns),
+	{MEMBER(struct run_program, U64, recursion_misses)},
+};
+static const struct run_members program_members = MEMBERS(struct run_program, program_table);
+
+static const struct run_member cost_table[] = {
+	{MEMBER(struct run_cost, U64, cpu_ns)},
+	{MEMBER(struct run_cost, U64, resident_bytes)},
+	{MEMBER(struct run_cost, U64, map_bytes)},
+	{MEMBER(struct run_cost, LIST, programs), .members = &program_members,
+	 .count_offset = offsetof(struct run_cost, program_count),
+	 .limit = MAX_PROGRAMS, .optional = true},
+};
+static const struct run_members cost_members = MEMBERS(struct run_cost, cost_table);
+
+static const struct run_member driver_table[] = {
+	STRING(struct run_driver, host),
+	STRING(struct run_driver, target),
+	STRING(struct run_driver, method),
+	{MEMBER(struct run_driver, U32, connections)},
+	{MEMBER(struct run_driver, U32, threads)},
+	{MEMBER(struct run_driver, BOOL, new_connections)},
+	{MEMBER(struct run_driver, U64, duration_ns)},
+	{MEMBER(struct run_driver, U64, warmup_ns)},
+	{MEMBER(struct run_driver, U64, requests)},
+	{MEMBER(struct run_driver, U64, connects)},
+	{MEMBER(struct run_driver, U64, bytes_in)},
+	{MEMBER(struct run_driver, U64, bytes_out)},
+	COUNTERS(struct run_driver, status, status_names),
+	COUNTERS(struct run_driver, errors, run_error_names),
+	{MEMBER(struct run_driver, U64, cpu_user_ns)},
+	{MEMBER(struct run_driver, U64, cpu_system_ns)},
+	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_driver, HISTOGRAM, connect)},
+	STRING(struct run_driver, observer_error),
+};
+static const struct run_members driver_members = MEMBERS(struct run_driver, driver_table);
+
+static const struct run_member document_table[] = {
+	STRING(struct run, host),
+	STRING(struct run, kernel),
+	STRING(struct run, tool),
+	STRING(struct run, started_at),
+	{MEMBER(struct run, U64, duration_ns)},
+	{MEMBER(struct run, STRINGS, command), .limit = MAX_ARGUMENTS, .optional = true},
+	{MEMBER(struct run, LIST, services), .members = &service_members,
+	 .count_offset = offsetof(struct run, service_count),
+	 .limit = MAX_SERVICES, .optional = true},
+	{MEMBER(struct run, U64, services_dropped), .optional = true},
+	{MEMBER(struct run, POINTER, cost), .members = &cost_members, .optional = true},
+	{MEMBER(struct run, POINTER, driver), .members = &driver_members, .optional = true},
+};
+const struct run_members run_document_members = MEMBERS(struct run, document_table);
+/* clang-format on */

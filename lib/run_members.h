@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The members of the run document as tables, one per structure: writer, reader and the check of
+ * docs/run-document.md all follow them. A new member is a row here and a row in the document.
+ */
+#ifndef LIB_RUN_MEMBERS_H
+#define LIB_RUN_MEMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a member is kept in memory; each kind has one function in run_write.c and run_read.c. */
+enum run_kind {
+	RUN_KIND_U64,	   /* uint64_t, 0 … 2^63 - 1 */
+	RUN_KIND_U32,	   /* uint32_t */
+	RUN_KIND_U16,	   /* uint16_t */
+	RUN_KIND_BOOL,	   /* bool */
+	RUN_KIND_NUMBER,   /* struct run_number; null if not known */
+	RUN_KIND_STRING,   /* char *; null if NULL */
+	RUN_KIND_TEXT,	   /* char[size] */
+	RUN_KIND_STRINGS,  /* NULL-terminated char **; null if NULL */
+	RUN_KIND_COUNTERS, /* uint64_t[size], an object with a member for each of @names */
+	RUN_KIND_HISTOGRAM,
+	RUN_KIND_STAGES,  /* struct run_stage[STAGE_COUNT] */
+	RUN_KIND_OBJECT,  /* the structure itself, with @members */
+	RUN_KIND_POINTER, /* pointer to a structure with @members; null if NULL */
+	RUN_KIND_LIST,	  /* pointer to structures with @members, their number at @count_offset */
+	RUN_KIND_COUNT
+};
+
+struct run_members;
+
+struct run_member {
+	const char *name;
+	enum run_kind kind;
+	bool optional; /* may be absent or null; reads as zero, NULL, empty or not known */
+	size_t offset;
+	size_t size; /* TEXT: capacity; COUNTERS: number of names */
+	const char *const *names;
+	const struct run_members *members;
+	size_t count_offset;
+	size_t limit; /* LIST, STRINGS: most elements that are read */
+};
+
+struct run_members {
+	size_t size; /* of the structure */
+	const struct run_member *list;
+	size_t count;
+};
+
+/* struct run; besides these, `schema` and `buckets` stand at the top. */
+extern const struct run_members run_document_members;
+
+/*
+ * The longest text that is read, and the most objects and arrays in it: far above any real document
+ * (a service with every bucket of every stage in use has 11,200 pairs), far below what would make
+ * a reader run out of memory.
+ */
+#define RUN_TEXT_LIMIT	    (32U << 20)
+#define RUN_CONTAINER_LIMIT (1U << 20)
+
+/* What "buckets" says of the layout of wire/buckets.h. */
+#define RUN_BUCKET_LAYOUT "log-linear"
+
+#endif
