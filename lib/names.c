@@ -61,17 +61,16 @@ const char *const run_error_names[RUN_ERROR_COUNT] = {
 CHECK_LAST(run_error_names, RUN_ERROR_COUNT, RUN_ERROR_STATUS);
 
 const char *const run_error_help[RUN_ERROR_COUNT] = {
-	[RUN_ERROR_REFUSED] = "connect: nothing listens there (ECONNREFUSED)",
+	[RUN_ERROR_REFUSED] = "nothing listens at the target (ECONNREFUSED)",
 	[RUN_ERROR_ADDRESS_UNAVAILABLE] =
-		"connect: this host has no source port left (EADDRNOTAVAIL)",
-	[RUN_ERROR_TOO_MANY_FILES] =
-		"socket: the driver is out of file descriptors (EMFILE, ENFILE)",
-	[RUN_ERROR_CONNECT_TIMEOUT] = "connect: no connection in time",
-	[RUN_ERROR_CONNECT_OTHER] = "connect: failed otherwise",
-	[RUN_ERROR_RESET] = "connection reset with a request outstanding (ECONNRESET, EPIPE)",
+		"no source port was left on the driver's host (EADDRNOTAVAIL)",
+	[RUN_ERROR_TOO_MANY_FILES] = "the driver ran out of file descriptors (EMFILE, ENFILE)",
+	[RUN_ERROR_CONNECT_TIMEOUT] = "no connection was established in time",
+	[RUN_ERROR_CONNECT_OTHER] = "connecting failed in another way",
+	[RUN_ERROR_RESET] = "connection reset while a request was outstanding (ECONNRESET, EPIPE)",
 	[RUN_ERROR_CLOSED_EARLY] = "connection closed before the response was complete",
 	[RUN_ERROR_TIMEOUT] = "no complete response in time",
-	[RUN_ERROR_MALFORMED] = "response that is not HTTP/1.x",
-	[RUN_ERROR_STATUS] = "complete response with a status of 400 or above",
+	[RUN_ERROR_MALFORMED] = "responses that are not HTTP/1.x",
+	[RUN_ERROR_STATUS] = "responses with a status of 400 or above",
 };
 CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_STATUS);

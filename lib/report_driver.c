@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver's part: what it did, how long its round trips were, what went wrong, what it cost. */
+#include <string.h>
+
+#include "report_parts.h"
+
+void report_target(const struct page *page, const struct run *run)
+{
+	const struct run_driver *driver = run->driver;
+	struct items items = items_begin(page, "", 0);
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s %s", driver->method ? driver->method : "GET",
+		  driver->target ? driver->target : "(no target)");
+	if (driver->new_connections)
+		items_add(&items, "%u at a time, each on a new connection", driver->connections);
+	else
+		items_add(&items, "%u connection%s", driver->connections,
+			  driver->connections == 1 ? "" : "s");
+	items_add(&items, "%u thread%s", driver->threads, driver->threads == 1 ? "" : "s");
+	items_add(&items, "%s", page_time((double)driver->duration_ns, text));
+	if (driver->warmup_ns)
+		items_add(&items, "after %s of warm-up",
+			  page_time((double)driver->warmup_ns, text));
+	if (driver->host && run->host && strcmp(driver->host, run->host))
+		items_add(&items, "driven from %s", driver->host);
+	items_end(&items);
+}
+
+struct percentile {
+	const char *label;
+	double quantile;
+};
+
+/* "   p50 392.1 µs" each, appended to @text. */
+static void append_percentiles(char *text, size_t size, const struct histogram *h,
+			       const struct percentile *percentiles, size_t count)
+{
+	char value[SHORT_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t used = strlen(text);
+
+		page_time((double)histogram_quantile(h, percentiles[i].quantile), value);
+		snprintf(text + used, size - used, "   %s %s", percentiles[i].label, value);
+	}
+}
+
+/* The rate stands at this column, or on a line of its own where the page is too narrow. */
+#define RATE_COLUMN 60
+
+static void print_rate(const struct page *page, const struct run_driver *driver, unsigned int used)
+{
+	char rate[2 * SHORT_TEXT + 16], requests[SHORT_TEXT], each[SHORT_TEXT];
+
+	page_count(driver->requests, requests);
+	page_count((uint64_t)(per_second(driver->requests, driver->duration_ns) + 0.5), each);
+	if (driver->duration_ns)
+		snprintf(rate, sizeof(rate), "%s requests \u00b7 %s/s", requests, each);
+	else
+		snprintf(rate, sizeof(rate), "%s requests", requests);
+	if (used + 3 + page_columns(rate) > page->width) {
+		fputc('\n', page->file);
+		page_left(page, LABEL_COLUMNS, "%s", "");
+		page_left(page, 0, "%s", rate);
+	} else {
+		page_left(page, 0, "%*s%s", used + 3 > RATE_COLUMN ? 3 : (int)(RATE_COLUMN - used),
+			  "", rate);
+	}
+}
+
+void report_round_trip(const struct page *page, const struct run_driver *driver)
+{
+	static const struct percentile percentiles[] = {{"p50", 0.5}, {"p99", 0.99}};
+	char text[160], mean[SHORT_TEXT];
+
+	if (driver->round_trip.count) {
+		page_time(histogram_mean(&driver->round_trip), mean);
+		snprintf(text, sizeof(text), "%-*smean %s", LABEL_COLUMNS, "round trip", mean);
+		append_percentiles(text, sizeof(text), &driver->round_trip, percentiles,
+				   ARRAY_SIZE(percentiles));
+	} else {
+		snprintf(text, sizeof(text), "%-*sno request was completed", LABEL_COLUMNS,
+			 "round trip");
+	}
+	page_style(page, STYLE_BOLD);
+	page_left(page, 0, "%s", text);
+	page_style(page, STYLE_PLAIN);
+	print_rate(page, driver, page_columns(text));
+	fputc('\n', page->file);
+}
+
+static void report_histogram(const struct page *page, const char *label, const struct histogram *h)
+{
+	static const struct percentile percentiles[] = {
+		{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0},
+	};
+	struct items items = items_begin(page, label, LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", page_count(h->count, text));
+	if (h->count)
+		items_add(&items, "mean %s", page_time(histogram_mean(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(percentiles) && h->count; i++) {
+		uint64_t value = histogram_quantile(h, percentiles[i].quantile);
+
+		items_add(&items, "%s %s", percentiles[i].label, page_time((double)value, text));
+	}
+	items_end(&items);
+}
+
+static void report_responses(const struct page *page, const struct run_driver *driver)
+{
+	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+	struct items items = items_begin(page, "responses", LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		if (driver->status[i])
+			items_add(&items, "%s %s", classes[i], page_count(driver->status[i], text));
+	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
+	items_add(&items, "out %s", page_bytes(driver->bytes_out, text));
+	items_add(&items, "errors %s", page_count(run_driver_errors(driver), text));
+	items_end(&items);
+}
+
+static void report_errors(const struct page *page, const struct run_driver *driver)
+{
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+	bool any = false;
+
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
+		if (!driver->errors[i])
+			continue;
+		page_left(page, LABEL_COLUMNS, "%s", any ? "" : "errors");
+		page_right(page, 10, "%s", page_count(driver->errors[i], text));
+		page_left(page, 1, "%s", "");
+		page_wrap(page, LABEL_COLUMNS + 11, "%s: %s", page_words(run_error_names[i], words),
+			  run_error_help[i]);
+		any = true;
+	}
+}
+
+static void report_cpu(const struct page *page, const struct run_driver *driver)
+{
+	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
+	struct items items = items_begin(page, "driver CPU", LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", page_time((double)cpu_ns, text));
+	items_add(&items, "user %s", page_time((double)driver->cpu_user_ns, text));
+	items_add(&items, "system %s", page_time((double)driver->cpu_system_ns, text));
+	if (driver->requests)
+		items_add(&items, "%s per 100,000 requests",
+			  page_time((double)cpu_ns * 1e5 / (double)driver->requests, text));
+	items_end(&items);
+}
+
+void report_driver(const struct page *page, const struct run_driver *driver)
+{
+	report_histogram(page, "round trip", &driver->round_trip);
+	report_histogram(page, "connect", &driver->connect);
+	report_responses(page, driver);
+	report_errors(page, driver);
+	report_cpu(page, driver);
+}

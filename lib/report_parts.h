@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a text report, one function each; report_text.c puts them in order. */
+#ifndef LIB_REPORT_PARTS_H
+#define LIB_REPORT_PARTS_H
+
+#include "report_print.h"
+
+/* report_tree.c: how the driver's round trip splits at @service; both have requests. */
+void report_tree(const struct page *page, const struct run *run, const struct run_service *service);
+
+/* report_service.c: "tcp 127.0.0.1:8080 · nginx 812", with @remark after it unless NULL. */
+void report_identity(const struct page *page, const struct run_service *service,
+		     const char *remark);
+/* Throughput, TIME_WAIT, fds, accept queue, lost: one line. */
+void report_state(const struct page *page, const struct run *run,
+		  const struct run_service *service);
+/* Each stage with its percentiles. */
+void report_stages(const struct page *page, const struct run_service *service);
+/* How long connections waited for accept(), where the stages are shown per request. */
+void report_accept_wait(const struct page *page, const struct run_service *service);
+/* Connections, bytes, and what could not be seen. */
+void report_details(const struct page *page, const struct run_service *service);
+
+/* report_driver.c: "GET http://… · 64 connections …". */
+void report_target(const struct page *page, const struct run *run);
+/* The round trip's first line, with rate: the tree's root, or all there is without an observer. */
+void report_round_trip(const struct page *page, const struct run_driver *driver);
+/* Further percentiles, connect, status, errors, CPU. */
+void report_driver(const struct page *page, const struct run_driver *driver);
+
+/* report_cost.c: what observing cost, and what was lost as a whole. */
+void report_cost(const struct page *page, const struct run *run);
+/* Everything that was lost around @service: it should be 0. */
+uint64_t report_lost(const struct run *run, const struct run_service *service);
+
+/* Width of the label at the left of every line but the tree's. */
+#define LABEL_COLUMNS 13
+
+/* Times per second over @ns, 0 if @ns is 0. */
+static inline double per_second(uint64_t count, uint64_t ns)
+{
+	return ns ? (double)count * 1e9 / (double)ns : 0;
+}
+
+#endif

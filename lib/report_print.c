@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Text on a page; what it says is the other report_*.c files'. */
+#include "report_print.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+void page_style(const struct page *page, enum style style)
+{
+	static const char *const escapes[STYLE_COUNT] = {
+		[STYLE_PLAIN] = "\033[0m",
+		[STYLE_DIM] = "\033[2m",
+		[STYLE_BOLD] = "\033[1m",
+		[STYLE_HOT] = "\033[1;33m",
+	};
+
+	if (page->colour)
+		fputs(escapes[style], page->file);
+}
+
+unsigned int page_columns(const char *text)
+{
+	unsigned int columns = 0;
+
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+__attribute__((format(printf, 1, 0))) static char *format_text(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return NULL;
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return text;
+}
+
+static void print_spaces(const struct page *page, unsigned int count)
+{
+	fprintf(page->file, "%*s", (int)count, "");
+}
+
+static unsigned int missing_columns(const char *text, unsigned int columns)
+{
+	unsigned int used = page_columns(text);
+
+	return used < columns ? columns - used : 0;
+}
+
+void page_left(const struct page *page, unsigned int columns, const char *format, ...)
+{
+	autofree char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	if (!text)
+		return;
+	fputs(text, page->file);
+	print_spaces(page, missing_columns(text, columns));
+}
+
+void page_right(const struct page *page, unsigned int columns, const char *format, ...)
+{
+	autofree char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	if (!text)
+		return;
+	print_spaces(page, missing_columns(text, columns));
+	fputs(text, page->file);
+}
+
+/* Prints @word after a space, or on the next line; returns the column after it. */
+static unsigned int wrap_word(const struct page *page, unsigned int indent, unsigned int column,
+			      const char *word)
+{
+	unsigned int columns = page_columns(word);
+
+	if (column > indent && column + 1 + columns > page->width) {
+		fputc('\n', page->file);
+		print_spaces(page, indent);
+		column = indent;
+	} else if (column > indent) {
+		fputc(' ', page->file);
+		column++;
+	}
+	fputs(word, page->file);
+	return column + columns;
+}
+
+void page_wrap(const struct page *page, unsigned int indent, const char *format, ...)
+{
+	autofree char *text = NULL;
+	unsigned int column = indent;
+	char *rest = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	for (char *word = text ? strtok_r(text, " ", &rest) : NULL; word;
+	     word = strtok_r(NULL, " ", &rest))
+		column = wrap_word(page, indent, column, word);
+	fputc('\n', page->file);
+}
+
+struct items items_begin(const struct page *page, const char *label, unsigned int indent)
+{
+	page_left(page, indent, "%s", label);
+	return (struct items){.page = page, .indent = indent, .column = indent};
+}
+
+/* Breaks the line if @columns more do not fit, else separates the item from the one before it. */
+static void make_room(struct items *items, unsigned int columns)
+{
+	static const char separator[] = " \u00b7 ";
+
+	if (!items->started)
+		return;
+	if (items->column + page_columns(separator) + columns > items->page->width) {
+		fputc('\n', items->page->file);
+		print_spaces(items->page, items->indent);
+		items->column = items->indent;
+	} else {
+		fputs(separator, items->page->file);
+		items->column += page_columns(separator);
+	}
+}
+
+void items_add(struct items *items, const char *format, ...)
+{
+	autofree char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	if (!text)
+		return;
+	make_room(items, page_columns(text));
+	fputs(text, items->page->file);
+	items->column += page_columns(text);
+	items->started = true;
+}
+
+void items_end(struct items *items)
+{
+	fputc('\n', items->page->file);
+}
+
+const char *page_time(double ns, char buffer[static SHORT_TEXT])
+{
+	/* What prints as 1000.0 of one unit is 1.0 of the next. */
+	static const struct {
+		double below, unit;
+		int decimals;
+		const char *name;
+	} units[] = {
+		{999.5, 1, 0, "ns"},
+		{999.95 * NSEC_PER_USEC, NSEC_PER_USEC, 1, "\u00b5s"},
+		{999.95 * NSEC_PER_MSEC, NSEC_PER_MSEC, 1, "ms"},
+		{INFINITY, NSEC_PER_SEC, 2, "s"},
+	};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(units) - 1 && fabs(ns) >= units[i].below)
+		i++;
+	snprintf(buffer, SHORT_TEXT, "%.*f %s", units[i].decimals, ns / units[i].unit,
+		 units[i].name);
+	return buffer;
+}
+
+const char *page_count(uint64_t count, char buffer[static SHORT_TEXT])
+{
+	return units_format_count(count, buffer, SHORT_TEXT);
+}
+
+const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT])
+{
+	return units_format_bytes((double)bytes, buffer, SHORT_TEXT);
+}
+
+const char *page_words(const char *name, char buffer[static SHORT_TEXT])
+{
+	snprintf(buffer, SHORT_TEXT, "%s", name);
+	for (char *c = buffer; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+	return buffer;
+}

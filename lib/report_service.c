@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* One service as the observer saw it: who it is, its state, its stages, its connections. */
+#include <string.h>
+
+#include "report_parts.h"
+
+#define MAX_NAMED_PROCESSES 6
+
+static void add_processes(struct items *items, const struct run_service *service)
+{
+	size_t named = service->process_count;
+
+	if (named > MAX_NAMED_PROCESSES)
+		named = MAX_NAMED_PROCESSES;
+	for (size_t i = 0; i < named; i++)
+		items_add(items, "%.*s %u", (int)sizeof(service->processes[i].comm),
+			  service->processes[i].comm, service->processes[i].pid);
+	if (named < service->process_count)
+		items_add(items, "%zu processes more", service->process_count - named);
+}
+
+void report_identity(const struct page *page, const struct run_service *service, const char *remark)
+{
+	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
+	struct items items;
+
+	page_style(page, STYLE_BOLD);
+	items = items_begin(page, "", 0);
+	items_add(&items, "%s %s%s%s:%u", service->protocol, open, service->address, close,
+		  service->port);
+	page_style(page, STYLE_PLAIN);
+	add_processes(&items, service);
+	if (remark)
+		items_add(&items, "%s", remark);
+	items_end(&items);
+}
+
+static void add_throughput(struct items *items, const struct run *run,
+			   const struct run_service *service)
+{
+	uint64_t ns = service->last_message_ns - service->first_message_ns;
+	bool known =
+		service->first_message_ns && service->last_message_ns > service->first_message_ns;
+	char rate[SHORT_TEXT];
+
+	if (!service->exchanges || (!known && !run->duration_ns))
+		return;
+	if (!known)
+		ns = run->duration_ns;
+	page_count((uint64_t)(per_second(service->exchanges, ns) + 0.5), rate);
+	items_add(items, "server throughput %s/s (%s)", rate,
+		  known ? "first to last request" : "over the whole period");
+}
+
+static double fd_share(const struct run_process *process)
+{
+	if (!process->open_fds.known || !process->fd_limit.known || !process->fd_limit.value)
+		return -1;
+	return (double)process->open_fds.value / (double)process->fd_limit.value;
+}
+
+/* The process that is nearest to its limit is the one that matters. */
+static void add_fds(struct items *items, const struct run_service *service)
+{
+	const struct run_process *fullest = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *process = &service->processes[i];
+
+		if (fd_share(process) >= 0 && (!fullest || fd_share(process) > fd_share(fullest)))
+			fullest = process;
+	}
+	if (!fullest)
+		return;
+	if (service->process_count > 1)
+		items_add(items, "fds %ju/%ju (process %u)", (uintmax_t)fullest->open_fds.value,
+			  (uintmax_t)fullest->fd_limit.value, fullest->pid);
+	else
+		items_add(items, "fds %ju/%ju", (uintmax_t)fullest->open_fds.value,
+			  (uintmax_t)fullest->fd_limit.value);
+}
+
+static void add_accept_queue(struct items *items, const struct run_accept_queue *queue)
+{
+	char text[SHORT_TEXT];
+
+	if (queue->depth_max.known && queue->limit.known)
+		items_add(items, "accept queue max %ju/%ju", (uintmax_t)queue->depth_max.value,
+			  (uintmax_t)queue->limit.value);
+	else if (queue->depth_max.known)
+		items_add(items, "accept queue max %ju", (uintmax_t)queue->depth_max.value);
+	if (queue->overflows.known && queue->overflows.value)
+		items_add(items, "accept queue overflows %s",
+			  page_count(queue->overflows.value, text));
+}
+
+void report_state(const struct page *page, const struct run *run, const struct run_service *service)
+{
+	struct items items = items_begin(page, "", 0);
+	char text[SHORT_TEXT];
+
+	add_throughput(&items, run, service);
+	if (service->time_wait.known)
+		items_add(&items, "TIME_WAIT %s", page_count(service->time_wait.value, text));
+	add_fds(&items, service);
+	add_accept_queue(&items, &service->accept_queue);
+	items_add(&items, "lost %s", page_count(report_lost(run, service), text));
+	items_end(&items);
+}
+
+struct column {
+	const char *label;
+	double quantile;
+	bool wide; /* left out on a narrow page */
+};
+
+static const struct column columns[] = {
+	{"p50", 0.5, false},	{"p90", 0.9, true},  {"p99", 0.99, false},
+	{"p99.9", 0.999, true}, {"max", 1.0, false},
+};
+
+#define STAGE_COLUMNS 14
+#define COUNT_COLUMNS 14
+#define TIME_COLUMNS  11
+#define FULL_COLUMNS  (STAGE_COLUMNS + COUNT_COLUMNS + (1 + ARRAY_SIZE(columns)) * TIME_COLUMNS)
+
+static bool shows(const struct page *page, const struct column *column)
+{
+	return !column->wide || page->width >= FULL_COLUMNS;
+}
+
+static void print_header(const struct page *page)
+{
+	page_style(page, STYLE_DIM);
+	page_left(page, STAGE_COLUMNS, "stage");
+	page_right(page, COUNT_COLUMNS, "count");
+	page_right(page, TIME_COLUMNS, "mean");
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (shows(page, &columns[i]))
+			page_right(page, TIME_COLUMNS, "%s", columns[i].label);
+	page_style(page, STYLE_PLAIN);
+	fputc('\n', page->file);
+}
+
+static void print_histogram(const struct page *page, const struct histogram *h)
+{
+	char text[SHORT_TEXT];
+
+	page_right(page, COUNT_COLUMNS, "%s", page_count(h->count, text));
+	if (!h->count)
+		return;
+	page_right(page, TIME_COLUMNS, "%s", page_time(histogram_mean(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		uint64_t value = histogram_quantile(h, columns[i].quantile);
+
+		if (shows(page, &columns[i]))
+			page_right(page, TIME_COLUMNS, "%s", page_time((double)value, text));
+	}
+}
+
+static void print_stage(const struct page *page, const char *name, const struct run_stage *stage)
+{
+	char text[SHORT_TEXT];
+
+	page_left(page, STAGE_COLUMNS, "%s", page_words(name, text));
+	if (!stage->measured) {
+		page_left(page, 2, "%s", "");
+		page_wrap(page, STAGE_COLUMNS + 2, "not measured: %s",
+			  stage->reason ? stage->reason : "no reason given");
+		return;
+	}
+	print_histogram(page, &stage->histogram);
+	fputc('\n', page->file);
+}
+
+/* The mean of the whole residence: the stages' sums and the wait for accept() are exact. */
+static void print_residence(const struct page *page, const struct run_service *service)
+{
+	double sum = (double)service->accept_delay_ns;
+	char text[SHORT_TEXT];
+
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		if (!service->stages[i].measured)
+			return;
+		if (i != STAGE_ACCEPT_QUEUE)
+			sum += (double)service->stages[i].histogram.sum;
+	}
+	if (!service->exchanges)
+		return;
+	page_left(page, STAGE_COLUMNS, "residence");
+	page_right(page, COUNT_COLUMNS, "%s", page_count(service->exchanges, text));
+	page_right(page, TIME_COLUMNS, "%s", page_time(sum / (double)service->exchanges, text));
+	page_left(page, 3, "%s", "");
+	page_wrap(page, STAGE_COLUMNS + COUNT_COLUMNS + TIME_COLUMNS + 3,
+		  "the stages' sum per exchange, with %s of accept queue",
+		  page_time((double)service->accept_delay_ns / (double)service->exchanges, text));
+}
+
+void report_stages(const struct page *page, const struct run_service *service)
+{
+	print_header(page);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		print_stage(page, run_stage_names[i], &service->stages[i]);
+	print_residence(page, service);
+}
+
+static void report_connections(const struct page *page, const struct run_service *service)
+{
+	struct items items = items_begin(page, "connections", LABEL_COLUMNS);
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	items_add(&items, "accepted %s", page_count(service->accepted, text));
+	if (service->connections.known)
+		items_add(&items, "established now %s",
+			  page_count(service->connections.value, text));
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		if (service->closes[i])
+			items_add(&items, "%s %s", page_words(run_close_names[i], words),
+				  page_count(service->closes[i], text));
+	items_add(&items, "TIME_WAIT created %s", page_count(service->time_wait_created, text));
+	items_end(&items);
+}
+
+static void report_bytes(const struct page *page, const struct run_service *service)
+{
+	struct items items = items_begin(page, "bytes", LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	items_add(&items, "in %s", page_bytes(service->bytes_in, text));
+	items_add(&items, "out %s", page_bytes(service->bytes_out, text));
+	items_end(&items);
+}
+
+static void report_losses(const struct page *page, const struct run_service *service)
+{
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+	bool any = false;
+
+	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++) {
+		if (!service->losses[i])
+			continue;
+		page_left(page, LABEL_COLUMNS, "%s", any ? "" : "caveats");
+		page_right(page, 10, "%s", page_count(service->losses[i], text));
+		page_left(page, 1, "%s", "");
+		page_wrap(page, LABEL_COLUMNS + 11, "%s: %s", page_words(run_loss_names[i], words),
+			  run_loss_help[i]);
+		any = true;
+	}
+}
+
+void report_accept_wait(const struct page *page, const struct run_service *service)
+{
+	const struct histogram *h = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
+	struct items items;
+	char text[SHORT_TEXT];
+
+	if (!service->stages[STAGE_ACCEPT_QUEUE].measured || !h->count)
+		return;
+	items = items_begin(page, "accept queue wait (per connection) ", LABEL_COLUMNS);
+	items.column += page_columns("accept queue wait (per connection) ") - LABEL_COLUMNS;
+	items_add(&items, "%s", page_count(h->count, text));
+	items_add(&items, "mean %s", page_time(histogram_mean(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		uint64_t value = histogram_quantile(h, columns[i].quantile);
+
+		if (!columns[i].wide)
+			items_add(&items, "%s %s", columns[i].label,
+				  page_time((double)value, text));
+	}
+	items_end(&items);
+}
+
+void report_details(const struct page *page, const struct run_service *service)
+{
+	report_connections(page, service);
+	report_bytes(page, service);
+	report_losses(page, service);
+}
