@@ -12,7 +12,7 @@
 
 static __always_inline void accept_expect(const struct sock *sk, const struct conn *c)
 {
-	struct accepting entry = { .established_ns = c->established_ns, .service = c->service };
+	struct accepting entry = {.established_ns = c->established_ns, .service = c->service};
 	__u64 key = (__u64)sk;
 
 	if (config.accept_source == ACCEPT_SYSCALL)

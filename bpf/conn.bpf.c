@@ -98,7 +98,8 @@ static __always_inline enum counter close_kind(const struct sock *sk, const stru
  */
 static __always_inline bool left_time_wait(const struct sock *sk, const struct conn *c, int old)
 {
-	return (old == TCP_FIN_WAIT2 || old == TCP_CLOSING) && !(c->flags & CONN_RESET) && !sk->sk_err;
+	return (old == TCP_FIN_WAIT2 || old == TCP_CLOSING) && !(c->flags & CONN_RESET) &&
+	       !sk->sk_err;
 }
 
 static __always_inline void conn_closed(const struct sock *sk, struct conn *c, int old)
@@ -139,7 +140,7 @@ int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
 		listener_mark(sk);
 	else if (new == TCP_ESTABLISHED && old == TCP_SYN_RECV)
 		conn_established(sk);
-	else if (new != TCP_SYN_RECV && new != TCP_SYN_SENT)
+	else if (new != TCP_SYN_RECV &&new != TCP_SYN_SENT)
 		conn_changed(sk, old, new);
 	return 0;
 }

@@ -156,7 +156,8 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
  * each exchange once, with what is known of it. The decrement may happen on another CPU than the
  * increment: only the sum over the CPUs means something.
  */
-static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot, __u64 now)
+static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
+						__u64 now)
 {
 	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
 	__u64 respond_ns = now - c->first_write_ns;
@@ -168,7 +169,7 @@ static __always_inline void exchange_responding(struct conn *c, struct service_s
 			h->sum_ns -= c->last_write_ns - c->first_write_ns;
 		}
 		stage_add(h, respond_ns);
-		c->respond_bucket = bucket_index(respond_ns);
+		c->respond_bucket = bucket_of(respond_ns);
 		slot->last_message_ns = now;
 	}
 	c->last_write_ns = now;

@@ -117,10 +117,10 @@ enum {
 	TCP_NEW_SYN_RECV,
 };
 
-#define PROTO_TCP  6
+#define PROTO_TCP    6
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
 #define ERR_TIMEDOUT 110
-#define FLAG_PEEK  2 /* MSG_PEEK */
+#define FLAG_PEEK    2 /* MSG_PEEK */
 
 #endif

@@ -5,8 +5,7 @@
 
 #include "state.h"
 
-#define SERVICE_NONE ((__u32)-1)
-
+#define SERVICE_NONE ((__u32) - 1)
 
 /* Process id of the current task as the observer sees it; 0 if it does not. */
 static __always_inline __u32 current_pid(void)
@@ -68,7 +67,7 @@ static __always_inline __u32 service_of_listener(const struct sock *sk, bool by_
 
 static __always_inline void owner_seen(__u32 service)
 {
-	struct owner_key key = { .service = service, .pid = current_pid() };
+	struct owner_key key = {.service = service, .pid = current_pid()};
 	__u8 one = 1;
 
 	if (key.pid && !bpf_map_lookup_elem(&owners, &key))

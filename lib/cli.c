@@ -70,7 +70,7 @@ static void print_option(FILE *file, const struct cli_option *option)
 
 void cli_help(const struct cli_command *command, FILE *file)
 {
-	static const struct cli_option help = { "help", 'h', NULL, "Print this help.", NULL };
+	static const struct cli_option help = {"help", 'h', NULL, "Print this help.", NULL};
 
 	fprintf(file, "Usage: %s %s\n\n", command->program, command->usage);
 	print_wrapped(file, command->intro, 0, 0);
@@ -134,7 +134,8 @@ static bool is_help(const char *word)
 }
 
 /* Parses the option at argv[*at] and its value, and moves *at behind them. */
-static int parse_one(const struct cli_command *command, int argc, char **argv, int *at, void *target)
+static int parse_one(const struct cli_command *command, int argc, char **argv, int *at,
+		     void *target)
 {
 	struct match match;
 	const char *allowed;

@@ -14,11 +14,11 @@
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
 /* Defines cleanup_@fn for `CLEANUP(cleanup_@fn) type var`; @fn must accept NULL. */
-#define DEFINE_CLEANUP(type, fn)                                                                   \
-	static inline void cleanup_##fn(type *var)                                                 \
-	{                                                                                          \
-		if (*var)                                                                          \
-			fn(*var);                                                                  \
+#define DEFINE_CLEANUP(type, fn)                   \
+	static inline void cleanup_##fn(type *var) \
+	{                                          \
+		if (*var)                          \
+			fn(*var);                  \
 	}
 
 static inline void cleanup_free(void *var)
@@ -49,18 +49,18 @@ static inline void cleanup_closedir(DIR **dir)
 #define autofclose   CLEANUP(cleanup_fclose)
 #define autoclosedir CLEANUP(cleanup_closedir)
 
-#define TAKE_PTR(ptr)                                                                              \
-	({                                                                                         \
-		__typeof__(ptr) taken_ = (ptr);                                                    \
-		(ptr) = NULL;                                                                      \
-		taken_;                                                                            \
+#define TAKE_PTR(ptr)                           \
+	({                                      \
+		__typeof__(ptr) taken_ = (ptr); \
+		(ptr) = NULL;                   \
+		taken_;                         \
 	})
 
-#define TAKE_FD(fd)                                                                                \
-	({                                                                                         \
-		int taken_ = (fd);                                                                 \
-		(fd) = -1;                                                                         \
-		taken_;                                                                            \
+#define TAKE_FD(fd)                \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

@@ -39,7 +39,8 @@ struct cli_command {
  * 0: *ret_next is the index of the first word left (argc if none). -ECANCELED: --help was printed.
  * -EINVAL: an error was printed. "--help" and "-h" are understood without a row.
  */
-int cli_parse(const struct cli_command *command, int argc, char **argv, void *target, int *ret_next);
+int cli_parse(const struct cli_command *command, int argc, char **argv, void *target,
+	      int *ret_next);
 
 /* Prints the help, at most 80 columns wide. */
 void cli_help(const struct cli_command *command, FILE *file);

@@ -49,11 +49,11 @@ enum run_error {
 	RUN_ERROR_TOO_MANY_FILES,      /* socket: EMFILE or ENFILE */
 	RUN_ERROR_CONNECT_TIMEOUT,
 	RUN_ERROR_CONNECT_OTHER,
-	RUN_ERROR_RESET,	       /* ECONNRESET or EPIPE with a request outstanding */
-	RUN_ERROR_CLOSED_EARLY,	       /* FIN before the response was complete */
-	RUN_ERROR_TIMEOUT,	       /* no complete response in time */
-	RUN_ERROR_MALFORMED,	       /* the response is not HTTP/1.x */
-	RUN_ERROR_STATUS,	       /* complete response with status >= 400 */
+	RUN_ERROR_RESET,	/* ECONNRESET or EPIPE with a request outstanding */
+	RUN_ERROR_CLOSED_EARLY, /* FIN before the response was complete */
+	RUN_ERROR_TIMEOUT,	/* no complete response in time */
+	RUN_ERROR_MALFORMED,	/* the response is not HTTP/1.x */
+	RUN_ERROR_STATUS,	/* complete response with status >= 400 */
 	RUN_ERROR_COUNT
 };
 
@@ -91,15 +91,15 @@ struct run_process {
 struct run_accept_queue {
 	struct run_number depth;     /* now, all listeners of the service */
 	struct run_number depth_max; /* high-water mark */
-	struct run_number limit;     /* sk_max_ack_backlog: listen()'s backlog capped by somaxconn */
+	struct run_number limit; /* sk_max_ack_backlog: listen()'s backlog capped by somaxconn */
 	struct run_number overflows; /* the listener's sk_drops in this period */
 };
 
 struct run_service {
-	char protocol[8];  /* "tcp" */
-	char address[48];  /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
-	uint16_t port;	   /* host order */
-	uint32_t netns;	   /* inode number, as in /proc/PID/ns/net */
+	char protocol[8]; /* "tcp" */
+	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
+	uint16_t port;	  /* host order */
+	uint32_t netns;	  /* inode number, as in /proc/PID/ns/net */
 
 	uint64_t accepted;
 	uint64_t exchanges;
@@ -135,9 +135,9 @@ struct run_program {
 
 /* What observing cost, and what it lost as a whole. */
 struct run_cost {
-	uint64_t cpu_ns;	/* the observer's user-space CPU time in this period */
+	uint64_t cpu_ns;	 /* the observer's user-space CPU time in this period */
 	uint64_t resident_bytes; /* its peak resident set */
-	uint64_t map_bytes;	/* memory of its BPF maps */
+	uint64_t map_bytes;	 /* memory of its BPF maps */
 	struct run_program *programs;
 	size_t program_count;
 };
@@ -151,17 +151,17 @@ struct run_driver {
 	bool new_connections; /* one connection per request */
 	uint64_t duration_ns; /* the measured phase */
 	uint64_t warmup_ns;
-	uint64_t requests;    /* complete responses in the measured phase */
-	uint64_t connects;    /* connections established in the measured phase */
+	uint64_t requests; /* complete responses in the measured phase */
+	uint64_t connects; /* connections established in the measured phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	uint64_t status[6];   /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
+	uint64_t status[6]; /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
 	struct histogram round_trip; /* request handed to the kernel → last response byte read */
 	struct histogram connect;    /* connect() → established */
-	char *observer_error;	     /* why the observer's part is missing; NULL if not asked or there */
+	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
 };
 
 struct run {

@@ -12,10 +12,10 @@
 
 #include <linux/types.h>
 
-#define BUCKET_SUB_BITS	 6
-#define BUCKET_SUB	 (1U << BUCKET_SUB_BITS)
+#define BUCKET_SUB_BITS	  6
+#define BUCKET_SUB	  (1U << BUCKET_SUB_BITS)
 #define BUCKET_VALUE_BITS 40
-#define BUCKET_COUNT	 ((BUCKET_VALUE_BITS - BUCKET_SUB_BITS + 1) * BUCKET_SUB)
+#define BUCKET_COUNT	  ((BUCKET_VALUE_BITS - BUCKET_SUB_BITS + 1) * BUCKET_SUB)
 
 _Static_assert(BUCKET_COUNT == 2240, "changing the layout makes stored histograms unreadable");
 

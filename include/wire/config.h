@@ -49,9 +49,9 @@ struct service_gauges {
 	__u64 connections; /* ESTABLISHED or CLOSE_WAIT */
 	__u64 time_wait;
 	__u64 listeners;
-	__u64 depth;	/* accept queue, all listeners together */
-	__u64 limit;	/* likewise */
-	__u64 drops;	/* sk_drops of the listeners, since they were made */
+	__u64 depth;	  /* accept queue, all listeners together */
+	__u64 limit;	  /* likewise */
+	__u64 drops;	  /* sk_drops of the listeners, since they were made */
 	__u8 address[16]; /* of the first listener; IPv4 in the first four bytes */
 	__u32 family;
 	__u32 addresses; /* how many different ones were seen: 1, or 2 for several */

@@ -33,8 +33,8 @@ enum counter {
 	 * The part of accept_queue in which a request was already waiting: it belongs to that
 	 * exchange's residence. accept_queue itself is per connection and may include idle time.
 	 */
-	COUNTER_ACCEPT_DELAYED,	   /* exchanges whose request arrived before accept() */
-	COUNTER_ACCEPT_DELAY_NS,   /* sum over them of accepted - arrival */
+	COUNTER_ACCEPT_DELAYED,	 /* exchanges whose request arrived before accept() */
+	COUNTER_ACCEPT_DELAY_NS, /* sum over them of accepted - arrival */
 	/* Read, but their connection ended without a response: counted apart, from softirq. */
 	COUNTER_BYTES_IN_UNANSWERED,
 	COUNTER_COUNT

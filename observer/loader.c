@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/* Loading, attaching and the maps' memory; see loader.h. What the numbers mean is model.c's affair. */
+#include "loader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "sojourn_bpf.skel.h"
+
+#include "sojourn/log.h"
+
+struct loader {
+	struct sojourn_bpf *skel;
+	int netns_fd;
+	int own_netns_fd;
+	int statistics_fd;
+	const struct service_slot *slots;
+	size_t slots_bytes;
+	struct service_gauges *gauges;
+	size_t gauges_bytes;
+};
+
+/* ---- libbpf's messages: the last one that says why becomes the reason ---- */
+
+static char message[256];
+
+static int keep_message(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[512];
+
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = 0;
+	log_debug("%s", line);
+	if (level == LIBBPF_WARN && !message[0] && !strstr(line, "-- BEGIN PROG LOAD LOG"))
+		snprintf(message, sizeof(message), "%.250s",
+			 strncmp(line, "libbpf: ", 8) ? line : line + 8);
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
+{
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{skel->maps.slots, config->cpus * config->max_services},
+		{skel->maps.services, config->max_services},
+		{skel->maps.gauges, config->max_services},
+		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		int r = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int open_skeleton(const struct observer_config *config, struct sojourn_bpf **ret_skel)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct sojourn_bpf *skel;
+
+	if (cpus < 0)
+		return cpus;
+	libbpf_set_print(keep_message);
+	message[0] = 0;
+	skel = sojourn_bpf__open();
+	if (!skel)
+		return -errno;
+	skel->rodata->config = *config;
+	skel->rodata->config.cpus = (uint32_t)cpus;
+	*ret_skel = skel;
+	return set_sizes(skel, &skel->rodata->config);
+}
+
+int loader_rehearse(const char *program, char *reason, size_t size)
+{
+	struct observer_config config = {.max_services = 1};
+	struct sojourn_bpf *skel = NULL;
+	struct bpf_link *link = NULL;
+	struct bpf_program *p;
+	int r = open_skeleton(&config, &skel);
+
+	reason[0] = 0;
+	if (r < 0)
+		goto out;
+	p = bpf_object__find_program_by_name(skel->obj, program);
+	bpf_program__set_autoload(p, true);
+	r = sojourn_bpf__load(skel);
+	if (r < 0)
+		goto out;
+	link = bpf_program__attach(p);
+	if (!link)
+		r = -errno;
+out:
+	if (r < 0)
+		snprintf(reason, size, "%s", message[0] ? message : strerror(-r));
+	bpf_link__destroy(link);
+	sojourn_bpf__destroy(skel);
+	return r;
+}
+
+static void choose(struct sojourn_bpf *skel, const struct plan *plan)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->chosen)
+			bpf_program__set_autoload(bpf_object__find_program_by_name(
+							  skel->obj, row->candidate->program),
+						  true);
+	}
+}
+
+/* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
+static int map_memory(const struct bpf_map *map, int protection, void **ret_memory,
+		      size_t *ret_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	void *memory;
+
+	bytes = (bytes + page - 1) / page * page;
+	memory = mmap(NULL, bytes, protection, MAP_SHARED, bpf_map__fd(map), 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_memory = memory;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static int map_memories(struct loader *loader)
+{
+	void *memory;
+	int r = map_memory(loader->skel->maps.slots, PROT_READ, &memory, &loader->slots_bytes);
+
+	if (r < 0)
+		return r;
+	loader->slots = memory;
+	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
+		       &loader->gauges_bytes);
+	if (r < 0)
+		return r;
+	loader->gauges = memory;
+	return 0;
+}
+
+static int own_netns(void)
+{
+	int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int loader_init(struct loader *loader, const struct plan *plan,
+		       const struct loader_options *options)
+{
+	int r = open_skeleton(&options->config, &loader->skel);
+
+	if (r < 0)
+		return r;
+	choose(loader->skel, plan);
+	r = sojourn_bpf__load(loader->skel);
+	if (r < 0)
+		return r;
+	loader->own_netns_fd = own_netns();
+	if (loader->own_netns_fd < 0)
+		return loader->own_netns_fd;
+	if (options->run_statistics)
+		loader->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (options->run_statistics && loader->statistics_fd < 0)
+		return -errno;
+	loader->netns_fd = options->netns_fd;
+	return map_memories(loader);
+}
+
+int loader_open(const struct plan *plan, const struct loader_options *options,
+		struct loader **ret_loader)
+{
+	CLEANUP(cleanup_loader_close) struct loader *loader = calloc(1, sizeof(*loader));
+	int r;
+
+	if (!loader)
+		return -ENOMEM;
+	loader->netns_fd = loader->own_netns_fd = loader->statistics_fd = -1;
+	r = loader_init(loader, plan, options);
+	if (r < 0)
+		return r;
+	*ret_loader = TAKE_PTR(loader);
+	return 0;
+}
+
+void loader_close(struct loader *loader)
+{
+	if (!loader)
+		return;
+	if (loader->slots)
+		munmap((void *)loader->slots, loader->slots_bytes);
+	if (loader->gauges)
+		munmap(loader->gauges, loader->gauges_bytes);
+	cleanup_close(&loader->statistics_fd);
+	cleanup_close(&loader->own_netns_fd);
+	sojourn_bpf__destroy(loader->skel);
+	free(loader);
+}
+
+/* ---- attaching ---- */
+
+int loader_add_service(struct loader *loader, const struct service_key *key)
+{
+	uint32_t index = loader->skel->bss->service_next;
+
+	if (index >= loader->skel->rodata->config.max_services)
+		return -ENOSPC;
+	if (bpf_map_update_elem(bpf_map__fd(loader->skel->maps.services), key, &index, BPF_NOEXIST))
+		return -errno;
+	loader->skel->bss->service_next = index + 1;
+	loader->skel->bss->observed_ports[key->port >> 6] |= 1ULL << (key->port & 63);
+	return 0;
+}
+
+/* The iterator's link only makes passes possible: the first one runs when all else is attached. */
+int loader_attach(struct loader *loader)
+{
+	int r = sojourn_bpf__attach(loader->skel);
+
+	if (r < 0)
+		return r;
+	return loader_visit_sockets(loader);
+}
+
+/* ---- visiting the sockets ---- */
+
+/* An iterator walks the network namespace in which it was created. */
+static int create_iterator(const struct loader *loader)
+{
+	int link_fd = bpf_link__fd(loader->skel->links.sockets_visit);
+	int fd;
+
+	if (loader->netns_fd >= 0 && setns(loader->netns_fd, CLONE_NEWNET) < 0)
+		return -errno;
+	fd = bpf_iter_create(link_fd);
+	fd = fd < 0 ? -errno : fd;
+	if (loader->netns_fd >= 0 && setns(loader->own_netns_fd, CLONE_NEWNET) < 0)
+		return -errno;
+	return fd;
+}
+
+int loader_visit_sockets(struct loader *loader)
+{
+	autoclose int fd = -1;
+	char nothing[64];
+	ssize_t n;
+
+	if (!loader->skel->links.sockets_visit)
+		return 0;
+	fd = create_iterator(loader);
+	if (fd < 0)
+		return fd;
+	memset(loader->gauges, 0, loader->gauges_bytes);
+	/* The program prints nothing: reading only drives it, and ends when the sockets do. */
+	do {
+		n = read(fd, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+/* ---- reading ---- */
+
+size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size)
+{
+	int fd = bpf_map__fd(loader->skel->maps.services);
+	struct service_key key, *previous = NULL;
+	size_t found = 0;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
+		uint32_t index;
+
+		if (bpf_map_lookup_elem(fd, &key, &index) || index >= size)
+			continue;
+		ret_keys[index] = key;
+		found = index + 1 > found ? index + 1 : found;
+	}
+	return found;
+}
+
+uint64_t loader_services_dropped(const struct loader *loader)
+{
+	uint32_t next = loader->skel->bss->service_next;
+	uint32_t max = loader->skel->rodata->config.max_services;
+
+	return next > max ? next - max : 0;
+}
+
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service)
+{
+	return &loader->slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+}
+
+const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)
+{
+	return loader->skel->links.sockets_visit ? &loader->gauges[service] : NULL;
+}
+
+uint32_t loader_cpus(const struct loader *loader)
+{
+	return loader->skel->rodata->config.cpus;
+}
+
+const struct observer_config *loader_config(const struct loader *loader)
+{
+	return (const struct observer_config *)&loader->skel->rodata->config;
+}
+
+void loader_owners(const struct loader *loader,
+		   void (*visit)(void *context, const struct owner_key *owner), void *context)
+{
+	int fd = bpf_map__fd(loader->skel->maps.owners);
+	struct owner_key key, *previous = NULL;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key)
+		visit(context, &key);
+}
+
+uint64_t loader_next_epoch(struct loader *loader)
+{
+	return ++loader->skel->bss->epoch;
+}
+
+uint64_t loader_epoch(const struct loader *loader)
+{
+	return loader->skel->bss->epoch;
+}
+
+static int read_program(const struct bpf_program *program, struct loader_program *ret_program)
+{
+	struct bpf_prog_info info = {};
+	__u32 length = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length))
+		return -errno;
+	*ret_program = (struct loader_program){
+		.runs = info.run_cnt,
+		.run_ns = info.run_time_ns,
+		.recursion_misses = info.recursion_misses,
+	};
+	snprintf(ret_program->name, sizeof(ret_program->name), "%s", bpf_program__name(program));
+	return 0;
+}
+
+size_t loader_programs(const struct loader *loader, struct loader_program *ret_programs,
+		       size_t size)
+{
+	struct bpf_program *program;
+	size_t n = 0;
+
+	bpf_object__for_each_program (program, loader->skel->obj) {
+		if (n < size && bpf_program__autoload(program) &&
+		    !read_program(program, &ret_programs[n]))
+			n++;
+	}
+	return n;
+}
+
+/* The kernel tells each map's memory in its descriptor's fdinfo. */
+static uint64_t map_memlock(int fd)
+{
+	autofclose FILE *file = NULL;
+	char path[64], line[128];
+	unsigned long long bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			return bytes;
+	}
+	return 0;
+}
+
+uint64_t loader_map_bytes(const struct loader *loader)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map (map, loader->skel->obj) {
+		if (bpf_map__fd(map) >= 0)
+			bytes += map_memlock(bpf_map__fd(map));
+	}
+	return bytes;
+}

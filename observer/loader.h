@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Brings the BPF programs into the kernel and takes them out again. Nothing is pinned: programs and
+ * maps live as long as this process's descriptors, so they are gone when it ends, however it ends.
+ */
+#ifndef OBSERVER_LOADER_H
+#define OBSERVER_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan.h"
+#include "sojourn/cleanup.h"
+#include "wire/config.h"
+#include "wire/counters.h"
+
+struct loader;
+
+struct loader_options {
+	struct observer_config config; /* cpus is filled in by the loader */
+	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
+	bool run_statistics;	       /* have the kernel time the programs while we run */
+};
+
+/* Loads and attaches @program alone, then lets go of it. 0 or -errno, @reason then says why. */
+int loader_rehearse(const char *program, char *reason, size_t size);
+
+/* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
+int loader_open(const struct plan *plan, const struct loader_options *options,
+		struct loader **ret_loader);
+void loader_close(struct loader *loader);
+DEFINE_CLEANUP(struct loader *, loader_close)
+
+/* Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. */
+int loader_add_service(struct loader *loader, const struct service_key *key);
+
+/* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
+int loader_attach(struct loader *loader);
+
+/* Visits the sockets: refills the gauges, picks up what is not known yet. 0 or -errno. */
+int loader_visit_sockets(struct loader *loader);
+
+/* The services so far, by index; @ret_keys has room for @size. Returns their number. */
+size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
+/* Services that found no slot. */
+uint64_t loader_services_dropped(const struct loader *loader);
+
+/* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
+const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
+uint32_t loader_cpus(const struct loader *loader);
+const struct observer_config *loader_config(const struct loader *loader);
+
+/* Calls @visit for every (service, process) that was seen to listen, read or write. */
+void loader_owners(const struct loader *loader,
+		   void (*visit)(void *context, const struct owner_key *owner), void *context);
+
+/* Begins a new epoch (wire/counters.h); returns its number. */
+uint64_t loader_next_epoch(struct loader *loader);
+uint64_t loader_epoch(const struct loader *loader);
+
+struct loader_program {
+	char name[32];
+	uint64_t runs;
+	uint64_t run_ns;
+	uint64_t recursion_misses;
+};
+
+/* What the loaded programs cost and missed; runs and run_ns are 0 without run statistics. */
+size_t loader_programs(const struct loader *loader, struct loader_program *ret_programs,
+		       size_t size);
+/* Memory of all maps, bytes. */
+uint64_t loader_map_bytes(const struct loader *loader);
+
+#endif

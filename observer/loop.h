@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits for what ends or interrupts an observation: a signal, the end of --for, the interval, the
+ * command's end, a request on the endpoint. One thread, one poll().
+ */
+#ifndef OBSERVER_LOOP_H
+#define OBSERVER_LOOP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sink_http.h"
+#include "sink_term.h"
+
+struct loop_options {
+	uint64_t interval_ns;	/* 0: none */
+	uint64_t for_ns;	/* 0: no end */
+	struct sink_term *term; /* told at each interval; may be NULL */
+	struct sink_http *http; /* may be NULL */
+	char **command;		/* run while observing; may be NULL */
+};
+
+/*
+ * Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD for this process and opens what the loop waits on, so
+ * that nothing can be missed from here on and nothing needs a descriptor later. 0 or -errno.
+ */
+struct loop;
+int loop_open(const struct loop_options *options, struct loop **ret_loop);
+void loop_close(struct loop *loop);
+DEFINE_CLEANUP(struct loop *, loop_close)
+
+/*
+ * Starts the command, if any, and waits. 0 when it is time to stop; *ret_status is then the
+ * command's exit code (128 + signal; 127 if it could not be started; 0 without command). -errno.
+ */
+int loop_run(struct loop *loop, int *ret_status);
+
+#endif

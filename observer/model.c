@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+/* Readings, phases and their differences; see model.h. */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "source.h"
+
+/* A period: from its begin, whose reading is @base, until it is asked for. */
+struct period {
+	uint64_t id; /* 0: free */
+	struct run *base;
+	uint64_t *first_ns; /* by service: earliest arrival since the begin, 0: none yet */
+};
+
+struct model {
+	struct loader *loader;
+	const struct plan *plan;
+	struct model_options options;
+	struct source_proc *proc;
+	char *started_at;
+	uint64_t started_ns;
+	struct service_key *keys;
+	size_t key_count;
+	uint32_t max_services;
+	struct period total;
+	struct period phases[SNAPSHOT_PHASES];
+	uint64_t last_id;
+};
+
+static void period_done(struct period *period)
+{
+	run_free(period->base);
+	free(period->first_ns);
+	*period = (struct period){};
+}
+
+void model_free(struct model *model)
+{
+	if (!model)
+		return;
+	period_done(&model->total);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		period_done(&model->phases[i]);
+	source_proc_free(model->proc);
+	free(model->started_at);
+	free(model->keys);
+	free(model);
+}
+
+/* ---- reading ---- */
+
+static int read_service(struct model *model, uint32_t index, struct run *run)
+{
+	const struct service_key *key = &model->keys[index];
+	struct run_service *service;
+
+	if (!key->port)
+		return 0;
+	service = run_add_service(run);
+	if (!service)
+		return -ENOMEM;
+	memcpy(service->protocol, "tcp", sizeof("tcp"));
+	service->port = key->port;
+	service->netns = key->netns;
+	source_slots_read(model->loader, index, service);
+	source_slots_mark(model->loader, model->plan, service);
+	source_sockets_read(model->loader, index, service);
+	return source_proc_read(model->proc, index, service);
+}
+
+static int read_all(struct model *model, struct run *run)
+{
+	int r;
+
+	run->cost = calloc(1, sizeof(*run->cost));
+	if (!run->cost)
+		return -ENOMEM;
+	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
+	for (size_t i = 0; !r && i < model->key_count; i++)
+		r = read_service(model, (uint32_t)i, run);
+	run->services_dropped = loader_services_dropped(model->loader);
+	run->duration_ns = clock_now_ns() - model->started_ns;
+	return r;
+}
+
+/* Readings all begin with the observation: run_subtract() tells a later period's begin from that. */
+static int set_begin(struct model *model, struct run *run)
+{
+	if (!model->started_at) {
+		model->started_at = TAKE_PTR(run->started_at);
+		model->started_ns = clock_now_ns();
+	}
+	free(run->started_at);
+	run->started_at = strdup(model->started_at);
+	return run->started_at ? 0 : -ENOMEM;
+}
+
+/* A reading of everything that the kernel has counted. */
+static int take_reading(struct model *model, struct run **ret_run)
+{
+	autorun struct run *run = run_new("sojourn", model->options.command);
+	int r;
+
+	if (!run)
+		return -ENOMEM;
+	r = set_begin(model, run);
+	if (!r)
+		r = loader_visit_sockets(model->loader);
+	if (r < 0)
+		return r;
+	model->key_count = loader_services(model->loader, model->keys, model->max_services);
+	source_proc_update(model->proc, model->loader, model->keys, model->key_count);
+	r = read_all(model, run);
+	if (r < 0)
+		return r;
+	*ret_run = TAKE_PTR(run);
+	return 0;
+}
+
+/* ---- periods ---- */
+
+/* Notes the first arrivals of the epoch for the periods that have seen none before. */
+static void note_first(struct model *model, struct period *period)
+{
+	for (size_t i = 0; period->id && i < model->key_count; i++) {
+		if (!period->first_ns[i])
+			period->first_ns[i] =
+				source_slots_first_message(model->loader, (uint32_t)i);
+	}
+}
+
+static void note_all_first(struct model *model)
+{
+	note_first(model, &model->total);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		note_first(model, &model->phases[i]);
+}
+
+static int period_begin(struct model *model, struct period *period)
+{
+	struct period begun = {.id = ++model->last_id};
+	int r = take_reading(model, &begun.base);
+
+	if (r < 0)
+		return r;
+	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
+	if (!begun.first_ns) {
+		period_done(&begun);
+		return -ENOMEM;
+	}
+	note_all_first(model);
+	loader_next_epoch(model->loader);
+	*period = begun;
+	return 0;
+}
+
+/* Messages of the period: none where nothing was exchanged in it. */
+static void set_messages(const struct model *model, const struct period *period, struct run *run)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < model->key_count && at < run->service_count; i++) {
+		struct run_service *service = &run->services[at];
+
+		if (!model->keys[i].port)
+			continue;
+		service->first_message_ns = period->first_ns[i];
+		if (!service->first_message_ns)
+			service->last_message_ns = 0;
+		at++;
+	}
+}
+
+static int period_read(struct model *model, const struct period *period, struct run **ret_run)
+{
+	autorun struct run *run = NULL;
+	int r = take_reading(model, &run);
+
+	if (r < 0)
+		return r;
+	note_all_first(model);
+	run_subtract(run, period->base);
+	set_messages(model, period, run);
+	*ret_run = TAKE_PTR(run);
+	return 0;
+}
+
+int model_read(struct model *model, struct run **ret_run)
+{
+	return period_read(model, &model->total, ret_run);
+}
+
+static struct period *find_phase(struct model *model, uint64_t id)
+{
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++) {
+		if (model->phases[i].id == id)
+			return &model->phases[i];
+	}
+	return NULL;
+}
+
+/* ---- what sinks see ---- */
+
+static int snapshot_total(void *context, struct run **ret_run)
+{
+	return model_read(context, ret_run);
+}
+
+static int snapshot_phase_begin(void *context, uint64_t *ret_id)
+{
+	struct model *model = context;
+	struct period *phase = find_phase(model, 0);
+	int r;
+
+	if (!phase)
+		return -ENOSPC;
+	r = period_begin(model, phase);
+	if (r < 0)
+		return r;
+	*ret_id = phase->id;
+	return 0;
+}
+
+static int snapshot_phase_end(void *context, uint64_t id, struct run **ret_run)
+{
+	struct model *model = context;
+	struct period *phase = id ? find_phase(model, id) : NULL;
+	int r;
+
+	if (!phase)
+		return -ENOENT;
+	r = period_read(model, phase, ret_run);
+	if (!r)
+		period_done(phase);
+	return r;
+}
+
+struct snapshot_source model_snapshots(struct model *model)
+{
+	return (struct snapshot_source){
+		.context = model,
+		.total = snapshot_total,
+		.phase_begin = snapshot_phase_begin,
+		.phase_end = snapshot_phase_end,
+	};
+}
+
+/* ---- begin ---- */
+
+static int model_init(struct model *model)
+{
+	int r;
+
+	model->max_services = loader_config(model->loader)->max_services;
+	model->keys = calloc(model->max_services, sizeof(*model->keys));
+	if (!model->keys)
+		return -ENOMEM;
+	r = source_proc_new(model->options.pid, &model->proc);
+	if (r < 0)
+		return r;
+	return period_begin(model, &model->total);
+}
+
+int model_new(struct loader *loader, const struct plan *plan, const struct model_options *options,
+	      struct model **ret_model)
+{
+	CLEANUP(cleanup_model_free) struct model *model = calloc(1, sizeof(*model));
+	int r;
+
+	if (!model)
+		return -ENOMEM;
+	model->loader = loader;
+	model->plan = plan;
+	model->options = *options;
+	r = model_init(model);
+	if (r < 0)
+		return r;
+	*ret_model = TAKE_PTR(model);
+	return 0;
+}

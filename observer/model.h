@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known of the observed services: readings of the kernel's counters, made into run
+ * documents, and the measured phases between readings. Sources fill it (source_*.c), sinks read run
+ * documents through snapshot.h.
+ */
+#ifndef OBSERVER_MODEL_H
+#define OBSERVER_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loader.h"
+#include "plan.h"
+#include "snapshot.h"
+#include "sojourn/run.h"
+
+struct model;
+
+struct model_options {
+	uint32_t pid;	/* services of this process; 0: of the whole namespace */
+	char **command; /* what runs meanwhile, for the document; may be NULL */
+	bool run_statistics;
+};
+
+/* Begins the observation: everything from now on counts. 0 or -errno. */
+int model_new(struct loader *loader, const struct plan *plan, const struct model_options *options,
+	      struct model **ret_model);
+void model_free(struct model *model);
+DEFINE_CLEANUP(struct model *, model_free)
+
+/* Visits the sockets and reads everything since the observation began. 0 or -errno. */
+int model_read(struct model *model, struct run **ret_run);
+
+/* The same for sinks, with phases. */
+struct snapshot_source model_snapshots(struct model *model);
+
+#endif

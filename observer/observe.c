@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Puts an observation together: plan, loader, model, sinks, loop. This is the observer's top layer:
+ * the only one that logs.
+ */
+#include "observe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include "access.h"
+#include "loader.h"
+#include "loop.h"
+#include "model.h"
+#include "plan.h"
+#include "procfs.h"
+#include "sink_http.h"
+#include "sink_term.h"
+#include "sojourn/cli.h"
+#include "sojourn/log.h"
+#include "sojourn/report.h"
+
+/* Services that may come up while we observe, beyond those that are there. */
+#define SPARE_SERVICES 16
+
+struct observation {
+	const struct observe_options *options;
+	struct plan plan;
+	struct loader *loader;
+	struct model *model;
+	struct snapshot_source snapshots;
+	struct sink_term *term;
+	struct sink_http *http;
+	struct loop *loop;
+	int netns_fd;
+	uint32_t netns;
+};
+
+static void observation_done(struct observation *o)
+{
+	loop_close(o->loop);
+	sink_http_close(o->http);
+	sink_term_close(o->term);
+	model_free(o->model);
+	loader_close(o->loader);
+	cleanup_close(&o->netns_fd);
+}
+
+/* ---- plan ---- */
+
+static int say_unsupported(const struct plan *plan)
+{
+	char reason[256];
+
+	access_reason(reason, sizeof(reason));
+	if (!reason[0])
+		snprintf(reason, sizeof(reason), "%s", plan->rows[0].reason);
+	log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
+		  "sojourn-drive work without)",
+		  reason);
+	return EXIT_UNSUPPORTED;
+}
+
+static void warn_missing(const struct plan *plan)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->rehearsed && row->reason[0])
+			log_warn("%s refused, missing: %s: %s", row->candidate->hook,
+				 plan_question_use(row->candidate->question), row->reason);
+	}
+}
+
+static int make_plan(struct observation *o)
+{
+	struct plan_wish wish = {.accept_source = o->options->accept_source};
+	int r = plan_build(&wish, &o->plan);
+
+	if (r < 0) {
+		log_errno(r, "cannot try the kernel's programs");
+		return EXIT_FAILURE;
+	}
+	if (!plan_working(&o->plan))
+		return say_unsupported(&o->plan);
+	warn_missing(&o->plan);
+	if (o->options->accept_source == ACCEPT_SYSCALL &&
+	    !plan_chosen(&o->plan, QUESTION_ACCEPT)) {
+		log_error(
+			"--accept-source syscall: this kernel refuses it; inferred works without");
+		return EXIT_UNSUPPORTED;
+	}
+	return EXIT_SUCCESS;
+}
+
+/* ---- what is observed ---- */
+
+struct found {
+	struct observation *o;
+	int error;
+};
+
+static int add_port(struct observation *o, uint16_t port)
+{
+	struct service_key key = {.netns = o->netns, .port = port, .protocol = IPPROTO_TCP};
+	int r = loader_add_service(o->loader, &key);
+
+	return r == -EEXIST ? 0 : r;
+}
+
+static void add_held(void *context, uint32_t pid, const struct procfs_listener *listener)
+{
+	struct found *found = context;
+	int r = add_port(found->o, listener->port);
+
+	(void)pid;
+	if (r < 0)
+		found->error = r;
+}
+
+/* What the process listens on now; what it will listen on later, the kernel side sees. */
+static int add_held_ports(struct observation *o)
+{
+	autofree struct procfs_listener *listeners = NULL;
+	struct found found = {.o = o};
+	size_t count;
+	int r = procfs_listeners(o->options->pid, &listeners, &count);
+
+	if (!r)
+		r = procfs_held(o->options->pid, listeners, count, add_held, &found);
+	return r < 0 ? r : found.error;
+}
+
+static int add_services(struct observation *o)
+{
+	for (size_t i = 0; i < o->options->port_count; i++) {
+		int r = add_port(o, o->options->ports[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return o->options->pid ? add_held_ports(o) : 0;
+}
+
+/* Every service takes 90 KiB per CPU: room for those that exist, and some more. */
+static int count_services(const struct observe_options *options, uint32_t *ret_max)
+{
+	autofree struct procfs_listener *listeners = NULL;
+	size_t count;
+	int r;
+
+	if (options->port_count) {
+		*ret_max = (uint32_t)options->port_count;
+		return 0;
+	}
+	r = procfs_listeners(options->pid, &listeners, &count);
+	if (r < 0)
+		return r;
+	*ret_max = (uint32_t)count + SPARE_SERVICES;
+	return 0;
+}
+
+static int open_netns(struct observation *o)
+{
+	char path[64] = "/proc/self/ns/net";
+	struct stat st;
+
+	if (o->options->pid)
+		snprintf(path, sizeof(path), "/proc/%u/ns/net", o->options->pid);
+	o->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (o->netns_fd < 0 || fstat(o->netns_fd, &st) < 0)
+		return -errno;
+	o->netns = (uint32_t)st.st_ino;
+	if (!o->options->pid)
+		cleanup_close(&o->netns_fd), o->netns_fd = -1;
+	return 0;
+}
+
+static int fill_config(const struct observation *o, struct observer_config *ret_config)
+{
+	struct stat pidns;
+	uint32_t max;
+	int r = count_services(o->options, &max);
+
+	if (r < 0)
+		return r;
+	if (stat("/proc/self/ns/pid", &pidns) < 0)
+		return -errno;
+	*ret_config = (struct observer_config){
+		.max_services = max,
+		.pid = o->options->pid,
+		.netns = o->netns,
+		.accept_source = o->options->accept_source,
+		.all_listeners = o->options->all_listeners,
+		.floor = o->options->floor,
+		.pidns_dev = pidns.st_dev,
+		.pidns_ino = pidns.st_ino,
+	};
+	return 0;
+}
+
+/* ---- start ---- */
+
+static int load(struct observation *o)
+{
+	struct loader_options options = {.run_statistics = o->options->run_statistics};
+	int r = fill_config(o, &options.config);
+
+	if (r < 0)
+		return r;
+	options.netns_fd = o->netns_fd;
+	r = loader_open(&o->plan, &options, &o->loader);
+	if (!r)
+		r = add_services(o);
+	return r;
+}
+
+static int start_model(struct observation *o)
+{
+	struct model_options options = {
+		.pid = o->options->pid,
+		.command = o->options->command,
+		.run_statistics = o->options->run_statistics,
+	};
+	int r = loader_attach(o->loader);
+
+	if (!r)
+		r = model_new(o->loader, &o->plan, &options, &o->model);
+	if (!r)
+		o->snapshots = model_snapshots(o->model);
+	return r;
+}
+
+/* Lines go where the summary goes, unless the document takes standard output. */
+static FILE *text_file(const struct observe_options *options)
+{
+	return options->json && !strcmp(options->json, "-") ? stderr : stdout;
+}
+
+static int open_sinks(struct observation *o)
+{
+	struct loop_options loop = {
+		.interval_ns = o->options->interval_ns,
+		.for_ns = o->options->for_ns,
+		.command = o->options->command,
+	};
+	int r = 0;
+
+	if (o->options->interval_ns)
+		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
+	if (!r && o->options->listen)
+		r = sink_http_open(&o->options->address, &o->snapshots, &o->http);
+	loop.term = o->term;
+	loop.http = o->http;
+	return r < 0 ? r : loop_open(&loop, &o->loop);
+}
+
+static const struct {
+	int (*step)(struct observation *o);
+	const char *failure;
+} steps[] = {
+	{open_netns, "cannot find the network namespace"},
+	{load, "cannot load the programs"},
+	{start_model, "cannot start observing"},
+	{open_sinks, "cannot open the outputs"},
+};
+
+static int start(struct observation *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		int r = steps[i].step(o);
+
+		if (r == -ESRCH) {
+			log_error("--pid: there is no process %u", o->options->pid);
+			return EXIT_FAILURE;
+		}
+		if (r < 0) {
+			log_errno(r, "%s", steps[i].failure);
+			return EXIT_FAILURE;
+		}
+	}
+	if (o->http)
+		fprintf(stderr, "sojourn: listening on %s\n", sink_http_url(o->http));
+	else
+		log_debug("observing");
+	return EXIT_SUCCESS;
+}
+
+/* ---- end ---- */
+
+static int finish(struct observation *o)
+{
+	const struct observe_options *options = o->options;
+	struct report_options report;
+	autorun struct run *run = NULL;
+	int r = model_read(o->model, &run);
+
+	if (r < 0) {
+		log_errno(r, "cannot read the result");
+		return EXIT_FAILURE;
+	}
+	if (options->json) {
+		r = run_write(run, options->json);
+		if (r < 0)
+			log_errno(r, "cannot write '%s'", options->json);
+	}
+	if (!options->quiet && !(options->json && !strcmp(options->json, "-"))) {
+		report_options_for(stdout, &report);
+		report_text(run, &report, stdout);
+	}
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int run_observation(struct observation *o)
+{
+	int status = 0, exit_code, r;
+
+	exit_code = make_plan(o);
+	if (!exit_code)
+		exit_code = start(o);
+	if (exit_code)
+		return exit_code;
+	r = loop_run(o->loop, &status);
+	if (r < 0)
+		log_errno(r, "observing ended early");
+	exit_code = finish(o);
+	return exit_code || r < 0 ? EXIT_FAILURE : status;
+}
+
+int observe(const struct observe_options *options)
+{
+	struct observation o = {.options = options, .netns_fd = -1};
+	int exit_code = run_observation(&o);
+
+	observation_done(&o);
+	return exit_code;
+}

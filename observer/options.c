@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+/* Option tables of the observer's subcommands; see options.h. Parsing itself is lib/cli.c. */
+#include "options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sink_http.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/cli.h"
+#include "sojourn/units.h"
+
+#define SHORTEST_INTERVAL_NS 10000000ULL /* 10 ms: below, reading would be most of the work */
+
+static const char *add_port(struct observe_options *options, const char *text)
+{
+	uint64_t port;
+
+	if (units_parse_u64(text, 1, 65535, &port) < 0)
+		return "ports from 1 to 65535, separated by commas";
+	for (size_t i = 0; i < options->port_count; i++) {
+		if (options->ports[i] == port)
+			return NULL;
+	}
+	if (options->port_count == OPTIONS_PORTS)
+		return "at most 64 ports";
+	options->ports[options->port_count++] = (uint16_t)port;
+	return NULL;
+}
+
+static const char *set_port(void *target, const char *value)
+{
+	const char *error = NULL;
+
+	for (const char *at = value; at && !error;) {
+		const char *comma = strchr(at, ',');
+		size_t length = comma ? (size_t)(comma - at) : strlen(at);
+		char word[16];
+
+		if (length >= sizeof(word))
+			length = 0;
+		memcpy(word, at, length);
+		word[length] = 0;
+		error = add_port(target, word);
+		at = comma ? comma + 1 : NULL;
+	}
+	return error;
+}
+
+static const char *set_pid(void *target, const char *value)
+{
+	uint64_t pid;
+
+	if (units_parse_u64(value, 1, 4194304, &pid) < 0)
+		return "a process id from 1 to 4194304";
+	((struct observe_options *)target)->pid = (uint32_t)pid;
+	return NULL;
+}
+
+static const char *set_all(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->all_listeners = true;
+	return NULL;
+}
+
+static const char *set_interval(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	if (units_parse_duration(value, &options->interval_ns) < 0 ||
+	    options->interval_ns < SHORTEST_INTERVAL_NS)
+		return "a duration of at least 10ms, e.g. 1s or 500ms";
+	return NULL;
+}
+
+static const char *set_for(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	if (units_parse_duration(value, &options->for_ns) < 0 || !options->for_ns)
+		return "a duration above zero, e.g. 10s or 2m";
+	return NULL;
+}
+
+static const char *set_json(void *target, const char *value)
+{
+	((struct observe_options *)target)->json = value;
+	return *value ? NULL : "a file, or - for standard output";
+}
+
+static const char *set_listen(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	options->listen = true;
+	if (sink_http_parse_address(value, &options->address) < 0)
+		return "ADDR:PORT, [ADDR6]:PORT or PORT, e.g. 127.0.0.1:9180";
+	return NULL;
+}
+
+static const char *set_accept_source(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	if (!strcmp(value, "inferred"))
+		options->accept_source = ACCEPT_INFERRED;
+	else if (!strcmp(value, "syscall"))
+		options->accept_source = ACCEPT_SYSCALL;
+	else
+		return "inferred or syscall";
+	return NULL;
+}
+
+static const char *set_statistics(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->run_statistics = true;
+	return NULL;
+}
+
+static const char *set_floor(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->floor = true;
+	return NULL;
+}
+
+static const char *set_quiet(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->quiet = true;
+	return NULL;
+}
+
+static const char *set_verbose(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->verbose = true;
+	return NULL;
+}
+
+static const struct cli_option observe_table[] = {
+	{"port", 'p', "PORT[,PORT...]",
+	 "Observe the services that listen on these TCP ports here, now or later.", set_port},
+	{"pid", 0, "PID", "Observe what this process listens on, in its own network namespace.",
+	 set_pid},
+	{"all-listeners", 'a', NULL, "Observe every TCP listener of this network namespace.",
+	 set_all},
+	{"interval", 'i', "DURATION", "Print a line per service this often.", set_interval},
+	{"for", 0, "DURATION", "Stop after this time.", set_for},
+	{"json", 'j', "FILE", "Write the run document to FILE at the end; - is standard output.",
+	 set_json},
+	{"listen", 'l', "ADDR:PORT",
+	 "Serve run documents and measured phases over HTTP here; loopback if only a port is "
+	 "given. Port 0 takes a free one.",
+	 set_listen},
+	{"accept-source", 0, "SOURCE",
+	 "How the return of accept() is known. inferred (default): from the first read, when the "
+	 "request was there before accept(). syscall: exactly, but every system call on this host "
+	 "gets slower meanwhile.",
+	 set_accept_source},
+	{"cost", 0, NULL, "Have the kernel time our programs too (two clock reads per run more).",
+	 set_statistics},
+	{"quiet", 'q', NULL, "Print no summary.", set_quiet},
+	{"verbose", 'v', NULL, "Print what libbpf says.", set_verbose},
+	{"floor", 0, NULL, NULL, set_floor},
+};
+
+static const struct cli_command observe_command = {
+	.program = "sojourn observe",
+	.usage = "--port PORT | --pid PID | --all-listeners [OPTION...] [-- COMMAND...]",
+	.intro =
+		"Times the requests of TCP services from inside the kernel, without touching them: "
+		"where each request's time goes, connections, TIME_WAIT, accept queue, "
+		"descriptors. "
+		"Ends with a summary on Ctrl-C, SIGTERM, after --for, or when COMMAND ends.",
+	.options = observe_table,
+	.option_count = ARRAY_SIZE(observe_table),
+	.outro = "Examples:\n"
+		 "  sojourn observe --port 8080 --for 10s\n"
+		 "  sojourn observe --port 80,443 --interval 1s --json run.json\n"
+		 "  sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n\n"
+		 "Exit codes: 0 complete; 1 failed; 2 wrong options; 3 this kernel or this user\n"
+		 "may not observe; with COMMAND its own code, or 128 + the signal that ended it.\n"
+		 "Needs root, or CAP_BPF and CAP_PERFMON (--pid in another namespace, and other\n"
+		 "users' descriptors: CAP_SYS_ADMIN and CAP_SYS_PTRACE).\n",
+};
+
+static const char *set_probe_json(void *target, const char *value)
+{
+	(void)value;
+	((struct probe_options *)target)->json = true;
+	return NULL;
+}
+
+static const struct cli_option probe_table[] = {
+	{"json", 'j', NULL, "Print one JSON object instead of a table.", set_probe_json},
+};
+
+static const struct cli_command probe_command = {
+	.program = "sojourn probe",
+	.usage = "[OPTION...]",
+	.intro = "Tries on this kernel what observing needs, by loading and attaching each program "
+		 "for a moment, and says which stages can be measured and why others cannot.",
+	.options = probe_table,
+	.option_count = ARRAY_SIZE(probe_table),
+	.outro = "Exit codes: 0 every stage can be measured; 2 wrong options; 3 some cannot.\n",
+};
+
+static int check_observe(const struct observe_options *options)
+{
+	int targets = !!options->port_count + !!options->pid + options->all_listeners;
+
+	if (targets == 0)
+		return cli_error(&observe_command,
+				 "nothing to observe: give --port, --pid or --all-listeners");
+	if (targets > 1)
+		return cli_error(&observe_command,
+				 "give only one of --port, --pid and --all-listeners");
+	return 0;
+}
+
+int options_parse_observe(int argc, char **argv, struct observe_options *ret_options)
+{
+	int next, r;
+
+	*ret_options = (struct observe_options){};
+	r = cli_parse(&observe_command, argc, argv, ret_options, &next);
+	if (r < 0)
+		return r;
+	if (next < argc && strcmp(argv[next - 1], "--"))
+		return cli_error(&observe_command, "'%s': unexpected; a command follows --",
+				 argv[next]);
+	ret_options->command = next < argc ? argv + next : NULL;
+	return check_observe(ret_options);
+}
+
+int options_parse_probe(int argc, char **argv, struct probe_options *ret_options)
+{
+	int next, r;
+
+	*ret_options = (struct probe_options){};
+	r = cli_parse(&probe_command, argc, argv, ret_options, &next);
+	if (r < 0)
+		return r;
+	if (next < argc)
+		return cli_error(&probe_command, "'%s': unexpected, it takes no words", argv[next]);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The command lines of `sojourn observe` and `sojourn probe`. */
+#ifndef OBSERVER_OPTIONS_H
+#define OBSERVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "wire/config.h"
+
+#define OPTIONS_PORTS 64
+
+struct observe_options {
+	uint16_t ports[OPTIONS_PORTS];
+	size_t port_count;
+	uint32_t pid;
+	bool all_listeners;
+	uint64_t interval_ns; /* 0: no interval reports */
+	uint64_t for_ns;      /* 0: until stopped */
+	const char *json;     /* file or "-"; NULL: none */
+	bool listen;
+	struct sockaddr_storage address;
+	enum accept_source accept_source;
+	bool run_statistics;
+	bool floor;
+	bool quiet;
+	bool verbose;
+	char **command; /* NULL: none */
+};
+
+struct probe_options {
+	bool json;
+};
+
+/* 0; -ECANCELED: help was printed; -EINVAL: an error was printed. */
+int options_parse_observe(int argc, char **argv, struct observe_options *ret_options);
+int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
+
+#endif

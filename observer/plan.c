@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* Rehearses the candidate programs on the running kernel; see plan.h. Neighbour: loader.c. */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#include "loader.h"
+#include "sojourn/cleanup.h"
+
+static const struct candidate candidates[] = {
+	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", false},
+	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", false},
+	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", false},
+	{QUESTION_ARRIVAL, "exchange_ready", "tp_btf/sk_data_ready", false},
+	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", false},
+	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", false},
+	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", true},
+};
+
+_Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
+
+static const struct {
+	const char *text;
+	const char *use;
+} questions[] = {
+	[QUESTION_SOCKETS] = {"Which sockets are there now?",
+			      "existing connections, TIME_WAIT, accept-queue depth and limit"},
+	[QUESTION_CONNECTIONS] = {"When do connections begin and end?",
+				  "accepted, closes by kind, TIME_WAIT created, accept_queue"},
+	[QUESTION_RESETS] = {"Which connections did the peer reset?", "closes by kind"},
+	[QUESTION_ARRIVAL] = {"When did a request become readable?",
+			      "socket_queue, accept-queue high-water mark"},
+	[QUESTION_READ] = {"When did the server read it?",
+			   "accept_queue, socket_queue, receive, service"},
+	[QUESTION_WRITE] = {"When did the server write the response?",
+			    "exchanges, socket_queue, receive, service, respond"},
+	[QUESTION_ACCEPT] = {"When did accept() return?",
+			     "accept_queue (with --accept-source syscall)"},
+};
+
+_Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question");
+
+/* Every stage is recorded when the response begins, so each needs all three request programs. */
+#define NEEDS_EXCHANGE                                                               \
+	(1U << QUESTION_CONNECTIONS | 1U << QUESTION_ARRIVAL | 1U << QUESTION_READ | \
+	 1U << QUESTION_WRITE)
+
+static const unsigned int stage_needs[STAGE_COUNT] = {
+	[STAGE_ACCEPT_QUEUE] = NEEDS_EXCHANGE, [STAGE_SOCKET_QUEUE] = NEEDS_EXCHANGE,
+	[STAGE_RECEIVE] = NEEDS_EXCHANGE,      [STAGE_SERVICE] = NEEDS_EXCHANGE,
+	[STAGE_RESPOND] = NEEDS_EXCHANGE,
+};
+
+const char *plan_question_text(enum question question)
+{
+	return questions[question].text;
+}
+
+const char *plan_question_use(enum question question)
+{
+	return questions[question].use;
+}
+
+static bool wanted(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	return !candidate->optional || wish->everything || wish->accept_source == ACCEPT_SYSCALL;
+}
+
+static bool usable(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	return !candidate->optional || wish->accept_source == ACCEPT_SYSCALL;
+}
+
+static void rehearse(struct plan_row *row)
+{
+	int r = loader_rehearse(row->candidate->program, row->reason, sizeof(row->reason));
+
+	row->rehearsed = true;
+	if (r < 0 && !row->reason[0])
+		snprintf(row->reason, sizeof(row->reason), "%s", strerror(-r));
+}
+
+int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
+{
+	*ret_plan = (struct plan){};
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		struct plan_row *row = &ret_plan->rows[i];
+
+		row->candidate = &candidates[i];
+		if (!wanted(row->candidate, wish))
+			continue;
+		rehearse(row);
+		row->chosen = !row->reason[0] && usable(row->candidate, wish) &&
+			      !plan_chosen(ret_plan, row->candidate->question);
+	}
+	return 0;
+}
+
+const struct plan_row *plan_chosen(const struct plan *plan, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->chosen && row->candidate->question == question)
+			return row;
+	}
+	return NULL;
+}
+
+/* The first refusal for @question. */
+static const char *refusal(const struct plan *plan, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->candidate && row->candidate->question == question && row->reason[0])
+			return row->reason;
+	}
+	return "no program for it";
+}
+
+const char *plan_missing(const struct plan *plan, enum stage stage)
+{
+	for (enum question q = 0; q < QUESTION_COUNT; q++) {
+		if ((stage_needs[stage] & 1U << q) && !plan_chosen(plan, q))
+			return refusal(plan, q);
+	}
+	return NULL;
+}
+
+size_t plan_working(const struct plan *plan)
+{
+	size_t working = 0;
+
+	for (size_t i = 0; i < PLAN_ROWS; i++)
+		working += plan->rows[i].chosen && !plan->rows[i].candidate->optional;
+	return working;
+}

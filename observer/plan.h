@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this kernel lets us measure: every question the observer asks has candidate programs, each
+ * rehearsed by loading and attaching it here and now. Versions are never compared: distributions
+ * backport, and hardened kernels refuse what their version would promise.
+ */
+#ifndef OBSERVER_PLAN_H
+#define OBSERVER_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/config.h"
+#include "wire/stage.h"
+
+enum question {
+	QUESTION_SOCKETS,     /* which sockets are there now? */
+	QUESTION_CONNECTIONS, /* when do connections begin and end? */
+	QUESTION_RESETS,      /* which were reset by the peer? */
+	QUESTION_ARRIVAL,     /* when did a request become readable? */
+	QUESTION_READ,	      /* when did the server read it? */
+	QUESTION_WRITE,	      /* when did the server write the response? */
+	QUESTION_ACCEPT,      /* when did accept() return? */
+	QUESTION_COUNT
+};
+
+struct candidate {
+	enum question question;
+	const char *program; /* name of the BPF program */
+	const char *hook;    /* what it attaches to, for people */
+	bool optional;	     /* only used on request */
+};
+
+struct plan_row {
+	const struct candidate *candidate;
+	bool rehearsed;
+	bool chosen;
+	char reason[256]; /* why not; empty if it works */
+};
+
+#define PLAN_ROWS 7
+
+struct plan {
+	struct plan_row rows[PLAN_ROWS];
+};
+
+struct plan_wish {
+	enum accept_source accept_source;
+	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
+};
+
+/*
+ * Rehearses the candidates (about 10 ms each) and chooses the first of each question that works.
+ * 0, also when nothing works: see plan_missing(); -ENOMEM.
+ */
+int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
+
+/* The chosen row of @question; NULL if it has none. */
+const struct plan_row *plan_chosen(const struct plan *plan, enum question question);
+
+/* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
+const char *plan_missing(const struct plan *plan, enum stage stage);
+
+/* How many of the candidates that were not optional work. */
+size_t plan_working(const struct plan *plan);
+
+/* The question in words, e.g. "When did a request become readable?" */
+const char *plan_question_text(enum question question);
+/* The stages and counts that need it, e.g. "socket_queue, receive, service, respond". */
+const char *plan_question_use(enum question question);
+
+#endif

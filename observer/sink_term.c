@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+/* Interval lines; see sink_term.h. The summary at the end is lib's report. */
+#include "sink_term.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+#define HEADER_EVERY 20
+
+struct sink_term {
+	const struct snapshot_source *source;
+	FILE *file;
+	struct run *previous;
+	unsigned int lines;
+};
+
+int sink_term_open(const struct snapshot_source *source, FILE *file, struct sink_term **ret_sink)
+{
+	CLEANUP(cleanup_sink_term_close) struct sink_term *sink = calloc(1, sizeof(*sink));
+	int r;
+
+	if (!sink)
+		return -ENOMEM;
+	sink->source = source;
+	sink->file = file;
+	r = source->total(source->context, &sink->previous);
+	if (r < 0)
+		return r;
+	*ret_sink = TAKE_PTR(sink);
+	return 0;
+}
+
+void sink_term_close(struct sink_term *sink)
+{
+	if (!sink)
+		return;
+	run_free(sink->previous);
+	free(sink);
+}
+
+static void print_header(struct sink_term *sink)
+{
+	if (sink->lines++ % HEADER_EVERY)
+		return;
+	fprintf(sink->file, "%8s %-6s %9s %9s  %-19s  %-19s %9s %9s %11s\n", "", "", "", "",
+		"socket queue", "service", "", "accept", "");
+	fprintf(sink->file, "%8s %-6s %9s %9s  %9s %9s  %9s %9s %9s %9s %11s\n", "time", "port",
+		"req/s", "accept/s", "mean", "p99", "mean", "p99", "TIME_WAIT", "queue", "fds");
+}
+
+/* Numbers that may be missing are shown as "-". */
+static void format_pair(const struct run_number *used, const struct run_number *limit, char *buffer,
+			size_t size)
+{
+	if (!used->known)
+		snprintf(buffer, size, "-");
+	else if (!limit->known)
+		snprintf(buffer, size, "%llu", (unsigned long long)used->value);
+	else
+		snprintf(buffer, size, "%llu/%llu", (unsigned long long)used->value,
+			 (unsigned long long)limit->value);
+}
+
+static void print_stage(FILE *file, const struct run_stage *stage)
+{
+	char mean[32] = "-", p99[32] = "-";
+
+	if (stage->measured && stage->histogram.count) {
+		units_format_duration(histogram_mean(&stage->histogram), mean, sizeof(mean));
+		units_format_duration((double)histogram_quantile(&stage->histogram, 0.99), p99,
+				      sizeof(p99));
+	}
+	/* "µ" takes two bytes and one column. */
+	fprintf(file, " %*s %*s ", 9 + !!strstr(mean, "µ"), mean, 9 + !!strstr(p99, "µ"), p99);
+}
+
+/* The process whose descriptors are nearest to their limit. */
+static void format_fds(const struct run_service *service, char *buffer, size_t size)
+{
+	const struct run_number none = {};
+	const struct run_process *worst = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *p = &service->processes[i];
+
+		if (p->open_fds.known && p->fd_limit.known &&
+		    (!worst || p->open_fds.value * worst->fd_limit.value >
+				       worst->open_fds.value * p->fd_limit.value))
+			worst = p;
+	}
+	format_pair(worst ? &worst->open_fds : &none, worst ? &worst->fd_limit : &none, buffer,
+		    size);
+}
+
+static void print_service(struct sink_term *sink, const struct run *run,
+			  const struct run_service *service)
+{
+	double seconds = (double)run->duration_ns / (double)NSEC_PER_SEC;
+	char clock[16], queue[48], fds[48], waiting[24];
+	const struct run_number none = {};
+	time_t now = time(NULL);
+	struct tm tm;
+
+	print_header(sink);
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	format_pair(&service->accept_queue.depth, &service->accept_queue.limit, queue,
+		    sizeof(queue));
+	format_pair(&service->time_wait, &none, waiting, sizeof(waiting));
+	format_fds(service, fds, sizeof(fds));
+	fprintf(sink->file, "%8s %-6u %9.0f %9.0f ", clock, service->port,
+		seconds > 0 ? (double)service->exchanges / seconds : 0,
+		seconds > 0 ? (double)service->accepted / seconds : 0);
+	print_stage(sink->file, &service->stages[STAGE_SOCKET_QUEUE]);
+	print_stage(sink->file, &service->stages[STAGE_SERVICE]);
+	fprintf(sink->file, "%9s %9s %11s\n", waiting, queue, fds);
+}
+
+/* The interval is what @now has more than the previous reading, which @now then becomes. */
+static int difference(const struct run *now, const struct run *previous, struct run **ret_interval)
+{
+	autofree char *text = run_to_json(now);
+	autofree char *error = NULL;
+	int r = text ? run_from_json(text, strlen(text), ret_interval, &error) : -ENOMEM;
+
+	if (!r)
+		run_subtract(*ret_interval, previous);
+	return r;
+}
+
+int sink_term_interval(struct sink_term *sink)
+{
+	autorun struct run *now = NULL, *interval = NULL;
+	int r = sink->source->total(sink->source->context, &now);
+
+	if (!r)
+		r = difference(now, sink->previous, &interval);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < interval->service_count; i++)
+		print_service(sink, interval, &interval->services[i]);
+	if (fflush(sink->file))
+		return -errno;
+	run_free(sink->previous);
+	sink->previous = TAKE_PTR(now);
+	return 0;
+}

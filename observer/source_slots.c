@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Adds up the CPUs' slots of a service. The kernel goes on writing meanwhile: the reading may be
+ * off by the exchanges that are under way on the CPUs at this moment, never by more.
+ */
+#include "source.h"
+
+#include <string.h>
+
+static const enum counter loss_counters[RUN_LOSS_COUNT] = {
+	[RUN_LOSS_OVERLAPPED] = COUNTER_OVERLAPPED,
+	[RUN_LOSS_UNSOLICITED] = COUNTER_UNSOLICITED,
+	[RUN_LOSS_UNANSWERED] = COUNTER_UNANSWERED,
+	[RUN_LOSS_PREEXISTING] = COUNTER_PREEXISTING,
+	[RUN_LOSS_CUT_OFF] = COUNTER_CUT_OFF,
+	[RUN_LOSS_UNTIMED] = COUNTER_UNTIMED,
+	[RUN_LOSS_ACCEPT_UNSEEN] = COUNTER_ACCEPT_UNSEEN,
+	[RUN_LOSS_STORAGE_FAILED] = COUNTER_STORAGE_FAILED,
+};
+
+static const enum counter close_counters[RUN_CLOSE_COUNT] = {
+	[RUN_CLOSE_BY_SERVER] = COUNTER_CLOSED_BY_SERVER,
+	[RUN_CLOSE_BY_CLIENT] = COUNTER_CLOSED_BY_CLIENT,
+	[RUN_RESET_BY_SERVER] = COUNTER_RESET_BY_SERVER,
+	[RUN_RESET_BY_CLIENT] = COUNTER_RESET_BY_CLIENT,
+	[RUN_TIMED_OUT] = COUNTER_TIMED_OUT,
+};
+
+static uint64_t counter_sum(const struct loader *loader, uint32_t index, enum counter counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
+		sum += loader_slot(loader, cpu, index)->counters[counter];
+	return sum;
+}
+
+static void read_counters(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	service->accepted = counter_sum(loader, index, COUNTER_ACCEPTED);
+	service->exchanges = counter_sum(loader, index, COUNTER_EXCHANGES);
+	service->bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN) +
+			    counter_sum(loader, index, COUNTER_BYTES_IN_UNANSWERED);
+	service->bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT);
+	service->time_wait_created = counter_sum(loader, index, COUNTER_TIME_WAIT_CREATED);
+	service->accept_delayed = counter_sum(loader, index, COUNTER_ACCEPT_DELAYED);
+	service->accept_delay_ns = counter_sum(loader, index, COUNTER_ACCEPT_DELAY_NS);
+	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
+		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
+	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
+		service->closes[close] = counter_sum(loader, index, close_counters[close]);
+}
+
+/*
+ * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change
+ * CPUs. Only the sum counts; caught in mid-move it can be -1 for a moment, which is 0.
+ */
+static void read_histogram(const struct loader *loader, uint32_t index, enum stage stage,
+			   struct histogram *ret_histogram)
+{
+	struct histogram *h = ret_histogram;
+
+	*h = (struct histogram){};
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct stage_histogram *part =
+			&loader_slot(loader, cpu, index)->stages[stage];
+
+		h->sum += part->sum_ns;
+		if (part->max_ns > h->max)
+			h->max = part->max_ns;
+		for (uint32_t i = 0; i < BUCKET_COUNT; i++)
+			h->buckets[i] += part->buckets[i];
+	}
+	for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
+		if ((int64_t)h->buckets[i] < 0)
+			h->buckets[i] = 0;
+		h->count += h->buckets[i];
+	}
+}
+
+/* The kernel leaves out zeros (wire/counters.h): every timed exchange that is missing is one. */
+static void fill_zeros(struct histogram *h, uint64_t timed)
+{
+	if (timed <= h->count)
+		return;
+	h->buckets[0] += timed - h->count;
+	h->count = timed;
+}
+
+static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	uint64_t depth_max = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_slot *slot = loader_slot(loader, cpu, index);
+
+		if (slot->last_message_ns > service->last_message_ns)
+			service->last_message_ns = slot->last_message_ns;
+		if (slot->depth_max > depth_max)
+			depth_max = slot->depth_max;
+	}
+	service->accept_queue.depth_max = (struct run_number){true, depth_max};
+}
+
+void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	uint64_t timed;
+
+	read_counters(loader, index, service);
+	read_messages(loader, index, service);
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++)
+		read_histogram(loader, index, stage, &service->stages[stage].histogram);
+	timed = service->stages[STAGE_SERVICE].histogram.count;
+	fill_zeros(&service->stages[STAGE_RECEIVE].histogram, timed);
+	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);
+}
+
+static const char *stage_source(const struct loader *loader, enum stage stage)
+{
+	if (stage != STAGE_ACCEPT_QUEUE)
+		return NULL;
+	return loader_config(loader)->accept_source == ACCEPT_SYSCALL ? "syscall" : "inferred";
+}
+
+void source_slots_mark(const struct loader *loader, const struct plan *plan,
+		       struct run_service *service)
+{
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+		const char *missing = plan_missing(plan, stage);
+		const char *source = stage_source(loader, stage);
+
+		service->stages[stage].measured = !missing;
+		service->stages[stage].reason = missing ? strdup(missing) : NULL;
+		service->stages[stage].source = source && !missing ? strdup(source) : NULL;
+	}
+}
+
+uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
+{
+	uint64_t epoch = loader_epoch(loader), first = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_slot *slot = loader_slot(loader, cpu, index);
+
+		if (slot->epoch == epoch && slot->first_message_ns &&
+		    (!first || slot->first_message_ns < first))
+			first = slot->first_message_ns;
+	}
+	return first;
+}
