@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Adds up JUnit files of ctest and pytest: what failed, what was skipped and why, one last line.
+
+Usage: tally.py [--failed TEXT]... FILE...
+
+A file that cannot be read counts as one failure, and so does each --failed (a build that broke, a
+run that was ended). ctest writes a test whose program does not exist as "skipped": that is a
+failure here. The exit status is 0 only if something ran and nothing failed.
+"""
+import argparse
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+# What ctest writes when a test itself said that it was skipped.
+CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
+
+
+class Tally:
+    """Counts of tests, and lines about the ones that did not pass."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = []
+        self.skipped = []
+
+    def add_file(self, path):
+        try:
+            root = ElementTree.parse(path).getroot()
+        except (OSError, ElementTree.ParseError) as error:
+            self.failed.append(f"{path}: no result: {error}")
+            return
+        for case in root.iter("testcase"):
+            self.add_case(case)
+
+    def add_case(self, case):
+        name = case_name(case)
+        for kind in ("failure", "error"):
+            problem = case.find(kind)
+            if problem is not None:
+                self.failed.append(f"{name}: {first_line(problem.get('message'))}")
+                return
+        skip = case.find("skipped")
+        if skip is not None:
+            self.add_skip(name, skip.get("message") or "", case.findtext("system-out") or "")
+        elif case.get("status") == "disabled":
+            self.skipped.append(f"{name}: disabled")
+        else:
+            self.passed += 1
+
+    def add_skip(self, name, message, output):
+        if message.startswith(CTEST_SKIPS):
+            lines = [line.strip() for line in output.splitlines() if line.strip()]
+            self.skipped.append(f"{name}: {lines[-1] if lines else 'no reason given'}")
+        elif output and not message:
+            self.skipped.append(f"{name}: {first_line(output)}")
+        elif message.startswith(("Unable to find", "Failed to start", "Fixture dependency")):
+            self.failed.append(f"{name}: {message}")
+        else:
+            self.skipped.append(f"{name}: {first_line(message) or 'no reason given'}")
+
+
+def case_name(case):
+    name = case.get("name", "?")
+    group = case.get("classname", "")
+    return name if group in ("", name) else f"{group}::{name}"
+
+
+def first_line(text):
+    return (text or "").strip().split("\n", 1)[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--failed", action="append", default=[], metavar="TEXT")
+    parser.add_argument("files", nargs="*", type=Path)
+    options = parser.parse_args()
+
+    tally = Tally()
+    tally.failed += options.failed
+    for path in options.files:
+        tally.add_file(path)
+
+    for title, lines in (("skipped", tally.skipped), ("FAILED", tally.failed)):
+        if lines:
+            print(f"\n{title}:")
+            for line in lines:
+                print(f"  {line}")
+    if tally.passed + len(tally.failed) == 0:
+        print("\nno test ran")
+    print()
+    print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
+    return 0 if tally.passed and not tally.failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
