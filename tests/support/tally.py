@@ -75,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--failed", action="append", default=[], metavar="TEXT")
     parser.add_argument("files", nargs="*", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
 
     tally = Tally()
     tally.failed += options.failed

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of all Python tests, and the limit that no test outlasts."""
+import contextlib
+import faulthandler
+import signal
+
+import pytest
+
+from support.net import Netns
+from support.process import Process
+
+DEFAULT_SECONDS = 60
+# If not even the alarm gets through, all stacks are printed and pytest ends after this many more.
+GRACE_SECONDS = 30
+
+
+class TestTimeout(BaseException):
+    """Not an Exception, so that no test's own handling swallows it."""
+
+    __test__ = False
+
+
+@contextlib.contextmanager
+def limit(item, phase):
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker else DEFAULT_SECONDS
+
+    def expired(*_):
+        raise TestTimeout(f"{phase} took longer than {seconds} s")
+
+    previous = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(seconds + GRACE_SECONDS, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    with limit(item, "set-up"):
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    with limit(item, "the test"):
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item):
+    with limit(item, "teardown"):
+        yield
+
+
+@pytest.fixture
+def start():
+    """start(argv or an object with close()): ended when the test ends, the last one first.
+
+        nginx = start(Nginx())
+        sleeper = start(["sleep", "60"])
+    """
+    with contextlib.ExitStack() as stack:
+        def keep(what, **options):
+            process = Process(what, **options) if isinstance(what, (list, tuple)) else what
+            stack.callback(process.close)
+            return process
+        yield keep
+
+
+@pytest.fixture
+def netns():
+    """netns("client"): a namespace that is deleted when the test ends."""
+    with contextlib.ExitStack() as stack:
+        yield lambda name="test": stack.enter_context(Netns(name))

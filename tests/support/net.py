@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Ports and network namespaces of a test, removed whatever happens."""
+import errno
+import itertools
+import os
+import random
+import socket
+
+from .process import Process, run
+
+# Below Linux's ephemeral range, so that no connection of a test takes a listener's port.
+PORTS = range(20000, 30000)
+_given = set()
+
+
+def free_port():
+    """A port that nobody uses on any address, that has no TIME_WAIT, and is given out once."""
+    for port in random.sample(PORTS, len(PORTS)):
+        if port not in _given and _is_free(port):
+            _given.add(port)
+            return port
+    raise RuntimeError("no free port between 20000 and 29999")
+
+
+def _is_free(port):
+    for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind((address, port))
+        except OSError as error:
+            if error.errno == errno.EAFNOSUPPORT:
+                continue  # a host without IPv6
+            return False
+    return True
+
+
+class Netns:
+    """A network namespace with its loopback up; deleted at the end of `with`."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, name="test"):
+        self.name = f"sojourn-{name}-{os.getpid()}-{next(Netns._numbers)}"
+        self.exists = False
+
+    def __enter__(self):
+        run(["ip", "netns", "add", self.name])
+        self.exists = True
+        try:
+            run(["ip", "link", "set", "lo", "up"], netns=self)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        """Idempotent. Interfaces in it, and so their peers, go with it."""
+        if self.exists:
+            self.exists = False
+            run(["ip", "netns", "delete", self.name])
+
+    @property
+    def path(self):
+        return f"/run/netns/{self.name}"
+
+    @property
+    def inode(self):
+        """The number that run documents call `netns`."""
+        return os.stat(self.path).st_ino
+
+    def prefix(self):
+        """What to put before a command. Unlike `ip netns exec` it keeps the mounts, and so bpffs
+        and /sys, and the process keeps the pid it was started with."""
+        return ["nsenter", f"--net={self.path}", "--"]
+
+    def exec(self, argv, **options):
+        """Runs a command in it to its end."""
+        return run(argv, netns=self, **options)
+
+    def start(self, argv, **options):
+        """Starts a process in it; the caller ends it."""
+        return Process(argv, netns=self, **options)
+
+
+def veth(left, right, addresses=("10.200.0.1/30", "10.200.0.2/30"), name="veth0"):
+    """Joins two namespaces by a pair of interfaces of the same name; addresses may be IPv6.
+    Goes when either namespace goes."""
+    run(["ip", "link", "add", name, "netns", left.name, "type", "veth",
+         "peer", "name", name, "netns", right.name])
+    for netns, address in zip((left, right), addresses):
+        # nodad: an IPv6 address is usable at once
+        flags = ["nodad"] if ":" in address else []
+        netns.exec(["ip", "address", "add", address, "dev", name, *flags])
+        netns.exec(["ip", "link", "set", name, "up"])

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""One process of a test: started, waited for until it is ready, stopped by its pid, always ended.
+
+Output goes to files, so that no pipe can fill up and block what is being measured. A process gets
+a process group of its own, and dies with the test runner even if that is killed.
+"""
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+POLL_SECONDS = 0.005
+
+
+class ProcessError(AssertionError):
+    """A process did not do what the test needs; the text has its output."""
+
+
+def die_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Process:
+    """Runs argv until stop(); use it in `with`, or make it with the fixture `start`."""
+
+    def __init__(self, argv, netns=None, env=None, cwd=None):
+        self.argv = [str(word) for word in argv]
+        self.folder = tempfile.TemporaryDirectory(prefix="sojourn-process.")
+        self.killed = False  # whether stop() had to use SIGKILL
+        self.paths = {name: os.path.join(self.folder.name, name) for name in ("stdout", "stderr")}
+        with open(self.paths["stdout"], "wb") as out, open(self.paths["stderr"], "wb") as err:
+            self.popen = subprocess.Popen(
+                (netns.prefix() if netns else []) + self.argv, stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err, cwd=cwd, env={**os.environ, **(env or {})},
+                start_new_session=True, preexec_fn=die_with_parent)
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    @property
+    def stdout(self):
+        return self.output("stdout")
+
+    @property
+    def stderr(self):
+        return self.output("stderr")
+
+    def output(self, stream):
+        """What it wrote so far, readable after it ended too."""
+        if not os.path.exists(self.paths[stream]):
+            return getattr(self, f"_{stream}", "")
+        with open(self.paths[stream], encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def running(self):
+        """Whether it has not ended; leaves it to be waited for."""
+        if self.popen.returncode is not None:
+            return False
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.pid, flags) is None
+
+    def wait_for(self, pattern, stream="stdout", seconds=10):
+        """The match of the pattern in its output; fails if it ends or takes longer."""
+        deadline = time.monotonic() + seconds
+        while True:
+            alive = self.running()
+            match = re.search(pattern, self.output(stream), re.MULTILINE)
+            if match:
+                return match
+            if not alive:
+                raise self.error(f"ended before it wrote '{pattern}'")
+            if time.monotonic() > deadline:
+                raise self.error(f"did not write '{pattern}' in {seconds} s")
+            time.sleep(POLL_SECONDS)
+
+    def wait(self, seconds=60):
+        """Its exit status (negative: the signal that ended it); fails if it takes longer."""
+        deadline = time.monotonic() + seconds
+        while self.running():
+            if time.monotonic() > deadline:
+                raise self.error(f"did not end in {seconds} s")
+            time.sleep(POLL_SECONDS)
+        return self._reap()
+
+    def send(self, number):
+        if self.running():
+            os.kill(self.pid, number)
+
+    def stop(self, seconds=10, number=signal.SIGTERM):
+        """Ends it: first politely, then with SIGKILL, together with what it left in its group.
+        Its exit status."""
+        self.send(number)
+        deadline = time.monotonic() + seconds
+        while self.running() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        self.killed = self.running()
+        return self._reap()
+
+    def kill(self):
+        """SIGKILL at once, for tests of what is left behind."""
+        return self.stop(number=signal.SIGKILL)
+
+    def close(self):
+        """Ends it and removes its files; its output stays readable."""
+        self.stop()
+        for stream in self.paths:
+            setattr(self, f"_{stream}", self.output(stream))
+        self.folder.cleanup()
+
+    def _reap(self):
+        # The leader is not waited for yet, so the group's number cannot belong to another.
+        if self.popen.returncode is None:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return self.popen.wait()
+
+    def error(self, what):
+        return ProcessError(f"{' '.join(self.argv)}: {what}\n--- stdout\n{self.stdout[-4000:]}"
+                            f"\n--- stderr\n{self.stderr[-4000:]}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def run(argv, seconds=60, netns=None, env=None, check=True):
+    """Runs a command to its end; the ended Process with `.status`. Fails if check and it failed."""
+    with Process(argv, netns=netns, env=env) as process:
+        process.status = process.wait(seconds)
+        if check and process.status != 0:
+            raise process.error(f"ended with status {process.status}")
+    return process

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""Our programs and their peers, each as a class that a test starts in one line."""
+import json
+import os
+import re
+import tempfile
+import time
+import urllib.error
+from pathlib import Path
+
+from . import BUILD, documents, http
+from .net import free_port
+from .process import Process, ProcessError, run
+
+OBSERVER = BUILD / "observer" / "sojourn"
+DRIVER = BUILD / "driver" / "sojourn-drive"
+LAB = BUILD / "tests" / "lab" / "sojourn-lab"
+
+
+class Lab(Process):
+    """The ground-truth server: Lab("--service", "1ms").port"""
+
+    def __init__(self, *options, protocol="http", model="event", address="127.0.0.1", netns=None):
+        listen = f"[{address}]:0" if ":" in address else f"{address}:0"
+        super().__init__([LAB, "--protocol", protocol, "--model", model, "--listen", listen,
+                          *options], netns=netns)
+        try:
+            match = self.wait_for(r"^listening on (\S+):(\d+)$")
+        except BaseException:
+            self.close()
+            raise
+        self.address, self.port = match[1], int(match[2])
+        self.url = f"http://{self.address}:{self.port}/"
+
+
+class Observer(Process):
+    """`sojourn observe`: Observer(ports=[8080]).stop(), then .summary()"""
+
+    def __init__(self, *options, ports=(), netns=None, command=()):
+        self.results = tempfile.TemporaryDirectory(prefix="sojourn-observer.")
+        self.json = Path(self.results.name, "run.json")
+        self.netns = netns
+        chosen = ["--port", ",".join(str(port) for port in ports)] if ports else []
+        super().__init__([OBSERVER, "observe", *chosen, "--listen", "127.0.0.1:0",
+                          "--json", self.json, *options, *(["--", *command] if command else [])],
+                         netns=netns)
+        try:
+            self.url = self.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+        except BaseException:
+            self.close()
+            raise
+
+    def _ask(self, path, method="GET"):
+        return http.request(self.url + path, method, self.netns)
+
+    def document(self):
+        """The run document of the observation so far."""
+        return documents.parse(self._ask("/v1/run"))
+
+    def begin_phase(self):
+        """The number of a phase that begins now."""
+        return json.loads(self._ask("/v1/phases", "POST"))["phase"]
+
+    def end_phase(self, number):
+        """The run document of the phase alone."""
+        return documents.parse(self._ask(f"/v1/phases/{number}/end", "POST"))
+
+    def summary(self):
+        """The document that it wrote at its end."""
+        return documents.load(self.json)
+
+    def close(self):
+        super().close()
+        self.results.cleanup()
+
+
+class Driver:
+    """`sojourn-drive`, run to its end: Driver(url, connections=8, count=1000).document"""
+
+    def __init__(self, url, *options, connections=1, threads=None, duration=None, count=None,
+                 observer=None, netns=None, seconds=120, check=True):
+        chosen = {"-c": connections, "-t": threads, "-d": duration, "-n": count,
+                  "--observer": getattr(observer, "url", observer)}
+        words = [word for name, value in chosen.items() if value is not None
+                 for word in (name, value)]
+        with tempfile.TemporaryDirectory(prefix="sojourn-driver.") as folder:
+            path = Path(folder, "run.json")
+            self.process = run([DRIVER, url, *words, "--json", path, *options],
+                               netns=netns, seconds=seconds, check=check)
+            self.document = documents.load(path) if path.exists() else None
+        self.status = self.process.status
+        self.report = self.process.stdout
+
+    @property
+    def result(self):
+        """The driver's part of the document."""
+        return self.document["driver"]
+
+
+NGINX = """\
+daemon off;
+{user}
+worker_processes {workers};
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 16384; }}
+http {{
+	access_log off;
+	client_body_temp_path {folder}/body;
+	proxy_temp_path {folder}/proxy;
+	fastcgi_temp_path {folder}/fastcgi;
+	uwsgi_temp_path {folder}/uwsgi;
+	scgi_temp_path {folder}/scgi;
+	keepalive_requests 1000000000;
+	keepalive_timeout 3600s;
+	server {{
+		{listen}
+		location / {{ return 200 "{body}"; }}
+		{server}
+	}}
+	server {{
+		listen 127.0.0.1:{status_port};
+		location / {{ stub_status; }}
+	}}
+}}
+"""
+
+
+class Nginx(Process):
+    """Debian's nginx in the foreground, its own counters on a second port.
+
+    `server` is more configuration for the server block; {folder} is the folder of its files."""
+
+    def __init__(self, port=None, workers=1, addresses=("127.0.0.1",), body="ok", server="",
+                 listen_options="", netns=None):
+        self.files = tempfile.TemporaryDirectory(prefix="sojourn-nginx.")
+        self.port = port or free_port()
+        self.status_port = free_port()
+        self.netns = netns
+        self.asked = 0  # connections (of one request each) that status() itself made
+        self.url = f"http://{_bracketed(addresses[0])}:{self.port}/"
+        listen = "\n\t\t".join(f"listen {_bracketed(address)}:{self.port} {listen_options};"
+                               for address in addresses)
+        path = Path(self.files.name, "nginx.conf")
+        path.write_text(NGINX.format(
+            folder=self.files.name, user="user root;" if os.geteuid() == 0 else "",
+            workers=workers, listen=listen, body=body, status_port=self.status_port,
+            server=server.replace("{folder}", self.files.name)))
+        super().__init__(["nginx", "-e", f"{self.files.name}/error.log", "-p", self.files.name,
+                          "-c", path], netns=netns)
+        try:
+            self._wait_until_up()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait_until_up(self, seconds=10):
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self.status()
+                return
+            except (OSError, urllib.error.URLError, ProcessError):
+                if not self.running() or time.monotonic() > deadline:
+                    raise self.error(f"did not come up\n{self.errors()}") from None
+                time.sleep(0.02)
+
+    def errors(self):
+        path = Path(self.files.name, "error.log")
+        return path.read_text() if path.exists() else ""
+
+    def status(self):
+        """nginx's own counters without what asking for them added: accepts, handled, requests,
+        and active (connections now)."""
+        text = http.request(f"http://127.0.0.1:{self.status_port}/", netns=self.netns)
+        self.asked += 1
+        active = int(re.search(r"Active connections: (\d+)", text)[1]) - 1
+        counts = re.search(r"^ (\d+) (\d+) (\d+) $", text, re.MULTILINE).groups()
+        accepts, handled, requests = (int(count) - self.asked for count in counts)
+        return {"active": active, "accepts": accepts, "handled": handled, "requests": requests}
+
+    def workers(self):
+        """The pids of its worker processes."""
+        path = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def close(self):
+        super().close()
+        self.files.cleanup()
+
+
+def _bracketed(address):
+    return f"[{address}]" if ":" in address else address
+
+
+def wrk(url, connections=8, threads=1, seconds=2, headers=(), netns=None):
+    """Runs wrk; its own counts: requests, and errors by kind (connect, read, write, timeout) and
+    `status` (not 2xx or 3xx)."""
+    words = [word for header in headers for word in ("-H", header)]
+    text = run(["wrk", "-c", connections, "-t", threads, "-d", f"{seconds}s", *words, url],
+               seconds=seconds + 30, netns=netns).stdout
+    errors = dict.fromkeys(("connect", "read", "write", "timeout", "status"), 0)
+    errors.update({kind: int(count) for kind, count in
+                   re.findall(r"(connect|read|write|timeout) (\d+)", text)})
+    status = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    errors["status"] = int(status[1]) if status else 0
+    return {"requests": int(re.search(r"(\d+) requests in", text)[1]), "errors": errors,
+            "text": text}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""The helpers do what the tests rely on: nothing outlives a test, nothing hangs, counts are exact."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from support import ROOT, documents
+from support.conditions import needs_program, privileged
+from support.net import Netns, free_port, veth
+from support.process import Process, ProcessError, run
+from support.programs import Nginx, wrk
+
+
+def alive(pid):
+    """Whether a process exists and is no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid, seconds=5):
+    deadline = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
+def test_ready_line_and_output(start):
+    process = start(["sh", "-c", "echo listening on 127.0.0.1:80; echo no >&2; sleep 60"])
+    assert process.wait_for(r"listening on (\S+):(\d+)")[2] == "80"
+    assert process.stop() == -signal.SIGTERM
+    assert not process.killed
+    assert process.stderr == "no\n"
+
+
+def test_no_ready_line_is_an_error_with_output(start):
+    with pytest.raises(ProcessError, match="ended before(.|\n)*cannot bind"):
+        start(["sh", "-c", "echo cannot bind >&2"]).wait_for("listening")
+    with pytest.raises(ProcessError, match="did not write 'listening' in 0.1 s"):
+        start(["sleep", "60"]).wait_for("listening", seconds=0.1)
+
+
+def test_stop_kills_the_stubborn_and_its_children(start):
+    process = start(["sh", "-c", "trap '' TERM; sleep 60 & echo $!; wait; sleep 60"])
+    child = int(process.wait_for(r"^(\d+)$")[1])
+    assert process.stop(seconds=0.2) == -signal.SIGKILL
+    assert process.killed
+    assert gone(child)
+
+
+def test_run_reports_failure():
+    with pytest.raises(ProcessError, match="status 3"):
+        run(["sh", "-c", "exit 3"])
+    assert run(["sh", "-c", "exit 3"], check=False).status == 3
+    assert run(["echo", "kept"]).stdout == "kept\n"
+
+
+def test_a_failing_test_leaves_no_process_and_a_hanging_one_is_ended(tmp_path):
+    (tmp_path / "test_bad.py").write_text(textwrap.dedent("""
+        import time
+        import pytest
+
+        def test_fails(start):
+            print("PID", start(["sleep", "600"]).pid)
+            assert False
+
+        @pytest.mark.timeout(0.5)
+        def test_hangs(start):
+            print("PID", start(["sleep", "600"]).pid)
+            while True:
+                try:
+                    time.sleep(600)
+                except Exception:
+                    pass
+        """))
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")}, cwd=tmp_path, timeout=50,
+        capture_output=True, text=True, check=False)
+    assert "2 failed" in done.stdout
+    assert "the test took longer than 0.5 s" in done.stdout
+    pids = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("PID ")]
+    assert len(pids) == 2
+    assert all(gone(pid) for pid in pids)
+
+
+def test_a_killed_runner_takes_its_processes_along():
+    code = "import time; from support.process import Process; " \
+           "print(Process(['sleep', '600']).pid, flush=True); time.sleep(600)"
+    with Process([sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "tests")}) as runner:
+        pid = int(runner.wait_for(r"^(\d+)$")[1])
+        assert alive(pid)
+        os.kill(runner.pid, signal.SIGKILL)
+        assert gone(pid)
+
+
+def test_ports_differ():
+    ports = {free_port() for _ in range(50)}
+    assert len(ports) == 50
+    assert all(20000 <= port < 30000 for port in ports)
+
+
+def test_documents_are_checked(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text('{"schema": "sojourn.run/1", "services": [{"port": 80}]}')
+    assert documents.service(documents.load(path), 80) == {"port": 80}
+    with pytest.raises(AssertionError, match="0 services on port 81"):
+        documents.service(documents.load(path), 81)
+    with pytest.raises(AssertionError, match="schema"):
+        documents.parse('{"schema": "other"}')
+
+
+@privileged
+def test_namespaces_are_joined_and_deleted():
+    with Netns("left") as left, Netns("right") as right:
+        assert left.inode != right.inode
+        veth(left, right)
+        veth(left, right, ("fd00::1/64", "fd00::2/64"), "veth1")
+        server = "import socket; s = socket.create_server(('::', 20000), family=socket.AF_INET6, " \
+                 "dualstack_ipv6=True); print('ready', flush=True)\n" \
+                 "for _ in range(2): c, a = s.accept(); print(a[0], flush=True)"
+        client = "import socket, sys; socket.create_connection((sys.argv[1], 20000), 5)"
+        with right.start([sys.executable, "-c", server]) as process:
+            process.wait_for("ready")
+            left.exec([sys.executable, "-c", client, "10.200.0.2"])
+            left.exec([sys.executable, "-c", client, "fd00::2"])
+            assert process.wait() == 0
+        assert process.stdout.split() == ["ready", "::ffff:10.200.0.1", "fd00::1"]
+    assert not os.path.exists(left.path)
+    assert not os.path.exists(right.path)
+
+
+@privileged
+def test_a_namespace_is_deleted_after_a_failure():
+    with pytest.raises(ZeroDivisionError):
+        with Netns("failing") as failing:
+            assert os.path.exists(failing.path)
+            raise ZeroDivisionError
+    assert not os.path.exists(failing.path)
+
+
+@needs_program("nginx")
+@needs_program("wrk")
+def test_nginx_counts_what_its_client_counts(start):
+    nginx = start(Nginx())
+    assert nginx.status() == {"active": 0, "accepts": 0, "handled": 0, "requests": 0}
+    assert len(nginx.workers()) == 1
+    result = wrk(nginx.url, connections=4, seconds=1)
+    assert not any(result["errors"].values())
+    status = nginx.status()
+    assert status["accepts"] >= 4
+    # Each connection may end with a request whose response wrk no longer counts.
+    assert 0 <= status["requests"] - result["requests"] <= status["accepts"]
+    assert nginx.stop() == 0
+    assert "[emerg]" not in nginx.errors()
+
+
+@privileged
+@needs_program("nginx")
+def test_nginx_in_a_namespace(start, netns):
+    inside = netns()
+    nginx = start(Nginx(netns=inside, addresses=("127.0.0.1", "::1"), body="hello"))
+    assert inside.exec(["curl", "-s", "--noproxy", "*", f"http://[::1]:{nginx.port}/"]).stdout \
+        == "hello"
+    assert nginx.status()["requests"] == 1

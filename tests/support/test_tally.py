@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""The last line of tools/check tells the truth about what ctest and pytest wrote."""
+import subprocess
+import sys
+
+import pytest
+
+from support import ROOT
+
+PASSED = '<testcase name="a" classname="a" status="run"><system-out>x</system-out></testcase>'
+FAILED = '<testcase name="b" status="fail"><failure message="boom"/></testcase>'
+ERROR = '<testcase name="c" classname="m"><error message="in teardown"/></testcase>'
+SKIPPED = '<testcase name="d" classname="m"><skipped message="no BPF">long</skipped></testcase>'
+CTEST_SKIPPED = '<testcase name="e" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>' \
+    '<system-out>checking\nskipped: no tool\n</system-out></testcase>'
+NOT_BUILT = '<testcase name="f" status="notrun"><skipped message="Unable to find executable: f"/>' \
+    '</testcase>'
+
+
+def tally(tmp_path, cases, *options):
+    path = tmp_path / "result.xml"
+    path.write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
+    return subprocess.run([sys.executable, ROOT / "tests" / "support" / "tally.py", path, *options],
+                          capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("cases, last, said", [
+    ([PASSED], "1 passed, 0 failed, 0 skipped", ""),
+    ([PASSED, FAILED], "1 passed, 1 failed, 0 skipped", "b: boom"),
+    ([PASSED, ERROR], "1 passed, 1 failed, 0 skipped", "m::c: in teardown"),
+    ([PASSED, SKIPPED], "1 passed, 0 failed, 1 skipped", "m::d: no BPF"),
+    ([PASSED, CTEST_SKIPPED], "1 passed, 0 failed, 1 skipped", "e: skipped: no tool"),
+    ([PASSED, NOT_BUILT], "1 passed, 1 failed, 0 skipped", "f: Unable to find"),
+    ([SKIPPED], "0 passed, 0 failed, 1 skipped", "no test ran"),
+    ([], "0 passed, 0 failed, 0 skipped", "no test ran"),
+])
+def test_counts(tmp_path, cases, last, said):
+    done = tally(tmp_path, cases)
+    assert done.stdout.splitlines()[-1] == last
+    assert said in done.stdout
+    assert (done.returncode == 0) == (last.startswith("1 passed, 0"))
+
+
+def test_broken_builds_and_files_are_failures(tmp_path):
+    done = tally(tmp_path, [PASSED], "--failed", "build: clang", str(tmp_path / "absent.xml"))
+    assert done.stdout.splitlines()[-1] == "1 passed, 2 failed, 0 skipped"
+    assert done.returncode == 1
