@@ -22,13 +22,13 @@ def problems(root, options):
     if not shutil.which(TOOL):
         raise tree.Skip(f"{TOOL} is not installed")
     done = tree.run([TOOL, f"--style=file:{STYLE}", "--dry-run", "-Werror", *names])
-    seen = False
-    for line in done.stderr.splitlines():
-        match = WHERE.match(line)
+    lines = {}
+    for match in map(WHERE.match, done.stderr.splitlines()):
         if match:
-            seen = True
-            yield f"{Path(match[1]).relative_to(root)}:{match[2]}: run {TOOL} -i on it"
-    if done.returncode != 0 and not seen:
+            lines.setdefault(Path(match[1]).relative_to(root), []).append(match[2])
+    for path, numbers in lines.items():
+        yield f"{path}:{numbers[0]}: {len(numbers)} places: run {TOOL} -i on it"
+    if done.returncode != 0 and not lines:
         yield f"{TOOL}: {done.stderr.strip()}"
 
 

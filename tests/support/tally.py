@@ -39,7 +39,9 @@ class Tally:
         for kind in ("failure", "error"):
             problem = case.find(kind)
             if problem is not None:
-                self.failed.append(f"{name}: {first_line(problem.get('message'))}")
+                said = first_line(problem.get("message")) or \
+                    last_line(case.findtext("system-out")) or "failed or ran out of time, no output"
+                self.failed.append(f"{name}: {said}")
                 return
         skip = case.find("skipped")
         if skip is not None:
@@ -51,10 +53,7 @@ class Tally:
 
     def add_skip(self, name, message, output):
         if message.startswith(CTEST_SKIPS):
-            lines = [line.strip() for line in output.splitlines() if line.strip()]
-            self.skipped.append(f"{name}: {lines[-1] if lines else 'no reason given'}")
-        elif output and not message:
-            self.skipped.append(f"{name}: {first_line(output)}")
+            self.skipped.append(f"{name}: {last_line(output) or 'no reason given'}")
         elif message.startswith(("Unable to find", "Failed to start", "Fixture dependency")):
             self.failed.append(f"{name}: {message}")
         else:
@@ -69,6 +68,11 @@ def case_name(case):
 
 def first_line(text):
     return (text or "").strip().split("\n", 1)[0]
+
+
+def last_line(text):
+    lines = (text or "").strip().splitlines()
+    return lines[-1].strip() if lines else ""
 
 
 def main():

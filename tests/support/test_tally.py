@@ -9,6 +9,8 @@ from support import ROOT
 
 PASSED = '<testcase name="a" classname="a" status="run"><system-out>x</system-out></testcase>'
 FAILED = '<testcase name="b" status="fail"><failure message="boom"/></testcase>'
+CTEST_FAILED = '<testcase name="b" status="fail"><failure message=""/>' \
+    '<system-out>running\nline 3 is wrong\n</system-out></testcase>'
 ERROR = '<testcase name="c" classname="m"><error message="in teardown"/></testcase>'
 SKIPPED = '<testcase name="d" classname="m"><skipped message="no BPF">long</skipped></testcase>'
 CTEST_SKIPPED = '<testcase name="e" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>' \
@@ -27,6 +29,7 @@ def tally(tmp_path, cases, *options):
 @pytest.mark.parametrize("cases, last, said", [
     ([PASSED], "1 passed, 0 failed, 0 skipped", ""),
     ([PASSED, FAILED], "1 passed, 1 failed, 0 skipped", "b: boom"),
+    ([PASSED, CTEST_FAILED], "1 passed, 1 failed, 0 skipped", "b: line 3 is wrong"),
     ([PASSED, ERROR], "1 passed, 1 failed, 0 skipped", "m::c: in teardown"),
     ([PASSED, SKIPPED], "1 passed, 0 failed, 1 skipped", "m::d: no BPF"),
     ([PASSED, CTEST_SKIPPED], "1 passed, 0 failed, 1 skipped", "e: skipped: no tool"),
