@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries a run out: warm-up, measured phase, and the observer's bracket around the latter. */
+#ifndef DRIVER_DRIVE_H
+#define DRIVER_DRIVE_H
+
+#include "engine.h"
+#include "options.h"
+#include "sojourn/run.h"
+#include "target.h"
+
+struct drive_job {
+	const struct options *options;
+	const struct target *target;
+	const struct engine *engine;
+	const void *shared; /* of the engine */
+	char **command;	    /* argv */
+};
+
+/*
+ * 0 with the complete document, merged with the observer's if that was asked for (or with
+ * driver->observer_error set). -EINVAL with a reason for people in @ret_error (freed by the caller) if
+ * there was nothing to measure; another -errno.
+ */
+int drive_run(const struct drive_job *job, struct run **ret_run, char **ret_error);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+/* The table of engines. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_http.h"
+#include "engine_null.h"
+
+static const struct engine *const engines[] = {
+	&engine_http,
+	&engine_null,
+};
+
+const struct engine *engine_find(const char *scheme)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(engines); i++)
+		if (!strcmp(engines[i]->scheme, scheme))
+			return engines[i];
+	return NULL;
+}
+
+char *engine_forms(char *buffer, size_t size)
+{
+	size_t used = 0;
+
+	buffer[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(engines) && used < size; i++)
+		if (engines[i]->form)
+			used += (size_t)snprintf(buffer + used, size - used, "%s%s",
+						 used ? ", " : "", engines[i]->form);
+	return buffer;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What speaks a protocol. A worker decides when a request starts and what becomes of its result; an
+ * engine carries requests out on the worker's loop and knows nothing of rates, phases or statistics.
+ * A new engine is one file and one row in engine.c.
+ *
+ * A worker has @slots slots, each with at most one request under way. engine->start() begins one; the
+ * engine answers each start with exactly one host->done(). Its verdict ENGINE_AGAIN means that the
+ * slot's next request starts at once, without a call of start().
+ */
+#ifndef DRIVER_ENGINE_H
+#define DRIVER_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "sojourn/run.h"
+
+struct options;
+struct target;
+
+#define ENGINE_NO_ERROR RUN_ERROR_COUNT
+
+struct engine_result {
+	enum run_error error; /* ENGINE_NO_ERROR: a complete response */
+	bool connect_failed;  /* there was no connection to send on */
+	uint16_t status;      /* of a complete response; 0 where the protocol has none */
+	uint64_t start_ns;    /* request handed to the kernel; 0 if it never was */
+	uint64_t end_ns;      /* last byte of the response read, or the failure noticed */
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+};
+
+enum engine_next {
+	ENGINE_REST,  /* the slot stays idle until start() */
+	ENGINE_AGAIN, /* start the slot's next request now */
+};
+
+struct engine_host {
+	uv_loop_t *loop;
+	uint32_t slots;
+	void *user; /* of the calls below */
+	void (*connected)(void *user, uint32_t slot, uint64_t connect_ns);
+	enum engine_next (*done)(void *user, uint32_t slot, const struct engine_result *result);
+};
+
+struct engine {
+	const char *scheme;
+	const char *form; /* how its URLs look, for people; NULL: not offered to users */
+	bool addressed;	  /* the URL names a host and port */
+
+	/*
+	 * Makes what all workers share, before any load. -EINVAL with a reason for people in
+	 * @ret_error (freed by the caller), or another -errno. release() takes NULL.
+	 */
+	int (*prepare)(const struct options *options, const struct target *target,
+		       void **ret_shared, char **ret_error);
+	void (*release)(void *shared);
+
+	/* One worker's state on its loop; no I/O yet. -errno. */
+	int (*open)(const struct engine_host *host, const void *shared, void **ret_state);
+	void (*start)(void *state, uint32_t slot);
+	/* Called every few milliseconds: fails what has outlived its time limit. */
+	void (*expire)(void *state, uint64_t now_ns);
+	/* Begins to close every handle; nothing is reported any more. */
+	void (*close)(void *state);
+	/* Frees @state, once the loop has run out; takes NULL. */
+	void (*free)(void *state);
+};
+
+/* NULL if no engine speaks @scheme. */
+const struct engine *engine_find(const char *scheme);
+
+/* Lists the URL forms that users may write into @buffer, and returns it. */
+char *engine_forms(char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/* One HTTP/1.x response, checked byte by byte as it comes in; llhttp does the work. */
+#include "http_response.h"
+
+#include <string.h>
+
+static struct http_response *of(llhttp_t *parser)
+{
+	return (struct http_response *)parser; /* its first member */
+}
+
+static bool is_interim(const llhttp_t *parser)
+{
+	return parser->status_code / 100 == 1 && parser->status_code != 101;
+}
+
+/* A 204 or 304 may carry the Content-Length that it would have had: llhttp must be told. */
+static bool has_no_body(const llhttp_t *parser)
+{
+	return parser->status_code / 100 == 1 || parser->status_code == 204 ||
+	       parser->status_code == 304;
+}
+
+/* Returns llhttp's codes: 0 a body may follow, 1 none does, -1 an error. */
+static int on_headers_complete(llhttp_t *parser)
+{
+	struct http_response *response = of(parser);
+
+	if (parser->http_major != 1 || parser->status_code < 100)
+		return -1;
+	if (!is_interim(parser)) {
+		response->in_body = true;
+		response->status = parser->status_code;
+	}
+	return response->head || has_no_body(parser);
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+	struct http_response *response = of(parser);
+
+	if (is_interim(parser))
+		return HPE_OK;
+	response->complete = true;
+	response->keep_alive = llhttp_should_keep_alive(parser) && parser->status_code != 101;
+	return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+	.on_headers_complete = on_headers_complete,
+	.on_message_complete = on_message_complete,
+};
+
+void http_response_begin(struct http_response *response, bool head)
+{
+	*response = (struct http_response){.head = head};
+	llhttp_init(&response->parser, HTTP_RESPONSE, &settings);
+}
+
+/* Bytes behind the end belong to no request: the peer's idea of lengths is not ours. */
+static enum http_verdict judge_end(struct http_response *response, const char *data, size_t length)
+{
+	const char *end = llhttp_get_error_pos(&response->parser);
+
+	return end == data + length ? HTTP_COMPLETE : HTTP_MALFORMED;
+}
+
+static enum http_verdict parse(struct http_response *response, const char *data, size_t length)
+{
+	llhttp_errno_t code = llhttp_execute(&response->parser, data, length);
+
+	if (response->complete)
+		return judge_end(response, data, length);
+	if (code != HPE_OK)
+		return HTTP_MALFORMED;
+	if (!response->in_body) {
+		response->header_bytes += (uint32_t)length;
+		if (response->header_bytes > HTTP_HEADER_MAX)
+			return HTTP_MALFORMED;
+	}
+	return HTTP_MORE;
+}
+
+static bool is_remembered(const struct http_memo *memo, const char *data, size_t length)
+{
+	return length == memo->length && !memcmp(data, memo->bytes, length);
+}
+
+static void remember(struct http_memo *memo, const struct http_response *response, const char *data,
+		     size_t length)
+{
+	memo->status = response->status;
+	memo->length = length;
+	memcpy(memo->bytes, data, length);
+}
+
+static enum http_verdict feed_first(struct http_response *response, struct http_memo *memo,
+				    const char *data, size_t length)
+{
+	enum http_verdict verdict;
+
+	if (is_remembered(memo, data, length)) {
+		response->complete = true;
+		response->keep_alive = true;
+		response->status = memo->status;
+		return HTTP_COMPLETE;
+	}
+	verdict = parse(response, data, length);
+	if (verdict == HTTP_COMPLETE && response->keep_alive && length <= HTTP_MEMO_MAX)
+		remember(memo, response, data, length);
+	return verdict;
+}
+
+enum http_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
+				     const char *data, size_t length)
+{
+	if (response->complete)
+		return HTTP_MALFORMED;
+	if (response->begun)
+		return parse(response, data, length);
+	response->begun = true;
+	return feed_first(response, memo, data, length);
+}
+
+enum http_verdict http_response_end(struct http_response *response)
+{
+	/* Its code is no help: it finds nothing wrong with an end before the first byte. */
+	llhttp_finish(&response->parser);
+	return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
+}

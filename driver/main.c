@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/* sojourn-drive: options → target → engine → drive → report. The only file here that logs. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drive.h"
+#include "engine.h"
+#include "limits.h"
+#include "options.h"
+#include "sojourn/log.h"
+#include "sojourn/report.h"
+#include "sojourn/run.h"
+#include "target.h"
+
+enum {
+	EXIT_DEGRADED = 1, /* requests failed, the observer's part is missing, or no result */
+	EXIT_USAGE = 2,
+};
+
+/* One line: the module's sentence, or the errno's. */
+static int fail(int err, const char *reason, int status)
+{
+	if (reason)
+		log_error("%s", reason);
+	else
+		log_errno(err, "cannot run");
+	return status;
+}
+
+static int write_outputs(const struct options *options, const struct run *run)
+{
+	const char *path = options->json_path;
+	struct report_options report;
+	int err;
+
+	if (path) {
+		err = run_write(run, path);
+		if (err)
+			return log_errno(err, "cannot write '%s'", path);
+	}
+	if (options->quiet || (path && !strcmp(path, "-")))
+		return 0;
+	report_options_for(stdout, &report);
+	err = report_text(run, &report, stdout);
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err ? log_errno(err, "cannot write the report") : 0;
+}
+
+static int conclude(const struct options *options, const struct run *run)
+{
+	const char *observer_error = run->driver->observer_error;
+
+	if (observer_error)
+		log_error("the observer's part is missing: %s", observer_error);
+	if (write_outputs(options, run) || observer_error || run_driver_errors(run->driver))
+		return EXIT_DEGRADED;
+	return EXIT_SUCCESS;
+}
+
+static int drive(const struct drive_job *job)
+{
+	autorun struct run *run = NULL;
+	autofree char *error = NULL;
+	int err = limits_raise_files(job->options->connections, job->options->threads, &error);
+
+	if (!err)
+		err = drive_run(job, &run, &error);
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	return conclude(job->options, run);
+}
+
+/* Resolves, lets the engine prepare what all workers share, and drives. */
+static int prepare_and_drive(const struct options *options, struct target *target, char **command)
+{
+	const struct engine *engine = engine_find(target->scheme);
+	struct drive_job job = {
+		.options = options, .target = target, .engine = engine, .command = command};
+	autofree char *error = NULL;
+	void *shared = NULL;
+	int err = 0, status;
+
+	if (engine->addressed)
+		err = target_resolve(target, &error);
+	if (!err)
+		err = engine->prepare(options, target, &shared, &error);
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	job.shared = shared;
+	status = drive(&job);
+	engine->release(shared);
+	return status;
+}
+
+static int run_options(const struct options *options, char **command)
+{
+	struct target target = {0};
+	autofree char *error = NULL;
+	int err, status;
+
+	if (options->action == OPTIONS_HELP) {
+		options_help(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (options->action == OPTIONS_VERSION) {
+		puts("sojourn-drive " SOJOURN_VERSION);
+		return EXIT_SUCCESS;
+	}
+	err = target_parse(options->url, &target, &error);
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	status = prepare_and_drive(options, &target, command);
+	target_clear(&target);
+	return status;
+}
+
+/* The command as it was written: getopt_long moves words. NULL without memory. */
+static char **copy_words(int argc, char **argv)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+
+	if (copy)
+		memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+	return copy;
+}
+
+int main(int argc, char **argv)
+{
+	autofree char **command = copy_words(argc, argv);
+	struct options options;
+	autofree char *error = NULL;
+	int err, status;
+
+	log_open("sojourn-drive", false);
+	signal(SIGPIPE, SIG_IGN); /* a server that goes away is an errno */
+	err = options_parse(argc, argv, &options, &error);
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	curl_global_init(CURL_GLOBAL_NOTHING);
+	status = run_options(&options, command);
+	curl_global_cleanup();
+	options_clear(&options);
+	return status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The observer over HTTP: marks the measured phase there and fetches what it saw of it. */
+#ifndef DRIVER_OBSERVER_H
+#define DRIVER_OBSERVER_H
+
+#include <stdbool.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
+
+struct observer;
+
+/* Asked several times a second while a request to the observer is under way. */
+struct observer_patience {
+	bool (*is_over)(void *user); /* true: give up, the user wants to leave */
+	void *user;
+};
+
+/* @url as given by the user, "http://HOST:PORT". -ENOMEM. */
+int observer_new(const char *url, struct observer_patience patience,
+		 struct observer **ret_observer);
+/* Takes NULL. */
+void observer_free(struct observer *observer);
+DEFINE_CLEANUP(struct observer *, observer_free)
+
+/*
+ * Marks the begin of a phase. -EINVAL with a reason in @ret_error (freed by the caller) if the
+ * observer cannot be reached or does not answer as one; -ENOMEM.
+ */
+int observer_begin(struct observer *observer, char **ret_error);
+
+/* Ends the phase and fetches its run document. Errors as above. */
+int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
+
+#endif

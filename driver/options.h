@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user asked for, checked. Neighbours: target.h (the URL), drive.h (carries it out). */
+#ifndef DRIVER_OPTIONS_H
+#define DRIVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum options_action {
+	OPTIONS_DRIVE,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+};
+
+/* Strings point into argv, except body and headers, which options_clear() frees. */
+struct options {
+	enum options_action action;
+	const char *url;
+	uint32_t connections;
+	uint32_t threads;
+	uint64_t duration_ns; /* 0: until requests are through */
+	uint64_t requests;    /* 0: until the duration is over */
+	uint64_t warmup_ns;
+	uint64_t timeout_ns;
+	const char *method;
+	const char **headers; /* "Name: value" */
+	size_t header_count;
+	char *body; /* NULL: none */
+	size_t body_length;
+	bool new_connections;
+	bool quiet;
+	const char *json_path;	  /* NULL: none; "-": standard output */
+	const char *observer_url; /* NULL: none */
+};
+
+/*
+ * Fills @ret_options from the command line. 0, or -EINVAL with a sentence in @ret_error (to be freed
+ * by the caller) that names the option, the value and what is allowed; -ENOMEM.
+ */
+int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error);
+void options_clear(struct options *options);
+
+void options_help(FILE *file);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/* The line that a terminal shows during the run, rewritten once a second. */
+#include "progress.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+#define LINE_START "\r\033[K"
+
+void progress_open(struct progress *progress, FILE *file, bool quiet)
+{
+	bool shown = !quiet && isatty(fileno(file));
+
+	*progress = (struct progress){.file = shown ? file : NULL};
+	progress_begin_phase(progress);
+}
+
+bool progress_is_shown(const struct progress *progress)
+{
+	return progress->file;
+}
+
+void progress_begin_phase(struct progress *progress)
+{
+	progress->begin_ns = clock_now_ns();
+	progress->last_ns = progress->begin_ns;
+}
+
+static uint64_t elapsed_seconds(const struct progress *progress, uint64_t now_ns)
+{
+	return (now_ns - progress->begin_ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
+}
+
+void progress_warmup(struct progress *progress)
+{
+	fprintf(progress->file, LINE_START "warming up  %" PRIu64 " s",
+		elapsed_seconds(progress, clock_now_ns()));
+	fflush(progress->file);
+	progress->shown = true;
+}
+
+void progress_update(struct progress *progress)
+{
+	uint64_t now_ns = clock_now_ns();
+	double seconds = (double)(now_ns - progress->last_ns) / (double)NSEC_PER_SEC;
+	uint64_t requests = progress->now.requests - progress->last.requests;
+	char rate[32], errors[32], p99[32];
+
+	/* What is left in `last` is the second that has passed; then it becomes this reading. */
+	struct histogram *recent = &progress->last.round_trip;
+	struct histogram earlier = *recent;
+
+	*recent = progress->now.round_trip;
+	histogram_subtract(recent, &earlier);
+	fprintf(progress->file, LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s",
+		elapsed_seconds(progress, now_ns),
+		units_format_count((uint64_t)((double)requests / seconds + 0.5), rate,
+				   sizeof(rate)),
+		recent->count ? units_format_duration((double)histogram_quantile(recent, 0.99), p99,
+						      sizeof(p99))
+			      : "-",
+		units_format_count(stats_errors(&progress->now), errors, sizeof(errors)));
+	fflush(progress->file);
+	progress->shown = true;
+	progress->last = progress->now;
+	progress->last_ns = now_ns;
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (!progress->shown)
+		return;
+	fputs(LINE_START, progress->file);
+	fflush(progress->file);
+	progress->shown = false;
+}

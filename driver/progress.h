@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The line that a terminal shows during the run, rewritten once a second. */
+#ifndef DRIVER_PROGRESS_H
+#define DRIVER_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stats.h"
+
+struct progress {
+	FILE *file; /* NULL: show nothing */
+	bool shown;
+	uint64_t begin_ns; /* of the phase */
+	uint64_t last_ns;  /* of the reading below */
+	struct stats last;
+	struct stats now; /* scratch: too large for the stack's taste */
+};
+
+/* Shows something only if @file is a terminal and not @quiet. */
+void progress_open(struct progress *progress, FILE *file, bool quiet);
+bool progress_is_shown(const struct progress *progress);
+
+void progress_begin_phase(struct progress *progress);
+/* Before anything has been measured. */
+void progress_warmup(struct progress *progress);
+/* With progress->now as the reading of this moment. */
+void progress_update(struct progress *progress);
+/* Leaves the line empty. */
+void progress_clear(struct progress *progress);
+
+#endif

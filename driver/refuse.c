@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/* How modules hand a reason for people to the top layer, which alone logs it. */
+#include "refuse.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+int refuse(char **ret_error, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		return -ENOMEM;
+	*ret_error = text;
+	return -EINVAL;
+}

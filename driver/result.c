@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* From what the workers counted to the driver's part of the run document. */
+#include "result.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_usec * NSEC_PER_USEC;
+}
+
+uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase)
+{
+	uint64_t begin = stats->first_ns ? stats->first_ns : phase->begin_ns;
+	uint64_t end = stats->last_ns > phase->stop_ns ? stats->last_ns : phase->stop_ns;
+
+	return end > begin ? end - begin : 0;
+}
+
+static void fill_counts(const struct stats *stats, struct run_driver *driver)
+{
+	driver->requests = stats->requests;
+	driver->connects = stats->connects;
+	driver->bytes_in = stats->bytes_in;
+	driver->bytes_out = stats->bytes_out;
+	memcpy(driver->status, stats->status, sizeof(driver->status));
+	memcpy(driver->errors, stats->errors, sizeof(driver->errors));
+	driver->round_trip = stats->round_trip;
+	driver->connect = stats->connect;
+}
+
+static void fill_phase(const struct stats *stats, const struct result_phase *phase,
+		       struct run_driver *driver)
+{
+	const struct rusage *begin = &phase->usage_begin, *end = &phase->usage_end;
+
+	driver->duration_ns = result_duration_ns(stats, phase);
+	driver->warmup_ns = phase->warmup_ns;
+	driver->cpu_user_ns = timeval_ns(end->ru_utime) - timeval_ns(begin->ru_utime);
+	driver->cpu_system_ns = timeval_ns(end->ru_stime) - timeval_ns(begin->ru_stime);
+}
+
+int result_fill(const struct options *options, const struct stats *stats,
+		const struct result_phase *phase, struct run *run)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	if (!driver)
+		return -ENOMEM;
+	run->driver = driver;
+	driver->target = strdup(options->url);
+	driver->method = strdup(options->method);
+	driver->connections = options->connections;
+	driver->threads = options->threads;
+	driver->new_connections = options->new_connections;
+	fill_counts(stats, driver);
+	fill_phase(stats, phase, driver);
+	run->duration_ns = driver->duration_ns;
+	return driver->target && driver->method ? 0 : -ENOMEM;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* From what the workers counted to the driver's part of the run document. */
+#ifndef DRIVER_RESULT_H
+#define DRIVER_RESULT_H
+
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "options.h"
+#include "sojourn/run.h"
+#include "stats.h"
+
+/* The measured phase as the main thread saw it; CLOCK_MONOTONIC ns. */
+struct result_phase {
+	uint64_t begin_ns;
+	uint64_t stop_ns;   /* when requests ceased to start */
+	uint64_t warmup_ns; /* as it really was */
+	struct rusage usage_begin;
+	struct rusage usage_end;
+};
+
+/*
+ * First request to last response, but at least to the time when requests ceased to start: a server
+ * that stops answering must not shorten the run that it is judged by.
+ */
+uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase);
+
+/* Attaches the driver's part to @run and sets its duration. -ENOMEM. */
+int result_fill(const struct options *options, const struct stats *stats,
+		const struct result_phase *phase, struct run *run);
+
+#endif

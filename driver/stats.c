@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/* What one worker counts. stats_record() runs for every request. */
+#include "stats.h"
+
+static void record_complete(struct stats *stats, const struct engine_result *result)
+{
+	unsigned int hundreds = result->status / 100;
+
+	stats->requests++;
+	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
+	if (result->status >= 400)
+		stats->errors[RUN_ERROR_STATUS]++;
+	if (result->end_ns > stats->last_ns)
+		stats->last_ns = result->end_ns;
+	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
+}
+
+void stats_record(struct stats *stats, const struct engine_result *result)
+{
+	if (result->start_ns - 1 < stats->first_ns - 1) /* 0, "none", wraps to the largest */
+		stats->first_ns = result->start_ns;
+	stats->bytes_in += result->bytes_in;
+	stats->bytes_out += result->bytes_out;
+	if (result->error == ENGINE_NO_ERROR)
+		record_complete(stats, result);
+	else
+		stats->errors[result->error]++;
+}
+
+void stats_record_connect(struct stats *stats, uint64_t connect_ns)
+{
+	stats->connects++;
+	histogram_record(&stats->connect, connect_ns);
+}
+
+static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		counts[i] += others[i];
+}
+
+void stats_add(struct stats *stats, const struct stats *other)
+{
+	stats->requests += other->requests;
+	stats->connects += other->connects;
+	stats->bytes_in += other->bytes_in;
+	stats->bytes_out += other->bytes_out;
+	add_counts(stats->status, other->status, ARRAY_SIZE(stats->status));
+	add_counts(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
+	if (other->first_ns - 1 < stats->first_ns - 1)
+		stats->first_ns = other->first_ns;
+	if (other->last_ns > stats->last_ns)
+		stats->last_ns = other->last_ns;
+	histogram_add(&stats->round_trip, &other->round_trip);
+	histogram_add(&stats->connect, &other->connect);
+}
+
+uint64_t stats_errors(const struct stats *stats)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
+		sum += stats->errors[i];
+	return sum;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What one worker counts, alone; the parts are added when it has come to rest. */
+#ifndef DRIVER_STATS_H
+#define DRIVER_STATS_H
+
+#include <stdint.h>
+
+#include "engine.h"
+#include "sojourn/histogram.h"
+#include "sojourn/run.h"
+
+struct stats {
+	uint64_t requests; /* complete responses */
+	uint64_t connects;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t status[6]; /* by hundreds; [0] anything else */
+	uint64_t errors[RUN_ERROR_COUNT];
+	uint64_t first_ns; /* earliest request handed to the kernel; 0 if none */
+	uint64_t last_ns;  /* latest complete response; 0 if none */
+	struct histogram round_trip;
+	struct histogram connect;
+};
+
+void stats_record(struct stats *stats, const struct engine_result *result);
+void stats_record_connect(struct stats *stats, uint64_t connect_ns);
+void stats_add(struct stats *stats, const struct stats *other);
+
+uint64_t stats_errors(const struct stats *stats);
+
+#endif

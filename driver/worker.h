@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread with a loop, its share of the connections and its own statistics. It keeps every slot
+ * busy while a phase lasts (closed loop) and tells when all of them have come to rest.
+ */
+#ifndef DRIVER_WORKER_H
+#define DRIVER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "budget.h"
+#include "engine.h"
+#include "sojourn/cleanup.h"
+#include "stats.h"
+
+enum worker_phase {
+	WORKER_REST,	/* start nothing; what is under way runs out */
+	WORKER_WARMUP,	/* load, unrecorded */
+	WORKER_MEASURE, /* load, recorded */
+	WORKER_EXIT,
+};
+
+struct worker_setup {
+	const struct engine *engine;
+	const void *shared; /* of the engine */
+	uint32_t slots;
+	uint64_t timeout_ns; /* decides how often the engine is asked to expire requests */
+	struct budget *budget;
+	uv_async_t *news; /* sent when the worker has come to rest or published its statistics */
+};
+
+struct worker;
+
+/* Starts the thread, at rest. @setup is copied. -errno. */
+int worker_new(const struct worker_setup *setup, struct worker **ret_worker);
+
+/* Ends the thread, dropping what is under way, and frees it; takes NULL. */
+void worker_free(struct worker *worker);
+DEFINE_CLEANUP(struct worker *, worker_free)
+
+/*
+ * Begins WARMUP or MEASURE: only when the worker is quiet. REST ends either. A worker also comes to
+ * rest by itself, when the budget is spent.
+ */
+void worker_set_phase(struct worker *worker, enum worker_phase phase);
+
+/* No request is under way and none will start until the next phase. */
+bool worker_is_quiet(struct worker *worker);
+
+/* What it recorded; only while it is quiet. */
+const struct stats *worker_stats(const struct worker *worker);
+
+/* Asks for a copy of its statistics so far; worker_snapshot() adds it to @sum once it is there. */
+void worker_ask_snapshot(struct worker *worker);
+bool worker_has_snapshot(struct worker *worker);
+void worker_add_snapshot(struct worker *worker, struct stats *sum);
+
+#endif
