@@ -38,8 +38,14 @@ def targets(root, options):
     return found
 
 
+def is_unit(path):
+    """Everything beside unit tests, and what calls itself a test."""
+    return tree.under(path, "tests/unit") or path.name.startswith("test_") or \
+        (path.parts[0] != "tests" and "tests" in path.parent.parts)
+
+
 def unit_problems(root, options, commands):
-    sources = [path for path in tree.files(root, ".c") if tree.under(path, "tests/unit")]
+    sources = [path for path in tree.files(root, ".c") if is_unit(path)]
     compiled = targets(root, options)
     programs = {Path(word).name for command in commands for word in command}
     for path in sources:
@@ -123,11 +129,13 @@ EXAMPLES = [
     Example("forgotten", {
         "CMakeLists.txt": project("add_executable(test_b tests/unit/test_b.c)\n"),
         "tests/unit/test_a.c": MAIN, "tests/unit/test_b.c": MAIN, "tests/test_s.sh": "",
+        "driver/tests/other.c": MAIN, "lib/test_c.c": MAIN,
         "tests/check/rule.py": "tree.main(\n",
         "tests/integration/test_empty.py": "import os\n",
         "tests/integration/broken.py": "def test_x():\n\tpass\n",
         "tests/elsewhere/test_y.py": "def test_y():\n\tpass\n"},
         ["tests/unit/test_a.c: no target compiles it", "tests/unit/test_b.c: no test runs test_b",
+         "driver/tests/other.c: no target", "lib/test_c.c: no target",
          "tests/test_s.sh: no test of ctest", "tests/check/rule.py: no test of ctest",
          "test_empty.py: pytest collects no test", "broken.py: holds tests",
          "test_y.py: tools/check runs only"]),
