@@ -251,6 +251,13 @@ struct snapshot_source model_snapshots(struct model *model)
 
 /* ---- begin ---- */
 
+/* Attaching picked up what was there already, before the first reading: that is no "earlier". */
+static void forget_preexisting(struct run *base)
+{
+	for (size_t i = 0; i < base->service_count; i++)
+		base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
+}
+
 static int model_init(struct model *model)
 {
 	int r;
@@ -262,7 +269,10 @@ static int model_init(struct model *model)
 	r = source_proc_new(model->options.pid, &model->proc);
 	if (r < 0)
 		return r;
-	return period_begin(model, &model->total);
+	r = period_begin(model, &model->total);
+	if (!r)
+		forget_preexisting(model->total.base);
+	return r;
 }
 
 int model_new(struct loader *loader, const struct plan *plan, const struct model_options *options,

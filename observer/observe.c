@@ -173,7 +173,9 @@ static int open_netns(struct observation *o)
 	if (o->options->pid)
 		snprintf(path, sizeof(path), "/proc/%u/ns/net", o->options->pid);
 	o->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (o->netns_fd < 0 || fstat(o->netns_fd, &st) < 0)
+	if (o->netns_fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	if (fstat(o->netns_fd, &st) < 0)
 		return -errno;
 	o->netns = (uint32_t)st.st_ino;
 	if (!o->options->pid)

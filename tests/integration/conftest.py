@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""What the integration tests share: they all observe, so they all need BPF."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from support import conditions
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(conditions.bpf)
+
+
+def left_in_kernel():
+    """How many BPF programs of ours are loaded, by their names."""
+    names = "conn_state|conn_reset|exchange_ready|exchange_recv|exchange_send|accept_exit|sockets_visit"
+    text = subprocess.run(["bpftool", "prog", "show"], check=True, capture_output=True,
+                          text=True).stdout
+    return len(re.findall(rf"name ({names})\b", text))
+
+
+def sockets(state, filter_, netns=None):
+    """The sockets that `ss` shows in this state, one line each."""
+    prefix = netns.prefix() if netns else []
+    text = subprocess.run([*prefix, "ss", "-Htan", "state", state, filter_], check=True,
+                          capture_output=True, text=True).stdout
+    return text.splitlines()
+
+
+def kernel_counter(name, netns=None):
+    """A TcpExt counter of a network namespace, from /proc/net/netstat."""
+    prefix = netns.prefix() if netns else []
+    text = subprocess.run([*prefix, "cat", "/proc/self/net/netstat"], check=True,
+                          capture_output=True, text=True).stdout
+    names, values = [line.split()[1:] for line in text.splitlines() if line.startswith("TcpExt:")]
+    return int(dict(zip(names, values))[name])
+
+
+def open_descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_in_kernel():
+    """Whatever a test does, its programs are gone when its observer is."""
+    before = left_in_kernel()
+    yield
+    # Programs are freed after a grace period of the kernel's.
+    for _ in range(100):
+        if left_in_kernel() <= before:
+            return
+        subprocess.run(["sleep", "0.05"], check=True)
+    assert left_in_kernel() <= before, "BPF programs were left in the kernel"
