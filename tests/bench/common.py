@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""What the benchmarks share: pinning, CPU time of a command, interleaving, medians, the machine."""
+import datetime
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from support.programs import Nginx  # noqa: E402
+
+SERVER_CPU, CLIENT_CPU = 0, 1
+BODY = "x" * 200
+
+
+def machine():
+    """One line that says where and when the figures were taken."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs, " \
+        f"Linux {platform.release()}, {now:%Y-%m-%d}"
+
+
+def need(*programs):
+    """Installs the peers that are missing, from Debian's packages."""
+    packages = {"ab": "apache2-utils", "h2load": "nghttp2-client", "wrk": "wrk",
+                "nginx": "nginx-light"}
+    missing = [packages[name] for name in programs if not shutil.which(name)]
+    if missing:
+        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing],
+                       check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+
+
+def pinned_nginx():
+    """One worker, on the server's core; a short answer, so that the request's own cost shows."""
+    if os.cpu_count() < 2:
+        sys.exit("the benchmark pins server and client to a core each: it needs two")
+    nginx = Nginx(body=BODY)
+    for pid in (nginx.pid, *nginx.workers()):
+        os.sched_setaffinity(pid, {SERVER_CPU})
+    return nginx
+
+
+class Timed:
+    """A command run to its end on the client's core: its output and its CPU seconds."""
+
+    def __init__(self, argv, cpu=CLIENT_CPU):
+        with tempfile.TemporaryFile("w+") as out:
+            pid = os.fork()
+            if pid == 0:
+                os.sched_setaffinity(0, {cpu})
+                os.dup2(out.fileno(), 1)
+                os.execvp(argv[0], [str(word) for word in argv])
+            _, self.status, usage = os.wait4(pid, 0)
+            out.seek(0)
+            self.text = out.read()
+        self.user, self.system = usage.ru_utime, usage.ru_stime
+        self.resident_kib = usage.ru_maxrss
+        if self.status:
+            raise SystemExit(f"{argv[0]} ended with status {self.status}:\n{self.text}")
+
+    @property
+    def cpu(self):
+        return self.user + self.system
+
+
+def spread(values):
+    """Median with the range, as the tables print it."""
+    return f"{statistics.median(values):8.3f}  [{min(values):.3f} .. {max(values):.3f}]"
+
+
+def ratios(results, mode, base):
+    """Of each round, this mode's figure to the base's in the same round."""
+    return [mine / theirs for mine, theirs in zip(results[mode], results[base])]
