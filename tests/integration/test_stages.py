@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: MIT
+"""Every stage equals the lab server's own clock, and shows the delay that was injected into it.
+
+The lab server writes down CLOCK_MONOTONIC around its own accept, read and write calls; the observer
+sees the same calls from the kernel. The two may differ by what a system call takes to return.
+
+Broken on purpose, each of these failed its test: last_read_ns kept from the first read (receive and
+service); stages swapped in exchange_answered() (all); arrival taken at first_read (late read);
+accepted set to established (late accept); first_write_ns moved by every write (pieces); the FIN
+taken for data in exchange_arrival() (half-close, unanswered); pipelined() always false (pipelining).
+"""
+import csv
+import socket
+import statistics
+import threading
+import time
+
+import pytest
+
+from support.documents import service
+from support.programs import Driver, Lab, Observer
+
+MS = 1_000_000
+US = 1_000
+
+
+def truth_of(lab, path):
+    """Ends the lab server; its exchanges, with their times as integers."""
+    lab.stop()
+    with open(path, encoding="ascii", newline="") as file:
+        return [{name: value if name in ("peer",) else int(value) for name, value in row.items()}
+                for row in csv.DictReader(file)]
+
+
+def mean(rows, begin, end):
+    return statistics.fmean(row[end] - row[begin] for row in rows)
+
+
+def close_to(measured_ns, true_ns, floor_ns=20 * US):
+    """Within max(20 µs, 1 %) of the truth, as the project promises."""
+    return abs(measured_ns - true_ns) <= max(floor_ns, true_ns * 0.01)
+
+
+def stage(entry, name):
+    assert entry["stages"][name].get("measured", True), entry["stages"][name]
+    return entry["stages"][name]
+
+
+class Scene:
+    """A lab server under observation."""
+
+    def __init__(self, start, tmp_path, *options, observe=(), **lab_options):
+        self.path = tmp_path / "truth.csv"
+        self.lab = start(Lab("--truth", self.path, *options, **lab_options))
+        self.observer = start(Observer(*observe, ports=[self.lab.port]))
+
+    def end(self):
+        """(the observer's entry, the truth)"""
+        self.observer.stop()
+        return service(self.observer.summary(), self.lab.port), truth_of(self.lab, self.path)
+
+
+@pytest.mark.parametrize("model", ["event", "threads", "prefork"])
+@pytest.mark.parametrize("milliseconds, count", [(0, 2000), (1, 400), (5, 200), (20, 60)])
+def test_service(start, tmp_path, model, milliseconds, count):
+    scene = Scene(start, tmp_path, "--service", f"{milliseconds}ms", model=model)
+    Driver(scene.lab.url, connections=2, count=count)
+    entry, truth = scene.end()
+
+    assert len(truth) == count == entry["exchanges"] == stage(entry, "service")["count"]
+    true_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
+    assert true_ns >= milliseconds * MS
+    assert close_to(stage(entry, "service")["mean_ns"], true_ns)
+    # What was injected into the service is nowhere else.
+    for other in ("receive", "respond"):
+        assert stage(entry, other)["max_ns"] == 0
+
+
+def test_service_spin(start, tmp_path):
+    scene = Scene(start, tmp_path, "--service", "2ms", "--mode", "spin", model="threads")
+    Driver(scene.lab.url, connections=1, count=200)
+    entry, truth = scene.end()
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+
+
+def test_service_percentiles(start, tmp_path):
+    """Not the mean alone: each percentile is within a bucket's width of the truth's."""
+    scene = Scene(start, tmp_path, model="threads")
+    for milliseconds, count in ((1, 300), (4, 150), (16, 50)):
+        Driver(f"{scene.lab.url}?service={milliseconds}ms", connections=1, count=count)
+    entry, truth = scene.end()
+    values = sorted(row["first_write_end_ns"] - row["last_read_end_ns"] for row in truth)
+    for name, quantile in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99)):
+        true_ns = values[-(-int(quantile * 1000) * len(values) // 1000) - 1]
+        assert close_to(stage(entry, "service")[name], true_ns * (1 + 1 / 128), true_ns / 50)
+
+
+@pytest.mark.parametrize("model", ["event", "threads"])
+def test_late_read_is_socket_queue(start, tmp_path, model):
+    scene = Scene(start, tmp_path, "--read-delay", "10ms", "--service", "1ms", model=model)
+    Driver(scene.lab.url, connections=2, count=100)
+    entry, truth = scene.end()
+
+    # The server learns that data is there after it has arrived: it cannot have waited longer.
+    waited_ns = mean(truth, "readable_ns", "first_read_end_ns")
+    assert waited_ns >= 10 * MS
+    assert 0 <= stage(entry, "socket_queue")["mean_ns"] - waited_ns + 20 * US < 1 * MS
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+
+
+def connect_and_ask(port, count, established):
+    """Connects and sends at once, `count` times; notes when connect() had returned."""
+    for _ in range(count):
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            established[client.getsockname()[1]] = time.monotonic_ns()
+            client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")
+            while client.recv(65536):
+                pass
+
+
+@pytest.mark.parametrize("source", ["inferred", "syscall"])
+def test_late_accept_is_accept_queue(start, tmp_path, source):
+    scene = Scene(start, tmp_path, "--accept-delay", "10ms", "--service", "1ms",
+                  observe=["--accept-source", source])
+    established = {}
+    connect_and_ask(scene.lab.port, 50, established)
+    entry, truth = scene.end()
+
+    waited_ns = statistics.fmean(row["accept_end_ns"] - established[int(row["peer"].split(":")[1])]
+                                 for row in truth)
+    accept = stage(entry, "accept_queue")
+    assert waited_ns >= 9 * MS
+    assert accept["source"] == source
+    assert accept["count"] == 50
+    # inferred: until the first read, which follows accept at once in this server.
+    assert close_to(accept["mean_ns"], waited_ns, 500 * US)
+    assert stage(entry, "socket_queue")["mean_ns"] < 1 * MS
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    # The request waited in it: it is part of the exchange's time, once.
+    assert entry["accept_delayed"]["count"] == 50
+    assert close_to(entry["accept_delayed"]["sum_ns"] / 50, waited_ns, 500 * US)
+
+
+def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
+    """Accepted before the request came: when, nobody saw. It is said, not made up."""
+    scene = Scene(start, tmp_path)
+    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+        time.sleep(0.2)
+        client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")
+        while client.recv(65536):
+            pass
+    entry, truth = scene.end()
+    assert len(truth) == entry["exchanges"] == 1
+    assert stage(entry, "accept_queue")["count"] == 0
+    assert entry["losses"]["accept_unseen"] == 1
+    assert stage(entry, "socket_queue")["max_ns"] < 100 * MS
+
+
+@pytest.mark.parametrize("model", ["event", "threads"])
+def test_pieces_are_respond(start, tmp_path, model):
+    scene = Scene(start, tmp_path, model=model)
+    Driver(f"{scene.lab.url}?pieces=4&pause=3ms&size=4000", connections=2, count=50)
+    entry, truth = scene.end()
+    true_ns = mean(truth, "first_write_end_ns", "last_write_end_ns")
+
+    assert true_ns >= 9 * MS
+    assert stage(entry, "respond")["count"] == entry["exchanges"] == 50
+    assert close_to(stage(entry, "respond")["mean_ns"], true_ns)
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    # Four writes, yet every exchange stands in one bucket.
+    assert sum(count for _, count in stage(entry, "respond")["buckets"]) == 50
+
+
+def test_slow_request_is_receive(start, tmp_path):
+    scene = Scene(start, tmp_path)
+    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(20):
+            client.sendall(b"POST / HTTP/1.1\r\nHost: lab\r\nContent-Length: 10\r\n\r\n12345")
+            time.sleep(0.01)
+            client.sendall(b"67890")
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                answer += client.recv(65536)
+            time.sleep(0.005)
+    entry, truth = scene.end()
+    true_ns = mean(truth, "first_read_end_ns", "last_read_end_ns")
+
+    assert len(truth) == entry["exchanges"] == 20
+    assert true_ns >= 9 * MS
+    assert close_to(stage(entry, "receive")["mean_ns"], true_ns)
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert stage(entry, "socket_queue")["mean_ns"] < 2 * MS
+    assert entry["losses"]["overlapped"] == 0
+
+
+@pytest.mark.parametrize("protocol", ["line", "frame"])
+def test_no_protocol_is_assumed(start, tmp_path, protocol):
+    scene = Scene(start, tmp_path, "--service", "2ms", protocol=protocol)
+    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+        for _ in range(50):
+            client.sendall(b"hello\n" if protocol == "line" else b"\0\0\0\5hello")
+            client.recv(65536)
+    entry, truth = scene.end()
+    assert len(truth) == entry["exchanges"] == 50
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+
+
+def test_half_close(start, tmp_path):
+    """The client sends its request and its FIN; the response still belongs to the request."""
+    scene = Scene(start, tmp_path, "--service", "5ms", protocol="line")
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+            client.sendall(b"hello\n")
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
+    entry, truth = scene.end()
+    assert len(truth) == entry["exchanges"] == 20
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert entry["losses"]["unanswered"] == 0
+    assert entry["losses"]["overlapped"] == 0
+    assert entry["closes"]["closed_by_client"] == 20
+
+
+def test_unanswered_and_reset(start, tmp_path):
+    scene = Scene(start, tmp_path)
+    for _ in range(10):
+        with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+            client.sendall(b"GET /?reset=1 HTTP/1.1\r\nHost: lab\r\n\r\n")
+            with pytest.raises(ConnectionResetError):
+                client.recv(65536)
+    # And connections without any request are none.
+    for _ in range(5):
+        socket.create_connection(("127.0.0.1", scene.lab.port)).close()
+    time.sleep(0.1)
+    entry, _ = scene.end()
+    assert entry["exchanges"] == 0
+    assert entry["losses"]["unanswered"] == 10
+    assert entry["closes"]["reset_by_server"] == 10
+    assert entry["closes"]["closed_by_client"] == 5
+
+
+def test_reset_by_client(start, tmp_path):
+    scene = Scene(start, tmp_path, "--service", "50ms")
+    for _ in range(10):
+        client = socket.create_connection(("127.0.0.1", scene.lab.port))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n")
+        time.sleep(0.01)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.close()
+    time.sleep(0.2)
+    entry, _ = scene.end()
+    assert entry["closes"]["reset_by_client"] == 10
+    assert entry["losses"]["unanswered"] == 10
+    assert entry["time_wait_created"] == 0
+
+
+def test_pipelined_requests_are_overlapped(start, tmp_path):
+    """The second request is readable while the first is served: its wait is socket_queue."""
+    scene = Scene(start, tmp_path, "--service", "10ms", model="threads", protocol="line")
+    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(10):
+            client.sendall(b"first\n")
+            time.sleep(0.003)
+            client.sendall(b"second\n")
+            received = b""
+            while received.count(b"\n") < 2:
+                received += client.recv(65536)
+            time.sleep(0.002)
+    entry, truth = scene.end()
+    assert len(truth) == entry["exchanges"] == 20
+    assert entry["losses"]["overlapped"] == 10
+    # Arrived 3 ms into a service of 10: it waited the other 7, the first of each pair none.
+    assert 5 * MS < stage(entry, "socket_queue")["max_ns"] < 12 * MS
+    assert close_to(stage(entry, "service")["mean_ns"],
+                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+
+
+def greet(listener, count):
+    for _ in range(count):
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"220 hello\n")
+            connection.recv(100)
+            connection.sendall(b"250 done\n")
+            connection.recv(100)
+
+
+def test_greetings_are_unsolicited(start):
+    """A server that speaks first: its greeting is no response and enters no stage."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        observer = start(Observer(ports=[port]))
+        server = threading.Thread(target=greet, args=(listener, 10))
+        server.start()
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                assert client.recv(100) == b"220 hello\n"
+                time.sleep(0.01)
+                client.sendall(b"HELO\n")
+                assert client.recv(100) == b"250 done\n"
+        server.join()
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["losses"]["unsolicited"] == 10
+    assert entry["exchanges"] == 10
+    assert stage(entry, "service")["max_ns"] < 5 * MS
+    assert stage(entry, "socket_queue")["max_ns"] < 5 * MS
+
+
+def test_idle_time_is_no_stage(start, tmp_path):
+    """Keep-alive gaps between requests belong to nobody."""
+    scene = Scene(start, tmp_path)
+    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+        for _ in range(5):
+            client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n")
+            client.recv(65536)
+            time.sleep(0.1)
+    entry, _ = scene.end()
+    assert entry["exchanges"] == 5
+    for name in ("socket_queue", "receive", "service", "respond"):
+        assert stage(entry, name)["max_ns"] < 20 * MS
+
+
+def test_parts_add_up_to_the_round_trip(start, tmp_path):
+    """Client mean = network + stages; the server's share is in the stages, the rest is small here."""
+    scene = Scene(start, tmp_path, "--service", "5ms", model="event")
+    driver = Driver(scene.lab.url, connections=4, count=400, observer=scene.observer)
+    entry = service(driver.document, scene.lab.port)
+    round_trip_ns = driver.result["round_trip"]["mean_ns"]
+    parts_ns = sum(stage(entry, name)["sum_ns"] for name in
+                   ("socket_queue", "receive", "service", "respond"))
+    parts_ns = (parts_ns + entry["accept_delayed"]["sum_ns"]) / entry["exchanges"]
+    scene.end()
+    assert entry["exchanges"] == driver.result["requests"] == 400
+    assert 0 <= round_trip_ns - parts_ns < 1 * MS
+    assert "network + client" in driver.report
+    assert "← true server-side latency" in driver.report
