@@ -54,7 +54,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 	char rate[2 * SHORT_TEXT + 16], requests[SHORT_TEXT], each[SHORT_TEXT];
 
 	page_count(driver->requests, requests);
-	page_count((uint64_t)(per_second(driver->requests, driver->duration_ns) + 0.5), each);
+	page_rate(driver->requests, driver->duration_ns, each);
 	if (driver->duration_ns)
 		snprintf(rate, sizeof(rate), "%s requests \u00b7 %s/s", requests, each);
 	else

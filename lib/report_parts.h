@@ -36,10 +36,4 @@ uint64_t report_lost(const struct run *run, const struct run_service *service);
 /* Width of the label at the left of every line but the tree's. */
 #define LABEL_COLUMNS 13
 
-/* Times per second over @ns, 0 if @ns is 0. */
-static inline double per_second(uint64_t count, uint64_t ns)
-{
-	return ns ? (double)count * 1e9 / (double)ns : 0;
-}
-
 #endif

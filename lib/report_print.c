@@ -13,9 +13,9 @@ void page_style(const struct page *page, enum style style)
 {
 	static const char *const escapes[STYLE_COUNT] = {
 		[STYLE_PLAIN] = "\033[0m",
-		[STYLE_DIM] = "\033[2m",
-		[STYLE_BOLD] = "\033[1m",
-		[STYLE_HOT] = "\033[1;33m",
+		[STYLE_DIM] = "\033[0;2m",
+		[STYLE_BOLD] = "\033[0;1m",
+		[STYLE_HOT] = "\033[0;1;33m",
 	};
 
 	if (page->colour)
@@ -186,6 +186,13 @@ const char *page_time(double ns, char buffer[static SHORT_TEXT])
 const char *page_count(uint64_t count, char buffer[static SHORT_TEXT])
 {
 	return units_format_count(count, buffer, SHORT_TEXT);
+}
+
+const char *page_rate(uint64_t count, uint64_t ns, char buffer[static SHORT_TEXT])
+{
+	double rate = ns ? (double)count * NSEC_PER_SEC / (double)ns : 0;
+
+	return page_count(rate < (double)UINT64_MAX ? (uint64_t)(rate + 0.5) : UINT64_MAX, buffer);
 }
 
 const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT])

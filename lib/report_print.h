@@ -60,6 +60,8 @@ void items_end(struct items *items);
 #define SHORT_TEXT 32
 const char *page_time(double ns, char buffer[static SHORT_TEXT]);
 const char *page_count(uint64_t count, char buffer[static SHORT_TEXT]);
+/* Times per second, 0 if @ns is 0. */
+const char *page_rate(uint64_t count, uint64_t ns, char buffer[static SHORT_TEXT]);
 const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT]);
 
 /* "socket_queue" as people write it: "socket queue". */

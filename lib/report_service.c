@@ -47,7 +47,7 @@ static void add_throughput(struct items *items, const struct run *run,
 		return;
 	if (!known)
 		ns = run->duration_ns;
-	page_count((uint64_t)(per_second(service->exchanges, ns) + 0.5), rate);
+	page_rate(service->exchanges, ns, rate);
 	items_add(items, "server throughput %s/s (%s)", rate,
 		  known ? "first to last request" : "over the whole period");
 }

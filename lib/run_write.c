@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 
 #include "run_members.h"
@@ -124,6 +123,12 @@ static json_t *write_buckets(const struct histogram *h)
 	return TAKE_PTR(array);
 }
 
+/* In integers: a double would not hold every sum. */
+static uint64_t rounded_mean(const struct histogram *h)
+{
+	return h->sum / h->count + (h->sum % h->count >= h->count - h->sum % h->count);
+}
+
 /* What follows from the buckets: written for readers that do not want to compute it. */
 static int write_derived(json_t *object, const struct histogram *h)
 {
@@ -131,8 +136,8 @@ static int write_derived(json_t *object, const struct histogram *h)
 		const char *name;
 		double quantile;
 	} quantiles[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}};
-	json_t *mean = h->count ? json_from_u64((uint64_t)llround(histogram_mean(h))) : json_null();
-	int err = json_object_set_new(object, "mean_ns", mean);
+	int err = json_object_set_new(object, "mean_ns",
+				      h->count ? json_from_u64(rounded_mean(h)) : json_null());
 
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles) && !err; i++) {
 		uint64_t value = histogram_quantile(h, quantiles[i].quantile);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lib/report_*.c: whole reports, compared with the files in golden/. With SOJOURN_UPDATE_GOLDEN=1
+ * in the environment they are written anew instead: read the difference before committing it.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/report.h"
+#include "support_runs.h"
+
+static char *render(const struct run *run, unsigned int width, bool colour)
+{
+	struct report_options options = {.colour = colour, .width = width};
+	size_t length;
+	char *text;
+	FILE *file = open_memstream(&text, &length);
+
+	assert_non_null(file);
+	assert_int_equal(report_text(run, &options, file), 0);
+	fclose(file);
+	return text;
+}
+
+static char *read_golden(const char *path)
+{
+	autofclose FILE *file = fopen(path, "r");
+	char *text = calloc(1, 65536);
+
+	assert_non_null(text);
+	if (file)
+		text[fread(text, 1, 65535, file)] = '\0';
+	return text;
+}
+
+static void write_golden(const char *path, const char *text)
+{
+	autofclose FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+}
+
+static unsigned int columns_of(const char *line, size_t length)
+{
+	unsigned int columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/* What must hold of every report. */
+static void check_text(const char *text, unsigned int width)
+{
+	assert_null(strstr(text, " nan"));
+	assert_null(strstr(text, "inf "));
+	assert_null(strstr(text, "(null)"));
+	for (const char *line = text; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		if (columns_of(line, length) > width)
+			fail_msg("wider than %u: %.*s", width, (int)length, line);
+		assert_true(!length || line[length - 1] != ' ');
+		line += length + (line[length] == '\n');
+	}
+}
+
+static void check_golden(const struct run *run, const char *name, unsigned int width)
+{
+	autofree char *text = render(run, width, false), *path = NULL, *expected = NULL;
+
+	check_text(text, width);
+	assert_true(asprintf(&path, UNIT_DIR "/golden/%s.txt", name) > 0);
+	if (getenv("SOJOURN_UPDATE_GOLDEN"))
+		write_golden(path, text);
+	expected = read_golden(path);
+	if (strcmp(text, expected))
+		print_error("%s: is\n%s\nnot\n%s\n", path, text, expected);
+	assert_string_equal(text, expected);
+}
+
+static struct run *merged_run(void)
+{
+	autorun struct run *observer = support_observer_run();
+	struct run *run = support_driver_run();
+
+	assert_int_equal(run_merge(run, observer), 0);
+	return run;
+}
+
+static void merged(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	check_golden(run, "merged", 100);
+	check_golden(run, "merged-80", 80);
+}
+
+static void observer_only(void **state)
+{
+	autorun struct run *run = support_observer_run();
+
+	(void)state;
+	check_golden(run, "observer-only", 100);
+	check_golden(run, "observer-only-80", 80);
+}
+
+static void driver_only(void **state)
+{
+	autorun struct run *run = support_driver_run();
+
+	(void)state;
+	check_golden(run, "driver-only", 100);
+	run->driver->observer_error = strdup("http://127.0.0.1:9300: connection refused");
+	run->driver->new_connections = true;
+	run->driver->warmup_ns = 500000000;
+	check_golden(run, "driver-only-no-observer", 80);
+}
+
+static void missing_stage(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	support_miss_stage(&run->services[0], STAGE_ACCEPT_QUEUE,
+			   "this kernel has no tracepoint that tells when accept() returns, and "
+			   "attaching fexit is refused (EPERM)");
+	check_golden(run, "missing-stage", 100);
+}
+
+static void missing_stage_of_observer(void **state)
+{
+	autorun struct run *run = support_observer_run();
+
+	(void)state;
+	support_miss_stage(&run->services[0], STAGE_RESPOND, "not attached (EPERM)");
+	check_golden(run, "missing-stage-observer-only", 100);
+}
+
+static void zero_requests(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	run->driver->requests = run->driver->connects = 0;
+	memset(&run->driver->round_trip, 0, sizeof(run->driver->round_trip));
+	memset(&run->driver->connect, 0, sizeof(run->driver->connect));
+	memset(run->driver->status, 0, sizeof(run->driver->status));
+	run->driver->errors[RUN_ERROR_REFUSED] = 12345;
+	run->services[0].exchanges = run->services[0].accepted = 0;
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		memset(&run->services[0].stages[i].histogram, 0, sizeof(struct histogram));
+	run->services[0].first_message_ns = run->services[0].last_message_ns = 0;
+	check_golden(run, "zero-requests", 100);
+}
+
+static void nothing_at_all(void **state)
+{
+	struct run_driver driver = {0};
+	struct run_cost cost = {0};
+	struct run run = {.driver = &driver, .cost = &cost};
+	autofree char *text = render(&run, 100, false);
+
+	(void)state;
+	check_text(text, 100);
+	assert_non_null(strstr(text, "no request was completed"));
+}
+
+static void count_mismatch(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	run->services[0].exchanges = 1017;
+	check_golden(run, "count-mismatch", 100);
+}
+
+/* Never clamped: a figure that cannot be tells that something is wrong. */
+static void negative_network(void **state)
+{
+	autorun struct run *run = merged_run();
+	autofree char *text = NULL;
+
+	(void)state;
+	run->services[0].accept_delay_ns = 1000 * 500000ULL;
+	text = render(run, 100, false);
+	assert_non_null(strstr(text, "network + client   -224.6 \u00b5s  -55.4 %"));
+	assert_non_null(strstr(text, "note: network + client is negative"));
+}
+
+static void everything_went_wrong(void **state)
+{
+	autorun struct run *run = merged_run();
+	struct run_service *service = &run->services[0];
+
+	(void)state;
+	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
+		service->losses[i] = 1000 * (i + 1);
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		service->closes[i] = 10 * (i + 1);
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
+		run->driver->errors[i] = 100 * (i + 1);
+	service->accept_queue.overflows.value = 77;
+	service->accept_delayed = 9;
+	service->accept_delay_ns = 40000000;
+	run->services_dropped = 2;
+	run->cost->program_count = 2;
+	run->cost->programs = calloc(2, sizeof(*run->cost->programs));
+	strcpy(run->cost->programs[0].name, "exchange_ready");
+	strcpy(run->cost->programs[1].name, "exchange_send");
+	for (unsigned int i = 0; i < 2; i++) {
+		run->cost->programs[i].runs = (struct run_number){true, 2000};
+		run->cost->programs[i].run_ns = (struct run_number){true, 2000 * (98 + i)};
+		run->cost->programs[i].recursion_misses = 5;
+	}
+	free(run->driver->host);
+	run->driver->host = strdup("client");
+	check_golden(run, "everything-wrong", 100);
+	check_golden(run, "everything-wrong-80", 80);
+}
+
+static void several_services(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	support_add_service(run, 8443, 2000);
+	support_add_service(run, 9000, 0)->accepted = 0;
+	check_golden(run, "several-services", 100);
+}
+
+/* Which service the tree is about: the target's port, else the busiest. */
+static void driven_service_is_found(void **state)
+{
+	static const struct {
+		const char *target, *identity;
+		bool note;
+	} cases[] = {
+		{"http://127.0.0.1:8080/", "\ntcp 127.0.0.1:8080", false},
+		{"http://localhost/a:8443/b", "\ntcp 127.0.0.1:80 ", false},
+		{"https://localhost?x", "\ntcp 127.0.0.1:443 ", false},
+		{"http://[::1]:8080", "\ntcp 127.0.0.1:8080", false},
+		{"http://[::1]/", "\ntcp 127.0.0.1:80 ", false},
+		{"http://user:1@h:8080/", "\ntcp 127.0.0.1:8080", false},
+		{"http://h:8081/", "\ntcp 127.0.0.1:443 ", true},
+		{"http://h:99999/", "\ntcp 127.0.0.1:443 ", false},
+		{"rubbish", "\ntcp 127.0.0.1:443 ", false},
+	};
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	support_add_service(run, 80, 10);
+	support_add_service(run, 443, 3000);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = NULL;
+		const char *tree;
+
+		free(run->driver->target);
+		run->driver->target = strdup(cases[i].target);
+		text = render(run, 100, false);
+		tree = strstr(text, "\nround trip");
+		assert_non_null(tree);
+		assert_true(strstr(text, cases[i].identity) &&
+			    strstr(text, cases[i].identity) < tree);
+		assert_int_equal(strstr(text, "note: no exchanges were seen at port") != NULL,
+				 cases[i].note);
+	}
+}
+
+/* Larger and smaller times change the tree's unit, not its alignment. */
+static void units_follow_the_round_trip(void **state)
+{
+	static const struct {
+		uint64_t round_trip_ns;
+		const char *row;
+	} cases[] = {
+		{500, "network + client      -130 ns"},
+		{9000000, "network + client   8869.6 \u00b5s"},
+		{90000000, "network + client   89.870 ms"},
+		{90000000000, "network + client    90.000 s"},
+	};
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = NULL;
+
+		run->driver->round_trip = (struct histogram){0};
+		histogram_record(&run->driver->round_trip, cases[i].round_trip_ns);
+		text = render(run, 100, false);
+		if (i && !strstr(text, cases[i].row))
+			fail_msg("no \"%s\" in\n%s", cases[i].row, text);
+	}
+}
+
+static void colour_only_adds_escapes(void **state)
+{
+	autorun struct run *run = merged_run();
+	autofree char *plain = render(run, 100, false), *coloured = render(run, 100, true);
+	char *out = coloured;
+
+	(void)state;
+	assert_non_null(strstr(coloured, "\033[0;1;33mnetwork + client"));
+	assert_null(strchr(plain, '\033'));
+	for (const char *in = coloured; *in; in++) {
+		if (*in == '\033')
+			in = strchr(in, 'm');
+		else
+			*out++ = *in;
+	}
+	*out = '\0';
+	assert_string_equal(plain, coloured);
+}
+
+/* A document may come from anywhere: its strings must not steer the terminal. */
+static void escapes_in_names_are_not_printed(void **state)
+{
+	autorun struct run *run = merged_run();
+	autofree char *text = NULL;
+
+	(void)state;
+	strcpy(run->services[0].processes[0].comm, "a\033[2J\nb");
+	free(run->host);
+	run->host = strdup("\033]0;x\007");
+	support_miss_stage(&run->services[0], STAGE_SERVICE, "a\nb\tc\033[31m");
+	text = render(run, 100, false);
+	assert_null(strchr(text, '\033'));
+	assert_null(strchr(text, '\007'));
+	assert_non_null(strstr(text, "a?[2J?b"));
+	assert_non_null(strstr(text, "not measured: a?b?c?[31m"));
+}
+
+static void options_without_a_terminal(void **state)
+{
+	struct report_options options = {.colour = true, .width = 7};
+	autofclose FILE *file = tmpfile();
+
+	(void)state;
+	report_options_for(file, &options);
+	assert_false(options.colour);
+	assert_int_equal(options.width, 0);
+}
+
+static void write_errors_are_reported(void **state)
+{
+	struct report_options options = {0};
+	autorun struct run *run = merged_run();
+	FILE *file = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(file);
+	setvbuf(file, NULL, _IONBF, 0);
+	assert_true(report_text(run, &options, file) < 0);
+	fclose(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(merged),
+		cmocka_unit_test(observer_only),
+		cmocka_unit_test(driver_only),
+		cmocka_unit_test(missing_stage),
+		cmocka_unit_test(missing_stage_of_observer),
+		cmocka_unit_test(zero_requests),
+		cmocka_unit_test(nothing_at_all),
+		cmocka_unit_test(count_mismatch),
+		cmocka_unit_test(negative_network),
+		cmocka_unit_test(everything_went_wrong),
+		cmocka_unit_test(several_services),
+		cmocka_unit_test(driven_service_is_found),
+		cmocka_unit_test(units_follow_the_round_trip),
+		cmocka_unit_test(colour_only_adds_escapes),
+		cmocka_unit_test(escapes_in_names_are_not_printed),
+		cmocka_unit_test(options_without_a_terminal),
+		cmocka_unit_test(write_errors_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Run documents for tests. */
+#include "support_runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *need(void *pointer)
+{
+	if (!pointer)
+		abort();
+	return pointer;
+}
+
+static char *text(const char *string)
+{
+	return need(strdup(string));
+}
+
+static struct run_number known(uint64_t value)
+{
+	struct run_number number = {.known = true, .value = value};
+
+	return number;
+}
+
+/* @count values spread evenly around @mean, half of it to either side. */
+static void spread(struct histogram *h, unsigned int count, uint64_t mean)
+{
+	for (unsigned int i = 0; i < count; i++)
+		histogram_record(h, mean / 2 + mean * i / count);
+}
+
+/* Numbers that are never the same, and small enough to be told from misread memory. */
+struct sequence {
+	uint64_t last;
+};
+
+static uint64_t next(struct sequence *sequence)
+{
+	return ++sequence->last;
+}
+
+/* Set member by member, so that padding stays zero and structures can be compared as bytes. */
+static void set_number(struct run_number *number, struct sequence *sequence)
+{
+	number->known = true;
+	number->value = next(sequence);
+}
+
+static void set_counters(uint64_t *counters, size_t count, struct sequence *sequence)
+{
+	for (size_t i = 0; i < count; i++)
+		counters[i] = next(sequence);
+}
+
+/* A sum beyond 2^53 is what a double would lose. */
+static void set_histogram(struct histogram *h, struct sequence *sequence)
+{
+	histogram_record(h, next(sequence));
+	histogram_record(h, 1000 * next(sequence));
+	histogram_record(h, (1ULL << 55) + next(sequence));
+}
+
+static void fill_stages(struct run_service *service, struct sequence *sequence)
+{
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		struct run_stage *stage = &service->stages[i];
+
+		stage->measured = true;
+		stage->source = text("inferred");
+		stage->reason = text("none");
+		set_histogram(&stage->histogram, sequence);
+	}
+}
+
+static void fill_processes(struct run_service *service, struct sequence *sequence)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct run_process *process = need(run_add_process(service));
+
+		process->pid = (uint32_t)next(sequence);
+		strcpy(process->comm, "fifteen-letters");
+		set_number(&process->open_fds, sequence);
+		set_number(&process->fd_limit, sequence);
+	}
+}
+
+static void fill_service(struct run_service *service, struct sequence *sequence)
+{
+	strcpy(service->protocol, "tcp");
+	strcpy(service->address, "2001:db8::1");
+	service->port = (uint16_t)next(sequence);
+	service->netns = (uint32_t)next(sequence);
+	service->accepted = next(sequence);
+	service->exchanges = next(sequence);
+	service->bytes_in = next(sequence);
+	service->bytes_out = next(sequence);
+	set_counters(service->closes, RUN_CLOSE_COUNT, sequence);
+	set_counters(service->losses, RUN_LOSS_COUNT, sequence);
+	service->first_message_ns = next(sequence);
+	service->last_message_ns = next(sequence);
+	fill_stages(service, sequence);
+	service->accept_delayed = next(sequence);
+	service->accept_delay_ns = next(sequence);
+	set_number(&service->connections, sequence);
+	set_number(&service->time_wait, sequence);
+	service->time_wait_created = next(sequence);
+	set_number(&service->accept_queue.depth, sequence);
+	set_number(&service->accept_queue.depth_max, sequence);
+	set_number(&service->accept_queue.limit, sequence);
+	set_number(&service->accept_queue.overflows, sequence);
+	fill_processes(service, sequence);
+}
+
+static void fill_cost(struct run_cost *cost, struct sequence *sequence)
+{
+	cost->cpu_ns = next(sequence);
+	cost->resident_bytes = next(sequence);
+	cost->map_bytes = next(sequence);
+	cost->program_count = 2;
+	cost->programs = need(calloc(cost->program_count, sizeof(*cost->programs)));
+	for (size_t i = 0; i < cost->program_count; i++) {
+		strcpy(cost->programs[i].name, i ? "exchange_send" : "exchange_ready");
+		set_number(&cost->programs[i].runs, sequence);
+		set_number(&cost->programs[i].run_ns, sequence);
+		cost->programs[i].recursion_misses = next(sequence);
+	}
+}
+
+static void fill_driver(struct run_driver *driver, struct sequence *sequence)
+{
+	driver->host = text("client");
+	driver->target = text("http://server:8080/\"quoted\"\n\u00b5");
+	driver->method = text("POST");
+	driver->connections = (uint32_t)next(sequence);
+	driver->threads = (uint32_t)next(sequence);
+	driver->new_connections = true;
+	driver->duration_ns = next(sequence);
+	driver->warmup_ns = next(sequence);
+	driver->requests = next(sequence);
+	driver->connects = next(sequence);
+	driver->bytes_in = next(sequence);
+	driver->bytes_out = next(sequence);
+	set_counters(driver->status, ARRAY_SIZE(driver->status), sequence);
+	set_counters(driver->errors, RUN_ERROR_COUNT, sequence);
+	driver->cpu_user_ns = next(sequence);
+	driver->cpu_system_ns = next(sequence);
+	set_histogram(&driver->round_trip, sequence);
+	set_histogram(&driver->connect, sequence);
+	driver->observer_error = text("HTTP 503");
+}
+
+struct run *support_full_run(void)
+{
+	char *command[] = {(char *)"nginx", (char *)"-g", (char *)"daemon off;", NULL};
+	struct run *run = need(run_new("sojourn", command));
+	struct sequence sequence = {.last = 100};
+
+	run->duration_ns = next(&sequence);
+	fill_service(need(run_add_service(run)), &sequence);
+	fill_service(need(run_add_service(run)), &sequence);
+	run->services_dropped = next(&sequence);
+	run->cost = need(calloc(1, sizeof(*run->cost)));
+	fill_cost(run->cost, &sequence);
+	run->driver = need(calloc(1, sizeof(*run->driver)));
+	fill_driver(run->driver, &sequence);
+	return run;
+}
+
+/* A document whose labels do not depend on the machine. */
+static struct run *labelled_run(const char *tool, uint64_t duration_ns)
+{
+	struct run *run = need(calloc(1, sizeof(*run)));
+
+	run->host = text("server");
+	run->kernel = text("6.18.0");
+	run->tool = text(tool);
+	run->started_at = text("2026-11-21T08:00:00.000Z");
+	run->duration_ns = duration_ns;
+	return run;
+}
+
+static void add_process(struct run_service *service, uint32_t pid, uint64_t open_fds)
+{
+	struct run_process *process = need(run_add_process(service));
+
+	process->pid = pid;
+	strcpy(process->comm, "nginx");
+	process->open_fds = known(open_fds);
+	process->fd_limit = known(20000);
+}
+
+struct run_service *support_add_service(struct run *run, uint16_t port, unsigned int exchanges)
+{
+	struct run_service *service = need(run_add_service(run));
+
+	strcpy(service->protocol, "tcp");
+	strcpy(service->address, "127.0.0.1");
+	service->port = port;
+	service->netns = 4026531840;
+	service->accepted = 64;
+	service->exchanges = exchanges;
+	service->bytes_in = exchanges * 100ULL;
+	service->bytes_out = exchanges * 349ULL;
+	service->closes[RUN_CLOSE_BY_CLIENT] = 64;
+	service->first_message_ns = 1000000000;
+	service->last_message_ns = 2999640000;
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		service->stages[i].measured = true;
+	spread(&service->stages[STAGE_ACCEPT_QUEUE].histogram, 64, 12000);
+	spread(&service->stages[STAGE_SOCKET_QUEUE].histogram, exchanges, 124400);
+	spread(&service->stages[STAGE_SERVICE].histogram, exchanges, 6100);
+	for (unsigned int i = 0; i < exchanges; i++) {
+		histogram_record(&service->stages[STAGE_RECEIVE].histogram, 0);
+		histogram_record(&service->stages[STAGE_RESPOND].histogram, 0);
+	}
+	service->connections = known(0);
+	service->time_wait = known(34);
+	service->time_wait_created = 34;
+	service->accept_queue.depth_max = known(3);
+	service->accept_queue.limit = known(1024);
+	service->accept_queue.overflows = known(0);
+	add_process(service, 812, 23);
+	return service;
+}
+
+void support_miss_stage(struct run_service *service, unsigned int stage, const char *reason)
+{
+	free(service->stages[stage].reason);
+	service->stages[stage] = (struct run_stage){.reason = text(reason)};
+}
+
+struct run *support_observer_run(void)
+{
+	struct run *run = labelled_run("sojourn 0.1.0", 2100000000);
+
+	support_add_service(run, 8080, 1000);
+	run->cost = need(calloc(1, sizeof(*run->cost)));
+	run->cost->cpu_ns = 12000000;
+	run->cost->resident_bytes = 5 << 20;
+	run->cost->map_bytes = 3 << 20;
+	return run;
+}
+
+struct run *support_driver_run(void)
+{
+	struct run *run = labelled_run("sojourn-drive 0.1.0", 2000000000);
+	struct run_driver *driver = need(calloc(1, sizeof(*driver)));
+
+	run->driver = driver;
+	driver->target = text("http://127.0.0.1:8080/");
+	driver->method = text("GET");
+	driver->connections = 64;
+	driver->threads = 2;
+	driver->duration_ns = 2000000000;
+	driver->requests = 1000;
+	driver->connects = 64;
+	driver->bytes_in = 349000;
+	driver->bytes_out = 100000;
+	driver->status[2] = 1000;
+	driver->cpu_user_ns = 2000000;
+	driver->cpu_system_ns = 5000000;
+	spread(&driver->round_trip, 1000, 406000);
+	spread(&driver->connect, 64, 50000);
+	return run;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Run documents for tests. All of them exit the test on lack of memory; run_free() frees them. */
+#ifndef SUPPORT_RUNS_H
+#define SUPPORT_RUNS_H
+
+#include "sojourn/run.h"
+
+/* A document in which every member is there, and every number differs from all others. */
+struct run *support_full_run(void);
+
+/* A document of the observer alone, with one service at port 8080, as the example has it. */
+struct run *support_observer_run(void);
+/* A document of the driver alone that fits it: 1,000 requests in 2 s. */
+struct run *support_driver_run(void);
+
+/* Appends a service like support_observer_run()'s, with @exchanges of 124 µs + 6 µs each. */
+struct run_service *support_add_service(struct run *run, uint16_t port, unsigned int exchanges);
+
+/* Makes @stage of @service missing. */
+void support_miss_stage(struct run_service *service, unsigned int stage, const char *reason);
+
+#endif
