@@ -149,7 +149,7 @@ static void empty_survives(void **state)
 
 static void limits_survive(void **state)
 {
-	autorun struct run *run = support_observer_run(), *again = NULL;
+	autorun struct run *run = support_full_run(), *again = NULL;
 	struct histogram *h = &run->services[0].stages[STAGE_SERVICE].histogram;
 
 	(void)state;
