@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the integration tests share: they all observe, so they all need BPF."""
+import ctypes
 import os
 import re
 import subprocess
@@ -7,6 +8,10 @@ import subprocess
 import pytest
 
 from support import conditions
+
+
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def pytest_collection_modifyitems(items):
@@ -41,6 +46,25 @@ def kernel_counter(name, netns=None):
 
 def open_descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def checked(result):
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+
+
+@pytest.fixture(autouse=True)
+def own_network():
+    """Every test, and all that it starts, lives in a network namespace of its own: no port,
+    TIME_WAIT or connection of the host's is in the way, and none of it is observed."""
+    with open("/proc/self/ns/net", encoding="ascii") as home:
+        checked(LIBC.unshare(CLONE_NEWNET))
+        try:
+            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+            yield
+        finally:
+            checked(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
 @pytest.fixture(autouse=True)

