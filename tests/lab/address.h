@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses as text, and the server's sockets. */
+#ifndef LAB_ADDRESS_H
+#define LAB_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "truth.h"
+
+#define ADDRESS_TEXT 64 /* "[…]:65535" and its end */
+
+/* "ADDR:PORT" or "[ADDR]:PORT", numeric. -EINVAL if it is not one. */
+int address_parse(const char *text, union address *ret_address);
+
+/* The same the other way, into ADDRESS_TEXT bytes. */
+void address_format(const union address *address, char *buffer);
+
+uint16_t address_port(const union address *address);
+
+struct address_socket {
+	bool datagram;
+	bool nonblocking;
+	int backlog;
+};
+
+/* A bound socket, listening unless it is for datagrams; @address becomes what it is bound to. */
+int address_listen(union address *address, const struct address_socket *how, int *ret_fd);
+
+#endif

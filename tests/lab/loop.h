@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* A small epoll loop with timers of nanosecond resolution (one timerfd, a heap of deadlines). */
+#ifndef LAB_LOOP_H
+#define LAB_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+/* Embedded in what owns the descriptor. It may free itself in its callback, but nothing else. */
+struct source {
+	void (*ready)(struct source *source, uint32_t events);
+};
+
+/* Embedded likewise; zeroed but for `fire`. Timers fire after the sources of their round. */
+struct timer {
+	uint64_t deadline_ns;
+	size_t place; /* in the heap, from 1; 0: not running */
+	void (*fire)(struct timer *timer);
+};
+
+struct loop {
+	int epoll_fd;
+	int timer_fd;
+	bool stop;
+	uint64_t now_ns; /* when epoll_wait() returned */
+	uint64_t armed_ns;
+	struct source timer_source;
+	struct timer **heap; /* [0] unused */
+	size_t count;
+	size_t size;
+};
+
+/* 0 or -errno. */
+int loop_open(struct loop *loop);
+void loop_close(struct loop *loop);
+
+/* Runs until a callback sets `stop`. 0 or -errno. */
+int loop_run(struct loop *loop);
+
+/* EPOLLIN, EPOLLOUT, both or 0. loop_watch() fails with -errno; closing the descriptor ends it. */
+int loop_watch(struct loop *loop, struct source *source, int fd, uint32_t events);
+void loop_change(struct loop *loop, struct source *source, int fd, uint32_t events);
+void loop_forget(struct loop *loop, int fd);
+
+/* @delay_ns from now. -ENOMEM leaves it stopped. Stopping a stopped timer is fine. */
+int loop_start_timer(struct loop *loop, struct timer *timer, uint64_t delay_ns);
+void loop_stop_timer(struct loop *loop, struct timer *timer);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What every model gets: options, the bound socket, where to count, record and hear of the end. */
+#ifndef LAB_SERVER_H
+#define LAB_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "counters.h"
+#include "options.h"
+#include "protocol.h"
+#include "truth.h"
+
+/* Memory that forked workers share with their parent. */
+struct shared {
+	_Atomic uint64_t connections; /* accepted so far: the last connection's number */
+	struct counters counters[];   /* one per process that serves */
+};
+
+struct server {
+	const struct options *options;
+	const struct protocol *protocol; /* NULL: udp */
+	int fd;				 /* the listener or the UDP socket */
+	union address address;		 /* as bound */
+	int control;			 /* readable: call server_control() */
+	bool worker;			 /* a forked one: its control only ever says stop */
+	struct shared *shared;
+	size_t shared_size;
+	struct counters *counters; /* this process's own */
+	struct truth *truth;	   /* NULL without --truth */
+	int truth_fd;
+	_Atomic uint64_t complained_ns; /* when server_complain() last spoke */
+};
+
+/* Binds, opens the truth file and the signals. Logs and returns -errno if it cannot. */
+int server_open(struct server *server, const struct options *options);
+
+/* Writes what --truth and --summary ask for. Logs and returns -errno if it cannot. */
+int server_finish(struct server *server);
+
+void server_close(struct server *server);
+
+/* Serves by the chosen model until told to stop. Logs and returns -errno. */
+int server_run(struct server *server);
+
+/* Handles what made `control` readable: true if it is time to stop. */
+bool server_control(struct server *server);
+
+/* "listening on ADDR:PORT": the models call it as soon as a client would be served. */
+void server_announce(const struct server *server);
+
+/* An error that can repeat quickly: logged once per second at most. */
+void server_complain(struct server *server, int err, const char *what);
+
+/* Does what knobs.leak asks for. */
+void server_leak(struct server *server);
+
+/* Counts and records an exchange that is over; @answered: its response was written to its end. */
+void server_record(struct server *server, struct truth_writer *writer, struct exchange *exchange,
+		   const struct request *request, bool answered);
+
+/* Sleeps (or spins) where there is nothing else to do meanwhile. */
+void server_sleep(uint64_t ns, bool spin);
+
+/* The models: each serves until control says stop. 0 or -errno. */
+int model_event(struct server *server);
+int model_threads(struct server *server);
+int model_prefork(struct server *server);
+
+/* Serves from an epoll loop in this process until control says stop. 0 or -errno. */
+int event_run(struct server *server);
+
+/* The blocking way to serve, in this process: by a thread per connection or one after the other. */
+int blocking_run(struct server *server, bool thread_per_connection);
+
+#endif
