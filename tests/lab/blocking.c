@@ -40,6 +40,23 @@ bool blocking_wait_readable(struct blocking *blocking, int fd)
 	return !blocking_is_stopping(blocking);
 }
 
+bool blocking_wait_turn(struct blocking *blocking, uint64_t delay_ns, uint64_t *ret_turn,
+			uint64_t *ret_readable_ns)
+{
+	struct server *server = blocking->server;
+	struct turn_wait turn;
+
+	if (!blocking_wait_readable(blocking, server->fd))
+		return false;
+	*ret_readable_ns = clock_now_ns();
+	turn = server_take_turn(server, delay_ns);
+	blocking_sleep(blocking, turn.wait_ns, false);
+	if (!turn_is_mine(&server->shared->turn, turn.mine))
+		return false;
+	*ret_turn = turn.mine;
+	return true;
+}
+
 static void wait_for_stop(struct server *server)
 {
 	struct pollfd control = {.fd = server->control, .events = POLLIN};
@@ -99,8 +116,10 @@ int blocking_run(struct server *server, bool thread_per_connection)
 	if (blocking.stop_fd < 0)
 		return -errno;
 	started = start_threads(&blocking, threads, count);
-	if (started == count)
+	if (started == count) {
+		server_announce(server);
 		wait_for_stop(server);
+	}
 	stop(&blocking);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);

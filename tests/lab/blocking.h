@@ -31,6 +31,14 @@ void blocking_sleep(struct blocking *blocking, uint64_t ns, bool spin);
 /* Waits until @fd is readable; false if told to stop. */
 bool blocking_wait_readable(struct blocking *blocking, int fd);
 
+/*
+ * Waits until something waits in the server's socket and then for @delay_ns, both with the turn to
+ * take it. @ret_turn is to be ended with turn_end() when that is done. @ret_readable_ns: when it
+ * was seen. False: nothing may be taken now.
+ */
+bool blocking_wait_turn(struct blocking *blocking, uint64_t delay_ns, uint64_t *ret_turn,
+			uint64_t *ret_readable_ns);
+
 bool blocking_is_stopping(struct blocking *blocking);
 
 /* A thread's work: accepts connections, or answers datagrams, until told to stop. */

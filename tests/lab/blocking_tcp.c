@@ -102,6 +102,8 @@ static int write_response(struct blocking *blocking, struct conn *conn)
 			return progress;
 		if (progress == RESPONSE_PIECE)
 			blocking_sleep(blocking, pause_ns, false);
+		if (blocking_is_stopping(blocking))
+			return -ESHUTDOWN;
 	}
 	return GO_ON;
 }
@@ -133,6 +135,9 @@ static int exchange(struct blocking *blocking, struct conn *conn, enum counter *
 		return err;
 	if (knobs->service_ns)
 		blocking_sleep(blocking, knobs->service_ns, knobs->spin);
+	/* Woken too early by a stop: nothing untrue may be answered. */
+	if (blocking_is_stopping(blocking))
+		return 0;
 	conn_prepare(conn);
 	*ret_end = knobs->reset ? COUNTER_RESET_BY_SERVER : COUNTER_RESET_BY_CLIENT;
 	if (knobs->reset)
@@ -249,15 +254,6 @@ static void start_session(struct blocking *blocking, const struct accepted *acce
 	counters_add(blocking->server->counters, COUNTER_CLOSED_BY_SERVER, 1);
 }
 
-static void delay_accept(struct blocking *blocking)
-{
-	uint64_t delay_ns = blocking->server->options->accept_delay_ns;
-
-	/* A listener that does not block is one that others may empty, too. */
-	if (blocking_wait_readable(blocking, blocking->server->fd) && delay_ns)
-		blocking_sleep(blocking, delay_ns, false);
-}
-
 static void accept_failed(struct blocking *blocking, int err)
 {
 	if (blocking_is_stopping(blocking) || err == -EAGAIN || err == -EINTR)
@@ -280,20 +276,33 @@ static void handle(struct blocking *blocking, const struct accepted *accepted,
 		serve(&session, writer);
 }
 
+/* With --accept-delay: waits, then accepts. -EAGAIN: another did, or it is time to stop. */
+static int accept_late(struct blocking *blocking, struct truth_writer *writer,
+		       struct accepted *ret_accepted)
+{
+	struct server *server = blocking->server;
+	uint64_t turn, readable_ns;
+	int err;
+
+	if (!blocking_wait_turn(blocking, server->options->accept_delay_ns, &turn, &readable_ns))
+		return -EAGAIN;
+	err = conn_accept(server, writer, 0, ret_accepted);
+	turn_end(&server->shared->turn, turn);
+	return err;
+}
+
 void *blocking_tcp(void *data)
 {
 	struct blocking *blocking = data;
-	const struct options *options = blocking->server->options;
+	bool late = blocking->server->options->accept_delay_ns;
 	struct truth_writer writer;
 	struct accepted accepted;
 
 	truth_writer_open(&writer, blocking->server->truth);
 	while (!blocking_is_stopping(blocking)) {
-		int err;
+		int err = late ? accept_late(blocking, &writer, &accepted)
+			       : conn_accept(blocking->server, &writer, 0, &accepted);
 
-		if (options->accept_delay_ns || options->read_delay_ns)
-			delay_accept(blocking);
-		err = conn_accept(blocking->server, &writer, 0, &accepted);
 		if (err)
 			accept_failed(blocking, err);
 		else

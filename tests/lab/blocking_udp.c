@@ -27,6 +27,8 @@ static bool answer(struct blocking *blocking, struct truth_writer *writer,
 
 	if (knobs->service_ns)
 		blocking_sleep(blocking, knobs->service_ns, knobs->spin);
+	if (blocking_is_stopping(blocking))
+		return false;
 	udp_prepare(blocking->server, datagram);
 	while (progress != RESPONSE_DONE) {
 		progress = udp_send(blocking->server, writer, datagram);
@@ -36,32 +38,39 @@ static bool answer(struct blocking *blocking, struct truth_writer *writer,
 			return false;
 		else if (progress == RESPONSE_PIECE)
 			blocking_sleep(blocking, knobs->pause_ns, false);
+		if (knobs->pause_ns && blocking_is_stopping(blocking))
+			return progress == RESPONSE_DONE;
 	}
 	return true;
 }
 
-/* 0 if not known. */
-static uint64_t delay_read(struct blocking *blocking, const struct truth_writer *writer)
+/* With --read-delay: waits, then reads. -EAGAIN: another did, or it is time to stop. */
+static int receive_late(struct blocking *blocking, struct truth_writer *writer, char *buffer,
+			struct datagram **ret_datagram)
 {
-	uint64_t delay_ns = blocking->server->options->read_delay_ns, readable_ns;
+	struct server *server = blocking->server;
+	uint64_t turn, readable_ns;
+	int err;
 
-	if (!delay_ns || !blocking_wait_readable(blocking, blocking->server->fd))
-		return 0;
-	readable_ns = truth_now_ns(writer);
-	blocking_sleep(blocking, delay_ns, false);
-	return readable_ns;
+	if (!blocking_wait_turn(blocking, server->options->read_delay_ns, &turn, &readable_ns))
+		return -EAGAIN;
+	err = udp_receive(server, writer, buffer, readable_ns, ret_datagram);
+	turn_end(&server->shared->turn, turn);
+	return err;
 }
 
 static void serve_one(struct blocking *blocking, struct truth_writer *writer, char *buffer)
 {
-	uint64_t readable_ns = delay_read(blocking, writer);
+	struct server *server = blocking->server;
 	struct datagram *datagram;
-	int err = udp_receive(blocking->server, writer, buffer, readable_ns, &datagram);
+	int err = server->options->read_delay_ns
+			  ? receive_late(blocking, writer, buffer, &datagram)
+			  : udp_receive(server, writer, buffer, 0, &datagram);
 
 	if (!err)
-		udp_finish(blocking->server, writer, datagram, answer(blocking, writer, datagram));
+		udp_finish(server, writer, datagram, answer(blocking, writer, datagram));
 	else if (err != -EAGAIN && err != -EINTR && !blocking_is_stopping(blocking))
-		server_complain(blocking->server, err, "receive");
+		server_complain(server, err, "receive");
 }
 
 void *blocking_udp(void *data)

@@ -14,6 +14,7 @@ struct event_tcp {
 	struct truth_writer *writer;
 	struct source source; /* the listener */
 	struct timer timer;   /* before accept(): its delay, or backing off */
+	uint64_t turn;	      /* the one to accept after the delay */
 	struct event_conn *conns;
 };
 
@@ -25,6 +26,7 @@ struct event_udp {
 	struct truth_writer *writer;
 	struct source source;
 	struct timer timer;   /* before reading: its delay */
+	uint64_t turn;	      /* the one to read after the delay */
 	uint64_t readable_ns; /* when the loop last said so */
 	struct event_task *tasks;
 };

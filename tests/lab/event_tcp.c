@@ -286,6 +286,15 @@ static bool accept_one(struct event_tcp *tcp)
 	return false;
 }
 
+static void delay_accept(struct event_tcp *tcp, uint64_t delay_ns)
+{
+	struct turn_wait turn = server_take_turn(tcp->server, delay_ns);
+
+	tcp->turn = turn.mine;
+	if (turn.wait_ns)
+		pause_accept(tcp, turn.wait_ns);
+}
+
 static void on_listener(struct source *source, uint32_t events)
 {
 	struct event_tcp *tcp = container_of(source, struct event_tcp, source);
@@ -293,7 +302,7 @@ static void on_listener(struct source *source, uint32_t events)
 
 	(void)events;
 	if (delay_ns)
-		pause_accept(tcp, delay_ns);
+		delay_accept(tcp, delay_ns);
 	else
 		for (int i = 0; i < ACCEPTS_PER_ROUND && accept_one(tcp); i++)
 			;
@@ -303,9 +312,14 @@ static void on_accept_timer(struct timer *timer)
 {
 	struct event_tcp *tcp = container_of(timer, struct event_tcp, timer);
 
+	struct turn *turn = &tcp->server->shared->turn;
+
 	/* Watched again first: backing off once more must have the last word. */
 	loop_change(tcp->loop, &tcp->source, tcp->server->fd, EPOLLIN);
-	accept_one(tcp);
+	if (turn_is_mine(turn, tcp->turn))
+		accept_one(tcp);
+	turn_end(turn, tcp->turn);
+	tcp->turn = 0;
 }
 
 int event_tcp_open(struct event_tcp *tcp, struct server *server, struct loop *loop,

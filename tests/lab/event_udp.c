@@ -107,6 +107,15 @@ static bool receive_one(struct event_udp *udp, uint64_t readable_ns)
 	return !err;
 }
 
+static void delay_read(struct event_udp *udp, uint64_t delay_ns)
+{
+	struct turn_wait turn = server_take_turn(udp->server, delay_ns);
+
+	udp->turn = turn.mine;
+	if (turn.wait_ns && !loop_start_timer(udp->loop, &udp->timer, turn.wait_ns))
+		loop_change(udp->loop, &udp->source, udp->server->fd, 0);
+}
+
 static void on_socket(struct source *source, uint32_t events)
 {
 	struct event_udp *udp = container_of(source, struct event_udp, source);
@@ -114,8 +123,8 @@ static void on_socket(struct source *source, uint32_t events)
 
 	(void)events;
 	udp->readable_ns = udp->loop->now_ns;
-	if (delay_ns && !loop_start_timer(udp->loop, &udp->timer, delay_ns))
-		loop_change(udp->loop, &udp->source, udp->server->fd, 0);
+	if (delay_ns)
+		delay_read(udp, delay_ns);
 	else
 		for (int i = 0; i < READS_PER_ROUND && receive_one(udp, udp->readable_ns); i++)
 			;
@@ -125,8 +134,13 @@ static void on_read_timer(struct timer *timer)
 {
 	struct event_udp *udp = container_of(timer, struct event_udp, timer);
 
+	struct turn *turn = &udp->server->shared->turn;
+
 	loop_change(udp->loop, &udp->source, udp->server->fd, EPOLLIN);
-	receive_one(udp, udp->readable_ns);
+	if (turn_is_mine(turn, udp->turn))
+		receive_one(udp, udp->readable_ns);
+	turn_end(turn, udp->turn);
+	udp->turn = 0;
 }
 
 int event_udp_open(struct event_udp *udp, struct server *server, struct loop *loop,

@@ -28,6 +28,7 @@ static int serve_tcp(struct server *server, struct loop *loop, struct truth_writ
 
 	if (err)
 		return err;
+	server_announce(server);
 	err = loop_run(loop);
 	event_tcp_close(&tcp);
 	return err;
@@ -40,6 +41,7 @@ static int serve_udp(struct server *server, struct loop *loop, struct truth_writ
 
 	if (err)
 		return err;
+	server_announce(server);
 	err = loop_run(loop);
 	event_udp_close(&udp);
 	return err;
@@ -67,10 +69,8 @@ int event_run(struct server *server)
 
 int model_event(struct server *server)
 {
-	int err;
+	int err = event_run(server);
 
-	server_announce(server);
-	err = event_run(server);
 	if (err)
 		warnx("event loop: %s", strerror(-err));
 	return err;

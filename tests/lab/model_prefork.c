@@ -23,7 +23,8 @@
 
 struct workers {
 	struct server *server;
-	int stop_pipe[2]; /* workers wait for its end of file */
+	int stop_pipe[2];  /* workers wait for its end of file */
+	int ready_pipe[2]; /* each writes a byte when it serves */
 	size_t count;
 	size_t running;
 	int failed; /* how many ended in another way than being told to */
@@ -57,7 +58,9 @@ static int worker_main(struct workers *workers, size_t index)
 	int err;
 
 	close(workers->stop_pipe[1]);
+	close(workers->ready_pipe[0]);
 	close(server->control);
+	server->ready = workers->ready_pipe[1];
 	server->control = workers->stop_pipe[0];
 	server->worker = true;
 	server->counters = &server->shared->counters[index];
@@ -66,6 +69,7 @@ static int worker_main(struct workers *workers, size_t index)
 		warnx("worker %d: %s", getpid(), strerror(-err));
 	if (server->truth && write_part(server))
 		err = -EIO;
+	close(server->ready);
 	free(workers->pids);
 	server_close(server);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -108,6 +112,18 @@ static void reap_ended(struct workers *workers)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		note_end(workers, pid, status, false);
+}
+
+/* Ends early if a worker that is not yet ready dies: the others serve. */
+static void wait_until_ready(struct workers *workers)
+{
+	char byte;
+
+	close(workers->ready_pipe[1]);
+	for (size_t ready = 0; ready < workers->count; ready++)
+		if (read(workers->ready_pipe[0], &byte, 1) <= 0)
+			break;
+	close(workers->ready_pipe[0]);
 }
 
 static void wait_for_stop(struct workers *workers)
@@ -178,6 +194,20 @@ static int join_parts(struct workers *workers)
 	return err;
 }
 
+static int open_pipes(struct workers *workers)
+{
+	int err;
+
+	if (pipe2(workers->stop_pipe, O_CLOEXEC))
+		return -errno;
+	if (!pipe2(workers->ready_pipe, O_CLOEXEC))
+		return 0;
+	err = -errno;
+	close(workers->stop_pipe[0]);
+	close(workers->stop_pipe[1]);
+	return err;
+}
+
 int model_prefork(struct server *server)
 {
 	struct workers workers = {.server = server};
@@ -185,10 +215,11 @@ int model_prefork(struct server *server)
 	int err = pids ? 0 : -ENOMEM;
 
 	workers.pids = pids;
-	if (!err && pipe2(workers.stop_pipe, O_CLOEXEC))
-		err = -errno;
+	if (!err)
+		err = open_pipes(&workers);
 	if (!err) {
 		err = start_workers(&workers);
+		wait_until_ready(&workers);
 		if (!err) {
 			server_announce(server);
 			wait_for_stop(&workers);

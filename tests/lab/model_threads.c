@@ -7,10 +7,8 @@
 
 int model_threads(struct server *server)
 {
-	int err;
+	int err = blocking_run(server, true);
 
-	server_announce(server);
-	err = blocking_run(server, true);
 	if (err)
 		warnx("threads: %s", strerror(-err));
 	return err;

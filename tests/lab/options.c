@@ -78,11 +78,12 @@ static const struct row rows[] = {
 	{"backlog", OPTION_NUMBER, AT(backlog), 0, 65535, NULL, "N",
 	 "listen()'s backlog, 0 to 65535 (default 1024)"},
 	{"accept-delay", OPTION_DURATION, AT(accept_delay_ns), 0, KNOB_MAX_DURATION_NS, NULL, "DUR",
-	 "wait DUR before each accept(), counted from\nwhen a connection is seen pending"},
+	 "wait DUR before each accept(), counted from\nwhen a connection is seen pending; workers take\nturns"},
 	{"read-delay", OPTION_DURATION, AT(read_delay_ns), 0, KNOB_MAX_DURATION_NS, NULL, "DUR",
 	 "wait DUR before the first read of each request,\n"
 	 "counted from when data is seen readable (a timer\n"
-	 "in a loop; poll, sleep, read where calls block)"},
+	 "in a loop; poll, sleep, read where calls block;\n"
+	 "those who share a udp socket take turns)"},
 	{"truth", OPTION_FILE, AT(truth), 0, 0, NULL, "FILE",
 	 "at the end, write the times of every exchange\nas CSV"},
 	{"truth-limit", OPTION_NUMBER, AT(truth_limit), 1, 1000000000, NULL, "N",

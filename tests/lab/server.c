@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +31,10 @@ int server_run(struct server *server)
 /* Blocking calls wait in the kernel only where nothing else must be looked at. */
 static bool is_nonblocking(const struct options *options)
 {
+	bool udp = !strcmp(options->protocol, "udp");
+
 	return options->model == MODEL_EVENT || options->accept_delay_ns ||
-	       options->read_delay_ns ||
+	       (udp && options->read_delay_ns) ||
 	       (options->model == MODEL_PREFORK && !options->blocking_workers);
 }
 
@@ -200,10 +203,15 @@ bool server_control(struct server *server)
 	return stop;
 }
 
-void server_announce(const struct server *server)
+void server_announce(struct server *server)
 {
 	char text[ADDRESS_TEXT];
 
+	if (server->worker) {
+		if (write(server->ready, "", 1) != 1)
+			server_complain(server, -errno, "ready");
+		return;
+	}
 	address_format(&server->address, text);
 	printf("listening on %s\n", text);
 	fflush(stdout);
@@ -217,6 +225,18 @@ void server_complain(struct server *server, int err, const char *what)
 		return;
 	if (atomic_compare_exchange_strong(&server->complained_ns, &last, now))
 		warnx("%s: %s", what, strerror(-err));
+}
+
+struct turn_wait server_take_turn(struct server *server, uint64_t delay_ns)
+{
+	struct turn_wait turn = turn_take(&server->shared->turn, delay_ns);
+	struct pollfd socket = {.fd = server->fd, .events = POLLIN};
+
+	/* Another may have taken it between this one's seeing it and asking for the turn. */
+	if (!turn.mine || poll(&socket, 1, 0) > 0)
+		return turn;
+	turn_end(&server->shared->turn, turn.mine);
+	return (struct turn_wait){0};
 }
 
 void server_leak(struct server *server)

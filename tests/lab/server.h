@@ -10,9 +10,11 @@
 #include "options.h"
 #include "protocol.h"
 #include "truth.h"
+#include "turn.h"
 
 /* Memory that forked workers share with their parent. */
 struct shared {
+	struct turn turn;	      /* of --accept-delay or, udp, --read-delay */
 	_Atomic uint64_t connections; /* accepted so far: the last connection's number */
 	struct counters counters[];   /* one per process that serves */
 };
@@ -23,6 +25,7 @@ struct server {
 	int fd;				 /* the listener or the UDP socket */
 	union address address;		 /* as bound */
 	int control;			 /* readable: call server_control() */
+	int ready;			 /* a worker's: where it tells its parent that it serves */
 	bool worker;			 /* a forked one: its control only ever says stop */
 	struct shared *shared;
 	size_t shared_size;
@@ -46,11 +49,20 @@ int server_run(struct server *server);
 /* Handles what made `control` readable: true if it is time to stop. */
 bool server_control(struct server *server);
 
-/* "listening on ADDR:PORT": the models call it as soon as a client would be served. */
-void server_announce(const struct server *server);
+/*
+ * Called as soon as a client would be served: prints "listening on ADDR:PORT", or, in a worker,
+ * tells the parent.
+ */
+void server_announce(struct server *server);
 
 /* An error that can repeat quickly: logged once per second at most. */
 void server_complain(struct server *server, int err, const char *what);
+
+/*
+ * Asks for the turn to take what waits in the socket after @delay_ns. With `mine` 0 and `wait_ns` 0
+ * nothing waits there any more.
+ */
+struct turn_wait server_take_turn(struct server *server, uint64_t delay_ns);
 
 /* Does what knobs.leak asks for. */
 void server_leak(struct server *server);
