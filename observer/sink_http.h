@@ -5,6 +5,7 @@
 #ifndef OBSERVER_SINK_HTTP_H
 #define OBSERVER_SINK_HTTP_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -12,6 +13,16 @@
 #include "snapshot.h"
 
 struct sink_http;
+
+struct sink_http_limits {
+	unsigned int connections; /* at the same time; further ones wait unaccepted */
+	unsigned int idle_s;	  /* a connection without traffic for longer is closed */
+	unsigned int request_s;	  /* and one that got no answer for so long, traffic or not */
+	size_t connection_memory; /* bytes for a request's head: longer ones get 431 or 414 */
+};
+
+/* What sink_http_open() uses. */
+extern const struct sink_http_limits sink_http_default_limits;
 
 /*
  * Splits "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
@@ -26,6 +37,10 @@ int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_addre
  */
 int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
 		   struct sink_http **ret_sink);
+/* The same with other limits; all of them must be positive. */
+int sink_http_open_limited(const struct sockaddr_storage *address,
+			   const struct snapshot_source *source,
+			   const struct sink_http_limits *limits, struct sink_http **ret_sink);
 void sink_http_close(struct sink_http *sink);
 DEFINE_CLEANUP(struct sink_http *, sink_http_close)
 

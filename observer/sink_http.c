@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The HTTP endpoint's connections: libmicrohttpd, run from the caller's loop. Who may ask is decided
+ * here (http_address.h knows the names of this machine), what is answered in http_routes.c.
+ *
+ * Whatever a client sends or leaves out, it holds no more than one of a fixed number of
+ * connections, a fixed amount of memory each, for a fixed time.
+ */
+#include "sink_http.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "http_address.h"
+#include "http_routes.h"
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+/* No route reads a body: up to BODY_MAX it is ignored, above that it is a mistake. */
+#define BODY_MAX 4096
+/* An excess body is still read up to here, so that the client reads the 413 and not a reset. */
+#define BODY_DISCARD_MAX (1024 * 1024)
+
+const struct sink_http_limits sink_http_default_limits = {
+	.connections = 256,
+	.idle_s = 10,
+	.request_s = 30,
+	.connection_memory = 16 * 1024,
+};
+
+struct client {
+	int fd;		      /* -1: the slot is free */
+	uint64_t deadline_ns; /* when it must have got its answer */
+	uint64_t body;	      /* bytes of the current request's body so far */
+	bool ended;	      /* wake_ended() is done with it */
+};
+
+struct sink_http {
+	struct MHD_Daemon *daemon;
+	struct snapshot_source source;
+	struct sink_http_limits limits;
+	struct sockaddr_storage address;
+	char url[HTTP_ADDRESS_URL_MAX];
+	bool freed;	      /* a connection ended during this sink_http_run() */
+	struct pollfd *polls; /* wake_ended()'s, one per client */
+	struct client clients[];
+};
+
+struct host_check {
+	const struct sink_http *sink;
+	struct sockaddr_storage local;
+	unsigned int hosts;
+	bool host_good;
+	bool origin_good;
+};
+
+/* libmicrohttpd leaves the blanks after a header's value where they are. */
+static bool is_own_host(const struct host_check *check, const char *value)
+{
+	char host[HTTP_ADDRESS_URL_MAX] = "";
+	size_t length = strlen(value);
+
+	while (length && strchr(" \t", value[length - 1]))
+		length--;
+	if (length >= sizeof(host))
+		return false;
+	memcpy(host, value, length);
+	return http_address_is_host(host, &check->sink->address, &check->local);
+}
+
+static bool is_own_origin(const struct host_check *check, const char *origin)
+{
+	const char scheme[] = "http://";
+
+	return !strncmp(origin, scheme, strlen(scheme)) &&
+	       is_own_host(check, origin + strlen(scheme));
+}
+
+static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, const char *name,
+				    const char *value)
+{
+	struct host_check *check = context;
+
+	(void)kind;
+	if (!strcasecmp(name, MHD_HTTP_HEADER_HOST)) {
+		check->hosts++;
+		check->host_good = value && is_own_host(check, value);
+	} else if (!strcasecmp(name, MHD_HTTP_HEADER_ORIGIN)) {
+		check->origin_good &= value && is_own_origin(check, value);
+	}
+	return MHD_YES;
+}
+
+/*
+ * A web page must not reach the endpoint through its visitor's browser: neither under a name that
+ * its DNS points here (then Host is that name), nor by a form that posts here (then Origin is the
+ * page's). False: @reply says why.
+ */
+static bool check_sender(const struct sink_http *sink, struct MHD_Connection *connection,
+			 const struct client *client, struct http_reply *reply)
+{
+	struct host_check check = {.sink = sink, .origin_good = true};
+	socklen_t length = sizeof(check.local);
+
+	if (getsockname(client->fd, (struct sockaddr *)&check.local, &length))
+		check.local = sink->address;
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &check);
+	if (check.hosts > 1)
+		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "more than one Host header");
+	else if (!check.host_good)
+		http_reply_error(reply, MHD_HTTP_MISDIRECTED_REQUEST,
+				 "the Host header must name the address listened on");
+	else if (!check.origin_good)
+		http_reply_error(reply, MHD_HTTP_FORBIDDEN, "not for web pages of another origin");
+	else
+		return true;
+	return false;
+}
+
+/* Adds @reply to the connection; MHD_NO closes it. */
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
+{
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (!reply->body)
+		return MHD_NO;
+	response = MHD_create_response_from_buffer(strlen(reply->body), reply->body,
+						   MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(reply->body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	if (reply->header)
+		MHD_add_response_header(response, reply->header, reply->value);
+	result = MHD_queue_response(connection, reply->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* The head has arrived: refuses what would otherwise have to be read in vain. */
+static enum MHD_Result accept_head(struct MHD_Connection *connection)
+{
+	const char *length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	const char *encoding = header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	bool waits = header_of(connection, MHD_HTTP_HEADER_EXPECT);
+	struct http_reply reply = {0};
+	uint64_t bytes = 0;
+
+	/* Without a length and not chunked, it would end with the connection only. */
+	if (encoding && strcasecmp(encoding, "chunked"))
+		http_reply_error(&reply, MHD_HTTP_BAD_REQUEST, "unknown Transfer-Encoding");
+	else if (length && units_parse_u64(length, 0, UINT64_MAX, &bytes))
+		http_reply_error(&reply, MHD_HTTP_BAD_REQUEST, "malformed Content-Length");
+	else if (bytes > (waits ? BODY_MAX : BODY_DISCARD_MAX))
+		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
+	else
+		return MHD_YES;
+	return send_reply(connection, &reply);
+}
+
+static enum MHD_Result answer(struct sink_http *sink, const struct client *client,
+			      struct MHD_Connection *connection, const char *method,
+			      const char *path)
+{
+	struct http_reply reply = {0};
+
+	if (client->body > BODY_MAX)
+		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
+	else if (check_sender(sink, connection, client, &reply))
+		http_routes_answer(&sink->source, method, path, &reply);
+	return send_reply(connection, &reply);
+}
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* Called once when the head is there, for each piece of the body, and once when all is there. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *body,
+				  size_t *body_size, void **request_context)
+{
+	struct client *client = client_of(connection);
+
+	(void)version;
+	(void)body;
+	if (!client)
+		return MHD_NO;
+	if (!*request_context) {
+		*request_context = client;
+		client->body = 0;
+		return accept_head(connection);
+	}
+	if (!*body_size)
+		return answer(context, client, connection, method, url);
+	client->body += *body_size;
+	*body_size = 0;
+	return client->body > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
+}
+
+static void set_deadline(const struct sink_http *sink, struct client *client)
+{
+	client->deadline_ns = clock_now_ns() + sink->limits.request_s * NSEC_PER_SEC;
+}
+
+static void on_answered(void *context, struct MHD_Connection *connection, void **request_context,
+			enum MHD_RequestTerminationCode code)
+{
+	struct client *client = client_of(connection);
+
+	(void)code;
+	*request_context = NULL;
+	if (client)
+		set_deadline(context, client);
+}
+
+static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	for (unsigned int i = 0; info && i < sink->limits.connections; i++) {
+		struct client *client = &sink->clients[i];
+
+		if (client->fd >= 0)
+			continue;
+		client->fd = info->connect_fd;
+		client->ended = false;
+		set_deadline(sink, client);
+		*ret_client = client;
+		return;
+	}
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **client_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct sink_http *sink = context;
+	struct client *client = *client_context;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		add_client(sink, connection, client_context);
+		return;
+	}
+	sink->freed = true;
+	if (client)
+		client->fd = -1;
+}
+
+static int open_socket(const struct sockaddr_storage *address, int *ret_fd)
+{
+	autoclose int fd =
+		socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, (const struct sockaddr *)address, http_address_length(address)) ||
+	    listen(fd, SOMAXCONN))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static struct sink_http *sink_new(const struct snapshot_source *source,
+				  const struct sink_http_limits *limits)
+{
+	struct sink_http *sink =
+		calloc(1, sizeof(*sink) + limits->connections * sizeof(sink->clients[0]));
+
+	if (!sink)
+		return NULL;
+	sink->polls = calloc(limits->connections, sizeof(*sink->polls));
+	if (!sink->polls) {
+		free(sink);
+		return NULL;
+	}
+	sink->source = *source;
+	sink->limits = *limits;
+	for (unsigned int i = 0; i < limits->connections; i++)
+		sink->clients[i].fd = -1;
+	return sink;
+}
+
+/*
+ * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
+ * is not closed here in any case.
+ */
+static int start_daemon(struct sink_http *sink, int fd)
+{
+	errno = 0;
+	/* clang-format off */
+	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, sink,
+		MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
+		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, sink,
+		MHD_OPTION_NOTIFY_COMPLETED, on_answered, sink,
+		MHD_OPTION_END);
+	/* clang-format on */
+	if (sink->daemon)
+		return 0;
+	return errno ? -errno : -ENOMEM;
+}
+
+int sink_http_open_limited(const struct sockaddr_storage *address,
+			   const struct snapshot_source *source,
+			   const struct sink_http_limits *limits, struct sink_http **ret_sink)
+{
+	CLEANUP(cleanup_sink_http_close) struct sink_http *sink = sink_new(source, limits);
+	socklen_t length = sizeof(sink->address);
+	autoclose int fd = -1;
+	int err;
+
+	if (!sink)
+		return -ENOMEM;
+	err = open_socket(address, &fd);
+	if (err)
+		return err;
+	if (getsockname(fd, (struct sockaddr *)&sink->address, &length))
+		return -errno;
+	http_address_url(&sink->address, sink->url);
+	err = start_daemon(sink, TAKE_FD(fd));
+	if (err)
+		return err;
+	*ret_sink = TAKE_PTR(sink);
+	return 0;
+}
+
+int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
+		   struct sink_http **ret_sink)
+{
+	return sink_http_open_limited(address, source, &sink_http_default_limits, ret_sink);
+}
+
+void sink_http_close(struct sink_http *sink)
+{
+	if (!sink)
+		return;
+	if (sink->daemon)
+		MHD_stop_daemon(sink->daemon);
+	free(sink->polls);
+	free(sink);
+}
+
+int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address)
+{
+	return http_address_parse(text, ret_address);
+}
+
+int sink_http_fd(const struct sink_http *sink)
+{
+	return MHD_get_daemon_info(sink->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+static uint64_t next_deadline_ns(const struct sink_http *sink)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned int i = 0; i < sink->limits.connections; i++)
+		if (sink->clients[i].fd >= 0 && sink->clients[i].deadline_ns < next)
+			next = sink->clients[i].deadline_ns;
+	return next;
+}
+
+int sink_http_timeout_ms(const struct sink_http *sink)
+{
+	uint64_t now = clock_now_ns(), next = next_deadline_ns(sink);
+	uint64_t ours = next <= now ? 0 : (next - now) / NSEC_PER_MSEC + 1;
+	MHD_UNSIGNED_LONG_LONG theirs;
+
+	/*
+	 * At the limit of connections libmicrohttpd (0.9.75) polls its listener no longer, and takes
+	 * it back only at the next run: without one, clients would wait until something else happens.
+	 */
+	if (sink->freed)
+		return 0;
+	if (MHD_get_timeout(sink->daemon, &theirs) == MHD_YES && theirs < ours)
+		ours = theirs;
+	else if (next == UINT64_MAX)
+		return -1;
+	return ours < INT_MAX ? (int)ours : INT_MAX;
+}
+
+/*
+ * A client that sends a byte now and then is never idle, and one that reads so slowly neither. The
+ * descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself.
+ */
+static void expire_clients(struct sink_http *sink)
+{
+	uint64_t now = clock_now_ns();
+
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		struct client *client = &sink->clients[i];
+
+		if (client->fd < 0 || client->deadline_ns > now)
+			continue;
+		shutdown(client->fd, SHUT_RDWR);
+		client->deadline_ns = UINT64_MAX;
+	}
+}
+
+/*
+ * libmicrohttpd (0.9.75) polls edge-triggered and takes a short read for the last one: a client's
+ * FIN that came together with its last bytes is not seen, and the connection would stay until it is
+ * idle for too long. To shut down the reading side, which has ended anyway, makes a new edge.
+ */
+static void wake_ended(struct sink_http *sink)
+{
+	char byte;
+
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		const struct client *client = &sink->clients[i];
+
+		sink->polls[i].fd = client->ended ? -1 : client->fd;
+		sink->polls[i].events = POLLRDHUP;
+	}
+	if (poll(sink->polls, sink->limits.connections, 0) <= 0)
+		return;
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		int fd = sink->polls[i].fd;
+
+		if (fd < 0 || !sink->polls[i].revents)
+			continue;
+		/* With bytes before the end, libmicrohttpd has more to read and comes back itself. */
+		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+			continue;
+		shutdown(fd, SHUT_RD);
+		sink->clients[i].ended = true;
+	}
+}
+
+void sink_http_run(struct sink_http *sink)
+{
+	expire_clients(sink);
+	sink->freed = false;
+	MHD_run(sink->daemon);
+	wake_ended(sink);
+}
+
+const char *sink_http_url(const struct sink_http *sink)
+{
+	return sink->url;
+}
