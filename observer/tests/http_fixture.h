@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An endpoint over a fake observation in a thread of its own, and a client that sends exactly the
+ * bytes that a test wants to send.
+ */
+#ifndef OBSERVER_TESTS_HTTP_FIXTURE_H
+#define OBSERVER_TESTS_HTTP_FIXTURE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "sink_http.h"
+
+/* How long a client waits for an answer before the test fails: far above any time expected. */
+#define PATIENCE_MS 20000
+
+struct server {
+	struct sink_http *sink;
+	struct sockaddr_storage address;
+	pthread_t thread;
+	int stop_fd;
+	atomic_uint runs;    /* calls of sink_http_run() so far */
+	atomic_int fail;     /* what every call of the source returns if not 0 */
+	atomic_uint padding; /* bytes in every run document: makes it large */
+	uint64_t phases;     /* begun so far; the last one's number */
+	bool open[4 * SNAPSHOT_PHASES];
+};
+
+/* A phase's document has this duration, so that a test sees which one it got. */
+#define TOTAL_DURATION_NS     7
+#define PHASE_DURATION_NS(id) (1000 + (id))
+
+/* Listens on @text ("127.0.0.1:0"); 0 or what sink_http_open_limited() returned. */
+int server_start(struct server *server, const char *text, const struct sink_http_limits *limits);
+void server_stop(struct server *server);
+
+unsigned int server_port(const struct server *server);
+
+/* A connection to the server; @address NULL: to the address listened on. Asserts success. */
+int client_connect(const struct server *server, const char *address);
+/* 0, or -errno if the server has closed the connection. */
+int client_send(int fd, const void *data, size_t length);
+
+struct response {
+	int status;
+	char *text; /* status line, headers and body, zero-terminated; to be freed */
+	char *body; /* within text */
+	size_t length;
+};
+
+/* Reads one response; @head: it has no body. -ECONNRESET: the connection ended before. */
+int client_receive(int fd, bool head, struct response *ret_response);
+void response_free(struct response *response);
+/* A header's value, to be freed; NULL: there is none. */
+char *response_header(const struct response *response, const char *name);
+
+/* Reads to the end of the connection; returns the bytes, -ECONNRESET or -ETIMEDOUT. */
+ssize_t client_drain(int fd, int timeout_ms);
+
+/* Connects, sends @format, reads one response, closes. */
+__attribute__((format(printf, 2, 3))) struct response ask(const struct server *server,
+							  const char *format, ...);
+/* Sends "@method @path" with a good Host header. */
+struct response ask_route(const struct server *server, const char *method, const char *path);
+
+#endif
