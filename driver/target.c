@@ -78,8 +78,9 @@ static int fill_address_parts(CURLU *url, const char *text, struct target *targe
 			      "-H 'Authorization: ...'",
 			      text);
 	target->host = url_part(url, CURLUPART_HOST, 0);
-	if (!target->host || !port)
-		return refuse(ret_error, "'%s' names no host", text);
+	if (!target->host || !*target->host || !port)
+		return refuse(ret_error, "'%s' names no host; write it like %s", text,
+			      engine_find(target->scheme)->form);
 	strip_brackets(target->host);
 	target->port = (uint16_t)strtoul(port, NULL, 10);
 	if (!target->port)

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/* The command line: what is taken, and that every refusal names option, value and remedy. */
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+
+#define URL	  "http://127.0.0.1/"
+#define WORDS_MAX 12
+
+static int parse(const char *const *words, struct options *options, char **ret_error)
+{
+	char *argv[WORDS_MAX + 2] = {(char *)"sojourn-drive"};
+	int argc = 1;
+
+	for (; words[argc - 1]; argc++)
+		argv[argc] = (char *)words[argc - 1];
+	return options_parse(argc, argv, options, ret_error);
+}
+
+#define PARSE(options, error, ...) \
+	parse((const char *const[]){__VA_ARGS__, NULL}, (options), (error))
+
+static void test_defaults(void **state)
+{
+	autofree char *error = NULL;
+	struct options options;
+
+	(void)state;
+	assert_int_equal(PARSE(&options, &error, URL), 0);
+	assert_string_equal(options.url, URL);
+	assert_int_equal(options.connections, 16);
+	assert_int_equal(options.threads, 1);
+	assert_int_equal(options.duration_ns, 10 * NSEC_PER_SEC);
+	assert_int_equal(options.requests, 0);
+	assert_int_equal(options.timeout_ns, 5 * NSEC_PER_SEC);
+	assert_string_equal(options.method, "GET");
+	assert_false(options.new_connections);
+	options_clear(&options);
+}
+
+static void test_everything(void **state)
+{
+	autofree char *error = NULL;
+	struct options options;
+
+	(void)state;
+	assert_int_equal(PARSE(&options, &error, "-c64", "-t", "4", URL, "-n", "200k",
+			       "--warmup=500ms", "-HA: 1", "-H", "B: 2", "--body=hello", "--json=-",
+			       "--new-connections"),
+			 0);
+	assert_int_equal(options.connections, 64);
+	assert_int_equal(options.threads, 4);
+	assert_int_equal(options.requests, 200000);
+	assert_int_equal(options.duration_ns, 0);
+	assert_int_equal(options.warmup_ns, 500 * NSEC_PER_MSEC);
+	assert_int_equal(options.header_count, 2);
+	assert_string_equal(options.headers[0], "A: 1");
+	assert_string_equal(options.headers[1], "B: 2");
+	assert_string_equal(options.method, "POST");
+	assert_int_equal(options.body_length, 5);
+	assert_memory_equal(options.body, "hello", 5);
+	assert_string_equal(options.json_path, "-");
+	assert_true(options.new_connections);
+	options_clear(&options);
+}
+
+static void test_body_file(void **state)
+{
+	char path[] = "/tmp/driver_options_test.XXXXXX";
+	autoclose int fd = mkstemp(path);
+	autofree char *error = NULL;
+	char word[64];
+	struct options options;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "a\0b", 3), 3);
+	snprintf(word, sizeof(word), "--body=@%s", path);
+	assert_int_equal(PARSE(&options, &error, word, URL), 0);
+	assert_int_equal(options.body_length, 3);
+	assert_memory_equal(options.body, "a\0b", 3);
+	options_clear(&options);
+	unlink(path);
+}
+
+static void test_help_and_version_win(void **state)
+{
+	autofree char *error = NULL;
+	struct options options;
+
+	(void)state;
+	assert_int_equal(PARSE(&options, &error, "--help"), 0);
+	assert_int_equal(options.action, OPTIONS_HELP);
+	assert_int_equal(PARSE(&options, &error, "--version", "--nonsense"), 0);
+	assert_int_equal(options.action, OPTIONS_VERSION);
+}
+
+struct refusal {
+	const char *words[4];
+	const char *expected[3]; /* must all be in the message */
+};
+
+/* clang-format off */
+static const struct refusal refusals[] = {
+	{{"-c", "0", URL}, {"--connections", "'0'", "from 1 to 1000000"}},
+	{{"-c", "12x", URL}, {"--connections", "'12x'", "from 1 to 1000000"}},
+	{{"-t", "-1", URL}, {"--threads", "'-1'", "from 1 to 1024"}},
+	{{"-t4", "-c3", URL}, {"--connections", "3", "4 threads"}},
+	{{"-d", "soon", URL}, {"--duration", "'soon'", "500ms"}},
+	{{"-d", "0", URL}, {"--duration", "'0'", "at least 1ms"}},
+	{{"--warmup=-1s", URL}, {"--warmup", "'-1s'", "500ms"}},
+	{{"--timeout=1us", URL}, {"--timeout", "'1us'", "at least 1ms"}},
+	{{"-n", "0", URL}, {"--requests", "'0'", "200k"}},
+	{{"-n", "many", URL}, {"--requests", "'many'", "200k"}},
+	{{"-m", "GET /", URL}, {"--method", "'GET /'", "POST"}},
+	{{"-m", "CONNECT", URL}, {"--method", "CONNECT", "not supported"}},
+	{{"-H", "no colon", URL}, {"--header", "'no colon'", "Name: value"}},
+	{{"-H", "A: b\r\nC: d", URL}, {"--header", "A", "control character"}},
+	{{"-H", "content-length: 5", URL}, {"--header", "Content-Length", "cannot be set"}},
+	{{"--body=@/nonexistent", URL}, {"--body", "'/nonexistent'", "No such file"}},
+	{{"--json=", URL}, {"--json", "empty", "standard output"}},
+	{{"--observer=127.0.0.1:1", URL}, {"--observer", "'127.0.0.1:1'", "http://"}},
+	{{"--nonsense", URL}, {"--nonsense", "unknown", "--help"}},
+	{{"--quiet=yes", URL}, {"--quiet", "takes no value", "'--quiet=yes'"}},
+	{{"-x", URL}, {"-x", "unknown", "--help"}},
+	{{URL, "-c"}, {"--connections", "needs a value", "default 16"}},
+	{{URL, "--json"}, {"--json", "needs a value", "FILE"}},
+	{{"-c4"}, {"no URL", "http://", ""}},
+	{{URL, "http://b/"}, {"one URL", "'http://b/'", URL}},
+};
+/* clang-format on */
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		autofree char *error = NULL;
+		struct options options;
+
+		assert_int_equal(parse(refusals[i].words, &options, &error), -EINVAL);
+		assert_non_null(error);
+		assert_null(strchr(error, '\n'));
+		for (size_t j = 0; j < ARRAY_SIZE(refusals[i].expected); j++)
+			if (!strstr(error, refusals[i].expected[j]))
+				fail_msg("'%s' lacks '%s'", error, refusals[i].expected[j]);
+	}
+}
+
+static void test_help_fits(void **state)
+{
+	autofree char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	options_help(file);
+	fclose(file);
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		if (strcspn(line, "\n") > 80)
+			fail_msg("too wide: %.*s", (int)strcspn(line, "\n"), line);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_body_file), cmocka_unit_test(test_help_and_version_win),
+		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_help_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

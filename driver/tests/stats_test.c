@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/* Each result is counted once; the duration is that of the phase. */
+#include "test.h"
+
+#include "result.h"
+#include "stats.h"
+
+static const struct engine_result ok = {
+	.error = ENGINE_NO_ERROR, .status = 200, .start_ns = 100, .end_ns = 150, .bytes_in = 7};
+static const struct engine_result not_found = {
+	.error = ENGINE_NO_ERROR, .status = 404, .start_ns = 50, .end_ns = 60, .bytes_out = 3};
+static const struct engine_result refused = {
+	.error = RUN_ERROR_REFUSED, .connect_failed = true, .end_ns = 900};
+
+static void fill(struct stats *stats)
+{
+	stats_record(stats, &ok);
+	stats_record(stats, &not_found);
+	stats_record(stats, &refused);
+	stats_record_connect(stats, 42);
+}
+
+static void test_record(void **state)
+{
+	struct stats stats = {0};
+
+	(void)state;
+	fill(&stats);
+	assert_int_equal(stats.requests, 2);
+	assert_int_equal(stats.status[2], 1);
+	assert_int_equal(stats.status[4], 1);
+	assert_int_equal(stats.errors[RUN_ERROR_STATUS], 1);
+	assert_int_equal(stats.errors[RUN_ERROR_REFUSED], 1);
+	assert_int_equal(stats_errors(&stats), 2);
+	assert_int_equal(stats.first_ns, 50);
+	assert_int_equal(stats.last_ns, 150);
+	assert_int_equal(stats.round_trip.count, 2);
+	assert_int_equal(stats.round_trip.sum, 60);
+	assert_int_equal(stats.connect.sum, 42);
+}
+
+static void test_add(void **state)
+{
+	struct stats sum = {0}, part = {0}, empty = {0};
+
+	(void)state;
+	fill(&part);
+	stats_add(&sum, &empty);
+	stats_add(&sum, &part);
+	stats_add(&sum, &part);
+	assert_int_equal(sum.requests, 4);
+	assert_int_equal(sum.connects, 2);
+	assert_int_equal(sum.bytes_in, 14);
+	assert_int_equal(sum.bytes_out, 6);
+	assert_int_equal(sum.first_ns, 50);
+	assert_int_equal(sum.last_ns, 150);
+	assert_int_equal(sum.round_trip.count, 4);
+}
+
+static void test_duration(void **state)
+{
+	struct result_phase phase = {.begin_ns = 10};
+	struct stats stats = {0};
+
+	(void)state;
+	fill(&stats);
+	assert_int_equal(result_duration_ns(&stats, &phase), 100);
+	phase.stop_ns = 120; /* the last response came after requests ceased to start */
+	assert_int_equal(result_duration_ns(&stats, &phase), 100);
+	phase.stop_ns = 1050; /* the server fell silent */
+	assert_int_equal(result_duration_ns(&stats, &phase), 1000);
+	stats = (struct stats){0};
+	assert_int_equal(result_duration_ns(&stats, &phase), 1040);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_duration),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/* URLs taken apart, and refused. */
+#include "test.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+#include "target.h"
+
+struct parts {
+	const char *url, *host, *authority, *path;
+	uint16_t port;
+};
+
+/* clang-format off */
+static const struct parts urls[] = {
+	{"http://127.0.0.1", "127.0.0.1", "127.0.0.1", "/", 80},
+	{"http://127.0.0.1:8080/a/b?c=d&e", "127.0.0.1", "127.0.0.1:8080", "/a/b?c=d&e", 8080},
+	{"HTTP://Example.com:81?q#part", "Example.com", "Example.com:81", "/?q", 81},
+	{"http://[::1]:8080/x", "::1", "[::1]:8080", "/x", 8080},
+	{"http://[::1]", "::1", "[::1]", "/", 80},
+	{"http://h/a/../b//c", "h", "h", "/a/../b//c", 80},
+	{"http://h/%20?%0a", "h", "h", "/%20?%0a", 80},
+};
+
+static const struct {
+	const char *url, *expected;
+} refused[] = {
+	{"https://127.0.0.1/", "allowed: http://"},
+	{"ftp://127.0.0.1/", "ftp:// is not supported; allowed: http://"},
+	{"127.0.0.1:8080", "http://"},
+	{"", "http://HOST"},
+	{"http://", "http://HOST"},
+	{"http://h:0/", "65535"},
+	{"http://h:65536/", "http://HOST"},
+	{"http://h:x/", "http://HOST"},
+	{"http://user:secret@h/", "Authorization"},
+	{"http://h/a b", "http://HOST"},
+	{"http://h/a\r\nX: y", "http://HOST"},
+	{"http://h/\303\244", "printable ASCII"},
+};
+/* clang-format on */
+
+static void test_parts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
+		autofree char *error = NULL;
+		struct target target;
+
+		assert_int_equal(target_parse(urls[i].url, &target, &error), 0);
+		assert_string_equal(target.scheme, "http");
+		assert_string_equal(target.host, urls[i].host);
+		assert_string_equal(target.authority, urls[i].authority);
+		assert_string_equal(target.path, urls[i].path);
+		assert_int_equal(target.port, urls[i].port);
+		target_clear(&target);
+	}
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		autofree char *error = NULL;
+		struct target target;
+
+		assert_int_equal(target_parse(refused[i].url, &target, &error), -EINVAL);
+		if (!strstr(error, refused[i].expected))
+			fail_msg("'%s' lacks '%s'", error, refused[i].expected);
+	}
+}
+
+static void test_null_scheme(void **state)
+{
+	autofree char *error = NULL;
+	struct target target;
+
+	(void)state;
+	assert_int_equal(target_parse("null://", &target, &error), 0);
+	assert_string_equal(target.scheme, "null");
+	target_clear(&target);
+}
+
+static void test_resolve(void **state)
+{
+	autofree char *error = NULL;
+	struct target target;
+
+	(void)state;
+	assert_int_equal(target_parse("http://[::1]:8080/", &target, &error), 0);
+	assert_int_equal(target_resolve(&target, &error), 0);
+	assert_int_equal(target.address.ss_family, AF_INET6);
+	assert_int_equal(((struct sockaddr_in6 *)&target.address)->sin6_port, htons(8080));
+	target_clear(&target);
+
+	assert_int_equal(target_parse("http://host.invalid/", &target, &error), 0);
+	assert_int_equal(target_resolve(&target, &error), -EINVAL);
+	assert_non_null(strstr(error, "'host.invalid'"));
+	target_clear(&target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_null_scheme),
+		cmocka_unit_test(test_resolve),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
