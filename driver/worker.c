@@ -353,6 +353,7 @@ bool worker_has_snapshot(struct worker *worker)
 
 void worker_add_snapshot(struct worker *worker, struct stats *sum)
 {
+	atomic_store(&worker->snapshot_ready, false);
 	pthread_mutex_lock(&worker->snapshot_lock);
 	stats_add(sum, &worker->snapshot);
 	pthread_mutex_unlock(&worker->snapshot_lock);

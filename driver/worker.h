@@ -52,7 +52,10 @@ bool worker_is_quiet(struct worker *worker);
 /* What it recorded; only while it is quiet. */
 const struct stats *worker_stats(const struct worker *worker);
 
-/* Asks for a copy of its statistics so far; worker_snapshot() adds it to @sum once it is there. */
+/*
+ * Asks for a copy of its statistics so far; once it is
+ * there, worker_add_snapshot() adds it to @sum. Each copy is there once.
+ */
 void worker_ask_snapshot(struct worker *worker);
 bool worker_has_snapshot(struct worker *worker);
 void worker_add_snapshot(struct worker *worker, struct stats *sum);
