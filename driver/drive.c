@@ -200,20 +200,41 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 	return err;
 }
 
+/* Whether the observer answers as one must be known before any load, and warm-up is load. */
+static int rehearse_observer(struct observer *observer, char **ret_error)
+{
+	autorun struct run *unused = NULL;
+	int err = observer_begin(observer, ret_error);
+
+	return err ? err : observer_end(observer, &unused, ret_error);
+}
+
+static int open_observer(struct drive *drive, struct observer **ret_observer, char **ret_error)
+{
+	const struct options *options = drive->job->options;
+	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
+	int err;
+
+	if (!options->observer_url)
+		return 0;
+	err = observer_new(options->observer_url, patience, ret_observer);
+	if (!err && options->warmup_ns)
+		err = rehearse_observer(*ret_observer, ret_error);
+	return err;
+}
+
 static int run_phases(struct drive *drive, struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
-	const char *url = drive->job->options->observer_url;
-	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
-	int err = 0;
+	int err = open_observer(drive, &observer, ret_error);
 
+	if (err)
+		return err;
 	warm_up(drive);
 	if (drive->interrupted)
 		return refuse(ret_error,
 			      "interrupted before the measured phase: nothing to report");
-	if (url)
-		err = observer_new(url, patience, &observer);
-	if (!err && url)
+	if (observer)
 		err = observer_begin(observer, ret_error);
 	if (err)
 		return err;

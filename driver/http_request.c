@@ -81,9 +81,11 @@ static void write_request(const struct options *options, const struct target *ta
 		fprintf(file, "User-Agent: sojourn-drive/%s\r\n", SOJOURN_VERSION);
 	for (size_t i = 0; i < options->header_count; i++)
 		fprintf(file, "%s\r\n", options->headers[i]);
-	if (options->body)
-		fprintf(file, "Content-Length: %zu\r\n", options->body_length);
-	fputs("\r\n", file);
+	if (!options->body) {
+		fputs("\r\n", file);
+		return;
+	}
+	fprintf(file, "Content-Length: %zu\r\n\r\n", options->body_length);
 	fwrite(options->body, 1, options->body_length, file);
 }
 

@@ -124,7 +124,7 @@ before = Target.answered
 Observer.begin_status = 404
 run, code, err = drive("-n10", "--observer", observer, target)
 check("no observer", code == 1 and run is None and "404" in err, f"exit status {code}: {err}")
-run, code, err = drive("-n10", "--observer", "http://127.0.0.1:1", target)
+run, code, err = drive("-n10", "--warmup=100ms", "--observer", "http://127.0.0.1:1", target)
 check("unreachable", code == 1 and run is None and len(err.splitlines()) == 1, f"{code}: {err}")
 check("unreachable", Target.answered == before, "there was load")
 
