@@ -258,6 +258,11 @@ static void accept_failed(struct blocking *blocking, int err)
 {
 	if (blocking_is_stopping(blocking) || err == -EAGAIN || err == -EINTR)
 		return;
+	/* Another worker was told to stop first, and shut the listener down for all. */
+	if (err == -EINVAL) {
+		blocking_sleep(blocking, BACK_OFF_NS, false);
+		return;
+	}
 	counters_add(blocking->server->counters, COUNTER_ACCEPT_ERRORS, 1);
 	if (err == -ECONNABORTED)
 		return;

@@ -10,6 +10,8 @@
 #include "blocking.h"
 #include "udp.h"
 
+#define BACK_OFF_NS (100 * NSEC_PER_MSEC)
+
 static void wait_writable(struct blocking *blocking)
 {
 	struct pollfd fds[] = {{.fd = blocking->server->fd, .events = POLLOUT},
@@ -69,6 +71,9 @@ static void serve_one(struct blocking *blocking, struct truth_writer *writer, ch
 
 	if (!err)
 		udp_finish(server, writer, datagram, answer(blocking, writer, datagram));
+	else if (err == -ESHUTDOWN)
+		/* Told to stop, or another worker first: the socket is shut down for all. */
+		blocking_sleep(blocking, BACK_OFF_NS, false);
 	else if (err != -EAGAIN && err != -EINTR && !blocking_is_stopping(blocking))
 		server_complain(server, err, "receive");
 }

@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import pathlib
+import random
 import resource
 import signal
 import socket
@@ -38,21 +39,31 @@ TIME_WAITS = 10  # seconds that anything may take on a loaded machine
 class Lab:
     """A running server; stop() gives its summary and truth."""
 
-    def __init__(self, directory, *args, listen="127.0.0.1:0", truth=True, preexec_fn=None):
+    def __init__(self, directory, *args, listen="127.0.0.1", truth=True, preexec_fn=None):
         self.truth_file = directory / "truth.csv"
         self.summary_file = directory / "summary.json"
-        command = [LAB, "--listen", listen, "--summary", self.summary_file, *args]
+        command = [LAB, "--summary", self.summary_file, *args]
         if truth:
             command += ["--truth", self.truth_file]
         self.stderr = ""
-        self.process = subprocess.Popen(
-            [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, preexec_fn=preexec_fn)
-        line = self.process.stdout.readline()
-        assert line.startswith("listening on "), line + self.process.stderr.read()
+        line = self.start([str(part) for part in command], listen, preexec_fn)
         host, _, port = line.removeprefix("listening on ").strip().rpartition(":")
         self.address = (host.strip("[]"), int(port))
         self.port = int(port)
+
+    def start(self, command, listen, preexec_fn):
+        """On a port outside of those that connect() takes, which others may have used up."""
+        for _ in range(20):
+            port = random.randrange(20000, 30000)
+            self.process = subprocess.Popen(
+                [*command, "--listen", f"{listen}:{port}"], stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, preexec_fn=preexec_fn)
+            line = self.process.stdout.readline()
+            if line.startswith("listening on "):
+                return line
+            errors = self.process.communicate()[1]
+            assert "Address already in use" in errors, errors
+        raise AssertionError("no free port")
 
     def stop(self, number=signal.SIGTERM, status=0):
         self.process.send_signal(number)
@@ -253,7 +264,7 @@ every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 @every_model
 @every_protocol
-@pytest.mark.parametrize("listen", ["127.0.0.1:0", "[::1]:0"])
+@pytest.mark.parametrize("listen", ["127.0.0.1", "[::1]"])
 def test_answers_and_counts_exactly(lab, protocol, model, listen):
     server = lab("--protocol", protocol, *MODELS[model], listen=listen)
     texts = ["size=10", "size=0" if protocol != "udp" else "size=1", "pieces=1", "size=100000"
@@ -535,12 +546,13 @@ def test_service(lab, protocol, model, mode):
         begin = time.monotonic_ns()
         assert client.ask(text) == answer(protocol, text)
         assert time.monotonic_ns() - begin >= 5 * MS
-    assert client.ask("mode=sleep") == answer(protocol, "mode=sleep")
+    for _ in range(5):
+        assert client.ask("mode=sleep") == answer(protocol, "mode=sleep")
     _, truth = server.stop()
     assert min(service_ns(row) for row in truth[:10]) >= 5 * MS
     # The best of them, since the machine may be busy.
     assert min(service_ns(row) for row in truth[:10]) < 20 * MS
-    assert service_ns(truth[10]) < 5 * MS
+    assert min(service_ns(row) for row in truth[10:]) < 5 * MS
 
 
 @every_protocol
@@ -967,10 +979,29 @@ def test_summary_into_a_device_keeps_the_device(lab):
 
 
 def test_backlog(lab):
-    server = lab("--backlog", "5", "--accept-delay", "60s", listen="127.0.0.1:0")
+    server = lab("--backlog", "5", "--accept-delay", "60s")
     listing = subprocess.run(["ss", "-Hltn", f"sport = :{server.port}"], capture_output=True,
                              text=True, check=True).stdout.split()
     assert listing[2] == "5"
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1", "[::1]"])
+@pytest.mark.parametrize("protocol", ["line", "udp"])
+def test_port_0_is_any(listen, protocol):
+    process = subprocess.Popen([str(LAB), "--listen", f"{listen}:0", "--protocol", protocol],
+                               stdout=subprocess.PIPE, text=True)
+    host, _, port = process.stdout.readline().strip().rpartition(":")
+    process.terminate()
+    process.communicate(timeout=TIME_WAITS)
+    assert host == f"listening on {listen}" and 0 < int(port) < 65536
+
+
+@pytest.mark.parametrize("protocol", ["line", "udp"])
+def test_stopping_blocked_workers_is_silent(lab, protocol):
+    server = lab("--protocol", protocol, "--model", "prefork", "--worker", "blocking",
+                 "--workers", "16")
+    summary, _ = server.stop()
+    assert server.stderr == "" and summary["accept_errors"] == 0
 
 
 # The command line
