@@ -39,8 +39,8 @@ struct conn {
 };
 
 /*
- * accept() with its times, counted. @flags as for accept4(). -errno if there is none; after one that
- * conn_accept_is_exhausted() the caller must back off.
+ * accept() with its times, counted. @flags as for accept4(). -errno if there is none; after one
+ * that conn_accept_is_exhausted() the caller must back off.
  */
 int conn_accept(struct server *server, struct truth_writer *writer, int flags,
 		struct accepted *ret_accepted);

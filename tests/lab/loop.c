@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* epoll, and a binary heap of timers behind one timerfd (epoll's own timeouts may be 0.1 % late). */
+/* epoll, and a binary heap of timers behind one timerfd (epoll_wait's timeouts are not precise). */
 #include "loop.h"
 
 #include <errno.h>

@@ -78,7 +78,8 @@ static const struct row rows[] = {
 	{"backlog", OPTION_NUMBER, AT(backlog), 0, 65535, NULL, "N",
 	 "listen()'s backlog, 0 to 65535 (default 1024)"},
 	{"accept-delay", OPTION_DURATION, AT(accept_delay_ns), 0, KNOB_MAX_DURATION_NS, NULL, "DUR",
-	 "wait DUR before each accept(), counted from\nwhen a connection is seen pending; workers take\nturns"},
+	 "wait DUR before each accept(), counted from\n"
+	 "when a connection is seen pending; workers take\nturns"},
 	{"read-delay", OPTION_DURATION, AT(read_delay_ns), 0, KNOB_MAX_DURATION_NS, NULL, "DUR",
 	 "wait DUR before the first read of each request,\n"
 	 "counted from when data is seen readable (a timer\n"
