@@ -34,7 +34,7 @@ static void reply_errno(struct http_reply *reply, int err)
 	case -ENOSPC:
 		http_reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many phases are open");
 		reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
-		strcpy(reply->value, "1");
+		snprintf(reply->value, sizeof(reply->value), "1");
 		break;
 	default:
 		http_reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
@@ -209,5 +209,6 @@ void http_routes_answer(const struct snapshot_source *source, const char *method
 	}
 	http_reply_error(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "the route has another method");
 	reply->header = MHD_HTTP_HEADER_ALLOW;
-	strcpy(reply->value, !strcmp(allowed, "GET") ? "GET, HEAD" : allowed);
+	snprintf(reply->value, sizeof(reply->value), "%s",
+		 !strcmp(allowed, "GET") ? "GET, HEAD" : allowed);
 }

@@ -61,14 +61,14 @@ struct host_check {
 /* libmicrohttpd leaves the blanks after a header's value where they are. */
 static bool is_own_host(const struct host_check *check, const char *value)
 {
-	char host[HTTP_ADDRESS_URL_MAX] = "";
+	char host[HTTP_ADDRESS_URL_MAX];
 	size_t length = strlen(value);
 
 	while (length && strchr(" \t", value[length - 1]))
 		length--;
 	if (length >= sizeof(host))
 		return false;
-	memcpy(host, value, length);
+	snprintf(host, sizeof(host), "%.*s", (int)length, value);
 	return http_address_is_host(host, &check->sink->address, &check->local);
 }
 

@@ -15,7 +15,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "sink_http.h"
+#include "../sink_http.h"
 
 /* How long a client waits for an answer before the test fails: far above any time expected. */
 #define PATIENCE_MS 20000

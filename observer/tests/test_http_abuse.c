@@ -353,7 +353,7 @@ static size_t open_descriptors(void)
 	size_t count = 0;
 
 	assert_non_null(dir);
-	while (readdir(dir))
+	while (dir && readdir(dir))
 		count++;
 	return count;
 }
