@@ -32,7 +32,8 @@ struct loader {
 
 static char message[256];
 
-static int keep_message(enum libbpf_print_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int keep_message(enum libbpf_print_level level,
+							      const char *format, va_list args)
 {
 	char line[512];
 

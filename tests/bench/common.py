@@ -72,9 +72,16 @@ class Timed:
         return self.user + self.system
 
 
+def pinned(argv, cpu=CLIENT_CPU):
+    """Starts a command on the client's core; the caller ends it."""
+    return subprocess.Popen(argv, stdout=subprocess.DEVNULL,
+                            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+
+
 def spread(values):
-    """Median with the range, as the tables print it."""
-    return f"{statistics.median(values):8.3f}  [{min(values):.3f} .. {max(values):.3f}]"
+    """Median with the quartiles, as the tables print it."""
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle:8.3f}  [{low:.3f} .. {high:.3f}]"
 
 
 def ratios(results, mode, base):

@@ -65,7 +65,7 @@ def main():
     arguments = parser.parse_args()
     need("wrk", "nginx")
     print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS} "
-          "connections, medians [range]")
+          "connections, medians [quartiles]")
     with pinned_nginx() as nginx:
         wrk(nginx, 1, False)
         for fresh in (False, True):

@@ -2,63 +2,87 @@
 # SPDX-License-Identifier: MIT
 """What observing costs the observed.
 
-nginx with one worker is saturated by wrk over 64 connections, each on a core of its own. Rounds
-interleave: not observed, observed, and the floor, the same programs returning right after their
-filter. Prints throughput and p99 relative to not observed in the same round, the BPF time per
-request by the kernel's own run statistics, and the observer's CPU time and memory.
+nginx with one worker is saturated by wrk over 64 connections, each on a core of its own, without a
+pause. Meanwhile the observer comes and goes: every round has a window without it, one with it, and
+one with the floor, the same programs returning right after their filter, in changing order. nginx's
+own counter tells each window's throughput, so neighbouring windows of one and the same load are
+compared and the machine's drift cancels. Then p99 from whole runs of wrk, the BPF time per request by
+the kernel's run statistics, and the observer's CPU time and memory.
 """
 import argparse
+import contextlib
 import re
 import statistics
-import sys
+import time
 
-from common import Timed, machine, need, pinned_nginx, ratios, spread
+from common import Timed, machine, need, pinned, pinned_nginx, ratios, spread
 
-from support.documents import service
 from support.programs import Observer
 
 MODES = {"not observed": None, "observed": [], "floor": ["--floor"]}
 UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
 
-def load(nginx, seconds, connections):
-    """wrk's requests per second and p99 in µs."""
-    text = Timed(["wrk", "-c", connections, "-t", 1, "-d", f"{seconds}s", "--latency",
-                  nginx.url]).text
-    p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1]), float(p99[1]) * UNITS[p99[2]]
+def wrk(nginx, seconds, connections):
+    return ["wrk", "-c", connections, "-t", 1, "-d", f"{seconds}s", "--latency", nginx.url]
 
 
-def run_once(nginx, options, arguments):
-    """(rate, p99, the observer's document or None)"""
-    if options is None:
-        return *load(nginx, arguments.seconds, arguments.connections), None
-    with Observer(*options, ports=[nginx.port]) as observer:
-        rate, p99 = load(nginx, arguments.seconds, arguments.connections)
-        observer.stop()
-        return rate, p99, observer.summary()
+def observe(nginx, options):
+    return Observer(*options, ports=[nginx.port]) if options is not None else \
+        contextlib.nullcontext()
 
 
-def measure(nginx, arguments):
-    rates, tails, documents = ({mode: [] for mode in MODES} for _ in range(3))
-    for number in range(arguments.rounds):
+def window(nginx, options, seconds):
+    """(nginx's requests per second in a window of the load, the observer's document or None)"""
+    with observe(nginx, options) as observer:
+        begin, before = time.monotonic(), nginx.status()["requests"]
+        time.sleep(seconds)
+        end, after = time.monotonic(), nginx.status()["requests"]
+        if observer:
+            observer.stop()
+        return (after - before) / (end - begin), observer.summary() if observer else None
+
+
+def throughputs(nginx, arguments):
+    rates, documents = ({mode: [] for mode in MODES} for _ in range(2))
+    seconds = int(arguments.rounds * len(MODES) * (arguments.window + 2) + 10)
+    load = pinned([str(word) for word in wrk(nginx, seconds, arguments.connections)])
+    try:
+        time.sleep(1)
+        for number in range(arguments.rounds):
+            order = list(MODES)[number % 3:] + list(MODES)[:number % 3]
+            for mode in order:
+                rate, document = window(nginx, MODES[mode], arguments.window)
+                rates[mode].append(rate)
+                documents[mode].append(document)
+    finally:
+        load.terminate()
+        load.wait()
+    return rates, documents
+
+
+def tails(nginx, arguments):
+    """wrk's p99 in µs by mode."""
+    found = {mode: [] for mode in MODES}
+    for _ in range(arguments.tails):
         for mode, options in MODES.items():
-            rate, p99, document = run_once(nginx, options, arguments)
-            rates[mode].append(rate)
-            tails[mode].append(p99)
-            documents[mode].append(document)
-        print(f"round {number + 1}: " + ", ".join(
-            f"{mode} {rates[mode][-1]:,.0f}/s" for mode in MODES), file=sys.stderr)
-    return rates, tails, documents
+            with observe(nginx, options):
+                text = Timed(wrk(nginx, 2, arguments.connections)).text
+            p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
+            found[mode].append(float(p99[1]) * UNITS[p99[2]])
+    return found
 
 
-def program_cost(nginx, arguments):
-    """Nanoseconds per exchange and per run of each program, by BPF run statistics."""
-    _, _, document = run_once(nginx, ["--cost"], arguments)
-    exchanges = service(document, nginx.port)["exchanges"]
-    programs = document["cost"]["programs"]
-    return sum(p["run_ns"] for p in programs) / exchanges, [
-        (p["name"], p["run_ns"] / p["runs"], p["runs"] / exchanges) for p in programs if p["runs"]]
+def program_costs(nginx, options, arguments):
+    """(ns per exchange, ns per run and runs per exchange of each program)"""
+    with observe(nginx, ["--cost", *options]) as observer:
+        text = Timed(wrk(nginx, 3, arguments.connections)).text
+        observer.stop()
+        programs = observer.summary()["cost"]["programs"]
+    requests = int(re.search(r"(\d+) requests in", text)[1])
+    return sum(p["run_ns"] for p in programs) / requests, {
+        p["name"]: (p["run_ns"] / p["runs"], p["runs"] / requests)
+        for p in programs if p["runs"] > requests / 2}
 
 
 def print_cost(documents):
@@ -70,28 +94,38 @@ def print_cost(documents):
           f"{statistics.median(maps):.2f} MiB BPF maps")
 
 
+def print_programs(nginx, arguments):
+    total, programs = program_costs(nginx, [], arguments)
+    floor_total, floors = program_costs(nginx, ["--floor"], arguments)
+    print(f"BPF per request     {total:8.0f} ns by run statistics, of which the floor (the "
+          f"statistics' own\n                             clock reads, entry and filter) is "
+          f"{floor_total:.0f}")
+    for name, (each, runs) in programs.items():
+        print(f"  {name:<18}{each:8.0f} ns/run, floor {floors[name][0]:.0f}, "
+              f"{runs:.2f} runs per request")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=int, default=4, help="length of each run")
+    parser.add_argument("--rounds", type=int, default=30, help="windows of each mode")
+    parser.add_argument("--window", type=float, default=0.7, help="seconds of each")
+    parser.add_argument("--tails", type=int, default=7, help="runs of each mode for p99")
     parser.add_argument("--connections", type=int, default=64)
     arguments = parser.parse_args()
     need("wrk", "nginx")
     with pinned_nginx() as nginx:
-        load(nginx, 1, arguments.connections)
-        rates, tails, documents = measure(nginx, arguments)
-        total, programs = program_cost(nginx, arguments)
-    print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, "
-          f"{arguments.connections} connections, medians [range]\n")
-    print(f"requests/s, not observed {statistics.median(rates['not observed']):,.0f}")
-    for mode in ("observed", "floor"):
-        print(f"throughput {mode:<9}{spread(ratios(rates, mode, 'not observed'))} of not observed")
-    for mode in ("observed", "floor"):
-        print(f"p99 {mode:<16}{spread(ratios(tails, mode, 'not observed'))} of not observed")
-    print(f"BPF per request     {total:8.0f} ns, by run statistics (their own clock reads included)")
-    for name, each, runs in programs:
-        print(f"  {name:<18}{each:8.0f} ns/run, {runs:.2f} runs per request")
+        rates, documents = throughputs(nginx, arguments)
+        found = tails(nginx, arguments)
+        print(f"{machine()}\n{arguments.rounds} rounds, {arguments.connections} connections, "
+              "medians [quartiles]\n")
+        print(f"requests/s, not observed {statistics.median(rates['not observed']):,.0f}")
+        for mode in ("observed", "floor"):
+            print(f"throughput {mode:<9}{spread(ratios(rates, mode, 'not observed'))} of not "
+                  "observed")
+        for mode in ("observed", "floor"):
+            print(f"p99 {mode:<16}{spread(ratios(found, mode, 'not observed'))} of not observed")
+        print_programs(nginx, arguments)
     print_cost(documents["observed"])
 
 
