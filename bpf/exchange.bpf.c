@@ -163,6 +163,7 @@ static __always_inline void exchange_responding(struct conn *c, struct service_s
 	__u64 respond_ns = now - c->first_write_ns;
 	__u32 old = c->respond_bucket;
 
+	barrier_var(old);
 	if (c->start_ns && respond_ns) {
 		if (old && old < BUCKET_COUNT) {
 			h->buckets[old]--;

@@ -7,7 +7,10 @@
 #define BPF_KERNEL_H
 
 #include <linux/types.h>
-#include <stdbool.h>
+
+typedef _Bool bool;
+#define true  1
+#define false 0
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

@@ -32,27 +32,33 @@ enum conn_flag {
 };
 
 /*
- * Written under the socket's lock, mostly by softirq: flags, arrival_write_seq, and arrival_ns when
- * it is 0. Written by the process that reads and writes: the rest, and arrival_ns (taken by
- * exchanging it for 0).
+ * The kernel keeps it 8 bytes behind the begin of a cache line, so the first 56 bytes are one line and
+ * the rest the next. The first belongs to whoever holds the socket's lock, mostly softirq, which may
+ * run on another CPU than the process: the process writes there only to take an arrival time (it
+ * exchanges it for 0) and once to set `touched`. The second line is the process's alone.
  */
 struct conn {
-	__u64 arrival_ns;     /* oldest unread data is readable since then; 0: nothing unread */
-	__u64 established_ns; /* 0: preexisting */
-	__u64 start_ns;	      /* of this exchange: max(arrival, accepted); 0: not timed */
+	__u64 arrival_ns;	 /* oldest unread data is readable since then; 0: nothing unread */
+	__u64 established_ns;	 /* 0: preexisting */
+	__u32 arrival_write_seq; /* the server's write_seq at arrival_ns */
+	__u32 flags;		 /* enum conn_flag */
+	__u32 service;
+	__u32 touched; /* the server has read from it or written to it: it is accepted */
+	__u64 line[3];
+
+	__u64 start_ns; /* of this exchange: max(arrival, accepted); 0: not timed */
 	__u64 first_read_ns;
 	__u64 last_read_ns;
 	__u64 first_write_ns;
 	__u64 last_write_ns;
-	__u64 bytes_in; /* read since the last response began */
-	__u32 service;
-	__u32 phase;		 /* enum conn_phase */
-	__u32 flags;		 /* enum conn_flag */
-	__u32 arrival_write_seq; /* the server's write_seq at arrival_ns */
-	__u32 respond_bucket;	 /* where this exchange stands in RESPOND; 0: not yet counted */
-	__u16 touched;		 /* the server has read from it or written to it: it is accepted */
+	__u64 bytes_in;	      /* read since the last response began */
+	__u32 phase;	      /* enum conn_phase */
+	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
 	__u16 overlapped; /* the server wrote between this request's arrival and its first read */
 };
+
+_Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");
+_Static_assert(sizeof(struct conn) == 56 + 56, "two lines");
 
 struct conns_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
