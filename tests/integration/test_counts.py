@@ -69,16 +69,20 @@ def test_driver_connection_per_request(start):
 def test_wrk_keep_alive(start):
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
-    seen = 0
+    seen = runs = 0
     while seen < REQUESTS:
         seen += wrk(nginx.url, connections=64, seconds=3)["requests"]
+        runs += 1
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()
 
-    # wrk leaves at its deadline: what was answered after that, nginx has counted and wrk has not.
-    assert entry["exchanges"] == status["requests"]
-    assert 0 <= entry["exchanges"] - seen <= 64 * 4 * (1 + seen // REQUESTS)
+    # wrk leaves at its deadline, with requests under way: nginx counts those it has read, wrk none.
+    # The observer has them among the answered or, where the client was gone, the unanswered.
+    unanswered = entry["losses"]["unanswered"]
+    assert entry["exchanges"] <= status["requests"] <= entry["exchanges"] + unanswered
+    assert unanswered <= 64 * runs
+    assert 0 <= entry["exchanges"] - seen <= 64 * runs
     assert entry["accepted"] == status["accepts"]
     lossless(observer.summary(), entry)
 
@@ -92,7 +96,9 @@ def test_wrk_connection_per_request(start):
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()
 
-    assert entry["exchanges"] == status["requests"]
+    unanswered = entry["losses"]["unanswered"]
+    assert unanswered <= 16
+    assert entry["exchanges"] <= status["requests"] <= entry["exchanges"] + unanswered
     assert entry["accepted"] == status["accepts"]
     assert sum(entry["closes"].values()) == status["accepts"]
     lossless(observer.summary(), entry)
