@@ -2,6 +2,8 @@
 /* What observing cost, and what the observer as a whole did not see. */
 #include "report_parts.h"
 
+#include "sojourn/report.h"
+
 static uint64_t recursion_misses(const struct run_cost *cost)
 {
 	uint64_t sum = 0;

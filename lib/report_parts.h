@@ -30,9 +30,6 @@ void report_driver(const struct page *page, const struct run_driver *driver);
 
 /* report_cost.c: what observing cost, and what was lost as a whole. */
 void report_cost(const struct page *page, const struct run *run);
-/* Everything that was lost around @service: it should be 0. */
-uint64_t report_lost(const struct run *run, const struct run_service *service);
-
 /* Width of the label at the left of every line but the tree's. */
 #define LABEL_COLUMNS 13
 

@@ -4,6 +4,8 @@
 
 #include "report_parts.h"
 
+#include "sojourn/report.h"
+
 #define MAX_NAMED_PROCESSES 6
 
 static void add_processes(struct items *items, const struct run_service *service)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/report.h"
 #include "sojourn/units.h"
 
 #define HEADER_EVERY 20
@@ -45,10 +46,10 @@ static void print_header(struct sink_term *sink)
 {
 	if (sink->lines++ % HEADER_EVERY)
 		return;
-	fprintf(sink->file, "%8s %-6s %9s %9s  %-19s  %-19s %9s %9s %11s\n", "", "", "", "",
-		"socket queue", "service", "", "accept", "");
-	fprintf(sink->file, "%8s %-6s %9s %9s  %9s %9s  %9s %9s %9s %9s %11s\n", "time", "port",
-		"req/s", "accept/s", "mean", "p99", "mean", "p99", "TIME_WAIT", "queue", "fds");
+	fprintf(sink->file, "%8s %-5s %8s %8s  %-17s  %-17s %6s %9s\n", "", "", "", "",
+		"socket queue", "service", "TIME_", "accept");
+	fprintf(sink->file, "%8s %-5s %8s %8s  %8s %8s  %8s %8s %6s %9s %11s %5s\n", "time", "port",
+		"req/s", "accept/s", "mean", "p99", "mean", "p99", "WAIT", "queue", "fds", "lost");
 }
 
 /* Numbers that may be missing are shown as "-". */
@@ -74,7 +75,7 @@ static void print_stage(FILE *file, const struct run_stage *stage)
 				      sizeof(p99));
 	}
 	/* "µ" takes two bytes and one column. */
-	fprintf(file, " %*s %*s ", 9 + !!strstr(mean, "µ"), mean, 9 + !!strstr(p99, "µ"), p99);
+	fprintf(file, " %*s %*s ", 8 + !!strstr(mean, "µ"), mean, 8 + !!strstr(p99, "µ"), p99);
 }
 
 /* The process whose descriptors are nearest to their limit. */
@@ -110,12 +111,13 @@ static void print_service(struct sink_term *sink, const struct run *run,
 		    sizeof(queue));
 	format_pair(&service->time_wait, &none, waiting, sizeof(waiting));
 	format_fds(service, fds, sizeof(fds));
-	fprintf(sink->file, "%8s %-6u %9.0f %9.0f ", clock, service->port,
+	fprintf(sink->file, "%8s %-5u %8.0f %8.0f ", clock, service->port,
 		seconds > 0 ? (double)service->exchanges / seconds : 0,
 		seconds > 0 ? (double)service->accepted / seconds : 0);
 	print_stage(sink->file, &service->stages[STAGE_SOCKET_QUEUE]);
 	print_stage(sink->file, &service->stages[STAGE_SERVICE]);
-	fprintf(sink->file, "%9s %9s %11s\n", waiting, queue, fds);
+	fprintf(sink->file, "%6s %9s %11s %5llu\n", waiting, queue, fds,
+		(unsigned long long)report_lost(run, service));
 }
 
 /* The interval is what @now has more than the previous reading, which @now then becomes. */

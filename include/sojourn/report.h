@@ -19,4 +19,10 @@ void report_options_for(FILE *file, struct report_options *ret_options);
 /* Prints @run: a breakdown per service when the driver's part is there, else the observer's sheet. */
 int report_text(const struct run *run, const struct report_options *options, FILE *file);
 
+/*
+ * Everything that should have been seen of @service and was not, plus what the programs missed as a
+ * whole: 0 in a run to be trusted.
+ */
+uint64_t report_lost(const struct run *run, const struct run_service *service);
+
 #endif

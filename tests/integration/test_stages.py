@@ -6,10 +6,11 @@ sees the same calls from the kernel. The two differ by what a system call takes 
 time for which the server is preempted just there: on a busy machine that is no error of anybody's, so
 a comparison of means is tried three times and must hold once.
 
-Broken on purpose, each of these failed its test: last_read_ns kept from the first read (receive and
-service); stages swapped in exchange_answered() (all); arrival taken at first_read (late read);
-accepted set to established (late accept); first_write_ns moved by every write (pieces); the FIN
-taken for data in exchange_arrival() (half-close, unanswered); pipelined() always false (pipelining).
+tools/mutate breaks the observer on purpose. What it showed: "service and respond swapped" and "service
+3 % too long" fail the tests of service, "last read is the first" slow_request, "arrival is the first
+read" late_read and pipelined, "accepted as soon as established" late_accept and prompt_accept, "first
+write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
+"nothing is pipelined" pipelined, "peeking is reading" peeking, "greetings are responses" greetings.
 """
 import csv
 import functools
@@ -209,6 +210,7 @@ def test_pieces_are_respond(start, tmp_path, model):
     assert stage(entry, "respond")["count"] == entry["exchanges"] == 50
     assert close_to(stage(entry, "respond")["mean_ns"], true_ns)
     assert service_is_true(entry, truth)
+    assert stage(entry, "respond")["p50_ns"] >= 9 * MS
     # Four writes, yet every exchange stands in one bucket.
     assert sum(count for _, count in stage(entry, "respond")["buckets"]) == 50
 
@@ -384,3 +386,27 @@ def test_parts_add_up_to_the_round_trip(start, tmp_path):
     assert 0 <= round_trip_ns - parts_ns < 1 * MS
     assert "network + client" in driver.report
     assert "← true server-side latency" in driver.report
+
+
+def test_peeking_is_no_read(start):
+    """MSG_PEEK leaves the data where it is: only the real read ends socket_queue."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        observer = start(Observer(ports=[port]))
+        client = socket.create_connection(("127.0.0.1", port))
+        connection, _ = listener.accept()
+        time.sleep(0.01)
+        client.sendall(b"hello\n")
+        assert connection.recv(100, socket.MSG_PEEK) == b"hello\n"
+        time.sleep(0.05)
+        assert connection.recv(100) == b"hello\n"
+        connection.sendall(b"done\n")
+        assert client.recv(100) == b"done\n"
+        client.close()
+        connection.close()
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == 1
+    assert stage(entry, "socket_queue")["max_ns"] >= 50 * MS
+    assert stage(entry, "receive")["max_ns"] == 0
+    assert stage(entry, "service")["max_ns"] < 20 * MS
