@@ -5,13 +5,20 @@
 
 #include "state.h"
 
-#define SERVICE_NONE ((__u32) - 1)
+#define SERVICE_NONE	      ((__u32) - 1)
+#define PID_NAMESPACE_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-/* Process id of the current task as the observer sees it; 0 if it does not. */
+/*
+ * Process id of the current task as the observer sees it; 0 if it does not. The helper that
+ * translates knows only tasks of exactly that namespace (kernel/bpf/helpers.c), but an observer in
+ * the initial one also sees those of containers: there, the plain number is the right one.
+ */
 static __always_inline __u32 current_pid(void)
 {
 	struct bpf_pidns_info info = {};
 
+	if (config.pidns_ino == PID_NAMESPACE_INITIAL)
+		return bpf_get_current_pid_tgid() >> 32;
 	if (bpf_get_ns_current_pid_tgid(config.pidns_dev, config.pidns_ino, &info, sizeof(info)))
 		return 0;
 	return info.tgid;

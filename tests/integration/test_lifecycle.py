@@ -12,7 +12,7 @@ from conftest import left_in_kernel
 from support.documents import parse, service
 from support.net import free_port
 from support.process import run
-from support.programs import OBSERVER, Driver, Nginx, Observer
+from support.programs import LAB, OBSERVER, Driver, Nginx, Observer
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -109,6 +109,20 @@ def test_pid_finds_the_listeners(start, netns):
     entry = service(observer.summary(), nginx.port)
     assert entry["exchanges"] == 100
     assert entry["netns"] == here.inode
+
+
+def test_processes_in_a_container_are_named(start, tmp_path):
+    """A server in a pid namespace of its own, as in a container: named as seen from here."""
+    port = free_port()
+    server = start(["unshare", "--pid", "--fork", "--kill-child", LAB, "--listen",
+                    f"127.0.0.1:{port}", "--protocol", "http"])
+    server.wait_for("^listening on")
+    observer = start(Observer(ports=[port]))
+    Driver(f"http://127.0.0.1:{port}/", connections=2, count=50)
+    observer.stop()
+    (process,) = service(observer.summary(), port)["processes"]
+    assert process["comm"] == "sojourn-lab"
+    assert os.readlink(f"/proc/{process['pid']}/exe") == str(LAB.resolve())
 
 
 def test_other_namespaces_are_not_mixed_in(start, netns):
