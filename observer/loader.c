@@ -32,17 +32,44 @@ struct loader {
 
 static char message[256];
 
+/* The verifier's verdict: the line before its count of instructions, at the end of a long log. */
+static void keep_verdict(char *text)
+{
+	char *end = strstr(text, "\nprocessed ");
+	char *verdict;
+	size_t used = strlen(message);
+
+	if (!end)
+		return;
+	*end = 0;
+	verdict = strrchr(text, '\n');
+	snprintf(message + used, sizeof(message) - used, " (%s)", verdict ? verdict + 1 : text);
+}
+
+static void keep_first(const char *text)
+{
+	const char *begin = strncmp(text, "libbpf: ", 8) ? text : text + 8;
+
+	if (!message[0])
+		snprintf(message, sizeof(message), "%.*s", (int)strcspn(begin, "\n"), begin);
+}
+
 __attribute__((format(printf, 2, 0))) static int keep_message(enum libbpf_print_level level,
 							      const char *format, va_list args)
 {
-	char line[512];
+	autofree char *text = NULL;
 
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = 0;
-	log_debug("%s", line);
-	if (level == LIBBPF_WARN && !message[0] && !strstr(line, "-- BEGIN PROG LOAD LOG"))
-		snprintf(message, sizeof(message), "%.250s",
-			 strncmp(line, "libbpf: ", 8) ? line : line + 8);
+	if (vasprintf(&text, format, args) < 0)
+		return 0;
+	if (*text)
+		text[strlen(text) - 1] = 0; /* the newline that ends every message of libbpf */
+	log_debug("%s", text);
+	if (level != LIBBPF_WARN)
+		return 0;
+	if (strstr(text, "-- BEGIN PROG LOAD LOG"))
+		keep_verdict(text);
+	else
+		keep_first(text);
 	return 0;
 }
 
