@@ -162,10 +162,12 @@ static __always_inline void exchange_responding(struct conn *c, struct service_s
 	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
 	__u64 respond_ns = now - c->first_write_ns;
 	__u32 old = c->respond_bucket;
+	bool counted = old;
 
+	/* Or clang makes old - 1 < BUCKET_COUNT - 1 of both tests, which bounds nothing for 6.12. */
 	barrier_var(old);
 	if (c->start_ns && respond_ns) {
-		if (old && old < BUCKET_COUNT) {
+		if (counted && old < BUCKET_COUNT) {
 			h->buckets[old]--;
 			h->sum_ns -= c->last_write_ns - c->first_write_ns;
 		}
