@@ -12,7 +12,11 @@
 #include "accept.h"
 #include "service.h"
 
-#define RDONLY(sk, type) ((type *)bpf_rdonly_cast(sk, bpf_core_type_id_kernel(type)))
+/*
+ * A kernel object seen as a type that it is part of, without a copy (since Linux 6.2).
+ * Declared in this file alone: libbpf 1.1 cannot link two declarations of a kfunc.
+ */
+#define RDONLY(ptr, type) ((type *)bpf_rdonly_cast(ptr, bpf_core_type_id_kernel(type)))
 
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
@@ -115,17 +119,6 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	c->first_read_ns = now;
 	c->overlapped = arrival_ns && pipelined(sk, c);
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
-}
-
-static __always_inline void note_messages(struct service_slot *slot, __u64 arrival_ns, __u64 now)
-{
-	slot->last_message_ns = now;
-	if (slot->epoch != epoch) {
-		slot->epoch = epoch;
-		slot->first_message_ns = arrival_ns;
-	} else if (arrival_ns < slot->first_message_ns || !slot->first_message_ns) {
-		slot->first_message_ns = arrival_ns;
-	}
 }
 
 /* The response begins: everything but its own length is known. */

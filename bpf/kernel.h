@@ -46,6 +46,10 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct sk_buff_head {
+	__u32 qlen;
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	struct socket *sk_socket;
@@ -54,6 +58,11 @@ struct sock {
 	int sk_err;
 	__u16 sk_protocol;
 	atomic_t sk_drops;
+	struct sk_buff_head sk_receive_queue;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
 };
 
 struct socket {
@@ -120,6 +129,7 @@ enum {
 	TCP_NEW_SYN_RECV,
 };
 
+#define PROTO_UDP    17
 #define PROTO_TCP    6
 #define FAMILY_INET  2
 #define FAMILY_INET6 10

@@ -5,7 +5,7 @@
 
 #include "state.h"
 
-#define SERVICE_NONE	      ((__u32) - 1)
+#define SERVICE_NONE	      0xffffffffU
 #define PID_NAMESPACE_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 /*

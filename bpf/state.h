@@ -173,4 +173,16 @@ static __always_inline void stage_add(struct stage_histogram *h, __u64 value_ns)
 		h->max_ns = value_ns;
 }
 
+/* First and last message of the epoch. */
+static __always_inline void note_messages(struct service_slot *slot, __u64 arrival_ns, __u64 now)
+{
+	slot->last_message_ns = now;
+	if (slot->epoch != epoch) {
+		slot->epoch = epoch;
+		slot->first_message_ns = arrival_ns;
+	} else if (arrival_ns < slot->first_message_ns || !slot->first_message_ns) {
+		slot->first_message_ns = arrival_ns;
+	}
+}
+
 #endif

@@ -30,6 +30,8 @@ const char *const run_loss_names[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_CUT_OFF] = "cut_off",
 	[RUN_LOSS_UNTIMED] = "untimed",
 	[RUN_LOSS_ACCEPT_UNSEEN] = "accept_unseen",
+	[RUN_LOSS_DROPPED] = "dropped",
+	[RUN_LOSS_UNMATCHED] = "unmatched",
 	[RUN_LOSS_STORAGE_FAILED] = "storage_failed",
 };
 CHECK_LAST(run_loss_names, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);
@@ -42,6 +44,8 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_CUT_OFF] = "exchanges under way when the observation began: not timed",
 	[RUN_LOSS_UNTIMED] = "requests whose arrival was not seen: counted, not timed",
 	[RUN_LOSS_ACCEPT_UNSEEN] = "connections whose accept queue wait could not be inferred",
+	[RUN_LOSS_DROPPED] = "UDP datagrams that found the receive buffer full",
+	[RUN_LOSS_UNMATCHED] = "UDP datagrams whose arrival and read could not be matched",
 	[RUN_LOSS_STORAGE_FAILED] = "connections not observed: the kernel had no memory for them",
 };
 CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);

@@ -3,6 +3,7 @@
 #include "model.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,12 +64,13 @@ static int read_service(struct model *model, uint32_t index, struct run *run)
 	service = run_add_service(run);
 	if (!service)
 		return -ENOMEM;
-	memcpy(service->protocol, "tcp", sizeof("tcp"));
+	memcpy(service->protocol, key->protocol == IPPROTO_UDP ? "udp" : "tcp", sizeof("tcp"));
 	service->port = key->port;
 	service->netns = key->netns;
 	source_slots_read(model->loader, index, service);
-	source_slots_mark(model->loader, model->plan, service);
-	source_sockets_read(model->loader, index, service);
+	source_slots_mark(model->loader, model->plan, key, service);
+	if (key->protocol == IPPROTO_TCP)
+		source_sockets_read(model->loader, index, service);
 	return source_proc_read(model->proc, index, service);
 }
 

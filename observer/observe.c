@@ -79,7 +79,10 @@ static void warn_missing(const struct plan *plan)
 
 static int make_plan(struct observation *o)
 {
-	struct plan_wish wish = {.accept_source = o->options->accept_source};
+	struct plan_wish wish = {
+		.accept_source = o->options->accept_source,
+		.udp = o->options->udp,
+	};
 	int r = plan_build(&wish, &o->plan);
 
 	if (r < 0) {
@@ -105,9 +108,9 @@ struct found {
 	int error;
 };
 
-static int add_port(struct observation *o, uint16_t port)
+static int add_port(struct observation *o, uint16_t port, uint16_t protocol)
 {
-	struct service_key key = {.netns = o->netns, .port = port, .protocol = IPPROTO_TCP};
+	struct service_key key = {.netns = o->netns, .port = port, .protocol = protocol};
 	int r = loader_add_service(o->loader, &key);
 
 	return r == -EEXIST ? 0 : r;
@@ -116,7 +119,7 @@ static int add_port(struct observation *o, uint16_t port)
 static void add_held(void *context, uint32_t pid, const struct procfs_listener *listener)
 {
 	struct found *found = context;
-	int r = add_port(found->o, listener->port);
+	int r = add_port(found->o, listener->port, IPPROTO_TCP);
 
 	(void)pid;
 	if (r < 0)
@@ -139,7 +142,7 @@ static int add_held_ports(struct observation *o)
 static int add_services(struct observation *o)
 {
 	for (size_t i = 0; i < o->options->port_count; i++) {
-		int r = add_port(o, o->options->ports[i]);
+		int r = add_port(o, o->options->ports[i].port, o->options->ports[i].protocol);
 
 		if (r < 0)
 			return r;

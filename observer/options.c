@@ -3,6 +3,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "sink_http.h"
@@ -12,19 +13,37 @@
 
 #define SHORTEST_INTERVAL_NS 10000000ULL /* 10 ms: below, reading would be most of the work */
 
-static const char *add_port(struct observe_options *options, const char *text)
+#define PORTS_ALLOWED "ports from 1 to 65535, separated by commas, each a TCP port or with /udp"
+
+/* Cuts "/tcp" or "/udp" off @word. -EINVAL if something else follows a slash. */
+static int cut_protocol(char *word, uint16_t *ret_protocol)
 {
+	char *slash = strchr(word, '/');
+
+	*ret_protocol = slash && !strcmp(slash, "/udp") ? IPPROTO_UDP : IPPROTO_TCP;
+	if (slash && *ret_protocol == IPPROTO_TCP && strcmp(slash, "/tcp"))
+		return -EINVAL;
+	if (slash)
+		*slash = 0;
+	return 0;
+}
+
+static const char *add_port(struct observe_options *options, char *word)
+{
+	uint16_t protocol;
 	uint64_t port;
 
-	if (units_parse_u64(text, 1, 65535, &port) < 0)
-		return "ports from 1 to 65535, separated by commas";
+	if (cut_protocol(word, &protocol) < 0 || units_parse_u64(word, 1, 65535, &port) < 0)
+		return PORTS_ALLOWED;
 	for (size_t i = 0; i < options->port_count; i++) {
-		if (options->ports[i] == port)
+		if (options->ports[i].port == port && options->ports[i].protocol == protocol)
 			return NULL;
 	}
 	if (options->port_count == OPTIONS_PORTS)
 		return "at most 64 ports";
-	options->ports[options->port_count++] = (uint16_t)port;
+	options->ports[options->port_count].port = (uint16_t)port;
+	options->ports[options->port_count++].protocol = protocol;
+	options->udp |= protocol == IPPROTO_UDP;
 	return NULL;
 }
 
@@ -141,8 +160,10 @@ static const char *set_verbose(void *target, const char *value)
 }
 
 static const struct cli_option observe_table[] = {
-	{"port", 'p', "PORT[,PORT...]",
-	 "Observe the services that listen on these TCP ports here, now or later.", set_port},
+	{"port", 'p', "PORT[/udp][,...]",
+	 "Observe the services on these ports here, now or later: TCP listeners, or with /udp "
+	 "bound UDP sockets.",
+	 set_port},
 	{"pid", 0, "PID", "Observe what this process listens on, in its own network namespace.",
 	 set_pid},
 	{"all-listeners", 'a', NULL, "Observe every TCP listener of this network namespace.",
@@ -180,6 +201,7 @@ static const struct cli_command observe_command = {
 	.outro = "Examples:\n"
 		 "  sojourn observe --port 8080 --for 10s\n"
 		 "  sojourn observe --port 80,443 --interval 1s --json run.json\n"
+		 "  sojourn observe --port 53/udp,53 --interval 1s\n"
 		 "  sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n\n"
 		 "Exit codes: 0 complete; 1 failed; 2 wrong options; 3 this kernel or this user\n"
 		 "may not observe; with COMMAND its own code, or 128 + the signal that ended it.\n"

@@ -13,8 +13,12 @@
 #define OPTIONS_PORTS 64
 
 struct observe_options {
-	uint16_t ports[OPTIONS_PORTS];
+	struct {
+		uint16_t port;
+		uint16_t protocol; /* IPPROTO_TCP or IPPROTO_UDP */
+	} ports[OPTIONS_PORTS];
 	size_t port_count;
+	bool udp; /* one of them is UDP */
 	uint32_t pid;
 	bool all_listeners;
 	uint64_t interval_ns; /* 0: no interval reports */

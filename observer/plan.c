@@ -12,13 +12,17 @@
 #include "sojourn/cleanup.h"
 
 static const struct candidate candidates[] = {
-	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", false},
-	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", false},
-	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", false},
-	{QUESTION_ARRIVAL, "exchange_ready", "tp_btf/sk_data_ready", false},
-	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", false},
-	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", false},
-	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", true},
+	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS},
+	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS},
+	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS},
+	{QUESTION_ARRIVAL, "exchange_ready", "tp_btf/sk_data_ready", USE_ALWAYS},
+	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS},
+	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS},
+	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL},
+	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP},
+	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP},
+	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP},
+	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP},
 };
 
 _Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
@@ -40,6 +44,10 @@ static const struct {
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
 			     "accept_queue (with --accept-source syscall)"},
+	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
+	[QUESTION_UDP_READ] = {"When did the server read it?", "UDP: socket_queue, service"},
+	[QUESTION_UDP_WRITE] = {"When did the server reply?", "UDP: exchanges, service"},
+	[QUESTION_UDP_DROP] = {"Which datagrams found the receive buffer full?", "UDP: dropped"},
 };
 
 _Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question");
@@ -48,6 +56,8 @@ _Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question")
 #define NEEDS_EXCHANGE                                                               \
 	(1U << QUESTION_CONNECTIONS | 1U << QUESTION_ARRIVAL | 1U << QUESTION_READ | \
 	 1U << QUESTION_WRITE)
+
+#define NEEDS_UDP (1U << QUESTION_UDP_ARRIVAL | 1U << QUESTION_UDP_READ | 1U << QUESTION_UDP_WRITE)
 
 static const unsigned int stage_needs[STAGE_COUNT] = {
 	[STAGE_ACCEPT_QUEUE] = NEEDS_EXCHANGE, [STAGE_SOCKET_QUEUE] = NEEDS_EXCHANGE,
@@ -65,14 +75,15 @@ const char *plan_question_use(enum question question)
 	return questions[question].use;
 }
 
-static bool wanted(const struct candidate *candidate, const struct plan_wish *wish)
-{
-	return !candidate->optional || wish->everything || wish->accept_source == ACCEPT_SYSCALL;
-}
-
 static bool usable(const struct candidate *candidate, const struct plan_wish *wish)
 {
-	return !candidate->optional || wish->accept_source == ACCEPT_SYSCALL;
+	return candidate->use == USE_ALWAYS || (candidate->use == USE_UDP && wish->udp) ||
+	       (candidate->use == USE_ACCEPT_SYSCALL && wish->accept_source == ACCEPT_SYSCALL);
+}
+
+static bool wanted(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	return wish->everything || usable(candidate, wish);
 }
 
 static void rehearse(struct plan_row *row)
@@ -123,13 +134,25 @@ static const char *refusal(const struct plan *plan, enum question question)
 	return "no program for it";
 }
 
-const char *plan_missing(const struct plan *plan, enum stage stage)
+static const char *missing(const struct plan *plan, unsigned int needs)
 {
 	for (enum question q = 0; q < QUESTION_COUNT; q++) {
-		if ((stage_needs[stage] & 1U << q) && !plan_chosen(plan, q))
+		if ((needs & 1U << q) && !plan_chosen(plan, q))
 			return refusal(plan, q);
 	}
 	return NULL;
+}
+
+const char *plan_missing(const struct plan *plan, enum stage stage)
+{
+	return missing(plan, stage_needs[stage]);
+}
+
+const char *plan_missing_udp(const struct plan *plan, enum stage stage)
+{
+	if (stage != STAGE_SOCKET_QUEUE && stage != STAGE_SERVICE)
+		return "a datagram has no such stage";
+	return missing(plan, NEEDS_UDP);
 }
 
 size_t plan_working(const struct plan *plan)
@@ -137,6 +160,6 @@ size_t plan_working(const struct plan *plan)
 	size_t working = 0;
 
 	for (size_t i = 0; i < PLAN_ROWS; i++)
-		working += plan->rows[i].chosen && !plan->rows[i].candidate->optional;
+		working += plan->rows[i].chosen && plan->rows[i].candidate->use == USE_ALWAYS;
 	return working;
 }

@@ -21,14 +21,25 @@ enum question {
 	QUESTION_READ,	      /* when did the server read it? */
 	QUESTION_WRITE,	      /* when did the server write the response? */
 	QUESTION_ACCEPT,      /* when did accept() return? */
+	QUESTION_UDP_ARRIVAL, /* when did a datagram arrive? */
+	QUESTION_UDP_READ,    /* when did the server read it? */
+	QUESTION_UDP_WRITE,   /* when did it reply? */
+	QUESTION_UDP_DROP,    /* which datagrams were dropped? */
 	QUESTION_COUNT
+};
+
+/* When a candidate is used at all. */
+enum candidate_use {
+	USE_ALWAYS,
+	USE_ACCEPT_SYSCALL, /* with --accept-source syscall */
+	USE_UDP,	    /* with a UDP service */
 };
 
 struct candidate {
 	enum question question;
 	const char *program; /* name of the BPF program */
 	const char *hook;    /* what it attaches to, for people */
-	bool optional;	     /* only used on request */
+	enum candidate_use use;
 };
 
 struct plan_row {
@@ -38,7 +49,7 @@ struct plan_row {
 	char reason[256]; /* why not; empty if it works */
 };
 
-#define PLAN_ROWS 7
+#define PLAN_ROWS 11
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
@@ -46,6 +57,7 @@ struct plan {
 
 struct plan_wish {
 	enum accept_source accept_source;
+	bool udp;
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
 };
 
@@ -60,6 +72,8 @@ const struct plan_row *plan_chosen(const struct plan *plan, enum question questi
 
 /* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
 const char *plan_missing(const struct plan *plan, enum stage stage);
+/* The same for UDP services, whose exchanges only have socket_queue and service. */
+const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 
 /* How many of the candidates that were not optional work. */
 size_t plan_working(const struct plan *plan);

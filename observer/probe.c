@@ -14,7 +14,7 @@ static const char *row_state(const struct plan_row *row)
 		return "not tried";
 	if (row->reason[0])
 		return "refused";
-	return row->candidate->optional ? "works, on request" : "works";
+	return row->candidate->use != USE_ALWAYS ? "works, on request" : "works";
 }
 
 static void print_row(const struct plan_row *row, FILE *file)

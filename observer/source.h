@@ -15,7 +15,7 @@
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Marks the stages that @plan cannot measure, and which candidate measured the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
-		       struct run_service *service);
+		       const struct service_key *key, struct run_service *service);
 /* Earliest arrival in the current epoch; 0 if there was none. */
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index);
 

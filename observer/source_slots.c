@@ -5,6 +5,7 @@
  */
 #include "source.h"
 
+#include <netinet/in.h>
 #include <string.h>
 
 static const enum counter loss_counters[RUN_LOSS_COUNT] = {
@@ -15,6 +16,8 @@ static const enum counter loss_counters[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_CUT_OFF] = COUNTER_CUT_OFF,
 	[RUN_LOSS_UNTIMED] = COUNTER_UNTIMED,
 	[RUN_LOSS_ACCEPT_UNSEEN] = COUNTER_ACCEPT_UNSEEN,
+	[RUN_LOSS_DROPPED] = COUNTER_DROPPED,
+	[RUN_LOSS_UNMATCHED] = COUNTER_UNMATCHED,
 	[RUN_LOSS_STORAGE_FAILED] = COUNTER_STORAGE_FAILED,
 };
 
@@ -123,10 +126,13 @@ static const char *stage_source(const struct loader *loader, enum stage stage)
 }
 
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
-		       struct run_service *service)
+		       const struct service_key *key, struct run_service *service)
 {
+	bool udp = key->protocol == IPPROTO_UDP;
+
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
-		const char *missing = plan_missing(plan, stage);
+		const char *missing =
+			udp ? plan_missing_udp(plan, stage) : plan_missing(plan, stage);
 		const char *source = stage_source(loader, stage);
 
 		service->stages[stage].measured = !missing;

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Where a datagram's time goes: socket_queue from arrival to read, service from read to reply.
+ *
+ * A receive queue is first in, first out, so the n-th arrival on a socket is the n-th read. A reply
+ * answers the oldest read of the same socket by the same thread that has none yet, so that
+ * recvmmsg() and sendmmsg() batches match one by one. Loaded only when a UDP service is observed;
+ * neighbours: exchange.bpf.c (TCP), service.h (who is observed). Rules: docs/measurement.md.
+ */
+#include "service.h"
+
+/*
+ * Arrivals that were not read yet. The kernel's default receive buffer holds a few hundred small
+ * datagrams; a socket's storage must stay below net.core.optmem_max (20 KiB before Linux 6.7).
+ */
+#define UDP_ARRIVALS 2048
+/* Reads of a thread without a reply: the largest batch that is matched. */
+#define UDP_READS 64
+
+struct udp_socket {
+	__u32 service;
+	__u32 skip; /* datagrams that were queued before we looked: their reads match nothing */
+	__u32 arrived;
+	__u32 read;
+	__u64 arrival_ns[UDP_ARRIVALS];
+};
+
+struct udp_sockets_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct udp_socket);
+} udp_sockets SEC(".maps");
+
+struct reader_key {
+	__u64 socket;
+	__u64 thread;
+};
+
+struct reader {
+	__u32 read;
+	__u32 answered;
+	__u64 read_ns[UDP_READS];
+	__u64 arrival_ns[UDP_READS]; /* 0: not matched */
+};
+
+/* Threads that serve a socket; the least recently used one makes room. */
+struct readers_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct reader_key);
+	__type(value, struct reader);
+} readers SEC(".maps");
+
+/* A fresh entry: too large for the stack. */
+struct reader_template_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct reader);
+} reader_template SEC(".maps");
+
+static __always_inline __u32 queued_datagrams(const struct sock *sk)
+{
+	return sk->sk_receive_queue.qlen + BPF_CORE_READ((struct udp_sock *)sk, reader_queue.qlen);
+}
+
+static __always_inline __u32 udp_service(const struct sock *sk)
+{
+	struct service_key key = {
+		.netns = sk->__sk_common.skc_net.net->ns.inum,
+		.port = sk->__sk_common.skc_num,
+		.protocol = PROTO_UDP,
+	};
+
+	return service_find(&key);
+}
+
+/* Begins to follow a socket; @queued of its datagrams came before. */
+static __always_inline struct udp_socket *udp_follow(const struct sock *sk, __u32 queued)
+{
+	__u32 service = udp_service(sk);
+	struct service_slot *slot;
+	struct udp_socket *u;
+
+	if (service == SERVICE_NONE)
+		return NULL;
+	u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	slot = slot_of(service);
+	if (!slot)
+		return NULL;
+	if (!u) {
+		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
+		return NULL;
+	}
+	u->service = service;
+	u->skip = queued;
+	if (queued)
+		count_atomic(slot, COUNTER_UNMATCHED, queued);
+	return u;
+}
+
+static __always_inline bool udp_observed(const struct sock *sk)
+{
+	return port_observed(sk->__sk_common.skc_num) && sk->sk_protocol == PROTO_UDP;
+}
+
+static __always_inline void datagram_arrived(const struct sock *sk)
+{
+	struct udp_socket *u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
+	__u32 number;
+
+	if (!u) {
+		__u32 queued = queued_datagrams(sk);
+
+		u = udp_follow(sk, queued ? queued - 1 : 0);
+	}
+	if (!u)
+		return;
+	number = __sync_fetch_and_add(&u->arrived, 1);
+	u->arrival_ns[number & (UDP_ARRIVALS - 1)] = bpf_ktime_get_ns();
+}
+
+/* When the datagram that was just read had arrived; 0 if that is not known. */
+static __always_inline __u64 matching_arrival(struct udp_socket *u, struct service_slot *slot)
+{
+	__u32 number, skip = u->skip;
+	__u64 arrival_ns = 0;
+
+	if (skip && __sync_val_compare_and_swap(&u->skip, skip, skip - 1) == skip)
+		return 0; /* counted when the socket was met */
+	number = __sync_fetch_and_add(&u->read, 1);
+	/* Each time is taken out: one that is not there yet, or was overwritten, shows. */
+	if (u->arrived - number <= UDP_ARRIVALS)
+		arrival_ns =
+			__sync_lock_test_and_set(&u->arrival_ns[number & (UDP_ARRIVALS - 1)], 0);
+	if (!arrival_ns)
+		count_atomic(slot, COUNTER_UNMATCHED, 1);
+	return arrival_ns;
+}
+
+static __always_inline struct reader *reader_of(const struct sock *sk, bool make)
+{
+	struct reader_key key = {.socket = (__u64)sk, .thread = bpf_get_current_pid_tgid()};
+	struct reader *reader = bpf_map_lookup_elem(&readers, &key);
+	struct reader *fresh;
+	__u32 zero = 0;
+
+	if (reader || !make)
+		return reader;
+	fresh = bpf_map_lookup_elem(&reader_template, &zero);
+	if (fresh)
+		bpf_map_update_elem(&readers, &key, fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&readers, &key);
+}
+
+/* Remembers the read until its reply; a batch larger than the memory loses its oldest. */
+static __always_inline void expect_reply(const struct sock *sk, struct service_slot *slot,
+					 __u32 service, __u64 arrival_ns, __u64 now)
+{
+	struct reader *reader = reader_of(sk, true);
+	__u32 at;
+
+	if (!reader)
+		return;
+	if (!reader->read)
+		owner_seen(service);
+	if (reader->read - reader->answered >= UDP_READS) {
+		reader->answered++;
+		count_atomic(slot, COUNTER_UNANSWERED, 1);
+	}
+	at = reader->read++ & (UDP_READS - 1);
+	reader->read_ns[at] = now;
+	reader->arrival_ns[at] = arrival_ns;
+}
+
+static __always_inline void datagram_read(const struct sock *sk, __u32 bytes)
+{
+	struct udp_socket *u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
+	struct service_slot *slot;
+	__u64 arrival_ns, now;
+
+	if (!u)
+		return;
+	slot = slot_of(u->service);
+	if (!slot)
+		return;
+	now = bpf_ktime_get_ns();
+	count(slot, COUNTER_BYTES_IN, bytes);
+	arrival_ns = matching_arrival(u, slot);
+	/* Two CPUs' clocks may differ by a few ns; a difference is never negative. */
+	if (arrival_ns)
+		stage_add(&slot->stages[STAGE_SOCKET_QUEUE],
+			  now > arrival_ns ? now - arrival_ns : 0);
+	expect_reply(sk, slot, u->service, arrival_ns, now);
+}
+
+static __always_inline void datagram_sent(const struct sock *sk, __u32 bytes)
+{
+	struct udp_socket *u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
+	struct service_slot *slot = u ? slot_of(u->service) : NULL;
+	struct reader *reader;
+	__u64 now;
+	__u32 at;
+
+	if (!slot)
+		return;
+	count(slot, COUNTER_BYTES_OUT, bytes);
+	reader = reader_of(sk, false);
+	if (!reader || reader->answered == reader->read) {
+		count(slot, COUNTER_UNSOLICITED, 1);
+		return;
+	}
+	now = bpf_ktime_get_ns();
+	at = reader->answered++ & (UDP_READS - 1);
+	count(slot, COUNTER_EXCHANGES, 1);
+	if (!reader->arrival_ns[at])
+		count(slot, COUNTER_UNTIMED, 1);
+	else
+		note_messages(slot, reader->arrival_ns[at], now);
+	stage_add(&slot->stages[STAGE_SERVICE], now - reader->read_ns[at]);
+}
+
+SEC("?tp_btf/sk_data_ready")
+int BPF_PROG(udp_ready, const struct sock *sk)
+{
+	if (udp_observed(sk) && !config.floor)
+		datagram_arrived(sk);
+	return 0;
+}
+
+SEC("?tp_btf/sock_recv_length")
+int BPF_PROG(udp_recv, struct sock *sk, int ret, int flags)
+{
+	/* An empty datagram (0 bytes) is one; an error is none. */
+	if (ret >= 0 && !(flags & FLAG_PEEK) && udp_observed(sk) && !config.floor)
+		datagram_read(sk, ret);
+	return 0;
+}
+
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(udp_send, struct sock *sk, int ret, int flags)
+{
+	if (ret >= 0 && udp_observed(sk) && !config.floor)
+		datagram_sent(sk, ret);
+	return 0;
+}
+
+SEC("?tp_btf/udp_fail_queue_rcv_skb")
+int BPF_PROG(udp_drop, int rc, struct sock *sk)
+{
+	struct udp_socket *u;
+	struct service_slot *slot;
+
+	if (!udp_observed(sk))
+		return 0;
+	u = bpf_sk_storage_get(&udp_sockets, sk, 0, 0);
+	slot = u ? slot_of(u->service) : NULL;
+	if (slot)
+		count_atomic(slot, COUNTER_DROPPED, 1);
+	return 0;
+}

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""UDP services: every datagram's wait and service, drops, and what cannot be matched.
+
+Compared with the lab server's clock, with what the test itself read and sent, and with the
+kernel's own count of drops. tools/mutate: "datagrams matched to the newest arrival" and "replies
+matched to the newest read" fail batch, "drops not counted" fails drops.
+"""
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+from support.documents import service
+from support.programs import Lab, Observer
+from test_stages import MS, US, in_quiet, mean, service_is_true, stage, truth_of
+
+
+def ask(port, count, family=socket.AF_INET, address="127.0.0.1", gap=0.0):
+    """One datagram after another, each sent when the last was answered."""
+    with socket.socket(family, socket.SOCK_DGRAM) as client:
+        client.settimeout(5)
+        client.connect((address, port))
+        for number in range(count):
+            client.send(b"question %d" % number)
+            assert client.recv(2048)
+            time.sleep(gap)
+
+
+def udp_drops():
+    """UDP RcvbufErrors of this network namespace."""
+    text = subprocess.run(["cat", "/proc/self/net/snmp"], check=True, capture_output=True,
+                          text=True).stdout
+    names, values = [line.split()[1:] for line in text.splitlines() if line.startswith("Udp:")]
+    return int(dict(zip(names, values))["RcvbufErrors"])
+
+
+class Scene:
+    def __init__(self, start, tmp_path, *options, **lab_options):
+        self.path = tmp_path / f"truth-{time.monotonic_ns()}.csv"
+        self.lab = start(Lab("--truth", self.path, *options, protocol="udp", **lab_options))
+        self.observer = start(Observer(ports=[f"{self.lab.port}/udp"]))
+
+    def end(self):
+        self.observer.stop()
+        return service(self.observer.summary(), self.lab.port), truth_of(self.lab, self.path)
+
+
+@pytest.mark.parametrize("model", ["event", "threads", "prefork"])
+@pytest.mark.parametrize("milliseconds, count", [(0, 500), (5, 60)])
+@in_quiet
+def test_service(start, tmp_path, model, milliseconds, count):
+    scene = Scene(start, tmp_path, "--service", f"{milliseconds}ms", model=model)
+    ask(scene.lab.port, count)
+    entry, truth = scene.end()
+    assert entry["protocol"] == "udp"
+    assert len(truth) == entry["exchanges"] == stage(entry, "service")["count"] == count
+    assert stage(entry, "socket_queue")["count"] == count
+    assert service_is_true(entry, truth)
+    assert not any(entry["losses"].values()), entry["losses"]
+    assert {p["comm"] for p in entry["processes"]} == {"sojourn-lab"}
+    for other in ("accept_queue", "receive", "respond"):
+        assert entry["stages"][other]["measured"] is False
+        assert entry["stages"][other]["reason"]
+
+
+@in_quiet
+def test_late_read_is_socket_queue(start, tmp_path):
+    scene = Scene(start, tmp_path, "--read-delay", "10ms", "--service", "1ms")
+    ask(scene.lab.port, 50)
+    entry, truth = scene.end()
+    queued_ns = stage(entry, "socket_queue")["mean_ns"]
+    assert mean(truth, "readable_ns", "first_read_end_ns") >= 10 * MS
+    assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
+    assert queued_ns <= mean(truth, "readable_ns", "first_read_end_ns") + 1 * MS
+    assert service_is_true(entry, truth)
+
+
+@in_quiet
+def test_batch(start):
+    """Five datagrams arrive 4 ms apart, are read together and answered together: first in, first
+    out on both sides."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        server.bind(("127.0.0.1", 0))
+        client.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        observer = start(Observer(ports=[f"{port}/udp"]))
+        sent, services = [], []
+        for _ in range(5):
+            client.sendto(b"x", ("127.0.0.1", port))
+            sent.append(time.monotonic_ns())
+            time.sleep(0.004)
+        reads = []
+        for _ in range(5):
+            server.recvfrom(100)
+            reads.append(time.monotonic_ns())
+        time.sleep(0.01)
+        for _ in range(5):
+            server.sendto(b"y", client.getsockname())
+            time.sleep(0.002)
+            services.append(time.monotonic_ns())
+        waits = [read - at for read, at in zip(reads, sent)]
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == 5
+    assert stage(entry, "socket_queue")["mean_ns"] == pytest.approx(statistics.fmean(waits), abs=MS)
+    assert stage(entry, "socket_queue")["max_ns"] == pytest.approx(max(waits), abs=MS)
+    true_ns = statistics.fmean(end - read for end, read in zip(services, reads)) - 2 * MS
+    assert stage(entry, "service")["mean_ns"] == pytest.approx(true_ns, abs=MS)
+
+
+SINK = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, {size})
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+sys.stdin.readline()
+s.settimeout(1)
+n = 0
+try:
+    while True:
+        s.recv(100)
+        n += 1
+except TimeoutError:
+    pass
+print("read", n, flush=True)
+time.sleep(60)
+"""
+
+SOURCE = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("127.0.0.1", {port}))
+for _ in range({count}):
+    s.send(b"x" * 32)
+"""
+
+
+def sink(start, size):
+    """A server that begins to read when it is told to."""
+    process = subprocess.Popen([sys.executable, "-c", SINK.format(size=size)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    start(Ending(process))
+    return process, int(process.stdout.readline())
+
+
+class Ending:
+    def __init__(self, process):
+        self.process = process
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def go(process):
+    """Lets the sink read; what it has read in the end."""
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return int(process.stdout.readline().split()[1])
+
+
+def test_drops_equal_the_kernels(start):
+    """A server that does not read: its buffer fills up, and the rest is dropped."""
+    server, port = sink(start, 20000)
+    observer = start(Observer(ports=[f"{port}/udp"]))
+    before = udp_drops()
+    subprocess.run([sys.executable, "-c", SOURCE.format(port=port, count=1000)], check=True)
+    count = go(server)
+    dropped = udp_drops() - before
+    observer.stop()
+    entry = service(observer.summary(), port)
+    assert dropped > 0 and count + dropped == 1000
+    assert entry["losses"]["dropped"] == dropped
+    assert stage(entry, "socket_queue")["count"] == count
+    assert entry["losses"]["unmatched"] == 0
+    assert entry["exchanges"] == 0
+
+
+@pytest.mark.timeout(120)
+def test_two_senders_race_into_one_socket(start):
+    """Every datagram has one arrival, also when two CPUs deliver at once."""
+    server, port = sink(start, 200000)
+    observer = start(Observer(ports=[f"{port}/udp"]))
+    before = udp_drops()
+    server.stdin.write("go\n")
+    server.stdin.flush()
+    sources = [subprocess.Popen([sys.executable, "-c", SOURCE.format(port=port, count=100_000)])
+               for _ in range(2)]
+    assert [source.wait(60) for source in sources] == [0, 0]
+    count = int(server.stdout.readline().split()[1])
+    dropped = udp_drops() - before
+    observer.stop()
+    document = observer.summary()
+    entry = service(document, port)
+    assert count + dropped == 200_000
+    misses = sum(p["recursion_misses"] for p in document["cost"]["programs"])
+    assert misses == 0
+    assert entry["losses"]["dropped"] == dropped
+    # One that a busy reader took before its arrival was announced is counted, not timed.
+    assert stage(entry, "socket_queue")["count"] + entry["losses"]["unmatched"] == count
+    assert entry["losses"]["unmatched"] <= count // 1000
+
+
+def test_queued_before_the_observation_is_unmatched(start):
+    server, port = sink(start, 200000)
+    subprocess.run([sys.executable, "-c", SOURCE.format(port=port, count=7)], check=True)
+    observer = start(Observer(ports=[f"{port}/udp"]))
+    subprocess.run([sys.executable, "-c", SOURCE.format(port=port, count=5)], check=True)
+    assert go(server) == 12
+    observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["losses"]["unmatched"] == 7
+    assert stage(entry, "socket_queue")["count"] == 5
+
+
+def test_unsolicited_and_ipv6(start):
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as server, \
+            socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as client:
+        server.bind(("::1", 0))
+        client.bind(("::1", 0))
+        port = server.getsockname()[1]
+        observer = start(Observer(ports=[f"{port}/udp"]))
+        client.sendto(b"q", ("::1", port))
+        server.recv(10)
+        for _ in range(3):  # the first one answers, two more are nobody's
+            server.sendto(b"a", client.getsockname())
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == 1
+    assert entry["losses"]["unsolicited"] == 2
+
+
+def test_tcp_and_udp_on_one_port_are_two_services(start, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        port = listener.getsockname()[1]
+        server.bind(("127.0.0.1", port))
+        observer = start(Observer(ports=[f"{port},{port}/udp"]))
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            connection, _ = listener.accept()
+            client.sendall(b"q")
+            connection.recv(10)
+            connection.sendall(b"a")
+            connection.close()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            for _ in range(2):
+                client.sendto(b"q", ("127.0.0.1", port))
+                server.sendto(b"a", server.recvfrom(10)[1])
+        observer.stop()
+    services = {entry["protocol"]: entry for entry in observer.summary()["services"]}
+    assert services["tcp"]["exchanges"] == 1
+    assert services["udp"]["exchanges"] == 2
