@@ -97,6 +97,7 @@ def test_batch(start):
         for _ in range(5):
             server.recvfrom(100)
             reads.append(time.monotonic_ns())
+            time.sleep(0.006)
         time.sleep(0.01)
         for _ in range(5):
             server.sendto(b"y", client.getsockname())
