@@ -81,27 +81,17 @@ static void report_programs(const struct page *page, const struct run_cost *cost
 
 static void report_misses(const struct page *page, const struct run *run)
 {
-	char text[SHORT_TEXT];
-
 	for (size_t i = 0; i < run->cost->program_count; i++) {
 		const struct run_program *program = &run->cost->programs[i];
 
-		if (!program->recursion_misses)
-			continue;
-		page_left(page, LABEL_COLUMNS, "caveats");
-		page_right(page, 10, "%s", page_count(program->recursion_misses, text));
-		page_left(page, 1, "%s", "");
-		page_wrap(page, LABEL_COLUMNS + 11,
-			  "recursion misses: events that %.*s did not see",
-			  (int)sizeof(program->name), program->name);
+		if (program->recursion_misses)
+			page_counted(page, "caveats", program->recursion_misses,
+				     "recursion misses: events that %.*s did not see",
+				     (int)sizeof(program->name), program->name);
 	}
-	if (!run->services_dropped)
-		return;
-	page_left(page, LABEL_COLUMNS, "caveats");
-	page_right(page, 10, "%s", page_count(run->services_dropped, text));
-	page_left(page, 1, "%s", "");
-	page_wrap(page, LABEL_COLUMNS + 11,
-		  "services dropped: no slot was left, they are not observed at all");
+	if (run->services_dropped)
+		page_counted(page, "caveats", run->services_dropped,
+			     "services dropped: no slot was left, they are not observed at all");
 }
 
 void report_cost(const struct page *page, const struct run *run)

@@ -127,18 +127,15 @@ static void report_responses(const struct page *page, const struct run_driver *d
 
 static void report_errors(const struct page *page, const struct run_driver *driver)
 {
-	char text[SHORT_TEXT], words[SHORT_TEXT];
-	bool any = false;
+	const char *label = "errors";
+	char words[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
 		if (!driver->errors[i])
 			continue;
-		page_left(page, LABEL_COLUMNS, "%s", any ? "" : "errors");
-		page_right(page, 10, "%s", page_count(driver->errors[i], text));
-		page_left(page, 1, "%s", "");
-		page_wrap(page, LABEL_COLUMNS + 11, "%s: %s", page_words(run_error_names[i], words),
-			  run_error_help[i]);
-		any = true;
+		page_counted(page, label, driver->errors[i], "%s: %s",
+			     page_words(run_error_names[i], words), run_error_help[i]);
+		label = "";
 	}
 }
 

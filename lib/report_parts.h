@@ -30,7 +30,5 @@ void report_driver(const struct page *page, const struct run_driver *driver);
 
 /* report_cost.c: what observing cost, and what was lost as a whole. */
 void report_cost(const struct page *page, const struct run *run);
-/* Width of the label at the left of every line but the tree's. */
-#define LABEL_COLUMNS 13
 
 #endif

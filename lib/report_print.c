@@ -9,6 +9,8 @@
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
+#define COUNT_COLUMNS 10 /* of the counts in a list */
+
 void page_style(const struct page *page, enum style style)
 {
 	static const char *const escapes[STYLE_COUNT] = {
@@ -55,32 +57,37 @@ static unsigned int missing_columns(const char *text, unsigned int columns)
 	return used < columns ? columns - used : 0;
 }
 
+/* One of the two places for spaces has none. */
+__attribute__((format(printf, 4, 0))) static void print_cell(const struct page *page,
+							     unsigned int columns, bool right,
+							     const char *format, va_list args)
+{
+	autofree char *text = format_text(format, args);
+	unsigned int missing = text ? missing_columns(text, columns) : 0;
+
+	if (!text)
+		return;
+	print_spaces(page, right ? missing : 0);
+	fputs(text, page->file);
+	print_spaces(page, right ? 0 : missing);
+}
+
 void page_left(const struct page *page, unsigned int columns, const char *format, ...)
 {
-	autofree char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	text = format_text(format, args);
+	print_cell(page, columns, false, format, args);
 	va_end(args);
-	if (!text)
-		return;
-	fputs(text, page->file);
-	print_spaces(page, missing_columns(text, columns));
 }
 
 void page_right(const struct page *page, unsigned int columns, const char *format, ...)
 {
-	autofree char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	text = format_text(format, args);
+	print_cell(page, columns, true, format, args);
 	va_end(args);
-	if (!text)
-		return;
-	print_spaces(page, missing_columns(text, columns));
-	fputs(text, page->file);
 }
 
 /* Prints @word after a space, or on the next line; returns the column after it. */
@@ -101,20 +108,40 @@ static unsigned int wrap_word(const struct page *page, unsigned int indent, unsi
 	return column + columns;
 }
 
-void page_wrap(const struct page *page, unsigned int indent, const char *format, ...)
+__attribute__((format(printf, 3, 0))) static void
+print_wrapped(const struct page *page, unsigned int indent, const char *format, va_list args)
 {
-	autofree char *text = NULL;
+	autofree char *text = format_text(format, args);
 	unsigned int column = indent;
 	char *rest = NULL;
-	va_list args;
 
-	va_start(args, format);
-	text = format_text(format, args);
-	va_end(args);
 	for (char *word = text ? strtok_r(text, " ", &rest) : NULL; word;
 	     word = strtok_r(NULL, " ", &rest))
 		column = wrap_word(page, indent, column, word);
 	fputc('\n', page->file);
+}
+
+void page_wrap(const struct page *page, unsigned int indent, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_wrapped(page, indent, format, args);
+	va_end(args);
+}
+
+void page_counted(const struct page *page, const char *label, uint64_t count, const char *format,
+		  ...)
+{
+	char text[SHORT_TEXT];
+	va_list args;
+
+	page_left(page, LABEL_COLUMNS, "%s", label);
+	page_right(page, COUNT_COLUMNS, "%s", page_count(count, text));
+	print_spaces(page, 1);
+	va_start(args, format);
+	print_wrapped(page, LABEL_COLUMNS + COUNT_COLUMNS + 1, format, args);
+	va_end(args);
 }
 
 struct items items_begin(const struct page *page, const char *label, unsigned int indent)

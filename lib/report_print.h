@@ -9,6 +9,9 @@
 
 #include "sojourn/run.h"
 
+/* Width of the label at the left of every line but the tree's. */
+#define LABEL_COLUMNS 13
+
 /* The page being printed. */
 struct page {
 	FILE *file;
@@ -39,6 +42,10 @@ __attribute__((format(printf, 3, 4))) void page_right(const struct page *page, u
 /* Ends a line that stands at @indent with text, broken between words where the page ends. */
 __attribute__((format(printf, 3, 4))) void page_wrap(const struct page *page, unsigned int indent,
 						     const char *format, ...);
+
+/* A row of a list: @count, and what it counts. Only the first row has the list's @label. */
+__attribute__((format(printf, 4, 5))) void page_counted(const struct page *page, const char *label,
+							uint64_t count, const char *format, ...);
 
 /* Characters in UTF-8 @text (none of ours is wide or combining). */
 unsigned int page_columns(const char *text);

@@ -235,18 +235,15 @@ static void report_bytes(const struct page *page, const struct run_service *serv
 
 static void report_losses(const struct page *page, const struct run_service *service)
 {
-	char text[SHORT_TEXT], words[SHORT_TEXT];
-	bool any = false;
+	const char *label = "caveats";
+	char words[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++) {
 		if (!service->losses[i])
 			continue;
-		page_left(page, LABEL_COLUMNS, "%s", any ? "" : "caveats");
-		page_right(page, 10, "%s", page_count(service->losses[i], text));
-		page_left(page, 1, "%s", "");
-		page_wrap(page, LABEL_COLUMNS + 11, "%s: %s", page_words(run_loss_names[i], words),
-			  run_loss_help[i]);
-		any = true;
+		page_counted(page, label, service->losses[i], "%s: %s",
+			     page_words(run_loss_names[i], words), run_loss_help[i]);
+		label = "";
 	}
 }
 
