@@ -38,8 +38,9 @@ static void expect_output(const char *expected)
 	size_t length;
 
 	fflush(stderr);
-	rewind(captured);
+	assert_int_equal(fseek(captured, 0, SEEK_SET), 0);
 	length = fread(text, 1, sizeof(text) - 1, captured);
+	assert_int_equal(ferror(captured), 0);
 	text[length] = '\0';
 	assert_string_equal(text, expected);
 }

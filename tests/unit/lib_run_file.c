@@ -20,7 +20,7 @@ static int start = -1;
 static int enter(void **state)
 {
 	(void)state;
-	strcpy(directory, "/tmp/sojourn-unit-XXXXXX");
+	snprintf(directory, sizeof(directory), "/tmp/sojourn-unit-XXXXXX");
 	start = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return start >= 0 && mkdtemp(directory) && !chdir(directory) ? 0 : -1;
 }
@@ -43,6 +43,7 @@ static unsigned int count_files(void)
 	autoclosedir DIR *dir = opendir(".");
 	unsigned int count = 0;
 
+	assert_non_null(dir);
 	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
 		count += entry->d_name[0] != '.';
 	return count;
@@ -141,6 +142,7 @@ static void dash_is_standard_input_and_output(void **state)
 	int file = open("a.json", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	(void)state;
+	assert_true(out >= 0 && in >= 0 && file >= 0);
 	fflush(stdout);
 	dup2(file, STDOUT_FILENO);
 	err = run_write(run, "-");

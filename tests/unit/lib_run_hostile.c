@@ -2,28 +2,11 @@
 /* lib/run_parse.c and lib/run_read.c: text that is too deep, too large, or cut off. */
 #include "unit.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sojourn/run.h"
 #include "support_runs.h"
-
-#define HEAD                                                                                   \
-	"{\"schema\":\"sojourn.run/1\",\"buckets\":{\"layout\":\"log-linear\",\"sub_bits\":6," \
-	"\"value_bits\":40},\"duration_ns\":1"
-
-static void refuse(const char *text, size_t length, char **ret_error)
-{
-	struct run *run = NULL;
-	int err = run_from_json(text, length, &run, ret_error);
-
-	if (!err)
-		fail_msg("accepted: %.200s", text);
-	assert_null(run);
-	assert_int_equal(err, -EINVAL);
-	assert_non_null(*ret_error);
-}
 
 /* @count times @piece after @head. */
 static char *repeat(const char *head, const char *piece, size_t count, size_t *ret_length)
@@ -50,8 +33,8 @@ static void hostile_text_is_refused(void **state)
 		{"", "{\"a\":", 100000, "maximum parsing depth reached"},
 		{"[", "[],", 1 << 20, "objects and arrays"},
 		{"", " ", (32 << 20) + 1, "longer than"},
-		{HEAD ",\"services_dropped\":", "9", 100000, "too big integer"},
-		{HEAD ",\"services\":[{}", ",{}", 1024, "expected"},
+		{SUPPORT_RUN_HEAD ",\"services_dropped\":", "9", 100000, "too big integer"},
+		{SUPPORT_RUN_HEAD ",\"services\":[{}", ",{}", 1024, "expected"},
 	};
 
 	(void)state;
@@ -60,7 +43,7 @@ static void hostile_text_is_refused(void **state)
 		size_t length;
 
 		text = repeat(cases[i].head, cases[i].piece, cases[i].count, &length);
-		refuse(text, length, &error);
+		support_refuse(text, length, &error);
 		if (!strstr(error, cases[i].error))
 			fail_msg("%s: %s", cases[i].error, error);
 	}
@@ -72,9 +55,9 @@ static void too_many_elements_are_refused(void **state)
 	size_t length;
 
 	(void)state;
-	text = repeat(HEAD ",\"services\":[{}", ",{}", 1024, &length);
+	text = repeat(SUPPORT_RUN_HEAD ",\"services\":[{}", ",{}", 1024, &length);
 	assert_true(asprintf(&closed, "%s]}", text) > 0);
-	refuse(closed, strlen(closed), &error);
+	support_refuse(closed, strlen(closed), &error);
 	assert_string_equal(error,
 			    "services: is an array, must be an array of at most 1024 elements");
 }
@@ -89,7 +72,7 @@ static void truncated_text_is_refused(void **state)
 	for (size_t length = 0; length + 1 < strlen(text); length++) {
 		autofree char *error = NULL;
 
-		refuse(text, length, &error);
+		support_refuse(text, length, &error);
 	}
 }
 

@@ -2,7 +2,6 @@
 /* lib/run_write.c and lib/run_read.c: what is written is read back, and nothing else is. */
 #include "unit.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -64,6 +63,8 @@ static void compare_services(const struct run_service *a, const struct run_servi
 
 static void compare_drivers(const struct run_driver *a, const struct run_driver *b)
 {
+	assert_non_null(a);
+	assert_non_null(b);
 	assert_same_text(a->host, b->host);
 	assert_same_text(a->target, b->target);
 	assert_same_text(a->method, b->method);
@@ -75,6 +76,8 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 
 static void compare_costs(const struct run_cost *a, const struct run_cost *b)
 {
+	assert_non_null(a);
+	assert_non_null(b);
 	assert_int_equal(a->program_count, b->program_count);
 	if (a->program_count)
 		assert_memory_equal(a->programs, b->programs,
@@ -85,10 +88,11 @@ static void compare_costs(const struct run_cost *a, const struct run_cost *b)
 static void compare_commands(char **a, char **b)
 {
 	assert_int_equal(a == NULL, b == NULL);
-	for (; a && *a; a++, b++)
+	if (!a || !b)
+		return;
+	for (; *a && *b; a++, b++)
 		assert_same_text(*a, *b);
-	if (a)
-		assert_null(*b);
+	assert_ptr_equal(*a, *b);
 }
 
 static void compare_runs(const struct run *a, const struct run *b)
@@ -235,22 +239,6 @@ static void derived_values_are_written(void **state)
 			       "\"buckets\":[[1,1],[2,1],"));
 }
 
-#define HEAD                                                                                   \
-	"{\"schema\":\"sojourn.run/1\",\"buckets\":{\"layout\":\"log-linear\",\"sub_bits\":6," \
-	"\"value_bits\":40},\"duration_ns\":1"
-
-static void refuse(const char *text, size_t length, char **ret_error)
-{
-	struct run *run = NULL;
-	int err = run_from_json(text, length, &run, ret_error);
-
-	if (!err)
-		fail_msg("accepted: %.200s", text);
-	assert_null(run);
-	assert_int_equal(err, -EINVAL);
-	assert_non_null(*ret_error);
-}
-
 /* clang-format off */
 static const struct {
 	const char *text, *error;
@@ -269,30 +257,30 @@ static const struct {
 	 "buckets.layout: is \"linear\", must be \"log-linear\""},
 	{"{\"schema\":\"sojourn.run/1\",\"buckets\":{\"layout\":\"log-linear\",\"sub_bits\":6,\"value_bits\":6.0}}",
 	 "buckets.value_bits: is 6, must be 40"},
-	{HEAD ",\"duration_ns\":2}", "line 1, column 118: duplicate object key near '\"duration_ns\"'; must be JSON (RFC 8259)"},
-	{HEAD "} x", "line 1, column 107: end of file expected near 'x'; must be JSON (RFC 8259)"},
-	{HEAD ",\"host\":7}", "host: is 7, must be a string"},
-	{HEAD ",\"services\":{}}", "services: is an object, must be an array of at most 1024 elements"},
-	{HEAD ",\"services\":[7]}", "services[0]: is 7, must be an object"},
-	{HEAD ",\"services\":[{}]}", "services[0].protocol: is missing, must be a string of at most 7 bytes"},
-	{HEAD ",\"services\":[{\"protocol\":\"12345678\"}]}",
+	{SUPPORT_RUN_HEAD ",\"duration_ns\":2}", "line 1, column 118: duplicate object key near '\"duration_ns\"'; must be JSON (RFC 8259)"},
+	{SUPPORT_RUN_HEAD "} x", "line 1, column 107: end of file expected near 'x'; must be JSON (RFC 8259)"},
+	{SUPPORT_RUN_HEAD ",\"host\":7}", "host: is 7, must be a string"},
+	{SUPPORT_RUN_HEAD ",\"services\":{}}", "services: is an object, must be an array of at most 1024 elements"},
+	{SUPPORT_RUN_HEAD ",\"services\":[7]}", "services[0]: is 7, must be an object"},
+	{SUPPORT_RUN_HEAD ",\"services\":[{}]}", "services[0].protocol: is missing, must be a string of at most 7 bytes"},
+	{SUPPORT_RUN_HEAD ",\"services\":[{\"protocol\":\"12345678\"}]}",
 	 "services[0].protocol: is \"12345678\", must be a string of at most 7 bytes"},
-	{HEAD ",\"services_dropped\":-1}",
+	{SUPPORT_RUN_HEAD ",\"services_dropped\":-1}",
 	 "services_dropped: is -1, must be a whole number from 0 to 9223372036854775807"},
-	{HEAD ",\"services_dropped\":1.0}",
+	{SUPPORT_RUN_HEAD ",\"services_dropped\":1.0}",
 	 "services_dropped: is 1, must be a whole number from 0 to 9223372036854775807"},
-	{HEAD ",\"services_dropped\":9223372036854775808}",
+	{SUPPORT_RUN_HEAD ",\"services_dropped\":9223372036854775808}",
 	 "line 1, column 143: too big integer near '9223372036854775808'; must be JSON (RFC 8259)"},
-	{HEAD ",\"services_dropped\":1e999}",
+	{SUPPORT_RUN_HEAD ",\"services_dropped\":1e999}",
 	 "line 1, column 129: real number overflow near '1e999'; must be JSON (RFC 8259)"},
-	{HEAD ",\"command\":[\"a\",null]}", "command[1]: is null, must be a string"},
-	{HEAD ",\"cost\":[]}", "cost: is an array, must be an object"},
-	{HEAD ",\"driver\":{\"connections\":4294967296}}",
+	{SUPPORT_RUN_HEAD ",\"command\":[\"a\",null]}", "command[1]: is null, must be a string"},
+	{SUPPORT_RUN_HEAD ",\"cost\":[]}", "cost: is an array, must be an object"},
+	{SUPPORT_RUN_HEAD ",\"driver\":{\"connections\":4294967296}}",
 	 "driver.connections: is 4294967296, must be a whole number from 0 to 4294967295"},
-	{HEAD ",\"driver\":{\"connections\":1,\"threads\":1,\"new_connections\":0}}",
+	{SUPPORT_RUN_HEAD ",\"driver\":{\"connections\":1,\"threads\":1,\"new_connections\":0}}",
 	 "driver.new_connections: is 0, must be true or false"},
-	{HEAD ",\"host\":\"\xff\"}", "line 1, column 113: unable to decode byte 0xff near '\"'; must be JSON (RFC 8259)"},
-	{HEAD ",\"host\":\"\\u0000\"}", "line 1, column 120: \\u0000 is not allowed without JSON_ALLOW_NUL near '\"\\u0000\"'; must be JSON (RFC 8259)"},
+	{SUPPORT_RUN_HEAD ",\"host\":\"\xff\"}", "line 1, column 113: unable to decode byte 0xff near '\"'; must be JSON (RFC 8259)"},
+	{SUPPORT_RUN_HEAD ",\"host\":\"\\u0000\"}", "line 1, column 120: \\u0000 is not allowed without JSON_ALLOW_NUL near '\"\\u0000\"'; must be JSON (RFC 8259)"},
 };
 /* clang-format on */
 
@@ -302,7 +290,7 @@ static void malformed_is_refused_by_name(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		autofree char *error = NULL;
 
-		refuse(malformed[i].text, strlen(malformed[i].text), &error);
+		support_refuse(malformed[i].text, strlen(malformed[i].text), &error);
 		assert_string_equal(error, malformed[i].error);
 	}
 }
@@ -370,7 +358,7 @@ static void damage_is_refused_by_name(void **state)
 		autofree char *damaged = replace(text, damages[i].from, damages[i].to);
 		autofree char *error = NULL;
 
-		refuse(damaged, strlen(damaged), &error);
+		support_refuse(damaged, strlen(damaged), &error);
 		assert_string_equal(error, damages[i].error);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/units.c. */
+/* lib/units.c: durations, sizes and counts as typed and as printed. */
 #include "unit.h"
 
 #include <errno.h>

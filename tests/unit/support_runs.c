@@ -2,8 +2,12 @@
 /* Run documents for tests. */
 #include "support_runs.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "unit.h"
 
 static void *need(void *pointer)
 {
@@ -121,7 +125,8 @@ static void fill_cost(struct run_cost *cost, struct sequence *sequence)
 	cost->program_count = 2;
 	cost->programs = need(calloc(cost->program_count, sizeof(*cost->programs)));
 	for (size_t i = 0; i < cost->program_count; i++) {
-		strcpy(cost->programs[i].name, i ? "exchange_send" : "exchange_ready");
+		snprintf(cost->programs[i].name, sizeof(cost->programs[i].name), "%s",
+			 i ? "exchange_send" : "exchange_ready");
 		set_number(&cost->programs[i].runs, sequence);
 		set_number(&cost->programs[i].run_ns, sequence);
 		cost->programs[i].recursion_misses = next(sequence);
@@ -264,4 +269,16 @@ struct run *support_driver_run(void)
 	spread(&driver->round_trip, 1000, 406000);
 	spread(&driver->connect, 64, 50000);
 	return run;
+}
+
+void support_refuse(const char *text, size_t length, char **ret_error)
+{
+	struct run *run = NULL;
+	int err = run_from_json(text, length, &run, ret_error);
+
+	if (!err)
+		fail_msg("accepted: %.200s", text);
+	assert_null(run);
+	assert_int_equal(err, -EINVAL);
+	assert_non_null(*ret_error);
 }

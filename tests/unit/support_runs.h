@@ -19,4 +19,12 @@ struct run_service *support_add_service(struct run *run, uint16_t port, unsigned
 /* Makes @stage of @service missing. */
 void support_miss_stage(struct run_service *service, unsigned int stage, const char *reason);
 
+/* The beginning of a document in text, up to and without the comma after the duration. */
+#define SUPPORT_RUN_HEAD                                                                       \
+	"{\"schema\":\"sojourn.run/1\",\"buckets\":{\"layout\":\"log-linear\",\"sub_bits\":6," \
+	"\"value_bits\":40},\"duration_ns\":1"
+
+/* Asserts that the @length bytes of @text are refused with an error, which is to be freed. */
+void support_refuse(const char *text, size_t length, char **ret_error);
+
 #endif
