@@ -193,8 +193,10 @@ static enum http_verdict feed_long_header(size_t size)
 	char line[1024];
 
 	memset(line, 'x', sizeof(line));
-	memcpy(line, "A: ", 3);
-	memcpy(line + sizeof(line) - 2, "\r\n", 2);
+	line[0] = 'A';
+	line[1] = ':';
+	line[sizeof(line) - 2] = '\r';
+	line[sizeof(line) - 1] = '\n';
 	http_response_begin(&response, false);
 	feed(&response, OK, strlen(OK));
 	for (size_t fed = 0; fed < size && verdict == HTTP_MORE; fed += sizeof(line))
