@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No test is forgotten: every test source is run by ctest or collected by pytest."""
+"""No test is forgotten: every test source is run by ctest or collected by pytest, and every test of
+ctest has a label by which tools/check runs it."""
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ from tree import Example
 
 PYTHON_SUITES = ("tests/integration", "tests/lab", "tests/support")
 RULES = "tests/check"
+LABELS = {"unit", "check", "lab", "kernel"}  # those of tools/check --label
 TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")
 
 
@@ -36,6 +38,15 @@ def targets(root, options):
         if match:
             found.setdefault(source.relative_to(root.resolve()), set()).add(match[1])
     return found
+
+
+def label_problems(tests):
+    """Without a label of ours no --label runs a test, nor does the build with sanitizers."""
+    for test in tests:
+        labels = next((item["value"] for item in test.get("properties", [])
+                       if item["name"] == "LABELS"), [])
+        if not LABELS & set(labels):
+            yield f"test {test['name']}: has none of the labels {', '.join(sorted(LABELS))}"
 
 
 def is_unit(path):
@@ -96,7 +107,9 @@ def uncollected(root, wanted):
 
 
 def problems(root, options):
-    commands = [test.get("command", []) for test in ctest(options)]
+    tests = ctest(options)
+    commands = [test.get("command", []) for test in tests]
+    yield from label_problems(tests)
     yield from unit_problems(root, options, commands)
     yield from script_problems(root, commands)
     yield from pytest_problems(root)
@@ -123,18 +136,23 @@ EXAMPLES = [
     Example("all registered", {
         "CMakeLists.txt": project("add_executable(test_a tests/unit/test_a.c tests/unit/help.c)\n"
                                   "add_test(NAME a COMMAND test_a)\n"
-                                  "add_test(NAME s COMMAND sh tests/test_s.sh)\n"),
+                                  "add_test(NAME s COMMAND sh tests/test_s.sh)\n"
+                                  "set_tests_properties(a s PROPERTIES LABELS \"unit;slow\")\n"),
         "tests/unit/test_a.c": MAIN, "tests/unit/help.c": "int help;\n", "tests/test_s.sh": "",
         "tests/integration/test_x.py": "def test_x():\n\tpass\n"}, []),
     Example("forgotten", {
-        "CMakeLists.txt": project("add_executable(test_b tests/unit/test_b.c)\n"),
+        "CMakeLists.txt": project("add_executable(test_b tests/unit/test_b.c)\n"
+                                  "add_test(NAME n COMMAND true)\n"
+                                  "add_test(NAME w COMMAND true)\n"
+                                  "set_tests_properties(w PROPERTIES LABELS slow)\n"),
         "tests/unit/test_a.c": MAIN, "tests/unit/test_b.c": MAIN, "tests/test_s.sh": "",
         "driver/tests/other.c": MAIN, "lib/test_c.c": MAIN,
         "tests/check/rule.py": "tree.main(\n",
         "tests/integration/test_empty.py": "import os\n",
         "tests/integration/broken.py": "def test_x():\n\tpass\n",
         "tests/elsewhere/test_y.py": "def test_y():\n\tpass\n"},
-        ["tests/unit/test_a.c: no target compiles it", "tests/unit/test_b.c: no test runs test_b",
+        ["test n: has none of the labels", "test w: has none of the labels",
+         "tests/unit/test_a.c: no target compiles it", "tests/unit/test_b.c: no test runs test_b",
          "driver/tests/other.c: no target", "lib/test_c.c: no target",
          "tests/test_s.sh: no test of ctest", "tests/check/rule.py: no test of ctest",
          "test_empty.py: pytest collects no test", "broken.py: holds tests",
