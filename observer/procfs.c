@@ -99,16 +99,20 @@ int procfs_held(uint32_t pid, const struct procfs_listener *listeners, size_t co
 	autoclosedir DIR *dir = NULL;
 	struct dirent *entry;
 	char path[64];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
+	fd = dirfd(dir);
+	if (fd < 0)
+		return -errno;
 	while ((entry = readdir(dir))) {
 		const struct procfs_listener *listener;
 		unsigned long long inode;
 		char target[64];
-		ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+		ssize_t n = readlinkat(fd, entry->d_name, target, sizeof(target) - 1);
 
 		if (n < 0)
 			continue;

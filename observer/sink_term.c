@@ -141,7 +141,7 @@ int sink_term_interval(struct sink_term *sink)
 		r = difference(now, sink->previous, &interval);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < interval->service_count; i++)
+	for (size_t i = 0; interval && i < interval->service_count; i++)
 		print_service(sink, interval, &interval->services[i]);
 	if (fflush(sink->file))
 		return -errno;

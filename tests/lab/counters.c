@@ -59,7 +59,9 @@ static int write_to(const struct summary *summary, const char *path)
 		return -errno;
 	print_summary(summary, file);
 	failed = ferror(file);
-	return fclose(file) || failed ? -(errno ? errno : EIO) : 0;
+	if (fclose(file))
+		return -errno;
+	return failed ? -EIO : 0;
 }
 
 /* Whether @path may be replaced by rename(): /dev/null, for one, must not. */

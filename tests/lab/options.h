@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line. */
+/* The command line's options, read and checked once: see options.c. */
 #ifndef LAB_OPTIONS_H
 #define LAB_OPTIONS_H
 

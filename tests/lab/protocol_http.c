@@ -193,8 +193,8 @@ static void set_framing(const struct request *request, struct response *response
 			size_t size)
 {
 	if (!request->knobs.chunked || request->old) {
-		snprintf(ret_header, size, "Content-Length: %llu",
-			 (unsigned long long)(response->body_length + response->tail_length));
+		snprintf(ret_header, size, "Content-Length: %zu",
+			 response->body_length + response->tail_length);
 		return;
 	}
 	snprintf(ret_header, size, "Transfer-Encoding: chunked");

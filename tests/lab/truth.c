@@ -194,5 +194,7 @@ int truth_write(struct truth *truth, uint16_t local_port, int pid, int fd)
 	print_chunks(truth->full, local_port, pid, file);
 	print_chunks(truth->partial, local_port, pid, file);
 	failed = ferror(file);
-	return fclose(file) || failed ? -(errno ? errno : EIO) : 0;
+	if (fclose(file))
+		return -errno;
+	return failed ? -EIO : 0;
 }
