@@ -1,33 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Times the return of accept() and accept4(): the optional source of accept_queue (accept.h). */
 #include "accept.h"
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct pt_regs___x86 {
-	unsigned long orig_ax;
-};
-struct pt_regs___arm64 {
-	__u64 syscallno;
-} __attribute__((preserve_access_index));
-#pragma clang attribute pop
-
-#if defined(__TARGET_ARCH_x86)
-#define NR_ACCEPT  43
-#define NR_ACCEPT4 288
-static __always_inline long syscall_number(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___x86 *)regs, orig_ax);
-}
-#elif defined(__TARGET_ARCH_arm64)
-#define NR_ACCEPT  202
-#define NR_ACCEPT4 242
-static __always_inline long syscall_number(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___arm64 *)regs, syscallno);
-}
-#else
-#error "syscall numbers of accept and accept4 are not known for this architecture"
-#endif
+#include "syscall.h"
 
 /* Address of the struct sock behind descriptor @fd of the current task; 0 if there is none. */
 static __always_inline __u64 sock_address(unsigned int fd)

@@ -10,6 +10,7 @@
  * connection once and the service's slot at most once. Rules: docs/measurement.md.
  */
 #include "accept.h"
+#include "preface.h"
 #include "service.h"
 
 /*
@@ -100,6 +101,19 @@ static __always_inline __u64 take_arrival(const struct sock *sk, struct conn *c)
 	return arrival_ns;
 }
 
+/* Only from its very first bytes, so not on connections older than the observation. */
+static __always_inline void recognise_http2(struct conn *c, __u32 bytes)
+{
+	struct service_slot *slot;
+
+	if (!c->established_ns || !read_http2_preface(bytes))
+		return;
+	c->multiplexed = 1;
+	slot = slot_of(c->service);
+	if (slot)
+		count(slot, COUNTER_MULTIPLEXED, 1);
+}
+
 static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 {
 	struct conn *c = conn_of(sk);
@@ -110,10 +124,12 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	now = bpf_ktime_get_ns();
 	if (!c->touched)
 		accepted_ns = conn_touched(sk, c, now);
+	if (!c->last_read_ns)
+		recognise_http2(c, bytes);
 	arrival_ns = take_arrival(sk, c);
 	c->bytes_in += bytes;
 	c->last_read_ns = now;
-	if (c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
+	if (c->multiplexed || c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
 		return;
 	c->phase = CONN_READING;
 	c->first_read_ns = now;
@@ -193,7 +209,10 @@ static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
 	if (!c->touched)
 		conn_touched(sk, c, now);
 	count(slot, COUNTER_BYTES_OUT, bytes);
-	if (c->phase == CONN_READING) {
+	if (c->multiplexed) {
+		count(slot, COUNTER_BYTES_IN, c->bytes_in);
+		c->bytes_in = 0;
+	} else if (c->phase == CONN_READING) {
 		exchange_answered(c, slot, now);
 	} else if (c->phase == CONN_RESPONDING) {
 		exchange_responding(c, slot, now);

@@ -54,7 +54,8 @@ struct conn {
 	__u64 bytes_in;	      /* read since the last response began */
 	__u32 phase;	      /* enum conn_phase */
 	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
-	__u16 overlapped; /* the server wrote between this request's arrival and its first read */
+	__u8 overlapped;  /* the server wrote between this request's arrival and its first read */
+	__u8 multiplexed; /* HTTP/2: reads and writes are no requests and responses */
 };
 
 _Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");

@@ -28,6 +28,7 @@ enum counter {
 	COUNTER_CUT_OFF,	   /* exchanges under way when the observation began: not timed */
 	COUNTER_UNTIMED,	   /* requests whose arrival was not seen: counted, not timed */
 	COUNTER_ACCEPT_UNSEEN,	   /* connections whose accept_queue time could not be inferred */
+	COUNTER_MULTIPLEXED,	   /* connections that speak HTTP/2: counted, not timed */
 	COUNTER_DROPPED,	   /* UDP: datagrams that found the receive buffer full */
 	COUNTER_UNMATCHED,	   /* UDP: datagrams whose arrival and read could not be matched */
 	COUNTER_STORAGE_FAILED,	   /* connections not observed: the kernel had no memory for them */
