@@ -94,6 +94,22 @@ class Lab:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
+@pytest.fixture
+def lab(tmp_path):
+    """A factory of servers that are gone when the test is."""
+    started = []
+
+    def start(*args, **kwargs):
+        directory = tmp_path / str(len(started))
+        directory.mkdir()
+        started.append(Lab(directory, *args, **kwargs))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()
+
+
 def wait_until(condition):
     deadline = time.monotonic() + TIME_WAITS
     while not condition():

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from labserver import (
-    CLIENTS, MODELS, answer, check_times, every_model, every_protocol, Http, Line, sent_length,
-    summary_now, wait_until)
+    CLIENTS, MODELS, answer, check_times, every_model, every_protocol, Http, lab, Line,
+    sent_length, summary_now, wait_until)
 
 
 @every_model

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from labserver import (
-    CLIENTS, MODELS, check_times, closed_kinds, every_model, Frame, Http, read_until,
+    CLIENTS, MODELS, check_times, closed_kinds, every_model, Frame, Http, lab, read_until,
     summary_now, wait_until)
 
 

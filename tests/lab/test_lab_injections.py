@@ -11,7 +11,7 @@ import pytest
 
 from labserver import (
     CLIENTS, MODELS, MS, answer, children, closed_kinds, every_model, every_protocol,
-    every_stream, Http, Line, respond_ns, service_ns, Udp)
+    every_stream, Http, lab, Line, respond_ns, service_ns, Udp)
 
 
 @every_model

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from labserver import LAB, TIME_WAITS
+from labserver import LAB, TIME_WAITS, lab
 
 
 def run(*args):
