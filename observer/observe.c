@@ -13,7 +13,6 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "access.h"
 #include "loader.h"
 #include "loop.h"
 #include "model.h"
@@ -55,14 +54,9 @@ static void observation_done(struct observation *o)
 
 static int say_unsupported(const struct plan *plan)
 {
-	char reason[256];
-
-	access_reason(reason, sizeof(reason));
-	if (!reason[0])
-		snprintf(reason, sizeof(reason), "%s", plan->rows[0].reason);
 	log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
 		  "sojourn-drive work without)",
-		  reason);
+		  plan->rows[0].reason);
 	return EXIT_UNSUPPORTED;
 }
 

@@ -8,6 +8,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "access.h"
 #include "loader.h"
 #include "sojourn/cleanup.h"
 
@@ -86,13 +87,25 @@ static bool wanted(const struct candidate *candidate, const struct plan_wish *wi
 	return wish->everything || usable(candidate, wish);
 }
 
+/* What keeps all of BPF from us says more than what one program met with. */
+static void explain(struct plan_row *row, int error)
+{
+	char general[sizeof(row->reason)];
+
+	access_reason(general, sizeof(general));
+	if (general[0])
+		snprintf(row->reason, sizeof(row->reason), "%s", general);
+	else if (!row->reason[0])
+		snprintf(row->reason, sizeof(row->reason), "%s", strerror(-error));
+}
+
 static void rehearse(struct plan_row *row)
 {
 	int r = loader_rehearse(row->candidate->program, row->reason, sizeof(row->reason));
 
 	row->rehearsed = true;
-	if (r < 0 && !row->reason[0])
-		snprintf(row->reason, sizeof(row->reason), "%s", strerror(-r));
+	if (r < 0)
+		explain(row, r);
 }
 
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan)

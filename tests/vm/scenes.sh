@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What runs inside the machine: scenes of lab server, observer and driver, and whatever else the
+# tests ask of a kernel. Prints every result after a line "=== NAME", for machine.py to take apart.
+port=8000
+
+emit() {
+	echo "=== $1"
+	cat "$2"
+	echo
+}
+
+# said NAME COMMAND…: its output, its messages and its exit status
+said() {
+	name=$1
+	shift
+	"$@" >out 2>err
+	echo $? >status
+	emit "$name.status" status
+	emit "$name.stdout" out
+	emit "$name.stderr" err
+}
+
+# scene NAME LAB-OPTIONS PATH OBSERVER-OPTIONS DRIVER-OPTIONS
+scene() {
+	port=$((port + 1))
+	# shellcheck disable=SC2086 # options are words
+	sojourn-lab --listen 127.0.0.1:$port --truth truth.csv $2 >lab.out 2>&1 &
+	lab=$!
+	until grep -q listening lab.out; do sleep 0.05; done
+	# The pause lets the server see its clients go before the observer counts for the last time.
+	# shellcheck disable=SC2086
+	said "$1" sojourn observe --port $port --quiet --json run.json $4 -- \
+		sh -c "sojourn-drive --quiet --json drive.json $5 'http://127.0.0.1:$port/$3' && sleep 0.5"
+	kill -TERM $lab
+	wait $lab
+	emit "$1.run" run.json
+	emit "$1.drive" drive.json
+	emit "$1.truth" truth.csv
+	rm -f run.json drive.json truth.csv
+}
+
+said probe sojourn probe --json
+scene plain "" "" "" "-c 4 -n 200"
+scene service "--service 20ms" "" "" "-c 2 -n 40"
+scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
+scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
+scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
+scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
+
+# No BTF to be found: the last, since nothing can be observed after it.
+mount -t tmpfs none /sys/kernel/btf
+said btf_probe sojourn probe
+said btf_observe sojourn observe --port 80 --for 1s

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the tables of docs/kernels.md: what each kernel said of itself to `sojourn probe --json`.
+
+    tests/vm/table.py           prints them, from the emulated kernels and the one that runs here
+    tests/vm/table.py --write   puts them into docs/kernels.md
+"""
+import datetime
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from support import BUILD, ROOT  # pylint: disable=wrong-import-position
+
+DOCUMENT = ROOT / "docs" / "kernels.md"
+BEGIN, END = "<!-- tests/vm/table.py: begin -->", "<!-- tests/vm/table.py: end -->"
+KERNELS = ("6.1", "6.12")
+
+
+def minor(release):
+    """6.12.117+deb12-cloud-amd64 -> 6.12"""
+    return ".".join(release.split(".")[:2])
+
+
+def probe(kernel):
+    """What a kernel says of itself; None is the one that runs here."""
+    observer = [BUILD / "observer" / "sojourn"] if kernel is None else \
+        [ROOT / "tools" / "vm", kernel, "--", "sojourn"]
+    done = subprocess.run([*observer, "probe", "--json"], check=False, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL)
+    if done.returncode not in (0, 3):
+        sys.exit(f"kernel {kernel or 'of this host'}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def state(candidate):
+    if not candidate["works"]:
+        return "refused"
+    return "**used**" if candidate["chosen"] else "works"
+
+
+def column(answer):
+    """{row of the tables: its cell} of one kernel."""
+    cells = {f"`{name}`": "measured" if stage["measured"] else "missing"
+             for name, stage in answer["stages"].items()}
+    cells.update({f"{candidate['question']} `{candidate['hook']}` (`{candidate['program']}`)":
+                  state(candidate) for candidate in answer["candidates"]})
+    return cells
+
+
+def rows(head, names, columns):
+    kernels = list(columns)
+    yield f"| {head} | {' | '.join(kernels)} |"
+    yield "|---" * (len(kernels) + 1) + "|"
+    for name in names:
+        yield f"| {name} | {' | '.join(columns[kernel].get(name, '') for kernel in kernels)} |"
+
+
+def reasons(answers):
+    for answer in answers:
+        for candidate in answer["candidates"]:
+            if not candidate["works"]:
+                yield f"- {minor(answer['kernel'])}, `{candidate['program']}`: {candidate['reason']}"
+
+
+def render(answers):
+    columns = {minor(answer["kernel"]): column(answer) for answer in answers}
+    names = list(dict.fromkeys(name for cells in columns.values() for name in cells))
+    stages = [name for name in names if name.startswith("`")]
+    date = datetime.date.today().isoformat()
+    *emulated, host = (answer["kernel"] for answer in answers)
+    asked = f"{', '.join(emulated)}, and a development host's {re.match('[0-9.]*', host)[0]}"
+    return "\n".join([f"Asked on {date}: {asked}.", "",
+                      *rows("stage", stages, columns), "",
+                      *rows("question, hook (program)", [name for name in names
+                                                         if name not in stages], columns), "",
+                      "Refused, in the kernel's or libbpf's own words:", "", *reasons(answers)])
+
+
+def read(text, kernel):
+    """The column of a kernel in the tables of a document, as column() makes it."""
+    cells, at = {}, None
+    for line in text.splitlines():
+        words = [word.strip() for word in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            at = None
+        elif at is None:
+            at = words.index(kernel) if kernel in words else 0
+        elif at and not line.startswith("|---") and words[at]:
+            cells[words[0]] = words[at]
+    return cells
+
+
+def main():
+    tables = render([probe(kernel) for kernel in (*KERNELS, None)])
+    if sys.argv[1:] != ["--write"]:
+        print(tables)
+        return
+    text = DOCUMENT.read_text(encoding="utf-8")
+    made = re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{tables}\n{END}", text, flags=re.DOTALL)
+    DOCUMENT.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The same truth on the kernels that people run: counts are exact, and a delay that the lab server
+injects shows in the stage that it belongs to, and in no other.
+
+The machine is emulated, several times slower than a real one and with pauses of milliseconds, so a
+delay is 20 ms here and a stage may be 10 ms off; by which stage it is in, nothing may.
+"""
+import pytest
+
+import table
+from machine import machine
+
+MS = 1_000_000
+SLACK_NS = 10 * MS
+KERNELS = ("6.1", "6.12")
+STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
+EXCHANGE = STAGES[1:]
+
+pytestmark = pytest.mark.timeout(240)  # the first test of a kernel boots it
+
+
+@pytest.fixture(params=KERNELS)
+def vm(request):
+    return machine(request.param)
+
+
+def needs(vm, *stages):
+    """For tests of what a kernel may not provide; test_missing looks after that it says so."""
+    if not vm.measures(*stages):
+        pytest.skip(f"kernel {vm.probe['kernel']} cannot measure {', '.join(stages)}: "
+                    f"{vm.probe['stages'][stages[0]]['reason']}")
+
+
+def near(measured_ns, true_ns):
+    return abs(measured_ns - true_ns) <= SLACK_NS
+
+
+def test_probe(vm):
+    status, _, _ = vm.said("probe")
+    assert vm.probe["kernel"].startswith(vm.kernel + ".")
+    assert set(vm.probe["stages"]) == set(STAGES)
+    assert status == (0 if vm.measures(*STAGES) else 3)
+    for candidate in vm.probe["candidates"]:
+        assert candidate["works"] or candidate["reason"], candidate
+
+
+def test_connections(vm):
+    """What needs no request programs: on every kernel."""
+    scene = vm.scene("plain")
+    assert scene.status == 0
+    assert scene.driver["requests"] == 200
+    assert scene.service["accepted"] == 4
+    assert scene.service["closes"]["closed_by_client"] == 4
+
+
+def test_server_closes(vm):
+    scene = vm.scene("server_closes")
+    assert scene.service["accepted"] == scene.service["closes"]["closed_by_server"] == 20
+    assert scene.service["time_wait_created"] == scene.service["time_wait"] == 20
+
+
+def test_missing(vm):
+    """What the kernel cannot provide is said: in the document, and on standard error by hook."""
+    if vm.measures(*STAGES):
+        pytest.skip("this kernel provides every stage")
+    scene = vm.scene("plain")
+    for stage in STAGES:
+        assert scene.service["stages"][stage]["measured"] is False
+        assert scene.service["stages"][stage]["reason"] == vm.probe["stages"][stage]["reason"]
+    for candidate in vm.probe["candidates"]:
+        if not candidate["works"]:
+            assert f"{candidate['hook']} refused, missing: " in scene.stderr
+
+
+@pytest.mark.parametrize("name, requests", [("plain", 200), ("service", 40), ("late_read", 40),
+                                            ("late_accept", 20), ("pieces", 20)])
+def test_counts(vm, name, requests):
+    needs(vm, *EXCHANGE)
+    scene = vm.scene(name)
+    assert len(scene.truth) == requests == scene.driver["requests"]
+    assert scene.service["exchanges"] == requests
+    assert scene.service["bytes_in"] == sum(row["request_bytes"] for row in scene.truth)
+    assert scene.service["bytes_out"] == sum(row["response_bytes"] for row in scene.truth)
+    for stage in EXCHANGE:
+        assert scene.stage(stage)["count"] == requests
+    losses = {name: count for name, count in scene.service["losses"].items() if count}
+    assert set(losses) <= {"accept_unseen"}, losses
+
+
+def test_service(vm):
+    needs(vm, *EXCHANGE)
+    scene = vm.scene("service")
+    true_ns = scene.mean_truth("last_read_end_ns", "first_write_end_ns")
+    assert true_ns >= 20 * MS
+    assert near(scene.stage("service")["mean_ns"], true_ns)
+    assert scene.stage("service")["mean_ns"] >= 20 * MS
+    assert scene.stage("receive")["max_ns"] == scene.stage("respond")["max_ns"] == 0
+    assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
+
+
+def test_late_read_is_socket_queue(vm):
+    needs(vm, *EXCHANGE)
+    scene = vm.scene("late_read")
+    assert scene.mean_truth("readable_ns", "first_read_end_ns") >= 20 * MS
+    # One request on each of the two connections may have waited for accept() too.
+    assert scene.stage("socket_queue")["p50_ns"] >= 20 * MS
+    assert near(scene.stage("socket_queue")["p50_ns"], 20 * MS)
+    assert scene.stage("service")["p50_ns"] < 20 * MS
+
+
+def test_late_accept_is_accept_queue(vm):
+    needs(vm, *STAGES)
+    scene = vm.scene("late_accept")
+    assert scene.stage("accept_queue")["count"] + scene.service["losses"].get("accept_unseen", 0) == 20
+    assert scene.stage("accept_queue")["count"] >= 18
+    assert scene.stage("accept_queue")["p50_ns"] >= 19 * MS
+    assert near(scene.stage("accept_queue")["p50_ns"], 20 * MS)
+    assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
+    assert scene.stage("service")["p50_ns"] < SLACK_NS
+
+
+def test_pieces_are_respond(vm):
+    needs(vm, *EXCHANGE)
+    scene = vm.scene("pieces")
+    true_ns = scene.mean_truth("first_write_end_ns", "last_write_end_ns")
+    assert true_ns >= 15 * MS
+    assert near(scene.stage("respond")["mean_ns"], true_ns)
+    assert scene.stage("respond")["mean_ns"] >= 15 * MS - 1 * MS
+    assert scene.stage("service")["p50_ns"] < SLACK_NS
+
+
+def test_documented(vm):
+    """docs/kernels.md says what this kernel says of itself."""
+    written = table.read(table.DOCUMENT.read_text(encoding="utf-8"), vm.kernel)
+    assert written == table.column(vm.probe), "run tests/vm/table.py --write"
+
+
+def test_no_btf(vm):
+    status, text, _ = vm.said("btf_probe")
+    assert status == 3
+    assert "/sys/kernel/btf/vmlinux" in text
+    status, _, text = vm.said("btf_observe")
+    assert status == 3
+    assert "/sys/kernel/btf/vmlinux" in text
+    assert len(text.splitlines()) == 1
