@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * When accept() returned a connection. No tracepoint says so. By default it is inferred: when the
+ * When accept() returned a connection. No tracepoint says so. ACCEPT_RETURNED times the kernel's
+ * function that takes it from the queue, where the kernel lets us. Elsewhere it is inferred: when the
  * request was readable before accept(), the first read follows it at once. With ACCEPT_SYSCALL the
  * return of accept() itself is timed; any syscall tracepoint puts every thread of the host on the
- * kernel's slow syscall path, so that is the user's choice. Neighbours: accept.bpf.c, exchange.bpf.c.
+ * kernel's slow syscall path, so that is the user's choice. Neighbours: accept_fexit.bpf.c,
+ * accept.bpf.c, exchange.bpf.c.
  */
 #ifndef BPF_ACCEPT_H
 #define BPF_ACCEPT_H
@@ -34,7 +36,9 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 	__u64 key = (__u64)sk, accepted_ns = 0;
 	struct accepting *entry;
 
-	if (config.accept_source == ACCEPT_INFERRED)
+	if (config.accept_source == ACCEPT_RETURNED)
+		return c->accepted_ns;
+	if (config.accept_source != ACCEPT_SYSCALL)
 		return c->flags & CONN_QUEUED ? now : 0;
 	entry = bpf_map_lookup_elem(&accepting, &key);
 	if (!entry)
@@ -42,6 +46,23 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 	accepted_ns = entry->accepted_ns;
 	bpf_map_delete_elem(&accepting, &key);
 	return accepted_ns;
+}
+
+/*
+ * Whether the stage has still to be recorded at the first read or write: by inference, and where
+ * accept() was faster than the word that the connection is established (tcp_check_req() queues the
+ * child before tcp_child_process() says so), which is a wait of 0.
+ */
+static __always_inline bool accept_unrecorded(const struct conn *c, __u64 accepted_ns)
+{
+	if (config.accept_source == ACCEPT_RETURNED)
+		return accepted_ns < c->established_ns;
+	return config.accept_source != ACCEPT_SYSCALL;
+}
+
+static __always_inline __u64 accept_wait(const struct conn *c, __u64 accepted_ns)
+{
+	return accepted_ns > c->established_ns ? accepted_ns - c->established_ns : 0;
 }
 
 #endif

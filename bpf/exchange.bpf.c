@@ -69,8 +69,8 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 	accepted_ns = accept_time(sk, c, now);
 	if (!accepted_ns)
 		count(slot, COUNTER_ACCEPT_UNSEEN, 1);
-	else if (config.accept_source == ACCEPT_INFERRED)
-		stage_add(&slot->stages[STAGE_ACCEPT_QUEUE], accepted_ns - c->established_ns);
+	else if (accept_unrecorded(c, accepted_ns))
+		stage_add(&slot->stages[STAGE_ACCEPT_QUEUE], accept_wait(c, accepted_ns));
 	if (accepted_ns > c->arrival_ns && c->arrival_ns) {
 		count(slot, COUNTER_ACCEPT_DELAYED, 1);
 		count(slot, COUNTER_ACCEPT_DELAY_NS, accepted_ns - c->arrival_ns);

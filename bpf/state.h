@@ -35,7 +35,7 @@ enum conn_flag {
  * The kernel keeps it 8 bytes behind the begin of a cache line, so the first 56 bytes are one line and
  * the rest the next. The first belongs to whoever holds the socket's lock, mostly softirq, which may
  * run on another CPU than the process: the process writes there only to take an arrival time (it
- * exchanges it for 0) and once to set `touched`. The second line is the process's alone.
+ * exchanges it for 0), once at accept, and once to set `touched`. The second line is the process's alone.
  */
 struct conn {
 	__u64 arrival_ns;	 /* oldest unread data is readable since then; 0: nothing unread */
@@ -44,7 +44,8 @@ struct conn {
 	__u32 flags;		 /* enum conn_flag */
 	__u32 service;
 	__u32 touched; /* the server has read from it or written to it: it is accepted */
-	__u64 line[3];
+	__u64 accepted_ns; /* with ACCEPT_RETURNED; 0: not yet, or not seen */
+	__u64 line[2];
 
 	__u64 start_ns; /* of this exchange: max(arrival, accepted); 0: not timed */
 	__u64 first_read_ns;

@@ -60,15 +60,30 @@ static int say_unsupported(const struct plan *plan)
 	return EXIT_UNSUPPORTED;
 }
 
+/* Without a program for QUESTION_ACCEPT nothing is missing: it is inferred, and named so. */
 static void warn_missing(const struct plan *plan)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
+		enum question question = row->candidate->question;
 
-		if (row->rehearsed && row->reason[0])
+		if (row->rehearsed && row->reason[0] && question != QUESTION_ACCEPT &&
+		    !plan_chosen(plan, question))
 			log_warn("%s refused, missing: %s: %s", row->candidate->hook,
-				 plan_question_use(row->candidate->question), row->reason);
+				 plan_question_use(question), row->reason);
 	}
+}
+
+/* A source that was asked for by name is not silently another one. */
+static int check_accept_source(const struct observation *o)
+{
+	enum accept_source wish = o->options->accept_source;
+
+	if (wish == ACCEPT_AUTO || wish == plan_accept_source(&o->plan))
+		return EXIT_SUCCESS;
+	log_error("--accept-source %s: refused here: %s; inferred works without",
+		  options_accept_source(wish), plan_refusal(&o->plan, QUESTION_ACCEPT));
+	return EXIT_UNSUPPORTED;
 }
 
 static int make_plan(struct observation *o)
@@ -86,13 +101,7 @@ static int make_plan(struct observation *o)
 	if (!plan_working(&o->plan))
 		return say_unsupported(&o->plan);
 	warn_missing(&o->plan);
-	if (o->options->accept_source == ACCEPT_SYSCALL &&
-	    !plan_chosen(&o->plan, QUESTION_ACCEPT)) {
-		log_error(
-			"--accept-source syscall: this kernel refuses it; inferred works without");
-		return EXIT_UNSUPPORTED;
-	}
-	return EXIT_SUCCESS;
+	return check_accept_source(o);
 }
 
 /* ---- what is observed ---- */
@@ -194,7 +203,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.max_services = max,
 		.pid = o->options->pid,
 		.netns = o->netns,
-		.accept_source = o->options->accept_source,
+		.accept_source = plan_accept_source(&o->plan),
 		.all_listeners = o->options->all_listeners,
 		.floor = o->options->floor,
 		.pidns_dev = pidns.st_dev,

@@ -118,17 +118,27 @@ static const char *set_listen(void *target, const char *value)
 	return NULL;
 }
 
+static const char *const accept_sources[] = {
+	[ACCEPT_AUTO] = "auto",
+	[ACCEPT_RETURNED] = "accept",
+	[ACCEPT_SYSCALL] = "syscall",
+	[ACCEPT_INFERRED] = "inferred",
+};
+
+const char *options_accept_source(enum accept_source source)
+{
+	return accept_sources[source];
+}
+
 static const char *set_accept_source(void *target, const char *value)
 {
-	struct observe_options *options = target;
-
-	if (!strcmp(value, "inferred"))
-		options->accept_source = ACCEPT_INFERRED;
-	else if (!strcmp(value, "syscall"))
-		options->accept_source = ACCEPT_SYSCALL;
-	else
-		return "inferred or syscall";
-	return NULL;
+	for (enum accept_source i = 0; i < ARRAY_SIZE(accept_sources); i++) {
+		if (!strcmp(value, accept_sources[i])) {
+			((struct observe_options *)target)->accept_source = i;
+			return NULL;
+		}
+	}
+	return "auto, accept, syscall or inferred";
 }
 
 static const char *set_statistics(void *target, const char *value)
@@ -177,9 +187,10 @@ static const struct cli_option observe_table[] = {
 	 "given. Port 0 takes a free one.",
 	 set_listen},
 	{"accept-source", 0, "SOURCE",
-	 "How the return of accept() is known. inferred (default): from the first read, when the "
-	 "request was there before accept(). syscall: exactly, but every system call on this host "
-	 "gets slower meanwhile.",
+	 "How the return of accept() is known. accept: exactly, where the kernel allows fexit "
+	 "programs. inferred: from the first read, when the request was there before accept(). "
+	 "syscall: exactly, but every system call on this host gets slower meanwhile. auto "
+	 "(default): accept where it works, else inferred.",
 	 set_accept_source},
 	{"cost", 0, NULL, "Have the kernel time our programs too (two clock reads per run more).",
 	 set_statistics},

@@ -42,4 +42,7 @@ struct probe_options {
 int options_parse_observe(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 
+/* As on the command line: "auto", "accept", "syscall" or "inferred". */
+const char *options_accept_source(enum accept_source source);
+
 #endif

@@ -19,6 +19,8 @@ static const struct candidate candidates[] = {
 	{QUESTION_ARRIVAL, "exchange_ready", "tp_btf/sk_data_ready", USE_ALWAYS},
 	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS},
 	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS},
+	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED},
+	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL},
 	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP},
 	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP},
@@ -44,7 +46,7 @@ static const struct {
 	[QUESTION_WRITE] = {"When did the server write the response?",
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
-			     "accept_queue (with --accept-source syscall)"},
+			     "accept_queue (without, it is inferred from the first read)"},
 	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
 	[QUESTION_UDP_READ] = {"When did the server read it?", "UDP: socket_queue, service"},
 	[QUESTION_UDP_WRITE] = {"When did the server reply?", "UDP: exchanges, service"},
@@ -78,13 +80,26 @@ const char *plan_question_use(enum question question)
 
 static bool usable(const struct candidate *candidate, const struct plan_wish *wish)
 {
-	return candidate->use == USE_ALWAYS || (candidate->use == USE_UDP && wish->udp) ||
-	       (candidate->use == USE_ACCEPT_SYSCALL && wish->accept_source == ACCEPT_SYSCALL);
+	switch (candidate->use) {
+	case USE_ALWAYS:
+		return true;
+	case USE_ACCEPT_RETURNED:
+		return wish->accept_source == ACCEPT_AUTO || wish->accept_source == ACCEPT_RETURNED;
+	case USE_ACCEPT_SYSCALL:
+		return wish->accept_source == ACCEPT_SYSCALL;
+	case USE_UDP:
+		return wish->udp;
+	}
+	return false;
 }
 
-static bool wanted(const struct candidate *candidate, const struct plan_wish *wish)
+/* A second candidate is not tried where the first is good. */
+static bool wanted(const struct plan *plan, const struct candidate *candidate,
+		   const struct plan_wish *wish)
 {
-	return wish->everything || usable(candidate, wish);
+	if (wish->everything)
+		return true;
+	return usable(candidate, wish) && !plan_chosen(plan, candidate->question);
 }
 
 /* What keeps all of BPF from us says more than what one program met with. */
@@ -115,7 +130,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 		struct plan_row *row = &ret_plan->rows[i];
 
 		row->candidate = &candidates[i];
-		if (!wanted(row->candidate, wish))
+		if (!wanted(ret_plan, row->candidate, wish))
 			continue;
 		rehearse(row);
 		row->chosen = !row->reason[0] && usable(row->candidate, wish) &&
@@ -135,9 +150,19 @@ const struct plan_row *plan_chosen(const struct plan *plan, enum question questi
 	return NULL;
 }
 
-/* The first refusal for @question. */
-static const char *refusal(const struct plan *plan, enum question question)
+enum accept_source plan_accept_source(const struct plan *plan)
 {
+	const struct plan_row *row = plan_chosen(plan, QUESTION_ACCEPT);
+
+	if (!row)
+		return ACCEPT_INFERRED;
+	return row->candidate->use == USE_ACCEPT_SYSCALL ? ACCEPT_SYSCALL : ACCEPT_RETURNED;
+}
+
+const char *plan_refusal(const struct plan *plan, enum question question)
+{
+	if (plan_chosen(plan, question))
+		return NULL;
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
@@ -151,7 +176,7 @@ static const char *missing(const struct plan *plan, unsigned int needs)
 {
 	for (enum question q = 0; q < QUESTION_COUNT; q++) {
 		if ((needs & 1U << q) && !plan_chosen(plan, q))
-			return refusal(plan, q);
+			return plan_refusal(plan, q);
 	}
 	return NULL;
 }

@@ -31,8 +31,9 @@ enum question {
 /* When a candidate is used at all. */
 enum candidate_use {
 	USE_ALWAYS,
-	USE_ACCEPT_SYSCALL, /* with --accept-source syscall */
-	USE_UDP,	    /* with a UDP service */
+	USE_ACCEPT_RETURNED, /* with --accept-source auto or accept */
+	USE_ACCEPT_SYSCALL,  /* with --accept-source syscall */
+	USE_UDP,	     /* with a UDP service */
 };
 
 struct candidate {
@@ -49,7 +50,7 @@ struct plan_row {
 	char reason[256]; /* why not; empty if it works */
 };
 
-#define PLAN_ROWS 11
+#define PLAN_ROWS 13
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
@@ -69,6 +70,12 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 
 /* The chosen row of @question; NULL if it has none. */
 const struct plan_row *plan_chosen(const struct plan *plan, enum question question);
+
+/* How @plan knows when accept() returned; never ACCEPT_AUTO. */
+enum accept_source plan_accept_source(const struct plan *plan);
+
+/* The first refusal for @question, if none of its candidates was chosen; else NULL. */
+const char *plan_refusal(const struct plan *plan, enum question question);
 
 /* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
 const char *plan_missing(const struct plan *plan, enum stage stage);

@@ -14,7 +14,9 @@ static const char *row_state(const struct plan_row *row)
 		return "not tried";
 	if (row->reason[0])
 		return "refused";
-	return row->candidate->use != USE_ALWAYS ? "works, on request" : "works";
+	if (row->chosen)
+		return "works";
+	return row->candidate->use == USE_ALWAYS ? "works, not needed" : "works, on request";
 }
 
 static void print_row(const struct plan_row *row, FILE *file)

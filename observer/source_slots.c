@@ -121,9 +121,13 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 
 static const char *stage_source(const struct loader *loader, enum stage stage)
 {
-	if (stage != STAGE_ACCEPT_QUEUE)
-		return NULL;
-	return loader_config(loader)->accept_source == ACCEPT_SYSCALL ? "syscall" : "inferred";
+	static const char *const names[] = {
+		[ACCEPT_RETURNED] = "accept",
+		[ACCEPT_SYSCALL] = "syscall",
+		[ACCEPT_INFERRED] = "inferred",
+	};
+
+	return stage == STAGE_ACCEPT_QUEUE ? names[loader_config(loader)->accept_source] : NULL;
 }
 
 void source_slots_mark(const struct loader *loader, const struct plan *plan,

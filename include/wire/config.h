@@ -9,8 +9,10 @@
 
 /* How the moment is known at which accept() returned a connection. */
 enum accept_source {
+	ACCEPT_AUTO,	 /* the best that works without a price; user space decides which */
+	ACCEPT_RETURNED, /* from the return of the kernel's inet_csk_accept() */
+	ACCEPT_SYSCALL,	 /* from the return of the system calls accept() and accept4() */
 	ACCEPT_INFERRED, /* from the first read, when the request had arrived before accept() */
-	ACCEPT_SYSCALL,	 /* from the return of accept() and accept4() */
 };
 
 /* Crosses once, before load, as read-only data. */

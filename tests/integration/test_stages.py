@@ -193,7 +193,7 @@ def test_late_accept_is_accept_queue(start, tmp_path, source):
 
 def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
     """Accepted before the request came: when, nobody saw. It is said, not made up."""
-    scene = Scene(start, tmp_path)
+    scene = Scene(start, tmp_path, observe=["--accept-source", "inferred"])
     with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
         time.sleep(0.2)
         client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")

@@ -45,6 +45,9 @@ scene plain "" "" "" "-c 4 -n 200"
 scene service "--service 20ms" "" "" "-c 2 -n 40"
 scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
 scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
+scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
+	"-c 1 -n 20 --new-connections"
+scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
 scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Times the return of inet_csk_accept(), where every TCP accept() takes its connection from the queue:
+ * the exact source of accept_queue (accept.h), which taxes nothing but accept() itself. It is called
+ * in process context, with the new socket as its result.
+ *
+ * Its arguments, and with them the place of the result, changed in 6.10 (92ef0fd55ac8, "net: change
+ * proto and proto_ops accept type"). Each program loads only where its signature is the kernel's: the
+ * wrong one finds no argument there, or no socket. So rehearsing them tells which to use.
+ */
+#include "accept.h"
+#include "service.h"
+
+static __always_inline void accept_returned(const struct sock *child)
+{
+	struct service_slot *slot;
+	struct conn *c;
+
+	if (!child || !port_observed(child->__sk_common.skc_num))
+		return;
+	c = conn_of(child);
+	if (!c)
+		return;
+	c->accepted_ns = bpf_ktime_get_ns();
+	/* Not yet established: another CPU is about to say so, or it is older than the observation. */
+	slot = c->established_ns ? slot_of(c->service) : NULL;
+	if (slot)
+		stage_add(&slot->stages[STAGE_ACCEPT_QUEUE], c->accepted_ns - c->established_ns);
+}
+
+SEC("?fexit/inet_csk_accept")
+int BPF_PROG(accept_arg, struct sock *listener, void *arg, struct sock *child)
+{
+	accept_returned(child);
+	return 0;
+}
+
+SEC("?fexit/inet_csk_accept")
+int BPF_PROG(accept_flags, struct sock *listener, int flags, int *err, bool kern,
+	     struct sock *child)
+{
+	accept_returned(child);
+	return 0;
+}
