@@ -56,6 +56,7 @@ static __always_inline void conn_established(const struct sock *sk)
 		return;
 	c->flags = 0;
 	c->established_ns = bpf_ktime_get_ns();
+	c->retransmits = BPF_CORE_READ((struct tcp_sock *)sk, total_retrans);
 	slot = slot_of(c->service);
 	if (slot)
 		count_atomic(slot, COUNTER_ACCEPTED, 1);
@@ -152,5 +153,24 @@ int BPF_PROG(conn_reset, struct sock *sk)
 
 	if (c)
 		c->flags |= CONN_RESET;
+	return 0;
+}
+
+/*
+ * Once per buffer, which may hold many segments: their number is the socket's own. Since 6.18 it also
+ * fires for what could not be sent, and then the number has not changed.
+ */
+SEC("?tp_btf/tcp_retransmit_skb")
+int BPF_PROG(conn_retransmit, const struct sock *sk)
+{
+	struct conn *c = port_observed(sk->__sk_common.skc_num) ? conn_of(sk) : NULL;
+	struct service_slot *slot = c ? slot_of(c->service) : NULL;
+	__u32 total;
+
+	if (!slot)
+		return 0;
+	total = BPF_CORE_READ((struct tcp_sock *)sk, total_retrans);
+	count_atomic(slot, COUNTER_RETRANSMITS, total - c->retransmits);
+	c->retransmits = total;
 	return 0;
 }

@@ -69,7 +69,18 @@ struct socket {
 	struct sock *sk;
 };
 
+struct minmax_sample {
+	__u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct tcp_sock {
+	__u32 srtt_us; /* smoothed round-trip time, times 8 */
+	struct minmax rtt_min;
+	__u32 total_retrans; /* segments */
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	__u32 write_seq;

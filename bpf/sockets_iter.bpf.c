@@ -56,8 +56,11 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 	c = bpf_sk_storage_get(&conns, skc, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	slot = slot_of(service);
 	if (c) {
+		struct tcp_sock *tp = bpf_skc_to_tcp_sock(skc);
+
 		c->service = service;
 		c->flags = flags;
+		c->retransmits = tp ? tp->total_retrans : 0;
 	}
 	if (slot && !c)
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
@@ -107,14 +110,30 @@ static __always_inline void visit_listener(struct sock_common *skc)
 	gauge_listener(g, sk);
 }
 
+static __always_inline void gauge_rtt(struct service_gauges *g, const struct tcp_sock *tp)
+{
+	__u32 min_us = tp->rtt_min.s[0].v;
+
+	if (!tp->srtt_us)
+		return;
+	g->rtt_known++;
+	g->srtt_sum_us += tp->srtt_us >> 3;
+	if (!g->rtt_min_us || min_us < g->rtt_min_us)
+		g->rtt_min_us = min_us;
+}
+
 static __always_inline void visit_connection(struct sock_common *skc)
 {
 	__u32 service = service_of_common(skc);
 	struct service_gauges *g = bpf_map_lookup_elem(&gauges, &service);
+	struct tcp_sock *tp;
 
 	if (!g)
 		return;
 	g->connections++;
+	tp = bpf_skc_to_tcp_sock(skc);
+	if (tp)
+		gauge_rtt(g, tp);
 	pick_up(skc, service, CONN_PREEXISTING);
 }
 

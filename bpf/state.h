@@ -43,9 +43,10 @@ struct conn {
 	__u32 arrival_write_seq; /* the server's write_seq at arrival_ns */
 	__u32 flags;		 /* enum conn_flag */
 	__u32 service;
-	__u32 touched; /* the server has read from it or written to it: it is accepted */
+	__u32 touched;	   /* the server has read from it or written to it: it is accepted */
 	__u64 accepted_ns; /* with ACCEPT_RETURNED; 0: not yet, or not seen */
-	__u64 line[2];
+	__u32 retransmits; /* the socket's total_retrans that is already counted */
+	__u32 line[3];
 
 	__u64 start_ns; /* of this exchange: max(arrival, accepted); 0: not timed */
 	__u64 first_read_ns;

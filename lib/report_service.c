@@ -219,6 +219,12 @@ static void report_connections(const struct page *page, const struct run_service
 		if (service->closes[i])
 			items_add(&items, "%s %s", page_words(run_close_names[i], words),
 				  page_count(service->closes[i], text));
+	if (service->retransmits)
+		items_add(&items, "retransmits %s", page_count(service->retransmits, text));
+	if (service->srtt_ns.known && service->min_rtt_ns.known)
+		items_add(&items, "srtt %s (min %s)",
+			  page_time((double)service->srtt_ns.value, text),
+			  page_time((double)service->min_rtt_ns.value, words));
 	items_add(&items, "TIME_WAIT created %s", page_count(service->time_wait_created, text));
 	items_end(&items);
 }

@@ -17,6 +17,7 @@ enum question {
 	QUESTION_SOCKETS,     /* which sockets are there now? */
 	QUESTION_CONNECTIONS, /* when do connections begin and end? */
 	QUESTION_RESETS,      /* which were reset by the peer? */
+	QUESTION_RETRANSMITS, /* which segments were sent again? */
 	QUESTION_ARRIVAL,     /* when did a request become readable? */
 	QUESTION_READ,	      /* when did the server read it? */
 	QUESTION_WRITE,	      /* when did the server write the response? */
@@ -50,7 +51,7 @@ struct plan_row {
 	char reason[256]; /* why not; empty if it works */
 };
 
-#define PLAN_ROWS 13
+#define PLAN_ROWS 14
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];

@@ -47,6 +47,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 			    counter_sum(loader, index, COUNTER_BYTES_IN_UNANSWERED);
 	service->bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT);
 	service->time_wait_created = counter_sum(loader, index, COUNTER_TIME_WAIT_CREATED);
+	service->retransmits = counter_sum(loader, index, COUNTER_RETRANSMITS);
 	service->accept_delayed = counter_sum(loader, index, COUNTER_ACCEPT_DELAYED);
 	service->accept_delay_ns = counter_sum(loader, index, COUNTER_ACCEPT_DELAY_NS);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)

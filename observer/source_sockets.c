@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sojourn/clock.h"
+
 static void read_address(const struct service_gauges *gauges, struct run_service *service)
 {
 	if (gauges->addresses == 1)
@@ -28,6 +30,10 @@ void source_sockets_read(const struct loader *loader, uint32_t index, struct run
 		return;
 	service->connections = number(gauges->connections);
 	service->time_wait = number(gauges->time_wait);
+	if (gauges->rtt_known) {
+		service->srtt_ns = number(gauges->srtt_sum_us * NSEC_PER_USEC / gauges->rtt_known);
+		service->min_rtt_ns = number(gauges->rtt_min_us * NSEC_PER_USEC);
+	}
 	if (!gauges->listeners)
 		return;
 	read_address(gauges, service);

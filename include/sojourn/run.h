@@ -122,7 +122,10 @@ struct run_service {
 	uint64_t accept_delay_ns;
 
 	struct run_number connections; /* established now */
-	struct run_number time_wait;   /* TIME_WAIT sockets on the service's port now */
+	struct run_number srtt_ns;    /* mean of their smoothed round-trip times, as TCP measures */
+	struct run_number min_rtt_ns; /* the lowest of them */
+	uint64_t retransmits;	      /* segments sent again */
+	struct run_number time_wait;  /* TIME_WAIT sockets on the service's port now */
 	uint64_t time_wait_created;
 	struct run_accept_queue accept_queue;
 	struct run_process *processes;

@@ -49,6 +49,9 @@ struct owner_key {
 /* Counted anew by every pass over the sockets of a network namespace. */
 struct service_gauges {
 	__u64 connections; /* ESTABLISHED or CLOSE_WAIT */
+	__u64 rtt_known;   /* those whose round-trip time was measured */
+	__u64 srtt_sum_us; /* over them */
+	__u64 rtt_min_us;  /* the lowest of them; 0: none */
 	__u64 time_wait;
 	__u64 listeners;
 	__u64 depth;	  /* accept queue, all listeners together */
@@ -59,6 +62,6 @@ struct service_gauges {
 	__u32 addresses; /* how many different ones were seen: 1, or 2 for several */
 };
 
-_Static_assert(sizeof(struct service_gauges) == 72, "no hidden padding");
+_Static_assert(sizeof(struct service_gauges) == 96, "no hidden padding");
 
 #endif

@@ -20,6 +20,7 @@ enum counter {
 	COUNTER_RESET_BY_SERVER,   /* aborted here: unread data, SO_LINGER 0, ss -K, memory */
 	COUNTER_RESET_BY_CLIENT,   /* RST received */
 	COUNTER_TIMED_OUT,	   /* ETIMEDOUT: retransmissions or keepalive without an answer */
+	COUNTER_RETRANSMITS,	   /* segments sent again */
 	COUNTER_TIME_WAIT_CREATED, /* TIME_WAIT sockets that this service's closes left behind */
 	COUNTER_OVERLAPPED,	   /* request readable before the previous response was complete */
 	COUNTER_UNSOLICITED,	   /* writes with no request before them */

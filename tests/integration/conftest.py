@@ -36,12 +36,13 @@ def sockets(state, filter_, netns=None):
     return text.splitlines()
 
 
-def kernel_counter(name, netns=None):
-    """A TcpExt counter of a network namespace, from /proc/net/netstat."""
+def kernel_counter(name, netns=None, table="netstat", row="TcpExt"):
+    """A counter of a network namespace, from a row of /proc/net/netstat or snmp."""
     prefix = netns.prefix() if netns else []
-    text = subprocess.run([*prefix, "cat", "/proc/self/net/netstat"], check=True,
+    text = subprocess.run([*prefix, "cat", f"/proc/self/net/{table}"], check=True,
                           capture_output=True, text=True).stdout
-    names, values = [line.split()[1:] for line in text.splitlines() if line.startswith("TcpExt:")]
+    names, values = [line.split()[1:] for line in text.splitlines()
+                     if line.startswith(f"{row}:")]
     return int(dict(zip(names, values))[name])
 
 

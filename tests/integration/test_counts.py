@@ -268,3 +268,52 @@ def test_accept_queue_depth_limit_and_overflows(start, netns):
     assert abs(entry["accept_queue"]["overflows"] - dropped) <= 2, json.dumps(entry["accept_queue"])
     assert entry["accepted"] == 9
     observer.stop()
+
+
+def shown_by_ss(port, netns):
+    """(mean srtt, lowest min RTT in ns) of a port's connections, by `ss -tin`."""
+    import re
+    import subprocess
+
+    text = subprocess.run([*netns.prefix(), "ss", "-Htin", "state", "established",
+                           f"sport = :{port}"], check=True, capture_output=True, text=True).stdout
+    srtt = [float(value) * 1e6 for value in re.findall(r"\brtt:([\d.]+)/", text)]
+    lowest = [float(value) * 1e6 for value in re.findall(r"minrtt:([\d.]+)", text)]
+    return sum(srtt) / len(srtt), min(lowest)
+
+
+@pytest.mark.timeout(90)
+def test_round_trip_times_and_retransmissions_equal_ss(start, netns):
+    """A large response through a queue of 5 Mbit/s that holds a few packets: some are dropped."""
+    from support.net import veth
+    from support.process import run
+
+    client, server = netns("client"), netns("server")
+    veth(client, server)
+    nginx = start(Nginx(addresses=("10.200.0.2", "127.0.0.1"), netns=server,
+                        server="location /big { root {folder}; }"))
+    with open(f"{nginx.files.name}/big", "wb") as file:
+        file.write(bytes(200_000))
+    server.exec(["tc", "qdisc", "add", "dev", "veth0", "root", "tbf", "rate", "5mbit", "burst",
+                 "6000", "limit", "12000"])
+    observer = start(Observer(ports=[nginx.port], netns=server))
+    idle = start([*client.prefix(), "sh", "-c",
+                  f"(printf 'GET /big HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'; sleep 60) |"
+                  f" timeout 60 curl --silent telnet://10.200.0.2:{nginx.port} | wc -c"])
+    run([*client.prefix(), "curl", "--silent", "--fail", "--output", "/dev/null",
+         f"http://10.200.0.2:{nginx.port}/big"], seconds=30)
+    for _ in range(100):  # until the connection that stays open has its response too
+        entry = service(observer.document(), nginx.port)
+        if entry["bytes_out"] >= 400_000 and not entry["accept_queue"]["depth"]:
+            break
+        run(["sleep", "0.1"])
+    srtt_ns, lowest_ns = shown_by_ss(nginx.port, server)
+    entry = service(observer.document(), nginx.port)
+    assert entry["connections"] == 1
+    assert entry["srtt_ns"] == pytest.approx(srtt_ns, rel=0.02, abs=1000)
+    assert entry["min_rtt_ns"] == pytest.approx(lowest_ns, rel=0.02, abs=1000)
+    sent_again = kernel_counter("RetransSegs", server, "snmp", "Tcp")
+    assert sent_again > 0, "nothing was dropped: the test shows nothing"
+    assert entry["retransmits"] == sent_again
+    idle.stop()
+    observer.stop()

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from conftest import kernel_counter
 from support.documents import service
 from support.programs import Lab, Observer
 from test_stages import MS, US, in_quiet, mean, service_is_true, stage, truth_of
@@ -30,11 +31,7 @@ def ask(port, count, family=socket.AF_INET, address="127.0.0.1", gap=0.0):
 
 
 def udp_drops():
-    """UDP RcvbufErrors of this network namespace."""
-    text = subprocess.run(["cat", "/proc/self/net/snmp"], check=True, capture_output=True,
-                          text=True).stdout
-    names, values = [line.split()[1:] for line in text.splitlines() if line.startswith("Udp:")]
-    return int(dict(zip(names, values))["RcvbufErrors"])
+    return kernel_counter("RcvbufErrors", table="snmp", row="Udp")
 
 
 class Scene:

@@ -134,6 +134,8 @@ static void missing_stays_missing(void **state)
 	memset(&service->stages[STAGE_RESPOND].histogram, 0, sizeof(struct histogram));
 	free(service->stages[STAGE_SERVICE].source);
 	service->stages[STAGE_SERVICE].source = NULL;
+	memset(&service->srtt_ns, 0, sizeof(service->srtt_ns));
+	memset(&service->min_rtt_ns, 0, sizeof(service->min_rtt_ns));
 	memset(&service->time_wait, 0, sizeof(service->time_wait));
 	free(service->processes);
 	service->processes = NULL;

@@ -108,6 +108,9 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->accept_delayed = next(sequence);
 	service->accept_delay_ns = next(sequence);
 	set_number(&service->connections, sequence);
+	set_number(&service->srtt_ns, sequence);
+	set_number(&service->min_rtt_ns, sequence);
+	service->retransmits = next(sequence);
 	set_number(&service->time_wait, sequence);
 	service->time_wait_created = next(sequence);
 	set_number(&service->accept_queue.depth, sequence);
