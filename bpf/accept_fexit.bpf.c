@@ -11,7 +11,16 @@
 #include "accept.h"
 #include "service.h"
 
-static __always_inline void accept_returned(const struct sock *child)
+/* One has just been taken out. */
+static __always_inline void depth_seen(const struct sock *listener, struct service_slot *slot)
+{
+	__u32 depth = listener->sk_ack_backlog + 1;
+
+	if (config.depth_at_accept && depth > slot->depth_max)
+		slot->depth_max = depth;
+}
+
+static __always_inline void accept_returned(const struct sock *listener, const struct sock *child)
 {
 	struct service_slot *slot;
 	struct conn *c;
@@ -22,16 +31,20 @@ static __always_inline void accept_returned(const struct sock *child)
 	if (!c)
 		return;
 	c->accepted_ns = bpf_ktime_get_ns();
+	slot = slot_of(c->service);
+	if (!slot)
+		return;
+	depth_seen(listener, slot);
 	/* Not yet established: another CPU is about to say so, or it is older than the observation. */
-	slot = c->established_ns ? slot_of(c->service) : NULL;
-	if (slot)
-		stage_add(&slot->stages[STAGE_ACCEPT_QUEUE], c->accepted_ns - c->established_ns);
+	if (c->established_ns)
+		stage_add_atomic(&slot->stages[STAGE_ACCEPT_QUEUE],
+				 c->accepted_ns - c->established_ns);
 }
 
 SEC("?fexit/inet_csk_accept")
 int BPF_PROG(accept_arg, struct sock *listener, void *arg, struct sock *child)
 {
-	accept_returned(child);
+	accept_returned(listener, child);
 	return 0;
 }
 
@@ -39,6 +52,6 @@ SEC("?fexit/inet_csk_accept")
 int BPF_PROG(accept_flags, struct sock *listener, int flags, int *err, bool kern,
 	     struct sock *child)
 {
-	accept_returned(child);
+	accept_returned(listener, child);
 	return 0;
 }

@@ -176,6 +176,15 @@ static __always_inline void stage_add(struct stage_histogram *h, __u64 value_ns)
 		h->max_ns = value_ns;
 }
 
+/* For programs that can be preempted, as fexit's: another one of ours may then run on this CPU. */
+static __always_inline void stage_add_atomic(struct stage_histogram *h, __u64 value_ns)
+{
+	__sync_fetch_and_add(&h->buckets[bucket_of(value_ns)], 1);
+	__sync_fetch_and_add(&h->sum_ns, value_ns);
+	if (value_ns > h->max_ns)
+		h->max_ns = value_ns;
+}
+
 /* First and last message of the epoch. */
 static __always_inline void note_messages(struct service_slot *slot, __u64 arrival_ns, __u64 now)
 {

@@ -141,15 +141,21 @@ out:
 	return r;
 }
 
+static void choose_program(struct sojourn_bpf *skel, const char *name)
+{
+	bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, name), true);
+}
+
 static void choose(struct sojourn_bpf *skel, const struct plan *plan)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
-		if (row->chosen)
-			bpf_program__set_autoload(bpf_object__find_program_by_name(
-							  skel->obj, row->candidate->program),
-						  true);
+		if (!row->chosen)
+			continue;
+		choose_program(skel, row->candidate->program);
+		if (row->candidate->also)
+			choose_program(skel, row->candidate->also);
 	}
 }
 

@@ -86,11 +86,26 @@ static int check_accept_source(const struct observation *o)
 	return EXIT_UNSUPPORTED;
 }
 
+static int check_preferred(const struct observation *o)
+{
+	for (size_t i = 0; i < o->options->prefer_count; i++) {
+		const char *reason = plan_not_used(&o->plan, o->options->prefer[i]);
+
+		if (reason) {
+			log_error("--prefer %s: refused here: %s", o->options->prefer[i], reason);
+			return EXIT_UNSUPPORTED;
+		}
+	}
+	return EXIT_SUCCESS;
+}
+
 static int make_plan(struct observation *o)
 {
 	struct plan_wish wish = {
 		.accept_source = o->options->accept_source,
 		.udp = o->options->udp,
+		.prefer = o->options->prefer,
+		.prefer_count = o->options->prefer_count,
 	};
 	int r = plan_build(&wish, &o->plan);
 
@@ -100,6 +115,8 @@ static int make_plan(struct observation *o)
 	}
 	if (!plan_working(&o->plan))
 		return say_unsupported(&o->plan);
+	if (check_preferred(o))
+		return EXIT_UNSUPPORTED;
 	warn_missing(&o->plan);
 	return check_accept_source(o);
 }
@@ -206,6 +223,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.accept_source = plan_accept_source(&o->plan),
 		.all_listeners = o->options->all_listeners,
 		.floor = o->options->floor,
+		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.pidns_dev = pidns.st_dev,
 		.pidns_ino = pidns.st_ino,
 	};

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "plan.h"
 #include "sink_http.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
@@ -141,6 +142,18 @@ static const char *set_accept_source(void *target, const char *value)
 	return "auto, accept, syscall or inferred";
 }
 
+static const char *set_prefer(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	if (!plan_knows(value))
+		return "a hook or a program as 'sojourn probe' prints it, e.g. tp_btf/tcp_probe";
+	if (options->prefer_count == OPTIONS_PREFER)
+		return "given at most 8 times";
+	options->prefer[options->prefer_count++] = value;
+	return NULL;
+}
+
 static const char *set_statistics(void *target, const char *value)
 {
 	(void)value;
@@ -192,6 +205,11 @@ static const struct cli_option observe_table[] = {
 	 "syscall: exactly, but every system call on this host gets slower meanwhile. auto "
 	 "(default): accept where it works, else inferred.",
 	 set_accept_source},
+	{"prefer", 0, "HOOK",
+	 "Use this hook or program of 'sojourn probe' for its question, and none of the others; "
+	 "may "
+	 "be repeated. For comparing them.",
+	 set_prefer},
 	{"cost", 0, NULL, "Have the kernel time our programs too (two clock reads per run more).",
 	 set_statistics},
 	{"quiet", 'q', NULL, "Print no summary.", set_quiet},

@@ -10,7 +10,8 @@
 
 #include "wire/config.h"
 
-#define OPTIONS_PORTS 64
+#define OPTIONS_PORTS  64
+#define OPTIONS_PREFER 8
 
 struct observe_options {
 	struct {
@@ -27,6 +28,8 @@ struct observe_options {
 	bool listen;
 	struct sockaddr_storage address;
 	enum accept_source accept_source;
+	const char *prefer[OPTIONS_PREFER]; /* names that plan.h knows */
+	size_t prefer_count;
 	bool run_statistics;
 	bool floor;
 	bool quiet;

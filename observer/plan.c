@@ -12,21 +12,30 @@
 #include "loader.h"
 #include "sojourn/cleanup.h"
 
+/* The only arrival that also sees a listener's queue grow. */
+#define ARRIVAL_READY "exchange_ready"
+
+/* Best first. */
 static const struct candidate candidates[] = {
-	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS},
-	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS},
-	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS},
-	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS},
-	{QUESTION_ARRIVAL, "exchange_ready", "tp_btf/sk_data_ready", USE_ALWAYS},
-	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS},
-	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS},
-	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED},
-	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED},
-	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL},
-	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP},
-	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP},
-	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP},
-	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP},
+	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS, NULL},
+	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, NULL},
+	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, NULL},
+	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, NULL},
+	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
+	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
+	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, NULL},
+	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
+	 "exchange_sendmsg"},
+	{QUESTION_WRITE, "exchange_sendmsg", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
+	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
+	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
+	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, NULL},
+	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, NULL},
+	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, NULL},
+	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP, NULL},
 };
 
 _Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
@@ -80,8 +89,46 @@ const char *plan_question_use(enum question question)
 	return questions[question].use;
 }
 
+static bool named(const struct candidate *candidate, const char *name)
+{
+	return !strcmp(candidate->program, name) || !strcmp(candidate->hook, name);
+}
+
+bool plan_knows(const char *name)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		if (named(&candidates[i], name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_name_for(const char *name, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		if (candidates[i].question == question && named(&candidates[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Whether another candidate of its question is preferred. */
+static bool passed_over(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	bool other = false;
+
+	for (size_t i = 0; i < wish->prefer_count; i++) {
+		if (named(candidate, wish->prefer[i]))
+			return false;
+		other |= is_name_for(wish->prefer[i], candidate->question);
+	}
+	return other;
+}
+
 static bool usable(const struct candidate *candidate, const struct plan_wish *wish)
 {
+	if (passed_over(candidate, wish))
+		return false;
 	switch (candidate->use) {
 	case USE_ALWAYS:
 		return true;
@@ -118,8 +165,11 @@ static void explain(struct plan_row *row, int error)
 
 static void rehearse(struct plan_row *row)
 {
-	int r = loader_rehearse(row->candidate->program, row->reason, sizeof(row->reason));
+	const struct candidate *c = row->candidate;
+	int r = loader_rehearse(c->program, row->reason, sizeof(row->reason));
 
+	if (!r && c->also)
+		r = loader_rehearse(c->also, row->reason, sizeof(row->reason));
 	row->rehearsed = true;
 	if (r < 0)
 		explain(row, r);
@@ -159,6 +209,33 @@ enum accept_source plan_accept_source(const struct plan *plan)
 	if (!row)
 		return ACCEPT_INFERRED;
 	return row->candidate->use == USE_ACCEPT_SYSCALL ? ACCEPT_SYSCALL : ACCEPT_RETURNED;
+}
+
+enum plan_depth plan_depth(const struct plan *plan)
+{
+	const struct plan_row *arrival = plan_chosen(plan, QUESTION_ARRIVAL);
+
+	if (arrival && !strcmp(arrival->candidate->program, ARRIVAL_READY))
+		return PLAN_DEPTH_QUEUED;
+	return plan_accept_source(plan) == ACCEPT_RETURNED ? PLAN_DEPTH_ACCEPTED
+							   : PLAN_DEPTH_UNSEEN;
+}
+
+const char *plan_not_used(const struct plan *plan, const char *name)
+{
+	const char *reason = "not tried: the other options do not ask for it";
+
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (!named(row->candidate, name))
+			continue;
+		if (plan_chosen(plan, row->candidate->question))
+			return NULL;
+		if (row->reason[0])
+			reason = row->reason;
+	}
+	return reason;
 }
 
 const char *plan_refusal(const struct plan *plan, enum question question)

@@ -42,6 +42,7 @@ struct candidate {
 	const char *program; /* name of the BPF program */
 	const char *hook;    /* what it attaches to, for people */
 	enum candidate_use use;
+	const char *also; /* a second program that it needs; NULL: none */
 };
 
 struct plan_row {
@@ -51,7 +52,7 @@ struct plan_row {
 	char reason[256]; /* why not; empty if it works */
 };
 
-#define PLAN_ROWS 14
+#define PLAN_ROWS 18
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
@@ -60,6 +61,8 @@ struct plan {
 struct plan_wish {
 	enum accept_source accept_source;
 	bool udp;
+	const char *const *prefer; /* candidates to use and no other for their questions */
+	size_t prefer_count;
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
 };
 
@@ -77,6 +80,21 @@ enum accept_source plan_accept_source(const struct plan *plan);
 
 /* The first refusal for @question, if none of its candidates was chosen; else NULL. */
 const char *plan_refusal(const struct plan *plan, enum question question);
+
+/* Whether @name is a candidate's hook or program. */
+bool plan_knows(const char *name);
+
+/* Why none of the candidates called @name answers its question; NULL if one does. */
+const char *plan_not_used(const struct plan *plan, const char *name);
+
+/* How the depth of accept queues is seen between two looks at the sockets. */
+enum plan_depth {
+	PLAN_DEPTH_UNSEEN,
+	PLAN_DEPTH_QUEUED,   /* when a connection is put into the queue */
+	PLAN_DEPTH_ACCEPTED, /* when one is taken out */
+};
+
+enum plan_depth plan_depth(const struct plan *plan);
 
 /* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
 const char *plan_missing(const struct plan *plan, enum stage stage);

@@ -6,6 +6,7 @@
 #include "source.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 static const enum counter loss_counters[RUN_LOSS_COUNT] = {
@@ -120,7 +121,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);
 }
 
-static const char *stage_source(const struct loader *loader, enum stage stage)
+static const char *accept_source(const struct loader *loader)
 {
 	static const char *const names[] = {
 		[ACCEPT_RETURNED] = "accept",
@@ -128,7 +129,33 @@ static const char *stage_source(const struct loader *loader, enum stage stage)
 		[ACCEPT_INFERRED] = "inferred",
 	};
 
-	return stage == STAGE_ACCEPT_QUEUE ? names[loader_config(loader)->accept_source] : NULL;
+	return names[loader_config(loader)->accept_source];
+}
+
+static const char *hook(const struct plan *plan, enum question question)
+{
+	const struct plan_row *row = plan_chosen(plan, question);
+
+	return row ? row->candidate->hook : "?";
+}
+
+/* The hooks that tell of its begin and its end. */
+static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
+{
+	static const enum question ends[STAGE_COUNT][2] = {
+		[STAGE_SOCKET_QUEUE] = {QUESTION_ARRIVAL, QUESTION_READ},
+		[STAGE_RECEIVE] = {QUESTION_READ, QUESTION_READ},
+		[STAGE_SERVICE] = {QUESTION_READ, QUESTION_WRITE},
+		[STAGE_RESPOND] = {QUESTION_WRITE, QUESTION_WRITE},
+	};
+	enum question begin = ends[stage][0], end = ends[stage][1];
+	char *source;
+
+	if (stage == STAGE_ACCEPT_QUEUE)
+		return strdup(accept_source(loader));
+	if (begin == end)
+		return strdup(hook(plan, begin));
+	return asprintf(&source, "%s, %s", hook(plan, begin), hook(plan, end)) < 0 ? NULL : source;
 }
 
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
@@ -139,12 +166,14 @@ void source_slots_mark(const struct loader *loader, const struct plan *plan,
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
 		const char *missing =
 			udp ? plan_missing_udp(plan, stage) : plan_missing(plan, stage);
-		const char *source = stage_source(loader, stage);
 
 		service->stages[stage].measured = !missing;
 		service->stages[stage].reason = missing ? strdup(missing) : NULL;
-		service->stages[stage].source = source && !missing ? strdup(source) : NULL;
+		service->stages[stage].source =
+			missing || udp ? NULL : stage_source(loader, plan, stage);
 	}
+	if (plan_depth(plan) == PLAN_DEPTH_UNSEEN)
+		service->accept_queue.depth_max = (struct run_number){};
 }
 
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)

@@ -24,7 +24,8 @@ struct observer_config {
 	__u32 accept_source; /* enum accept_source */
 	__u8 all_listeners;
 	__u8 floor; /* every program returns right after its filter: measures what that costs */
-	__u8 pad[2];
+	__u8 depth_at_accept; /* nothing sees connections being queued: look when one is taken out */
+	__u8 pad;
 	__u64 pidns_dev; /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;
 };

@@ -25,6 +25,7 @@ class Scene:
         self.status = int(parts["status"])
         self.stderr = parts["stderr"]
         self.run = json.loads(parts["run"])
+        self.other = json.loads(parts["other"])["services"][0] if "other" in parts else None
         self.driver = json.loads(parts["drive"])["driver"]
         self.truth = [{name: value if name == "peer" else int(value) for name, value in row.items()}
                       for row in csv.DictReader(io.StringIO(parts["truth"]))]
@@ -63,7 +64,8 @@ class Machine:
 
     def scene(self, name):
         return Scene({part: self.parts[f"{name}.{part}"]
-                      for part in ("status", "stderr", "run", "drive", "truth")})
+                      for part in ("status", "stderr", "run", "drive", "truth", "other")
+                      if f"{name}.{part}" in self.parts})
 
 
 @functools.cache

@@ -73,9 +73,9 @@ def test_missing(vm):
         assert scene.service["stages"][stage]["measured"] is False
         assert scene.service["stages"][stage]["reason"] == vm.probe["stages"][stage]["reason"]
     candidates = vm.probe["candidates"]
-    answered = {candidate["question"] for candidate in candidates if candidate["chosen"]}
+    answered = {candidate["question"] for candidate in candidates if candidate["works"]}
     for candidate in candidates:
-        if candidate["question"] not in answered:
+        if candidate["question"] not in answered and not candidate["program"].startswith("udp_"):
             assert f"{candidate['hook']} refused, missing: " in scene.stderr
 
 
@@ -130,6 +130,8 @@ def test_late_accept_is_accept_queue(vm, source):
     assert near(scene.stage("accept_queue")["p50_ns"], 20 * MS)
     assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
     assert scene.stage("service")["p50_ns"] < SLACK_NS
+    if source == "accept":
+        assert scene.service["accept_queue"]["depth_max"] == 1
 
 
 def test_prompt_accept_and_late_read(vm):
@@ -153,6 +155,61 @@ def test_pieces_are_respond(vm):
     assert near(scene.stage("respond")["mean_ns"], true_ns)
     assert scene.stage("respond")["mean_ns"] >= 15 * MS - 1 * MS
     assert scene.stage("service")["p50_ns"] < SLACK_NS
+
+
+def hooks(vm):
+    """{program: works}"""
+    return {candidate["program"]: candidate["works"] for candidate in vm.probe["candidates"]}
+
+
+def test_before_6_3(vm):
+    """The older hooks answer every question where the sockets' own tracepoints do not exist."""
+    new = [name for name in ("exchange_ready", "exchange_recv", "exchange_send") if hooks(vm)[name]]
+    assert len(new) == (0 if vm.kernel == "6.1" else 3)
+    assert vm.measures(*STAGES)
+    source = vm.scene("plain").stage("socket_queue")["source"]
+    assert source == ("tp_btf/sk_data_ready, tp_btf/sock_recv_length" if new
+                      else "tp_btf/tcp_probe, fexit/tcp_recvmsg")
+
+
+def test_older_hooks_see_the_same(vm):
+    """Two observers of the same traffic, one with the older hooks: each exchange once, and times
+    that differ by less than the machine's own pauses."""
+    if not hooks(vm)["exchange_ready"]:
+        pytest.skip("this kernel has but one candidate")
+    scene = vm.scene("older")
+    assert scene.status == 0
+    assert scene.stage("socket_queue")["source"].startswith("tp_btf/sk_data_ready")
+    assert scene.other["stages"]["socket_queue"]["source"] == "tp_btf/tcp_probe, fexit/tcp_recvmsg"
+    assert scene.other["stages"]["service"]["source"] == "fexit/tcp_recvmsg, fexit/tcp_sendmsg"
+    for count in ("exchanges", "accepted", "bytes_in", "bytes_out"):
+        assert scene.service[count] == scene.other[count]
+    assert scene.service["exchanges"] == 40
+    for stage in EXCHANGE:
+        assert scene.other["stages"][stage]["count"] == 40
+        assert abs(scene.other["stages"][stage]["mean_ns"] - scene.stage(stage)["mean_ns"]) < 2 * MS
+    for stage in ("socket_queue", "service"):
+        assert scene.stage(stage)["p50_ns"] >= 19 * MS
+    assert scene.other["losses"].get("untimed", 0) == 0
+
+
+def test_sendfile(vm):
+    """Bytes that never were the server's own to write."""
+    scene = vm.scene("sendfile")
+    assert scene.service["exchanges"] == scene.driver["requests"] == 10
+    assert scene.service["bytes_out"] >= 10 * 30000
+    assert scene.service["bytes_out"] == scene.driver["bytes_in"]
+
+
+def test_preferred_and_refused(vm):
+    """tcp_sendpage() is gone since 6.5: whoever asks for it is told, not given something else."""
+    status, _, text = vm.said("refused")
+    if hooks(vm)["exchange_sendpage"]:
+        assert status == 0
+    else:
+        assert status == 3
+        assert "--prefer fexit/tcp_sendmsg+tcp_sendpage: refused here: " in text
+        assert "tcp_sendpage" in text.split("refused here: ")[1]
 
 
 def test_documented(vm):

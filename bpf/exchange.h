@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What arrival, reads and writes mean for an exchange, whichever hooks tell of them: the rules of
+ * docs/measurement.md. Included by each set of hooks: exchange.bpf.c, exchange_fexit.bpf.c.
+ */
+#ifndef BPF_EXCHANGE_H
+#define BPF_EXCHANGE_H
+
+#include "accept.h"
+#include "preface.h"
+#include "service.h"
+
+/* A field of the struct tcp_sock that @sk is. Who knows a cheaper way defines it before. */
+#ifndef TCP_FIELD
+#define TCP_FIELD(sk, field) BPF_CORE_READ((const struct tcp_sock *)(sk), field)
+#endif
+
+/*
+ * Programs on tracepoints run with preemption off, so nothing but softirq comes between a read and a
+ * write of theirs. Where that is not so, SLOT_SHARED is defined before, and every addition is atomic.
+ */
+#ifdef SLOT_SHARED
+#define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)
+#define SLOT_COUNT(slot, ...) count_atomic(slot, __VA_ARGS__)
+#define SLOT_STAGE(h, value)  stage_add_atomic(h, value)
+#else
+#define SLOT_ADD(place, n)    ((place) += (n))
+#define SLOT_COUNT(slot, ...) count(slot, __VA_ARGS__)
+#define SLOT_STAGE(h, value)  stage_add(h, value)
+#endif
+
+/* Bytes received in order and not yet read; a FIN counts as one until it was read as EOF. */
+static __always_inline __u32 unread_bytes(const struct sock *sk)
+{
+	__u32 unread = TCP_FIELD(sk, rcv_nxt) - TCP_FIELD(sk, copied_seq);
+
+	if (unread && sk->__sk_common.skc_state != TCP_ESTABLISHED)
+		unread--;
+	return unread;
+}
+
+/* Whether nothing is waiting to be read and an answer could still come. */
+static __always_inline bool arrival_awaited(const struct conn *c)
+{
+	return !c->arrival_ns && !(c->flags & CONN_WRITES_OVER);
+}
+
+static __always_inline void arrival_note(const struct sock *sk, struct conn *c)
+{
+	if (!c->touched && !sk->sk_socket)
+		c->flags |= CONN_QUEUED;
+	c->arrival_write_seq = TCP_FIELD(sk, write_seq);
+	c->arrival_ns = bpf_ktime_get_ns();
+}
+
+/* First read or write of the server on a connection: it has been accepted. */
+static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c, __u64 now)
+{
+	struct service_slot *slot = slot_of(c->service);
+	__u64 accepted_ns;
+
+	c->touched = 1;
+	owner_seen(c->service);
+	if (!slot || !c->established_ns)
+		return 0;
+	accepted_ns = accept_time(sk, c, now);
+	if (!accepted_ns)
+		SLOT_COUNT(slot, COUNTER_ACCEPT_UNSEEN, 1);
+	else if (accept_unrecorded(c, accepted_ns))
+		SLOT_STAGE(&slot->stages[STAGE_ACCEPT_QUEUE], accept_wait(c, accepted_ns));
+	if (accepted_ns > c->arrival_ns && c->arrival_ns) {
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, accepted_ns - c->arrival_ns);
+	}
+	return accepted_ns;
+}
+
+/*
+ * The server wrote between arrival and first read: the request came before the previous response
+ * was complete. Not told by time: on loopback the client may have read the response, and sent its
+ * next request, before the server's write has returned.
+ */
+static __always_inline bool pipelined(const struct sock *sk, const struct conn *c)
+{
+	return c->arrival_write_seq != TCP_FIELD(sk, write_seq);
+}
+
+/*
+ * Takes the arrival time of what was just read. It is cleared before looking for more: data that
+ * arrives in between then sets its own time, instead of finding the old one and being lost with it.
+ */
+static __always_inline __u64 take_arrival(const struct sock *sk, struct conn *c)
+{
+	__u64 arrival_ns = __sync_lock_test_and_set(&c->arrival_ns, 0);
+
+	if (unread_bytes(sk))
+		__sync_val_compare_and_swap(&c->arrival_ns, 0, arrival_ns);
+	return arrival_ns;
+}
+
+/* Only from its very first bytes, so not on connections older than the observation. */
+static __always_inline void recognise_http2(struct conn *c, __u32 bytes)
+{
+	struct service_slot *slot;
+
+	if (!c->established_ns || !read_http2_preface(bytes))
+		return;
+	c->multiplexed = 1;
+	slot = slot_of(c->service);
+	if (slot)
+		SLOT_COUNT(slot, COUNTER_MULTIPLEXED, 1);
+}
+
+static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
+{
+	struct conn *c = conn_of(sk);
+	__u64 now, arrival_ns, accepted_ns = 0;
+
+	if (!c)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!c->touched)
+		accepted_ns = conn_touched(sk, c, now);
+	if (!c->last_read_ns)
+		recognise_http2(c, bytes);
+	arrival_ns = take_arrival(sk, c);
+	c->bytes_in += bytes;
+	c->last_read_ns = now;
+	if (c->multiplexed || c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
+		return;
+	c->phase = CONN_READING;
+	c->first_read_ns = now;
+	c->overlapped = arrival_ns && pipelined(sk, c);
+	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
+}
+
+/* The response begins: everything but its own length is known. */
+static __always_inline void exchange_answered(struct conn *c, struct service_slot *slot, __u64 now)
+{
+	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
+	SLOT_COUNT(slot, COUNTER_BYTES_IN, c->bytes_in);
+	c->bytes_in = 0;
+	c->phase = CONN_RESPONDING;
+	c->respond_bucket = 0;
+	if (c->overlapped)
+		SLOT_COUNT(slot, COUNTER_OVERLAPPED, 1);
+	if (!c->start_ns) {
+		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
+	} else {
+		note_messages(slot, c->start_ns, now);
+		SLOT_STAGE(&slot->stages[STAGE_SOCKET_QUEUE], c->first_read_ns - c->start_ns);
+		if (c->last_read_ns != c->first_read_ns)
+			SLOT_STAGE(&slot->stages[STAGE_RECEIVE],
+				   c->last_read_ns - c->first_read_ns);
+		SLOT_STAGE(&slot->stages[STAGE_SERVICE], now - c->last_read_ns);
+	}
+	c->first_write_ns = now;
+	c->last_write_ns = now;
+}
+
+/*
+ * The response goes on: its RESPOND time moves from bucket to bucket, so that every reading shows
+ * each exchange once, with what is known of it. The decrement may happen on another CPU than the
+ * increment: only the sum over the CPUs means something.
+ */
+static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
+						__u64 now)
+{
+	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
+	__u64 respond_ns = now - c->first_write_ns;
+	__u32 old = c->respond_bucket;
+	bool counted = old;
+
+	/* Or clang makes old - 1 < BUCKET_COUNT - 1 of both tests, which bounds nothing for 6.12. */
+	barrier_var(old);
+	if (c->start_ns && respond_ns) {
+		if (counted && old < BUCKET_COUNT) {
+			SLOT_ADD(h->buckets[old], -1ULL);
+			SLOT_ADD(h->sum_ns, c->first_write_ns - c->last_write_ns);
+		}
+		SLOT_STAGE(h, respond_ns);
+		c->respond_bucket = bucket_of(respond_ns);
+		slot->last_message_ns = now;
+	}
+	c->last_write_ns = now;
+}
+
+static __always_inline void unsolicited(struct conn *c, struct service_slot *slot)
+{
+	bool first = c->flags & CONN_PREEXISTING && !c->last_write_ns && !c->last_read_ns;
+
+	SLOT_COUNT(slot, first ? COUNTER_CUT_OFF : COUNTER_UNSOLICITED, 1);
+}
+
+static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
+{
+	struct conn *c = conn_of(sk);
+	struct service_slot *slot;
+	__u64 now;
+
+	if (!c)
+		return;
+	slot = slot_of(c->service);
+	if (!slot)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!c->touched)
+		conn_touched(sk, c, now);
+	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
+	if (c->multiplexed) {
+		SLOT_COUNT(slot, COUNTER_BYTES_IN, c->bytes_in);
+		c->bytes_in = 0;
+	} else if (c->phase == CONN_READING) {
+		exchange_answered(c, slot, now);
+	} else if (c->phase == CONN_RESPONDING) {
+		exchange_responding(c, slot, now);
+	} else {
+		unsolicited(c, slot);
+		c->last_write_ns = now;
+	}
+}
+
+#endif

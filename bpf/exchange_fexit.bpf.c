@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The same questions as exchange.bpf.c on kernels before 6.3, whose sockets have no tracepoints of
+ * their own:
+ *
+ *   tcp_probe      softirq: a segment came, about to be queued (a tracepoint)
+ *   tcp_recvmsg    process: a read returned (fexit)
+ *   tcp_sendmsg    process: a write returned (fexit)
+ *   tcp_sendpage   process: the same for sendfile() and splice(), until 6.5 took it away
+ *
+ * How their meaning differs is in docs/kernels.md. fexit programs can be preempted: SLOT_SHARED.
+ */
+#define SLOT_SHARED
+#include "exchange.h"
+
+#define FLAG_FIN 1 /* TCPHDR_FIN */
+
+struct page;
+struct msghdr;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct sk_buff {
+	char cb[48];
+};
+
+struct tcp_skb_cb {
+	__u32 seq;
+	__u32 end_seq;
+	__u8 tcp_flags;
+};
+#pragma clang attribute pop
+
+/* Whether the segment has data that can be read as soon as it is queued: in order, and new. */
+static __always_inline bool segment_readable(const struct sock *sk, const struct sk_buff *skb)
+{
+	const struct tcp_skb_cb *cb = (const void *)&skb->cb;
+	__u32 next = TCP_FIELD(sk, rcv_nxt);
+	__u32 end = BPF_CORE_READ(cb, end_seq);
+
+	if (BPF_CORE_READ(cb, tcp_flags) & FLAG_FIN)
+		end--;
+	return (__s32)(BPF_CORE_READ(cb, seq) - next) <= 0 && (__s32)(end - next) > 0;
+}
+
+SEC("?tp_btf/tcp_probe")
+int BPF_PROG(exchange_segment, struct sock *sk, struct sk_buff *skb)
+{
+	struct conn *c;
+
+	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
+		return 0;
+	c = conn_of(sk);
+	if (c && arrival_awaited(c) && segment_readable(sk, skb))
+		arrival_note(sk, c);
+	return 0;
+}
+
+SEC("?fexit/tcp_recvmsg")
+int BPF_PROG(exchange_recvmsg, struct sock *sk, struct msghdr *message, __u64 size, int flags,
+	     int *address_size, int ret)
+{
+	if (ret <= 0 || flags & FLAG_PEEK)
+		return 0;
+	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
+		return 0;
+	exchange_read(sk, ret);
+	return 0;
+}
+
+static __always_inline void written(const struct sock *sk, int ret)
+{
+	if (ret <= 0 || !port_observed(sk->__sk_common.skc_num) || config.floor)
+		return;
+	exchange_write(sk, ret);
+}
+
+SEC("?fexit/tcp_sendmsg")
+int BPF_PROG(exchange_sendmsg, struct sock *sk, struct msghdr *message, __u64 size, int ret)
+{
+	written(sk, ret);
+	return 0;
+}
+
+SEC("?fexit/tcp_sendpage")
+int BPF_PROG(exchange_sendpage, struct sock *sk, struct page *page, int offset, __u64 size,
+	     int flags, int ret)
+{
+	written(sk, ret);
+	return 0;
+}
