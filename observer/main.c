@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "doctor.h"
 #include "observe.h"
 #include "options.h"
 #include "plan.h"
@@ -88,6 +89,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{"observe", main_observe, "time the requests of services on this host"},
+	{"doctor", doctor_main, "say what is running out on this host, and what to do"},
 	{"report", report_main, "print run documents as a report"},
 	{"probe", main_probe, "say what this kernel allows to be measured"},
 	{"drive", main_drive, "make load: sojourn-drive"},
@@ -116,7 +118,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
 	}
-	log_error("'%s' is no command: allowed are observe, report, probe, drive, version",
+	log_error("'%s' is no command: allowed are observe, doctor, report, probe, drive, version",
 		  argv[1]);
 	return EXIT_USAGE;
 }

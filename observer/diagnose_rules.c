@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/* The table of rules; see diagnose.h. Every row has its section in docs/diagnoses.md. */
+#include "diagnose.h"
+
+/* clang-format off */
+#define WIDEN_RANGE "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
+#define WIDEN_RISK \
+	"a connection may take a port on which a service wants to listen later: name those in " \
+	"net.ipv4.ip_local_reserved_ports first. tcp_tw_reuse=1 would be safe for the caller, " \
+	"because TCP timestamps tell old segments from new; tcp_tw_recycle, which dropped clients " \
+	"behind NAT, is gone since Linux 4.12"
+#define MORE_PORTS \
+	"keep connections alive and use them again; else connect from several source addresses, or " \
+	"set IP_LOCAL_PORT_RANGE on the socket (Linux 6.3), or let the server close first"
+#define MORE_FILES "prlimit --pid PID --nofile=65536:65536"
+#define FILES_RISK \
+	"programs that use select() fail above 1024; the raise lasts until the process ends: " \
+	"make it last with LimitNOFILE= in its unit"
+
+const struct rule diagnose_rules[] = {
+	{"ports-exhausted", RESOURCE_PORTS, MEASURE_SHARE, .97, .97, NULL,
+	 "connect() to this destination fails, or is about to: no source port is left",
+	 "EADDRNOTAVAIL (\"Cannot assign requested address\") until connections end or their "
+	 "TIME_WAIT is over",
+	 WIDEN_RANGE, MORE_PORTS, WIDEN_RISK},
+	{"ports-exhausted-soon", RESOURCE_PORTS, MEASURE_SECONDS_LEFT, 300, 30, "ports-exhausted",
+	 "at this rate no source port will be left towards this destination", NULL,
+	 WIDEN_RANGE, MORE_PORTS, WIDEN_RISK},
+	{"ports-cliff", RESOURCE_PORTS, MEASURE_SHARE, .5, NEVER, "ports-exhausted",
+	 "more than half of the ports towards this destination are used: plain connect() searches "
+	 "all of the used half first and costs 20 to 40 times the CPU",
+	 "whoever connects pays, and a load tool reports it as the server's latency",
+	 WIDEN_RANGE,
+	 "set IP_LOCAL_PORT_RANGE on the socket (Linux 6.3; from 6.8 on its search has no cliff), or "
+	 "bind() explicit source ports, or use several source addresses, or keep connections alive",
+	 WIDEN_RISK},
+	{"fds-exhausted", RESOURCE_DESCRIPTORS, MEASURE_SHARE, .98, .98, NULL,
+	 "the process has no descriptor left, or is about to",
+	 "EMFILE (\"Too many open files\"): accept() fails and connections wait in the accept queue",
+	 MORE_FILES, "close what is not needed; raise the soft limit up to the hard one at start",
+	 FILES_RISK},
+	{"fds-exhausted-soon", RESOURCE_DESCRIPTORS, MEASURE_SECONDS_LEFT, 300, 30, "fds-exhausted",
+	 "descriptors grow steadily: the limit will be reached", NULL,
+	 MORE_FILES, "find what opens and does not close: the evidence tells their types",
+	 FILES_RISK},
+	{"fds-near-limit", RESOURCE_DESCRIPTORS, MEASURE_SHARE, .8, NEVER, "fds-exhausted",
+	 "most of the process's descriptors are in use",
+	 "at the limit accept(), open() and socket() fail with EMFILE",
+	 MORE_FILES, "raise the soft limit up to the hard one at start", FILES_RISK},
+	{"fds-growing", RESOURCE_DESCRIPTORS, MEASURE_LEAKING, 1, NEVER, "fds-exhausted-soon",
+	 "the process opens descriptors and closes none", "a leak, if it goes on like this",
+	 NULL, "find what opens and does not close: the evidence tells their types",
+	 "none: a pool that is still filling looks the same, look again later"},
+	{"file-max", RESOURCE_FILES, MEASURE_SHARE, .8, .95, NULL,
+	 "the host's table of open files is nearly full",
+	 "at the limit every process but root's gets ENFILE (\"Too many open files in system\")",
+	 "sysctl -w fs.file-max=$(( $(cut -f3 /proc/sys/fs/file-nr) * 2 ))",
+	 "find the process with most descriptors: sojourn doctor --json lists them",
+	 "each open file takes kernel memory, about a quarter KiB and what it stands for"},
+	{"accept-queue-overflowing", RESOURCE_ACCEPT_QUEUE, MEASURE_EVENTS, 1, 1, NULL,
+	 "the listener drops connections", "clients wait for retransmissions: 1 s, 3 s, 7 s more",
+	 "sysctl -w net.core.somaxconn=4096",
+	 "accept() sooner or in more threads; call listen() with a larger backlog: somaxconn only "
+	 "caps it, and is read when listen() is called",
+	 "a longer queue hides a slow server: clients wait in it instead of being turned away"},
+	{"accept-queue-full", RESOURCE_ACCEPT_QUEUE, MEASURE_SHARE, .75, 1, "accept-queue-overflowing",
+	 "connections wait for accept(), and the queue's limit is near or reached",
+	 "beyond the limit connections are dropped, and clients wait for retransmissions",
+	 "sysctl -w net.core.somaxconn=4096",
+	 "accept() sooner or in more threads; call listen() with a larger backlog: somaxconn only "
+	 "caps it, and is read when listen() is called",
+	 "a longer queue hides a slow server: clients wait in it instead of being turned away"},
+	{"syn-backlog", RESOURCE_SYN_QUEUE, MEASURE_SHARE, .5, 1, NULL,
+	 "many handshakes of this listener are unfinished",
+	 "at the limit SYNs are answered with cookies, or dropped where tcp_syncookies is 0",
+	 "sysctl -w net.ipv4.tcp_syncookies=1",
+	 "call listen() with a larger backlog: it limits unfinished handshakes too",
+	 "connections that come from cookies have no window scaling and no SACK unless timestamps "
+	 "are on"},
+	{"close-wait-leak", RESOURCE_CLOSE_WAIT, MEASURE_USED, 5, NEVER, NULL,
+	 "the peers have closed these connections, the process has not",
+	 "each holds a descriptor and a port until the process closes it; the kernel never will",
+	 NULL, "close() the socket when read() returns 0; close response bodies in HTTP clients",
+	 "none; 'ss -K' ends such sockets from outside, but the process keeps their descriptors"},
+	{"time-wait-buckets", RESOURCE_TIME_WAIT, MEASURE_SHARE, .8, 1, NULL,
+	 "the namespace keeps nearly as many sockets in TIME_WAIT as it may",
+	 "above the limit connections end without TIME_WAIT: late segments may reach a new one",
+	 "sysctl -w net.ipv4.tcp_max_tw_buckets=262144",
+	 "keep connections alive and use them again", "each takes about a quarter KiB of memory"},
+	{"orphans", RESOURCE_ORPHANS, MEASURE_SHARE, .5, .9, NULL,
+	 "many sockets were closed with data or a FIN unacknowledged",
+	 "above the limit the kernel resets them: their peers lose the end of the response",
+	 "sysctl -w net.ipv4.tcp_orphan_retries=3",
+	 "close connections after the peer has read the response; find peers that vanish",
+	 "peers on bad links get less time for the last bytes"},
+	{"tcp-memory", RESOURCE_TCP_MEMORY, MEASURE_SHARE, .75, .95, NULL,
+	 "TCP uses most of the memory that it may",
+	 "the kernel shrinks windows first, then drops segments and aborts connections",
+	 "sysctl -w net.ipv4.tcp_mem=\"$(awk '{print $1*2, $2*2, $3*2}' /proc/sys/net/ipv4/tcp_mem)\"",
+	 "read what has arrived; bound the buffers with SO_RCVBUF and SO_SNDBUF",
+	 "the memory is not swappable: other programs lose it"},
+	{"conntrack", RESOURCE_CONNTRACK, MEASURE_SHARE, .8, .95, NULL,
+	 "the table of tracked connections is nearly full",
+	 "at the limit packets of new connections are dropped (\"nf_conntrack: table full\")",
+	 "sysctl -w net.netfilter.nf_conntrack_max=$(( "
+	 "$(cat /proc/sys/net/netfilter/nf_conntrack_max) * 2 ))",
+	 "exempt the traffic from tracking with the NOTRACK target",
+	 "each entry takes about a third of a KiB; without tracking there is no NAT"},
+	{"udp-drops", RESOURCE_UDP_BUFFER, MEASURE_EVENTS, 1, NEVER, NULL,
+	 "datagrams are dropped because the socket's receive buffer is full",
+	 "as long as datagrams come faster than they are read, they are lost",
+	 "sysctl -w net.core.rmem_max=8388608",
+	 "read faster (recvmmsg(), more threads with SO_REUSEPORT); set a larger SO_RCVBUF: rmem_max "
+	 "only caps it", "a longer buffer means older datagrams"},
+};
+/* clang-format on */
+
+const size_t diagnose_rule_count = ARRAY_SIZE(diagnose_rules);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A resource that can run out: how much of it is used, of how much, how fast it goes, who takes it.
+ * Made from two readings a sample apart; what that means is diagnose.h's affair.
+ */
+#ifndef OBSERVER_RESOURCE_H
+#define OBSERVER_RESOURCE_H
+
+#include <math.h>
+
+#include "resource_netns.h"
+#include "resource_owners.h"
+#include "resource_process.h"
+
+enum resource_kind {
+	RESOURCE_PORTS,
+	RESOURCE_DESCRIPTORS,
+	RESOURCE_FILES,
+	RESOURCE_ACCEPT_QUEUE,
+	RESOURCE_SYN_QUEUE,
+	RESOURCE_CLOSE_WAIT,
+	RESOURCE_TIME_WAIT,
+	RESOURCE_ORPHANS,
+	RESOURCE_TCP_MEMORY,
+	RESOURCE_CONNTRACK,
+	RESOURCE_UDP_BUFFER,
+	RESOURCE_KINDS
+};
+
+/* As in the document: "ephemeral_ports", "descriptors", … */
+extern const char *const resource_names[RESOURCE_KINDS];
+
+#define RESOURCE_FACTS	16
+#define RESOURCE_OWNERS 4
+
+struct resource_fact {
+	const char *name;
+	double value;
+	const char *unit;
+	const char *source;
+};
+
+struct resource_owner {
+	uint32_t pid;
+	uint32_t sockets; /* of this resource, held by it; 0: not counted */
+	char comm[16];
+	char unit[64];
+};
+
+struct resource {
+	enum resource_kind kind;
+	uint32_t netns; /* 0: the host's */
+	char netns_name[64];
+	char object[128];
+	uint16_t port;	     /* that it is about; 0: none */
+	uint16_t other_port; /* a second one: of the connection's other end */
+	double used;
+	double capacity;     /* 0: none or not known */
+	double growth;	     /* per second in the sample */
+	double seconds_left; /* INFINITY: it does not end */
+	double leaking;	     /* per second, if it grew throughout a sample of 3 s or more */
+	double events;	     /* failures in the sample */
+	char outlook[256];
+	struct resource_fact facts[RESOURCE_FACTS];
+	size_t fact_count;
+	struct resource_owner owners[RESOURCE_OWNERS];
+	size_t owner_count;
+};
+
+struct resource_list {
+	struct resource *entries;
+	size_t count, room;
+};
+
+/* Two readings of a namespace and who holds what in the second. */
+struct resource_pair {
+	struct resource_netns before, after;
+	struct owner_table owners;
+	double seconds; /* between them */
+};
+
+/* A new resource at the list's end; NULL without memory. Pointers to others become invalid. */
+struct resource *resource_add(struct resource_list *list, enum resource_kind kind,
+			      const struct resource_netns *netns);
+void resource_fact(struct resource *resource, const char *name, double value, const char *unit,
+		   const char *source);
+/* Counts one more socket of @pid's; the processes with most sockets come first. */
+void resource_own(struct resource *resource, uint32_t pid);
+/* Names and units of the owners. */
+void resource_name_owners(struct resource *resource);
+void resource_list_free(struct resource_list *list);
+
+/* Appends what @pair shows, one function per kind of resource. */
+void resource_measure_ports(const struct resource_pair *pair, struct resource_list *list);
+void resource_measure_sockets(const struct resource_pair *pair, struct resource_list *list);
+void resource_measure_limits(const struct resource_pair *pair, struct resource_list *list);
+/* @points readings of the descriptors, @seconds from first to last. */
+void resource_measure_processes(const struct process_list *processes, unsigned int points,
+				double seconds, struct resource_list *list);
+void resource_measure_host(const struct resource_numbers *numbers, struct resource_list *list);
+
+/* Least squares over equidistant points: per point; *ret_share is R², how straight the line is. */
+double resource_slope(const uint32_t *points, unsigned int count, double *ret_share);
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/* Resources that have a limit of their own: the kernel's counts, and processes' descriptors. */
+#include <stdio.h>
+#include <string.h>
+
+#include "resource.h"
+
+static const struct limit {
+	enum resource_kind kind;
+	const char *object;
+	const char *unit;
+	enum resource_number used, capacity;
+	enum resource_number failures; /* NUMBER_COUNT: not counted */
+	const char *failed;
+} limits[] = {
+	{RESOURCE_TIME_WAIT, "TIME_WAIT buckets", "sockets", NUMBER_TIME_WAIT, NUMBER_TIME_WAIT_MAX,
+	 NUMBER_TIME_WAIT_OVERFLOW, "closed without TIME_WAIT in the sample"},
+	{RESOURCE_ORPHANS, "orphaned sockets", "sockets", NUMBER_ORPHANS, NUMBER_ORPHANS_MAX,
+	 NUMBER_ABORT_ON_MEMORY, "aborted in the sample"},
+	{RESOURCE_TCP_MEMORY, "TCP memory", "pages", NUMBER_TCP_PAGES, NUMBER_TCP_PAGES_MAX,
+	 NUMBER_ABORT_ON_MEMORY, "aborted in the sample"},
+	{RESOURCE_CONNTRACK, "connection tracking", "entries", NUMBER_CONNTRACK,
+	 NUMBER_CONNTRACK_MAX, NUMBER_COUNT, NULL},
+};
+
+static void add_limit(const struct limit *limit, const struct resource_pair *pair,
+		      struct resource_list *list)
+{
+	const struct run_number *now = pair->after.numbers.of, *then = pair->before.numbers.of;
+	struct resource *resource;
+
+	if (!now[limit->used].known || !now[limit->capacity].known)
+		return;
+	resource = resource_add(list, limit->kind, &pair->after);
+	if (!resource)
+		return;
+	snprintf(resource->object, sizeof(resource->object), "%s", limit->object);
+	resource->used = (double)now[limit->used].value;
+	resource->capacity = (double)now[limit->capacity].value;
+	resource_fact(resource, "used", resource->used, limit->unit,
+		      resource_numbers_source(limit->used));
+	resource_fact(resource, "limit", resource->capacity, limit->unit,
+		      resource_numbers_source(limit->capacity));
+	if (limit->failures == NUMBER_COUNT || !then[limit->failures].known ||
+	    !now[limit->failures].known)
+		return;
+	resource->events = (double)(now[limit->failures].value - then[limit->failures].value);
+	resource_fact(resource, limit->failed, resource->events, "sockets",
+		      resource_numbers_source(limit->failures));
+}
+
+void resource_measure_limits(const struct resource_pair *pair, struct resource_list *list)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		add_limit(&limits[i], pair, list);
+}
+
+void resource_measure_host(const struct resource_numbers *numbers, struct resource_list *list)
+{
+	const struct run_number *used = &numbers->of[NUMBER_FILES];
+	const struct run_number *limit = &numbers->of[NUMBER_FILES_MAX];
+	struct resource *resource;
+
+	if (!used->known || !limit->known)
+		return;
+	resource = resource_add(list, RESOURCE_FILES, NULL);
+	if (!resource)
+		return;
+	snprintf(resource->object, sizeof(resource->object), "open files of the host");
+	resource->used = (double)used->value;
+	resource->capacity = (double)limit->value;
+	resource_fact(resource, "used", resource->used, "files",
+		      resource_numbers_source(NUMBER_FILES));
+	resource_fact(resource, "limit", resource->capacity, "files",
+		      resource_numbers_source(NUMBER_FILES_MAX));
+}
+
+/* ---- descriptors ---- */
+
+#define FULL_SHARE    0.8  /* from here on their types are worth a look */
+#define GROWING_SHARE 0.25 /* a pool that fills up at its start is no leak yet */
+#define STRAIGHT      0.9  /* R² of a line that grows steadily */
+#define LEAK_SECONDS  3.0
+
+/* Whether every quarter of the points grew. */
+static bool grew_throughout(const uint32_t *points, unsigned int count)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		if (points[(count - 1) * (i + 1) / 4] <= points[(count - 1) * i / 4])
+			return false;
+	}
+	return count >= 5;
+}
+
+static void add_kinds(struct resource *resource, uint32_t pid)
+{
+	uint32_t counts[DESCRIPTOR_TYPES];
+
+	if (resource_process_kinds(pid, counts) < 0)
+		return;
+	for (size_t i = 0; i < DESCRIPTOR_TYPES; i++)
+		resource_fact(resource, resource_process_types[i], counts[i], "descriptors",
+			      "/proc/PID/fd");
+}
+
+static void predict(struct resource *resource, const struct resource_process *process,
+		    unsigned int points, double seconds)
+{
+	double straight, slope;
+
+	if (points < 2 || seconds <= 0)
+		return;
+	slope = resource_slope(process->trend, points, &straight) * (points - 1) / seconds;
+	resource->growth = slope;
+	if (slope <= 0 || straight < STRAIGHT || !grew_throughout(process->trend, points))
+		return;
+	if (seconds >= LEAK_SECONDS)
+		resource->leaking = slope;
+	if (resource->used >= GROWING_SHARE * resource->capacity)
+		resource->seconds_left = fmax(0, (resource->capacity - resource->used) / slope);
+	snprintf(resource->outlook, sizeof(resource->outlook),
+		 "growing by %.1f/s (R\u00b2 %.2f): the limit is reached in %.1f s", slope,
+		 straight, fmax(0, (resource->capacity - resource->used) / slope));
+	resource_fact(resource, "growth", slope, "per second", "the sample, least squares");
+	resource_fact(resource, "straightness (R\u00b2)", straight, "",
+		      "the sample, least squares");
+}
+
+static void add_process(const struct resource_process *process, unsigned int points, double seconds,
+			struct resource_list *list)
+{
+	struct resource *resource = resource_add(list, RESOURCE_DESCRIPTORS, NULL);
+
+	if (!resource)
+		return;
+	snprintf(resource->object, sizeof(resource->object), "%s (pid %u)", process->comm,
+		 process->pid);
+	resource->used = (double)process->fds;
+	resource->capacity = (double)process->limit;
+	resource_fact(resource, "used", resource->used, "descriptors", "/proc/PID/fd");
+	resource_fact(resource, "limit", resource->capacity, "descriptors",
+		      "RLIMIT_NOFILE in /proc/PID/limits");
+	predict(resource, process, points, seconds);
+	resource_own(resource, process->pid);
+	resource->owners[0].sockets = 0;
+	memcpy(resource->owners[0].comm, process->comm, sizeof(process->comm));
+	if (resource->used < FULL_SHARE * resource->capacity && !resource->leaking &&
+	    !isfinite(resource->seconds_left))
+		return;
+	resource_name_owners(resource);
+	add_kinds(resource, process->pid);
+}
+
+void resource_measure_processes(const struct process_list *processes, unsigned int points,
+				double seconds, struct resource_list *list)
+{
+	for (size_t i = 0; i < processes->count; i++) {
+		if (processes->entries[i].fds)
+			add_process(&processes->entries[i], points, seconds, list);
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+/* Ephemeral ports as resources: one per (namespace, source, destination, destination port). */
+#include <stdio.h>
+#include <string.h>
+
+#include "resource.h"
+
+#define SHOWN	    64
+#define TIME_WAIT_S 60.0
+/* A pool that fills up at its start is no leak yet. */
+#define GROWING_SHARE 0.25
+
+#define DIAG "TCP sockets, inet_diag"
+#define PROC "TCP sockets, /proc/net/tcp"
+
+static const struct port_use *find(const struct port_table *table, const struct port_key *key)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (!memcmp(&table->slots[i].key, key, sizeof(*key)))
+			return &table->slots[i];
+	}
+	return NULL;
+}
+
+static void name_object(struct resource *resource, const struct port_key *key)
+{
+	char from[56], to[56];
+
+	snprintf(
+		resource->object, sizeof(resource->object), "%s to %s",
+		resource_sockets_format(key->family, &key->source, 0, from, sizeof(from)),
+		resource_sockets_format(key->family, &key->destination, key->port, to, sizeof(to)));
+	resource->port = key->port;
+}
+
+/* How long a port stays taken after its connection. */
+static double lingering(const struct port_rules *rules, const struct port_key *key)
+{
+	return resource_ports_reuses(rules, key) ? rules->reuse_delay_ms / 1000.0 : TIME_WAIT_S;
+}
+
+static void say_outlook(struct resource *resource, double rate, double steady, double lasting)
+{
+	size_t size = sizeof(resource->outlook);
+	int n;
+
+	if (rate < 1)
+		return;
+	n = snprintf(resource->outlook, size,
+		     "%.0f new connections/s lead to %.0f of %.0f ports; the largest rate that "
+		     "lasts is %.0f/s",
+		     rate, steady, resource->capacity, lasting);
+	if (n > 0 && (size_t)n < size && isfinite(resource->seconds_left))
+		snprintf(resource->outlook + n, size - (size_t)n, "; none are left in %.1f s",
+			 resource->seconds_left);
+}
+
+/* Rate × time that a port stays taken against the headroom. */
+static void predict(struct resource *resource, const struct resource_pair *pair,
+		    const struct port_use *now)
+{
+	static const struct port_use none;
+	const struct port_use *then = find(&pair->before.ports, &now->key);
+	const struct port_rules *rules = &pair->after.rules;
+	double linger = lingering(rules, &now->key), made, grown, rate, steady, lasting;
+
+	if (!pair->before.ports.size && !pair->before.at_ns)
+		return;
+	then = then ? then : &none;
+	made = (double)resource_ports_used(now) + now->reusable + then->expiring -
+	       resource_ports_used(then) - then->reusable;
+	rate = made > 0 ? made / pair->seconds : 0;
+	grown = ((double)now->live - then->live) / pair->seconds;
+	steady = now->live + (rate > grown && grown > 0 ? rate - grown : rate) * linger;
+	lasting = (resource->capacity - now->live) / linger;
+	resource->growth =
+		((double)resource_ports_used(now) - resource_ports_used(then)) / pair->seconds;
+	if (resource->growth > 0 &&
+	    (steady > resource->capacity || (grown > 0.5 * resource->growth &&
+					     resource->used >= GROWING_SHARE * resource->capacity)))
+		resource->seconds_left =
+			fmax(0, (resource->capacity - resource->used) / resource->growth);
+	resource_fact(resource, "new connections", rate, "per second", "the sample");
+	say_outlook(resource, rate, steady, lasting > 0 ? lasting : 0);
+}
+
+static void add_facts(struct resource *resource, const struct resource_netns *netns,
+		      const struct port_use *use)
+{
+	const struct port_rules *rules = &netns->rules;
+	const char *source = netns->source == SOCKETS_NETLINK ? DIAG : PROC;
+
+	resource_fact(resource, "used", resource->used, "ports", source);
+	resource_fact(resource, "connected", use->live, "ports", source);
+	resource_fact(resource, "TIME_WAIT not reusable", use->time_wait, "ports", source);
+	resource_fact(resource, "TIME_WAIT waiting for the peer's FIN", use->fin_wait2, "ports",
+		      source);
+	resource_fact(resource, "TIME_WAIT reusable (not counted as used)", use->reusable, "ports",
+		      "tcp_tw_reuse, tcp_tw_reuse_delay");
+	resource_fact(resource, "capacity", resource->capacity, "ports",
+		      "range less reserved and held ports");
+	resource_fact(resource, "range from", rules->low, "port", "net.ipv4.ip_local_port_range");
+	resource_fact(resource, "range to", rules->high, "port", "net.ipv4.ip_local_port_range");
+	resource_fact(resource, "reserved", resource_ports_reserved(rules), "ports",
+		      "net.ipv4.ip_local_reserved_ports");
+	resource_fact(resource, "held by bind()", resource_ports_held(rules), "ports",
+		      "listening and bound sockets");
+}
+
+static void add_owners(struct resource *resource, const struct owner_table *table, size_t index)
+{
+	for (size_t i = 0; i < table->socket_count; i++) {
+		const struct owned_socket *s = &table->sockets[i];
+
+		if (s->destination == index)
+			resource_own(resource,
+				     resource_process_owner(table->owners, table->count, s->inode));
+	}
+	resource_name_owners(resource);
+}
+
+void resource_measure_ports(const struct resource_pair *pair, struct resource_list *list)
+{
+	const struct resource_netns *netns = &pair->after;
+	double capacity = resource_ports_capacity(&netns->rules);
+
+	for (size_t i = 0; i < netns->ports.count && i < SHOWN; i++) {
+		const struct port_use *use = &netns->ports.slots[i];
+		struct resource *resource = resource_add(list, RESOURCE_PORTS, netns);
+
+		if (!resource)
+			return;
+		resource->used = resource_ports_used(use);
+		resource->capacity = capacity;
+		name_object(resource, &use->key);
+		add_facts(resource, netns, use);
+		predict(resource, pair, use);
+		add_owners(resource, &pair->owners, i);
+	}
+}

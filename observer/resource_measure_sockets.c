@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/* Resources of single sockets: accept and SYN queues, CLOSE_WAIT by process, UDP buffers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "resource.h"
+
+#define LISTENER "listening socket, inet_diag"
+#define WITHOUT	 "listening socket, /proc/net/tcp"
+
+static uint32_t owner(const struct resource_pair *pair, uint64_t inode)
+{
+	return resource_process_owner(pair->owners.owners, pair->owners.count, inode);
+}
+
+static void name_socket(struct resource *resource, const struct resource_socket *s)
+{
+	resource_sockets_format(s->family, &s->source, s->source_port, resource->object,
+				sizeof(resource->object));
+	resource->port = s->source_port;
+}
+
+/* Drops in the sample; a socket that is new since has all of its drops from then. */
+static double new_drops(const struct resource_pair *pair, const struct socket_list *before,
+			const struct resource_socket *now)
+{
+	const struct resource_socket *then = resource_owners_match(before, now->inode);
+
+	if (!pair->before.at_ns)
+		return 0;
+	return now->drops - (then ? then->drops : 0U);
+}
+
+static double counted(const struct resource_pair *pair, enum resource_number number)
+{
+	const struct run_number *then = &pair->before.numbers.of[number];
+	const struct run_number *now = &pair->after.numbers.of[number];
+
+	return then->known && now->known ? (double)(now->value - then->value) : 0;
+}
+
+static void add_listener(const struct resource_pair *pair, const struct resource_socket *s,
+			 struct resource_list *list)
+{
+	struct resource *resource = resource_add(list, RESOURCE_ACCEPT_QUEUE, &pair->after);
+	bool netlink = pair->after.source == SOCKETS_NETLINK;
+
+	if (!resource)
+		return;
+	name_socket(resource, s);
+	resource->used = s->receive_queue;
+	resource->capacity = s->send_queue;
+	resource->events = new_drops(pair, &pair->before.listeners, s);
+	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections",
+		      netlink ? LISTENER : WITHOUT);
+	if (netlink) {
+		/* The test is ">": a backlog of N admits N + 1. */
+		resource_fact(resource, "limit", s->send_queue, "connections", LISTENER);
+		resource_fact(resource, "dropped so far", s->drops, "connections", LISTENER);
+		resource_fact(resource, "dropped in the sample", resource->events, "connections",
+			      LISTENER);
+	}
+	resource_fact(resource, "overflows of all listeners in the sample",
+		      counted(pair, NUMBER_LISTEN_OVERFLOWS), "connections",
+		      resource_numbers_source(NUMBER_LISTEN_OVERFLOWS));
+	resource_own(resource, owner(pair, s->inode));
+	resource_name_owners(resource);
+}
+
+static void add_half_open(const struct resource_pair *pair, size_t index,
+			  struct resource_list *list)
+{
+	const struct resource_socket *s = &pair->after.listeners.sockets[index];
+	struct resource *resource;
+
+	if (!pair->after.half_open || !pair->after.half_open[index])
+		return;
+	resource = resource_add(list, RESOURCE_SYN_QUEUE, &pair->after);
+	if (!resource)
+		return;
+	name_socket(resource, s);
+	resource->used = pair->after.half_open[index];
+	resource->capacity = s->send_queue;
+	resource_fact(resource, "half open", resource->used, "requests", "TCP sockets in SYN_RECV");
+	resource_fact(resource, "limit", resource->capacity, "requests", LISTENER);
+	resource_fact(resource, "answered by SYN cookies in the sample",
+		      counted(pair, NUMBER_SYN_COOKIES), "requests",
+		      resource_numbers_source(NUMBER_SYN_COOKIES));
+	resource_fact(resource, "dropped in the sample", counted(pair, NUMBER_SYN_DROPS),
+		      "requests", resource_numbers_source(NUMBER_SYN_DROPS));
+	resource_own(resource, owner(pair, s->inode));
+	resource_name_owners(resource);
+}
+
+/* ---- CLOSE_WAIT ---- */
+
+static struct resource *of_process(struct resource_list *list, size_t first, uint32_t pid,
+				   const struct resource_netns *netns)
+{
+	struct resource *resource;
+
+	for (size_t i = first; i < list->count; i++) {
+		if (list->entries[i].owners[0].pid == pid)
+			return &list->entries[i];
+	}
+	resource = resource_add(list, RESOURCE_CLOSE_WAIT, netns);
+	if (resource && pid)
+		resource_own(resource, pid);
+	return resource;
+}
+
+/* /proc knows no age: there all that are met twice count. */
+static bool is_old(const struct resource_pair *pair, const struct resource_socket *s)
+{
+	if (pair->after.source == SOCKETS_PROCFS)
+		return resource_owners_match(&pair->before.close_wait, s->inode);
+	return s->silent_ms >= CLOSE_WAIT_MS;
+}
+
+static void note_close_wait(struct resource *resource, const struct resource_socket *s)
+{
+	resource->used++;
+	resource->owners[0].sockets = (uint32_t)resource->used;
+	resource->seconds_left = INFINITY;
+	if (s->silent_ms > resource->events)
+		resource->events = s->silent_ms;
+	if (resource->used == 1) {
+		resource->port = s->source_port;
+		resource->other_port = s->destination_port;
+	}
+	if (resource->port != s->source_port)
+		resource->port = 0;
+	if (resource->other_port != s->destination_port)
+		resource->other_port = 0;
+}
+
+static void finish_close_wait(struct resource *resource, const struct resource_netns *netns)
+{
+	const struct resource_owner *who = resource->owners;
+	double oldest = resource->events / 1000;
+
+	resource->events = 0;
+	resource_name_owners(resource);
+	if (resource->owner_count)
+		snprintf(resource->object, sizeof(resource->object), "%s (pid %u)", who->comm,
+			 who->pid);
+	else
+		snprintf(resource->object, sizeof(resource->object), "a process that is not seen");
+	resource_fact(resource, "in CLOSE_WAIT for a second or longer", resource->used, "sockets",
+		      netns->source == SOCKETS_NETLINK ? "inet_diag, tcp_info"
+						       : "/proc/net/tcp, seen twice");
+	if (oldest > 0)
+		resource_fact(resource, "oldest", oldest, "s", "tcp_info, time since the last ACK");
+	if (resource->port)
+		resource_fact(resource, "local port", resource->port, "port", "TCP sockets");
+	if (resource->other_port)
+		resource_fact(resource, "peer's port", resource->other_port, "port", "TCP sockets");
+}
+
+static void add_close_wait(const struct resource_pair *pair, struct resource_list *list)
+{
+	const struct socket_list *sockets = &pair->after.close_wait;
+	size_t first = list->count;
+
+	for (size_t i = 0; i < sockets->count; i++) {
+		const struct resource_socket *s = &sockets->sockets[i];
+		struct resource *resource;
+
+		/* Without an inode nobody has accepted it yet: the accept queue's affair. */
+		if (!s->inode || !is_old(pair, s))
+			continue;
+		resource = of_process(list, first, owner(pair, s->inode), &pair->after);
+		if (!resource)
+			return;
+		note_close_wait(resource, s);
+	}
+	for (size_t i = first; i < list->count; i++)
+		finish_close_wait(&list->entries[i], &pair->after);
+}
+
+static void add_udp(const struct resource_pair *pair, const struct resource_socket *s,
+		    struct resource_list *list)
+{
+	double dropped = new_drops(pair, &pair->before.udp, s);
+	struct resource *resource;
+
+	if (!s->receive_queue && dropped <= 0)
+		return;
+	resource = resource_add(list, RESOURCE_UDP_BUFFER, &pair->after);
+	if (!resource)
+		return;
+	name_socket(resource, s);
+	resource->used = s->receive_queue;
+	resource->events = dropped;
+	resource_fact(resource, "waiting in the buffer", s->receive_queue, "bytes",
+		      "/proc/net/udp");
+	resource_fact(resource, "dropped so far", s->drops, "datagrams", "/proc/net/udp");
+	resource_fact(resource, "dropped in the sample", dropped, "datagrams", "/proc/net/udp");
+	resource_fact(resource, "buffer errors of all sockets in the sample",
+		      counted(pair, NUMBER_UDP_BUFFER_ERRORS), "datagrams",
+		      resource_numbers_source(NUMBER_UDP_BUFFER_ERRORS));
+	resource_own(resource, owner(pair, s->inode));
+	resource_name_owners(resource);
+}
+
+void resource_measure_sockets(const struct resource_pair *pair, struct resource_list *list)
+{
+	const struct resource_netns *netns = &pair->after;
+
+	for (size_t i = 0; i < netns->listeners.count; i++) {
+		add_listener(pair, &netns->listeners.sockets[i], list);
+		add_half_open(pair, i, list);
+	}
+	add_close_wait(pair, list);
+	for (size_t i = 0; i < netns->udp.count; i++)
+		add_udp(pair, &netns->udp.sockets[i], list);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/* Collects the inodes of suspicious sockets and asks /proc once for all; see resource_owners.h. */
+#include "resource_owners.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+
+#define TRIES	 5
+#define RETRY_NS (20 * NSEC_PER_MSEC)
+
+struct search {
+	const struct resource_netns *before, *after;
+	bool all;
+	size_t destinations;
+	struct owner_table *table;
+};
+
+const struct resource_socket *resource_owners_match(const struct socket_list *list, uint64_t inode)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->sockets[i].inode == inode)
+			return &list->sockets[i];
+	}
+	return NULL;
+}
+
+static void want(struct search *search, uint64_t inode)
+{
+	struct owner_table *table = search->table;
+
+	if (inode && table->count < OWNED_SOCKETS + NETNS_LISTENERS + NETNS_CLOSE_WAIT + NETNS_UDP)
+		table->owners[table->count++] = (struct socket_owner){.inode = inode};
+}
+
+static bool lost_more(const struct socket_list *before, const struct resource_socket *now)
+{
+	const struct resource_socket *then = resource_owners_match(before, now->inode);
+
+	return then && now->drops > then->drops;
+}
+
+static void want_listed(struct search *search)
+{
+	const struct resource_netns *now = search->after;
+
+	for (size_t i = 0; i < now->listeners.count; i++) {
+		const struct resource_socket *s = &now->listeners.sockets[i];
+		bool filling = s->receive_queue && s->receive_queue * 2 >= s->send_queue;
+		bool half_open = now->half_open && now->half_open[i] * 4 > s->send_queue;
+
+		if (search->all || filling || half_open || lost_more(&search->before->listeners, s))
+			want(search, s->inode);
+	}
+	for (size_t i = 0; i < now->close_wait.count; i++) {
+		if (search->all || now->close_wait.sockets[i].silent_ms >= CLOSE_WAIT_MS ||
+		    now->source == SOCKETS_PROCFS)
+			want(search, now->close_wait.sockets[i].inode);
+	}
+	for (size_t i = 0; i < now->udp.count; i++) {
+		if (lost_more(&search->before->udp, &now->udp.sockets[i]))
+			want(search, now->udp.sockets[i].inode);
+	}
+}
+
+static size_t heavy_destinations(const struct resource_netns *now, bool all)
+{
+	double least = all ? 1 : OWNED_SHARE * resource_ports_capacity(&now->rules);
+	size_t count = 0;
+
+	while (count < now->ports.count && count < OWNED_DESTINATIONS &&
+	       resource_ports_used(&now->ports.slots[count]) + now->ports.slots[count].reusable >=
+		       least)
+		count++;
+	return count;
+}
+
+static void visit(void *context, const struct resource_socket *s)
+{
+	struct search *search = context;
+	struct owner_table *table = search->table;
+	struct port_key key = {.source = s->source,
+			       .destination = s->destination,
+			       .port = s->destination_port,
+			       .family = s->family};
+
+	if (!s->inode || table->socket_count == OWNED_SOCKETS)
+		return;
+	for (size_t i = 0; i < search->destinations; i++) {
+		if (memcmp(&search->after->ports.slots[i].key, &key, sizeof(key)))
+			continue;
+		table->sockets[table->socket_count++] = (struct owned_socket){i, s->inode};
+		want(search, s->inode);
+	}
+}
+
+/* Whether every heavy destination that has live sockets got an owner. */
+static bool complete(const struct search *search)
+{
+	bool found[OWNED_DESTINATIONS] = {};
+	const struct owner_table *table = search->table;
+
+	for (size_t i = 0; i < table->socket_count; i++) {
+		const struct owned_socket *s = &table->sockets[i];
+
+		if (resource_process_owner(table->owners, table->count, s->inode))
+			found[s->destination] = true;
+	}
+	for (size_t i = 0; i < search->destinations; i++) {
+		if (!found[i])
+			return false;
+	}
+	return true;
+}
+
+static int try(struct search *search)
+{
+	struct owner_table *table = search->table;
+	int r = 0;
+
+	table->count = 0;
+	table->socket_count = 0;
+	if (search->destinations)
+		r = resource_sockets_tcp(search->after->source, SOCKET_OWNED, SOCKET_PLAIN, visit,
+					 search);
+	want_listed(search);
+	if (!r && table->count) {
+		resource_process_owners(table->owners, table->count);
+		table->walks++;
+	}
+	return r;
+}
+
+static int allocate(struct owner_table *table)
+{
+	size_t owners = OWNED_SOCKETS + NETNS_LISTENERS + NETNS_CLOSE_WAIT + NETNS_UDP;
+
+	/* Untouched pages of these cost nothing. */
+	table->owners = calloc(owners, sizeof(*table->owners));
+	table->sockets = calloc(OWNED_SOCKETS, sizeof(*table->sockets));
+	return table->owners && table->sockets ? 0 : -ENOMEM;
+}
+
+int resource_owners_find(const struct resource_netns *before, const struct resource_netns *after,
+			 bool all, struct owner_table *ret_table)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_NS};
+	struct owner_table table = {};
+	struct search search = {.before = before, .after = after, .all = all, .table = &table};
+	int r = allocate(&table);
+
+	search.destinations = heavy_destinations(after, all);
+	for (int i = 0; !r && i < TRIES; i++) {
+		r = try(&search);
+		if (complete(&search))
+			break;
+		if (!r && i < TRIES - 1)
+			nanosleep(&pause, NULL);
+	}
+	if (r < 0) {
+		resource_owners_free(&table);
+		return r;
+	}
+	*ret_table = table;
+	return 0;
+}
+
+void resource_owners_free(struct owner_table *table)
+{
+	free(table->owners);
+	free(table->sockets);
+	*table = (struct owner_table){};
+}
