@@ -12,10 +12,11 @@
 #define MORE_PORTS \
 	"keep connections alive and use them again; else connect from several source addresses, or " \
 	"set IP_LOCAL_PORT_RANGE on the socket (Linux 6.3), or let the server close first"
-#define MORE_FILES "prlimit --pid PID --nofile=65536:65536"
+#define MORE_FILES \
+	"prlimit --pid PID --nofile=$(awk '/open files/ {print $5}' /proc/PID/limits):"
 #define FILES_RISK \
-	"programs that use select() fail above 1024; the raise lasts until the process ends: " \
-	"make it last with LimitNOFILE= in its unit"
+	"programs that use select() fail above 1024; the command raises the soft limit to the hard " \
+	"one until the process ends: where both are the same, raise LimitNOFILE= in its unit"
 
 const struct rule diagnose_rules[] = {
 	{"ports-exhausted", RESOURCE_PORTS, MEASURE_SHARE, .97, .97, NULL,

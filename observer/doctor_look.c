@@ -22,6 +22,7 @@ struct doctor {
 	struct process_list processes;
 	unsigned int points;
 	int home_fd;
+	enum socket_source source;
 	sigset_t stop;
 };
 
@@ -47,6 +48,7 @@ int doctor_open(const struct doctor_options *options, struct doctor **ret_doctor
 	doctor->options = options;
 	/* What it needs later it opens now: it works on when the host runs out of files. */
 	doctor->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	doctor->source = options->procfs ? SOCKETS_PROCFS : resource_sockets_source();
 	r = doctor_targets_find(options, &doctor->targets);
 	if (r < 0)
 		return r;
@@ -83,7 +85,6 @@ static int read_target(struct doctor *doctor, size_t index, uint64_t sample_ns)
 {
 	const struct doctor_target *target = &doctor->targets.entries[index];
 	struct resource_pair *pair = &doctor->pairs[index];
-	enum socket_source source = SOCKETS_PROCFS;
 	int r;
 
 	/* The last reading becomes the first of this sample. */
@@ -93,9 +94,8 @@ static int read_target(struct doctor *doctor, size_t index, uint64_t sample_ns)
 	r = resource_netns_enter(target->fd);
 	if (r < 0)
 		return r;
-	if (!doctor->options->procfs)
-		source = resource_sockets_source();
-	r = resource_netns_read(source, (uint32_t)(sample_ns / NSEC_PER_MSEC), &pair->after);
+	r = resource_netns_read(doctor->source, (uint32_t)(sample_ns / NSEC_PER_MSEC),
+				&pair->after);
 	if (!r) {
 		memcpy(pair->after.name, target->name, sizeof(target->name));
 		pair->seconds = (double)(pair->after.at_ns - pair->before.at_ns) / NSEC_PER_SEC;

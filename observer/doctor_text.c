@@ -78,13 +78,18 @@ static void print_owners(const struct resource *resource, FILE *file)
 
 const char *doctor_command(const struct finding *finding, char *buffer, size_t size)
 {
-	const char *command = finding->rule->command;
-	const char *mark = command ? strstr(command, "PID") : NULL;
+	const char *at = finding->rule->command, *mark;
+	size_t length = 0;
 
-	if (!mark || !finding->resource.owner_count)
-		return command;
-	snprintf(buffer, size, "%.*s%u%s", (int)(mark - command), command,
-		 finding->resource.owners[0].pid, mark + 3);
+	if (!at || !finding->resource.owner_count)
+		return at;
+	while ((mark = strstr(at, "PID")) && length < size) {
+		length += (size_t)snprintf(buffer + length, size - length, "%.*s%u",
+					   (int)(mark - at), at, finding->resource.owners[0].pid);
+		at = mark + 3;
+	}
+	if (length < size)
+		snprintf(buffer + length, size - length, "%s", at);
 	return buffer;
 }
 

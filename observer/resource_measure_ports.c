@@ -13,15 +13,6 @@
 #define DIAG "TCP sockets, inet_diag"
 #define PROC "TCP sockets, /proc/net/tcp"
 
-static const struct port_use *find(const struct port_table *table, const struct port_key *key)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (!memcmp(&table->slots[i].key, key, sizeof(*key)))
-			return &table->slots[i];
-	}
-	return NULL;
-}
-
 static void name_object(struct resource *resource, const struct port_key *key)
 {
 	char from[56], to[56];
@@ -60,7 +51,7 @@ static void predict(struct resource *resource, const struct resource_pair *pair,
 		    const struct port_use *now)
 {
 	static const struct port_use none;
-	const struct port_use *then = find(&pair->before.ports, &now->key);
+	const struct port_use *then = resource_ports_match(&pair->before.ports, &now->key);
 	const struct port_rules *rules = &pair->after.rules;
 	double linger = lingering(rules, &now->key), made, grown, rate, steady, lasting;
 

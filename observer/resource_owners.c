@@ -16,7 +16,8 @@
 struct search {
 	const struct resource_netns *before, *after;
 	bool all;
-	size_t destinations;
+	bool chosen[OWNED_DESTINATIONS]; /* of the heaviest destinations */
+	size_t chosen_count;
 	struct owner_table *table;
 };
 
@@ -67,16 +68,36 @@ static void want_listed(struct search *search)
 	}
 }
 
-static size_t heavy_destinations(const struct resource_netns *now, bool all)
+static uint32_t total(const struct port_use *use)
 {
-	double least = all ? 1 : OWNED_SHARE * resource_ports_capacity(&now->rules);
-	size_t count = 0;
+	return resource_ports_used(use) + use->reusable;
+}
 
-	while (count < now->ports.count && count < OWNED_DESTINATIONS &&
-	       resource_ports_used(&now->ports.slots[count]) + now->ports.slots[count].reusable >=
-		       least)
-		count++;
-	return count;
+/* Whether as many new ones per TIME_WAIT would take half of the range. */
+static bool grows_fast(const struct search *search, const struct port_use *use, double capacity)
+{
+	const struct resource_netns *before = search->before, *after = search->after;
+	double seconds = (double)(after->at_ns - before->at_ns) / NSEC_PER_SEC;
+	const struct port_use *then = resource_ports_match(&before->ports, &use->key);
+	double grown = (double)total(use) - (then ? total(then) : 0);
+
+	return before->at_ns && grown > 1 && grown / seconds * 60 > capacity / 2;
+}
+
+static void choose_destinations(struct search *search)
+{
+	const struct resource_netns *now = search->after;
+	double capacity = resource_ports_capacity(&now->rules);
+
+	for (size_t i = 0; i < now->ports.count && i < OWNED_DESTINATIONS; i++) {
+		const struct port_use *use = &now->ports.slots[i];
+
+		/* TIME_WAIT has no owner: looking for it would be in vain, five times. */
+		search->chosen[i] =
+			use->live && (search->all || total(use) >= OWNED_SHARE * capacity ||
+				      grows_fast(search, use, capacity));
+		search->chosen_count += search->chosen[i];
+	}
 }
 
 static void visit(void *context, const struct resource_socket *s)
@@ -90,8 +111,9 @@ static void visit(void *context, const struct resource_socket *s)
 
 	if (!s->inode || table->socket_count == OWNED_SOCKETS)
 		return;
-	for (size_t i = 0; i < search->destinations; i++) {
-		if (memcmp(&search->after->ports.slots[i].key, &key, sizeof(key)))
+	for (size_t i = 0; i < OWNED_DESTINATIONS; i++) {
+		if (!search->chosen[i] ||
+		    memcmp(&search->after->ports.slots[i].key, &key, sizeof(key)) != 0)
 			continue;
 		table->sockets[table->socket_count++] = (struct owned_socket){i, s->inode};
 		want(search, s->inode);
@@ -110,8 +132,8 @@ static bool complete(const struct search *search)
 		if (resource_process_owner(table->owners, table->count, s->inode))
 			found[s->destination] = true;
 	}
-	for (size_t i = 0; i < search->destinations; i++) {
-		if (!found[i])
+	for (size_t i = 0; i < OWNED_DESTINATIONS; i++) {
+		if (search->chosen[i] && !found[i])
 			return false;
 	}
 	return true;
@@ -124,7 +146,7 @@ static int try(struct search *search)
 
 	table->count = 0;
 	table->socket_count = 0;
-	if (search->destinations)
+	if (search->chosen_count)
 		r = resource_sockets_tcp(search->after->source, SOCKET_OWNED, SOCKET_PLAIN, visit,
 					 search);
 	want_listed(search);
@@ -153,7 +175,7 @@ int resource_owners_find(const struct resource_netns *before, const struct resou
 	struct search search = {.before = before, .after = after, .all = all, .table = &table};
 	int r = allocate(&table);
 
-	search.destinations = heavy_destinations(after, all);
+	choose_destinations(&search);
 	for (int i = 0; !r && i < TRIES; i++) {
 		r = try(&search);
 		if (complete(&search))

@@ -237,6 +237,16 @@ void resource_ports_sort(struct port_table *table)
 		qsort(table->slots, table->size, sizeof(*table->slots), compare);
 }
 
+const struct port_use *resource_ports_match(const struct port_table *table,
+					    const struct port_key *key)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (!memcmp(&table->slots[i].key, key, sizeof(*key)))
+			return &table->slots[i];
+	}
+	return NULL;
+}
+
 bool resource_ports_freeze(struct port_table *table)
 {
 	size_t count = table->count < PORT_EXACT ? table->count : PORT_EXACT;

@@ -88,6 +88,9 @@ bool resource_ports_freeze(struct port_table *table);
 
 /* Moves the destinations to the table's begin, heaviest first. Lookups end with it. */
 void resource_ports_sort(struct port_table *table);
+/* The destination in a sorted table; NULL if it is not there. Looks at one after the other. */
+const struct port_use *resource_ports_match(const struct port_table *table,
+					    const struct port_key *key);
 void resource_ports_free(struct port_table *table);
 
 /* Ports that connect() finds taken. */

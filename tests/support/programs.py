@@ -97,6 +97,35 @@ class Driver:
         return self.document["driver"]
 
 
+class Doctor:
+    """`sojourn doctor --json`, one look: Doctor("--sample", "0").finding("ports-cliff")"""
+
+    def __init__(self, *options, netns=None, seconds=60):
+        self.process = run([OBSERVER, "doctor", "--json", *options], netns=netns, seconds=seconds,
+                           check=False)
+        self.status = self.process.status
+        assert self.status in (0, 1, 2), f"status {self.status}: {self.process.stderr}"
+        self.document = json.loads(self.process.stdout)
+        assert self.document["schema"] == "sojourn.doctor/1"
+        self.ids = {finding["id"] for finding in self.document["findings"]}
+
+    def findings(self, name):
+        return [finding for finding in self.document["findings"] if finding["id"] == name]
+
+    def finding(self, name):
+        """The only finding of this rule."""
+        found = self.findings(name)
+        assert len(found) == 1, f"{len(found)} findings {name} in {self.document['findings']}"
+        return found[0]
+
+    def resource(self, kind, text):
+        """The only resource of this kind whose object holds the text."""
+        found = [entry for entry in self.document["resources"]
+                 if entry["resource"] == kind and text in entry["object"]]
+        assert len(found) == 1, f"{kind} {text}: {found}"
+        return found[0]
+
+
 NGINX = """\
 daemon off;
 {user}

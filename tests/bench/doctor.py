@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What one look at a host with many TIME_WAIT sockets costs.
+
+In a network namespace of its own, connections from several loopback addresses leave as many sockets
+in TIME_WAIT as asked for. Then the CPU time of one reading of `sojourn doctor`, of `ss -tan` with an
+awk that counts per destination, and of `ss -s`, in turn; medians of the rounds. The empty namespace
+tells what each costs as a process.
+"""
+import argparse
+import ctypes
+import json
+import re
+import socket
+import subprocess
+import sys
+
+from common import Timed, machine, spread
+
+from support.programs import OBSERVER
+
+CLONE_NEWNET = 0x40000000
+PER_SOURCE = 20000
+TASKS = {
+    "sojourn doctor --sample 0": [OBSERVER, "doctor", "--sample", "0", "--json"],
+    "ss -tan | awk": ["sh", "-c", "ss -tan | awk '{n[$1 \" \" $5]++} END {for (k in n) "
+                                  "if (n[k] > 1000) print k, n[k]}'"],
+    "ss -s": ["ss", "-s"],
+}
+
+
+def enter_namespace():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET):
+        sys.exit("the benchmark makes a network namespace: it needs root")
+    for command in (["ip", "link", "set", "lo", "up"],
+                    ["sysctl", "-qw", "net.ipv4.ip_local_port_range=10000 60999",
+                     "net.ipv4.tcp_tw_reuse=0", "net.ipv4.tcp_max_tw_buckets=1000000"]):
+        subprocess.run(command, check=True)
+
+
+def time_waits():
+    text = open("/proc/self/net/sockstat", encoding="ascii").read()
+    return int(re.search(r"\btw (\d+)", text)[1])
+
+
+def fill(count):
+    """The client closes first, from one address after the other."""
+    with socket.create_server(("127.0.0.1", 5000), backlog=16) as listener:
+        for number in range(count):
+            with socket.socket() as client:
+                client.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
+                client.bind((f"127.0.1.{1 + number // PER_SOURCE}", 0))
+                client.connect(listener.getsockname())
+                accepted, _ = listener.accept()
+            accepted.close()
+
+
+def measure(rounds):
+    """CPU milliseconds by task, in turn."""
+    results = {name: [] for name in TASKS}
+    for _ in range(rounds):
+        for name, argv in TASKS.items():
+            results[name].append(cpu_ms(argv))
+    return results
+
+
+def cpu_ms(argv):
+    """The exit code tells findings, which are no failure here."""
+    try:
+        timed = Timed(["sh", "-c", '"$@"; true', "sh", *argv])
+    except SystemExit as error:
+        raise SystemExit(f"cannot measure: {error}") from None
+    return timed.cpu * 1000
+
+
+def seen():
+    done = subprocess.run([str(word) for word in TASKS["sojourn doctor --sample 0"]], check=False,
+                          capture_output=True, text=True)
+    document = json.loads(done.stdout)
+    ports = sum(entry["used"] for entry in document["resources"]
+                if entry["resource"] == "ephemeral_ports")
+    return ports, document["looked_at"]["cpu_ns"] / 1e6, document["looked_at"]["descriptor_walks"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sockets", type=int, default=100000)
+    parser.add_argument("--rounds", type=int, default=9)
+    arguments = parser.parse_args()
+    enter_namespace()
+    empty = measure(arguments.rounds)
+    fill(arguments.sockets)
+    begun = time_waits()
+    full = measure(arguments.rounds)
+    ports, own, walks = seen()
+    print(f"{machine()}\n{begun} sockets in TIME_WAIT at the begin, {time_waits()} at the end, "
+          f"{arguments.rounds} rounds\nCPU ms, median [quartiles]\n")
+    for name in TASKS:
+        print(f"{name:<28}{spread(full[name])}    empty namespace {spread(empty[name])}")
+    print(f"\nthe doctor saw {ports} ports used; by its own clock a look cost {own:.1f} ms "
+          f"({walks} walks over descriptors)")
+
+
+if __name__ == "__main__":
+    main()
