@@ -10,6 +10,9 @@ enum resource_number {
 	NUMBER_TIME_WAIT,
 	NUMBER_ORPHANS,
 	NUMBER_TCP_PAGES,
+	NUMBER_TCP_HASHED,    /* IPv4 sockets of the namespace that are in a hash */
+	NUMBER_TCP_ALLOCATED, /* sockets of the host, also those in none */
+	NUMBER_TCP6_HASHED,
 	NUMBER_LISTEN_OVERFLOWS,
 	NUMBER_LISTEN_DROPS,
 	NUMBER_TIME_WAIT_OVERFLOW,
