@@ -19,6 +19,11 @@
 	"one until the process ends: where both are the same, raise LimitNOFILE= in its unit"
 
 const struct rule diagnose_rules[] = {
+	{"ports-failed", RESOURCE_PORT_FAILURES, MEASURE_EVENTS, 1, 1, NULL,
+	 "connect() calls to this destination failed: no source port was left",
+	 "EADDRNOTAVAIL (\"Cannot assign requested address\") until connections end or their "
+	 "TIME_WAIT is over",
+	 WIDEN_RANGE, MORE_PORTS, WIDEN_RISK},
 	{"ports-exhausted", RESOURCE_PORTS, MEASURE_SHARE, .97, .97, NULL,
 	 "connect() to this destination fails, or is about to: no source port is left",
 	 "EADDRNOTAVAIL (\"Cannot assign requested address\") until connections end or their "

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "doctor_targets.h"
+#include "resource_events.h"
 #include "sojourn/clock.h"
 
 #define POINT_NS (100 * NSEC_PER_MSEC)
@@ -21,6 +22,8 @@ struct doctor {
 	struct resource_pair *pairs; /* one per target */
 	struct process_list processes;
 	unsigned int points;
+	struct resource_events *events; /* NULL: not watched */
+	int events_error;
 	int home_fd;
 	enum socket_source source;
 	sigset_t stop;
@@ -59,6 +62,8 @@ int doctor_open(const struct doctor_options *options, struct doctor **ret_doctor
 	sigaddset(&doctor->stop, SIGINT);
 	sigaddset(&doctor->stop, SIGTERM);
 	sigprocmask(SIG_BLOCK, &doctor->stop, NULL);
+	if (options->watch)
+		doctor->events_error = resource_events_open(&doctor->events);
 	*ret_doctor = TAKE_PTR(doctor);
 	return 0;
 }
@@ -72,6 +77,7 @@ void doctor_close(struct doctor *doctor)
 	}
 	if (!doctor)
 		return;
+	resource_events_close(doctor->events);
 	free(doctor->pairs);
 	doctor_targets_free(&doctor->targets);
 	resource_process_free(&doctor->processes);
@@ -184,7 +190,7 @@ static bool selected(const struct doctor_options *options, const struct resource
 	static const bool of_socket[RESOURCE_KINDS] = {
 		[RESOURCE_PORTS] = true,      [RESOURCE_ACCEPT_QUEUE] = true,
 		[RESOURCE_SYN_QUEUE] = true,  [RESOURCE_CLOSE_WAIT] = true,
-		[RESOURCE_UDP_BUFFER] = true,
+		[RESOURCE_UDP_BUFFER] = true, [RESOURCE_PORT_FAILURES] = true,
 	};
 	bool any_port = !resource->port && !resource->other_port;
 
@@ -207,6 +213,17 @@ static void select_resources(const struct doctor_options *options, struct resour
 		kept++;
 	}
 	list->count = kept;
+}
+
+static const struct resource_netns *netns_of(const struct doctor *doctor, uint32_t inode)
+{
+	for (size_t i = 0; i < doctor->targets.count; i++) {
+		const struct resource_netns *netns = &doctor->pairs[i].after;
+
+		if (netns->at_ns && netns->inode == inode)
+			return netns;
+	}
+	return NULL;
 }
 
 static void note_limits(const struct doctor *doctor, struct doctor_report *report)
@@ -237,8 +254,34 @@ static void note_limits(const struct doctor *doctor, struct doctor_report *repor
 	if (doctor->targets.refused)
 		note(report, "network namespaces of %zu processes: needs root or CAP_SYS_PTRACE",
 		     doctor->targets.refused);
+	if (doctor->events_error)
+		note(report,
+		     "connect() calls that fail, as they happen: %s (needs CAP_BPF and "
+		     "CAP_PERFMON)",
+		     strerror(-doctor->events_error));
+	if (doctor->events && resource_events_lost(doctor->events))
+		note(report, "processes and destinations of %llu failed connect() calls",
+		     (unsigned long long)resource_events_lost(doctor->events));
 	if (!report->seconds)
 		note(report, "rates, predictions and new drops: --sample 0 takes one reading");
+}
+
+/* The kernel tells of every namespace: only those that are looked at concern us. */
+static void measure_events(struct doctor *doctor, struct resource_list *list)
+{
+	size_t kept = list->count;
+
+	if (doctor->events)
+		resource_events_measure(doctor->events, list);
+	for (size_t i = kept; i < list->count; i++) {
+		const struct resource_netns *netns = netns_of(doctor, list->entries[i].netns);
+
+		if (!netns)
+			continue;
+		list->entries[kept] = list->entries[i];
+		memcpy(list->entries[kept++].netns_name, netns->name, sizeof(netns->name));
+	}
+	list->count = kept;
 }
 
 static int conclude(struct doctor *doctor, struct doctor_report *report)
@@ -260,6 +303,7 @@ static int conclude(struct doctor *doctor, struct doctor_report *report)
 	if (!report->namespaces)
 		return -ENODATA;
 	resource_measure_processes(&doctor->processes, doctor->points, report->seconds, list);
+	measure_events(doctor, list);
 	select_resources(doctor->options, list);
 	note_limits(doctor, report);
 	return diagnose(list, &report->findings);

@@ -12,7 +12,7 @@ const char *const resource_names[RESOURCE_KINDS] = {
 	[RESOURCE_SYN_QUEUE] = "syn_queue",   [RESOURCE_CLOSE_WAIT] = "close_wait",
 	[RESOURCE_TIME_WAIT] = "time_wait",   [RESOURCE_ORPHANS] = "orphans",
 	[RESOURCE_TCP_MEMORY] = "tcp_memory", [RESOURCE_CONNTRACK] = "conntrack",
-	[RESOURCE_UDP_BUFFER] = "udp_buffer",
+	[RESOURCE_UDP_BUFFER] = "udp_buffer", [RESOURCE_PORT_FAILURES] = "port_failures",
 };
 
 struct resource *resource_add(struct resource_list *list, enum resource_kind kind,

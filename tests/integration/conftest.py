@@ -21,9 +21,11 @@ def pytest_collection_modifyitems(items):
 
 def left_in_kernel():
     """How many BPF programs of ours are loaded, by their names."""
-    names = "conn_state|conn_reset|exchange_ready|exchange_recv|exchange_send|exchange_recvmsg|exchange_segment|" \
-            "exchange_sendmsg|exchange_sendpage|accept_exit|accept_arg|accept_flags|" \
-            "sockets_visit"
+    names = "|".join((
+        "conn_state", "conn_reset", "conn_retransmit", "exchange_ready", "exchange_recv",
+        "exchange_send", "exchange_recvmsg", "exchange_segment", "exchange_sendmsg",
+        "exchange_sendpage", "accept_exit", "accept_arg", "accept_flags", "sockets_visit",
+        "udp_ready", "udp_recv", "udp_send", "udp_drop", "ports_state"))
     text = subprocess.run(["bpftool", "prog", "show"], check=True, capture_output=True,
                           text=True).stdout
     return len(re.findall(rf"name ({names})\b", text))

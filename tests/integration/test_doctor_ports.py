@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`sojourn doctor` on ephemeral ports: every test has a range of 500 ports in its own namespace."""
 import contextlib
+import errno
+import json
 import os
 import re
 import socket
@@ -14,7 +16,7 @@ import pytest
 
 from support.conditions import needs_program
 from support.net import free_port
-from support.programs import DRIVER, Doctor, Lab
+from support.programs import DRIVER, OBSERVER, Doctor, Lab
 
 LOW, HIGH = 40000, 40499
 
@@ -262,6 +264,34 @@ while True:
         print("leaking", flush=True)
     time.sleep(0.02)
 """
+
+
+def test_failed_connects_are_counted_as_they_happen(start):
+    """Exactly those without a port: refused ones are something else."""
+    with held("127.0.0.1", 490) as (port, sockets):
+        doctor = start([OBSERVER, "doctor", "--json", "--interval", "300ms", "--port", port])
+        doctor.wait_for("\n")
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", free_port()))
+        failed = 0
+        for _ in range(25):
+            try:
+                sockets.append(socket.create_connection(("127.0.0.1", port)))
+            except OSError as error:
+                failed += error.errno == errno.EADDRNOTAVAIL
+        assert failed == 15
+        time.sleep(1)
+        doctor.stop()
+        looks = [json.loads(line) for line in doctor.stdout.splitlines()]
+        for client in sockets[490:]:
+            client.close()
+    found = [f for look in looks for f in look["findings"] if f["id"] == "ports-failed"]
+    assert sum(evidence(f, "failed in the sample") for f in found) == 15
+    assert {f["object"] for f in found} == {f"127.0.0.1:{port}"}
+    assert {f["owners"][0]["pid"] for f in found} == {os.getpid()}
+    assert not any("CAP_BPF" in note for look in looks for note in look["not_seen"])
+    last = [entry for entry in looks[-1]["resources"] if entry["resource"] == "port_failures"]
+    assert [entry["used"] for entry in last] == [15]
 
 
 def test_a_large_stable_pool_is_no_leak():
