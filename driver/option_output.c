@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/* Where the results go, and what is printed instead of a run. */
+#include "option_rows.h"
+
+#include <string.h>
+
+#include "refuse.h"
+#include "sojourn/cleanup.h"
+
+static int apply_json(struct options *options, const char *value, char **ret_error)
+{
+	if (!*value)
+		return refuse(ret_error, "--json: the file name is empty; give a file, or - for "
+					 "standard output");
+	options->json_path = value;
+	return 0;
+}
+
+static int apply_observer(struct options *options, const char *value, char **ret_error)
+{
+	if (strncmp(value, "http://", 7) || !value[7])
+		return refuse(ret_error,
+			      "--observer: '%s' is not an observer's address; write it like "
+			      "http://127.0.0.1:9777",
+			      value);
+	options->observer_url = value;
+	return 0;
+}
+
+static int apply_quiet(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->quiet = true;
+	return 0;
+}
+
+static int apply_help(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->action = OPTIONS_HELP;
+	return 0;
+}
+
+static int apply_version(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->action = OPTIONS_VERSION;
+	return 0;
+}
+
+/* clang-format off */
+static const struct option_row rows[] = {
+	{0, "observer", "URL",
+	 "mark the measured phase on the observer at URL\n"
+	 "(sojourn observe --listen) and merge its findings\ninto the report",
+	 apply_observer},
+	{0, "json", "FILE",
+	 "write the run document to FILE; with - to standard\n"
+	 "output, in place of the text report",
+	 apply_json},
+	{0, "quiet", NULL, "no progress line and no text report", apply_quiet},
+	{'h', "help", NULL, "print this help", apply_help},
+	{0, "version", NULL, "print the version", apply_version},
+};
+/* clang-format on */
+
+const struct option_table option_output = {"Output", rows, ARRAY_SIZE(rows)};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/* What is asked of the server, and over which connections. */
+#include "option_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http_request.h"
+#include "refuse.h"
+#include "sojourn/cleanup.h"
+
+#define BODY_MAX (64U << 20)
+
+static int apply_method(struct options *options, const char *value, char **ret_error)
+{
+	options->method = value;
+	return http_request_check_method(value, ret_error);
+}
+
+static int apply_header(struct options *options, const char *value, char **ret_error)
+{
+	size_t size = (options->header_count + 1) * sizeof(*options->headers);
+	int err = http_request_check_header(value, ret_error);
+	const char **headers;
+
+	if (err)
+		return err;
+	headers = realloc(options->headers, size);
+	if (!headers)
+		return -ENOMEM;
+	headers[options->header_count++] = value;
+	options->headers = headers;
+	return 0;
+}
+
+static int read_body(FILE *file, const char *path, struct options *options, char **ret_error)
+{
+	autofree char *body = malloc(BODY_MAX + 1);
+	size_t length;
+	char *fitted;
+
+	if (!body)
+		return -ENOMEM;
+	length = fread(body, 1, BODY_MAX + 1, file);
+	if (ferror(file))
+		return refuse(ret_error, "--body: cannot read '%s': %s", path, strerror(errno));
+	if (length > BODY_MAX)
+		return refuse(ret_error, "--body: '%s' is larger than %u MiB", path,
+			      BODY_MAX >> 20);
+	fitted = realloc(body, length + 1);
+	if (fitted)
+		body = fitted;
+	free(options->body);
+	options->body = TAKE_PTR(body);
+	options->body_length = length;
+	return 0;
+}
+
+static int apply_body(struct options *options, const char *value, char **ret_error)
+{
+	autofclose FILE *file = NULL;
+
+	if (value[0] == '@') {
+		file = fopen(value + 1, "re");
+		if (!file)
+			return refuse(ret_error, "--body: cannot open '%s': %s", value + 1,
+				      strerror(errno));
+		return read_body(file, value + 1, options, ret_error);
+	}
+	free(options->body);
+	options->body = strdup(value);
+	options->body_length = strlen(value);
+	return options->body ? 0 : -ENOMEM;
+}
+
+static int apply_new_connections(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->new_connections = true;
+	return 0;
+}
+
+/* clang-format off */
+static const struct option_row rows[] = {
+	{'m', "method", "METHOD", "request method (default GET; POST with --body)", apply_method},
+	{'H', "header", "LINE", "add a header, 'Name: value'; may be repeated", apply_header},
+	{0, "body", "TEXT", "request body; @FILE sends a file's content", apply_body},
+	{0, "new-connections", NULL,
+	 "one connection per request; connecting is timed\nseparately",
+	 apply_new_connections},
+};
+/* clang-format on */
+
+const struct option_table option_request = {"Requests over HTTP", rows, ARRAY_SIZE(rows)};

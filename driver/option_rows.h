@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line's rows: one table per file option_NAME.c; options.c walks them all. */
+#ifndef DRIVER_OPTION_ROWS_H
+#define DRIVER_OPTION_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options.h"
+
+struct option_row {
+	char letter; /* the short option; 0: none */
+	const char *name;
+	const char *argument; /* NULL: takes none */
+	const char *help;     /* further lines after \n; NULL: not shown in --help */
+	/* 0, -ENOMEM, or -EINVAL with a sentence in @ret_error. */
+	int (*apply)(struct options *options, const char *value, char **ret_error);
+};
+
+struct option_table {
+	const char *title; /* above its rows in --help */
+	const struct option_row *rows;
+	size_t count;
+};
+
+extern const struct option_table option_load;
+extern const struct option_table option_request;
+extern const struct option_table option_output;
+
+/* For values: -EINVAL with a sentence in @ret_error, which names the option @name. */
+int option_parse_number(const char *name, const char *value, uint64_t min, uint64_t max,
+			uint64_t *ret_number, char **ret_error);
+int option_parse_duration(const char *name, const char *value, uint64_t min_ns, uint64_t *ret_ns,
+			  char **ret_error);
+
+#endif
