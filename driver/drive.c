@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "observer.h"
 #include "progress.h"
@@ -184,6 +185,15 @@ static int merge_observer(struct observer *observer, struct run *run)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Keeps the load on while others still measure. */
+static void cool_down(struct drive *drive)
+{
+	uint64_t duration_ns = drive->job->options->cooldown_ns;
+
+	if (duration_ns && !drive->interrupted)
+		run_phase(drive, WORKER_WARMUP, duration_ns, 0);
+}
+
 static int measure_and_fill(struct drive *drive, struct observer *observer, struct run **ret_run)
 {
 	autorun struct run *run = run_new("sojourn-drive", drive->job->command);
@@ -195,6 +205,7 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 	err = result_fill(drive->job->options, &drive->total, &drive->phase, run);
 	if (!err && observer)
 		err = merge_observer(observer, run);
+	cool_down(drive);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
 	return err;
@@ -248,12 +259,18 @@ static int start_workers(struct drive *drive)
 		.engine = drive->job->engine,
 		.shared = drive->job->shared,
 		.timeout_ns = options->timeout_ns,
+		.sharers = options->threads,
+		.schedule = options->schedule,
 		.budget = &drive->budget,
 		.news = &drive->news,
 	};
 	int err;
 
+	if (getrandom(&setup.schedule.seed, sizeof(setup.schedule.seed), GRND_NONBLOCK) < 0)
+		setup.schedule.seed = clock_wall_ns();
+
 	for (uint32_t i = 0; i < options->threads; i++) {
+		setup.sharer = i;
 		setup.slots = options->connections / options->threads +
 			      (i < options->connections % options->threads);
 		err = worker_new(&setup, &drive->workers[i]);

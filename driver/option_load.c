@@ -12,6 +12,7 @@
 
 #define CONNECTIONS_MAX 1000000
 #define THREADS_MAX	1024
+#define RATE_MAX	1000000000ULL
 
 static int apply_connections(struct options *options, const char *value, char **ret_error)
 {
@@ -62,6 +63,62 @@ static int apply_timeout(struct options *options, const char *value, char **ret_
 				     ret_error);
 }
 
+static int apply_cooldown(struct options *options, const char *value, char **ret_error)
+{
+	return option_parse_duration("cool-down", value, 0, &options->cooldown_ns, ret_error);
+}
+
+static int apply_rate(struct options *options, const char *value, char **ret_error)
+{
+	uint64_t rate;
+
+	if (units_parse_count(value, &rate) || !rate || rate > RATE_MAX)
+		return refuse(ret_error,
+			      "--rate: '%s' is not a rate; write requests per second, from 1 to "
+			      "1G, like 500 or 20k",
+			      value);
+	options->schedule.rate = rate;
+	return 0;
+}
+
+/* The index of @value in @names, from @first on; @count if it is not there. */
+static size_t find_name(const char *const *names, size_t first, size_t count, const char *value)
+{
+	while (first < count && strcmp(names[first], value))
+		first++;
+	return first;
+}
+
+static int apply_arrival(struct options *options, const char *value, char **ret_error)
+{
+	size_t i = find_name(schedule_arrival_names, SCHEDULE_CONSTANT,
+			     ARRAY_SIZE(schedule_arrival_names), value);
+
+	if (i == ARRAY_SIZE(schedule_arrival_names))
+		return refuse(ret_error, "--arrival: '%s' is not known; use constant or poisson",
+			      value);
+	options->schedule.arrival = (enum schedule_arrival)i;
+	return 0;
+}
+
+static int apply_think(struct options *options, const char *value, char **ret_error)
+{
+	return option_parse_duration("think", value, 0, &options->schedule.think_ns, ret_error);
+}
+
+static int apply_think_distribution(struct options *options, const char *value, char **ret_error)
+{
+	size_t i = find_name(schedule_think_names, 0, ARRAY_SIZE(schedule_think_names), value);
+
+	if (i == ARRAY_SIZE(schedule_think_names))
+		return refuse(ret_error,
+			      "--think-distribution: '%s' is not known; use fixed or exponential",
+			      value);
+	options->schedule.think = (enum schedule_think)i;
+	options->think_distribution_given = true;
+	return 0;
+}
+
 /* clang-format off */
 static const struct option_row rows[] = {
 	{'c', "connections", "N", "connections kept busy (default 16)", apply_connections},
@@ -69,7 +126,18 @@ static const struct option_row rows[] = {
 	{'d', "duration", "TIME", "how long to measure (default 10s; with -n: no limit)",
 	 apply_duration},
 	{'n', "requests", "N", "measure exactly N requests, e.g. 1000, 200k, 5M", apply_requests},
+	{0, "rate", "N",
+	 "start N requests per second, over all connections,\nwhether or not responses come (open loop);\n"
+	 "latency counts from when a request was due", apply_rate},
+	{0, "arrival", "KIND", "with --rate: constant (default) or poisson", apply_arrival},
+	{0, "think", "TIME",
+	 "closed loop: wait TIME between a response and the\nconnection's next request (default 0)",
+	 apply_think},
+	{0, "think-distribution", "KIND", "with --think: fixed (default) or exponential",
+	 apply_think_distribution},
 	{0, "warmup", "TIME", "send load for TIME first, unmeasured (default 0)", apply_warmup},
+	{0, "cool-down", "TIME", "go on for TIME afterwards, unmeasured (default 0)",
+	 apply_cooldown},
 	{0, "timeout", "TIME",
 	 "give up connecting, and waiting for a response,\nafter TIME each (default 5s)",
 	 apply_timeout},

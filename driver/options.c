@@ -39,12 +39,13 @@ static int key_of(const struct option_row *row, size_t index)
 	return row->letter ? row->letter : KEY_LONG + (int)index;
 }
 
-static const char help_head[] = "Usage: sojourn-drive [OPTION]... URL\n"
-				"Load a server, closed loop, and report what its clients see.\n"
-				"\n"
-				"URL is %s, where HOST is a name, an IPv4\n"
-				"address or an [IPv6] address. A name is resolved once.\n"
-				"\n";
+static const char help_head[] =
+	"Usage: sojourn-drive [OPTION]... URL\n"
+	"Load a server, closed loop or at a rate, and report what its clients see.\n"
+	"\n"
+	"URL is %s, where HOST is a name, an IPv4\n"
+	"address or an [IPv6] address. A name is resolved once.\n"
+	"\n";
 
 static const char help_tail[] =
 	"\n"
@@ -157,6 +158,24 @@ static int parse_words(int argc, char **argv, struct options *options, char **re
 	return err;
 }
 
+static int settle_schedule(struct options *options, char **ret_error)
+{
+	struct schedule_spec *spec = &options->schedule;
+
+	if (spec->arrival != SCHEDULE_CLOSED && !spec->rate)
+		return refuse(ret_error, "--arrival: %s needs a rate; add --rate=N",
+			      schedule_arrival_names[spec->arrival]);
+	if (spec->rate && spec->think_ns)
+		return refuse(ret_error, "--think: a rate and a think time exclude each other; "
+					 "give --rate or --think");
+	if (options->think_distribution_given && !spec->think_ns)
+		return refuse(ret_error, "--think-distribution: %s needs a time; add --think=TIME",
+			      schedule_think_names[spec->think]);
+	if (spec->rate && spec->arrival == SCHEDULE_CLOSED)
+		spec->arrival = SCHEDULE_CONSTANT;
+	return 0;
+}
+
 /* What no single option can decide. */
 static int settle(struct options *options, int left, char **words, char **ret_error)
 {
@@ -176,7 +195,7 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 		options->method = options->body ? "POST" : "GET";
 	if (!options->duration_ns && !options->requests)
 		options->duration_ns = 10 * NSEC_PER_SEC;
-	return 0;
+	return settle_schedule(options, ret_error);
 }
 
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)

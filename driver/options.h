@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "schedule.h"
+
 enum options_action {
 	OPTIONS_DRIVE,
 	OPTIONS_HELP,
@@ -23,12 +25,15 @@ struct options {
 	uint64_t duration_ns; /* 0: until requests are through */
 	uint64_t requests;    /* 0: until the duration is over */
 	uint64_t warmup_ns;
+	uint64_t cooldown_ns;
+	struct schedule_spec schedule;
 	uint64_t timeout_ns;
 	const char *method;
 	const char **headers; /* "Name: value" */
 	size_t header_count;
 	char *body; /* NULL: none */
 	size_t body_length;
+	bool think_distribution_given;
 	bool new_connections;
 	bool quiet;
 	const char *json_path;	  /* NULL: none; "-": standard output */

@@ -50,10 +50,12 @@ void progress_update(struct progress *progress)
 	char rate[32], errors[32], p99[32];
 
 	/* What is left in `last` is the second that has passed; then it becomes this reading. */
-	struct histogram *recent = &progress->last.round_trip;
+	bool paced = progress->now.response_time.count;
+	struct histogram *recent =
+		paced ? &progress->last.response_time : &progress->last.round_trip;
 	struct histogram earlier = *recent;
 
-	*recent = progress->now.round_trip;
+	*recent = paced ? progress->now.response_time : progress->now.round_trip;
 	histogram_subtract(recent, &earlier);
 	fprintf(progress->file, LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s",
 		elapsed_seconds(progress, now_ns),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "limited.h"
 #include "sojourn/clock.h"
 
 static uint64_t timeval_ns(struct timeval time)
@@ -30,6 +31,10 @@ static void fill_counts(const struct stats *stats, struct run_driver *driver)
 	memcpy(driver->errors, stats->errors, sizeof(driver->errors));
 	driver->round_trip = stats->round_trip;
 	driver->connect = stats->connect;
+	driver->scheduled = stats->scheduled;
+	driver->unsent = stats->unsent;
+	driver->response_time = stats->response_time;
+	driver->schedule_delay = stats->schedule_delay;
 }
 
 static void fill_phase(const struct stats *stats, const struct result_phase *phase,
@@ -56,8 +61,14 @@ int result_fill(const struct options *options, const struct stats *stats,
 	driver->connections = options->connections;
 	driver->threads = options->threads;
 	driver->new_connections = options->new_connections;
+	driver->arrival = strdup(schedule_arrival_names[options->schedule.arrival]);
+	driver->rate = options->schedule.rate;
+	driver->think_ns = options->schedule.think_ns;
+	driver->cooldown_ns = options->cooldown_ns;
 	fill_counts(stats, driver);
 	fill_phase(stats, phase, driver);
 	run->duration_ns = driver->duration_ns;
-	return driver->target && driver->method ? 0 : -ENOMEM;
+	if (!driver->target || !driver->method || !driver->arrival)
+		return -ENOMEM;
+	return limited_fill(driver);
 }

@@ -27,6 +27,19 @@ void stats_record(struct stats *stats, const struct engine_result *result)
 		stats->errors[result->error]++;
 }
 
+void stats_record_response(struct stats *stats, const struct engine_result *result,
+			   uint64_t intended_ns)
+{
+	if (result->error == ENGINE_NO_ERROR)
+		histogram_record(&stats->response_time, result->end_ns - intended_ns);
+}
+
+void stats_record_scheduled(struct stats *stats, uint64_t delay_ns)
+{
+	stats->scheduled++;
+	histogram_record(&stats->schedule_delay, delay_ns);
+}
+
 void stats_record_connect(struct stats *stats, uint64_t connect_ns)
 {
 	stats->connects++;
@@ -53,6 +66,10 @@ void stats_add(struct stats *stats, const struct stats *other)
 		stats->last_ns = other->last_ns;
 	histogram_add(&stats->round_trip, &other->round_trip);
 	histogram_add(&stats->connect, &other->connect);
+	stats->scheduled += other->scheduled;
+	stats->unsent += other->unsent;
+	histogram_add(&stats->response_time, &other->response_time);
+	histogram_add(&stats->schedule_delay, &other->schedule_delay);
 }
 
 uint64_t stats_errors(const struct stats *stats)

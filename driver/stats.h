@@ -20,9 +20,19 @@ struct stats {
 	uint64_t last_ns;  /* latest complete response; 0 if none */
 	struct histogram round_trip;
 	struct histogram connect;
+	/* Where a schedule says when requests are due (else empty): */
+	uint64_t scheduled;		 /* due in the phase */
+	uint64_t unsent;		 /* of these: still waiting for a connection at its end */
+	struct histogram response_time;	 /* intended start → complete response */
+	struct histogram schedule_delay; /* could be sent → was sent */
 };
 
 void stats_record(struct stats *stats, const struct engine_result *result);
+/* What stats_record() has recorded already, if it is complete, was meant to leave at @intended_ns. */
+void stats_record_response(struct stats *stats, const struct engine_result *result,
+			   uint64_t intended_ns);
+/* A scheduled request leaves, @delay_ns after it could have. */
+void stats_record_scheduled(struct stats *stats, uint64_t delay_ns);
 void stats_record_connect(struct stats *stats, uint64_t connect_ns);
 void stats_add(struct stats *stats, const struct stats *other);
 

@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "alarm.h"
+#include "pacer.h"
 #include "sojourn/clock.h"
 
 #define RETRY_MIN_MS 1U
@@ -21,7 +23,8 @@
 /* A slot whose connection failed waits here: ever longer, so that healthy ones do not starve. */
 struct slot {
 	struct worker *worker;
-	uint32_t retry_ms; /* 0: its last connection was established */
+	uint32_t retry_ms;    /* 0: its last connection was established */
+	uint64_t intended_ns; /* paced: when its request was meant to leave */
 	uv_timer_t retry;
 };
 
@@ -42,6 +45,10 @@ struct worker {
 	struct stats snapshot;
 
 	enum worker_phase phase;
+	bool paced; /* a schedule or a think time says when requests start */
+	struct pacer pacer;
+	struct alarm alarm;
+
 	bool issuing;
 	bool recording;
 	bool spent;	  /* the budget, as far as this worker knows */
@@ -80,6 +87,48 @@ static void tell_if_quiet(struct worker *worker)
 	uv_async_send(worker->setup.news);
 }
 
+static void set_alarm(struct worker *worker)
+{
+	bool over = !worker->issuing || worker->spent;
+
+	alarm_set(&worker->alarm, over ? SCHEDULE_NEVER : pacer_wake_ns(&worker->pacer));
+}
+
+/* The slot's request leaves now. */
+static void note_sent(struct worker *worker, uint32_t slot, uint64_t intended_ns, uint64_t delay_ns)
+{
+	worker->slots[slot].intended_ns = intended_ns;
+	if (worker->recording)
+		stats_record_scheduled(&worker->stats, delay_ns);
+}
+
+/* Starts what is due and finds a slot. start() may report a failure before it returns. */
+static void start_due(struct worker *worker)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct pacer_due due;
+
+	while (worker->issuing && !worker->spent && pacer_take(&worker->pacer, now_ns, &due)) {
+		if (!take_ticket(worker)) {
+			pacer_rest(&worker->pacer, due.slot, now_ns);
+			break;
+		}
+		note_sent(worker, due.slot, due.intended_ns, now_ns - due.possible_ns);
+		worker->under_way++;
+		worker->setup.engine->start(worker->engine, due.slot);
+		now_ns = clock_now_ns();
+	}
+	set_alarm(worker);
+}
+
+static void on_alarm(void *user)
+{
+	struct worker *worker = user;
+
+	start_due(worker);
+	tell_if_quiet(worker);
+}
+
 static void start_slot(struct worker *worker, uint32_t slot)
 {
 	if (!worker->issuing || !take_ticket(worker))
@@ -93,7 +142,12 @@ static void on_retry(uv_timer_t *timer)
 	struct slot *slot = timer->data;
 	struct worker *worker = slot->worker;
 
-	start_slot(worker, (uint32_t)(slot - worker->slots));
+	if (worker->paced) {
+		pacer_rest(&worker->pacer, (uint32_t)(slot - worker->slots), clock_now_ns());
+		start_due(worker);
+	} else {
+		start_slot(worker, (uint32_t)(slot - worker->slots));
+	}
 	tell_if_quiet(worker);
 }
 
@@ -115,13 +169,39 @@ static void worker_connected(void *user, uint32_t slot, uint64_t connect_ns)
 		stats_record_connect(&worker->stats, connect_ns);
 }
 
+/* After a response. A request that waited for the slot leaves at once: no delay of ours. */
+static bool goes_on(struct worker *worker, uint32_t slot, uint64_t now_ns)
+{
+	uint64_t intended_ns;
+
+	if (!worker->issuing)
+		return false;
+	if (!worker->paced)
+		return take_ticket(worker);
+	if (worker->spent || !pacer_next(&worker->pacer, slot, now_ns, &intended_ns)) {
+		set_alarm(worker);
+		return false;
+	}
+	if (!take_ticket(worker))
+		return false;
+	note_sent(worker, slot, intended_ns, 0);
+	return true;
+}
+
+static void record(struct worker *worker, uint32_t slot, const struct engine_result *result)
+{
+	stats_record(&worker->stats, result);
+	if (worker->setup.schedule.rate)
+		stats_record_response(&worker->stats, result, worker->slots[slot].intended_ns);
+}
+
 static enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result)
 {
 	struct worker *worker = user;
 
 	if (worker->recording)
-		stats_record(&worker->stats, result);
-	if (!result->connect_failed && worker->issuing && take_ticket(worker))
+		record(worker, slot, result);
+	if (!result->connect_failed && goes_on(worker, slot, result->end_ns))
 		return ENGINE_AGAIN;
 	worker->under_way--;
 	if (result->connect_failed)
@@ -143,13 +223,27 @@ static void begin_load(struct worker *worker, enum worker_phase phase)
 	worker->recording = phase == WORKER_MEASURE;
 	worker->spent = false;
 	worker->tickets = 0;
+	if (worker->paced) {
+		pacer_begin(&worker->pacer, clock_now_ns());
+		start_due(worker);
+		return;
+	}
 	for (uint32_t i = 0; i < worker->setup.slots; i++)
 		start_slot(worker, i);
 }
 
 static void end_load(struct worker *worker)
 {
+	uint64_t unsent;
+
+	if (worker->paced && worker->issuing && !worker->spent && worker->recording) {
+		unsent = pacer_unsent(&worker->pacer, clock_now_ns());
+		worker->stats.scheduled += unsent;
+		worker->stats.unsent += unsent;
+	}
 	worker->issuing = false;
+	if (worker->paced)
+		set_alarm(worker);
 	stop_retries(worker);
 }
 
@@ -157,6 +251,8 @@ static void leave(struct worker *worker)
 {
 	worker->setup.engine->close(worker->engine);
 	uv_close((uv_handle_t *)&worker->sweep, NULL);
+	if (worker->paced)
+		alarm_close(&worker->alarm);
 	uv_close((uv_handle_t *)&worker->wake, NULL);
 	for (uint32_t i = 0; i < worker->setup.slots; i++)
 		uv_close((uv_handle_t *)&worker->slots[i].retry, NULL);
@@ -247,8 +343,28 @@ static void close_loop(struct worker *worker)
 	uv_run(&worker->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&worker->loop);
 	worker->setup.engine->free(worker->engine);
+	pacer_close(&worker->pacer);
 	pthread_mutex_destroy(&worker->snapshot_lock);
 	free(worker);
+}
+
+/* Leaves nothing behind if it fails. */
+static int open_pacing(struct worker *worker)
+{
+	const struct worker_setup *setup = &worker->setup;
+	int err;
+
+	worker->paced = setup->schedule.rate || setup->schedule.think_ns;
+	if (!worker->paced)
+		return 0;
+	err = pacer_open(&worker->pacer, &setup->schedule, setup->sharer, setup->sharers,
+			 setup->slots);
+	if (err)
+		return err;
+	err = alarm_open(&worker->alarm, &worker->loop, on_alarm, worker);
+	if (err)
+		pacer_close(&worker->pacer);
+	return err;
 }
 
 static int open_engine(struct worker *worker)
@@ -276,11 +392,17 @@ static int open_loop(struct worker *worker)
 		return err;
 	}
 	worker->wake.data = worker;
-	err = open_engine(worker);
+	err = open_pacing(worker);
+	if (!err) {
+		err = open_engine(worker);
+		if (err && worker->paced)
+			alarm_close(&worker->alarm);
+	}
 	if (err) {
 		uv_close((uv_handle_t *)&worker->wake, NULL);
 		uv_run(&worker->loop, UV_RUN_DEFAULT);
 		uv_loop_close(&worker->loop);
+		pacer_close(&worker->pacer);
 	}
 	return err;
 }

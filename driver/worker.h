@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread with a loop, its share of the connections and its own statistics. It keeps every slot
- * busy while a phase lasts (closed loop) and tells when all of them have come to rest.
+ * A thread with a loop, its share of the connections and its own statistics. While a phase lasts it
+ * keeps every slot busy, or starts requests when the schedule says so, and it tells when all slots
+ * have come to rest.
  */
 #ifndef DRIVER_WORKER_H
 #define DRIVER_WORKER_H
@@ -12,6 +13,7 @@
 
 #include "budget.h"
 #include "engine.h"
+#include "schedule.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
 
@@ -26,6 +28,9 @@ struct worker_setup {
 	const struct engine *engine;
 	const void *shared; /* of the engine */
 	uint32_t slots;
+	uint32_t sharer; /* which of the schedule's sharers it is, from 0 */
+	uint32_t sharers;
+	struct schedule_spec schedule;
 	uint64_t timeout_ns; /* decides how often the engine is asked to expire requests */
 	struct budget *budget;
 	uv_async_t *news; /* sent when the worker has come to rest or published its statistics */

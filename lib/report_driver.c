@@ -4,6 +4,34 @@
 
 #include "report_parts.h"
 
+/* Labels of a run at a rate are longer: "schedule delay". */
+static unsigned int label_columns(const struct run_driver *driver)
+{
+	return driver->schedule_delay.count ? LABEL_COLUMNS + 3 : LABEL_COLUMNS;
+}
+
+void report_limited(const struct page *page, const struct run_driver *driver)
+{
+	if (!driver->limited)
+		return;
+	page_style(page, STYLE_HOT);
+	page_wrap(page, 0, "LIMITED BY THE DRIVER, not by the server (%s): %s",
+		  driver->limited->by ? driver->limited->by : "unknown",
+		  driver->limited->why ? driver->limited->why : "no reason given");
+	page_style(page, STYLE_PLAIN);
+}
+
+static void add_arrival(struct items *items, const struct run_driver *driver)
+{
+	char text[SHORT_TEXT];
+
+	if (driver->rate)
+		items_add(items, "%s/s %s", page_count(driver->rate, text),
+			  driver->arrival ? driver->arrival : "");
+	if (driver->think_ns)
+		items_add(items, "think time %s", page_time((double)driver->think_ns, text));
+}
+
 void report_target(const struct page *page, const struct run *run)
 {
 	const struct run_driver *driver = run->driver;
@@ -18,6 +46,7 @@ void report_target(const struct page *page, const struct run *run)
 		items_add(&items, "%u connection%s", driver->connections,
 			  driver->connections == 1 ? "" : "s");
 	items_add(&items, "%u thread%s", driver->threads, driver->threads == 1 ? "" : "s");
+	add_arrival(&items, driver);
 	items_add(&items, "%s", page_time((double)driver->duration_ns, text));
 	if (driver->warmup_ns)
 		items_add(&items, "after %s of warm-up",
@@ -61,7 +90,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 		snprintf(rate, sizeof(rate), "%s requests", requests);
 	if (used + 3 + page_columns(rate) > page->width) {
 		fputc('\n', page->file);
-		page_left(page, LABEL_COLUMNS, "%s", "");
+		page_left(page, label_columns(driver), "%s", "");
 		page_left(page, 0, "%s", rate);
 	} else {
 		page_left(page, 0, "%*s%s", used + 3 > RATE_COLUMN ? 3 : (int)(RATE_COLUMN - used),
@@ -69,33 +98,56 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 	}
 }
 
-void report_round_trip(const struct page *page, const struct run_driver *driver)
+/* "round trip   mean 406 µs   p50 …   p99 …", and the rate if @rated. */
+static void print_headline(const struct page *page, const struct run_driver *driver,
+			   const char *label, const struct histogram *h, bool rated)
 {
 	static const struct percentile percentiles[] = {{"p50", 0.5}, {"p99", 0.99}};
+	int columns = (int)label_columns(driver);
 	char text[160], mean[SHORT_TEXT];
 
-	if (driver->round_trip.count) {
-		page_time(histogram_mean(&driver->round_trip), mean);
-		snprintf(text, sizeof(text), "%-*smean %s", LABEL_COLUMNS, "round trip", mean);
-		append_percentiles(text, sizeof(text), &driver->round_trip, percentiles,
-				   ARRAY_SIZE(percentiles));
+	if (h->count) {
+		page_time(histogram_mean(h), mean);
+		snprintf(text, sizeof(text), "%-*smean %s", columns, label, mean);
+		append_percentiles(text, sizeof(text), h, percentiles, ARRAY_SIZE(percentiles));
 	} else {
-		snprintf(text, sizeof(text), "%-*sno request was completed", LABEL_COLUMNS,
-			 "round trip");
+		snprintf(text, sizeof(text), "%-*sno request was completed", columns, label);
 	}
 	page_style(page, STYLE_BOLD);
 	page_left(page, 0, "%s", text);
 	page_style(page, STYLE_PLAIN);
-	print_rate(page, driver, page_columns(text));
+	if (rated)
+		print_rate(page, driver, page_columns(text));
 	fputc('\n', page->file);
 }
 
-static void report_histogram(const struct page *page, const char *label, const struct histogram *h)
+void report_response_time(const struct page *page, const struct run_driver *driver)
+{
+	char unsent[SHORT_TEXT], scheduled[SHORT_TEXT];
+
+	if (!driver->rate)
+		return;
+	print_headline(page, driver, "response time", &driver->response_time, true);
+	if (driver->unsent)
+		page_wrap(page, 0,
+			  "note: %s of the %s requests that were due were never sent, all"
+			  " connections being busy: they are in no percentile",
+			  page_count(driver->unsent, unsent),
+			  page_count(driver->scheduled, scheduled));
+}
+
+void report_round_trip(const struct page *page, const struct run_driver *driver)
+{
+	print_headline(page, driver, "round trip", &driver->round_trip, !driver->rate);
+}
+
+static void report_histogram(const struct page *page, const struct run_driver *driver,
+			     const char *label, const struct histogram *h)
 {
 	static const struct percentile percentiles[] = {
 		{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0},
 	};
-	struct items items = items_begin(page, label, LABEL_COLUMNS);
+	struct items items = items_begin(page, label, label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", page_count(h->count, text));
@@ -112,7 +164,7 @@ static void report_histogram(const struct page *page, const char *label, const s
 static void report_responses(const struct page *page, const struct run_driver *driver)
 {
 	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
-	struct items items = items_begin(page, "responses", LABEL_COLUMNS);
+	struct items items = items_begin(page, "responses", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
@@ -127,22 +179,25 @@ static void report_responses(const struct page *page, const struct run_driver *d
 
 static void report_errors(const struct page *page, const struct run_driver *driver)
 {
-	const char *label = "errors";
-	char words[SHORT_TEXT];
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+	bool any = false;
 
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
 		if (!driver->errors[i])
 			continue;
-		page_counted(page, label, driver->errors[i], "%s: %s",
-			     page_words(run_error_names[i], words), run_error_help[i]);
-		label = "";
+		page_left(page, label_columns(driver), "%s", any ? "" : "errors");
+		page_right(page, 10, "%s", page_count(driver->errors[i], text));
+		page_left(page, 1, "%s", "");
+		page_wrap(page, label_columns(driver) + 11, "%s: %s",
+			  page_words(run_error_names[i], words), run_error_help[i]);
+		any = true;
 	}
 }
 
 static void report_cpu(const struct page *page, const struct run_driver *driver)
 {
 	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
-	struct items items = items_begin(page, "driver CPU", LABEL_COLUMNS);
+	struct items items = items_begin(page, "driver CPU", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", page_time((double)cpu_ns, text));
@@ -156,8 +211,12 @@ static void report_cpu(const struct page *page, const struct run_driver *driver)
 
 void report_driver(const struct page *page, const struct run_driver *driver)
 {
-	report_histogram(page, "round trip", &driver->round_trip);
-	report_histogram(page, "connect", &driver->connect);
+	if (driver->rate)
+		report_histogram(page, driver, "response time", &driver->response_time);
+	report_histogram(page, driver, "round trip", &driver->round_trip);
+	if (driver->schedule_delay.count)
+		report_histogram(page, driver, "schedule delay", &driver->schedule_delay);
+	report_histogram(page, driver, "connect", &driver->connect);
 	report_responses(page, driver);
 	report_errors(page, driver);
 	report_cpu(page, driver);

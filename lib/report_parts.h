@@ -23,6 +23,10 @@ void report_details(const struct page *page, const struct run_service *service);
 
 /* report_driver.c: "GET http://… · 64 connections …". */
 void report_target(const struct page *page, const struct run *run);
+/* The first line of all, if the driver limited the result. */
+void report_limited(const struct page *page, const struct run_driver *driver);
+/* Under a rate: latency from the intended start, which comes before the round trip. */
+void report_response_time(const struct page *page, const struct run_driver *driver);
 /* The round trip's first line, with rate: the tree's root, or all there is without an observer. */
 void report_round_trip(const struct page *page, const struct run_driver *driver);
 /* Further percentiles, connect, status, errors, CPU. */

@@ -147,11 +147,15 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 	};
 	const struct run_service *driven = driven_service(run);
 
+	if (run->driver)
+		report_limited(&page, run->driver);
 	print_document(&page, run);
 	if (run->driver)
 		report_target(&page, run);
 	if (run->driver)
 		fputc('\n', file);
+	if (run->driver)
+		report_response_time(&page, run->driver);
 	if (driven)
 		print_breakdown(&page, run, driven);
 	else if (run->driver)

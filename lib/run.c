@@ -116,6 +116,12 @@ static void free_driver(struct run_driver *driver)
 	free(driver->host);
 	free(driver->target);
 	free(driver->method);
+	free(driver->arrival);
+	if (driver->limited) {
+		free(driver->limited->by);
+		free(driver->limited->why);
+	}
+	free(driver->limited);
 	free(driver->observer_error);
 	free(driver);
 }

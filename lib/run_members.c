@@ -92,6 +92,12 @@ static const struct run_member cost_table[] = {
 };
 static const struct run_members cost_members = MEMBERS(struct run_cost, cost_table);
 
+static const struct run_member limited_table[] = {
+	STRING(struct run_limited, by),
+	STRING(struct run_limited, why),
+};
+static const struct run_members limited_members = MEMBERS(struct run_limited, limited_table);
+
 static const struct run_member driver_table[] = {
 	STRING(struct run_driver, host),
 	STRING(struct run_driver, target),
@@ -101,6 +107,12 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, BOOL, new_connections)},
 	{MEMBER(struct run_driver, U64, duration_ns)},
 	{MEMBER(struct run_driver, U64, warmup_ns)},
+	{MEMBER(struct run_driver, U64, cooldown_ns), .optional = true},
+	STRING(struct run_driver, arrival),
+	{MEMBER(struct run_driver, U64, rate), .optional = true},
+	{MEMBER(struct run_driver, U64, think_ns), .optional = true},
+	{MEMBER(struct run_driver, U64, scheduled), .optional = true},
+	{MEMBER(struct run_driver, U64, unsent), .optional = true},
 	{MEMBER(struct run_driver, U64, requests)},
 	{MEMBER(struct run_driver, U64, connects)},
 	{MEMBER(struct run_driver, U64, bytes_in)},
@@ -111,6 +123,10 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, cpu_system_ns)},
 	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},
 	{MEMBER(struct run_driver, HISTOGRAM, connect)},
+	{MEMBER(struct run_driver, HISTOGRAM, response_time), .optional = true},
+	{MEMBER(struct run_driver, HISTOGRAM, schedule_delay), .optional = true},
+	{MEMBER(struct run_driver, POINTER, limited), .members = &limited_members,
+	 .optional = true},
 	STRING(struct run_driver, observer_error),
 };
 static const struct run_members driver_members = MEMBERS(struct run_driver, driver_table);

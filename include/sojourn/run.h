@@ -148,6 +148,12 @@ struct run_cost {
 	size_t program_count;
 };
 
+/* What of the driver itself kept it from making the load that was asked for. */
+struct run_limited {
+	char *by;  /* "cpu", "schedule", "ports", "files" */
+	char *why; /* a sentence with the numbers */
+};
+
 struct run_driver {
 	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
 	char *target; /* URL */
@@ -157,16 +163,25 @@ struct run_driver {
 	bool new_connections; /* one connection per request */
 	uint64_t duration_ns; /* the measured phase */
 	uint64_t warmup_ns;
-	uint64_t requests; /* complete responses in the measured phase */
-	uint64_t connects; /* connections established in the measured phase */
+	uint64_t cooldown_ns;
+	char *arrival;	    /* "closed", "constant", "poisson"; NULL: not known */
+	uint64_t rate;	    /* requests per second asked for; 0: closed loop */
+	uint64_t think_ns;  /* closed loop: mean think time */
+	uint64_t scheduled; /* requests due in the measured phase, where a schedule says so */
+	uint64_t unsent;    /* of these: still waiting for a connection at its end */
+	uint64_t requests;  /* complete responses in the measured phase */
+	uint64_t connects;  /* connections established in the measured phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
-	struct histogram round_trip; /* request handed to the kernel → last response byte read */
-	struct histogram connect;    /* connect() → established */
+	struct histogram round_trip;	/* request handed to the kernel → last response byte read */
+	struct histogram connect;	/* connect() → established */
+	struct histogram response_time; /* under a rate: intended start → last response byte */
+	struct histogram schedule_delay; /* could be sent → was sent: the driver's own error */
+	struct run_limited *limited;	 /* NULL: the driver kept up */
 	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
 };
 

@@ -68,9 +68,16 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	assert_same_text(a->host, b->host);
 	assert_same_text(a->target, b->target);
 	assert_same_text(a->method, b->method);
+	assert_same_text(a->arrival, b->arrival);
+	assert_int_equal(a->limited == NULL, b->limited == NULL);
+	if (a->limited) {
+		assert_same_text(a->limited->by, b->limited->by);
+		assert_same_text(a->limited->why, b->limited->why);
+	}
 	assert_same_text(a->observer_error, b->observer_error);
 	ASSERT_SAME(struct run_driver, a, b, left_.host = right_.host = NULL,
 		    left_.target = right_.target = NULL, left_.method = right_.method = NULL,
+		    left_.arrival = right_.arrival = NULL, left_.limited = right_.limited = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
 }
 

@@ -156,6 +156,17 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->cpu_system_ns = next(sequence);
 	set_histogram(&driver->round_trip, sequence);
 	set_histogram(&driver->connect, sequence);
+	driver->cooldown_ns = next(sequence);
+	driver->arrival = text("constant");
+	driver->rate = next(sequence);
+	driver->think_ns = next(sequence);
+	driver->scheduled = next(sequence);
+	driver->unsent = next(sequence);
+	set_histogram(&driver->response_time, sequence);
+	set_histogram(&driver->schedule_delay, sequence);
+	driver->limited = need(calloc(1, sizeof(*driver->limited)));
+	driver->limited->by = text("cpu");
+	driver->limited->why = text("its CPU was full");
 	driver->observer_error = text("HTTP 503");
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/* The rules that tell a result which the client limited. The first one that holds is reported. */
+#include "limited.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+#define CPU_FULL      0.95
+#define DELAY_HIGH_NS (1 * NSEC_PER_MSEC)
+
+#define TEXT 64
+
+/* CPUs that the driver's threads can have at once. */
+static double usable_cpus(const struct run_driver *driver)
+{
+	cpu_set_t set;
+	unsigned int cpus = 1;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		cpus = (unsigned int)CPU_COUNT(&set);
+	return driver->threads < cpus ? driver->threads : cpus;
+}
+
+static int is_out_of_ports(const struct run_driver *driver, char **ret_why)
+{
+	uint64_t failures = driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE];
+	char count[TEXT];
+
+	if (!failures)
+		return 0;
+	return asprintf(ret_why, "%s connections found no free source port",
+			units_format_count(failures, count, sizeof(count)));
+}
+
+static int is_out_of_files(const struct run_driver *driver, char **ret_why)
+{
+	uint64_t failures = driver->errors[RUN_ERROR_TOO_MANY_FILES];
+	char count[TEXT];
+
+	if (!failures)
+		return 0;
+	return asprintf(ret_why, "%s connections found no free file descriptor",
+			units_format_count(failures, count, sizeof(count)));
+}
+
+static int is_cpu_full(const struct run_driver *driver, char **ret_why)
+{
+	double cpus = usable_cpus(driver);
+	double used = (double)(driver->cpu_user_ns + driver->cpu_system_ns);
+	double share = driver->duration_ns ? used / (double)driver->duration_ns / cpus : 0;
+
+	if (share < CPU_FULL)
+		return 0;
+	return asprintf(ret_why, "it used %.0f %% of the %.0f CPU%s that %u thread%s can have",
+			share * 100, cpus, cpus > 1 ? "s" : "", driver->threads,
+			driver->threads > 1 ? "s" : "");
+}
+
+static int is_late(const struct run_driver *driver, char **ret_why)
+{
+	uint64_t p99 = histogram_quantile(&driver->schedule_delay, 0.99);
+	char time[TEXT];
+
+	if (p99 < DELAY_HIGH_NS)
+		return 0;
+	return asprintf(ret_why,
+			"1 %% of the requests left %s or more after they could have: its loop was "
+			"late",
+			units_format_duration((double)p99, time, sizeof(time)));
+}
+
+/* Each returns 0 if it does not hold, the length of *ret_why if it does, negative without memory. */
+static const struct {
+	const char *by;
+	int (*holds)(const struct run_driver *driver, char **ret_why);
+} rules[] = {
+	{"ports", is_out_of_ports},
+	{"files", is_out_of_files},
+	{"cpu", is_cpu_full},
+	{"schedule", is_late},
+};
+
+int limited_fill(struct run_driver *driver)
+{
+	char *why = NULL;
+	int found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules) && !found; i++) {
+		found = rules[i].holds(driver, &why);
+		if (found <= 0)
+			continue;
+		driver->limited = calloc(1, sizeof(*driver->limited));
+		if (!driver->limited) {
+			free(why);
+			return -ENOMEM;
+		}
+		driver->limited->why = why;
+		driver->limited->by = strdup(rules[i].by);
+		return driver->limited->by ? 0 : -ENOMEM;
+	}
+	return found < 0 ? -ENOMEM : 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* Requests wait for slots with their intended start; slots think, and are used in turn. */
+#include "test.h"
+
+#include "pacer.h"
+
+static const struct schedule_spec per_microsecond = {.arrival = SCHEDULE_CONSTANT, .rate = 1000000};
+
+static void test_slots_in_turn(void **state)
+{
+	struct pacer pacer;
+	struct pacer_due due;
+	uint64_t intended;
+
+	(void)state;
+	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 3), 0);
+	pacer_begin(&pacer, 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_int_equal(pacer_wake_ns(&pacer), i * 1000);
+		assert_false(i && pacer_take(&pacer, i * 1000 - 1, &due));
+		assert_true(pacer_take(&pacer, i * 1000, &due));
+		assert_int_equal(due.slot, i % 3);
+		assert_int_equal(due.intended_ns, i * 1000);
+		assert_int_equal(due.possible_ns, i * 1000);
+		assert_false(pacer_next(&pacer, due.slot, i * 1000 + 500, &intended));
+	}
+	pacer_close(&pacer);
+}
+
+/* A stall: what was due meanwhile keeps its time, and leaves in order as slots come free. */
+static void test_stall(void **state)
+{
+	struct pacer pacer;
+	struct pacer_due due;
+	uint64_t intended;
+
+	(void)state;
+	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 1), 0);
+	pacer_begin(&pacer, 0);
+	assert_true(pacer_take(&pacer, 0, &due));
+	assert_false(pacer_take(&pacer, 5000, &due));
+	assert_true(pacer_wake_ns(&pacer) == SCHEDULE_NEVER);
+	assert_true(pacer_next(&pacer, 0, 3500, &intended));
+	assert_int_equal(intended, 1000);
+	pacer_return(&pacer, intended); /* it could not be sent after all */
+	pacer_rest(&pacer, 0, 3600);
+	assert_int_equal(pacer_wake_ns(&pacer), 0);
+	assert_true(pacer_take(&pacer, 3700, &due));
+	assert_int_equal(due.intended_ns, 1000);
+	assert_int_equal(due.possible_ns,
+			 3600); /* the driver is not to blame for what was before */
+	assert_int_equal(pacer_unsent(&pacer, 10000), 8); /* due at 2 to 9 µs */
+	pacer_close(&pacer);
+}
+
+static void test_think(void **state)
+{
+	static const struct schedule_spec spec = {.think_ns = 100};
+	static const uint32_t order[] = {3, 1, 4, 0, 2};
+	struct pacer pacer;
+	struct pacer_due due;
+	uint64_t intended;
+
+	(void)state;
+	assert_int_equal(pacer_open(&pacer, &spec, 0, 1, 5), 0);
+	pacer_begin(&pacer, 7);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_true(pacer_take(&pacer, 7, &due));
+		assert_int_equal(due.intended_ns, 7);
+	}
+	assert_false(pacer_take(&pacer, 1000, &due));
+	for (uint32_t i = 0; i < 5; i++)
+		assert_false(pacer_next(&pacer, order[i], 1000 + i, &intended));
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(pacer_wake_ns(&pacer), 1100 + i);
+		assert_false(pacer_take(&pacer, 1099 + i, &due));
+		assert_true(pacer_take(&pacer, 1100 + i, &due));
+		assert_int_equal(due.slot, order[i]);
+	}
+	assert_int_equal(pacer_unsent(&pacer, 5000), 0);
+	pacer_close(&pacer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slots_in_turn),
+		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_think),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Arrivals at a rate, and latency that a stalled server cannot hide."""
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from support.programs import Driver, Lab, Nginx
+
+
+def stall(pids, after, seconds):
+    """Stops the processes for a while."""
+    time.sleep(after)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(seconds)
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("arrival", ["constant", "poisson"])
+def test_stall_is_seen(start, arrival):
+    """1 s in 6 s: a sixth of the requests waits up to 1 s, so p90 is 0.4 s and p99 0.94 s. A tool
+    that counts from the actual send reports some milliseconds for both."""
+    nginx = start(Nginx())
+    thread = threading.Thread(target=stall, args=(nginx.workers(), 2, 1))
+    thread.start()
+    driver = Driver(nginx.url, "--rate", "2000", "--arrival", arrival, connections=64,
+                    duration="6s")
+    thread.join()
+    result = driver.result
+
+    assert 0.3e9 < result["response_time"]["p90_ns"] < 0.65e9
+    assert 0.85e9 < result["response_time"]["p99_ns"] < 1.1e9
+    assert result["round_trip"]["p90_ns"] < 0.1e9
+    assert result["response_time"]["count"] == result["requests"] == nginx.status()["requests"]
+    assert abs(result["requests"] - 12000) < (60 if arrival == "constant" else 500)
+    assert result["arrival"] == arrival
+    assert result["rate"] == 2000
+    assert "response time" in driver.report
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rate_is_kept(start, threads):
+    nginx = start(Nginx())
+    result = Driver(nginx.url, "--rate=4k", connections=10, threads=threads,
+                    duration="2s").result
+
+    assert abs(result["requests"] - 8000) <= 60
+    assert result["connects"] == 10  # used in turn
+    assert result["scheduled"] == result["schedule_delay"]["count"] == result["requests"]
+    # Two of three requests leave promptly even on a busy machine; a millisecond timer would not.
+    assert result["schedule_delay"]["p50_ns"] < 500_000
+
+
+def test_count_at_a_rate(start):
+    nginx = start(Nginx())
+    result = Driver(nginx.url, "--rate=1000", connections=4, threads=2, count=500).result
+
+    assert result["requests"] == nginx.status()["requests"] == 500
+    assert 0.45e9 < result["duration_ns"] < 0.8e9
+
+
+def test_queued_requests_keep_their_intended_start(start):
+    """One connection, 10 ms of service, 200 requests/s asked for: half can be sent, and the last
+    of these waited for half of the run. What was not sent is counted, and timed nowhere."""
+    lab = start(Lab("--service", "10ms"))
+    result = Driver(lab.url, "--rate=200", connections=1, duration="2s").result
+
+    assert 150 < result["requests"] <= 200
+    assert abs(result["scheduled"] - 400) <= 5
+    assert result["unsent"] == result["scheduled"] - result["requests"]
+    assert 0.8e9 < result["response_time"]["max_ns"] < 1.4e9
+    assert result["round_trip"]["p50_ns"] < 30e6
+    # The queue is the server's fault: no delay of the driver's.
+    assert result["schedule_delay"]["p90_ns"] < 1e6
+
+
+def test_think_time(start):
+    nginx = start(Nginx())
+    result = Driver(nginx.url, "--think=20ms", connections=20, duration="2s").result
+    assert 1500 < result["requests"] <= 2020
+    assert result["think_ns"] == 20_000_000
+    assert result["response_time"]["count"] == 0
+
+    result = Driver(nginx.url, "--think=20ms", "--think-distribution=exponential", connections=20,
+                    duration="2s").result
+    assert 1500 < result["requests"] < 2500
+
+
+def test_warm_up_and_cool_down_are_not_counted(start):
+    nginx = start(Nginx())
+    begin = time.monotonic()
+    result = Driver(nginx.url, "--rate=1000", "--warmup=500ms", "--cool-down=700ms", connections=4,
+                    count=500).result
+
+    assert time.monotonic() - begin > 1.6
+    assert result["requests"] == 500
+    assert result["cooldown_ns"] == 700_000_000
+    assert 1500 < nginx.status()["requests"] <= 1720
+
+
+def test_null_engine_is_limited_by_its_cpu():
+    """Without a server, the driver is always the bottleneck."""
+    driver = Driver("null://", connections=1, duration="500ms")
+    share = driver.result["cpu_user_ns"] + driver.result["cpu_system_ns"]
+    if share < 0.96 * driver.result["duration_ns"]:
+        pytest.skip("the machine is busy: the driver did not get a CPU of its own")
+    assert driver.result["limited"]["by"] == "cpu"
+    assert driver.report.splitlines()[0].startswith("LIMITED BY THE DRIVER")
