@@ -7,7 +7,6 @@
 #include "engine_http.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +17,8 @@
 #include "sojourn/clock.h"
 #include "target.h"
 
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE 51 /* Linux 6.3 */
-#endif
-
 #define BUFFER_SIZE (64U << 10)
+#define PORT_TRIES  64U
 
 struct http_shared {
 	struct sockaddr_storage address;
@@ -31,7 +27,8 @@ struct http_shared {
 	bool head;
 	bool new_connections;
 	uint64_t timeout_ns;
-	uint32_t port_range; /* see limits_port_range() */
+	uint32_t port_range;	   /* see limits_port_range() */
+	struct source_set sources; /* borrowed from the options */
 };
 
 enum connection_state {
@@ -58,7 +55,7 @@ struct connection {
 struct http {
 	const struct engine_host *host;
 	const struct http_shared *shared;
-	bool port_range_refused; /* by the kernel, once and for all */
+	struct source_cursor sources;
 	struct http_memo memo;
 	char buffer[BUFFER_SIZE];
 	struct connection connections[];
@@ -72,6 +69,7 @@ struct error_row {
 static const struct error_row connect_errors[] = {
 	{UV_ECONNREFUSED, RUN_ERROR_REFUSED},
 	{UV_EADDRNOTAVAIL, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{UV_EADDRINUSE, RUN_ERROR_ADDRESS_UNAVAILABLE},
 	{UV_EMFILE, RUN_ERROR_TOO_MANY_FILES},
 	{UV_ENFILE, RUN_ERROR_TOO_MANY_FILES},
 	{UV_ETIMEDOUT, RUN_ERROR_CONNECT_TIMEOUT},
@@ -243,20 +241,25 @@ static void on_connect(uv_connect_t *connect, int status)
 	connection_send(connection);
 }
 
-/*
- * Without this option connect() walks through one parity of the port range before it tries the other:
- * with half of the range in use, 40 times the time of an empty one. With it (Linux 6.8) it does not.
- */
-static void set_port_range(struct connection *connection)
+/* Ports of our own choice may be another's: connect() tells, and the next one is tried. */
+static int connect_from(struct connection *connection)
 {
-	struct http *http = connection->http;
-	uint32_t range = http->shared->port_range;
+	const struct http_shared *shared = connection->http->shared;
+	struct source_cursor *cursor = &connection->http->sources;
 	uv_os_fd_t fd;
+	int err = uv_fileno((uv_handle_t *)&connection->tcp, &fd);
 
-	if (!range || http->port_range_refused || uv_fileno((uv_handle_t *)&connection->tcp, &fd))
-		return;
-	if (setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range)))
-		http->port_range_refused = true;
+	if (!err)
+		err = source_bind(&shared->sources, cursor, fd);
+	for (unsigned int tries = 0; !err; tries++) {
+		err = uv_tcp_connect(&connection->connect, &connection->tcp,
+				     (const struct sockaddr *)&shared->address, on_connect);
+		if (err != UV_EADDRNOTAVAIL || tries == PORT_TRIES ||
+		    !source_chooses_ports(&shared->sources, cursor))
+			return err;
+		err = source_replace(&shared->sources, cursor, fd);
+	}
+	return err;
 }
 
 static int connection_open(struct connection *connection)
@@ -270,9 +273,7 @@ static int connection_open(struct connection *connection)
 	connection->tcp.data = connection;
 	connection->state = CONNECTION_CONNECTING;
 	uv_tcp_nodelay(&connection->tcp, 1);
-	set_port_range(connection);
-	err = uv_tcp_connect(&connection->connect, &connection->tcp,
-			     (const struct sockaddr *)&shared->address, on_connect);
+	err = connect_from(connection);
 	/* Reading from now on, not from on_connect(), spares two epoll_ctl() per connection. */
 	return err ? err : uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read);
 }
@@ -313,10 +314,12 @@ static int http_prepare(const struct options *options, const struct target *targ
 	struct http_shared *shared = calloc(1, sizeof(*shared));
 	int err;
 
-	(void)ret_error;
 	if (!shared)
 		return -ENOMEM;
-	err = http_request_build(options, target, &shared->request, &shared->request_length);
+	err = source_check(&options->sources, target->address.ss_family, ret_error);
+	if (!err)
+		err = http_request_build(options, target, &shared->request,
+					 &shared->request_length);
 	if (err) {
 		free(shared);
 		return err;
@@ -326,6 +329,7 @@ static int http_prepare(const struct options *options, const struct target *targ
 	shared->new_connections = options->new_connections;
 	shared->timeout_ns = options->timeout_ns;
 	shared->port_range = limits_port_range();
+	shared->sources = options->sources;
 	*ret_shared = shared;
 	return 0;
 }
@@ -339,6 +343,8 @@ static int http_open(const struct engine_host *host, const void *shared, void **
 		return -ENOMEM;
 	http->host = host;
 	http->shared = shared;
+	source_begin(&http->sources, http->shared->port_range,
+		     clock_now_ns() * 0x9e3779b97f4a7c15ULL);
 	for (uint32_t i = 0; i < host->slots; i++)
 		http->connections[i].http = http;
 	*ret_state = http;

@@ -119,6 +119,24 @@ static int apply_think_distribution(struct options *options, const char *value, 
 	return 0;
 }
 
+static int apply_source(struct options *options, const char *value, char **ret_error)
+{
+	return source_parse(value, &options->sources, ret_error);
+}
+
+static int apply_port_choice(struct options *options, const char *value, char **ret_error)
+{
+	static const char *const names[] = {
+		[SOURCE_RANGE] = "range", [SOURCE_OWN] = "own", [SOURCE_KERNEL] = "kernel"};
+	size_t i = find_name(names, 0, ARRAY_SIZE(names), value);
+
+	if (i == ARRAY_SIZE(names))
+		return refuse(ret_error,
+			      "--port-choice: '%s' is not known; use range, own or kernel", value);
+	options->sources.choice = (enum source_choice)i;
+	return 0;
+}
+
 /* clang-format off */
 static const struct option_row rows[] = {
 	{'c', "connections", "N", "connections kept busy (default 16)", apply_connections},
@@ -135,6 +153,10 @@ static const struct option_row rows[] = {
 	 apply_think},
 	{0, "think-distribution", "KIND", "with --think: fixed (default) or exponential",
 	 apply_think_distribution},
+	{0, "source", "ADDR[,ADDR|A-B]",
+	 "connect from these addresses in turn: each has its\nown source ports",
+	 apply_source},
+	{0, "port-choice", "HOW", NULL, apply_port_choice}, /* for tests and benchmarks */
 	{0, "warmup", "TIME", "send load for TIME first, unmeasured (default 0)", apply_warmup},
 	{0, "cool-down", "TIME", "go on for TIME afterwards, unmeasured (default 0)",
 	 apply_cooldown},

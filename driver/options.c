@@ -221,5 +221,6 @@ void options_clear(struct options *options)
 {
 	free(options->headers);
 	free(options->body);
+	source_clear(&options->sources);
 	*options = (struct options){0};
 }

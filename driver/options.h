@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "schedule.h"
+#include "source.h"
 
 enum options_action {
 	OPTIONS_DRIVE,
@@ -27,6 +28,7 @@ struct options {
 	uint64_t warmup_ns;
 	uint64_t cooldown_ns;
 	struct schedule_spec schedule;
+	struct source_set sources;
 	uint64_t timeout_ns;
 	const char *method;
 	const char **headers; /* "Name: value" */

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/* Source addresses and ports. Neighbours: option_load.c (--source), engine_http.c (connects). */
+#include "source.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "refuse.h"
+#include "sojourn/cleanup.h"
+
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51 /* Linux 6.3 */
+#endif
+
+static int parse_address(const char *text, struct sockaddr_storage *ret_address)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)ret_address;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_address;
+
+	*ret_address = (struct sockaddr_storage){0};
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
+		ret_address->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1)
+		ret_address->ss_family = AF_INET6;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* The last 32 bits of an address, network order; a range counts them up. */
+static uint32_t *tail_of(struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET)
+		return &((struct sockaddr_in *)address)->sin_addr.s_addr;
+	return &((struct sockaddr_in6 *)address)->sin6_addr.s6_addr32[3];
+}
+
+static int append(struct source_set *set, const struct sockaddr_storage *first, size_t count)
+{
+	struct sockaddr_storage *list;
+
+	list = realloc(set->addresses, (set->count + count) * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	set->addresses = list;
+	for (size_t i = 0; i < count; i++) {
+		list[set->count] = *first;
+		*tail_of(&list[set->count]) =
+			htonl(ntohl(*tail_of(&list[set->count])) + (uint32_t)i);
+		set->count++;
+	}
+	return 0;
+}
+
+/* Whether the two differ in their last 32 bits alone, and @last is not below @first. */
+static bool is_range(struct sockaddr_storage first, struct sockaddr_storage last)
+{
+	uint32_t low = ntohl(*tail_of(&first)), high = ntohl(*tail_of(&last));
+
+	*tail_of(&first) = *tail_of(&last) = 0;
+	return first.ss_family == last.ss_family && low <= high &&
+	       !memcmp(&first, &last, sizeof(first));
+}
+
+static int parse_item(char *item, struct source_set *set, char **ret_error)
+{
+	struct sockaddr_storage first, last;
+	char *dash = strchr(item, '-');
+	uint64_t count;
+
+	if (dash)
+		*dash = '\0';
+	if (parse_address(item, &first) || (dash && parse_address(dash + 1, &last)))
+		return refuse(ret_error,
+			      "--source: '%s%s%s' is not an address or a range of them; write "
+			      "them like 127.0.0.2,127.0.0.10-127.0.0.40",
+			      item, dash ? "-" : "", dash ? dash + 1 : "");
+	if (!dash)
+		return append(set, &first, 1);
+	if (!is_range(first, last))
+		return refuse(
+			ret_error,
+			"--source: the range '%s-%s' must go up and differ in the last 32 bits "
+			"only",
+			item, dash + 1);
+	count = (uint64_t)ntohl(*tail_of(&last)) - ntohl(*tail_of(&first)) + 1;
+	if (set->count + count > SOURCE_ADDRESSES_MAX)
+		return refuse(ret_error, "--source: more than %d addresses", SOURCE_ADDRESSES_MAX);
+	return append(set, &first, count);
+}
+
+int source_parse(const char *text, struct source_set *set, char **ret_error)
+{
+	autofree char *copy = strdup(text);
+	char *rest = copy, *item;
+	int err = copy ? 0 : -ENOMEM;
+
+	while (!err && (item = strsep(&rest, ",")))
+		err = parse_item(item, set, ret_error);
+	return err;
+}
+
+void source_clear(struct source_set *set)
+{
+	free(set->addresses);
+	*set = (struct source_set){0};
+}
+
+static socklen_t length_of(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					     : sizeof(struct sockaddr_in6);
+}
+
+int source_check(const struct source_set *set, int family, char **ret_error)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < set->count; i++) {
+		struct sockaddr_storage *address = &set->addresses[i];
+		autoclose int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		bool same = address->ss_family == family;
+
+		if (fd < 0)
+			return -errno;
+		if (same && !bind(fd, (struct sockaddr *)address, length_of(address)))
+			continue;
+		getnameinfo((struct sockaddr *)address, length_of(address), text, sizeof(text),
+			    NULL, 0, NI_NUMERICHOST);
+		return refuse(ret_error, "--source: '%s' cannot be used: %s", text,
+			      same ? strerror(errno) : "the target's address is of another family");
+	}
+	return 0;
+}
+
+void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random)
+{
+	*cursor = (struct source_cursor){.next = random >> 16, .port_range = port_range};
+}
+
+bool source_chooses_ports(const struct source_set *set, const struct source_cursor *cursor)
+{
+	return cursor->port_range && (set->choice == SOURCE_OWN ||
+				      (set->choice == SOURCE_RANGE && cursor->range_refused));
+}
+
+static int family_of(int fd)
+{
+	int family = AF_INET;
+	socklen_t length = sizeof(family);
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length);
+	return family;
+}
+
+/* Every address gets its turn before the next port does. */
+static int bind_port(const struct source_set *set, struct source_cursor *cursor, int fd)
+{
+	uint32_t low = cursor->port_range & 0xffff, high = cursor->port_range >> 16;
+	size_t addresses = set->count ? set->count : 1;
+	struct sockaddr_storage address = {.ss_family = (sa_family_t)family_of(fd)};
+	const int on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	for (uint32_t tries = 0; tries <= high - low; tries++) {
+		uint64_t next = cursor->next++;
+
+		if (set->count)
+			address = set->addresses[next % addresses];
+		/* The same place in both families. */
+		((struct sockaddr_in *)&address)->sin_port =
+			htons((uint16_t)(low + next / addresses % (high - low + 1)));
+		if (!bind(fd, (struct sockaddr *)&address, length_of(&address)))
+			return 0;
+		if (errno != EADDRINUSE)
+			return -errno;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+static int bind_address(const struct source_set *set, struct source_cursor *cursor, int fd)
+{
+	const struct sockaddr_storage *address;
+	const int on = 1;
+
+	if (!set->count)
+		return 0;
+	address = &set->addresses[cursor->next++ % set->count];
+	/* Without it bind() chooses a port that nothing else may use, half of the range is lost. */
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	return bind(fd, (const struct sockaddr *)address, length_of(address)) ? -errno : 0;
+}
+
+int source_bind(const struct source_set *set, struct source_cursor *cursor, int fd)
+{
+	bool by_range = set->choice == SOURCE_RANGE && cursor->port_range;
+
+	if (by_range && !cursor->range_refused &&
+	    setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &cursor->port_range,
+		       sizeof(cursor->port_range)))
+		cursor->range_refused = true;
+	if (source_chooses_ports(set, cursor))
+		return bind_port(set, cursor, fd);
+	return bind_address(set, cursor, fd);
+}
+
+int source_replace(const struct source_set *set, struct source_cursor *cursor, int fd)
+{
+	autoclose int fresh = socket(family_of(fd), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const int on = 1;
+	int err;
+
+	if (fresh < 0)
+		return -errno;
+	err = source_bind(set, cursor, fresh);
+	if (err)
+		return err;
+	setsockopt(fresh, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return dup3(fresh, fd, O_CLOEXEC) < 0 ? -errno : 0;
+}

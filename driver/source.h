@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Source addresses and ports of TCP connections, chosen so that the kernel's port search never gets
+ * slow. connect() by itself prefers ports of one parity (Linux 4.2, 07f4c90062f8) and, once these are
+ * used, walks through all of them for every connection: 40 times the time.
+ */
+#ifndef DRIVER_SOURCE_H
+#define DRIVER_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum source_choice {
+	SOURCE_RANGE,  /* IP_LOCAL_PORT_RANGE (Linux 6.3); where the kernel refuses it: OWN */
+	SOURCE_OWN,    /* bind() to ports in turn */
+	SOURCE_KERNEL, /* connect() as it is: for comparison */
+};
+
+#define SOURCE_ADDRESSES_MAX 65536
+
+struct source_set {
+	enum source_choice choice;
+	struct sockaddr_storage *addresses; /* NULL: as the kernel routes */
+	size_t count;			    /* of addresses */
+};
+
+/* What one worker knows; random: the place where it begins. */
+struct source_cursor {
+	uint64_t next;
+	uint32_t port_range; /* low | high << 16; 0: not known, leave it to the kernel */
+	bool range_refused;
+};
+
+/*
+ * Adds "ADDR[,ADDR|ADDR-ADDR]…" to @set. -EINVAL with a sentence in @ret_error; -ENOMEM. A range
+ * counts up the last 32 bits.
+ */
+int source_parse(const char *text, struct source_set *set, char **ret_error);
+void source_clear(struct source_set *set);
+
+/*
+ * Whether they can reach a target of @family, and are this host's. -EINVAL with a sentence in
+ * @ret_error, -errno.
+ */
+int source_check(const struct source_set *set, int family, char **ret_error);
+
+void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random);
+
+/* Prepares an unbound @fd for connect(). -errno: EADDRNOTAVAIL if every port is taken. */
+int source_bind(const struct source_set *set, struct source_cursor *cursor, int fd);
+
+/* Whether it helps to try another port after connect() said EADDRNOTAVAIL. */
+bool source_chooses_ports(const struct source_set *set, const struct source_cursor *cursor);
+
+/* Puts a fresh socket in the place of @fd, which connect() refused, and binds that. -errno. */
+int source_replace(const struct source_set *set, struct source_cursor *cursor, int fd);
+
+#endif

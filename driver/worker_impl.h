@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker from inside: shared by worker.c (thread and commands) and worker_load.c (its requests). */
+#ifndef DRIVER_WORKER_IMPL_H
+#define DRIVER_WORKER_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "alarm.h"
+#include "pacer.h"
+#include "worker.h"
+
+/* A slot whose connection failed waits here: ever longer, so that healthy ones do not starve. */
+struct slot {
+	struct worker *worker;
+	uint32_t retry_ms;    /* 0: its last connection was established */
+	uint64_t intended_ns; /* paced: when its request was meant to leave */
+	uv_timer_t retry;
+};
+
+struct worker {
+	struct worker_setup setup;
+	struct engine_host host;
+	void *engine;
+	pthread_t thread;
+	uv_loop_t loop;
+	uv_async_t wake;
+	uv_timer_t sweep;
+
+	_Atomic int wanted; /* enum worker_phase */
+	atomic_bool quiet;
+	atomic_bool snapshot_wanted;
+	atomic_bool snapshot_ready;
+	pthread_mutex_t snapshot_lock;
+	struct stats snapshot;
+
+	enum worker_phase phase;
+	/* Slots that found no source port or descriptor wait here; a few at a time try again. */
+	uint32_t *starved;
+	uint32_t starved_count;
+	uint32_t probe_ms;    /* 0: ports and descriptors are there */
+	uint32_t probe_batch; /* how many try at once: doubles with success */
+	uint64_t starved_ns;  /* since when nothing was to be had; 0: it was */
+	uv_timer_t probe;
+
+	bool paced; /* a schedule or a think time says when requests start */
+	struct pacer pacer;
+	struct alarm alarm;
+
+	bool issuing;
+	bool recording;
+	bool spent;	  /* the budget, as far as this worker knows */
+	uint64_t tickets; /* requests that it may start without asking the budget */
+	uint32_t under_way;
+	struct stats stats;
+	struct slot slots[];
+};
+
+void worker_begin_load(struct worker *worker, enum worker_phase phase);
+void worker_end_load(struct worker *worker);
+void worker_tell_if_quiet(struct worker *worker);
+
+/* Called back by the alarm and by the engine. */
+void worker_on_alarm(void *user);
+void worker_connected(void *user, uint32_t slot, uint64_t connect_ns);
+enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result);
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When a worker's slots start requests, and what becomes of the results: closed loop, paced, waiting
+ * after a failure, waiting for a port. Runs on the worker's thread alone.
+ */
+#include "sojourn/clock.h"
+#include "worker_impl.h"
+
+#define RETRY_MIN_MS 1U
+#define RETRY_MAX_MS 100U
+
+static bool take_ticket(struct worker *worker)
+{
+	if (!worker->tickets) {
+		worker->tickets = budget_take(worker->setup.budget);
+		worker->spent = !worker->tickets;
+		if (worker->spent)
+			return false;
+	}
+	worker->tickets--;
+	return true;
+}
+
+static void stop_retries(struct worker *worker)
+{
+	for (uint32_t i = 0; i < worker->setup.slots; i++)
+		uv_timer_stop(&worker->slots[i].retry);
+	uv_timer_stop(&worker->probe);
+	worker->starved_count = 0;
+	worker->probe_ms = 0;
+	worker->starved_ns = 0;
+}
+
+void worker_tell_if_quiet(struct worker *worker)
+{
+	if (worker->under_way || (worker->issuing && !worker->spent))
+		return;
+	if (atomic_load_explicit(&worker->quiet, memory_order_relaxed))
+		return;
+	stop_retries(worker);
+	atomic_store_explicit(&worker->quiet, true, memory_order_release);
+	uv_async_send(worker->setup.news);
+}
+
+static void set_alarm(struct worker *worker)
+{
+	bool over = !worker->issuing || worker->spent;
+
+	alarm_set(&worker->alarm, over ? SCHEDULE_NEVER : pacer_wake_ns(&worker->pacer));
+}
+
+/* The slot's request leaves now. */
+static void note_sent(struct worker *worker, uint32_t slot, uint64_t intended_ns, uint64_t delay_ns)
+{
+	worker->slots[slot].intended_ns = intended_ns;
+	if (worker->recording)
+		stats_record_scheduled(&worker->stats, delay_ns);
+}
+
+/* Starts what is due and finds a slot. start() may report a failure before it returns. */
+static void start_due(struct worker *worker)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct pacer_due due;
+
+	while (worker->issuing && !worker->spent && pacer_take(&worker->pacer, now_ns, &due)) {
+		if (!take_ticket(worker)) {
+			pacer_rest(&worker->pacer, due.slot, now_ns);
+			break;
+		}
+		note_sent(worker, due.slot, due.intended_ns, now_ns - due.possible_ns);
+		worker->under_way++;
+		worker->setup.engine->start(worker->engine, due.slot);
+		now_ns = clock_now_ns();
+	}
+	set_alarm(worker);
+}
+
+void worker_on_alarm(void *user)
+{
+	struct worker *worker = user;
+
+	start_due(worker);
+	worker_tell_if_quiet(worker);
+}
+
+static void start_slot(struct worker *worker, uint32_t slot)
+{
+	if (!worker->issuing || !take_ticket(worker))
+		return;
+	worker->under_way++;
+	worker->setup.engine->start(worker->engine, slot);
+}
+
+/* The slot may send again: now, or when the pacer says so. */
+static void resume_slot(struct worker *worker, uint32_t slot)
+{
+	if (worker->paced) {
+		pacer_rest(&worker->pacer, slot, clock_now_ns());
+		start_due(worker);
+	} else {
+		start_slot(worker, slot);
+	}
+}
+
+static void on_probe(uv_timer_t *timer)
+{
+	struct worker *worker = timer->data;
+	uint32_t batch = worker->probe_batch;
+
+	while (batch-- && worker->starved_count && worker->issuing)
+		resume_slot(worker, worker->starved[--worker->starved_count]);
+	worker_tell_if_quiet(worker);
+}
+
+static void probe_later(struct worker *worker)
+{
+	if (worker->issuing && worker->starved_count &&
+	    !uv_is_active((uv_handle_t *)&worker->probe))
+		uv_timer_start(&worker->probe, on_probe, worker->probe_ms, 0);
+}
+
+/*
+ * No port or descriptor is a state of this host, not an answer to this request: it goes back and
+ * waits, and the slots that do have a connection serve it. If there are none for a time limit
+ * it is given up, so that a counted run ends.
+ */
+static void starve(struct worker *worker, uint32_t slot, uint64_t now_ns)
+{
+	bool others = worker->under_way || (worker->paced && worker->pacer.resting);
+	uint32_t doubled = worker->probe_ms ? worker->probe_ms * 2 : RETRY_MIN_MS;
+
+	if (!worker->starved_ns)
+		worker->starved_ns = now_ns;
+	if (worker->issuing && (others || now_ns - worker->starved_ns < worker->setup.timeout_ns)) {
+		worker->tickets++;
+		worker->spent = false;
+		if (worker->paced && worker->recording)
+			worker->stats.scheduled--; /* it will be counted when it leaves */
+		if (worker->paced)
+			pacer_return(&worker->pacer, worker->slots[slot].intended_ns);
+	}
+	if (!uv_is_active((uv_handle_t *)&worker->probe))
+		worker->probe_ms = doubled < RETRY_MAX_MS ? doubled : RETRY_MAX_MS;
+	worker->probe_batch = 1;
+	worker->starved[worker->starved_count++] = slot;
+	probe_later(worker);
+}
+
+static void end_starving(struct worker *worker)
+{
+	if (!worker->probe_ms)
+		return;
+	worker->starved_ns = 0;
+	worker->probe_ms = RETRY_MIN_MS;
+	if (worker->probe_batch < worker->setup.slots)
+		worker->probe_batch *= 2;
+	probe_later(worker);
+	if (!worker->starved_count)
+		worker->probe_ms = 0;
+}
+
+static bool is_starved(const struct engine_result *result)
+{
+	return result->connect_failed && (result->error == RUN_ERROR_ADDRESS_UNAVAILABLE ||
+					  result->error == RUN_ERROR_TOO_MANY_FILES);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+	struct slot *slot = timer->data;
+	struct worker *worker = slot->worker;
+
+	resume_slot(worker, (uint32_t)(slot - worker->slots));
+	worker_tell_if_quiet(worker);
+}
+
+static void retry_later(struct worker *worker, struct slot *slot)
+{
+	uint32_t doubled = slot->retry_ms ? slot->retry_ms * 2 : RETRY_MIN_MS;
+
+	slot->retry_ms = doubled < RETRY_MAX_MS ? doubled : RETRY_MAX_MS;
+	if (worker->issuing)
+		uv_timer_start(&slot->retry, on_retry, slot->retry_ms, 0);
+}
+
+void worker_connected(void *user, uint32_t slot, uint64_t connect_ns)
+{
+	struct worker *worker = user;
+
+	worker->slots[slot].retry_ms = 0;
+	end_starving(worker);
+	if (worker->recording)
+		stats_record_connect(&worker->stats, connect_ns);
+}
+
+/* After a response. A request that waited for the slot leaves at once: no delay of ours. */
+static bool goes_on(struct worker *worker, uint32_t slot, uint64_t now_ns)
+{
+	uint64_t intended_ns;
+
+	if (!worker->issuing)
+		return false;
+	if (!worker->paced)
+		return take_ticket(worker);
+	if (worker->spent || !pacer_next(&worker->pacer, slot, now_ns, &intended_ns)) {
+		set_alarm(worker);
+		return false;
+	}
+	if (!take_ticket(worker))
+		return false;
+	note_sent(worker, slot, intended_ns, 0);
+	return true;
+}
+
+static void record(struct worker *worker, uint32_t slot, const struct engine_result *result)
+{
+	stats_record(&worker->stats, result);
+	if (worker->setup.schedule.rate)
+		stats_record_response(&worker->stats, result, worker->slots[slot].intended_ns);
+}
+
+enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result)
+{
+	struct worker *worker = user;
+
+	if (worker->recording)
+		record(worker, slot, result);
+	if (!result->connect_failed && goes_on(worker, slot, result->end_ns))
+		return ENGINE_AGAIN;
+	worker->under_way--;
+	if (is_starved(result))
+		starve(worker, slot, result->end_ns);
+	else if (result->connect_failed)
+		retry_later(worker, &worker->slots[slot]);
+	worker_tell_if_quiet(worker);
+	return ENGINE_REST;
+}
+
+void worker_begin_load(struct worker *worker, enum worker_phase phase)
+{
+	worker->issuing = true;
+	worker->recording = phase == WORKER_MEASURE;
+	worker->spent = false;
+	worker->tickets = 0;
+	if (worker->paced) {
+		pacer_begin(&worker->pacer, clock_now_ns());
+		start_due(worker);
+		return;
+	}
+	for (uint32_t i = 0; i < worker->setup.slots; i++)
+		start_slot(worker, i);
+}
+
+void worker_end_load(struct worker *worker)
+{
+	uint64_t unsent;
+
+	if (worker->paced && worker->issuing && !worker->spent && worker->recording) {
+		unsent = pacer_unsent(&worker->pacer, clock_now_ns());
+		worker->stats.scheduled += unsent;
+		worker->stats.unsent += unsent;
+	}
+	worker->issuing = false;
+	if (worker->paced)
+		set_alarm(worker);
+	stop_retries(worker);
+}

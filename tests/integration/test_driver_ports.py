@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Source ports: no cliff at half of the range, and running out is waited for and explained."""
+import pytest
+
+from support.programs import Driver, Nginx
+
+
+@pytest.fixture(name="here")
+def _here(netns):
+    """A namespace where TIME_WAIT blocks ports, as towards any host that is not this one."""
+    space = netns()
+    space.exec(["sysctl", "-qw", "net.ipv4.tcp_tw_reuse=0"])
+    return space
+
+
+def set_range(netns, low, high):
+    netns.exec(["sysctl", "-qw", f"net.ipv4.ip_local_port_range={low} {high}"])
+
+
+def cost(driver):
+    """CPU time of the driver per connection, in ns."""
+    result = driver.result
+    return (result["cpu_user_ns"] + result["cpu_system_ns"]) / result["connects"]
+
+
+@pytest.mark.parametrize("choice", ["range", "own"])
+def test_no_cliff(start, here, choice):
+    """The last 40 % of the range cost what the first 40 % did; left to connect(), 10 times and more
+    (and the same test fails with --port-choice=kernel)."""
+    set_range(here, 40000, 49999)
+    nginx = start(Nginx(netns=here))
+    options = ("--new-connections", f"--port-choice={choice}", "--source=127.0.0.2")
+    first = Driver(nginx.url, *options, connections=8, count=4000, netns=here)
+    Driver(nginx.url, *options, connections=8, count=1500, netns=here)
+    last = Driver(nginx.url, *options, connections=8, count=4000, netns=here)
+
+    assert last.result["requests"] == 4000
+    assert last.result["limited"] is None or last.result["limited"]["by"] == "cpu"
+    assert cost(last) < 3 * cost(first)
+
+
+def test_sources_are_used_in_turn(start, here):
+    set_range(here, 40000, 40499)
+    nginx = start(Nginx(netns=here, server='location /who { return 200 "$remote_addr"; }'))
+    driver = Driver(nginx.url, "--new-connections", "--source=127.0.0.2,127.0.0.10-127.0.0.13",
+                    connections=4, count=2400, netns=here)
+    assert driver.result["requests"] == 2400  # 500 ports each
+    shown = here.exec(["ss", "-Htan", "state", "time-wait"]).stdout
+    for address in ("127.0.0.2", *(f"127.0.0.{i}" for i in range(10, 14))):
+        assert 450 <= shown.count(f" {address}:4") <= 500
+
+
+def test_exhaustion_is_back_pressure(start, here):
+    """600 connections, 501 ports: those that have one do all of the work, at full speed."""
+    set_range(here, 40000, 40500)
+    nginx = start(Nginx(netns=here))
+    driver = Driver(nginx.url, connections=600, count=30000, netns=here, check=False)
+    result = driver.result
+
+    assert driver.status == 1
+    assert result["requests"] == nginx.status()["requests"] == 30000
+    assert result["connects"] == 501
+    assert 99 <= result["errors"]["address_unavailable"] < 400
+    assert result["limited"]["by"] == "ports"
+    assert driver.report.splitlines()[0].startswith("LIMITED BY THE DRIVER")
+
+
+def test_exhaustion_costs_little(start, here):
+    """One connection per request and every port in TIME_WAIT: a few attempts, not a storm."""
+    set_range(here, 40000, 40500)
+    nginx = start(Nginx(netns=here))
+    driver = Driver(nginx.url, "--new-connections", connections=64, duration="2s", netns=here,
+                    check=False)
+    result = driver.result
+
+    assert driver.status == 1
+    assert result["requests"] == 501
+    assert result["errors"]["address_unavailable"] < 64 + 200
+    assert result["cpu_user_ns"] + result["cpu_system_ns"] < 0.5e9
+
+
+def test_exhausted_count_ends(start, here):
+    """A counted run that finds no port at all gives up after its time limit per request."""
+    set_range(here, 40000, 40009)
+    nginx = start(Nginx(netns=here))
+    driver = Driver(nginx.url, "--new-connections", "--timeout=500ms", connections=2, count=15,
+                    netns=here, check=False)
+    assert driver.status == 1
+    assert driver.result["requests"] == 10
+    assert driver.result["errors"]["address_unavailable"] >= 5
+
+
+def test_bad_sources(start, here):
+    nginx = start(Nginx(netns=here))
+    for source, status, words in (("192.0.2.1", 1, "Cannot assign requested address"),
+                                  ("::1", 1, "another family"),
+                                  ("127.0.0.9-127.0.0.2", 2, "must go up"),
+                                  ("localhost", 2, "not an address")):
+        driver = Driver(nginx.url, f"--source={source}", count=1, netns=here, check=False)
+        assert driver.status == status
+        assert "--source" in driver.process.stderr
+        assert words in driver.process.stderr
+        assert len(driver.process.stderr.splitlines()) == 1
