@@ -104,10 +104,23 @@ static bool has_new_snapshots(struct drive *drive)
 	       are_all(drive, worker_has_snapshot);
 }
 
+/* --fail-fast: the first failure ends the run; once is enough. */
+static bool has_to_fail(struct drive *drive)
+{
+	if (!drive->job->options->fail_fast || !drive->measuring || drive->phase.stop_ns)
+		return false;
+	for (uint32_t i = 0; i < drive->worker_count; i++)
+		if (worker_has_failed(drive->workers[i]))
+			return true;
+	return false;
+}
+
 static void on_news(uv_async_t *news)
 {
 	struct drive *drive = news->data;
 
+	if (has_to_fail(drive))
+		stop_load(drive);
 	if (are_all(drive, worker_is_quiet))
 		uv_stop(&drive->loop);
 	else if (has_new_snapshots(drive))
@@ -260,6 +273,7 @@ static int start_workers(struct drive *drive)
 		.shared = drive->job->shared,
 		.timeout_ns = options->timeout_ns,
 		.sharers = options->threads,
+		.tell_failure = options->fail_fast,
 		.schedule = options->schedule,
 		.budget = &drive->budget,
 		.news = &drive->news,
@@ -335,6 +349,7 @@ static struct drive *drive_new(const struct drive_job *job)
 		return NULL;
 	}
 	drive->job = job;
+	drive->phase.target = job->target;
 	drive->budget.sharers = threads;
 	progress_open(&drive->progress, stderr, job->options->quiet);
 	return drive;

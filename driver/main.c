@@ -8,8 +8,11 @@
 
 #include "drive.h"
 #include "engine.h"
+#include "explain.h"
 #include "limits.h"
 #include "options.h"
+#include "preflight.h"
+#include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
 #include "sojourn/run.h"
@@ -50,15 +53,75 @@ static int write_outputs(const struct options *options, const struct run *run)
 	return err ? log_errno(err, "cannot write the report") : 0;
 }
 
+/* How many do not hold; each is one line. */
+static size_t check_assertions(const struct options *options, const struct run_driver *driver)
+{
+	size_t broken = 0;
+	char actual[64];
+
+	for (size_t i = 0; i < options->assertion_count; i++) {
+		if (assertion_holds(&options->assertions[i], driver, actual))
+			continue;
+		log_error("--assert: '%s' does not hold: it is %s", options->assertions[i].text,
+			  actual);
+		broken++;
+	}
+	return broken;
+}
+
+/* Errors that no assertion allows. Want of ports or descriptors is the driver's own failure. */
+static bool has_errors(const struct options *options, const struct run_driver *driver)
+{
+	if (driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE] ||
+	    driver->errors[RUN_ERROR_TOO_MANY_FILES])
+		return true;
+	for (size_t i = 0; i < options->assertion_count; i++)
+		if (assertion_is_about_errors(&options->assertions[i]))
+			return false;
+	return run_driver_errors(driver) != 0;
+}
+
 static int conclude(const struct options *options, const struct run *run)
 {
 	const char *observer_error = run->driver->observer_error;
+	size_t broken;
 
 	if (observer_error)
 		log_error("the observer's part is missing: %s", observer_error);
-	if (write_outputs(options, run) || observer_error || run_driver_errors(run->driver))
+	broken = check_assertions(options, run->driver);
+	if (write_outputs(options, run) || observer_error || broken ||
+	    has_errors(options, run->driver))
 		return EXIT_DEGRADED;
 	return EXIT_SUCCESS;
+}
+
+/* The largest number if the product is larger. */
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static void warn_of_ports(const struct options *options, const struct target *target)
+{
+	uint32_t range = limits_port_range();
+	autofree char *text = NULL;
+	struct preflight preflight = {
+		.ports = range ? (range >> 16) - (range & 0xffff) + 1 : 0,
+		.sources = options->sources.count ? options->sources.count : 1,
+		.connections = options->connections,
+		.new_connections = options->new_connections,
+		.rate = options->schedule.rate,
+		.requests = options->requests,
+		.block_s = explain_time_wait_s(target),
+	};
+
+	if (options->schedule.rate && !options->requests)
+		preflight.requests =
+			multiply(options->schedule.rate, options->duration_ns / NSEC_PER_SEC + 1);
+	if (!preflight_check(&preflight, &text) && text)
+		log_warn("%s", text);
 }
 
 static int drive(const struct drive_job *job)
@@ -67,6 +130,8 @@ static int drive(const struct drive_job *job)
 	autofree char *error = NULL;
 	int err = limits_raise_files(job->options->connections, job->options->threads, &error);
 
+	if (!err && job->engine->addressed)
+		warn_of_ports(job->options, job->target);
 	if (!err)
 		err = drive_run(job, &run, &error);
 	if (err)

@@ -2,6 +2,8 @@
 /* Where the results go, and what is printed instead of a run. */
 #include "option_rows.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "refuse.h"
@@ -35,6 +37,30 @@ static int apply_quiet(struct options *options, const char *value, char **ret_er
 	return 0;
 }
 
+static int apply_fail_fast(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->fail_fast = true;
+	return 0;
+}
+
+static int apply_assert(struct options *options, const char *value, char **ret_error)
+{
+	size_t size = (options->assertion_count + 1) * sizeof(*options->assertions);
+	struct assertion assertion, *assertions;
+	int err = assertion_parse(value, &assertion, ret_error);
+
+	if (err)
+		return err;
+	assertions = realloc(options->assertions, size);
+	if (!assertions)
+		return -ENOMEM;
+	assertions[options->assertion_count++] = assertion;
+	options->assertions = assertions;
+	return 0;
+}
+
 static int apply_help(struct options *options, const char *value, char **ret_error)
 {
 	(void)value;
@@ -61,6 +87,10 @@ static const struct option_row rows[] = {
 	 "write the run document to FILE; with - to standard\n"
 	 "output, in place of the text report",
 	 apply_json},
+	{0, "assert", "CONDITION",
+	 "exit with 1 unless it holds: 'p99<5ms', 'rate>900',\n'errors<0.1%'; may be repeated. One about errors\n"
+	 "decides how many are too many", apply_assert},
+	{0, "fail-fast", NULL, "end the run at the first failure", apply_fail_fast},
 	{0, "quiet", NULL, "no progress line and no text report", apply_quiet},
 	{'h', "help", NULL, "print this help", apply_help},
 	{0, "version", NULL, "print the version", apply_version},

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "assertion.h"
 #include "schedule.h"
 #include "source.h"
 
@@ -38,6 +39,9 @@ struct options {
 	bool think_distribution_given;
 	bool new_connections;
 	bool quiet;
+	bool fail_fast;
+	struct assertion *assertions;
+	size_t assertion_count;
 	const char *json_path;	  /* NULL: none; "-": standard output */
 	const char *observer_url; /* NULL: none */
 };

@@ -3,8 +3,11 @@
 #include "result.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "explain.h"
 #include "limited.h"
 #include "sojourn/clock.h"
 
@@ -35,6 +38,32 @@ static void fill_counts(const struct stats *stats, struct run_driver *driver)
 	driver->unsent = stats->unsent;
 	driver->response_time = stats->response_time;
 	driver->schedule_delay = stats->schedule_delay;
+}
+
+static uint64_t since(uint64_t now_ns, uint64_t begin_ns)
+{
+	return now_ns > begin_ns ? now_ns - begin_ns : 0;
+}
+
+static int fill_failures(const struct options *options, const struct stats *stats,
+			 const struct result_phase *phase, struct run_driver *driver)
+{
+	driver->failures = calloc(RUN_ERROR_COUNT, sizeof(*driver->failures));
+	if (!driver->failures)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
+		struct run_failure *failure = &driver->failures[driver->failure_count];
+
+		if (!stats->errors[i])
+			continue;
+		driver->failure_count++;
+		snprintf(failure->kind, sizeof(failure->kind), "%s", run_error_names[i]);
+		failure->count = stats->errors[i];
+		failure->first_ns = since(stats->first_error_ns[i], phase->begin_ns);
+		failure->last_ns = since(stats->last_error_ns[i], phase->begin_ns);
+		failure->explanation = explain_failure((enum run_error)i, options, phase->target);
+	}
+	return 0;
 }
 
 static void fill_phase(const struct stats *stats, const struct result_phase *phase,
@@ -69,6 +98,8 @@ int result_fill(const struct options *options, const struct stats *stats,
 	fill_phase(stats, phase, driver);
 	run->duration_ns = driver->duration_ns;
 	if (!driver->target || !driver->method || !driver->arrival)
+		return -ENOMEM;
+	if (fill_failures(options, stats, phase, driver))
 		return -ENOMEM;
 	return limited_fill(driver);
 }

@@ -9,12 +9,14 @@
 #include "options.h"
 #include "sojourn/run.h"
 #include "stats.h"
+#include "target.h"
 
 /* The measured phase as the main thread saw it; CLOCK_MONOTONIC ns. */
 struct result_phase {
 	uint64_t begin_ns;
 	uint64_t stop_ns;   /* when requests ceased to start */
 	uint64_t warmup_ns; /* as it really was */
+	const struct target *target;
 	struct rusage usage_begin;
 	struct rusage usage_end;
 };

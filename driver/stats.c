@@ -2,6 +2,13 @@
 /* What one worker counts. stats_record() runs for every request. */
 #include "stats.h"
 
+static void record_error(struct stats *stats, enum run_error error, uint64_t now_ns)
+{
+	if (!stats->errors[error]++)
+		stats->first_error_ns[error] = now_ns;
+	stats->last_error_ns[error] = now_ns;
+}
+
 static void record_complete(struct stats *stats, const struct engine_result *result)
 {
 	unsigned int hundreds = result->status / 100;
@@ -9,7 +16,7 @@ static void record_complete(struct stats *stats, const struct engine_result *res
 	stats->requests++;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
 	if (result->status >= 400)
-		stats->errors[RUN_ERROR_STATUS]++;
+		record_error(stats, RUN_ERROR_STATUS, result->end_ns);
 	if (result->end_ns > stats->last_ns)
 		stats->last_ns = result->end_ns;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
@@ -24,7 +31,7 @@ void stats_record(struct stats *stats, const struct engine_result *result)
 	if (result->error == ENGINE_NO_ERROR)
 		record_complete(stats, result);
 	else
-		stats->errors[result->error]++;
+		record_error(stats, result->error, result->end_ns);
 }
 
 void stats_record_response(struct stats *stats, const struct engine_result *result,
@@ -52,6 +59,18 @@ static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
 		counts[i] += others[i];
 }
 
+static void add_error_times(struct stats *stats, const struct stats *other)
+{
+	for (size_t i = 0; i < RUN_ERROR_COUNT; i++) {
+		if (!other->errors[i])
+			continue;
+		if (!stats->errors[i] || other->first_error_ns[i] < stats->first_error_ns[i])
+			stats->first_error_ns[i] = other->first_error_ns[i];
+		if (other->last_error_ns[i] > stats->last_error_ns[i])
+			stats->last_error_ns[i] = other->last_error_ns[i];
+	}
+}
+
 void stats_add(struct stats *stats, const struct stats *other)
 {
 	stats->requests += other->requests;
@@ -59,6 +78,7 @@ void stats_add(struct stats *stats, const struct stats *other)
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
 	add_counts(stats->status, other->status, ARRAY_SIZE(stats->status));
+	add_error_times(stats, other);
 	add_counts(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
 	if (other->first_ns - 1 < stats->first_ns - 1)
 		stats->first_ns = other->first_ns;

@@ -16,6 +16,8 @@ struct stats {
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
+	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid where errors[] is not 0 */
+	uint64_t last_error_ns[RUN_ERROR_COUNT];
 	uint64_t first_ns; /* earliest request handed to the kernel; 0 if none */
 	uint64_t last_ns;  /* latest complete response; 0 if none */
 	struct histogram round_trip;

@@ -237,6 +237,11 @@ bool worker_is_quiet(struct worker *worker)
 	return atomic_load_explicit(&worker->quiet, memory_order_acquire);
 }
 
+bool worker_has_failed(struct worker *worker)
+{
+	return atomic_load(&worker->failed);
+}
+
 const struct stats *worker_stats(const struct worker *worker)
 {
 	return &worker->stats;

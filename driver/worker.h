@@ -31,6 +31,7 @@ struct worker_setup {
 	uint32_t sharer; /* which of the schedule's sharers it is, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
+	bool tell_failure;   /* send news at the first failure */
 	uint64_t timeout_ns; /* decides how often the engine is asked to expire requests */
 	struct budget *budget;
 	uv_async_t *news; /* sent when the worker has come to rest or published its statistics */
@@ -53,6 +54,9 @@ void worker_set_phase(struct worker *worker, enum worker_phase phase);
 
 /* No request is under way and none will start until the next phase. */
 bool worker_is_quiet(struct worker *worker);
+
+/* A request of the measured phase has failed; told only if that was asked for. */
+bool worker_has_failed(struct worker *worker);
 
 /* What it recorded; only while it is quiet. */
 const struct stats *worker_stats(const struct worker *worker);

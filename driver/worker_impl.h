@@ -29,6 +29,7 @@ struct worker {
 
 	_Atomic int wanted; /* enum worker_phase */
 	atomic_bool quiet;
+	atomic_bool failed;
 	atomic_bool snapshot_wanted;
 	atomic_bool snapshot_ready;
 	pthread_mutex_t snapshot_lock;

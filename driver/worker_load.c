@@ -213,9 +213,19 @@ static bool goes_on(struct worker *worker, uint32_t slot, uint64_t now_ns)
 	return true;
 }
 
+static void tell_failure(struct worker *worker, const struct engine_result *result)
+{
+	bool failed = result->error != ENGINE_NO_ERROR || result->status >= 400;
+
+	if (failed && !atomic_exchange(&worker->failed, true))
+		uv_async_send(worker->setup.news);
+}
+
 static void record(struct worker *worker, uint32_t slot, const struct engine_result *result)
 {
 	stats_record(&worker->stats, result);
+	if (worker->setup.tell_failure)
+		tell_failure(worker, result);
 	if (worker->setup.schedule.rate)
 		stats_record_response(&worker->stats, result, worker->slots[slot].intended_ns);
 }

@@ -177,6 +177,26 @@ static void report_responses(const struct page *page, const struct run_driver *d
 	items_end(&items);
 }
 
+/* When it occurred, and what this host's numbers say to it. */
+static void report_failure(const struct page *page, const struct run_driver *driver,
+			   const char *kind)
+{
+	char first[SHORT_TEXT], last[SHORT_TEXT];
+
+	for (size_t i = 0; i < driver->failure_count; i++) {
+		const struct run_failure *failure = &driver->failures[i];
+
+		if (strcmp(failure->kind, kind))
+			continue;
+		page_left(page, label_columns(driver) + 11, "%s", "");
+		page_wrap(page, label_columns(driver) + 11, "from %s to %s%s%s",
+			  page_time((double)failure->first_ns, first),
+			  page_time((double)failure->last_ns, last),
+			  failure->explanation ? "; " : "",
+			  failure->explanation ? failure->explanation : "");
+	}
+}
+
 static void report_errors(const struct page *page, const struct run_driver *driver)
 {
 	char text[SHORT_TEXT], words[SHORT_TEXT];
@@ -190,6 +210,7 @@ static void report_errors(const struct page *page, const struct run_driver *driv
 		page_left(page, 1, "%s", "");
 		page_wrap(page, label_columns(driver) + 11, "%s: %s",
 			  page_words(run_error_names[i], words), run_error_help[i]);
+		report_failure(page, driver, run_error_names[i]);
 		any = true;
 	}
 }

@@ -117,6 +117,9 @@ static void free_driver(struct run_driver *driver)
 	free(driver->target);
 	free(driver->method);
 	free(driver->arrival);
+	for (size_t i = 0; i < driver->failure_count; i++)
+		free(driver->failures[i].explanation);
+	free(driver->failures);
 	if (driver->limited) {
 		free(driver->limited->by);
 		free(driver->limited->why);

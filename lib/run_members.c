@@ -10,6 +10,7 @@
 #define MAX_PROCESSES 65536
 #define MAX_PROGRAMS  1024
 #define MAX_ARGUMENTS 65536
+#define MAX_FAILURES  1024
 
 static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
@@ -92,6 +93,15 @@ static const struct run_member cost_table[] = {
 };
 static const struct run_members cost_members = MEMBERS(struct run_cost, cost_table);
 
+static const struct run_member failure_table[] = {
+	TEXT(struct run_failure, kind),
+	{MEMBER(struct run_failure, U64, count)},
+	{MEMBER(struct run_failure, U64, first_ns)},
+	{MEMBER(struct run_failure, U64, last_ns)},
+	STRING(struct run_failure, explanation),
+};
+static const struct run_members failure_members = MEMBERS(struct run_failure, failure_table);
+
 static const struct run_member limited_table[] = {
 	STRING(struct run_limited, by),
 	STRING(struct run_limited, why),
@@ -119,6 +129,9 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, bytes_out)},
 	COUNTERS(struct run_driver, status, status_names),
 	COUNTERS(struct run_driver, errors, run_error_names),
+	{MEMBER(struct run_driver, LIST, failures), .members = &failure_members,
+	 .count_offset = offsetof(struct run_driver, failure_count),
+	 .limit = MAX_FAILURES, .optional = true},
 	{MEMBER(struct run_driver, U64, cpu_user_ns)},
 	{MEMBER(struct run_driver, U64, cpu_system_ns)},
 	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},

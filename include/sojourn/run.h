@@ -154,6 +154,15 @@ struct run_limited {
 	char *why; /* a sentence with the numbers */
 };
 
+/* One kind of failure; times count from the begin of the measured phase. */
+struct run_failure {
+	char kind[24]; /* one of run_error_names[] */
+	uint64_t count;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	char *explanation; /* with numbers from the driver's host; NULL: none */
+};
+
 struct run_driver {
 	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
 	char *target; /* URL */
@@ -175,6 +184,8 @@ struct run_driver {
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
+	struct run_failure *failures; /* those that occurred */
+	size_t failure_count;
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
 	struct histogram round_trip;	/* request handed to the kernel → last response byte read */

@@ -69,6 +69,14 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	assert_same_text(a->target, b->target);
 	assert_same_text(a->method, b->method);
 	assert_same_text(a->arrival, b->arrival);
+	assert_int_equal(a->failure_count, b->failure_count);
+	for (size_t i = 0; i < a->failure_count; i++) {
+		assert_string_equal(a->failures[i].kind, b->failures[i].kind);
+		assert_int_equal(a->failures[i].count, b->failures[i].count);
+		assert_int_equal(a->failures[i].first_ns, b->failures[i].first_ns);
+		assert_int_equal(a->failures[i].last_ns, b->failures[i].last_ns);
+		assert_same_text(a->failures[i].explanation, b->failures[i].explanation);
+	}
 	assert_int_equal(a->limited == NULL, b->limited == NULL);
 	if (a->limited) {
 		assert_same_text(a->limited->by, b->limited->by);
@@ -78,6 +86,7 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	ASSERT_SAME(struct run_driver, a, b, left_.host = right_.host = NULL,
 		    left_.target = right_.target = NULL, left_.method = right_.method = NULL,
 		    left_.arrival = right_.arrival = NULL, left_.limited = right_.limited = NULL,
+		    left_.failures = right_.failures = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
 }
 

@@ -164,6 +164,13 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->unsent = next(sequence);
 	set_histogram(&driver->response_time, sequence);
 	set_histogram(&driver->schedule_delay, sequence);
+	driver->failure_count = 1;
+	driver->failures = need(calloc(1, sizeof(*driver->failures)));
+	strcpy(driver->failures[0].kind, "refused");
+	driver->failures[0].count = next(sequence);
+	driver->failures[0].first_ns = next(sequence);
+	driver->failures[0].last_ns = next(sequence);
+	driver->failures[0].explanation = text("nothing listens");
 	driver->limited = need(calloc(1, sizeof(*driver->limited)));
 	driver->limited->by = text("cpu");
 	driver->limited->why = text("its CPU was full");

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user demands of the result, for the exit code: "p99<5ms", "errors<0.1%". */
+#ifndef DRIVER_ASSERTION_H
+#define DRIVER_ASSERTION_H
+
+#include <stdbool.h>
+
+#include "sojourn/run.h"
+
+struct assertion {
+	const char *text; /* as it was given */
+	unsigned int metric;
+	bool below;   /* < or <=; else > or >= */
+	bool or_same; /* <= or >= */
+	bool share;   /* the limit is a percentage */
+	double limit; /* ns, a count, requests/s, or percent */
+};
+
+/* -EINVAL with a sentence in @ret_error; -ENOMEM. */
+int assertion_parse(const char *text, struct assertion *ret_assertion, char **ret_error);
+
+/* Whether it is about errors: then it decides which of them are too many. */
+bool assertion_is_about_errors(const struct assertion *assertion);
+
+/* Whether @driver's result meets it; *ret_actual is what it is about, for people (64 bytes). */
+bool assertion_holds(const struct assertion *assertion, const struct run_driver *driver,
+		     char ret_actual[static 64]);
+
+#endif

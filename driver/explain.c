@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* Explanations, a function per kind of failure. Neighbours: result.c (asks), limits.c. */
+#include "explain.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "limits.h"
+#include "preflight.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/units.h"
+
+#define TEXT	       32
+#define STATE_TIMEWAIT 6
+
+static bool is_loopback(const struct target *target)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&target->address;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&target->address;
+
+	if (target->address.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+unsigned int explain_time_wait_s(const struct target *target)
+{
+	autofclose FILE *file = fopen("/proc/sys/net/ipv4/tcp_tw_reuse", "re");
+	int reuse = 0;
+
+	if (file && fscanf(file, "%d", &reuse) == 1 &&
+	    (reuse == 1 || (reuse == 2 && is_loopback(target))))
+		return 1;
+	return PREFLIGHT_TIME_WAIT_S;
+}
+
+/* How /proc/net/tcp and tcp6 write the target's address. */
+static void proc_address(const struct target *target, char *text, size_t size)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&target->address;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&target->address;
+	const uint32_t *words = v6->sin6_addr.s6_addr32;
+
+	if (target->address.ss_family == AF_INET)
+		snprintf(text, size, "%08X:%04X", v4->sin_addr.s_addr, target->port);
+	else
+		snprintf(text, size, "%08X%08X%08X%08X:%04X", words[0], words[1], words[2],
+			 words[3], target->port);
+}
+
+struct usage {
+	uint64_t used;
+	uint64_t time_wait;
+};
+
+static struct usage count_sockets(const struct target *target)
+{
+	bool v4 = target->address.ss_family == AF_INET;
+	autofclose FILE *file = fopen(v4 ? "/proc/self/net/tcp" : "/proc/self/net/tcp6", "re");
+	char wanted[48], remote[48], line[256];
+	struct usage usage = {0};
+	unsigned int state;
+
+	proc_address(target, wanted, sizeof(wanted));
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, " %*[^:]: %*s %47s %x", remote, &state) != 2)
+			continue;
+		usage.used += !strcmp(remote, wanted);
+		usage.time_wait += !strcmp(remote, wanted) && state == STATE_TIMEWAIT;
+	}
+	return usage;
+}
+
+static char *explain_ports(const struct options *options, const struct target *target)
+{
+	uint32_t range = limits_port_range();
+	uint64_t sources = options->sources.count ? options->sources.count : 1;
+	uint64_t ports = ((range >> 16) - (range & 0xffff) + 1) * sources;
+	struct usage usage = count_sockets(target);
+	char used[TEXT], there[TEXT], limit[TEXT];
+	char *text;
+
+	if (!range ||
+	    asprintf(&text,
+		     "%s of %s ports towards %s in use, %.0f %% TIME_WAIT: add source addresses "
+		     "(--source), keep connections alive, or stay below %s/s",
+		     units_format_count(usage.used, used, TEXT),
+		     units_format_count(ports, there, TEXT), target->authority,
+		     usage.used ? 100.0 * (double)usage.time_wait / (double)usage.used : 0,
+		     units_format_count(ports / explain_time_wait_s(target), limit, TEXT)) < 0)
+		return NULL;
+	return text;
+}
+
+static char *explain_files(const struct options *options, const struct target *target)
+{
+	struct rlimit limit = {0};
+	char *text;
+
+	(void)target;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (asprintf(&text,
+		     "%u connections, and %" PRIu64 " open files allowed to the driver (hard limit "
+		     "%" PRIu64 "): raise ulimit -n, or fs.file-max if the whole host is out",
+		     options->connections, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_max) < 0)
+		return NULL;
+	return text;
+}
+
+static char *explain_refused(const struct options *options, const struct target *target)
+{
+	char *text;
+
+	(void)options;
+	if (asprintf(&text, "%s answered with RST: no process listens there", target->authority) <
+	    0)
+		return NULL;
+	return text;
+}
+
+static char *explain_timeout(const struct options *options, const struct target *target)
+{
+	char limit[TEXT], *text;
+
+	(void)target;
+	if (asprintf(&text, "the limit is %s (--timeout)",
+		     units_format_duration((double)options->timeout_ns, limit, TEXT)) < 0)
+		return NULL;
+	return text;
+}
+
+static char *explain_connect_timeout(const struct options *options, const struct target *target)
+{
+	char limit[TEXT], *text;
+
+	if (asprintf(
+		    &text,
+		    "%s did not answer the SYN within %s (--timeout): its accept queue is full, or "
+		    "packets are dropped on the way",
+		    target->authority,
+		    units_format_duration((double)options->timeout_ns, limit, TEXT)) < 0)
+		return NULL;
+	return text;
+}
+
+static char *(*const explanations[RUN_ERROR_COUNT])(const struct options *,
+						    const struct target *) = {
+	[RUN_ERROR_REFUSED] = explain_refused,
+	[RUN_ERROR_ADDRESS_UNAVAILABLE] = explain_ports,
+	[RUN_ERROR_TOO_MANY_FILES] = explain_files,
+	[RUN_ERROR_CONNECT_TIMEOUT] = explain_connect_timeout,
+	[RUN_ERROR_TIMEOUT] = explain_timeout,
+};
+
+char *explain_failure(enum run_error error, const struct options *options,
+		      const struct target *target)
+{
+	if (!explanations[error] || !target->authority)
+		return NULL;
+	return explanations[error](options, target);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the source ports will do, told before the run: pure arithmetic. */
+#ifndef DRIVER_PREFLIGHT_H
+#define DRIVER_PREFLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How long Linux keeps a connection that this side closed first in TIME_WAIT (TCP_TIMEWAIT_LEN). */
+#define PREFLIGHT_TIME_WAIT_S 60U
+
+struct preflight {
+	uint64_t ports;	      /* of the range, for one source address */
+	uint64_t sources;     /* at least 1 */
+	uint64_t connections; /* at a time */
+	bool new_connections;
+	uint64_t rate;	   /* requests/s; 0: as fast as it goes */
+	uint64_t requests; /* all of the run; 0: not known */
+	uint64_t block_s;  /* how long a port is blocked by TIME_WAIT */
+};
+
+/* What will go wrong, as a sentence that the caller frees, in *ret_text; NULL: nothing. -ENOMEM. */
+int preflight_check(const struct preflight *preflight, char **ret_text);
+
+#endif

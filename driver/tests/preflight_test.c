@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+/* The warning before the run: when there is one, and its numbers. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "preflight.h"
+#include "sojourn/cleanup.h"
+
+static void expect(struct preflight preflight, const char *first, const char *second)
+{
+	autofree char *text = NULL;
+
+	assert_int_equal(preflight_check(&preflight, &text), 0);
+	if (!first) {
+		assert_null(text);
+		return;
+	}
+	assert_non_null(text);
+	if (!strstr(text, first) || !strstr(text, second))
+		fail_msg("'%s' lacks '%s' or '%s'", text, first, second);
+}
+
+static void test_check(void **state)
+{
+	const struct preflight base = {
+		.ports = 28232, .sources = 1, .connections = 64, .block_s = 60};
+	struct preflight p = base;
+
+	(void)state;
+	expect(p, NULL, NULL);
+	p.connections = 41000;
+	expect(p, "needs 41,000 source ports and has 28,232", "give 2 source addresses");
+	p.sources = 2;
+	expect(p, NULL, NULL);
+	p = base;
+	p.new_connections = true;
+	expect(p, "after so many it will go on at 470/s", "28,232 source ports");
+	p.requests = 28232;
+	expect(p, NULL, NULL);
+	p.rate = 20000;
+	p.requests = 200000;
+	expect(p, "will stall after 1.4 s", "stay below 470/s");
+	expect(p, "20,000 connections/s", "give 43 source addresses");
+	p.rate = 400;
+	expect(p, NULL, NULL);
+	p.rate = 20000;
+	p.block_s = 1; /* TIME_WAIT is reused */
+	expect(p, NULL, NULL);
+	p = (struct preflight){.connections = 5};
+	expect(p, NULL, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_check),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
