@@ -129,7 +129,7 @@ bool assertion_holds(const struct assertion *assertion, const struct run_driver 
 	double actual = actual_value(assertion, driver);
 
 	if (is_latency && !driver->requests) {
-		strcpy(ret_actual, "unknown: no request was completed");
+		snprintf(ret_actual, 64, "unknown: no request was completed");
 		return false;
 	}
 	if (is_latency)
