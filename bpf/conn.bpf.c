@@ -47,6 +47,14 @@ static __always_inline struct conn *child_storage(const struct sock *sk)
 	return NULL;
 }
 
+/* Typed, so that it works where programs may not read the kernel's memory at large (lockdown). */
+static __always_inline __u32 retransmits_of(const struct sock *sk)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)sk);
+
+	return tp ? tp->total_retrans : 0;
+}
+
 static __always_inline void conn_established(const struct sock *sk)
 {
 	struct conn *c = child_storage(sk);
@@ -56,7 +64,7 @@ static __always_inline void conn_established(const struct sock *sk)
 		return;
 	c->flags = 0;
 	c->established_ns = bpf_ktime_get_ns();
-	c->retransmits = BPF_CORE_READ((struct tcp_sock *)sk, total_retrans);
+	c->retransmits = retransmits_of(sk);
 	slot = slot_of(c->service);
 	if (slot)
 		count_atomic(slot, COUNTER_ACCEPTED, 1);
@@ -169,7 +177,7 @@ int BPF_PROG(conn_retransmit, const struct sock *sk)
 
 	if (!slot)
 		return 0;
-	total = BPF_CORE_READ((struct tcp_sock *)sk, total_retrans);
+	total = retransmits_of(sk);
 	count_atomic(slot, COUNTER_RETRANSMITS, total - c->retransmits);
 	c->retransmits = total;
 	return 0;

@@ -69,11 +69,11 @@ class Machine:
 
 
 @functools.cache
-def booted(kernel):
+def booted(kernel, parameters, scenes):
     """The Machine of a kernel; a text if it cannot be run here."""
     begun = time.monotonic()
     done = subprocess.run([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), "--file", SCENES,
-                           kernel, "--", "sh", "/scenes.sh"], check=False, capture_output=True,
+                           "--append", parameters, kernel, "--", "sh", "/scenes.sh", scenes], check=False, capture_output=True,
                           text=True, timeout=LIMIT_SECONDS + 60, stdin=subprocess.DEVNULL)
     if done.returncode == SKIPPED:
         return done.stderr.strip()
@@ -81,9 +81,9 @@ def booted(kernel):
     return Machine(kernel, done.stdout, time.monotonic() - begun)
 
 
-def machine(kernel):
+def machine(kernel, parameters="", scenes="all"):
     """The same, but skips the test."""
-    answer = booted(kernel)
+    answer = booted(kernel, parameters, scenes)
     if isinstance(answer, str):
         pytest.skip(answer)
     return answer

@@ -64,11 +64,16 @@ def test_server_closes(vm):
     assert scene.service["time_wait"] == closes["closed_by_server"]
 
 
-def test_missing(vm):
-    """What the kernel cannot provide is said: in the document, and on standard error by hook."""
-    if vm.measures(*STAGES):
-        pytest.skip("this kernel provides every stage")
+def test_locked_down():
+    """A kernel that lets nobody read its memory: connections are counted all the same, and what is
+    missing is said, in the document and by hook on standard error."""
+    vm = machine("6.1", "lockdown=confidentiality", "few")
+    assert vm.said("probe")[0] == 3
+    assert not any(vm.measures(stage) for stage in STAGES)
     scene = vm.scene("plain")
+    assert scene.status == 0
+    assert scene.service["accepted"] == scene.service["closes"]["closed_by_client"] == 4
+    assert scene.service["exchanges"] == 0
     for stage in STAGES:
         assert scene.service["stages"][stage]["measured"] is False
         assert scene.service["stages"][stage]["reason"] == vm.probe["stages"][stage]["reason"]
