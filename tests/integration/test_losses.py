@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What could not be seen is said: requests under way at the begin, services without a slot, and
+connections whose peer fell silent.
+
+tools/mutate: "cut off is unsolicited", "dropped services forgotten" and "time-outs are resets" fail
+the test of each.
+"""
+import socket
+
+from support.documents import service
+from support.net import Netns, veth
+from support.programs import Observer
+
+TCP_USER_TIMEOUT = 18
+
+
+def test_a_request_under_way_at_the_begin_is_cut_off(start):
+    """Read before the observation, answered in it: counted apart, never timed."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        client = socket.create_connection(("127.0.0.1", port))
+        connection, _ = listener.accept()
+        client.sendall(b"question")
+        assert connection.recv(100) == b"question"
+        observer = start(Observer(ports=[port]))
+        connection.sendall(b"answer")
+        client.sendall(b"next")
+        assert connection.recv(100) == b"next"
+        connection.sendall(b"answer")
+        observer.stop()
+        client.close()
+        connection.close()
+    entry = service(observer.summary(), port)
+    assert entry["losses"]["cut_off"] == 1
+    assert entry["losses"]["preexisting"] == 1
+    assert entry["losses"]["unsolicited"] == 0
+    assert entry["exchanges"] == entry["stages"]["service"]["count"] == 1
+
+
+def test_services_without_a_slot_are_counted(start):
+    """There is room for the listeners that exist and 16 more; here come 20."""
+    observer = start(Observer("--all-listeners"))
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(20)]
+    document = observer.document()
+    for listener in listeners:
+        listener.close()
+    observer.stop()
+    assert document["services_dropped"] > 0
+    # The endpoint's own listener is one of those that exist.
+    assert len(document["services"]) + document["services_dropped"] >= 20
+
+
+def test_a_silent_peer_is_a_time_out(start):
+    """The client's host vanishes; what the server sends then is never acknowledged."""
+    with Netns("client") as client_net, Netns("server") as server_net:
+        veth(client_net, server_net)
+        server = start([*server_net.prefix(), "/usr/bin/python3", "-c", (
+            "import socket, sys, time\n"
+            "s = socket.create_server(('10.200.0.2', 0))\n"
+            "print(s.getsockname()[1], flush=True)\n"
+            "c, _ = s.accept()\n"
+            f"c.setsockopt(socket.IPPROTO_TCP, {TCP_USER_TIMEOUT}, 500)\n"
+            "print('accepted', flush=True)\n"
+            "time.sleep(1)\n"
+            "c.sendall(b'x')\n"
+            "try:\n"
+            "    c.recv(1)\n"
+            "except TimeoutError:\n"
+            "    print('timed out', flush=True)\n"
+            "time.sleep(60)\n")])
+        port = int(server.wait_for(r"^(\d+)$")[1])
+        observer = start(Observer(ports=[port], netns=server_net))
+        start([*client_net.prefix(), "/usr/bin/python3", "-c", (
+            f"import socket, time\nc = socket.create_connection(('10.200.0.2', {port}))\n"
+            "time.sleep(60)\n")])
+        server.wait_for("^accepted$")
+        client_net.exec(["ip", "address", "flush", "dev", "veth0"])
+        client_net.exec(["ip", "link", "set", "veth0", "down"])
+        server.wait_for("^timed out$", seconds=30)
+        observer.stop()
+        entry = service(observer.summary(), port)
+    assert entry["closes"]["timed_out"] == 1
+    assert sum(entry["closes"].values()) == 1
