@@ -77,7 +77,7 @@ static __always_inline void conn_writes_over(struct conn *c)
 	struct service_slot *slot;
 
 	c->flags |= CONN_WRITES_OVER;
-	if (c->multiplexed || (c->phase != CONN_READING && !c->arrival_ns))
+	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !c->arrival_ns))
 		return;
 	slot = slot_of(c->service);
 	if (slot) {

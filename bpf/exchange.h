@@ -105,7 +105,7 @@ static __always_inline void recognise_http2(struct conn *c, __u32 bytes)
 
 	if (!c->established_ns || !read_http2_preface(bytes))
 		return;
-	c->multiplexed = 1;
+	c->marks |= MARK_MULTIPLEXED;
 	slot = slot_of(c->service);
 	if (slot)
 		SLOT_COUNT(slot, COUNTER_MULTIPLEXED, 1);
@@ -126,11 +126,11 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	arrival_ns = take_arrival(sk, c);
 	c->bytes_in += bytes;
 	c->last_read_ns = now;
-	if (c->multiplexed || c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
+	if (c->marks & MARK_MULTIPLEXED || c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
 		return;
 	c->phase = CONN_READING;
 	c->first_read_ns = now;
-	c->overlapped = arrival_ns && pipelined(sk, c);
+	c->marks = arrival_ns && pipelined(sk, c) ? MARK_OVERLAPPED : 0;
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
 }
 
@@ -142,7 +142,7 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 	c->bytes_in = 0;
 	c->phase = CONN_RESPONDING;
 	c->respond_bucket = 0;
-	if (c->overlapped)
+	if (c->marks & MARK_OVERLAPPED)
 		SLOT_COUNT(slot, COUNTER_OVERLAPPED, 1);
 	if (!c->start_ns) {
 		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
@@ -207,7 +207,7 @@ static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
 	if (!c->touched)
 		conn_touched(sk, c, now);
 	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
-	if (c->multiplexed) {
+	if (c->marks & MARK_MULTIPLEXED) {
 		SLOT_COUNT(slot, COUNTER_BYTES_IN, c->bytes_in);
 		c->bytes_in = 0;
 	} else if (c->phase == CONN_READING) {

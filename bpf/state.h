@@ -14,6 +14,7 @@
 
 #include "wire/config.h"
 #include "wire/counters.h"
+#include "wire/event.h"
 
 enum conn_phase {
 	CONN_IDLE,	 /* no request under way */
@@ -31,11 +32,34 @@ enum conn_flag {
 	CONN_RESET = 1 << 6,	   /* an RST was received */
 };
 
+/* What is remembered of the exchange under way; the process's alone. */
+enum conn_mark {
+	MARK_OVERLAPPED =
+		1 << 0, /* the server wrote between this request's arrival and its first read */
+	MARK_MULTIPLEXED = 1 << 1, /* HTTP/2: reads and writes are no requests and responses */
+	MARK_SAMPLED = 1 << 2,	   /* will be told as an event: `sample` is kept */
+	MARK_TRANSMIT = 1 << 3,	   /* its response is followed to the wire */
+};
+
+/* More of a sampled exchange; nobody touches it otherwise. */
+struct conn_sample {
+	__u64 accept_delay_ns; /* part of its wait that was the accept queue's */
+	__u64 on_wire_ns;
+	__u64 acked_ns;
+	__u64 running_ns;
+	__u64 runnable_ns;
+	__u32 bytes_in;
+	__u32 bytes_out;
+	__u32 pid;
+	__u32 write_seq; /* behind the response's last byte */
+};
+
 /*
- * The kernel keeps it 8 bytes behind the begin of a cache line, so the first 56 bytes are one line and
- * the rest the next. The first belongs to whoever holds the socket's lock, mostly softirq, which may
- * run on another CPU than the process: the process writes there only to take an arrival time (it
- * exchanges it for 0), once at accept, and once to set `touched`. The second line is the process's alone.
+ * The kernel keeps it 8 bytes behind the begin of a cache line, so the first 56 bytes are one line,
+ * the next 64 another and the rest a third. The first belongs to whoever holds the socket's lock,
+ * mostly softirq, which may run on another CPU than the process: the process writes there only to
+ * take an arrival time (it exchanges it for 0), once at accept, and once to set `touched`. The second
+ * line is the process's alone, the third is used for sampled exchanges only.
  */
 struct conn {
 	__u64 arrival_ns;	 /* oldest unread data is readable since then; 0: nothing unread */
@@ -46,7 +70,8 @@ struct conn {
 	__u32 touched;	   /* the server has read from it or written to it: it is accepted */
 	__u64 accepted_ns; /* with ACCEPT_RETURNED; 0: not yet, or not seen */
 	__u32 retransmits; /* the socket's total_retrans that is already counted */
-	__u32 line[3];
+	__u32 flow_hash;   /* see wire/flow.h */
+	__u32 line[2];
 
 	__u64 start_ns; /* of this exchange: max(arrival, accepted); 0: not timed */
 	__u64 first_read_ns;
@@ -54,14 +79,17 @@ struct conn {
 	__u64 first_write_ns;
 	__u64 last_write_ns;
 	__u64 bytes_in;	      /* read since the last response began */
-	__u32 phase;	      /* enum conn_phase */
+	__u32 index;	      /* of this exchange on its connection, from 0 */
 	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
-	__u8 overlapped;  /* the server wrote between this request's arrival and its first read */
-	__u8 multiplexed; /* HTTP/2: reads and writes are no requests and responses */
+	__u8 phase;	      /* enum conn_phase */
+	__u8 marks;	      /* enum conn_mark */
+	__u64 spare;
+
+	struct conn_sample sample;
 };
 
 _Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");
-_Static_assert(sizeof(struct conn) == 56 + 56, "two lines");
+_Static_assert(__builtin_offsetof(struct conn, sample) == 56 + 64, "and here the sample's");
 
 struct conns_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
