@@ -55,15 +55,40 @@ int BPF_PROG(exchange_segment, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
+static __always_inline void was_read(const struct sock *sk, int flags, int ret)
+{
+	if (ret <= 0 || flags & FLAG_PEEK)
+		return;
+	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
+		return;
+	exchange_read(sk, ret);
+}
+
 SEC("?fexit/tcp_recvmsg")
 int BPF_PROG(exchange_recvmsg, struct sock *sk, struct msghdr *message, __u64 size, int flags,
 	     int *address_size, int ret)
 {
-	if (ret <= 0 || flags & FLAG_PEEK)
-		return 0;
-	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
-		return 0;
-	exchange_read(sk, ret);
+	was_read(sk, flags, ret);
+	return 0;
+}
+
+/*
+ * The two other signatures: with `nonblock` until Linux 5.19 (ec095263a965), without the length of
+ * the address since some kernel between 6.12 and 6.18. The plan asks the kernel's BTF which it has.
+ */
+SEC("?fexit/tcp_recvmsg")
+int BPF_PROG(exchange_recvmsg_nonblock, struct sock *sk, struct msghdr *message, __u64 size,
+	     int nonblock, int flags, int *address_size, int ret)
+{
+	was_read(sk, flags, ret);
+	return 0;
+}
+
+SEC("?fexit/tcp_recvmsg")
+int BPF_PROG(exchange_recvmsg_plain, struct sock *sk, struct msghdr *message, __u64 size, int flags,
+	     int ret)
+{
+	was_read(sk, flags, ret);
 	return 0;
 }
 

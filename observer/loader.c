@@ -114,7 +114,17 @@ static int open_skeleton(const struct observer_config *config, struct sojourn_bp
 	return set_sizes(skel, &skel->rodata->config);
 }
 
-int loader_rehearse(const char *program, char *reason, size_t size)
+static uint32_t verified_instructions(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
+		return 0;
+	return info.verified_insns;
+}
+
+int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, size_t size)
 {
 	struct observer_config config = {.max_services = 1};
 	struct sojourn_bpf *skel = NULL;
@@ -133,6 +143,8 @@ int loader_rehearse(const char *program, char *reason, size_t size)
 	link = bpf_program__attach(p);
 	if (!link)
 		r = -errno;
+	else
+		*ret_verified = verified_instructions(p);
 out:
 	if (r < 0)
 		snprintf(reason, size, "%s", message[0] ? message : strerror(-r));

@@ -22,8 +22,12 @@ struct loader_options {
 	bool run_statistics;	       /* have the kernel time the programs while we run */
 };
 
-/* Loads and attaches @program alone, then lets go of it. 0 or -errno, @reason then says why. */
-int loader_rehearse(const char *program, char *reason, size_t size);
+/*
+ * Loads and attaches @program alone, then lets go of it. 0 or -errno, @reason then says why.
+ * @ret_verified: how many instructions the verifier went through (0 before Linux 5.16, which does
+ * not say: aba64c7da983).
+ */
+int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, size_t size);
 
 /* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "wire/config.h"
 #include "wire/stage.h"
@@ -49,10 +50,11 @@ struct plan_row {
 	const struct candidate *candidate;
 	bool rehearsed;
 	bool chosen;
-	char reason[256]; /* why not; empty if it works */
+	char reason[256];  /* why not; empty if it works */
+	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 18
+#define PLAN_ROWS 20
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];

@@ -50,10 +50,11 @@ static json_t *row_json(const struct plan_row *row)
 {
 	const struct candidate *c = row->candidate;
 
-	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s*}", "question",
+	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s*, s:o*}", "question",
 			 plan_question_text(c->question), "hook", c->hook, "program", c->program,
 			 "works", row->rehearsed && !row->reason[0], "chosen", row->chosen,
-			 "reason", row->reason[0] ? row->reason : NULL);
+			 "reason", row->reason[0] ? row->reason : NULL, "verified_instructions",
+			 row->verified ? json_integer(row->verified) : NULL);
 }
 
 static json_t *stage_json(const struct plan *plan, enum stage stage)

@@ -17,7 +17,10 @@ from support import BUILD, ROOT  # pylint: disable=wrong-import-position
 
 DOCUMENT = ROOT / "docs" / "kernels.md"
 BEGIN, END = "<!-- tests/vm/table.py: begin -->", "<!-- tests/vm/table.py: end -->"
-KERNELS = ("6.1", "6.12")
+KERNELS = ("5.15", "6.1", "6.8", "6.12", "7.3")
+
+
+COST_HEAD = "program, instructions verified"
 
 
 def minor(release):
@@ -51,6 +54,18 @@ def column(answer):
     return cells
 
 
+def cost(answer):
+    """{program: instructions that the verifier went through}, for those that a kernel takes."""
+    return {f"`{candidate['program']}`": str(candidate["verified_instructions"])
+            for candidate in answer["candidates"] if "verified_instructions" in candidate}
+
+
+def table(head, columns):
+    """One column a kernel, one row for every name that occurs."""
+    names = list(dict.fromkeys(name for cells in columns.values() for name in cells))
+    return rows(head, names, columns)
+
+
 def rows(head, names, columns):
     kernels = list(columns)
     yield f"| {head} | {' | '.join(kernels)} |"
@@ -67,31 +82,37 @@ def reasons(answers):
 
 
 def render(answers):
+    *emulated, host = (answer["kernel"] for answer in answers)
+    answers = sorted(answers, key=lambda answer: [int(n) for n in minor(answer["kernel"]).split(".")])
     columns = {minor(answer["kernel"]): column(answer) for answer in answers}
     names = list(dict.fromkeys(name for cells in columns.values() for name in cells))
     stages = [name for name in names if name.startswith("`")]
     date = datetime.date.today().isoformat()
-    *emulated, host = (answer["kernel"] for answer in answers)
     asked = f"{', '.join(emulated)}, and a development host's {re.match('[0-9.]*', host)[0]}"
     return "\n".join([f"Asked on {date}: {asked}.", "",
                       *rows("stage", stages, columns), "",
                       *rows("question, hook (program)", [name for name in names
                                                          if name not in stages], columns), "",
+                      "What the verifier went through to accept a program, in instructions; "
+                      "tests/vm fails", "when one has grown by more than a fifth:", "",
+                      *table(COST_HEAD, {minor(answer["kernel"]): cost(answer)
+                                         for answer in answers}), "",
                       "Refused, in the kernel's or libbpf's own words:", "", *reasons(answers)])
 
 
 def read(text, kernel):
-    """The column of a kernel in the tables of a document, as column() makes it."""
-    cells, at = {}, None
+    """The columns of a kernel in the tables of a document, as column() and cost() make them."""
+    cells, costs, at, into = {}, {}, None, {}
     for line in text.splitlines():
         words = [word.strip() for word in line.strip("|").split("|")]
         if not line.startswith("|"):
             at = None
         elif at is None:
             at = words.index(kernel) if kernel in words else 0
+            into = costs if words[0] == COST_HEAD else cells
         elif at and not line.startswith("|---") and words[at]:
-            cells[words[0]] = words[at]
-    return cells
+            into[words[0]] = words[at]
+    return cells, costs
 
 
 def main():
