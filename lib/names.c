@@ -7,11 +7,15 @@
 	_Static_assert((last) + 1 == (count), #table " lacks a name for the last of its enum")
 
 const char *const run_stage_names[STAGE_COUNT] = {
-	[STAGE_ACCEPT_QUEUE] = "accept_queue", [STAGE_SOCKET_QUEUE] = "socket_queue",
-	[STAGE_RECEIVE] = "receive",	       [STAGE_SERVICE] = "service",
+	[STAGE_ACCEPT_QUEUE] = "accept_queue",
+	[STAGE_SOCKET_QUEUE] = "socket_queue",
+	[STAGE_RECEIVE] = "receive",
+	[STAGE_SERVICE] = "service",
 	[STAGE_RESPOND] = "respond",
+	[STAGE_TRANSMIT_QUEUE] = "transmit_queue",
+	[STAGE_ACK] = "ack",
 };
-CHECK_LAST(run_stage_names, STAGE_COUNT, STAGE_RESPOND);
+CHECK_LAST(run_stage_names, STAGE_COUNT, STAGE_ACK);
 
 const char *const run_close_names[RUN_CLOSE_COUNT] = {
 	[RUN_CLOSE_BY_SERVER] = "closed_by_server",

@@ -16,8 +16,10 @@ void report_state(const struct page *page, const struct run *run,
 		  const struct run_service *service);
 /* Each stage with its percentiles. */
 void report_stages(const struct page *page, const struct run_service *service);
-/* How long connections waited for accept(), where the stages are shown per request. */
-void report_accept_wait(const struct page *page, const struct run_service *service);
+/* Why @stage, which is @which, has no figures: the reason, if only that nothing was sampled; or NULL. */
+const char *report_missing(const struct run_stage *stage, enum stage which);
+/* What is no part of a round trip: how long connections waited for accept(), and responses for ack. */
+void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what could not be seen. */
 void report_details(const struct page *page, const struct run_service *service);
 

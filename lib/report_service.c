@@ -121,7 +121,7 @@ static const struct column columns[] = {
 	{"p99.9", 0.999, true}, {"max", 1.0, false},
 };
 
-#define STAGE_COLUMNS 14
+#define STAGE_COLUMNS 16
 #define COUNT_COLUMNS 14
 #define TIME_COLUMNS  11
 #define FULL_COLUMNS  (STAGE_COLUMNS + COUNT_COLUMNS + (1 + ARRAY_SIZE(columns)) * TIME_COLUMNS)
@@ -160,15 +160,24 @@ static void print_histogram(const struct page *page, const struct histogram *h)
 	}
 }
 
-static void print_stage(const struct page *page, const char *name, const struct run_stage *stage)
+const char *report_missing(const struct run_stage *stage, enum stage which)
 {
+	if (!stage->measured)
+		return stage->reason ? stage->reason : "no reason given";
+	return which >= STAGE_RESIDENCE_END && !stage->histogram.count ? "no exchange was sampled"
+								       : NULL;
+}
+
+static void print_stage(const struct page *page, const struct run_service *service,
+			enum stage which)
+{
+	const struct run_stage *stage = &service->stages[which];
+	const char *missing = report_missing(stage, which);
 	char text[SHORT_TEXT];
 
-	page_left(page, STAGE_COLUMNS, "%s", page_words(name, text));
-	if (!stage->measured) {
-		page_left(page, 2, "%s", "");
-		page_wrap(page, STAGE_COLUMNS + 2, "not measured: %s",
-			  stage->reason ? stage->reason : "no reason given");
+	page_left(page, STAGE_COLUMNS, "%s", page_words(run_stage_names[which], text));
+	if (missing) {
+		page_wrap(page, STAGE_COLUMNS, "not measured: %s", missing);
 		return;
 	}
 	print_histogram(page, &stage->histogram);
@@ -181,7 +190,7 @@ static void print_residence(const struct page *page, const struct run_service *s
 	double sum = (double)service->accept_delay_ns;
 	char text[SHORT_TEXT];
 
-	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
 		if (!service->stages[i].measured)
 			return;
 		if (i != STAGE_ACCEPT_QUEUE)
@@ -198,12 +207,23 @@ static void print_residence(const struct page *page, const struct run_service *s
 		  page_time((double)service->accept_delay_ns / (double)service->exchanges, text));
 }
 
+/* The stages on the response's way; optional, so that their absence is nothing to look at. */
+static void print_way_out(const struct page *page, const struct run_service *service)
+{
+	for (unsigned int i = STAGE_RESIDENCE_END; i < STAGE_COUNT; i++) {
+		page_style(page, report_missing(&service->stages[i], i) ? STYLE_DIM : STYLE_PLAIN);
+		print_stage(page, service, i);
+		page_style(page, STYLE_PLAIN);
+	}
+}
+
 void report_stages(const struct page *page, const struct run_service *service)
 {
 	print_header(page);
-	for (unsigned int i = 0; i < STAGE_COUNT; i++)
-		print_stage(page, run_stage_names[i], &service->stages[i]);
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
+		print_stage(page, service, i);
 	print_residence(page, service);
+	print_way_out(page, service);
 }
 
 static void report_connections(const struct page *page, const struct run_service *service)
@@ -253,16 +273,14 @@ static void report_losses(const struct page *page, const struct run_service *ser
 	}
 }
 
-void report_accept_wait(const struct page *page, const struct run_service *service)
+/* A stage that is no part of the breakdown: one line, @label is all of it that is not numbers. */
+static struct items begin_beside(const struct page *page, const char *label,
+				 const struct histogram *h)
 {
-	const struct histogram *h = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
-	struct items items;
+	struct items items = items_begin(page, label, LABEL_COLUMNS);
 	char text[SHORT_TEXT];
 
-	if (!service->stages[STAGE_ACCEPT_QUEUE].measured || !h->count)
-		return;
-	items = items_begin(page, "accept queue wait (per connection) ", LABEL_COLUMNS);
-	items.column += page_columns("accept queue wait (per connection) ") - LABEL_COLUMNS;
+	items.column += page_columns(label) - LABEL_COLUMNS;
 	items_add(&items, "%s", page_count(h->count, text));
 	items_add(&items, "mean %s", page_time(histogram_mean(h), text));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
@@ -272,7 +290,42 @@ void report_accept_wait(const struct page *page, const struct run_service *servi
 			items_add(&items, "%s %s", columns[i].label,
 				  page_time((double)value, text));
 	}
+	return items;
+}
+
+static void report_accept_wait(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *stage = &service->stages[STAGE_ACCEPT_QUEUE];
+	struct items items;
+
+	if (!stage->measured || !stage->histogram.count)
+		return;
+	items = begin_beside(page, "accept queue wait (per connection) ", &stage->histogram);
 	items_end(&items);
+}
+
+/* Read it beside srtt and min RTT, which stand on the next line. */
+static void report_ack(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *stage = &service->stages[STAGE_ACK];
+	const char *missing = report_missing(stage, STAGE_ACK);
+	struct items items;
+
+	if (missing) {
+		page_style(page, STYLE_DIM);
+		page_left(page, LABEL_COLUMNS, "%s", run_stage_names[STAGE_ACK]);
+		page_wrap(page, LABEL_COLUMNS, "not measured: %s", missing);
+		page_style(page, STYLE_PLAIN);
+	} else {
+		items = begin_beside(page, "ack (overlaps the network) ", &stage->histogram);
+		items_end(&items);
+	}
+}
+
+void report_beside(const struct page *page, const struct run_service *service)
+{
+	report_accept_wait(page, service);
+	report_ack(page, service);
 }
 
 void report_details(const struct page *page, const struct run_service *service)

@@ -104,7 +104,7 @@ static void print_breakdown(const struct page *page, const struct run *run,
 			  "note: no exchanges were seen at port %u, which the driver was sent to:"
 			  " this is the busiest service",
 			  port);
-	report_accept_wait(page, service);
+	report_beside(page, service);
 	report_details(page, service);
 }
 

@@ -10,7 +10,12 @@
 #include "report_parts.h"
 #include "sojourn/clock.h"
 
-#define ROW_COUNT (1 + STAGE_COUNT)
+/*
+ * The stages of the residence, and the transmit queue where it was measured. `ack` is no part: it
+ * passes while the response is under way to the client and after that.
+ */
+#define PART_COUNT (STAGE_TRANSMIT_QUEUE + 1)
+#define ROW_COUNT  (1 + PART_COUNT)
 
 struct row {
 	const char *label;
@@ -18,6 +23,7 @@ struct row {
 	double mean_ns;
 	const struct histogram *histogram; /* its percentiles; NULL if they are not per exchange */
 	const char *remark;
+	bool optional; /* of no concern where it is missing */
 };
 
 static const char *const stage_remarks[STAGE_COUNT] = {
@@ -50,40 +56,36 @@ static const struct scale *choose_scale(double largest_ns)
 	return &scales[i].scale;
 }
 
-/* Nanoseconds of stage @stage that lie in the exchanges themselves, all of them. */
-static uint64_t stage_sum(const struct run_service *service, enum stage stage)
+/* What of an exchange lies in @stage, on average; behind the residence, of those that were sampled. */
+static double stage_mean(const struct run_service *service, enum stage stage)
 {
-	if (stage == STAGE_ACCEPT_QUEUE)
-		return service->accept_delay_ns;
-	return service->stages[stage].histogram.sum;
-}
+	const struct histogram *h = &service->stages[stage].histogram;
 
-static const char *stage_missing(const struct run_stage *stage)
-{
-	if (stage->measured)
-		return NULL;
-	return stage->reason ? stage->reason : "no reason given";
+	if (stage >= STAGE_RESIDENCE_END)
+		return histogram_mean(h);
+	return (double)(stage == STAGE_ACCEPT_QUEUE ? service->accept_delay_ns : h->sum) /
+	       (double)service->exchanges;
 }
 
 /* The stages, and before them what of @round_trip_ns they leave. */
 static void fill_rows(const struct run_service *service, double round_trip_ns,
-		      char labels[static STAGE_COUNT][SHORT_TEXT],
-		      struct row rows[static ROW_COUNT])
+		      char labels[static PART_COUNT][SHORT_TEXT], struct row rows[static ROW_COUNT])
 {
 	rows[0] = (struct row){.label = "network + client", .mean_ns = round_trip_ns};
-	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+	for (unsigned int i = 0; i < PART_COUNT; i++) {
 		const struct run_stage *stage = &service->stages[i];
 		struct row *row = &rows[1 + i];
 
 		*row = (struct row){
 			.label = page_words(run_stage_names[i], labels[i]),
-			.missing = stage_missing(stage),
+			.missing = report_missing(stage, i),
 			.histogram = i == STAGE_ACCEPT_QUEUE ? NULL : &stage->histogram,
 			.remark = stage_remarks[i],
+			.optional = i >= STAGE_RESIDENCE_END,
 		};
 		if (row->missing)
 			continue;
-		row->mean_ns = (double)stage_sum(service, i) / (double)service->exchanges;
+		row->mean_ns = stage_mean(service, i);
 		rows[0].mean_ns -= row->mean_ns;
 	}
 }
@@ -146,6 +148,32 @@ static void print_row(const struct page *page, const struct row *row, const stru
 		page_left(page, 0, "   %s", row->remark);
 }
 
+static enum style row_style(const struct row *row, const struct row *largest)
+{
+	if (row == largest)
+		return STYLE_HOT;
+	return row->missing && row->optional ? STYLE_DIM : STYLE_PLAIN;
+}
+
+static void print_part(const struct page *page, const struct row *row, const struct row *largest,
+		       const struct scale *scale, double round_trip_ns)
+{
+	enum style style = row_style(row, largest);
+
+	page_style(page, style);
+	page_left(page, LABEL_END - 2, "%s", row->label);
+	if (!row->missing)
+		print_row(page, row, scale, round_trip_ns);
+	if (style == STYLE_HOT)
+		page_style(page, STYLE_PLAIN);
+	if (row->missing)
+		page_wrap(page, LABEL_END, "not measured: %s", row->missing);
+	else
+		fputc('\n', page->file);
+	if (style == STYLE_DIM)
+		page_style(page, STYLE_PLAIN);
+}
+
 static void print_rows(const struct page *page, const struct row rows[static ROW_COUNT],
 		       double round_trip_ns)
 {
@@ -155,16 +183,7 @@ static void print_rows(const struct page *page, const struct row rows[static ROW
 	for (unsigned int i = 0; i < ROW_COUNT; i++) {
 		page_style(page, STYLE_DIM);
 		page_left(page, 2, "%s", i + 1 < ROW_COUNT ? "\u251c" : "\u2514");
-		page_style(page, &rows[i] == largest ? STYLE_HOT : STYLE_PLAIN);
-		page_left(page, LABEL_END - 2, "%s", rows[i].label);
-		if (rows[i].missing) {
-			page_wrap(page, LABEL_END, "not measured: %s", rows[i].missing);
-			continue;
-		}
-		print_row(page, &rows[i], scale, round_trip_ns);
-		if (&rows[i] == largest)
-			page_style(page, STYLE_PLAIN);
-		fputc('\n', page->file);
+		print_part(page, &rows[i], largest, scale, round_trip_ns);
 	}
 }
 
@@ -176,7 +195,7 @@ static void print_notes(const struct page *page, const struct run *run,
 	bool missing = false;
 
 	for (unsigned int i = 0; i < ROW_COUNT; i++)
-		missing |= rows[i].missing != NULL;
+		missing |= rows[i].missing && !rows[i].optional;
 	if (missing)
 		page_wrap(page, 0, "note: network + client includes the stages not measured");
 	if (service->exchanges != run->driver->requests)
@@ -194,7 +213,7 @@ static void print_notes(const struct page *page, const struct run *run,
 void report_tree(const struct page *page, const struct run *run, const struct run_service *service)
 {
 	double round_trip_ns = histogram_mean(&run->driver->round_trip);
-	char labels[STAGE_COUNT][SHORT_TEXT];
+	char labels[PART_COUNT][SHORT_TEXT];
 	struct row rows[ROW_COUNT];
 
 	fill_rows(service, round_trip_ns, labels, rows);

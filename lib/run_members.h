@@ -53,7 +53,7 @@ extern const struct run_members run_document_members;
 
 /*
  * The longest text that is read, and the most objects and arrays in it: far above any real document
- * (a service with every bucket of every stage in use has 11,200 pairs), far below what would make
+ * (a service with every bucket of every stage in use has 15,680 pairs), far below what would make
  * a reader run out of memory.
  */
 #define RUN_TEXT_LIMIT	    (32U << 20)

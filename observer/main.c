@@ -51,7 +51,7 @@ static int main_probe(int argc, char **argv)
 		probe_print_text(&plan, stdout);
 	if (r < 0)
 		return EXIT_FAILURE;
-	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++) {
 		if (plan_missing(&plan, stage))
 			return EXIT_UNSUPPORTED;
 	}

@@ -170,7 +170,7 @@ static int add_services(struct observation *o)
 	return o->options->pid ? add_held_ports(o) : 0;
 }
 
-/* Every service takes 90 KiB per CPU: room for those that exist, and some more. */
+/* Every service takes 126 KiB per CPU: room for those that exist, and some more. */
 static int count_services(const struct observe_options *options, uint32_t *ret_max)
 {
 	autofree struct procfs_listener *listeners = NULL;

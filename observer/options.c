@@ -256,7 +256,9 @@ static const struct cli_command probe_command = {
 		 "for a moment, and says which stages can be measured and why others cannot.",
 	.options = probe_table,
 	.option_count = ARRAY_SIZE(probe_table),
-	.outro = "Exit codes: 0 every stage can be measured; 2 wrong options; 3 some cannot.\n",
+	.outro = "Exit codes: 0 every stage of the residence can be measured; 2 wrong options; 3 "
+		 "some\n"
+		 "cannot.\n",
 };
 
 static int check_observe(const struct observe_options *options)

@@ -89,7 +89,7 @@ _Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question")
 
 #define NEEDS_UDP (1U << QUESTION_UDP_ARRIVAL | 1U << QUESTION_UDP_READ | 1U << QUESTION_UDP_WRITE)
 
-static const unsigned int stage_needs[STAGE_COUNT] = {
+static const unsigned int stage_needs[STAGE_RESIDENCE_END] = {
 	[STAGE_ACCEPT_QUEUE] = NEEDS_EXCHANGE, [STAGE_SOCKET_QUEUE] = NEEDS_EXCHANGE,
 	[STAGE_RECEIVE] = NEEDS_EXCHANGE,      [STAGE_SERVICE] = NEEDS_EXCHANGE,
 	[STAGE_RESPOND] = NEEDS_EXCHANGE,
@@ -310,6 +310,8 @@ static const char *missing(const struct plan *plan, unsigned int needs)
 
 const char *plan_missing(const struct plan *plan, enum stage stage)
 {
+	if (stage >= STAGE_RESIDENCE_END)
+		return "no program for it yet";
 	return missing(plan, stage_needs[stage]);
 }
 

@@ -142,7 +142,7 @@ static const char *hook(const struct plan *plan, enum question question)
 /* The hooks that tell of its begin and its end. */
 static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
 {
-	static const enum question ends[STAGE_COUNT][2] = {
+	static const enum question ends[STAGE_RESIDENCE_END][2] = {
 		[STAGE_SOCKET_QUEUE] = {QUESTION_ARRIVAL, QUESTION_READ},
 		[STAGE_RECEIVE] = {QUESTION_READ, QUESTION_READ},
 		[STAGE_SERVICE] = {QUESTION_READ, QUESTION_WRITE},

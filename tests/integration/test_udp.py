@@ -58,7 +58,7 @@ def test_service(start, tmp_path, model, milliseconds, count):
     assert service_is_true(entry, truth)
     assert not any(entry["losses"].values()), entry["losses"]
     assert {p["comm"] for p in entry["processes"]} == {"sojourn-lab"}
-    for other in ("accept_queue", "receive", "respond"):
+    for other in ("accept_queue", "receive", "respond", "transmit_queue", "ack"):
         assert entry["stages"][other]["measured"] is False
         assert entry["stages"][other]["reason"]
 

@@ -142,6 +142,39 @@ static void missing_stage_of_observer(void **state)
 	check_golden(run, "missing-stage-observer-only", 100);
 }
 
+/* Of a sample: the network is what the residence and the sample's mean leave; ack is no part. */
+static void transmit(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	(void)state;
+	support_send_stages(&run->services[0], 60);
+	check_golden(run, "transmit", 100);
+}
+
+/* Measured, and yet nothing was seen: that is no zero. */
+static void transmit_without_samples(void **state)
+{
+	autorun struct run *run = merged_run();
+	autofree char *text = NULL;
+
+	(void)state;
+	support_send_stages(&run->services[0], 0);
+	text = render(run, 100, false);
+	assert_non_null(
+		strstr(text, "\u2514 transmit queue   not measured: no exchange was sampled"));
+	assert_non_null(strstr(text, "\nack          not measured: no exchange was sampled"));
+}
+
+static void transmit_of_observer(void **state)
+{
+	autorun struct run *run = support_observer_run();
+
+	(void)state;
+	support_send_stages(&run->services[0], 60);
+	check_golden(run, "transmit-observer-only", 100);
+}
+
 static void zero_requests(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -367,6 +400,9 @@ int main(void)
 		cmocka_unit_test(driver_only),
 		cmocka_unit_test(missing_stage),
 		cmocka_unit_test(missing_stage_of_observer),
+		cmocka_unit_test(transmit),
+		cmocka_unit_test(transmit_of_observer),
+		cmocka_unit_test(transmit_without_samples),
 		cmocka_unit_test(zero_requests),
 		cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(count_mismatch),

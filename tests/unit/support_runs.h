@@ -16,6 +16,9 @@ struct run *support_driver_run(void);
 /* Appends a service like support_observer_run()'s, with @exchanges of 124 µs + 6 µs each. */
 struct run_service *support_add_service(struct run *run, uint16_t port, unsigned int exchanges);
 
+/* Measures the stages behind the residence, of @samples exchanges: 80 µs and 300 µs each. */
+void support_send_stages(struct run_service *service, unsigned int samples);
+
 /* Makes @stage of @service missing. */
 void support_miss_stage(struct run_service *service, unsigned int stage, const char *reason);
 
