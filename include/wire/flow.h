@@ -19,10 +19,7 @@ struct flow {
 	__u16 server_port;
 };
 
-_Static_assert(sizeof(struct flow) == 36, "hashed word by word: no padding");
-
-/* How many 32-bit words a flow has. */
-#define FLOW_WORDS 9
+_Static_assert(sizeof(struct flow) == 36, "compared as bytes: no padding");
 
 /* MurmurHash3's finalizer (Appleby, 2011, public domain): every bit of @h reaches every other. */
 static inline __attribute__((always_inline)) __u32 flow_mix(__u32 h)
@@ -35,15 +32,24 @@ static inline __attribute__((always_inline)) __u32 flow_mix(__u32 h)
 	return h;
 }
 
-/* Hash of @flow; the order of its words matters. */
+static inline __attribute__((always_inline)) __u32 flow_add(__u32 h, __u32 word)
+{
+	return flow_mix(h ^ word) + 0x9e3779b9U;
+}
+
+/*
+ * Hash of @flow; the order of its words matters. Member by member: read through a pointer to words,
+ * the ports would be those of before they were set (GCC, strict aliasing).
+ */
 static inline __attribute__((always_inline)) __u32 flow_hash(const struct flow *flow)
 {
-	const __u32 *words = (const __u32 *)flow;
 	__u32 h = 0;
 
-	for (int i = 0; i < FLOW_WORDS; i++)
-		h = flow_mix(h ^ words[i]) + 0x9e3779b9U;
-	return h;
+	for (int i = 0; i < 4; i++)
+		h = flow_add(h, flow->client[i]);
+	for (int i = 0; i < 4; i++)
+		h = flow_add(h, flow->server[i]);
+	return flow_add(h, flow->client_port | (__u32)flow->server_port << 16);
 }
 
 /*
