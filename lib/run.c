@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "run_samples.h"
 #include "sojourn/clock.h"
 
 /* RFC 3339 in UTC with milliseconds; NULL without memory. */
@@ -97,6 +98,7 @@ static void free_services(struct run_service *services, size_t count)
 			free(services[i].stages[stage].reason);
 		}
 		free(services[i].processes);
+		run_samples_free(services[i].samples);
 	}
 	free(services);
 }
@@ -126,6 +128,7 @@ static void free_driver(struct run_driver *driver)
 	}
 	free(driver->limited);
 	free(driver->observer_error);
+	run_samples_free(driver->samples);
 	free(driver);
 }
 
@@ -226,6 +229,8 @@ static void subtract_service(struct run_service *service, const struct run_servi
 		if (service->stages[i].measured && earlier->stages[i].measured)
 			histogram_subtract(&service->stages[i].histogram,
 					   &earlier->stages[i].histogram);
+	if (service->samples && earlier->samples)
+		run_samples_subtract(service->samples, earlier->samples);
 }
 
 static const struct run_service *find_service(const struct run *run, const struct run_service *like)

@@ -72,6 +72,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, LIST, processes), .members = &process_members,
 	 .count_offset = offsetof(struct run_service, process_count),
 	 .limit = MAX_PROCESSES, .optional = true},
+	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
 };
 static const struct run_members service_members = MEMBERS(struct run_service, service_table);
 
@@ -141,6 +142,7 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, POINTER, limited), .members = &limited_members,
 	 .optional = true},
 	STRING(struct run_driver, observer_error),
+	{MEMBER(struct run_driver, SAMPLES, samples), .optional = true},
 };
 static const struct run_members driver_members = MEMBERS(struct run_driver, driver_table);
 

@@ -12,6 +12,7 @@
 
 #include "run_members.h"
 #include "run_reader.h"
+#include "run_samples.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
@@ -19,29 +20,18 @@ DEFINE_CLEANUP(json_t *, json_decref)
 static int read_object(struct reader *reader, const json_t *json, void *structure,
 		       const struct run_members *members);
 
-static int read_integer(struct reader *reader, const json_t *json, uint64_t max,
-			uint64_t *ret_value)
-{
-	json_int_t value = json_integer_value(json);
-
-	if (!json_is_integer(json) || value < 0 || (uint64_t)value > max)
-		return reader_refuse(reader, json, "a whole number from 0 to %" PRIu64, max);
-	*ret_value = (uint64_t)value;
-	return 0;
-}
-
 static int read_u64(struct reader *reader, const json_t *json, const struct run_member *member,
 		    void *field)
 {
 	(void)member;
-	return read_integer(reader, json, INT64_MAX, field);
+	return reader_integer(reader, json, INT64_MAX, field);
 }
 
 static int read_u32(struct reader *reader, const json_t *json, const struct run_member *member,
 		    void *field)
 {
 	uint64_t value = 0;
-	int err = read_integer(reader, json, UINT32_MAX, &value);
+	int err = reader_integer(reader, json, UINT32_MAX, &value);
 
 	(void)member;
 	if (!err)
@@ -53,7 +43,7 @@ static int read_u16(struct reader *reader, const json_t *json, const struct run_
 		    void *field)
 {
 	uint64_t value = 0;
-	int err = read_integer(reader, json, UINT16_MAX, &value);
+	int err = reader_integer(reader, json, UINT16_MAX, &value);
 
 	(void)member;
 	if (!err)
@@ -164,9 +154,9 @@ static int read_pair(struct reader *reader, const json_t *pair, uint64_t *next, 
 
 	if (!json_is_array(pair) || json_array_size(pair) != 2)
 		return reader_refuse(reader, pair, "a pair [index, count]");
-	err = read_integer(reader, json_array_get(pair, 0), BUCKET_COUNT - 1, &index);
+	err = reader_integer(reader, json_array_get(pair, 0), BUCKET_COUNT - 1, &index);
 	if (!err)
-		err = read_integer(reader, json_array_get(pair, 1), INT64_MAX, &count);
+		err = reader_integer(reader, json_array_get(pair, 1), INT64_MAX, &count);
 	if (err)
 		return err;
 	if (index < *next)
@@ -213,7 +203,7 @@ static int read_value(struct reader *reader, const json_t *json, const char *nam
 	int err = 0;
 
 	if (!nullable || (value && !json_is_null(value)))
-		err = read_integer(reader, value, INT64_MAX, ret_value);
+		err = reader_integer(reader, value, INT64_MAX, ret_value);
 	reader_leave(reader, before);
 	return err;
 }
@@ -337,6 +327,18 @@ static int read_list(struct reader *reader, const json_t *json, const struct run
 	return err;
 }
 
+static int read_samples(struct reader *reader, const json_t *json, const struct run_member *member,
+			void *field)
+{
+	struct run_samples *samples = run_samples_new();
+
+	(void)member;
+	if (!samples)
+		return -ENOMEM;
+	*(struct run_samples **)field = samples;
+	return run_samples_read(reader, json, samples);
+}
+
 static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 					    const struct run_member *, void *) = {
 	[RUN_KIND_U64] = read_u64,	     [RUN_KIND_U32] = read_u32,
@@ -346,6 +348,7 @@ static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 	[RUN_KIND_COUNTERS] = read_counters, [RUN_KIND_HISTOGRAM] = read_histogram,
 	[RUN_KIND_STAGES] = read_stages,     [RUN_KIND_OBJECT] = read_embedded,
 	[RUN_KIND_POINTER] = read_pointer,   [RUN_KIND_LIST] = read_list,
+	[RUN_KIND_SAMPLES] = read_samples,
 };
 
 static int read_member(struct reader *reader, const json_t *json, void *structure,

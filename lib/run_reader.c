@@ -3,6 +3,7 @@
 #include "run_reader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -75,4 +76,14 @@ int reader_refuse(struct reader *reader, const json_t *json, const char *allowed
 	}
 	reader_make_printable(reader->error);
 	return -EINVAL;
+}
+
+int reader_integer(struct reader *reader, const json_t *json, uint64_t max, uint64_t *ret_value)
+{
+	json_int_t value = json_integer_value(json);
+
+	if (!json_is_integer(json) || value < 0 || (uint64_t)value > max)
+		return reader_refuse(reader, json, "a whole number from 0 to %" PRIu64, max);
+	*ret_value = (uint64_t)value;
+	return 0;
 }

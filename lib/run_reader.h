@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Where in the document the reader is, for messages, and the first complaint. */
 struct reader {
@@ -25,6 +26,9 @@ void reader_leave(struct reader *reader, size_t before);
 /* Keeps "PATH: is …, must be …" and returns -EINVAL; @json is what stands there, may be NULL. */
 __attribute__((format(printf, 3, 4))) int reader_refuse(struct reader *reader, const json_t *json,
 							const char *allowed, ...);
+
+/* A whole number from 0 to @max, or the refusal of anything else. */
+int reader_integer(struct reader *reader, const json_t *json, uint64_t max, uint64_t *ret_value);
 
 /* Replaces control characters: a message shows parts of a text that may come from anywhere. */
 void reader_make_printable(char *text);

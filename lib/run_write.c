@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run_members.h"
+#include "run_samples.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
@@ -222,6 +223,14 @@ static json_t *write_list(const struct run_member *member, const void *field)
 	return TAKE_PTR(array);
 }
 
+static json_t *write_samples(const struct run_member *member, const void *field)
+{
+	const struct run_samples *samples = *(struct run_samples *const *)field;
+
+	(void)member;
+	return samples ? run_samples_write(samples) : json_null();
+}
+
 static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const void *) = {
 	[RUN_KIND_U64] = write_u64,	      [RUN_KIND_U32] = write_u32,
 	[RUN_KIND_U16] = write_u16,	      [RUN_KIND_BOOL] = write_bool,
@@ -230,6 +239,7 @@ static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const
 	[RUN_KIND_COUNTERS] = write_counters, [RUN_KIND_HISTOGRAM] = write_histogram,
 	[RUN_KIND_STAGES] = write_stages,     [RUN_KIND_OBJECT] = write_embedded,
 	[RUN_KIND_POINTER] = write_pointer,   [RUN_KIND_LIST] = write_list,
+	[RUN_KIND_SAMPLES] = write_samples,
 };
 
 /* Adds the members of @structure to @object. */

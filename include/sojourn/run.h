@@ -15,6 +15,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
+#include "wire/flow.h"
 #include "wire/stage.h"
 
 #define RUN_SCHEMA "sojourn.run/1"
@@ -98,6 +99,69 @@ struct run_accept_queue {
 	struct run_number overflows; /* the listener's sk_drops in this period */
 };
 
+/* What of a sample is known, as bits of run_sample.known; below them stands one for each stage. */
+enum run_sample_value {
+	RUN_SAMPLE_PID = 1 << 16,
+	RUN_SAMPLE_BYTES_IN = 1 << 17,
+	RUN_SAMPLE_BYTES_OUT = 1 << 18,
+	RUN_SAMPLE_ARRIVAL = 1 << 19,
+	RUN_SAMPLE_RUNNING = 1 << 20,
+	RUN_SAMPLE_RUNNABLE = 1 << 21,
+	RUN_SAMPLE_START = 1 << 22,
+	RUN_SAMPLE_ROUND_TRIP = 1 << 23,
+	RUN_SAMPLE_RESPONSE = 1 << 24,
+};
+
+#define RUN_SAMPLE_STAGE(stage) (1U << (stage))
+
+_Static_assert(STAGE_COUNT <= 16, "the stages' bits of run_sample.known");
+
+/*
+ * One exchange, as the observer or the driver saw it; the two sides' samples of the same exchange
+ * have the same flow and index (docs/measurement.md, consistent sampling).
+ */
+struct run_sample {
+	struct flow flow;
+	uint32_t index; /* on its connection, from 0 */
+	uint32_t
+		known; /* enum run_sample_value and RUN_SAMPLE_STAGE(): what of the rest is valid */
+	uint32_t pid;  /* of the server's process that began the response */
+	uint64_t bytes_in;  /* of the request */
+	uint64_t bytes_out; /* of the response */
+
+	/* The observer's. Times are its CLOCK_MONOTONIC. */
+	uint64_t arrival_ns; /* the request became readable */
+	/*
+	 * Those up to STAGE_RESPOND sum to the residence exactly: here STAGE_ACCEPT_QUEUE is only the
+	 * part of the connection's wait in which this request was already there, mostly 0.
+	 */
+	uint64_t stage_ns[STAGE_COUNT];
+	uint64_t running_ns;  /* of STAGE_SERVICE: the thread was on a CPU */
+	uint64_t runnable_ns; /* of STAGE_SERVICE: it could have run and waited for a CPU */
+
+	/* The driver's. Times are its CLOCK_MONOTONIC. */
+	uint64_t start_ns;	/* request handed to the kernel */
+	uint64_t round_trip_ns; /* from there to the last byte of the response read */
+	uint64_t response_ns;	/* under a rate: from the intended start */
+};
+
+/*
+ * The exchanges of a period whose exchange_hash() is below the threshold, in no particular order. All
+ * of them, but for @lost (which counts while a higher threshold was in use, too) and what the
+ * observer never samples: connections older than itself, multiplexed ones, untimed exchanges.
+ */
+struct run_samples {
+	uint64_t threshold; /* 0 … RUN_SAMPLE_ALL */
+	uint64_t lost;
+	uint64_t inconsistent; /* told with times out of order: left out; there should be none */
+	struct run_sample *samples;
+	size_t count;
+	size_t capacity;
+};
+
+/* The threshold that is above every hash. */
+#define RUN_SAMPLE_ALL (1ULL << 32)
+
 struct run_service {
 	char protocol[8]; /* "tcp" */
 	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
@@ -130,6 +194,7 @@ struct run_service {
 	struct run_accept_queue accept_queue;
 	struct run_process *processes;
 	size_t process_count;
+	struct run_samples *samples; /* NULL: none were taken */
 };
 
 struct run_program {
@@ -193,6 +258,7 @@ struct run_driver {
 	struct histogram response_time; /* under a rate: intended start → last response byte */
 	struct histogram schedule_delay; /* could be sent → was sent: the driver's own error */
 	struct run_limited *limited;	 /* NULL: the driver kept up */
+	struct run_samples *samples;	 /* NULL: none were taken */
 	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
 };
 
@@ -221,10 +287,23 @@ struct run_service *run_add_service(struct run *run);
 /* Appends one zeroed process to @service; NULL without memory. */
 struct run_process *run_add_process(struct run_service *service);
 
+/* No samples yet, threshold RUN_SAMPLE_ALL; NULL without memory. */
+struct run_samples *run_samples_new(void);
+void run_samples_free(struct run_samples *samples);
+DEFINE_CLEANUP(struct run_samples *, run_samples_free)
+#define autosamples CLEANUP(cleanup_run_samples_free)
+
+/* Appends one zeroed sample; NULL without memory. Pointers to other samples become invalid. */
+struct run_sample *run_add_sample(struct run_samples *samples);
+/* Lowers the threshold to @threshold, if it is above, and drops the samples that it no longer holds. */
+void run_samples_lower(struct run_samples *samples, uint64_t threshold);
+/* By flow, then index: an order for qsort() and bsearch(). */
+int run_sample_compare(const void *a, const void *b);
+
 /*
  * Makes @run, the later reading, cover only the time since @earlier, a reading of the same
  * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds) and the
- * high-water mark stay.
+ * high-water mark stay, samples that @earlier has too are removed.
  * Services are matched by (netns, protocol, port); one that is not in @earlier stays whole.
  */
 void run_subtract(struct run *run, const struct run *earlier);

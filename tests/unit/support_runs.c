@@ -2,12 +2,21 @@
 /* Run documents for tests. */
 #include "support_runs.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
+
+/* What the two know of a sample. */
+#define DRIVERS                                                                                  \
+	(RUN_SAMPLE_BYTES_IN | RUN_SAMPLE_BYTES_OUT | RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP | \
+	 RUN_SAMPLE_RESPONSE)
+#define OBSERVERS                                                                     \
+	((RUN_SAMPLE_STAGE(STAGE_COUNT) - 1) | RUN_SAMPLE_PID | RUN_SAMPLE_BYTES_IN | \
+	 RUN_SAMPLE_BYTES_OUT | RUN_SAMPLE_ARRIVAL | RUN_SAMPLE_RUNNING | RUN_SAMPLE_RUNNABLE)
 
 static void *need(void *pointer)
 {
@@ -90,6 +99,53 @@ static void fill_processes(struct run_service *service, struct sequence *sequenc
 	}
 }
 
+/* What is not known stays 0, so that samples can be compared as bytes. */
+static void set_known(const struct run_sample *sample, uint32_t value, uint64_t *ret_value,
+		      struct sequence *sequence)
+{
+	if (sample->known & value)
+		*ret_value = next(sequence);
+}
+
+static void fill_sample(struct run_sample *sample, struct sequence *sequence)
+{
+	if (sample->known & RUN_SAMPLE_PID)
+		sample->pid = (uint32_t)next(sequence);
+	set_known(sample, RUN_SAMPLE_BYTES_IN, &sample->bytes_in, sequence);
+	set_known(sample, RUN_SAMPLE_BYTES_OUT, &sample->bytes_out, sequence);
+	set_known(sample, RUN_SAMPLE_ARRIVAL, &sample->arrival_ns, sequence);
+	set_known(sample, RUN_SAMPLE_RUNNING, &sample->running_ns, sequence);
+	set_known(sample, RUN_SAMPLE_RUNNABLE, &sample->runnable_ns, sequence);
+	set_known(sample, RUN_SAMPLE_START, &sample->start_ns, sequence);
+	set_known(sample, RUN_SAMPLE_ROUND_TRIP, &sample->round_trip_ns, sequence);
+	set_known(sample, RUN_SAMPLE_RESPONSE, &sample->response_ns, sequence);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		set_known(sample, RUN_SAMPLE_STAGE(i), &sample->stage_ns[i], sequence);
+}
+
+/* Exchanges on connections of their own, in their order. */
+static struct run_samples *fill_samples(uint32_t known, struct sequence *sequence)
+{
+	struct run_samples *samples = need(run_samples_new());
+
+	samples->threshold = next(sequence);
+	samples->lost = next(sequence);
+	samples->inconsistent = next(sequence);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct run_sample *sample = need(run_add_sample(samples));
+
+		sample->flow.client[2] = htonl(0xffff);
+		sample->flow.client[3] = htonl(0x7f000001 + i);
+		sample->flow.server[0] = htonl(0x20010db8);
+		sample->flow.client_port = (uint16_t)next(sequence);
+		sample->flow.server_port = (uint16_t)next(sequence);
+		sample->index = (uint32_t)next(sequence);
+		sample->known = known;
+		fill_sample(sample, sequence);
+	}
+	return samples;
+}
+
 static void fill_service(struct run_service *service, struct sequence *sequence)
 {
 	strcpy(service->protocol, "tcp");
@@ -118,6 +174,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_number(&service->accept_queue.limit, sequence);
 	set_number(&service->accept_queue.overflows, sequence);
 	fill_processes(service, sequence);
+	service->samples = fill_samples(OBSERVERS, sequence);
 }
 
 static void fill_cost(struct run_cost *cost, struct sequence *sequence)
@@ -175,6 +232,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->limited->by = text("cpu");
 	driver->limited->why = text("its CPU was full");
 	driver->observer_error = text("HTTP 503");
+	driver->samples = fill_samples(DRIVERS, sequence);
 }
 
 struct run *support_full_run(void)

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Sampled exchanges in memory: collected, thinned, subtracted. Their JSON is run_samples_json.c. */
+#include "run_samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct run_samples *run_samples_new(void)
+{
+	struct run_samples *samples = calloc(1, sizeof(*samples));
+
+	if (samples)
+		samples->threshold = RUN_SAMPLE_ALL;
+	return samples;
+}
+
+void run_samples_free(struct run_samples *samples)
+{
+	if (!samples)
+		return;
+	free(samples->samples);
+	free(samples);
+}
+
+struct run_sample *run_add_sample(struct run_samples *samples)
+{
+	struct run_sample *sample;
+
+	if (samples->count == samples->capacity) {
+		size_t capacity = samples->capacity ? 2 * samples->capacity : 64;
+		void *grown = reallocarray(samples->samples, capacity, sizeof(*sample));
+
+		if (!grown)
+			return NULL;
+		samples->samples = grown;
+		samples->capacity = capacity;
+	}
+	sample = &samples->samples[samples->count++];
+	memset(sample, 0, sizeof(*sample));
+	return sample;
+}
+
+static uint32_t sample_hash(const struct run_sample *sample)
+{
+	return exchange_hash(flow_hash(&sample->flow), sample->index);
+}
+
+void run_samples_lower(struct run_samples *samples, uint64_t threshold)
+{
+	size_t kept = 0;
+
+	if (threshold >= samples->threshold)
+		return;
+	samples->threshold = threshold;
+	for (size_t i = 0; i < samples->count; i++)
+		if (sample_hash(&samples->samples[i]) < threshold)
+			samples->samples[kept++] = samples->samples[i];
+	samples->count = kept;
+}
+
+int run_sample_compare(const void *a, const void *b)
+{
+	const struct run_sample *x = a, *y = b;
+	int flows = memcmp(&x->flow, &y->flow, sizeof(x->flow));
+
+	return flows ? flows : (x->index > y->index) - (x->index < y->index);
+}
+
+void run_samples_subtract(struct run_samples *samples, const struct run_samples *earlier)
+{
+	autofree struct run_sample *sorted = NULL;
+	size_t kept = 0;
+
+	samples->lost -= samples->lost < earlier->lost ? samples->lost : earlier->lost;
+	samples->inconsistent -= samples->inconsistent < earlier->inconsistent
+					 ? samples->inconsistent
+					 : earlier->inconsistent;
+	if (!earlier->count)
+		return;
+	sorted = calloc(earlier->count, sizeof(*sorted));
+	if (!sorted)
+		return;
+	memcpy(sorted, earlier->samples, earlier->count * sizeof(*sorted));
+	qsort(sorted, earlier->count, sizeof(*sorted), run_sample_compare);
+	for (size_t i = 0; i < samples->count; i++)
+		if (!bsearch(&samples->samples[i], sorted, earlier->count, sizeof(*sorted),
+			     run_sample_compare))
+			samples->samples[kept++] = samples->samples[i];
+	samples->count = kept;
+}
