@@ -66,13 +66,22 @@ static void connection_close(struct connection *connection)
 	if (connection->state == CONNECTION_CLOSED || connection->state == CONNECTION_CLOSING)
 		return;
 	connection->state = CONNECTION_CLOSING;
+	if (connection->all->plan->policy.reset && connection->handle.type == UV_TCP &&
+	    !uv_tcp_close_reset(&connection->tcp, on_close))
+		return;
 	uv_close(&connection->handle, on_close);
+}
+
+static bool is_over(const struct connection *connection, uint64_t now_ns)
+{
+	return policy_is_over(&connection->all->plan->policy, connection->served,
+			      connection->opened_ns, now_ns);
 }
 
 static bool is_reusable(const struct connection *connection, enum run_error error)
 {
 	return error == ENGINE_NO_ERROR && connection->keep_alive && !connection->writing &&
-	       !connection->all->plan->new_connections;
+	       !is_over(connection, connection->result.end_ns);
 }
 
 /* Answers the slot's start(): reports the result and goes on as the worker says. */
@@ -123,6 +132,7 @@ static void connection_send(struct connection *connection)
 	connection->keep_alive = false;
 	connection->all->protocol->begin(connection);
 	connection->state = CONNECTION_BUSY;
+	connection->served++;
 	connection->begin_ns = clock_now_ns();
 	connection->result = (struct engine_result){.start_ns = connection->begin_ns};
 	written = uv_try_write(&connection->stream, &connection->request, 1);
@@ -184,7 +194,9 @@ static void connection_established(struct connection *connection)
 {
 	const struct engine_host *host = connection->all->host;
 
-	host->connected(host->user, connection->slot, clock_now_ns() - connection->begin_ns);
+	connection->opened_ns = clock_now_ns();
+	connection->served = 0;
+	host->connected(host->user, connection->slot, connection->opened_ns - connection->begin_ns);
 	connection_send(connection);
 }
 
@@ -211,6 +223,7 @@ static int connect_from(struct connection *connection)
 	if (!err)
 		err = source_bind(&plan->sources, cursor, fd);
 	for (unsigned int tries = 0; !err; tries++) {
+		policy_apply(&plan->policy, fd);
 		err = uv_tcp_connect(&connection->connect, &connection->tcp,
 				     (const struct sockaddr *)&plan->address, on_connect);
 		if (err != UV_EADDRNOTAVAIL || tries == PORT_TRIES ||
@@ -230,7 +243,6 @@ static int open_tcp(struct connection *connection)
 		return err; /* and there is no handle to close */
 	connection->handle.data = connection;
 	connection->state = CONNECTION_CONNECTING;
-	uv_tcp_nodelay(&connection->tcp, 1);
 	err = connect_from(connection);
 	/* Reading from now on, not from on_connect(), spares two epoll_ctl() per connection. */
 	return err ? err : uv_read_start(&connection->stream, on_alloc, on_read);
@@ -244,6 +256,7 @@ static int connect_local(const struct connection_plan *plan)
 
 	if (fd < 0)
 		return -errno;
+	policy_apply(&plan->policy, fd);
 	if (!connect(fd, (const struct sockaddr *)&plan->address, plan->address_length))
 		return fd;
 	err = -errno;
@@ -285,12 +298,25 @@ static void connect_to_local(struct connection *connection)
 		connection_established(connection);
 }
 
+/* Answers the slot's start() with nothing done. */
+static void connection_postpone(struct connection *connection)
+{
+	const struct engine_host *host = connection->all->host;
+
+	connection->result.not_yet = true;
+	host->done(host->user, connection->slot, &connection->result);
+}
+
 static void connection_connect(struct connection *connection)
 {
 	int err;
 
 	connection->result = (struct engine_result){0};
 	connection->begin_ns = clock_now_ns();
+	if (!connection->all->host->may_connect(connection->all->host->user)) {
+		connection_postpone(connection);
+		return;
+	}
 	if (connection->all->plan->address.ss_family == AF_UNIX) {
 		connect_to_local(connection);
 		return;
@@ -302,6 +328,8 @@ static void connection_connect(struct connection *connection)
 
 static void connection_start(struct connection *connection)
 {
+	if (connection->state == CONNECTION_IDLE && is_over(connection, clock_now_ns()))
+		connection_close(connection);
 	if (connection->state == CONNECTION_IDLE)
 		connection_send(connection);
 	else if (connection->state == CONNECTION_CLOSED)
@@ -312,6 +340,8 @@ static void connection_start(struct connection *connection)
 
 static void connection_expire(struct connection *connection, uint64_t now_ns, uint64_t timeout_ns)
 {
+	if (connection->state == CONNECTION_IDLE && is_over(connection, now_ns))
+		connection_close(connection);
 	if (connection->state != CONNECTION_CONNECTING && connection->state != CONNECTION_BUSY &&
 	    connection->state != CONNECTION_BLOCKED)
 		return;
@@ -376,12 +406,14 @@ int connection_plan(const struct options *options, const struct target *target,
 {
 	int err = source_check(&options->sources, target->address.ss_family, ret_error);
 
+	if (!err)
+		err = policy_check(&options->policy, ret_error);
 	if (err)
 		return err;
 	*ret_plan = (struct connection_plan){
 		.address = target->address,
 		.address_length = target->address_length,
-		.new_connections = options->new_connections,
+		.policy = options->policy,
 		.timeout_ns = options->timeout_ns,
 		.port_range = limits_port_range(),
 		.sources = options->sources,

@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "engine.h"
+#include "policy.h"
 #include "source.h"
 
 #define CONNECTION_BUFFER_SIZE (64U << 10)
@@ -20,7 +21,7 @@
 struct connection_plan {
 	struct sockaddr_storage address; /* AF_UNIX: a stream socket of the file system */
 	socklen_t address_length;
-	bool new_connections;
+	struct connection_policy policy;
 	uint64_t timeout_ns;
 	uint32_t port_range;	   /* see limits_port_range() */
 	struct source_set sources; /* borrowed from the options */
@@ -43,9 +44,11 @@ struct connection {
 	struct connections *all;
 	uint32_t slot;
 	enum connection_state state;
-	bool wanted;	   /* CLOSING: the next request waits for a new connection */
-	bool writing;	   /* the request did not fit into the socket at once */
-	uint64_t begin_ns; /* of connecting, or of the request: what the time limit counts from */
+	bool wanted;	    /* CLOSING: the next request waits for a new connection */
+	bool writing;	    /* the request did not fit into the socket at once */
+	uint64_t begin_ns;  /* of connecting, or of the request: what the time limit counts from */
+	uint64_t opened_ns; /* established */
+	uint64_t served;    /* requests since then */
 	struct engine_result result;
 	union {
 		uv_handle_t handle;

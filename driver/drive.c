@@ -30,6 +30,7 @@ struct drive {
 	bool interrupted;
 	bool measuring;
 	struct budget budget;
+	struct gate gate;
 	struct result_phase phase;
 	struct progress progress;
 	struct stats total;
@@ -276,6 +277,7 @@ static int start_workers(struct drive *drive)
 		.tell_failure = options->fail_fast,
 		.schedule = options->schedule,
 		.budget = &drive->budget,
+		.gate = &drive->gate,
 		.news = &drive->news,
 	};
 	int err;
@@ -351,6 +353,7 @@ static struct drive *drive_new(const struct drive_job *job)
 	drive->job = job;
 	drive->phase.target = job->target;
 	drive->budget.sharers = threads;
+	drive->gate.rate = job->options->policy.connect_rate;
 	progress_open(&drive->progress, stderr, job->options->quiet);
 	return drive;
 }

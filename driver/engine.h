@@ -25,10 +25,12 @@ struct target;
 
 struct engine_result {
 	enum run_error error; /* ENGINE_NO_ERROR: a complete response */
-	bool connect_failed;  /* there was no connection to send on */
-	uint16_t status;      /* of a complete response; 0 where the protocol has none */
-	uint64_t start_ns;    /* request handed to the kernel; 0 if it never was */
-	uint64_t end_ns;      /* last byte of the response read, or the failure noticed */
+	/* may_connect() said no, nothing else is set: the worker will start the request later. */
+	bool not_yet;
+	bool connect_failed; /* there was no connection to send on */
+	uint16_t status;     /* of a complete response; 0 where the protocol has none */
+	uint64_t start_ns;   /* request handed to the kernel; 0 if it never was */
+	uint64_t end_ns;     /* last byte of the response read, or the failure noticed */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 };
@@ -42,6 +44,8 @@ struct engine_host {
 	uv_loop_t *loop;
 	uint32_t slots;
 	void *user; /* of the calls below */
+	/* Must be asked before each connection: false under a limit of connections per second. */
+	bool (*may_connect)(void *user);
 	void (*connected)(void *user, uint32_t slot, uint64_t connect_ns);
 	enum engine_next (*done)(void *user, uint32_t slot, const struct engine_result *result);
 };

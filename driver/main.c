@@ -111,7 +111,7 @@ static void warn_of_ports(const struct options *options, const struct target *ta
 		.ports = range ? (range >> 16) - (range & 0xffff) + 1 : 0,
 		.sources = options->sources.count ? options->sources.count : 1,
 		.connections = options->connections,
-		.new_connections = options->new_connections,
+		.policy = options->policy,
 		.rate = options->schedule.rate,
 		.requests = options->requests,
 		.block_s = explain_time_wait_s(target),

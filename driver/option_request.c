@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is asked of the server, and over which connections. */
+/* What is asked of the server. */
 #include "option_rows.h"
 
 #include <errno.h>
@@ -74,22 +74,11 @@ static int apply_body(struct options *options, const char *value, char **ret_err
 	return options->body ? 0 : -ENOMEM;
 }
 
-static int apply_new_connections(struct options *options, const char *value, char **ret_error)
-{
-	(void)value;
-	(void)ret_error;
-	options->new_connections = true;
-	return 0;
-}
-
 /* clang-format off */
 static const struct option_row rows[] = {
 	{'m', "method", "METHOD", "request method (default GET; POST with --body)", apply_method},
 	{'H', "header", "LINE", "add a header, 'Name: value'; may be repeated", apply_header},
 	{0, "body", "TEXT", "request body; @FILE sends a file's content", apply_body},
-	{0, "new-connections", NULL,
-	 "one connection per request; connecting is timed\nseparately",
-	 apply_new_connections},
 };
 /* clang-format on */
 

@@ -17,6 +17,7 @@
 static const struct option_table *const tables[] = {
 	&option_load,
 	&option_request,
+	&option_connection,
 	&option_output,
 };
 
@@ -160,6 +161,19 @@ static int parse_words(int argc, char **argv, struct options *options, char **re
 	return err;
 }
 
+static int settle_policy(struct options *options, char **ret_error)
+{
+	struct connection_policy *policy = &options->policy;
+
+	if (options->new_connections && policy->requests > 1)
+		return refuse(ret_error, "--requests-per-connection: --new-connections makes it 1; "
+					 "give one of the two");
+	if (options->new_connections)
+		policy->requests = 1;
+	options->new_connections = policy->requests == 1;
+	return 0;
+}
+
 static int settle_schedule(struct options *options, char **ret_error)
 {
 	struct schedule_spec *spec = &options->schedule;
@@ -181,6 +195,8 @@ static int settle_schedule(struct options *options, char **ret_error)
 /* What no single option can decide. */
 static int settle(struct options *options, int left, char **words, char **ret_error)
 {
+	int err;
+
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
@@ -197,7 +213,8 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 		options->method = options->body ? "POST" : "GET";
 	if (!options->duration_ns && !options->requests)
 		options->duration_ns = 10 * NSEC_PER_SEC;
-	return settle_schedule(options, ret_error);
+	err = settle_policy(options, ret_error);
+	return err ? err : settle_schedule(options, ret_error);
 }
 
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "assertion.h"
+#include "policy.h"
 #include "schedule.h"
 #include "source.h"
 
@@ -37,7 +38,8 @@ struct options {
 	char *body; /* NULL: none */
 	size_t body_length;
 	bool think_distribution_given;
-	bool new_connections;
+	bool new_connections; /* policy.requests is 1 */
+	struct connection_policy policy;
 	bool quiet;
 	bool fail_fast;
 	struct assertion *assertions;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sojourn/clock.h"
 #include "sojourn/units.h"
 
 #define TEXT 32
@@ -31,44 +32,71 @@ static int tell_too_few(const struct preflight *p, char **ret_text)
 			number(divide_up(p->connections, p->ports), sources));
 }
 
-/* Each connection that this side closes first blocks its port for a while. */
-static int tell_stall(const struct preflight *p, char **ret_text)
+/* How many connections the policy opens per second; 0: as many as it can. */
+static uint64_t opens_per_s(const struct preflight *p)
+{
+	const struct connection_policy *policy = &p->policy;
+	uint64_t opens = 0;
+
+	if (policy->requests)
+		opens = divide_up(p->rate, policy->requests);
+	if (policy->lifetime_ns && (opens || !policy->requests))
+		opens += divide_up(p->connections * NSEC_PER_SEC, policy->lifetime_ns);
+	if (policy->connect_rate && (!opens || opens > policy->connect_rate))
+		opens = policy->connect_rate;
+	return opens;
+}
+
+/* Whether connections that this side closes first, each blocking its port for a while, use them up. */
+static bool is_going_to_stall(const struct preflight *p, uint64_t opens)
+{
+	const struct connection_policy *policy = &p->policy;
+
+	if (policy->reset || p->block_s < PREFLIGHT_TIME_WAIT_S)
+		return false;
+	if (!policy->requests && !policy->lifetime_ns)
+		return false;
+	if (opens && opens * p->block_s <= p->ports * p->sources)
+		return false;
+	return policy->lifetime_ns || !p->requests ||
+	       divide_up(p->requests, policy->requests) > p->ports * p->sources;
+}
+
+static int tell_stall(const struct preflight *p, uint64_t opens, char **ret_text)
 {
 	uint64_t ports = p->ports * p->sources, sustained = ports / p->block_s;
 	char rate[TEXT], there[TEXT], sources[TEXT], limit[TEXT];
 
-	if (p->rate)
-		return asprintf(
-			ret_text,
-			"this run opens %s connections/s and has %s source ports, each "
-			"blocked for %u s after use (TIME_WAIT): it will stall after %.1f s; "
-			"give %s source addresses (--source), keep connections alive, or "
-			"stay below %s/s",
-			number(p->rate, rate), number(ports, there), (unsigned int)p->block_s,
-			(double)ports / (double)p->rate,
-			number(divide_up(p->rate * p->block_s, p->ports), sources),
-			number(sustained, limit));
-	return asprintf(
-		ret_text,
-		"this run opens a connection per request and has %s source ports, each "
-		"blocked for %u s after use (TIME_WAIT): after so many it will go on at %s/s; "
-		"give more source addresses (--source) or keep connections alive",
-		number(ports, there), (unsigned int)p->block_s, number(sustained, limit));
+	if (opens)
+		return asprintf(ret_text,
+				"this run opens %s connections/s and has %s source ports, each "
+				"blocked for %u s after use (TIME_WAIT): it will stall after "
+				"%.1f s; give %s source addresses (--source), keep connections "
+				"alive, close by --close=rst, or stay below %s/s",
+				number(opens, rate), number(ports, there), (unsigned int)p->block_s,
+				(double)ports / (double)opens,
+				number(divide_up(opens * p->block_s, p->ports), sources),
+				number(sustained, limit));
+	return asprintf(ret_text,
+			"this run opens a connection for every %s and has %s source ports, each "
+			"blocked for %u s after use (TIME_WAIT): after so many it will go on at "
+			"%s/s; give more source addresses (--source), keep connections alive, or "
+			"close by --close=rst",
+			p->policy.requests == 1 ? "request" : "few requests", number(ports, there),
+			(unsigned int)p->block_s, number(sustained, limit));
 }
 
 int preflight_check(const struct preflight *p, char **ret_text)
 {
-	uint64_t ports = p->ports * p->sources;
+	uint64_t opens = opens_per_s(p);
 	int length = 0;
 
 	*ret_text = NULL;
-	if (!ports)
+	if (!p->ports)
 		return 0;
-	if (p->connections > ports)
+	if (p->connections > p->ports * p->sources)
 		length = tell_too_few(p, ret_text);
-	else if (p->new_connections && p->block_s >= PREFLIGHT_TIME_WAIT_S &&
-		 (!p->rate || p->rate * p->block_s > ports) &&
-		 (!p->requests || p->requests > ports))
-		length = tell_stall(p, ret_text);
+	else if (is_going_to_stall(p, opens))
+		length = tell_stall(p, opens, ret_text);
 	return length < 0 ? -ENOMEM : 0;
 }

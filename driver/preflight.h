@@ -3,8 +3,9 @@
 #ifndef DRIVER_PREFLIGHT_H
 #define DRIVER_PREFLIGHT_H
 
-#include <stdbool.h>
 #include <stdint.h>
+
+#include "policy.h"
 
 /* How long Linux keeps a connection that this side closed first in TIME_WAIT (TCP_TIMEWAIT_LEN). */
 #define PREFLIGHT_TIME_WAIT_S 60U
@@ -13,10 +14,10 @@ struct preflight {
 	uint64_t ports;	      /* of the range, for one source address */
 	uint64_t sources;     /* at least 1 */
 	uint64_t connections; /* at a time */
-	bool new_connections;
-	uint64_t rate;	   /* requests/s; 0: as fast as it goes */
-	uint64_t requests; /* all of the run; 0: not known */
-	uint64_t block_s;  /* how long a port is blocked by TIME_WAIT */
+	uint64_t rate;	      /* requests/s; 0: as fast as it goes */
+	uint64_t requests;    /* all of the run; 0: not known */
+	struct connection_policy policy;
+	uint64_t block_s; /* how long a port is blocked by TIME_WAIT */
 };
 
 /* What will go wrong, as a sentence that the caller frees, in *ret_text; NULL: nothing. -ENOMEM. */

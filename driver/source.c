@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -214,7 +213,6 @@ int source_bind(const struct source_set *set, struct source_cursor *cursor, int 
 int source_replace(const struct source_set *set, struct source_cursor *cursor, int fd)
 {
 	autoclose int fresh = socket(family_of(fd), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	const int on = 1;
 	int err;
 
 	if (fresh < 0)
@@ -222,6 +220,5 @@ int source_replace(const struct source_set *set, struct source_cursor *cursor, i
 	err = source_bind(set, cursor, fresh);
 	if (err)
 		return err;
-	setsockopt(fresh, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return dup3(fresh, fd, O_CLOEXEC) < 0 ? -errno : 0;
 }

@@ -54,7 +54,9 @@ int source_bind(const struct source_set *set, struct source_cursor *cursor, int 
 /* Whether it helps to try another port after connect() said EADDRNOTAVAIL. */
 bool source_chooses_ports(const struct source_set *set, const struct source_cursor *cursor);
 
-/* Puts a fresh socket in the place of @fd, which connect() refused, and binds that. -errno. */
+/*
+ * Puts a fresh socket in the place of @fd, which connect() refused, and binds that; other options are
+ * lost. -errno. */
 int source_replace(const struct source_set *set, struct source_cursor *cursor, int fd);
 
 #endif

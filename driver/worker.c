@@ -27,6 +27,7 @@ static void leave(struct worker *worker)
 	worker->setup.engine->close(worker->engine);
 	uv_close((uv_handle_t *)&worker->sweep, NULL);
 	uv_close((uv_handle_t *)&worker->probe, NULL);
+	uv_close((uv_handle_t *)&worker->gate, NULL);
 	if (worker->paced)
 		alarm_close(&worker->alarm);
 	uv_close((uv_handle_t *)&worker->wake, NULL);
@@ -108,6 +109,8 @@ static void open_timers(struct worker *worker)
 	worker->sweep.data = worker;
 	uv_timer_init(&worker->loop, &worker->probe);
 	worker->probe.data = worker;
+	uv_timer_init(&worker->loop, &worker->gate);
+	worker->gate.data = worker;
 	uv_timer_start(&worker->sweep, on_sweep, interval, interval);
 	for (uint32_t i = 0; i < worker->setup.slots; i++) {
 		worker->slots[i].worker = worker;
@@ -124,6 +127,7 @@ static void close_loop(struct worker *worker)
 	pacer_close(&worker->pacer);
 	pthread_mutex_destroy(&worker->snapshot_lock);
 	free(worker->starved);
+	free(worker->held);
 	free(worker);
 }
 
@@ -152,6 +156,7 @@ static int open_engine(struct worker *worker)
 		.loop = &worker->loop,
 		.slots = worker->setup.slots,
 		.user = worker,
+		.may_connect = worker_may_connect,
 		.connected = worker_connected,
 		.done = worker_done,
 	};
@@ -197,9 +202,11 @@ int worker_new(const struct worker_setup *setup, struct worker **ret_worker)
 	worker->setup = *setup;
 	worker->quiet = true;
 	worker->starved = calloc(setup->slots, sizeof(*worker->starved));
-	err = worker->starved ? open_loop(worker) : -ENOMEM;
+	worker->held = calloc(setup->slots, sizeof(*worker->held));
+	err = worker->starved && worker->held ? open_loop(worker) : -ENOMEM;
 	if (err) {
 		free(worker->starved);
+		free(worker->held);
 		free(worker);
 		return err;
 	}

@@ -13,6 +13,7 @@
 
 #include "budget.h"
 #include "engine.h"
+#include "gate.h"
 #include "schedule.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
@@ -34,6 +35,7 @@ struct worker_setup {
 	bool tell_failure;   /* send news at the first failure */
 	uint64_t timeout_ns; /* decides how often the engine is asked to expire requests */
 	struct budget *budget;
+	struct gate *gate;
 	uv_async_t *news; /* sent when the worker has come to rest or published its statistics */
 };
 

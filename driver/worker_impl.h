@@ -44,6 +44,12 @@ struct worker {
 	uint64_t starved_ns;  /* since when nothing was to be had; 0: it was */
 	uv_timer_t probe;
 
+	/* Slots that may not connect yet wait here. */
+	uint32_t *held;
+	uint32_t held_count;
+	uint64_t gate_ns; /* when it is worth asking again */
+	uv_timer_t gate;
+
 	bool paced; /* a schedule or a think time says when requests start */
 	struct pacer pacer;
 	struct alarm alarm;
@@ -63,6 +69,7 @@ void worker_tell_if_quiet(struct worker *worker);
 
 /* Called back by the alarm and by the engine. */
 void worker_on_alarm(void *user);
+bool worker_may_connect(void *user);
 void worker_connected(void *user, uint32_t slot, uint64_t connect_ns);
 enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result);
 

@@ -29,6 +29,8 @@ static void stop_retries(struct worker *worker)
 	worker->starved_count = 0;
 	worker->probe_ms = 0;
 	worker->starved_ns = 0;
+	uv_timer_stop(&worker->gate);
+	worker->held_count = 0;
 }
 
 void worker_tell_if_quiet(struct worker *worker)
@@ -120,6 +122,17 @@ static void probe_later(struct worker *worker)
 		uv_timer_start(&worker->probe, on_probe, worker->probe_ms, 0);
 }
 
+/* The slot's request has not left: another slot, or this one later, will send it. */
+static void give_back(struct worker *worker, uint32_t slot)
+{
+	worker->tickets++;
+	worker->spent = false;
+	if (worker->paced && worker->recording)
+		worker->stats.scheduled--; /* it will be counted when it leaves */
+	if (worker->paced)
+		pacer_return(&worker->pacer, worker->slots[slot].intended_ns);
+}
+
 /*
  * No port or descriptor is a state of this host, not an answer to this request: it goes back and
  * waits, and the slots that do have a connection serve it. If there are none for a time limit
@@ -132,14 +145,8 @@ static void starve(struct worker *worker, uint32_t slot, uint64_t now_ns)
 
 	if (!worker->starved_ns)
 		worker->starved_ns = now_ns;
-	if (worker->issuing && (others || now_ns - worker->starved_ns < worker->setup.timeout_ns)) {
-		worker->tickets++;
-		worker->spent = false;
-		if (worker->paced && worker->recording)
-			worker->stats.scheduled--; /* it will be counted when it leaves */
-		if (worker->paced)
-			pacer_return(&worker->pacer, worker->slots[slot].intended_ns);
-	}
+	if (worker->issuing && (others || now_ns - worker->starved_ns < worker->setup.timeout_ns))
+		give_back(worker, slot);
 	if (!uv_is_active((uv_handle_t *)&worker->probe))
 		worker->probe_ms = doubled < RETRY_MAX_MS ? doubled : RETRY_MAX_MS;
 	worker->probe_batch = 1;
@@ -164,6 +171,47 @@ static bool is_starved(const struct engine_result *result)
 {
 	return result->connect_failed && (result->error == RUN_ERROR_ADDRESS_UNAVAILABLE ||
 					  result->error == RUN_ERROR_TOO_MANY_FILES);
+}
+
+static void open_gate_later(struct worker *worker);
+
+/* Those that find it closed again are back in the list. */
+static void on_gate(uv_timer_t *timer)
+{
+	struct worker *worker = timer->data;
+	uint32_t count = worker->held_count;
+
+	worker->gate_ns = 0;
+	while (count-- && worker->held_count && !worker->gate_ns && worker->issuing)
+		resume_slot(worker, worker->held[--worker->held_count]);
+	open_gate_later(worker);
+	worker_tell_if_quiet(worker);
+}
+
+static void open_gate_later(struct worker *worker)
+{
+	uint64_t now_ns = clock_now_ns(), wait_ns;
+
+	if (!worker->issuing || !worker->held_count || uv_is_active((uv_handle_t *)&worker->gate))
+		return;
+	wait_ns = worker->gate_ns > now_ns ? worker->gate_ns - now_ns : 0;
+	uv_timer_start(&worker->gate, on_gate, wait_ns / NSEC_PER_MSEC + 1, 0);
+}
+
+bool worker_may_connect(void *user)
+{
+	struct worker *worker = user;
+
+	worker->gate_ns = gate_pass(worker->setup.gate, clock_now_ns());
+	return !worker->gate_ns;
+}
+
+static void hold(struct worker *worker, uint32_t slot)
+{
+	if (worker->issuing)
+		give_back(worker, slot);
+	worker->held[worker->held_count++] = slot;
+	open_gate_later(worker);
 }
 
 static void on_retry(uv_timer_t *timer)
@@ -234,12 +282,14 @@ enum engine_next worker_done(void *user, uint32_t slot, const struct engine_resu
 {
 	struct worker *worker = user;
 
-	if (worker->recording)
+	if (worker->recording && !result->not_yet)
 		record(worker, slot, result);
-	if (!result->connect_failed && goes_on(worker, slot, result->end_ns))
+	if (!result->connect_failed && !result->not_yet && goes_on(worker, slot, result->end_ns))
 		return ENGINE_AGAIN;
 	worker->under_way--;
-	if (is_starved(result))
+	if (result->not_yet)
+		hold(worker, slot);
+	else if (is_starved(result))
 		starve(worker, slot, result->end_ns);
 	else if (result->connect_failed)
 		retry_later(worker, &worker->slots[slot]);

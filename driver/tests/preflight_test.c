@@ -7,6 +7,7 @@
 
 #include "preflight.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
 
 static void expect(struct preflight preflight, const char *first, const char *second)
 {
@@ -35,7 +36,8 @@ static void test_check(void **state)
 	p.sources = 2;
 	expect(p, NULL, NULL);
 	p = base;
-	p.new_connections = true;
+	p.policy.requests = 1;
+	expect(p, "a connection for every request and has 28,232", "keep connections");
 	expect(p, "after so many it will go on at 470/s", "28,232 source ports");
 	p.requests = 28232;
 	expect(p, NULL, NULL);
@@ -52,10 +54,41 @@ static void test_check(void **state)
 	expect(p, NULL, NULL);
 }
 
+static void test_policies(void **state)
+{
+	const struct preflight base = {
+		.ports = 28232, .sources = 1, .connections = 64, .rate = 20000, .block_s = 60};
+	struct preflight p = base;
+
+	(void)state;
+	p.policy.requests = 10; /* 2,000 connections/s */
+	expect(p, "opens 2,000 connections/s", "will stall after 14.1 s");
+	p.requests = 282320;
+	expect(p, NULL, NULL);
+	p.requests++;
+	expect(p, "give 5 source addresses", "--close=rst");
+	p.policy.requests = 43; /* 466/s */
+	expect(p, NULL, NULL);
+	p.policy.requests = 1;
+	p.policy.reset = true; /* no TIME_WAIT */
+	expect(p, NULL, NULL);
+	p.policy.reset = false;
+	p.policy.connect_rate = 470;
+	expect(p, NULL, NULL);
+	p.policy.connect_rate = 1000;
+	expect(p, "opens 1,000 connections/s", "after 28.2 s");
+	p = base;
+	p.policy.lifetime_ns = 100 * NSEC_PER_MSEC; /* 640/s */
+	expect(p, "opens 640 connections/s", "stay below 470/s");
+	p.policy.lifetime_ns = NSEC_PER_SEC;
+	expect(p, NULL, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_policies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
