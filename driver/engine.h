@@ -23,14 +23,23 @@ struct target;
 
 #define ENGINE_NO_ERROR RUN_ERROR_COUNT
 
+/* What a complete response is worth. */
+enum engine_verdict {
+	ENGINE_BY_STATUS, /* 400 and above is a failure: where the engine does not judge */
+	ENGINE_GOOD,
+	ENGINE_BAD_STATUS,
+	ENGINE_UNEXPECTED, /* not what the user said to expect */
+};
+
 struct engine_result {
 	enum run_error error; /* ENGINE_NO_ERROR: a complete response */
 	/* may_connect() said no, nothing else is set: the worker will start the request later. */
 	bool not_yet;
-	bool connect_failed; /* there was no connection to send on */
-	uint16_t status;     /* of a complete response; 0 where the protocol has none */
-	uint64_t start_ns;   /* request handed to the kernel; 0 if it never was */
-	uint64_t end_ns;     /* last byte of the response read, or the failure noticed */
+	bool connect_failed;	     /* there was no connection to send on */
+	uint16_t status;	     /* of a complete response; 0 where the protocol has none */
+	enum engine_verdict verdict; /* likewise */
+	uint64_t start_ns;	     /* request handed to the kernel; 0 if it never was */
+	uint64_t end_ns;	     /* last byte of the response read, or the failure noticed */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 };
@@ -39,6 +48,19 @@ enum engine_next {
 	ENGINE_REST,  /* the slot stays idle until start() */
 	ENGINE_AGAIN, /* start the slot's next request now */
 };
+
+/* What failed, complete or not; ENGINE_NO_ERROR: nothing did. */
+static inline enum run_error engine_failure(const struct engine_result *result)
+{
+	if (result->error != ENGINE_NO_ERROR)
+		return result->error;
+	if (result->verdict == ENGINE_UNEXPECTED)
+		return RUN_ERROR_UNEXPECTED;
+	if (result->verdict == ENGINE_BAD_STATUS ||
+	    (result->verdict == ENGINE_BY_STATUS && result->status >= 400))
+		return RUN_ERROR_STATUS;
+	return ENGINE_NO_ERROR;
+}
 
 struct engine_host {
 	uv_loop_t *loop;

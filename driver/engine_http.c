@@ -20,6 +20,7 @@ struct http_shared {
 	char *request;
 	size_t request_length;
 	bool head;
+	const struct expectation *expectation; /* borrowed from the options */
 };
 
 /* One worker's. */
@@ -39,6 +40,7 @@ static void http_begin(struct connection *base)
 	const struct http_shared *shared = ((struct http *)base->all->user)->shared;
 
 	http_response_begin(&connection->response, shared->head);
+	connection->response.expectation = shared->expectation;
 	base->request = uv_buf_init(shared->request, (unsigned int)shared->request_length);
 }
 
@@ -52,8 +54,13 @@ static const enum connection_verdict verdicts[] = {
 /* Hands on what the response says of its connection. */
 static enum connection_verdict judge(struct http_connection *connection, enum http_verdict verdict)
 {
-	connection->base.keep_alive = connection->response.keep_alive;
-	connection->base.result.status = connection->response.status;
+	const struct http_response *response = &connection->response;
+
+	connection->base.keep_alive = response->keep_alive;
+	connection->base.result.status = response->status;
+	if (verdict == HTTP_COMPLETE)
+		connection->base.result.verdict = expectation_judge(
+			response->expectation, &response->search, response->status);
 	return verdicts[verdict];
 }
 
@@ -106,6 +113,7 @@ static int http_prepare(const struct options *options, const struct target *targ
 		free(shared);
 		return err;
 	}
+	shared->expectation = &options->expectation;
 	shared->head = !strcmp(options->method, "HEAD");
 	*ret_shared = shared;
 	return 0;

@@ -35,6 +35,15 @@ static int on_headers_complete(llhttp_t *parser)
 	return response->head || has_no_body(parser);
 }
 
+static int on_body(llhttp_t *parser, const char *data, size_t length)
+{
+	struct http_response *response = of(parser);
+
+	if (response->expectation)
+		expectation_feed(response->expectation, &response->search, data, length);
+	return HPE_OK;
+}
+
 static int on_message_complete(llhttp_t *parser)
 {
 	struct http_response *response = of(parser);
@@ -48,6 +57,7 @@ static int on_message_complete(llhttp_t *parser)
 
 static const llhttp_settings_t settings = {
 	.on_headers_complete = on_headers_complete,
+	.on_body = on_body,
 	.on_message_complete = on_message_complete,
 };
 
@@ -90,6 +100,7 @@ static void remember(struct http_memo *memo, const struct http_response *respons
 		     size_t length)
 {
 	memo->status = response->status;
+	memo->search = response->search;
 	memo->length = length;
 	memcpy(memo->bytes, data, length);
 }
@@ -103,6 +114,7 @@ static enum http_verdict feed_first(struct http_response *response, struct http_
 		response->complete = true;
 		response->keep_alive = true;
 		response->status = memo->status;
+		response->search = memo->search;
 		return HTTP_COMPLETE;
 	}
 	verdict = parse(response, data, length);

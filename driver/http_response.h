@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "expectation.h"
+
 /* Interim responses included: a server that sends more than this is taken for broken. */
 #define HTTP_HEADER_MAX (64U << 10)
 
@@ -30,16 +32,19 @@ struct http_response {
 	bool complete;
 	bool keep_alive; /* of a complete response: the connection may be used again */
 	uint16_t status; /* of the final response */
+	const struct expectation *expectation; /* of the body; NULL: none. Set after the begin */
+	struct expectation_search search;
 };
 
 /*
  * A complete response that came in one piece. Servers tend to repeat themselves, but for the Date once
  * a second: the same bytes get the same verdict without being parsed again. All responses that share
- * a memo must answer the same request. Zeroed, it is valid and empty.
+ * a memo must answer the same request and expectation. Zeroed, it is valid and empty.
  */
 struct http_memo {
 	size_t length; /* 0: empty */
 	uint16_t status;
+	struct expectation_search search;
 	char bytes[HTTP_MEMO_MAX];
 };
 

@@ -74,11 +74,26 @@ static int apply_body(struct options *options, const char *value, char **ret_err
 	return options->body ? 0 : -ENOMEM;
 }
 
+static int apply_expect_status(struct options *options, const char *value, char **ret_error)
+{
+	return expectation_parse_status(&options->expectation, value, ret_error);
+}
+
+static int apply_expect_body(struct options *options, const char *value, char **ret_error)
+{
+	return expectation_parse_body(&options->expectation, value, ret_error);
+}
+
 /* clang-format off */
 static const struct option_row rows[] = {
 	{'m', "method", "METHOD", "request method (default GET; POST with --body)", apply_method},
 	{'H', "header", "LINE", "add a header, 'Name: value'; may be repeated", apply_header},
 	{0, "body", "TEXT", "request body; @FILE sends a file's content", apply_body},
+	{0, "expect-status", "N[,N]",
+	 "good are responses with one of these, and no others\n(default: all below 400)",
+	 apply_expect_status},
+	{0, "expect-body", "TEXT", "good are only responses whose body contains TEXT",
+	 apply_expect_body},
 };
 /* clang-format on */
 

@@ -54,8 +54,8 @@ static const char help_tail[] =
 	"Ctrl-C ends the run early, with the complete report; a second one quits at once.\n"
 	"\n"
 	"Exit status:\n"
-	"  0  every request was answered with a status below 400, or as --assert\n"
-	"     allows; and every --assert holds\n"
+	"  0  every request was answered with a status below 400, or as --expect-...\n"
+	"     or --assert allow; and every --assert holds\n"
 	"  1  some requests failed, an --assert does not hold, connections found no\n"
 	"     source port or descriptor, the observer's part is missing, the run could\n"
 	"     not start, was interrupted before measuring, or its result not be written\n"
@@ -242,5 +242,6 @@ void options_clear(struct options *options)
 	free(options->body);
 	free(options->assertions);
 	source_clear(&options->sources);
+	expectation_clear(&options->expectation);
 	*options = (struct options){0};
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "assertion.h"
+#include "expectation.h"
 #include "policy.h"
 #include "schedule.h"
 #include "source.h"
@@ -37,6 +38,7 @@ struct options {
 	size_t header_count;
 	char *body; /* NULL: none */
 	size_t body_length;
+	struct expectation expectation;
 	bool think_distribution_given;
 	bool new_connections; /* policy.requests is 1 */
 	struct connection_policy policy;

@@ -12,11 +12,12 @@ static void record_error(struct stats *stats, enum run_error error, uint64_t now
 static void record_complete(struct stats *stats, const struct engine_result *result)
 {
 	unsigned int hundreds = result->status / 100;
+	enum run_error failure = engine_failure(result);
 
 	stats->requests++;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
-	if (result->status >= 400)
-		record_error(stats, RUN_ERROR_STATUS, result->end_ns);
+	if (failure != ENGINE_NO_ERROR)
+		record_error(stats, failure, result->end_ns);
 	if (result->end_ns > stats->last_ns)
 		stats->last_ns = result->end_ns;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);

@@ -263,9 +263,7 @@ static bool goes_on(struct worker *worker, uint32_t slot, uint64_t now_ns)
 
 static void tell_failure(struct worker *worker, const struct engine_result *result)
 {
-	bool failed = result->error != ENGINE_NO_ERROR || result->status >= 400;
-
-	if (failed && !atomic_exchange(&worker->failed, true))
+	if (engine_failure(result) != ENGINE_NO_ERROR && !atomic_exchange(&worker->failed, true))
 		uv_async_send(worker->setup.news);
 }
 

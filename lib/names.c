@@ -67,8 +67,9 @@ const char *const run_error_names[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_TIMEOUT] = "timeout",
 	[RUN_ERROR_MALFORMED] = "malformed",
 	[RUN_ERROR_STATUS] = "status",
+	[RUN_ERROR_UNEXPECTED] = "unexpected",
 };
-CHECK_LAST(run_error_names, RUN_ERROR_COUNT, RUN_ERROR_STATUS);
+CHECK_LAST(run_error_names, RUN_ERROR_COUNT, RUN_ERROR_UNEXPECTED);
 
 const char *const run_error_help[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_REFUSED] = "nothing listens at the target (ECONNREFUSED)",
@@ -82,5 +83,6 @@ const char *const run_error_help[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_TIMEOUT] = "no complete response in time",
 	[RUN_ERROR_MALFORMED] = "responses that are not HTTP/1.x",
 	[RUN_ERROR_STATUS] = "responses with a status of 400 or above",
+	[RUN_ERROR_UNEXPECTED] = "responses that are not what was expected (--expect-...)",
 };
-CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_STATUS);
+CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_UNEXPECTED);

@@ -147,6 +147,12 @@ def test_kinds():
     expect("too much", sends(GOOD + b"!"), {"malformed": 20}, 0)
     expect("endless header", sends(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 200000), {"malformed": 20}, 0)
     expect("404", sends(GOOD.replace(b"200 OK", b"404 No")), {"status": 20}, 20)
+    expect("expected 404", sends(GOOD.replace(b"200 OK", b"404 No")), {}, 20,
+           "--expect-status=200,404")
+    expect("unexpected 200", sends(GOOD), {"unexpected": 20}, 20, "--expect-status=204")
+    expect("expected body", sends(GOOD), {}, 20, "--expect-body=ok")
+    expect("expected body, byte by byte", drips, {}, 20, "--expect-body=ok", "--expect-status=200")
+    expect("unexpected body", sends(GOOD), {"unexpected": 20}, 20, "--expect-body=OK")
     expect("refused", None, {"refused": 20}, 0, port=closed_port())
 
 

@@ -134,6 +134,8 @@ static const struct refusal refusals[] = {
 	{{"--nodelay=1", URL}, {"--nodelay", "'1'", "off or on"}},
 	{{"--send-buffer=1", URL}, {"--send-buffer", "'1'", "from 1024 to"}},
 	{{"--receive-buffer=4k", URL}, {"--receive-buffer", "'4k'", "whole number"}},
+	{{"--expect-status=2xx", URL}, {"--expect-status", "'2xx'", "200,204"}},
+	{{"--expect-body=", URL}, {"--expect-body", "empty", "expected"}},
 	{{"--cool-down=x", URL}, {"--cool-down", "'x'", "500ms"}},
 	{{"-m", "GET /", URL}, {"--method", "'GET /'", "POST"}},
 	{{"-m", "CONNECT", URL}, {"--method", "CONNECT", "not supported"}},

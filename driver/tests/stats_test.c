@@ -39,6 +39,26 @@ static void test_record(void **state)
 	assert_int_equal(stats.connect.sum, 42);
 }
 
+static void test_verdicts(void **state)
+{
+	struct engine_result result = ok;
+	struct stats stats = {0};
+
+	(void)state;
+	result.verdict = ENGINE_UNEXPECTED;
+	stats_record(&stats, &result);
+	result.verdict = ENGINE_BAD_STATUS; /* of a protocol in another: 200 all the same */
+	stats_record(&stats, &result);
+	result.status = 404;
+	result.verdict = ENGINE_GOOD;
+	stats_record(&stats, &result);
+	assert_int_equal(stats.requests, 3);
+	assert_int_equal(stats.round_trip.count, 3);
+	assert_int_equal(stats.errors[RUN_ERROR_UNEXPECTED], 1);
+	assert_int_equal(stats.errors[RUN_ERROR_STATUS], 1);
+	assert_int_equal(stats_errors(&stats), 2);
+}
+
 static void test_add(void **state)
 {
 	struct stats sum = {0}, part = {0}, empty = {0};
@@ -77,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_add),
 		cmocka_unit_test(test_duration),
 	};

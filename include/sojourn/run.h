@@ -58,6 +58,7 @@ enum run_error {
 	RUN_ERROR_TIMEOUT,	/* no complete response in time */
 	RUN_ERROR_MALFORMED,	/* the response is not HTTP/1.x */
 	RUN_ERROR_STATUS,	/* complete response with status >= 400 */
+	RUN_ERROR_UNEXPECTED,	/* complete response that is not what the user expects */
 	RUN_ERROR_COUNT
 };
 

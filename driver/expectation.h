@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Which responses count as good, where the user says so: by status, by what the body contains. */
+#ifndef DRIVER_EXPECTATION_H
+#define DRIVER_EXPECTATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+/* Zeroed: nothing is expected, and a status of 400 or above is a failure. */
+struct expectation {
+	uint16_t *statuses;
+	size_t status_count;
+	const char *body; /* NULL: any */
+	size_t body_length;
+	size_t *fallback; /* of each length matched: the next shorter one (Knuth, Morris, Pratt) */
+};
+
+/* One response's body so far. Zeroed, none of it was seen. */
+struct expectation_search {
+	size_t matched; /* bytes of the text that the last bytes seen are the begin of */
+	bool found;
+};
+
+/*
+ * From "200,204" and from the text (which must stay). -EINVAL with a sentence in @ret_error (freed by
+ * the caller), or -ENOMEM. Given twice, the later one counts.
+ */
+int expectation_parse_status(struct expectation *expectation, const char *value, char **ret_error);
+int expectation_parse_body(struct expectation *expectation, const char *value, char **ret_error);
+void expectation_clear(struct expectation *expectation);
+
+/* The next bytes of the body, as many and as few as come. */
+void expectation_feed(const struct expectation *expectation, struct expectation_search *search,
+		      const char *data, size_t length);
+
+/* Of a complete response. */
+enum engine_verdict expectation_judge(const struct expectation *expectation,
+				      const struct expectation_search *search, uint16_t status);
+
+#endif
