@@ -46,6 +46,33 @@ double histogram_mean(const struct histogram *h)
 	return h->count ? (double)h->sum / (double)h->count : 0;
 }
 
+/* The last bucket has no upper edge but the largest value. */
+static double centre_of(const struct histogram *h, unsigned int i)
+{
+	double lower = (double)bucket_lower(i);
+
+	return i == BUCKET_COUNT - 1 ? (lower + (double)h->max) / 2
+				     : (lower + (double)bucket_upper(i)) / 2;
+}
+
+double histogram_stddev(const struct histogram *h)
+{
+	double mean = 0, squares = 0;
+
+	if (!h->count)
+		return 0;
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
+		if (h->buckets[i])
+			mean += (double)h->buckets[i] / (double)h->count * centre_of(h, i);
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++) {
+		double distance = centre_of(h, i) - mean;
+
+		if (h->buckets[i])
+			squares += (double)h->buckets[i] / (double)h->count * distance * distance;
+	}
+	return sqrt(squares);
+}
+
 /* Nearest rank, 1 … count. The product may round above an integer that it mathematically equals. */
 static uint64_t rank_of(const struct histogram *h, double quantile)
 {

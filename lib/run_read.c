@@ -211,7 +211,8 @@ static int read_value(struct reader *reader, const json_t *json, const char *nam
 static int read_histogram(struct reader *reader, const json_t *json,
 			  const struct run_member *member, void *field)
 {
-	static const char *const derived[] = {"mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns"};
+	static const char *const derived[] = {"mean_ns", "stddev_ns", "p50_ns",	  "p90_ns",
+					      "p99_ns",	 "p999_ns",   "p9999_ns", "p99999_ns"};
 	struct histogram *h = field;
 	uint64_t ignored;
 	size_t before;

@@ -136,10 +136,15 @@ static int write_derived(json_t *object, const struct histogram *h)
 	static const struct {
 		const char *name;
 		double quantile;
-	} quantiles[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}};
+	} quantiles[] = {{"p50_ns", 0.5},    {"p90_ns", 0.9},	   {"p99_ns", 0.99},
+			 {"p999_ns", 0.999}, {"p9999_ns", 0.9999}, {"p99999_ns", 0.99999}};
+	uint64_t stddev = (uint64_t)(histogram_stddev(h) + 0.5);
 	int err = json_object_set_new(object, "mean_ns",
 				      h->count ? json_from_u64(rounded_mean(h)) : json_null());
 
+	if (!err)
+		err = json_object_set_new(object, "stddev_ns",
+					  h->count ? json_from_u64(stddev) : json_null());
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles) && !err; i++) {
 		uint64_t value = histogram_quantile(h, quantiles[i].quantile);
 

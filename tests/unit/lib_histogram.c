@@ -169,6 +169,31 @@ static void mean_is_exact(void **state)
 	assert_true(fabs(histogram_mean(&h) - 1000001.5) < 1e-9);
 }
 
+/* Against the textbook's formula over the values themselves. */
+static void stddev_is_close(void **state)
+{
+	struct histogram h = {0};
+	uint64_t random = 88172645463325252ULL;
+	double sum = 0, squares = 0, expected;
+
+	(void)state;
+	assert_true(fpclassify(histogram_stddev(&h)) == FP_ZERO);
+	for (unsigned int i = 0; i < RANDOM_VALUES; i++) {
+		double value = (double)(random_value(&random) % 10000000);
+
+		histogram_record(&h, (uint64_t)value);
+		sum += value;
+		squares += value * value;
+	}
+	expected = sqrt(squares / RANDOM_VALUES - sum / RANDOM_VALUES * sum / RANDOM_VALUES);
+	assert_true(fabs(histogram_stddev(&h) - expected) < 0.01 * expected);
+
+	h = (struct histogram){0};
+	for (unsigned int i = 0; i < 100; i++)
+		histogram_record(&h, 5000000);
+	assert_true(histogram_stddev(&h) < 1e-6);
+}
+
 static void add_and_subtract_are_exact(void **state)
 {
 	struct histogram first = {0}, second = {0}, both = {0}, sum;
@@ -233,6 +258,7 @@ int main(void)
 		cmocka_unit_test(quantile_of_large_counts),
 		cmocka_unit_test(empty_has_zeroes),
 		cmocka_unit_test(mean_is_exact),
+		cmocka_unit_test(stddev_is_close),
 		cmocka_unit_test(add_and_subtract_are_exact),
 		cmocka_unit_test(subtracted_maximum),
 	};

@@ -212,9 +212,9 @@ static void names_of_processes_may_be_anything(void **state)
 
 static bool is_histogram_member(const char *name)
 {
-	static const char *const names[] = {"count",  "mean_ns",  "p50_ns",    "p90_ns",
-					    "p99_ns", "p999_ns",  "max_ns",    "buckets",
-					    "sum_ns", "sub_bits", "value_bits"};
+	static const char *const names[] = {
+		"count",     "mean_ns", "p50_ns",    "p90_ns",	"p99_ns", "p999_ns",  "p9999_ns",
+		"p99999_ns", "max_ns",	"stddev_ns", "buckets", "sum_ns", "sub_bits", "value_bits"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], name))
@@ -266,11 +266,12 @@ static void derived_values_are_written(void **state)
 		histogram_record(&h, i);
 	run->services[0].stages[STAGE_SERVICE].histogram = h;
 	text = run_to_json(run);
-	assert_non_null(strstr(text,
-			       "\"service\":{\"measured\":true,\"source\":null,\"reason\":null,"
-			       "\"count\":10,\"sum_ns\":55,\"mean_ns\":6,\"p50_ns\":5,"
-			       "\"p90_ns\":9,\"p99_ns\":10,\"p999_ns\":10,\"max_ns\":10,"
-			       "\"buckets\":[[1,1],[2,1],"));
+	assert_non_null(strstr(
+		text, "\"service\":{\"measured\":true,\"source\":null,\"reason\":null,"
+		      "\"count\":10,\"sum_ns\":55,\"mean_ns\":6,\"stddev_ns\":3,\"p50_ns\":5,"
+		      "\"p90_ns\":9,\"p99_ns\":10,\"p999_ns\":10,\"p9999_ns\":10,"
+		      "\"p99999_ns\":10,\"max_ns\":10,"
+		      "\"buckets\":[[1,1],[2,1],"));
 }
 
 /* clang-format off */
