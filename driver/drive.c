@@ -194,8 +194,10 @@ static int merge_observer(struct observer *observer, struct run *run)
 	char **ret_reason = &run->driver->observer_error;
 	int err = observer_end(observer, &observed, ret_reason);
 
-	if (!err && run_merge(run, observed))
-		refuse(ret_reason, "the document does not hold an observer's part alone");
+	if (!err && observed->driver)
+		err = refuse(ret_reason, "the document does not hold an observer's part alone");
+	if (!err)
+		err = run_merge(run, observed, ret_reason);
 	return err == -ENOMEM ? err : 0;
 }
 

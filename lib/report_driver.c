@@ -5,7 +5,7 @@
 #include "report_parts.h"
 
 /* Labels of a run at a rate are longer: "schedule delay". */
-static unsigned int label_columns(const struct run_driver *driver)
+unsigned int report_driver_columns(const struct run_driver *driver)
 {
 	return driver->schedule_delay.count ? LABEL_COLUMNS + 3 : LABEL_COLUMNS;
 }
@@ -32,19 +32,32 @@ static void add_arrival(struct items *items, const struct run_driver *driver)
 		items_add(items, "think time %s", page_time((double)driver->think_ns, text));
 }
 
+/* Drivers of several targets: report_parts() lists them. */
+static void add_target(struct items *items, const struct run_driver *driver)
+{
+	if (driver->part_count > 1 && !driver->target)
+		items_add(items, "several targets");
+	else
+		items_add(items, "%s %s", driver->method ? driver->method : "GET",
+			  driver->target ? driver->target : "(no target)");
+}
+
 void report_target(const struct page *page, const struct run *run)
 {
 	const struct run_driver *driver = run->driver;
 	struct items items = items_begin(page, "", 0);
 	char text[SHORT_TEXT];
 
-	items_add(&items, "%s %s", driver->method ? driver->method : "GET",
-		  driver->target ? driver->target : "(no target)");
+	if (driver->part_count > 1)
+		items_add(&items, "%zu drivers", driver->part_count);
+	add_target(&items, driver);
 	if (driver->new_connections)
 		items_add(&items, "%u at a time, each on a new connection", driver->connections);
 	else
 		items_add(&items, "%u connection%s", driver->connections,
 			  driver->connections == 1 ? "" : "s");
+	if (driver->processes > 1)
+		items_add(&items, "%u processes", driver->processes);
 	items_add(&items, "%u thread%s", driver->threads, driver->threads == 1 ? "" : "s");
 	add_arrival(&items, driver);
 	items_add(&items, "%s", page_time((double)driver->duration_ns, text));
@@ -90,7 +103,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 		snprintf(rate, sizeof(rate), "%s requests", requests);
 	if (used + 3 + page_columns(rate) > page->width) {
 		fputc('\n', page->file);
-		page_left(page, label_columns(driver), "%s", "");
+		page_left(page, report_driver_columns(driver), "%s", "");
 		page_left(page, 0, "%s", rate);
 	} else {
 		page_left(page, 0, "%*s%s", used + 3 > RATE_COLUMN ? 3 : (int)(RATE_COLUMN - used),
@@ -103,7 +116,7 @@ static void print_headline(const struct page *page, const struct run_driver *dri
 			   const char *label, const struct histogram *h, bool rated)
 {
 	static const struct percentile percentiles[] = {{"p50", 0.5}, {"p99", 0.99}};
-	int columns = (int)label_columns(driver);
+	int columns = (int)report_driver_columns(driver);
 	char text[160], mean[SHORT_TEXT];
 
 	if (h->count) {
@@ -144,19 +157,29 @@ void report_round_trip(const struct page *page, const struct run_driver *driver)
 static void report_histogram(const struct page *page, const struct run_driver *driver,
 			     const char *label, const struct histogram *h)
 {
-	static const struct percentile percentiles[] = {
-		{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0},
+	/* The far ones need enough values to be more than another name of the largest. */
+	static const struct {
+		struct percentile percentile;
+		uint64_t least;
+	} rows[] = {
+		{{"p50", 0.5}, 1},     {{"p90", 0.9}, 1},	    {{"p99", 0.99}, 1},
+		{{"p99.9", 0.999}, 1}, {{"p99.99", 0.9999}, 20000}, {{"p99.999", 0.99999}, 200000},
+		{{"max", 1.0}, 1},
 	};
-	struct items items = items_begin(page, label, label_columns(driver));
+	struct items items = items_begin(page, label, report_driver_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", page_count(h->count, text));
 	if (h->count)
 		items_add(&items, "mean %s", page_time(histogram_mean(h), text));
-	for (size_t i = 0; i < ARRAY_SIZE(percentiles) && h->count; i++) {
-		uint64_t value = histogram_quantile(h, percentiles[i].quantile);
+	if (h->count)
+		items_add(&items, "deviation %s", page_time(histogram_stddev(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t value = histogram_quantile(h, rows[i].percentile.quantile);
 
-		items_add(&items, "%s %s", percentiles[i].label, page_time((double)value, text));
+		if (h->count >= rows[i].least)
+			items_add(&items, "%s %s", rows[i].percentile.label,
+				  page_time((double)value, text));
 	}
 	items_end(&items);
 }
@@ -164,7 +187,7 @@ static void report_histogram(const struct page *page, const struct run_driver *d
 static void report_responses(const struct page *page, const struct run_driver *driver)
 {
 	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
-	struct items items = items_begin(page, "responses", label_columns(driver));
+	struct items items = items_begin(page, "responses", report_driver_columns(driver));
 	char text[SHORT_TEXT];
 
 	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
@@ -188,8 +211,8 @@ static void report_failure(const struct page *page, const struct run_driver *dri
 
 		if (strcmp(failure->kind, kind))
 			continue;
-		page_left(page, label_columns(driver) + 11, "%s", "");
-		page_wrap(page, label_columns(driver) + 11, "from %s to %s%s%s",
+		page_left(page, report_driver_columns(driver) + 11, "%s", "");
+		page_wrap(page, report_driver_columns(driver) + 11, "from %s to %s%s%s",
 			  page_time((double)failure->first_ns, first),
 			  page_time((double)failure->last_ns, last),
 			  failure->explanation ? "; " : "",
@@ -205,10 +228,10 @@ static void report_errors(const struct page *page, const struct run_driver *driv
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
 		if (!driver->errors[i])
 			continue;
-		page_left(page, label_columns(driver), "%s", any ? "" : "errors");
+		page_left(page, report_driver_columns(driver), "%s", any ? "" : "errors");
 		page_right(page, 10, "%s", page_count(driver->errors[i], text));
 		page_left(page, 1, "%s", "");
-		page_wrap(page, label_columns(driver) + 11, "%s: %s",
+		page_wrap(page, report_driver_columns(driver) + 11, "%s: %s",
 			  page_words(run_error_names[i], words), run_error_help[i]);
 		report_failure(page, driver, run_error_names[i]);
 		any = true;
@@ -218,7 +241,7 @@ static void report_errors(const struct page *page, const struct run_driver *driv
 static void report_cpu(const struct page *page, const struct run_driver *driver)
 {
 	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
-	struct items items = items_begin(page, "driver CPU", label_columns(driver));
+	struct items items = items_begin(page, "driver CPU", report_driver_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", page_time((double)cpu_ns, text));
@@ -238,7 +261,9 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 	if (driver->schedule_delay.count)
 		report_histogram(page, driver, "schedule delay", &driver->schedule_delay);
 	report_histogram(page, driver, "connect", &driver->connect);
+	report_intervals(page, driver);
 	report_responses(page, driver);
 	report_errors(page, driver);
 	report_cpu(page, driver);
+	report_drivers(page, driver);
 }

@@ -34,6 +34,14 @@ void report_round_trip(const struct page *page, const struct run_driver *driver)
 /* Further percentiles, connect, status, errors, CPU. */
 void report_driver(const struct page *page, const struct run_driver *driver);
 
+/* Width of the label at the left of the driver's lines. */
+unsigned int report_driver_columns(const struct run_driver *driver);
+
+/* report_intervals.c: how the rate behaved over the intervals; nothing below three of them. */
+void report_intervals(const struct page *page, const struct run_driver *driver);
+/* What each of several drivers did; nothing if there is one alone. */
+void report_drivers(const struct page *page, const struct run_driver *driver);
+
 /* report_cost.c: what observing cost, and what was lost as a whole. */
 void report_cost(const struct page *page, const struct run *run);
 

@@ -31,6 +31,8 @@ void report_identity(const struct page *page, const struct run_service *service,
 	items_add(&items, "%s %s%s%s:%u", service->protocol, open, service->address, close,
 		  service->port);
 	page_style(page, STYLE_PLAIN);
+	if (service->host)
+		items_add(&items, "host %s", service->host);
 	add_processes(&items, service);
 	if (remark)
 		items_add(&items, "%s", remark);

@@ -81,12 +81,27 @@ static const struct run_service *busiest_service(const struct run *run, uint16_t
 	return busiest;
 }
 
+/* Of several targets, or of the same port on several hosts, no one service saw all requests. */
+static bool is_ambiguous(const struct run *run)
+{
+	uint16_t port = target_port(run->driver->target);
+	size_t found = 0;
+
+	if (run->driver->part_count > 1 && !run->driver->target)
+		return true;
+	for (size_t i = 0; i < run->service_count; i++)
+		found += run->services[i].host && run->services[i].exchanges &&
+			 (!port || run->services[i].port == port);
+	return found > 1;
+}
+
 /* The service that the driver drove; NULL if there is nothing to split. */
 static const struct run_service *driven_service(const struct run *run)
 {
 	const struct run_service *service;
 
-	if (!run->driver || !run->driver->requests || !run->driver->round_trip.count)
+	if (!run->driver || !run->driver->requests || !run->driver->round_trip.count ||
+	    is_ambiguous(run))
 		return NULL;
 	service = busiest_service(run, target_port(run->driver->target));
 	return service ? service : busiest_service(run, 0);
@@ -122,6 +137,10 @@ static void print_sheet(const struct page *page, const struct run *run,
 static void print_driver_first(const struct page *page, const struct run *run)
 {
 	report_round_trip(page, run->driver);
+	if (run->service_count && is_ambiguous(run))
+		page_wrap(page, 0,
+			  "note: the requests went to several services: the round trip is "
+			  "not split");
 	if (run->driver->observer_error)
 		page_wrap(page, 0, "note: without the observer's part: %s",
 			  run->driver->observer_error);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The run document in memory: made, freed, subtracted and merged. Its JSON is run_write/run_read.c. */
+/*
+ * The run document in memory: made, freed and subtracted. Neighbours: run_merge*.c (adds),
+ * run_write.c and run_read.c (JSON).
+ */
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 #include "sojourn/clock.h"
 
 /* RFC 3339 in UTC with milliseconds; NULL without memory. */
-static char *format_time(uint64_t wall_ns)
+char *run_format_time(uint64_t wall_ns)
 {
 	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
 	char date[32], *text;
@@ -26,8 +29,8 @@ static char *format_time(uint64_t wall_ns)
 	return text;
 }
 
-/* Reads what format_time() writes. */
-static int parse_time(const char *text, uint64_t *ret_wall_ns)
+/* Reads what run_format_time() writes. */
+int run_parse_time(const char *text, uint64_t *ret_wall_ns)
 {
 	unsigned int milliseconds;
 	struct tm tm = {0};
@@ -77,7 +80,7 @@ struct run *run_new(const char *program, char **command)
 	uname(&machine);
 	run->host = strdup(machine.nodename);
 	run->kernel = strdup(machine.release);
-	run->started_at = format_time(clock_wall_ns());
+	run->started_at = run_format_time(clock_wall_ns());
 	if (asprintf(&run->tool, "%s %s", program, SOJOURN_VERSION) < 0)
 		run->tool = NULL;
 	if (!run->host || !run->kernel || !run->started_at || !run->tool)
@@ -93,6 +96,7 @@ struct run *run_new(const char *program, char **command)
 static void free_services(struct run_service *services, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
+		free(services[i].host);
 		for (unsigned int stage = 0; stage < STAGE_COUNT; stage++) {
 			free(services[i].stages[stage].source);
 			free(services[i].stages[stage].reason);
@@ -122,6 +126,12 @@ static void free_driver(struct run_driver *driver)
 	for (size_t i = 0; i < driver->failure_count; i++)
 		free(driver->failures[i].explanation);
 	free(driver->failures);
+	free(driver->intervals);
+	for (size_t i = 0; i < driver->part_count; i++) {
+		free(driver->parts[i].host);
+		free(driver->parts[i].target);
+	}
+	free(driver->parts);
 	if (driver->limited) {
 		free(driver->limited->by);
 		free(driver->limited->why);
@@ -275,9 +285,9 @@ static void subtract_time(struct run *run, const struct run *earlier)
 	char *text;
 
 	subtract_count(&run->duration_ns, earlier->duration_ns);
-	if (!earlier->started_at || parse_time(earlier->started_at, &wall_ns))
+	if (!earlier->started_at || run_parse_time(earlier->started_at, &wall_ns))
 		return;
-	text = format_time(wall_ns + earlier->duration_ns);
+	text = run_format_time(wall_ns + earlier->duration_ns);
 	if (!text)
 		return;
 	free(run->started_at);
@@ -298,74 +308,6 @@ void run_subtract(struct run *run, const struct run *earlier)
 	subtract_count(&run->services_dropped, earlier->services_dropped);
 }
 
-static bool has_observer(const struct run *run)
-{
-	return run->cost || run->service_count;
-}
-
-#define SWAP(a, b)                         \
-	do {                               \
-		__typeof__(a) swap_ = (a); \
-		(a) = (b);                 \
-		(b) = swap_;               \
-	} while (0)
-
-/* The document's host, kernel and period are those of the observer: they describe its services. */
-static void swap_observer(struct run *run, struct run *other)
-{
-	SWAP(run->host, other->host);
-	SWAP(run->kernel, other->kernel);
-	SWAP(run->started_at, other->started_at);
-	SWAP(run->duration_ns, other->duration_ns);
-	SWAP(run->services, other->services);
-	SWAP(run->service_count, other->service_count);
-	SWAP(run->services_dropped, other->services_dropped);
-	SWAP(run->cost, other->cost);
-}
-
-/* "sojourn 0.1.0 + sojourn-drive 0.1.0", the observer's first. */
-static int join_tools(const struct run *run, const struct run *other, char **ret_tool)
-{
-	const char *first = has_observer(other) ? other->tool : run->tool;
-	const char *second = has_observer(other) ? run->tool : other->tool;
-	char *tool;
-
-	if (asprintf(&tool, "%s%s%s", first ? first : "", first && second ? " + " : "",
-		     second ? second : "") < 0)
-		return -ENOMEM;
-	*ret_tool = tool;
-	return 0;
-}
-
-int run_merge(struct run *run, struct run *other)
-{
-	char *tool = NULL, *driver_host = NULL;
-	const struct run *driven = run->driver ? run : other;
-
-	if ((run->driver && other->driver) || (has_observer(run) && has_observer(other)))
-		return -EEXIST;
-	if (join_tools(run, other, &tool))
-		return -ENOMEM;
-	if (driven->driver && driven->host && !driven->driver->host) {
-		driver_host = strdup(driven->host);
-		if (!driver_host) {
-			free(tool);
-			return -ENOMEM;
-		}
-		driven->driver->host = driver_host;
-	}
-
-	free(run->tool);
-	run->tool = tool;
-	if (has_observer(other))
-		swap_observer(run, other);
-	if (other->driver)
-		run->driver = TAKE_PTR(other->driver);
-	if (!run->command)
-		run->command = TAKE_PTR(other->command);
-	return 0;
-}
-
 uint64_t run_driver_errors(const struct run_driver *driver)
 {
 	uint64_t sum = 0;
@@ -373,4 +315,9 @@ uint64_t run_driver_errors(const struct run_driver *driver)
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
 		sum += driver->errors[i];
 	return sum;
+}
+
+const struct histogram *run_driver_latency(const struct run_driver *driver)
+{
+	return driver->rate ? &driver->response_time : &driver->round_trip;
 }

@@ -11,6 +11,8 @@
 #define MAX_PROGRAMS  1024
 #define MAX_ARGUMENTS 65536
 #define MAX_FAILURES  1024
+#define MAX_INTERVALS 2048 /* each takes 18 KiB */
+#define MAX_PARTS     1024
 
 static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
@@ -47,6 +49,7 @@ static const struct run_members accept_queue_members =
 	MEMBERS(struct run_accept_queue, accept_queue_table);
 
 static const struct run_member service_table[] = {
+	STRING(struct run_service, host),
 	TEXT(struct run_service, protocol),
 	TEXT(struct run_service, address),
 	{MEMBER(struct run_service, U16, port)},
@@ -103,6 +106,30 @@ static const struct run_member failure_table[] = {
 };
 static const struct run_members failure_members = MEMBERS(struct run_failure, failure_table);
 
+static const struct run_member interval_table[] = {
+	{MEMBER(struct run_interval, U64, begin_ns)},
+	{MEMBER(struct run_interval, U64, duration_ns)},
+	{MEMBER(struct run_interval, U64, requests)},
+	{MEMBER(struct run_interval, U64, errors)},
+	{MEMBER(struct run_interval, U64, connects)},
+	{MEMBER(struct run_interval, U64, bytes_in)},
+	{MEMBER(struct run_interval, U64, bytes_out)},
+	{MEMBER(struct run_interval, HISTOGRAM, latency)},
+};
+static const struct run_members interval_members = MEMBERS(struct run_interval, interval_table);
+
+static const struct run_member part_table[] = {
+	STRING(struct run_part, host),
+	STRING(struct run_part, target),
+	{MEMBER(struct run_part, U32, connections)},
+	{MEMBER(struct run_part, U64, begin_ns)},
+	{MEMBER(struct run_part, U64, duration_ns)},
+	{MEMBER(struct run_part, U64, requests)},
+	{MEMBER(struct run_part, U64, errors)},
+	{MEMBER(struct run_part, HISTOGRAM, latency)},
+};
+static const struct run_members part_members = MEMBERS(struct run_part, part_table);
+
 static const struct run_member limited_table[] = {
 	STRING(struct run_limited, by),
 	STRING(struct run_limited, why),
@@ -110,18 +137,21 @@ static const struct run_member limited_table[] = {
 static const struct run_members limited_members = MEMBERS(struct run_limited, limited_table);
 
 static const struct run_member driver_table[] = {
-	STRING(struct run_driver, host),
+	{MEMBER(struct run_driver, STRING, host), .optional = true, .merging = RUN_MERGING_OWN},
 	STRING(struct run_driver, target),
 	STRING(struct run_driver, method),
 	{MEMBER(struct run_driver, U32, connections)},
+	{MEMBER(struct run_driver, U32, processes), .merging = RUN_MERGING_OWN, .optional = true},
 	{MEMBER(struct run_driver, U32, threads)},
 	{MEMBER(struct run_driver, BOOL, new_connections)},
-	{MEMBER(struct run_driver, U64, duration_ns)},
-	{MEMBER(struct run_driver, U64, warmup_ns)},
-	{MEMBER(struct run_driver, U64, cooldown_ns), .optional = true},
-	STRING(struct run_driver, arrival),
+	{MEMBER(struct run_driver, U64, begin_ns), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, U64, duration_ns), .merging = RUN_MERGING_OWN},
+	{MEMBER(struct run_driver, U64, warmup_ns), .merging = RUN_MERGING_LARGEST},
+	{MEMBER(struct run_driver, U64, cooldown_ns),
+	 .merging = RUN_MERGING_LARGEST, .optional = true},
+	{MEMBER(struct run_driver, STRING, arrival), .optional = true, .merging = RUN_MERGING_SAME},
 	{MEMBER(struct run_driver, U64, rate), .optional = true},
-	{MEMBER(struct run_driver, U64, think_ns), .optional = true},
+	{MEMBER(struct run_driver, U64, think_ns), .merging = RUN_MERGING_SAME, .optional = true},
 	{MEMBER(struct run_driver, U64, scheduled), .optional = true},
 	{MEMBER(struct run_driver, U64, unsent), .optional = true},
 	{MEMBER(struct run_driver, U64, requests)},
@@ -130,7 +160,8 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, bytes_out)},
 	COUNTERS(struct run_driver, status, status_names),
 	COUNTERS(struct run_driver, errors, run_error_names),
-	{MEMBER(struct run_driver, LIST, failures), .members = &failure_members,
+	{MEMBER(struct run_driver, LIST, failures),
+	 .merging = RUN_MERGING_OWN, .members = &failure_members,
 	 .count_offset = offsetof(struct run_driver, failure_count),
 	 .limit = MAX_FAILURES, .optional = true},
 	{MEMBER(struct run_driver, U64, cpu_user_ns)},
@@ -139,12 +170,24 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, HISTOGRAM, connect)},
 	{MEMBER(struct run_driver, HISTOGRAM, response_time), .optional = true},
 	{MEMBER(struct run_driver, HISTOGRAM, schedule_delay), .optional = true},
-	{MEMBER(struct run_driver, POINTER, limited), .members = &limited_members,
+	{MEMBER(struct run_driver, U64, interval_ns), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, LIST, intervals),
+	 .merging = RUN_MERGING_OWN, .members = &interval_members,
+	 .count_offset = offsetof(struct run_driver, interval_count),
+	 .limit = MAX_INTERVALS, .optional = true},
+	{MEMBER(struct run_driver, RATIO, drift), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, LIST, parts),
+	 .merging = RUN_MERGING_OWN, .members = &part_members,
+	 .count_offset = offsetof(struct run_driver, part_count),
+	 .limit = MAX_PARTS, .optional = true},
+	{MEMBER(struct run_driver, POINTER, limited),
+	 .merging = RUN_MERGING_OWN, .members = &limited_members,
 	 .optional = true},
-	STRING(struct run_driver, observer_error),
+	{MEMBER(struct run_driver, STRING, observer_error), .optional = true,
+	 .merging = RUN_MERGING_FIRST},
 	{MEMBER(struct run_driver, SAMPLES, samples), .optional = true},
 };
-static const struct run_members driver_members = MEMBERS(struct run_driver, driver_table);
+const struct run_members run_driver_members = MEMBERS(struct run_driver, driver_table);
 
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
@@ -158,7 +201,7 @@ static const struct run_member document_table[] = {
 	 .limit = MAX_SERVICES, .optional = true},
 	{MEMBER(struct run, U64, services_dropped), .optional = true},
 	{MEMBER(struct run, POINTER, cost), .members = &cost_members, .optional = true},
-	{MEMBER(struct run, POINTER, driver), .members = &driver_members, .optional = true},
+	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
 };
 const struct run_members run_document_members = MEMBERS(struct run, document_table);
 /* clang-format on */

@@ -16,6 +16,7 @@ enum run_kind {
 	RUN_KIND_U16,	   /* uint16_t */
 	RUN_KIND_BOOL,	   /* bool */
 	RUN_KIND_NUMBER,   /* struct run_number; null if not known */
+	RUN_KIND_RATIO,	   /* struct run_ratio; null if not known */
 	RUN_KIND_STRING,   /* char *; null if NULL */
 	RUN_KIND_TEXT,	   /* char[size] */
 	RUN_KIND_STRINGS,  /* NULL-terminated char **; null if NULL */
@@ -29,11 +30,23 @@ enum run_kind {
 	RUN_KIND_COUNT
 };
 
+/* What becomes of a member when two drivers' documents are made one: run_merge_driver.c. */
+enum run_merging {
+	/* Numbers, counters and histograms add; of strings that differ nothing is left; true and
+	 * false are refused. */
+	RUN_MERGING_BY_KIND,
+	RUN_MERGING_LARGEST,
+	RUN_MERGING_SAME,  /* refused if they differ */
+	RUN_MERGING_FIRST, /* the first that is there */
+	RUN_MERGING_OWN,   /* by code of its own */
+};
+
 struct run_members;
 
 struct run_member {
 	const char *name;
 	enum run_kind kind;
+	enum run_merging merging; /* of members of struct run_driver */
 	bool optional; /* may be absent or null; reads as zero, NULL, empty or not known */
 	size_t offset;
 	size_t size; /* TEXT: capacity; COUNTERS: number of names */
@@ -49,6 +62,7 @@ struct run_members {
 	size_t count;
 };
 
+extern const struct run_members run_driver_members;
 /* struct run; besides these, `schema` and `buckets` stand at the top. */
 extern const struct run_members run_document_members;
 

@@ -71,6 +71,20 @@ static int read_number(struct reader *reader, const json_t *json, const struct r
 	return err;
 }
 
+static int read_ratio(struct reader *reader, const json_t *json, const struct run_member *member,
+		      void *field)
+{
+	double value = json_number_value(json);
+	struct run_ratio *ratio = field;
+
+	(void)member;
+	if (!json_is_number(json) || value < -1 || value > 1)
+		return reader_refuse(reader, json, "a number from -1 to 1");
+	ratio->known = true;
+	ratio->value = value;
+	return 0;
+}
+
 static int read_string(struct reader *reader, const json_t *json, const struct run_member *member,
 		       void *field)
 {
@@ -342,13 +356,21 @@ static int read_samples(struct reader *reader, const json_t *json, const struct 
 
 static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 					    const struct run_member *, void *) = {
-	[RUN_KIND_U64] = read_u64,	     [RUN_KIND_U32] = read_u32,
-	[RUN_KIND_U16] = read_u16,	     [RUN_KIND_BOOL] = read_bool,
-	[RUN_KIND_NUMBER] = read_number,     [RUN_KIND_STRING] = read_string,
-	[RUN_KIND_TEXT] = read_text,	     [RUN_KIND_STRINGS] = read_strings,
-	[RUN_KIND_COUNTERS] = read_counters, [RUN_KIND_HISTOGRAM] = read_histogram,
-	[RUN_KIND_STAGES] = read_stages,     [RUN_KIND_OBJECT] = read_embedded,
-	[RUN_KIND_POINTER] = read_pointer,   [RUN_KIND_LIST] = read_list,
+	[RUN_KIND_U64] = read_u64,
+	[RUN_KIND_U32] = read_u32,
+	[RUN_KIND_U16] = read_u16,
+	[RUN_KIND_BOOL] = read_bool,
+	[RUN_KIND_RATIO] = read_ratio,
+	[RUN_KIND_NUMBER] = read_number,
+	[RUN_KIND_STRING] = read_string,
+	[RUN_KIND_TEXT] = read_text,
+	[RUN_KIND_STRINGS] = read_strings,
+	[RUN_KIND_COUNTERS] = read_counters,
+	[RUN_KIND_HISTOGRAM] = read_histogram,
+	[RUN_KIND_STAGES] = read_stages,
+	[RUN_KIND_OBJECT] = read_embedded,
+	[RUN_KIND_POINTER] = read_pointer,
+	[RUN_KIND_LIST] = read_list,
 	[RUN_KIND_SAMPLES] = read_samples,
 };
 

@@ -2,6 +2,7 @@
 /* Sampled exchanges in memory: collected, thinned, subtracted. Their JSON is run_samples_json.c. */
 #include "run_samples.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,24 @@ void run_samples_lower(struct run_samples *samples, uint64_t threshold)
 		if (sample_hash(&samples->samples[i]) < threshold)
 			samples->samples[kept++] = samples->samples[i];
 	samples->count = kept;
+}
+
+int run_samples_add(struct run_samples *samples, const struct run_samples *other)
+{
+	run_samples_lower(samples, other->threshold);
+	samples->lost += other->lost;
+	samples->inconsistent += other->inconsistent;
+	for (size_t i = 0; i < other->count; i++) {
+		struct run_sample *sample;
+
+		if (sample_hash(&other->samples[i]) >= samples->threshold)
+			continue;
+		sample = run_add_sample(samples);
+		if (!sample)
+			return -ENOMEM;
+		*sample = other->samples[i];
+	}
+	return 0;
 }
 
 int run_sample_compare(const void *a, const void *b)

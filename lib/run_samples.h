@@ -13,6 +13,9 @@ json_t *run_samples_write(const struct run_samples *samples);
 /* Into samples that are empty. */
 int run_samples_read(struct reader *reader, const json_t *json, struct run_samples *samples);
 
+/* Adds @other's to @samples, at the lower of the thresholds. -ENOMEM. */
+int run_samples_add(struct run_samples *samples, const struct run_samples *other);
+
 /* Removes from @samples the exchanges that @earlier has too. Without memory they stay. */
 void run_samples_subtract(struct run_samples *samples, const struct run_samples *earlier);
 

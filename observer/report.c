@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads run documents, merges the observer's and the driver's, prints the report; see report.h. */
+/* Reads run documents, merges them, prints the report; see report.h. */
 #include "report.h"
 
 #include <errno.h>
@@ -28,9 +28,10 @@ static const struct cli_option table[] = {
 
 static const struct cli_command command = {
 	.program = "sojourn report",
-	.usage = "[OPTION...] FILE [FILE]",
-	.intro = "Prints a run document as a report. Two files, one of the observer and one of the "
-		 "driver, become one report; - is standard input.",
+	.usage = "[OPTION...] FILE...",
+	.intro = "Prints run documents as one report: of the observer, of the driver, of both, of "
+		 "any number of drivers or hosts, whose counts and histograms add. - is standard "
+		 "input.",
 	.options = table,
 	.option_count = ARRAY_SIZE(table),
 	.outro = "Exit codes: 0 printed; 1 failed; 2 wrong options or not a run document.\n",
@@ -49,17 +50,14 @@ static int read_one(const char *path, struct run **ret_run)
 static int merge_in(struct run *run, const char *path)
 {
 	autorun struct run *other = NULL;
+	autofree char *error = NULL;
 	int r = read_one(path, &other);
 
 	if (r < 0)
 		return r;
-	r = run_merge(run, other);
-	if (r == -EEXIST)
-		return cli_error(
-			&command,
-			"'%s': the same part as in the other file: give one document of the "
-			"observer and one of the driver",
-			path);
+	r = run_merge(run, other, &error);
+	if (r == -EINVAL)
+		return cli_error(&command, "'%s': %s", path, error);
 	return r < 0 ? log_errno(r, "cannot merge '%s'", path) : 0;
 }
 
@@ -102,7 +100,7 @@ int report_main(int argc, char **argv)
 	if (r == -ECANCELED)
 		return EXIT_SUCCESS;
 	if (!r && next == argc)
-		r = cli_error(&command, "no FILE: give one or two run documents");
+		r = cli_error(&command, "no FILE: give run documents");
 	if (!r)
 		r = read_all(argc - next, argv + next, &run);
 	if (!r)

@@ -86,6 +86,12 @@ struct run_number {
 	uint64_t value;
 };
 
+/* A share or a correlation, which no integer can hold; may be missing. */
+struct run_ratio {
+	bool known;
+	double value;
+};
+
 struct run_process {
 	uint32_t pid;
 	char comm[16];
@@ -164,6 +170,7 @@ struct run_samples {
 #define RUN_SAMPLE_ALL (1ULL << 32)
 
 struct run_service {
+	char *host;	  /* in a document of several observers; NULL: that of the document */
 	char protocol[8]; /* "tcp" */
 	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
 	uint16_t port;	  /* host order */
@@ -229,14 +236,40 @@ struct run_failure {
 	char *explanation; /* with numbers from the driver's host; NULL: none */
 };
 
+/* One stretch of the measured phase; a response counts where it ended. */
+struct run_interval {
+	uint64_t begin_ns; /* from the begin of the measured phase; a multiple of interval_ns */
+	uint64_t duration_ns;
+	uint64_t requests; /* complete responses */
+	uint64_t errors;
+	uint64_t connects;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	struct histogram latency; /* response time under a rate, else round trip */
+};
+
+/* One driver of several whose documents were merged. */
+struct run_part {
+	char *host;
+	char *target;
+	uint32_t connections;
+	uint64_t begin_ns; /* as in run_driver */
+	uint64_t duration_ns;
+	uint64_t requests;
+	uint64_t errors;
+	struct histogram latency;
+};
+
 struct run_driver {
 	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
 	char *target; /* URL */
 	char *method;
 	uint32_t connections;
-	uint32_t threads;
+	uint32_t processes;   /* 0: not known */
+	uint32_t threads;     /* of all processes */
 	bool new_connections; /* one connection per request */
-	uint64_t duration_ns; /* the measured phase */
+	uint64_t begin_ns;    /* of the measured phase: wall clock, ns since 1970; 0: not known */
+	uint64_t duration_ns; /* the measured phase; of several drivers, the union of theirs */
 	uint64_t warmup_ns;
 	uint64_t cooldown_ns;
 	char *arrival;	    /* "closed", "constant", "poisson"; NULL: not known */
@@ -258,8 +291,14 @@ struct run_driver {
 	struct histogram connect;	/* connect() → established */
 	struct histogram response_time; /* under a rate: intended start → last response byte */
 	struct histogram schedule_delay; /* could be sent → was sent: the driver's own error */
-	struct run_limited *limited;	 /* NULL: the driver kept up */
-	struct run_samples *samples;	 /* NULL: none were taken */
+	uint64_t interval_ns;		 /* length of the intervals but for the last one */
+	struct run_interval *intervals;	 /* in order of time, without gaps */
+	size_t interval_count;
+	struct run_ratio drift; /* correlation of the intervals' rate with time, -1 … 1 */
+	struct run_part *parts; /* of a merged document: every driver */
+	size_t part_count;
+	struct run_limited *limited; /* NULL: the driver kept up */
+	struct run_samples *samples; /* NULL: none were taken */
 	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
 };
 
@@ -310,14 +349,35 @@ int run_sample_compare(const void *a, const void *b);
 void run_subtract(struct run *run, const struct run *earlier);
 
 /*
- * Moves the driver's part of one document and the observer's of the other into @run; host, kernel,
- * started_at and duration_ns become the observer's. @other stays to be freed by the caller.
- * -EEXIST if both have the same part: two drivers' or two observers' documents do not merge here.
+ * Adds @other to @run: what one document of both would hold. A driver's and an observer's part become
+ * one document with host, kernel, started_at and duration_ns of the observer; counts and histograms of
+ * several drivers add, their period is the union of theirs; likewise those of several observers.
+ * @other is used up and stays to be freed by the caller. -EINVAL with the member that cannot be merged
+ * in @ret_error (freed by the caller), -ENOMEM; then @run is not to be used either.
  */
-int run_merge(struct run *run, struct run *other);
+int run_merge(struct run *run, struct run *other, char **ret_error);
 
 /* Sum of the driver's errors. */
 uint64_t run_driver_errors(const struct run_driver *driver);
+
+/* Latency as its intervals have it: the response time under a rate, else the round trip. */
+const struct histogram *run_driver_latency(const struct run_driver *driver);
+
+/* More intervals than these are joined by two, see run_join_intervals(). */
+#define RUN_INTERVALS_MAX 600U
+
+/* Makes the intervals twice as long, each of two of the former ones. */
+void run_join_intervals(struct run_driver *driver);
+
+/*
+ * Pearson's correlation of rate and time over the intervals of full length: near 1 or -1 the rate rose
+ * or fell all the time. Not known below three of them, or if the rate never changed.
+ */
+struct run_ratio run_drift(const struct run_driver *driver);
+
+/* RFC 3339 text of document times, to and from ns since 1970. -EINVAL; NULL without memory. */
+int run_parse_time(const char *text, uint64_t *ret_wall_ns);
+char *run_format_time(uint64_t wall_ns);
 
 /*
  * The JSON text of the document, ending in a newline; NULL without memory. The caller frees it.

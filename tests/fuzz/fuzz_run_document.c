@@ -47,6 +47,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	report(run, 41);
 	run_subtract(again, run);
 	report(again, 80);
-	run_merge(run, again);
+	free(error);
+	error = NULL;
+	if (run_merge(run, again, &error)) {
+		require(error && *error);
+		return 0;
+	}
+	free(twice);
+	twice = run_to_json(run);
+	require(twice != NULL);
 	return 0;
 }

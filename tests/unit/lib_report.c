@@ -88,7 +88,7 @@ static struct run *merged_run(void)
 	autorun struct run *observer = support_observer_run();
 	struct run *run = support_driver_run();
 
-	assert_int_equal(run_merge(run, observer), 0);
+	assert_int_equal(run_merge(run, observer, NULL), 0);
 	return run;
 }
 
@@ -267,6 +267,45 @@ static void several_services(void **state)
 	check_golden(run, "several-services", 100);
 }
 
+/* What one of several drivers leaves: 4 s in intervals, 3 of them full. */
+static struct run *fleet_member(const char *host, uint64_t begin_ns)
+{
+	struct run *run = support_driver_run();
+	struct run_driver *driver = run->driver;
+
+	free(run->host);
+	run->host = strdup(host);
+	driver->begin_ns = begin_ns;
+	driver->processes = 2;
+	driver->interval_ns = 500000000;
+	driver->interval_count = 4;
+	driver->intervals = calloc(driver->interval_count, sizeof(*driver->intervals));
+	assert_non_null(driver->intervals);
+	for (size_t i = 0; i < driver->interval_count; i++) {
+		driver->intervals[i].begin_ns = i * driver->interval_ns;
+		driver->intervals[i].duration_ns = driver->interval_ns;
+		driver->intervals[i].requests = 235 + 10 * i;
+	}
+	return run;
+}
+
+static void several_drivers(void **state)
+{
+	autorun struct run *run = fleet_member("client-1", 1790000000000000000);
+	autorun struct run *second = fleet_member("client-2", 1790000000500000000);
+	autorun struct run *observer = support_observer_run(), *other = support_observer_run();
+
+	(void)state;
+	assert_int_equal(run_merge(run, second, NULL), 0);
+	assert_int_equal(run_merge(run, observer, NULL), 0);
+	check_golden(run, "several-drivers", 100);
+	/* Two hosts served the port: the round trip cannot be split. */
+	free(other->host);
+	other->host = strdup("server-2");
+	assert_int_equal(run_merge(run, other, NULL), 0);
+	check_golden(run, "several-hosts", 100);
+}
+
 /* Which service the tree is about: the target's port, else the busiest. */
 static void driven_service_is_found(void **state)
 {
@@ -409,6 +448,7 @@ int main(void)
 		cmocka_unit_test(negative_network),
 		cmocka_unit_test(everything_went_wrong),
 		cmocka_unit_test(several_services),
+		cmocka_unit_test(several_drivers),
 		cmocka_unit_test(driven_service_is_found),
 		cmocka_unit_test(units_follow_the_round_trip),
 		cmocka_unit_test(colour_only_adds_escapes),

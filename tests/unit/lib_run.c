@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run.c: making, subtracting and merging run documents. */
+/* lib/run.c: making and subtracting run documents. */
 #include "unit.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "sojourn/run.h"
@@ -164,56 +163,6 @@ static void subtract_programs_by_name(void **state)
 	assert_int_equal(run->cost->programs[1].recursion_misses, 4);
 }
 
-static void check_merged(const struct run *run)
-{
-	assert_non_null(run->driver);
-	assert_non_null(run->cost);
-	assert_int_equal(run->service_count, 1);
-	assert_string_equal(run->host, "server");
-	assert_string_equal(run->driver->host, "client");
-	assert_string_equal(run->tool, "sojourn 0.1.0 + sojourn-drive 0.1.0");
-	assert_int_equal(run->duration_ns, 2100000000);
-}
-
-static void rename_host(struct run *run, const char *host)
-{
-	free(run->host);
-	run->host = strdup(host);
-}
-
-static void merge_works_either_way(void **state)
-{
-	autorun struct run *observer = support_observer_run(), *driver = support_driver_run();
-	autorun struct run *other_observer = support_observer_run();
-	autorun struct run *other_driver = support_driver_run();
-
-	(void)state;
-	rename_host(driver, "client");
-	rename_host(other_driver, "client");
-	assert_int_equal(run_merge(driver, observer), 0);
-	check_merged(driver);
-	assert_null(observer->cost);
-	assert_int_equal(observer->service_count, 0);
-
-	assert_int_equal(run_merge(other_observer, other_driver), 0);
-	check_merged(other_observer);
-	assert_null(other_driver->driver);
-}
-
-static void merge_refuses_the_same_part_twice(void **state)
-{
-	autorun struct run *observer = support_observer_run(), *driver = support_driver_run();
-	autorun struct run *other_observer = support_observer_run();
-	autorun struct run *other_driver = support_driver_run();
-
-	(void)state;
-	assert_int_equal(run_merge(observer, other_observer), -EEXIST);
-	assert_int_equal(run_merge(driver, other_driver), -EEXIST);
-	assert_int_equal(run_merge(driver, observer), 0);
-	assert_int_equal(run_merge(driver, other_observer), -EEXIST);
-	assert_int_equal(other_observer->service_count, 1);
-}
-
 static void errors_are_summed(void **state)
 {
 	struct run_driver driver = {0};
@@ -235,8 +184,6 @@ int main(void)
 		cmocka_unit_test(subtract_matches_services),
 		cmocka_unit_test(subtract_never_wraps),
 		cmocka_unit_test(subtract_programs_by_name),
-		cmocka_unit_test(merge_works_either_way),
-		cmocka_unit_test(merge_refuses_the_same_part_twice),
 		cmocka_unit_test(errors_are_summed),
 	};
 

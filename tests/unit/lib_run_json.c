@@ -69,10 +69,27 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		assert_memory_equal(a->processes, b->processes,
 				    a->process_count * sizeof(*a->processes));
 	compare_samples(a->samples, b->samples);
-	ASSERT_SAME(struct run_service, a, b, left_.processes = right_.processes = NULL,
+	assert_same_text(a->host, b->host);
+	ASSERT_SAME(struct run_service, a, b, left_.host = right_.host = NULL,
 		    left_.samples = right_.samples = NULL,
+		    left_.processes = right_.processes = NULL,
 		    memset(left_.stages, 0, sizeof(left_.stages)),
 		    memset(right_.stages, 0, sizeof(right_.stages)));
+}
+
+static void compare_series(const struct run_driver *a, const struct run_driver *b)
+{
+	assert_int_equal(a->interval_count, b->interval_count);
+	if (a->interval_count)
+		assert_memory_equal(a->intervals, b->intervals,
+				    a->interval_count * sizeof(*a->intervals));
+	assert_int_equal(a->part_count, b->part_count);
+	for (size_t i = 0; i < a->part_count; i++) {
+		assert_same_text(a->parts[i].host, b->parts[i].host);
+		assert_same_text(a->parts[i].target, b->parts[i].target);
+		ASSERT_SAME(struct run_part, &a->parts[i], &b->parts[i],
+			    left_.host = right_.host = NULL, left_.target = right_.target = NULL);
+	}
 }
 
 static void compare_drivers(const struct run_driver *a, const struct run_driver *b)
@@ -98,10 +115,12 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	}
 	assert_same_text(a->observer_error, b->observer_error);
 	compare_samples(a->samples, b->samples);
+	compare_series(a, b);
 	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
 		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,
 		    left_.method = right_.method = NULL, left_.arrival = right_.arrival = NULL,
 		    left_.limited = right_.limited = NULL, left_.failures = right_.failures = NULL,
+		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
 }
 
@@ -229,7 +248,9 @@ static void check_distinct(const json_t *json, bool seen[static LARGEST_NUMBER])
 	json_t *value;
 	size_t i;
 
-	assert_false(json_is_null(json) || json_is_false(json) || json_is_real(json));
+	assert_false(json_is_null(json) || json_is_false(json));
+	if (json_is_real(json)) /* the only member of its kind */
+		assert_true(json_real_value(json) < 0 && json_real_value(json) > -0.3);
 	if (json_is_integer(json)) {
 		assert_in_range(json_integer_value(json), 1, LARGEST_NUMBER - 1);
 		assert_false(seen[json_integer_value(json)]);

@@ -148,6 +148,7 @@ static struct run_samples *fill_samples(uint32_t known, struct sequence *sequenc
 
 static void fill_service(struct run_service *service, struct sequence *sequence)
 {
+	service->host = text("server-2");
 	strcpy(service->protocol, "tcp");
 	strcpy(service->address, "2001:db8::1");
 	service->port = (uint16_t)next(sequence);
@@ -193,6 +194,45 @@ static void fill_cost(struct run_cost *cost, struct sequence *sequence)
 	}
 }
 
+static void fill_intervals(struct run_driver *driver, struct sequence *sequence)
+{
+	driver->interval_ns = next(sequence);
+	driver->interval_count = 2;
+	driver->intervals = need(calloc(driver->interval_count, sizeof(*driver->intervals)));
+	for (size_t i = 0; i < driver->interval_count; i++) {
+		struct run_interval *interval = &driver->intervals[i];
+
+		interval->begin_ns = next(sequence);
+		interval->duration_ns = next(sequence);
+		interval->requests = next(sequence);
+		interval->errors = next(sequence);
+		interval->connects = next(sequence);
+		interval->bytes_in = next(sequence);
+		interval->bytes_out = next(sequence);
+		set_histogram(&interval->latency, sequence);
+	}
+	driver->drift.known = true;
+	driver->drift.value = -0.25;
+}
+
+static void fill_parts(struct run_driver *driver, struct sequence *sequence)
+{
+	driver->part_count = 2;
+	driver->parts = need(calloc(driver->part_count, sizeof(*driver->parts)));
+	for (size_t i = 0; i < driver->part_count; i++) {
+		struct run_part *part = &driver->parts[i];
+
+		part->host = text("client");
+		part->target = text("http://server/");
+		part->connections = (uint32_t)next(sequence);
+		part->begin_ns = next(sequence);
+		part->duration_ns = next(sequence);
+		part->requests = next(sequence);
+		part->errors = next(sequence);
+		set_histogram(&part->latency, sequence);
+	}
+}
+
 static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 {
 	driver->host = text("client");
@@ -221,6 +261,10 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->unsent = next(sequence);
 	set_histogram(&driver->response_time, sequence);
 	set_histogram(&driver->schedule_delay, sequence);
+	driver->processes = (uint32_t)next(sequence);
+	driver->begin_ns = next(sequence);
+	fill_intervals(driver, sequence);
+	fill_parts(driver, sequence);
 	driver->failure_count = 1;
 	driver->failures = need(calloc(1, sizeof(*driver->failures)));
 	strcpy(driver->failures[0].kind, "refused");

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two run documents made one: what concerns the document and the observers' parts. Neighbour:
+ * run_merge_driver.c (the drivers' parts).
+ */
+#include "sojourn/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "run_merge.h"
+
+#define SWAP(a, b)                         \
+	do {                               \
+		__typeof__(a) swap_ = (a); \
+		(a) = (b);                 \
+		(b) = swap_;               \
+	} while (0)
+
+int merge_refuse(char **ret_error, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		return -ENOMEM;
+	*ret_error = text;
+	return -EINVAL;
+}
+
+int merge_copy(char **field, const char *value)
+{
+	char *copy;
+
+	if (*field || !value)
+		return 0;
+	copy = strdup(value);
+	if (!copy)
+		return -ENOMEM;
+	*field = copy;
+	return 0;
+}
+
+bool merge_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+void merge_label(char **field, const char *other)
+{
+	if (merge_same(*field, other))
+		return;
+	free(*field);
+	*field = NULL;
+}
+
+static bool has_observer(const struct run *run)
+{
+	return run->cost || run->service_count;
+}
+
+/* The document's host, kernel and period are those of the observer: they describe its services. */
+static void swap_observer(struct run *run, struct run *other)
+{
+	SWAP(run->host, other->host);
+	SWAP(run->kernel, other->kernel);
+	SWAP(run->started_at, other->started_at);
+	SWAP(run->duration_ns, other->duration_ns);
+	SWAP(run->services, other->services);
+	SWAP(run->service_count, other->service_count);
+	SWAP(run->services_dropped, other->services_dropped);
+	SWAP(run->cost, other->cost);
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; at && (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return true;
+	return false;
+}
+
+/* "sojourn 0.1.0 + sojourn-drive 0.1.0", the observer's first, each once. */
+static int join_tools(struct run *run, const struct run *other)
+{
+	bool swapped = has_observer(other) && !has_observer(run);
+	const char *first = swapped ? other->tool : run->tool;
+	const char *second = swapped ? run->tool : other->tool;
+	char *tool;
+
+	if (!second || (first && has_word(first, second)))
+		return swapped ? merge_copy(&run->tool, first) : 0;
+	if (asprintf(&tool, "%s%s%s", first ? first : "", first ? " + " : "", second) < 0)
+		return -ENOMEM;
+	free(run->tool);
+	run->tool = tool;
+	return 0;
+}
+
+/* A driver that is not alone in its document any more says where it ran. */
+static int name_driver(struct run *run)
+{
+	if (!run->driver || run->driver->part_count || has_observer(run))
+		return 0;
+	return merge_copy(&run->driver->host, run->host);
+}
+
+static int name_services(struct run *run)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->service_count && !err; i++)
+		err = merge_copy(&run->services[i].host, run->host);
+	return err;
+}
+
+/* Two observations of one service would count its exchanges twice. */
+static int refuse_common(const struct run *run, const struct run_service *service, char **ret_error)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *other = &run->services[i];
+
+		if (merge_same(other->host, service->host) && other->netns == service->netns &&
+		    other->port == service->port && !strcmp(other->protocol, service->protocol))
+			return merge_refuse(ret_error,
+					    "services[]: %s port %" PRIu16 " of host %s is in both "
+					    "documents: observations of one service do not add up",
+					    service->protocol, service->port,
+					    service->host ? service->host : "(unknown)");
+	}
+	return 0;
+}
+
+static int move_services(struct run *run, struct run *other, char **ret_error)
+{
+	struct run_service *services;
+	int err = 0;
+
+	for (size_t i = 0; i < other->service_count && !err; i++)
+		err = refuse_common(run, &other->services[i], ret_error);
+	if (err || !other->service_count)
+		return err;
+	services = reallocarray(run->services, run->service_count + other->service_count,
+				sizeof(*services));
+	if (!services)
+		return -ENOMEM;
+	run->services = services;
+	memcpy(services + run->service_count, other->services,
+	       other->service_count * sizeof(*services));
+	run->service_count += other->service_count;
+	other->service_count = 0;
+	return 0;
+}
+
+static void add_number(struct run_number *number, const struct run_number *other)
+{
+	number->known = number->known && other->known;
+	number->value += other->value;
+}
+
+static int add_program(struct run_cost *cost, const struct run_program *other)
+{
+	struct run_program *programs;
+
+	for (size_t i = 0; i < cost->program_count; i++) {
+		struct run_program *program = &cost->programs[i];
+
+		if (strcmp(program->name, other->name))
+			continue;
+		add_number(&program->runs, &other->runs);
+		add_number(&program->run_ns, &other->run_ns);
+		program->recursion_misses += other->recursion_misses;
+		return 0;
+	}
+	programs = reallocarray(cost->programs, cost->program_count + 1, sizeof(*programs));
+	if (!programs)
+		return -ENOMEM;
+	cost->programs = programs;
+	programs[cost->program_count++] = *other;
+	return 0;
+}
+
+static int add_cost(struct run *run, struct run *other)
+{
+	int err = 0;
+
+	if (!run->cost || !other->cost) {
+		if (!run->cost)
+			run->cost = TAKE_PTR(other->cost);
+		return 0;
+	}
+	run->cost->cpu_ns += other->cost->cpu_ns;
+	run->cost->resident_bytes += other->cost->resident_bytes;
+	run->cost->map_bytes += other->cost->map_bytes;
+	for (size_t i = 0; i < other->cost->program_count && !err; i++)
+		err = add_program(run->cost, &other->cost->programs[i]);
+	return err;
+}
+
+/* From the earliest begin to the latest end; by wall clocks, there being no other common one. */
+static int add_period(struct run *run, const struct run *other)
+{
+	uint64_t begin_ns, other_ns, end_ns;
+	char *text;
+
+	if (!run->started_at || !other->started_at || run_parse_time(run->started_at, &begin_ns) ||
+	    run_parse_time(other->started_at, &other_ns)) {
+		merge_label(&run->started_at, NULL);
+		run->duration_ns += other->duration_ns;
+		return 0;
+	}
+	end_ns = begin_ns + run->duration_ns;
+	if (other_ns + other->duration_ns > end_ns)
+		end_ns = other_ns + other->duration_ns;
+	begin_ns = other_ns < begin_ns ? other_ns : begin_ns;
+	text = run_format_time(begin_ns);
+	if (!text)
+		return -ENOMEM;
+	free(run->started_at);
+	run->started_at = text;
+	run->duration_ns = end_ns - begin_ns;
+	return 0;
+}
+
+static int add_observer(struct run *run, struct run *other, char **ret_error)
+{
+	int err = name_services(run);
+
+	if (!err)
+		err = name_services(other);
+	if (!err)
+		err = move_services(run, other, ret_error);
+	if (!err)
+		err = add_cost(run, other);
+	if (!err)
+		err = add_period(run, other);
+	merge_label(&run->host, other->host);
+	merge_label(&run->kernel, other->kernel);
+	run->services_dropped += other->services_dropped;
+	return err;
+}
+
+static int merge_observers(struct run *run, struct run *other, char **ret_error)
+{
+	if (!has_observer(other))
+		return 0;
+	if (has_observer(run))
+		return add_observer(run, other, ret_error);
+	swap_observer(run, other);
+	return 0;
+}
+
+/* Two documents of drivers alone; with an observer, host and period are the observer's. */
+static int merge_labels(struct run *run, const struct run *other)
+{
+	if (has_observer(run) || has_observer(other))
+		return 0;
+	merge_label(&run->host, other->host);
+	merge_label(&run->kernel, other->kernel);
+	return add_period(run, other);
+}
+
+int run_merge(struct run *run, struct run *other, char **ret_error)
+{
+	int err = name_driver(run);
+
+	if (!err)
+		err = name_driver(other);
+	if (!err && run->driver && other->driver)
+		err = merge_driver(run, other, ret_error);
+	else if (other->driver)
+		run->driver = TAKE_PTR(other->driver);
+	if (!err)
+		err = join_tools(run, other);
+	if (!err)
+		err = merge_labels(run, other);
+	if (!err)
+		err = merge_observers(run, other, ret_error);
+	if (!run->command)
+		run->command = TAKE_PTR(other->command);
+	return err;
+}

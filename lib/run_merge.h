@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What run_merge.c (documents, observers) and run_merge_driver.c share. */
+#ifndef LIB_RUN_MERGE_H
+#define LIB_RUN_MERGE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include "sojourn/run.h"
+
+/* The sentence in @ret_error, -EINVAL; or -ENOMEM. */
+__attribute__((format(printf, 2, 3))) int merge_refuse(char **ret_error, const char *format, ...);
+
+/* Sets *field to a copy of @value unless either is there or NULL. -ENOMEM. */
+int merge_copy(char **field, const char *value);
+
+/* Whether both are the same text, or both missing. */
+bool merge_same(const char *a, const char *b);
+
+/* Of labels that differ nothing is left. */
+void merge_label(char **field, const char *other);
+
+/* Adds the driver's part of @other to that of @run; both have one. Errors as run_merge(). */
+int merge_driver(struct run *run, struct run *other, char **ret_error);
+
+#endif
