@@ -4,6 +4,7 @@
  * inet_sock_set_state fires a few times per connection, never per request.
  */
 #include "accept.h"
+#include "sample.h"
 #include "service.h"
 
 /* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
@@ -65,6 +66,7 @@ static __always_inline void conn_established(const struct sock *sk)
 	c->flags = 0;
 	c->established_ns = bpf_ktime_get_ns();
 	c->retransmits = retransmits_of(sk);
+	sample_connection(sk, c);
 	slot = slot_of(c->service);
 	if (slot)
 		count_atomic(slot, COUNTER_ACCEPTED, 1);
@@ -116,6 +118,7 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 	struct service_slot *slot = slot_of(c->service);
 
 	conn_writes_over(c);
+	sample_complete(sk, c);
 	accept_forget(sk);
 	if (!slot)
 		return;

@@ -8,6 +8,7 @@
 
 #include "accept.h"
 #include "preface.h"
+#include "sample.h"
 #include "service.h"
 
 /* A field of the struct tcp_sock that @sk is. Who knows a cheaper way defines it before. */
@@ -118,6 +119,7 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 
 	if (!c)
 		return;
+	sample_complete(sk, c);
 	now = bpf_ktime_get_ns();
 	if (!c->touched)
 		accepted_ns = conn_touched(sk, c, now);
@@ -129,9 +131,12 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	if (c->marks & MARK_MULTIPLEXED || c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
 		return;
 	c->phase = CONN_READING;
+	if (c->first_read_ns)
+		c->index++;
 	c->first_read_ns = now;
 	c->marks = arrival_ns && pipelined(sk, c) ? MARK_OVERLAPPED : 0;
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
+	sample_begin(sk, c, c->start_ns - arrival_ns);
 }
 
 /* The response begins: everything but its own length is known. */
@@ -139,7 +144,6 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 {
 	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
 	SLOT_COUNT(slot, COUNTER_BYTES_IN, c->bytes_in);
-	c->bytes_in = 0;
 	c->phase = CONN_RESPONDING;
 	c->respond_bucket = 0;
 	if (c->marks & MARK_OVERLAPPED)
@@ -156,6 +160,9 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 	}
 	c->first_write_ns = now;
 	c->last_write_ns = now;
+	if (c->marks & MARK_SAMPLED)
+		sample_answered(c, current_pid());
+	c->bytes_in = 0;
 }
 
 /*
@@ -207,6 +214,8 @@ static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
 	if (!c->touched)
 		conn_touched(sk, c, now);
 	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
+	if (c->marks & MARK_SAMPLED)
+		sample_wrote(c, bytes);
 	if (c->marks & MARK_MULTIPLEXED) {
 		SLOT_COUNT(slot, COUNTER_BYTES_IN, c->bytes_in);
 		c->bytes_in = 0;

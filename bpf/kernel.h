@@ -27,16 +27,20 @@ typedef struct {
 } possible_net_t;
 
 struct in6_addr___kernel {
-	__u8 bytes[16];
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
 };
 
 struct sock_common {
+	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
 	__u16 skc_num;
 	__be16 skc_dport;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
+	struct in6_addr___kernel skc_v6_daddr;
 	struct in6_addr___kernel skc_v6_rcv_saddr;
 };
 

@@ -5,6 +5,7 @@
  * Listeners come first (net/ipv4/tcp_ipv4.c, tcp_seek_last_pos()), so their services exist when
  * their connections are met.
  */
+#include "sample.h"
 #include "service.h"
 
 static __always_inline void address_of(const struct sock_common *skc, __u8 *ret_address)
@@ -137,6 +138,14 @@ static __always_inline void visit_connection(struct sock_common *skc)
 	pick_up(skc, service, CONN_PREEXISTING);
 }
 
+static __always_inline void visit_sampled(struct sock_common *skc)
+{
+	struct conn *c = bpf_sk_storage_get(&conns, skc, 0, 0);
+
+	if (c && !(c->flags & CONN_LISTENER))
+		sample_flush(skc, c);
+}
+
 SEC("?iter/tcp")
 int sockets_visit(struct bpf_iter__tcp *ctx)
 {
@@ -150,5 +159,8 @@ int sockets_visit(struct bpf_iter__tcp *ctx)
 		visit_listener(skc);
 	else if (skc->skc_state == TCP_ESTABLISHED || skc->skc_state == TCP_CLOSE_WAIT)
 		visit_connection(skc);
+	if (config.ring_bytes && sample_flushing && skc->skc_state != TCP_TIME_WAIT &&
+	    skc->skc_state != TCP_NEW_SYN_RECV && skc->skc_state != TCP_LISTEN)
+		visit_sampled(skc);
 	return 0;
 }

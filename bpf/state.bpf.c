@@ -8,11 +8,14 @@ struct services_map services SEC(".maps");
 struct gauges_map gauges SEC(".maps");
 struct owners_map owners SEC(".maps");
 struct accepting_map accepting SEC(".maps");
+struct ring_map ring SEC(".maps");
 
 const volatile struct observer_config config = {};
 
 __u64 observed_ports[1024] = {};
 __u32 service_next = 0;
 __u64 epoch = 0;
+__u64 sample_threshold = 0;
+__u32 sample_flushing = 0;
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -52,6 +52,9 @@ struct conn_sample {
 	__u32 bytes_out;
 	__u32 pid;
 	__u32 write_seq; /* behind the response's last byte */
+	__u32 pending;	 /* 1: has to be told (sample.h) */
+	__u16 server_port;
+	__u16 pad;
 };
 
 /*
@@ -89,6 +92,7 @@ struct conn {
 };
 
 _Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");
+_Static_assert(sizeof(struct conn_sample) == 64, "one line");
 _Static_assert(__builtin_offsetof(struct conn, sample) == 56 + 64, "and here the sample's");
 
 struct conns_map {
@@ -144,12 +148,19 @@ struct accepting_map {
 	__type(value, struct accepting);
 };
 
+/* Sampled exchanges on their way to user space. */
+struct ring_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set before load */
+};
+
 extern struct conns_map conns SEC(".maps");
 extern struct slots_map slots SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct accepting_map accepting SEC(".maps");
+extern struct ring_map ring SEC(".maps");
 
 extern const volatile struct observer_config config;
 
@@ -159,6 +170,10 @@ extern __u64 observed_ports[1024];
 extern __u32 service_next;
 /* Raised by user space when a measured phase begins; see service_slot. */
 extern __u64 epoch;
+/* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
+extern __u64 sample_threshold;
+/* Set by user space while a pass over the sockets is to tell of the complete ones. */
+extern __u32 sample_flushing;
 
 static __always_inline struct conn *conn_of(const void *sk)
 {

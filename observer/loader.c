@@ -77,6 +77,7 @@ __attribute__((format(printf, 2, 0))) static int keep_message(enum libbpf_print_
 
 static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
 {
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
@@ -85,6 +86,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.services, config->max_services},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
+		{skel->maps.ring, config->ring_bytes ? config->ring_bytes : page},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -126,7 +128,11 @@ static uint32_t verified_instructions(const struct bpf_program *program)
 
 int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, size_t size)
 {
-	struct observer_config config = {.max_services = 1};
+	/* With a ring, or the verifier would leave out what is only for sampled exchanges. */
+	struct observer_config config = {
+		.max_services = 1,
+		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
+	};
 	struct sojourn_bpf *skel = NULL;
 	struct bpf_link *link = NULL;
 	struct bpf_program *p;
@@ -285,7 +291,7 @@ int loader_attach(struct loader *loader)
 
 	if (r < 0)
 		return r;
-	return loader_visit_sockets(loader);
+	return loader_visit_sockets(loader, false);
 }
 
 /* ---- visiting the sockets ---- */
@@ -305,7 +311,7 @@ static int create_iterator(const struct loader *loader)
 	return fd;
 }
 
-int loader_visit_sockets(struct loader *loader)
+int loader_visit_sockets(struct loader *loader, bool flush)
 {
 	autoclose int fd = -1;
 	char nothing[64];
@@ -317,6 +323,7 @@ int loader_visit_sockets(struct loader *loader)
 	if (fd < 0)
 		return fd;
 	memset(loader->gauges, 0, loader->gauges_bytes);
+	loader->skel->bss->sample_flushing = flush;
 	/* The program prints nothing: reading only drives it, and ends when the sockets do. */
 	do {
 		n = read(fd, nothing, sizeof(nothing));
@@ -379,6 +386,16 @@ void loader_owners(const struct loader *loader,
 
 	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key)
 		visit(context, &key);
+}
+
+int loader_ring_fd(const struct loader *loader)
+{
+	return bpf_map__fd(loader->skel->maps.ring);
+}
+
+void loader_set_sample_threshold(struct loader *loader, uint64_t threshold)
+{
+	loader->skel->bss->sample_threshold = threshold;
 }
 
 uint64_t loader_next_epoch(struct loader *loader)

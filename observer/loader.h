@@ -41,8 +41,11 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 /* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
 int loader_attach(struct loader *loader);
 
-/* Visits the sockets: refills the gauges, picks up what is not known yet. 0 or -errno. */
-int loader_visit_sockets(struct loader *loader);
+/*
+ * Visits the sockets: refills the gauges, picks up what is not known yet. @flush: the complete ones of
+ * the sampled exchanges are told, instead of with their connection's next event. 0 or -errno.
+ */
+int loader_visit_sockets(struct loader *loader, bool flush);
 
 /* The services so far, by index; @ret_keys has room for @size. Returns their number. */
 size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
@@ -58,6 +61,10 @@ const struct observer_config *loader_config(const struct loader *loader);
 /* Calls @visit for every (service, process) that was seen to listen, read or write. */
 void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context);
+
+/* The ring of sampled exchanges (wire/event.h), and the threshold below which they are sampled. */
+int loader_ring_fd(const struct loader *loader);
+void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
 
 /* Begins a new epoch (wire/counters.h); returns its number. */
 uint64_t loader_next_epoch(struct loader *loader);

@@ -23,6 +23,7 @@ enum source {
 	WAIT_END,
 	WAIT_INTERVAL,
 	WAIT_HTTP,
+	WAIT_MODEL,
 	WAIT_COUNT
 };
 
@@ -80,6 +81,7 @@ static int loop_init(struct loop *loop)
 		r = open_timer(&loop->fds[WAIT_INTERVAL]);
 	if (loop->options.http)
 		loop->fds[WAIT_HTTP].fd = sink_http_fd(loop->options.http);
+	loop->fds[WAIT_MODEL].fd = model_fd(loop->options.model);
 	return r;
 }
 
@@ -187,13 +189,17 @@ static int on_interval(struct loop *loop)
 
 static int dispatch(struct loop *loop)
 {
+	int r = 0;
+
 	if (loop->fds[WAIT_SIGNAL].revents)
 		on_signal(loop);
 	if (loop->fds[WAIT_END].revents)
 		loop->stop = true;
 	if (loop->options.http)
 		sink_http_run(loop->options.http);
-	return loop->fds[WAIT_INTERVAL].revents ? on_interval(loop) : 0;
+	if (loop->fds[WAIT_MODEL].revents)
+		r = model_drain(loop->options.model);
+	return !r && loop->fds[WAIT_INTERVAL].revents ? on_interval(loop) : r;
 }
 
 static int wait_once(struct loop *loop)

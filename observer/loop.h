@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "model.h"
 #include "sink_http.h"
 #include "sink_term.h"
 
@@ -17,6 +18,7 @@ struct loop_options {
 	uint64_t for_ns;	/* 0: no end */
 	struct sink_term *term; /* told at each interval; may be NULL */
 	struct sink_http *http; /* may be NULL */
+	struct model *model;	/* drained when it asks for it */
 	char **command;		/* run while observing; may be NULL */
 };
 

@@ -9,12 +9,14 @@
 
 #include "sojourn/clock.h"
 #include "source.h"
+#include "source_ring.h"
 
 /* A period: from its begin, whose reading is @base, until it is asked for. */
 struct period {
 	uint64_t id; /* 0: free */
 	struct run *base;
 	uint64_t *first_ns; /* by service: earliest arrival since the begin, 0: none yet */
+	struct source_samples *samples; /* NULL: none are taken */
 };
 
 struct model {
@@ -22,6 +24,7 @@ struct model {
 	const struct plan *plan;
 	struct model_options options;
 	struct source_proc *proc;
+	struct source_ring *ring; /* NULL: no exchange is sampled */
 	char *started_at;
 	uint64_t started_ns;
 	struct service_key *keys;
@@ -32,8 +35,9 @@ struct model {
 	uint64_t last_id;
 };
 
-static void period_done(struct period *period)
+static void period_done(struct model *model, struct period *period)
 {
+	source_ring_end(model->ring, period->samples);
 	run_free(period->base);
 	free(period->first_ns);
 	*period = (struct period){};
@@ -43,9 +47,10 @@ void model_free(struct model *model)
 {
 	if (!model)
 		return;
-	period_done(&model->total);
+	period_done(model, &model->total);
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
-		period_done(&model->phases[i]);
+		period_done(model, &model->phases[i]);
+	source_ring_free(model->ring);
 	source_proc_free(model->proc);
 	free(model->started_at);
 	free(model->keys);
@@ -101,8 +106,8 @@ static int set_begin(struct model *model, struct run *run)
 	return run->started_at ? 0 : -ENOMEM;
 }
 
-/* A reading of everything that the kernel has counted. */
-static int take_reading(struct model *model, struct run **ret_run)
+/* A reading of everything that the kernel has counted; @flush: see loader_visit_sockets(). */
+static int take_reading(struct model *model, bool flush, struct run **ret_run)
 {
 	autorun struct run *run = run_new("sojourn", model->options.command);
 	int r;
@@ -111,7 +116,7 @@ static int take_reading(struct model *model, struct run **ret_run)
 		return -ENOMEM;
 	r = set_begin(model, run);
 	if (!r)
-		r = loader_visit_sockets(model->loader);
+		r = loader_visit_sockets(model->loader, flush);
 	if (r < 0)
 		return r;
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
@@ -145,14 +150,15 @@ static void note_all_first(struct model *model)
 static int period_begin(struct model *model, struct period *period)
 {
 	struct period begun = {.id = ++model->last_id};
-	int r = take_reading(model, &begun.base);
+	int r = take_reading(model, false, &begun.base);
 
 	if (r < 0)
 		return r;
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
-	if (!begun.first_ns) {
-		period_done(&begun);
-		return -ENOMEM;
+	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
+	if (r < 0) {
+		period_done(model, &begun);
+		return r;
 	}
 	note_all_first(model);
 	loader_next_epoch(model->loader);
@@ -177,11 +183,31 @@ static void set_messages(const struct model *model, const struct period *period,
 	}
 }
 
-static int period_read(struct model *model, const struct period *period, struct run **ret_run)
+static int add_samples(struct model *model, const struct period *period, struct run *run)
+{
+	size_t at = 0;
+	int r = source_ring_drain(model->ring);
+
+	for (size_t i = 0; !r && i < model->key_count && at < run->service_count; i++) {
+		if (!model->keys[i].port)
+			continue;
+		if (model->keys[i].protocol == IPPROTO_TCP)
+			r = source_ring_read(model->ring, period->samples, (uint32_t)i,
+					     &run->services[at]);
+		at++;
+	}
+	return r;
+}
+
+/* @single: with single exchanges, which are many. */
+static int period_read(struct model *model, const struct period *period, bool single,
+		       struct run **ret_run)
 {
 	autorun struct run *run = NULL;
-	int r = take_reading(model, &run);
+	int r = take_reading(model, single && model->ring, &run);
 
+	if (!r && single)
+		r = add_samples(model, period, run);
 	if (r < 0)
 		return r;
 	note_all_first(model);
@@ -193,7 +219,17 @@ static int period_read(struct model *model, const struct period *period, struct 
 
 int model_read(struct model *model, struct run **ret_run)
 {
-	return period_read(model, &model->total, ret_run);
+	return period_read(model, &model->total, true, ret_run);
+}
+
+int model_fd(const struct model *model)
+{
+	return source_ring_fd(model->ring);
+}
+
+int model_drain(struct model *model)
+{
+	return source_ring_drain(model->ring);
 }
 
 static struct period *find_phase(struct model *model, uint64_t id)
@@ -210,6 +246,13 @@ static struct period *find_phase(struct model *model, uint64_t id)
 static int snapshot_total(void *context, struct run **ret_run)
 {
 	return model_read(context, ret_run);
+}
+
+static int snapshot_brief(void *context, struct run **ret_run)
+{
+	struct model *model = context;
+
+	return period_read(model, &model->total, false, ret_run);
 }
 
 static int snapshot_phase_begin(void *context, uint64_t *ret_id)
@@ -235,9 +278,9 @@ static int snapshot_phase_end(void *context, uint64_t id, struct run **ret_run)
 
 	if (!phase)
 		return -ENOENT;
-	r = period_read(model, phase, ret_run);
+	r = period_read(model, phase, true, ret_run);
 	if (!r)
-		period_done(phase);
+		period_done(model, phase);
 	return r;
 }
 
@@ -246,6 +289,7 @@ struct snapshot_source model_snapshots(struct model *model)
 	return (struct snapshot_source){
 		.context = model,
 		.total = snapshot_total,
+		.brief = snapshot_brief,
 		.phase_begin = snapshot_phase_begin,
 		.phase_end = snapshot_phase_end,
 	};
@@ -271,7 +315,10 @@ static int model_init(struct model *model)
 	r = source_proc_new(model->options.pid, &model->proc);
 	if (r < 0)
 		return r;
-	r = period_begin(model, &model->total);
+	if (model->options.samples)
+		r = source_ring_new(model->loader, model->options.samples, &model->ring);
+	if (!r)
+		r = period_begin(model, &model->total);
 	if (!r)
 		forget_preexisting(model->total.base);
 	return r;

@@ -21,6 +21,7 @@ struct model_options {
 	uint32_t pid;	/* services of this process; 0: of the whole namespace */
 	char **command; /* what runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
+	uint32_t samples; /* most sampled exchanges of a service in a period; 0: none */
 };
 
 /* Begins the observation: everything from now on counts. 0 or -errno. */
@@ -31,6 +32,13 @@ DEFINE_CLEANUP(struct model *, model_free)
 
 /* Visits the sockets and reads everything since the observation began. 0 or -errno. */
 int model_read(struct model *model, struct run **ret_run);
+
+/*
+ * Sampled exchanges wait in the kernel until model_drain() takes them. The descriptor says when;
+ * -1: none are sampled. 0 or -errno.
+ */
+int model_fd(const struct model *model);
+int model_drain(struct model *model);
 
 /* The same for sinks, with phases. */
 struct snapshot_source model_snapshots(struct model *model);

@@ -206,6 +206,16 @@ static int open_netns(struct observation *o)
 	return 0;
 }
 
+/* A ring's size is a power of two, and of whole pages. */
+static uint32_t ring_bytes(const struct observe_options *options)
+{
+	uint32_t bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+
+	while (bytes < options->ring_kib * 1024)
+		bytes *= 2;
+	return bytes;
+}
+
 static int fill_config(const struct observation *o, struct observer_config *ret_config)
 {
 	struct stat pidns;
@@ -224,6 +234,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.all_listeners = o->options->all_listeners,
 		.floor = o->options->floor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
+		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
 		.pidns_dev = pidns.st_dev,
 		.pidns_ino = pidns.st_ino,
 	};
@@ -252,6 +263,7 @@ static int start_model(struct observation *o)
 		.pid = o->options->pid,
 		.command = o->options->command,
 		.run_statistics = o->options->run_statistics,
+		.samples = o->options->samples,
 	};
 	int r = loader_attach(o->loader);
 
@@ -281,6 +293,7 @@ static int open_sinks(struct observation *o)
 		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
 	if (!r && o->options->listen)
 		r = sink_http_open(&o->options->address, &o->snapshots, &o->http);
+	loop.model = o->model;
 	loop.term = o->term;
 	loop.http = o->http;
 	return r < 0 ? r : loop_open(&loop, &o->loop);

@@ -168,6 +168,26 @@ static const char *set_floor(void *target, const char *value)
 	return NULL;
 }
 
+static const char *set_samples(void *target, const char *value)
+{
+	uint64_t samples;
+
+	if (units_parse_u64(value, 0, 1000000, &samples) < 0)
+		return "a number from 0 to 1000000";
+	((struct observe_options *)target)->samples = (uint32_t)samples;
+	return NULL;
+}
+
+static const char *set_ring(void *target, const char *value)
+{
+	uint64_t kib;
+
+	if (units_parse_u64(value, 4, 1048576, &kib) < 0)
+		return "a number of KiB from 4 to 1048576";
+	((struct observe_options *)target)->ring_kib = (uint32_t)kib;
+	return NULL;
+}
+
 static const char *set_quiet(void *target, const char *value)
 {
 	(void)value;
@@ -212,6 +232,14 @@ static const struct cli_option observe_table[] = {
 	 set_prefer},
 	{"cost", 0, NULL, "Have the kernel time our programs too (two clock reads per run more).",
 	 set_statistics},
+	{"samples", 0, "N",
+	 "Keep up to N single exchanges of a service in a measured phase (default 20000; 0: "
+	 "none), of busier services a fair choice: the driver makes the same one.",
+	 set_samples},
+	{"ring", 0, "KIB",
+	 "Memory for single exchanges between the kernel and us, rounded up to a power of two "
+	 "(default 4096).",
+	 set_ring},
 	{"quiet", 'q', NULL, "Print no summary.", set_quiet},
 	{"verbose", 'v', NULL, "Print what libbpf says.", set_verbose},
 	{"floor", 0, NULL, NULL, set_floor},
@@ -278,7 +306,7 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 {
 	int next, r;
 
-	*ret_options = (struct observe_options){};
+	*ret_options = (struct observe_options){.samples = 20000, .ring_kib = 4096};
 	r = cli_parse(&observe_command, argc, argv, ret_options, &next);
 	if (r < 0)
 		return r;

@@ -31,6 +31,8 @@ struct observe_options {
 	const char *prefer[OPTIONS_PREFER]; /* names that plan.h knows */
 	size_t prefer_count;
 	bool run_statistics;
+	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */
+	uint32_t ring_kib; /* size of the ring that they come through */
 	bool floor;
 	bool quiet;
 	bool verbose;

@@ -27,7 +27,7 @@ int sink_term_open(const struct snapshot_source *source, FILE *file, struct sink
 		return -ENOMEM;
 	sink->source = source;
 	sink->file = file;
-	r = source->total(source->context, &sink->previous);
+	r = source->brief(source->context, &sink->previous);
 	if (r < 0)
 		return r;
 	*ret_sink = TAKE_PTR(sink);
@@ -135,7 +135,7 @@ static int difference(const struct run *now, const struct run *previous, struct 
 int sink_term_interval(struct sink_term *sink)
 {
 	autorun struct run *now = NULL, *interval = NULL;
-	int r = sink->source->total(sink->source->context, &now);
+	int r = sink->source->brief(sink->source->context, &now);
 
 	if (!r)
 		r = difference(now, sink->previous, &interval);

@@ -13,6 +13,8 @@
 
 /* source_slots.c: counters and histograms that the kernel keeps. */
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
+/* Sampled exchanges of the service that found the ring full, ever. */
+uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
 /* Marks the stages that @plan cannot measure, and which candidate measured the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);

@@ -40,6 +40,11 @@ static uint64_t counter_sum(const struct loader *loader, uint32_t index, enum co
 	return sum;
 }
 
+uint64_t source_slots_lost(const struct loader *loader, uint32_t index)
+{
+	return counter_sum(loader, index, COUNTER_SAMPLES_LOST);
+}
+
 static void read_counters(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	service->accepted = counter_sum(loader, index, COUNTER_ACCEPTED);

@@ -26,11 +26,13 @@ struct observer_config {
 	__u8 floor; /* every program returns right after its filter: measures what that costs */
 	__u8 depth_at_accept; /* nothing sees connections being queued: look when one is taken out */
 	__u8 pad;
+	__u32 ring_bytes; /* of the ring that tells of sampled exchanges; 0: none are sampled */
+	__u32 pad2;
 	__u64 pidns_dev; /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;
 };
 
-_Static_assert(sizeof(struct observer_config) == 40, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 48, "no hidden padding");
 
 /* A service: who listens. Host byte order. */
 struct service_key {

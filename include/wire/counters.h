@@ -41,6 +41,7 @@ enum counter {
 	COUNTER_ACCEPT_DELAY_NS, /* sum over them of accepted - arrival */
 	/* Read, but their connection ended without a response: counted apart, from softirq. */
 	COUNTER_BYTES_IN_UNANSWERED,
+	COUNTER_SAMPLES_LOST, /* sampled exchanges that found the ring full */
 	COUNTER_COUNT
 };
 

@@ -94,7 +94,8 @@ static void read_address(struct server *server)
 
 int server_start(struct server *server, const char *text, const struct sink_http_limits *limits)
 {
-	struct snapshot_source source = {server, fake_total, fake_phase_begin, fake_phase_end};
+	struct snapshot_source source = {server, fake_total, fake_total, fake_phase_begin,
+					 fake_phase_end};
 	struct sockaddr_storage address;
 	int err;
 

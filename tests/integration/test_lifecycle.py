@@ -176,6 +176,8 @@ def test_interval_lines(start):
     (["--port", "80", "--for", "0"], ["--for", "'0'"]),
     (["--port", "80", "--listen", "127.0.0.1:99999"], ["--listen", "'127.0.0.1:99999'"]),
     (["--port", "80", "--prefer", "magic"], ["--prefer", "magic", "tp_btf/tcp_probe"]),
+    (["--port", "80", "--samples", "many"], ["--samples", "0 to 1000000"]),
+    (["--port", "80", "--ring", "3"], ["--ring", "4 to 1048576"]),
     (["--port", "80", "--accept-source", "magic"], ["--accept-source", "auto, accept, syscall or inferred"]),
     (["--port"], ["--port", "needs a value"]),
     (["--nonsense"], ["--nonsense", "unknown"]),
