@@ -6,6 +6,7 @@
 #include "accept.h"
 #include "sample.h"
 #include "service.h"
+#include "transmit.h"
 
 /* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)
@@ -127,12 +128,34 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 		count_atomic(slot, COUNTER_TIME_WAIT_CREATED, 1);
 }
 
+/*
+ * Behind the response only the FIN is sent, and the peer acknowledges both together or nearly so. TX
+ * timestamps tell of the response by itself, tcp_probe fires only as long as nobody has sent a FIN.
+ * What was acknowledged before, in CLOSE_WAIT, nobody saw when.
+ */
+static __always_inline void transmit_closing(const struct sock *sk, struct conn *c, int old,
+					     int new)
+{
+	bool begins = new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK;
+	bool over = new == TCP_FIN_WAIT2 || new == TCP_CLOSE;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)sk);
+	bool all = tp && !seq_after(c->sample.write_seq, tp->snd_una);
+
+	if (over && all && !config.transmit_stamps &&
+	    (old == TCP_FIN_WAIT1 || old == TCP_LAST_ACK || old == TCP_CLOSING))
+		transmit_acked(c, c->sample.write_seq);
+	if (over || (begins && (all || c->phase != CONN_RESPONDING)))
+		transmit_end(sk, c);
+}
+
 static __always_inline void conn_changed(const struct sock *sk, int old, int new)
 {
 	struct conn *c = conn_of(sk);
 
 	if (!c || c->flags & CONN_LISTENER)
 		return;
+	if (config.transmit_below && c->marks & MARK_TRANSMIT)
+		transmit_closing(sk, c, old, new);
 	if (new == TCP_CLOSE_WAIT)
 		c->flags |= c->flags & CONN_SERVER_FIN ? 0 : CONN_CLIENT_FIN;
 	else if (new == TCP_FIN_WAIT1)

@@ -10,6 +10,7 @@
 #include "preface.h"
 #include "sample.h"
 #include "service.h"
+#include "transmit.h"
 
 /* A field of the struct tcp_sock that @sk is. Who knows a cheaper way defines it before. */
 #ifndef TCP_FIELD
@@ -119,6 +120,9 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 
 	if (!c)
 		return;
+	/* What is known of the response, before it is told. */
+	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
+		transmit_end(sk, c);
 	sample_complete(sk, c);
 	now = bpf_ktime_get_ns();
 	if (!c->touched)
@@ -137,6 +141,8 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	c->marks = arrival_ns && pipelined(sk, c) ? MARK_OVERLAPPED : 0;
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
 	sample_begin(sk, c, c->start_ns - arrival_ns);
+	if (transmit_chosen(c))
+		transmit_begin(sk, c, TCP_FIELD(sk, write_seq));
 }
 
 /* The response begins: everything but its own length is known. */
@@ -148,6 +154,8 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 	c->respond_bucket = 0;
 	if (c->marks & MARK_OVERLAPPED)
 		SLOT_COUNT(slot, COUNTER_OVERLAPPED, 1);
+	if (config.transmit_below && c->marks & MARK_TRANSMIT)
+		SLOT_COUNT(slot, COUNTER_TRANSMIT_FOLLOWED, 1);
 	if (!c->start_ns) {
 		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
 	} else {
@@ -216,6 +224,8 @@ static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
 	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
 	if (c->marks & MARK_SAMPLED)
 		sample_wrote(c, bytes);
+	if (config.transmit_below && c->marks & MARK_TRANSMIT)
+		transmit_written(c, TCP_FIELD(sk, write_seq));
 	if (c->marks & MARK_MULTIPLEXED) {
 		SLOT_COUNT(slot, COUNTER_BYTES_IN, c->bytes_in);
 		c->bytes_in = 0;

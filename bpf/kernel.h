@@ -35,6 +35,7 @@ struct in6_addr___kernel {
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
+	unsigned int skc_hash; /* of a connection's addresses and ports */
 	__u16 skc_num;
 	__be16 skc_dport;
 	unsigned short skc_family;
@@ -88,6 +89,7 @@ struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	__u32 write_seq;
+	__u32 snd_una; /* the oldest byte that is not acknowledged */
 };
 
 struct inet_timewait_sock {
@@ -150,5 +152,10 @@ enum {
 #define FAMILY_INET6 10
 #define ERR_TIMEDOUT 110
 #define FLAG_PEEK    2 /* MSG_PEEK */
+
+/* setsockopt(): have a socket call sockops programs with TX timestamps (since 6.15). */
+#define SOCKET_LEVEL	  1    /* SOL_SOCKET */
+#define SOCKET_BPF_FLAGS  1009 /* SK_BPF_CB_FLAGS */
+#define SOCKET_TIMESTAMPS 1    /* SK_BPF_CB_TX_TIMESTAMPING */
 
 #endif

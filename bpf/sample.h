@@ -11,6 +11,7 @@
 #define BPF_SAMPLE_H
 
 #include "state.h"
+#include "transmit.h"
 
 /* An IPv4 address as ::ffff:a.b.c.d. */
 static __always_inline void flow_ipv4(__u32 words[4], __be32 address)
@@ -65,10 +66,8 @@ static __always_inline void sample_begin(const struct sock *sk, struct conn *c, 
 	if (!config.ring_bytes || !sample_wanted(c))
 		return;
 	c->marks |= MARK_SAMPLED;
-	c->sample = (struct conn_sample){
-		.accept_delay_ns = delay_ns,
-		.server_port = sk->__sk_common.skc_num,
-	};
+	c->server_port = sk->__sk_common.skc_num;
+	c->sample = (struct conn_sample){.accept_delay_ns = delay_ns};
 }
 
 /* Its response begins: from now on it counts as an exchange, and will be told. */
@@ -76,7 +75,7 @@ static __always_inline void sample_answered(struct conn *c, __u32 pid)
 {
 	c->sample.bytes_in = c->bytes_in > ~0U ? ~0U : c->bytes_in;
 	c->sample.pid = pid;
-	__sync_lock_test_and_set(&c->sample.pending, 1);
+	__sync_lock_test_and_set(&c->pending, 1);
 }
 
 /* Some of the response was written. */
@@ -98,7 +97,7 @@ static __always_inline void sample_lost(const struct conn *c)
 static __always_inline void sample_fill(const struct sock_common *skc, const struct conn *c,
 					struct exchange_event *e)
 {
-	flow_of(skc, c->sample.server_port, &e->flow);
+	flow_of(skc, c->server_port, &e->flow);
 	e->index = c->index;
 	e->service = c->service;
 	e->pid = c->sample.pid;
@@ -112,6 +111,8 @@ static __always_inline void sample_fill(const struct sock_common *skc, const str
 	e->last_write_ns = c->last_write_ns;
 	e->on_wire_ns = c->sample.on_wire_ns;
 	e->acked_ns = c->sample.acked_ns;
+	if (c->marks & MARK_TRANSMIT) /* not finished: only the pass over the sockets finds it so */
+		transmit_times(c, &e->on_wire_ns, &e->acked_ns);
 	e->running_ns = c->sample.running_ns;
 	e->runnable_ns = c->sample.runnable_ns;
 }
@@ -127,7 +128,7 @@ static __always_inline __u64 sample_wakeup(void)
 /* Takes the right to tell of the exchange; false: it is told already, or there is no response yet. */
 static __always_inline bool sample_take(struct conn *c)
 {
-	return c->marks & MARK_SAMPLED && __sync_lock_test_and_set(&c->sample.pending, 0);
+	return c->marks & MARK_SAMPLED && __sync_lock_test_and_set(&c->pending, 0);
 }
 
 /* The response is over. Called by whoever may change the exchange, before it does. */
@@ -165,7 +166,7 @@ static __always_inline void sample_flush(const struct sock_common *skc, struct c
 		return;
 	}
 	sample_fill(skc, c, e);
-	__sync_fetch_and_add(&c->sample.pending, 0);
+	__sync_fetch_and_add(&c->pending, 0);
 	if (*version != before) {
 		bpf_ringbuf_discard(e, 0);
 		sample_lost(c);

@@ -123,6 +123,15 @@ static __always_inline void gauge_rtt(struct service_gauges *g, const struct tcp
 		g->rtt_min_us = min_us;
 }
 
+/* On every visit: another observer's end takes it away. */
+static __always_inline void request_stamps(struct sock_common *skc)
+{
+	__u32 flags = transmit_leaving ? 0 : SOCKET_TIMESTAMPS;
+
+	if (config.transmit_stamps)
+		bpf_setsockopt(skc, SOCKET_LEVEL, SOCKET_BPF_FLAGS, &flags, sizeof(flags));
+}
+
 static __always_inline void visit_connection(struct sock_common *skc)
 {
 	__u32 service = service_of_common(skc);
@@ -136,6 +145,7 @@ static __always_inline void visit_connection(struct sock_common *skc)
 	if (tp)
 		gauge_rtt(g, tp);
 	pick_up(skc, service, CONN_PREEXISTING);
+	request_stamps(skc);
 }
 
 static __always_inline void visit_sampled(struct sock_common *skc)

@@ -14,6 +14,8 @@ const volatile struct observer_config config = {};
 
 __u64 observed_ports[1024] = {};
 __u32 service_next = 0;
+__u32 transmit_followed[TRANSMIT_PLACES] = {};
+__u32 transmit_leaving = 0;
 __u64 epoch = 0;
 __u64 sample_threshold = 0;
 __u32 sample_flushing = 0;

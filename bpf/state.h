@@ -52,9 +52,8 @@ struct conn_sample {
 	__u32 bytes_out;
 	__u32 pid;
 	__u32 write_seq; /* behind the response's last byte */
-	__u32 pending;	 /* 1: has to be told (sample.h) */
-	__u16 server_port;
-	__u16 pad;
+	__u32 wire_seq;	 /* behind the last byte that was handed to the driver, at on_wire_ns */
+	__u32 acked_seq; /* behind the last byte that the peer has acknowledged, at acked_ns */
 };
 
 /*
@@ -86,7 +85,9 @@ struct conn {
 	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
 	__u8 phase;	      /* enum conn_phase */
 	__u8 marks;	      /* enum conn_mark */
-	__u64 spare;
+	__u32 pending;	      /* 1: a sampled exchange that has to be told (sample.h) */
+	__u16 server_port;    /* of a sampled exchange */
+	__u16 pad;
 
 	struct conn_sample sample;
 };
@@ -168,6 +169,14 @@ extern const volatile struct observer_config config;
 extern __u64 observed_ports[1024];
 /* Next free service index; may run past max_services, then services were dropped. */
 extern __u32 service_next;
+/*
+ * How many connections whose responses are followed have the lower bits of their hash in common: nearly every
+ * packet is of another one, and is told from those by this alone.
+ */
+#define TRANSMIT_PLACES 4096
+extern __u32 transmit_followed[TRANSMIT_PLACES];
+/* Set by user space before its last visit to the sockets: they are to make no more timestamps. */
+extern __u32 transmit_leaving;
 /* Raised by user space when a measured phase begins; see service_slot. */
 extern __u64 epoch;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */

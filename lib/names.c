@@ -37,6 +37,8 @@ const char *const run_loss_names[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_MULTIPLEXED] = "multiplexed",
 	[RUN_LOSS_DROPPED] = "dropped",
 	[RUN_LOSS_UNMATCHED] = "unmatched",
+	[RUN_LOSS_TRANSMIT_UNSEEN] = "transmit_unseen",
+	[RUN_LOSS_ACK_UNSEEN] = "ack_unseen",
 	[RUN_LOSS_STORAGE_FAILED] = "storage_failed",
 };
 CHECK_LAST(run_loss_names, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);
@@ -52,6 +54,8 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_MULTIPLEXED] = "HTTP/2 connections, whose requests overlap: not timed",
 	[RUN_LOSS_DROPPED] = "UDP datagrams that found the receive buffer full",
 	[RUN_LOSS_UNMATCHED] = "UDP datagrams whose arrival and read could not be matched",
+	[RUN_LOSS_TRANSMIT_UNSEEN] = "responses followed whose last byte was not seen to leave",
+	[RUN_LOSS_ACK_UNSEEN] = "responses followed whose acknowledgement was not seen",
 	[RUN_LOSS_STORAGE_FAILED] = "connections not observed: the kernel had no memory for them",
 };
 CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);

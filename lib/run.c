@@ -232,6 +232,7 @@ static void subtract_service(struct run_service *service, const struct run_servi
 	subtract_messages(service, earlier);
 	subtract_count(&service->accept_delayed, earlier->accept_delayed);
 	subtract_count(&service->accept_delay_ns, earlier->accept_delay_ns);
+	subtract_count(&service->transmit_followed, earlier->transmit_followed);
 	subtract_count(&service->retransmits, earlier->retransmits);
 	subtract_count(&service->time_wait_created, earlier->time_wait_created);
 	subtract_number(&service->accept_queue.overflows, &earlier->accept_queue.overflows);

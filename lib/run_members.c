@@ -65,6 +65,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, STAGES, stages)},
 	{MEMBER(struct run_service, U64, accept_delayed)},
 	{MEMBER(struct run_service, U64, accept_delay_ns)},
+	{MEMBER(struct run_service, U64, transmit_followed), .optional = true},
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),
 	NUMBER(struct run_service, min_rtt_ns),

@@ -22,6 +22,7 @@ struct loader {
 	int netns_fd;
 	int own_netns_fd;
 	int statistics_fd;
+	int cgroup_fd; /* the caller's */
 	const struct service_slot *slots;
 	size_t slots_bytes;
 	struct service_gauges *gauges;
@@ -126,7 +127,27 @@ static uint32_t verified_instructions(const struct bpf_program *program)
 	return info.verified_insns;
 }
 
-int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, size_t size)
+static bool wants_cgroup(const struct bpf_program *program)
+{
+	return bpf_program__type(program) == BPF_PROG_TYPE_SOCK_OPS;
+}
+
+static int attach_alone(struct bpf_program *program, int cgroup_fd)
+{
+	struct bpf_link *link;
+
+	if (wants_cgroup(program) && cgroup_fd < 0)
+		return 0;
+	link = wants_cgroup(program) ? bpf_program__attach_cgroup(program, cgroup_fd)
+				     : bpf_program__attach(program);
+	if (!link)
+		return -errno;
+	bpf_link__destroy(link);
+	return 0;
+}
+
+int loader_rehearse(const char *program, int cgroup_fd, uint32_t *ret_verified, char *reason,
+		    size_t size)
 {
 	/* With a ring, or the verifier would leave out what is only for sampled exchanges. */
 	struct observer_config config = {
@@ -134,7 +155,6 @@ int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, s
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
 	};
 	struct sojourn_bpf *skel = NULL;
-	struct bpf_link *link = NULL;
 	struct bpf_program *p;
 	int r = open_skeleton(&config, &skel);
 
@@ -146,15 +166,12 @@ int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, s
 	r = sojourn_bpf__load(skel);
 	if (r < 0)
 		goto out;
-	link = bpf_program__attach(p);
-	if (!link)
-		r = -errno;
-	else
+	r = attach_alone(p, cgroup_fd);
+	if (!r)
 		*ret_verified = verified_instructions(p);
 out:
 	if (r < 0)
 		snprintf(reason, size, "%s", message[0] ? message : strerror(-r));
-	bpf_link__destroy(link);
 	sojourn_bpf__destroy(skel);
 	return r;
 }
@@ -236,6 +253,7 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 	if (options->run_statistics && loader->statistics_fd < 0)
 		return -errno;
 	loader->netns_fd = options->netns_fd;
+	loader->cgroup_fd = options->cgroup_fd;
 	return map_memories(loader);
 }
 
@@ -248,6 +266,7 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 	if (!loader)
 		return -ENOMEM;
 	loader->netns_fd = loader->own_netns_fd = loader->statistics_fd = -1;
+	loader->cgroup_fd = -1;
 	r = loader_init(loader, plan, options);
 	if (r < 0)
 		return r;
@@ -255,10 +274,22 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 	return 0;
 }
 
+/* Sockets that were told to make timestamps would go on for other programs of their cgroup. */
+static void end_stamps(struct loader *loader)
+{
+	if (!loader->skel || !loader->skel->links.transmit_stamps)
+		return;
+	bpf_link__destroy(loader->skel->links.transmit_stamps);
+	loader->skel->links.transmit_stamps = NULL;
+	loader->skel->bss->transmit_leaving = 1;
+	loader_visit_sockets(loader, false);
+}
+
 void loader_close(struct loader *loader)
 {
 	if (!loader)
 		return;
+	end_stamps(loader);
 	if (loader->slots)
 		munmap((void *)loader->slots, loader->slots_bytes);
 	if (loader->gauges)
@@ -284,11 +315,24 @@ int loader_add_service(struct loader *loader, const struct service_key *key)
 	return 0;
 }
 
+static int attach_stamps(struct loader *loader)
+{
+	struct bpf_link *link =
+		bpf_program__attach_cgroup(loader->skel->progs.transmit_stamps, loader->cgroup_fd);
+
+	if (!link)
+		return -errno;
+	loader->skel->links.transmit_stamps = link;
+	return 0;
+}
+
 /* The iterator's link only makes passes possible: the first one runs when all else is attached. */
 int loader_attach(struct loader *loader)
 {
 	int r = sojourn_bpf__attach(loader->skel);
 
+	if (!r && loader->skel->rodata->config.transmit_stamps)
+		r = attach_stamps(loader);
 	if (r < 0)
 		return r;
 	return loader_visit_sockets(loader, false);

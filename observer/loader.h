@@ -19,15 +19,18 @@ struct loader;
 struct loader_options {
 	struct observer_config config; /* cpus is filled in by the loader */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
+	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
 	bool run_statistics;	       /* have the kernel time the programs while we run */
 };
 
 /*
- * Loads and attaches @program alone, then lets go of it. 0 or -errno, @reason then says why.
+ * Loads and attaches @program alone, then lets go of it; one for a cgroup is only loaded without
+ * @cgroup_fd (-1). 0 or -errno, @reason then says why.
  * @ret_verified: how many instructions the verifier went through (0 before Linux 5.16, which does
  * not say: aba64c7da983).
  */
-int loader_rehearse(const char *program, uint32_t *ret_verified, char *reason, size_t size);
+int loader_rehearse(const char *program, int cgroup_fd, uint32_t *ret_verified, char *reason,
+		    size_t size);
 
 /* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,

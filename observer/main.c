@@ -37,7 +37,7 @@ static int main_observe(int argc, char **argv)
 
 static int main_probe(int argc, char **argv)
 {
-	struct plan_wish wish = {.everything = true};
+	struct plan_wish wish = {.everything = true, .cgroup_fd = -1};
 	struct probe_options options;
 	struct plan plan;
 	int r = options_parse_probe(argc, argv, &options);

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
+#include "cgroup.h"
 #include "loader.h"
 #include "loop.h"
 #include "model.h"
@@ -38,6 +39,8 @@ struct observation {
 	struct loop *loop;
 	int netns_fd;
 	uint32_t netns;
+	int cgroup_fd; /* with --transmit; -1: none */
+	char cgroup_reason[256];
 };
 
 static void observation_done(struct observation *o)
@@ -48,6 +51,7 @@ static void observation_done(struct observation *o)
 	model_free(o->model);
 	loader_close(o->loader);
 	cleanup_close(&o->netns_fd);
+	cleanup_close(&o->cgroup_fd);
 }
 
 /* ---- plan ---- */
@@ -99,11 +103,40 @@ static int check_preferred(const struct observation *o)
 	return EXIT_SUCCESS;
 }
 
+/* A cgroup that was named must do; of one that is looked for, the plan hears why there is none. */
+static int find_cgroup(struct observation *o)
+{
+	const struct observe_options *options = o->options;
+	uint16_t ports[OPTIONS_PORTS];
+	size_t count = 0;
+	int r;
+
+	if (!options->transmit_below)
+		return EXIT_SUCCESS;
+	if (options->cgroup) {
+		r = cgroup_open(options->cgroup, o->cgroup_reason, sizeof(o->cgroup_reason),
+				&o->cgroup_fd);
+		if (r < 0)
+			log_error("--cgroup: %s", o->cgroup_reason);
+		return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
+	}
+	for (size_t i = 0; i < options->port_count; i++) {
+		if (options->ports[i].protocol == IPPROTO_TCP)
+			ports[count++] = options->ports[i].port;
+	}
+	cgroup_of_services(options->pid, ports, count, o->cgroup_reason, sizeof(o->cgroup_reason),
+			   &o->cgroup_fd);
+	return EXIT_SUCCESS;
+}
+
 static int make_plan(struct observation *o)
 {
 	struct plan_wish wish = {
 		.accept_source = o->options->accept_source,
 		.udp = o->options->udp,
+		.transmit = o->options->transmit_below,
+		.cgroup_fd = o->cgroup_fd,
+		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
 		.prefer_count = o->options->prefer_count,
 	};
@@ -233,6 +266,9 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.accept_source = plan_accept_source(&o->plan),
 		.all_listeners = o->options->all_listeners,
 		.floor = o->options->floor,
+		.transmit_below =
+			plan_chosen(&o->plan, QUESTION_TRANSMIT) ? o->options->transmit_below : 0,
+		.transmit_stamps = plan_transmit_stamps(&o->plan),
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
 		.pidns_dev = pidns.st_dev,
@@ -251,6 +287,7 @@ static int load(struct observation *o)
 	if (r < 0)
 		return r;
 	options.netns_fd = o->netns_fd;
+	options.cgroup_fd = o->cgroup_fd;
 	r = loader_open(&o->plan, &options, &o->loader);
 	if (!r)
 		r = add_services(o);
@@ -359,7 +396,9 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
-	exit_code = make_plan(o);
+	exit_code = find_cgroup(o);
+	if (!exit_code)
+		exit_code = make_plan(o);
 	if (!exit_code)
 		exit_code = start(o);
 	if (exit_code)
@@ -373,7 +412,7 @@ static int run_observation(struct observation *o)
 
 int observe(const struct observe_options *options)
 {
-	struct observation o = {.options = options, .netns_fd = -1};
+	struct observation o = {.options = options, .netns_fd = -1, .cgroup_fd = -1};
 	int exit_code = run_observation(&o);
 
 	observation_done(&o);

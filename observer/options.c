@@ -154,6 +154,29 @@ static const char *set_prefer(void *target, const char *value)
 	return NULL;
 }
 
+#define TRANSMIT_ALLOWED "off, all, or 1/N with N from 2 to 65536"
+
+static const char *set_transmit(void *target, const char *value)
+{
+	struct observe_options *options = target;
+	uint64_t n;
+
+	if (!strcmp(value, "off"))
+		n = 0;
+	else if (!strcmp(value, "all"))
+		n = 1;
+	else if (strncmp(value, "1/", 2) || units_parse_u64(value + 2, 2, 65536, &n) < 0)
+		return TRANSMIT_ALLOWED;
+	options->transmit_below = n ? (1ULL << 32) / n : 0;
+	return NULL;
+}
+
+static const char *set_cgroup(void *target, const char *value)
+{
+	((struct observe_options *)target)->cgroup = value;
+	return *value == '/' ? NULL : "the path of a cgroup's directory, e.g. /sys/fs/cgroup/web";
+}
+
 static const char *set_statistics(void *target, const char *value)
 {
 	(void)value;
@@ -225,6 +248,13 @@ static const struct cli_option observe_table[] = {
 	 "syscall: exactly, but every system call on this host gets slower meanwhile. auto "
 	 "(default): accept where it works, else inferred.",
 	 set_accept_source},
+	{"transmit", 0, "SHARE",
+	 "Follow this share of the responses to the driver and to their acknowledgement "
+	 "(transmit_queue, ack): all, 1/N, or off (default).",
+	 set_transmit},
+	{"cgroup", 0, "PATH",
+	 "Follow them by TX timestamps of the sockets that belong to this cgroup (version 2).",
+	 set_cgroup},
 	{"prefer", 0, "HOOK",
 	 "Use this hook or program of 'sojourn probe' for its question, and none of the others; "
 	 "may "
@@ -299,6 +329,8 @@ static int check_observe(const struct observe_options *options)
 	if (targets > 1)
 		return cli_error(&observe_command,
 				 "give only one of --port, --pid and --all-listeners");
+	if (options->cgroup && !options->transmit_below)
+		return cli_error(&observe_command, "--cgroup is for --transmit, which is off");
 	return 0;
 }
 

@@ -35,6 +35,9 @@ static const struct candidate candidates[] = {
 	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
+	 "transmit_segment"},
+	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
 	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, NULL},
 	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, NULL},
 	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, NULL},
@@ -74,6 +77,8 @@ static const struct {
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
 			     "accept_queue (without, it is inferred from the first read)"},
+	[QUESTION_TRANSMIT] = {"When did the response leave, and when was it acknowledged?",
+			       "transmit_queue, ack"},
 	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
 	[QUESTION_UDP_READ] = {"When did the server read it?", "UDP: socket_queue, service"},
 	[QUESTION_UDP_WRITE] = {"When did the server reply?", "UDP: exchanges, service"},
@@ -87,12 +92,15 @@ _Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question")
 	(1U << QUESTION_CONNECTIONS | 1U << QUESTION_ARRIVAL | 1U << QUESTION_READ | \
 	 1U << QUESTION_WRITE)
 
+#define NEEDS_TRANSMIT (NEEDS_EXCHANGE | 1U << QUESTION_TRANSMIT)
+
 #define NEEDS_UDP (1U << QUESTION_UDP_ARRIVAL | 1U << QUESTION_UDP_READ | 1U << QUESTION_UDP_WRITE)
 
-static const unsigned int stage_needs[STAGE_RESIDENCE_END] = {
+static const unsigned int stage_needs[STAGE_COUNT] = {
 	[STAGE_ACCEPT_QUEUE] = NEEDS_EXCHANGE, [STAGE_SOCKET_QUEUE] = NEEDS_EXCHANGE,
 	[STAGE_RECEIVE] = NEEDS_EXCHANGE,      [STAGE_SERVICE] = NEEDS_EXCHANGE,
-	[STAGE_RESPOND] = NEEDS_EXCHANGE,
+	[STAGE_RESPOND] = NEEDS_EXCHANGE,      [STAGE_TRANSMIT_QUEUE] = NEEDS_TRANSMIT,
+	[STAGE_ACK] = NEEDS_TRANSMIT,
 };
 
 const char *plan_question_text(enum question question)
@@ -152,6 +160,9 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->accept_source == ACCEPT_AUTO || wish->accept_source == ACCEPT_RETURNED;
 	case USE_ACCEPT_SYSCALL:
 		return wish->accept_source == ACCEPT_SYSCALL;
+	case USE_TRANSMIT:
+	case USE_TRANSMIT_STAMPS:
+		return wish->transmit;
 	case USE_UDP:
 		return wish->udp;
 	}
@@ -200,39 +211,44 @@ static int check_parameters(struct plan_row *row)
 	return 0;
 }
 
-static int rehearse_program(struct plan_row *row, const char *program)
+static int rehearse_program(struct plan_row *row, const char *program, int cgroup_fd)
 {
 	uint32_t verified = 0;
-	int r = loader_rehearse(program, &verified, row->reason, sizeof(row->reason));
+	int r = loader_rehearse(program, cgroup_fd, &verified, row->reason, sizeof(row->reason));
 
 	row->verified += verified;
 	return r;
 }
 
-static void rehearse(struct plan_row *row)
+static void rehearse(struct plan_row *row, const struct plan_wish *wish)
 {
 	const struct candidate *c = row->candidate;
-	int r = check_parameters(row);
+	int r;
 
-	if (!r)
-		r = rehearse_program(row, c->program);
-	if (!r && c->also)
-		r = rehearse_program(row, c->also);
 	row->rehearsed = true;
+	if (c->use == USE_TRANSMIT_STAMPS && wish->cgroup_reason) {
+		snprintf(row->reason, sizeof(row->reason), "%s", wish->cgroup_reason);
+		return;
+	}
+	r = check_parameters(row);
+	if (!r)
+		r = rehearse_program(row, c->program, wish->cgroup_fd);
+	if (!r && c->also)
+		r = rehearse_program(row, c->also, -1);
 	if (r < 0)
 		explain(row, r);
 }
 
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 {
-	*ret_plan = (struct plan){};
+	*ret_plan = (struct plan){.transmit = wish->transmit || wish->everything};
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
 		struct plan_row *row = &ret_plan->rows[i];
 
 		row->candidate = &candidates[i];
 		if (!wanted(ret_plan, row->candidate, wish))
 			continue;
-		rehearse(row);
+		rehearse(row, wish);
 		row->chosen = !row->reason[0] && usable(row->candidate, wish) &&
 			      !plan_chosen(ret_plan, row->candidate->question);
 	}
@@ -257,6 +273,13 @@ enum accept_source plan_accept_source(const struct plan *plan)
 	if (!row)
 		return ACCEPT_INFERRED;
 	return row->candidate->use == USE_ACCEPT_SYSCALL ? ACCEPT_SYSCALL : ACCEPT_RETURNED;
+}
+
+bool plan_transmit_stamps(const struct plan *plan)
+{
+	const struct plan_row *row = plan_chosen(plan, QUESTION_TRANSMIT);
+
+	return row && row->candidate->use == USE_TRANSMIT_STAMPS;
 }
 
 enum plan_depth plan_depth(const struct plan *plan)
@@ -310,8 +333,8 @@ static const char *missing(const struct plan *plan, unsigned int needs)
 
 const char *plan_missing(const struct plan *plan, enum stage stage)
 {
-	if (stage >= STAGE_RESIDENCE_END)
-		return "no program for it yet";
+	if (stage >= STAGE_RESIDENCE_END && !plan->transmit)
+		return "not asked for: --transmit";
 	return missing(plan, stage_needs[stage]);
 }
 

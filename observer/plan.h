@@ -23,6 +23,7 @@ enum question {
 	QUESTION_READ,	      /* when did the server read it? */
 	QUESTION_WRITE,	      /* when did the server write the response? */
 	QUESTION_ACCEPT,      /* when did accept() return? */
+	QUESTION_TRANSMIT,    /* when did the response leave, when was it acknowledged? */
 	QUESTION_UDP_ARRIVAL, /* when did a datagram arrive? */
 	QUESTION_UDP_READ,    /* when did the server read it? */
 	QUESTION_UDP_WRITE,   /* when did it reply? */
@@ -35,6 +36,8 @@ enum candidate_use {
 	USE_ALWAYS,
 	USE_ACCEPT_RETURNED, /* with --accept-source auto or accept */
 	USE_ACCEPT_SYSCALL,  /* with --accept-source syscall */
+	USE_TRANSMIT,	     /* with --transmit */
+	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
 	USE_UDP,	     /* with a UDP service */
 };
 
@@ -54,15 +57,19 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 20
+#define PLAN_ROWS 22
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
+	bool transmit; /* was asked for */
 };
 
 struct plan_wish {
 	enum accept_source accept_source;
 	bool udp;
+	bool transmit;
+	int cgroup_fd;		   /* that the services' sockets belong to; -1: not known */
+	const char *cgroup_reason; /* why not */
 	const char *const *prefer; /* candidates to use and no other for their questions */
 	size_t prefer_count;
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
@@ -79,6 +86,9 @@ const struct plan_row *plan_chosen(const struct plan *plan, enum question questi
 
 /* How @plan knows when accept() returned; never ACCEPT_AUTO. */
 enum accept_source plan_accept_source(const struct plan *plan);
+
+/* Whether @plan follows responses by TX timestamps. */
+bool plan_transmit_stamps(const struct plan *plan);
 
 /* The first refusal for @question, if none of its candidates was chosen; else NULL. */
 const char *plan_refusal(const struct plan *plan, enum question question);

@@ -70,6 +70,10 @@ static void set_stages(const struct exchange_event *e, struct run_sample *sample
 	set_stage(sample, STAGE_RECEIVE, e->first_read_ns, e->last_read_ns);
 	set_stage(sample, STAGE_SERVICE, e->last_read_ns, e->first_write_ns);
 	set_stage(sample, STAGE_RESPOND, e->first_write_ns, e->last_write_ns);
+	if (e->on_wire_ns)
+		set_stage(sample, STAGE_TRANSMIT_QUEUE, e->last_write_ns, e->on_wire_ns);
+	if (e->acked_ns)
+		set_stage(sample, STAGE_ACK, e->on_wire_ns, e->acked_ns);
 }
 
 /* The kernel counts bytes in 32 bits and stops at the end. */

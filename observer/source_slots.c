@@ -20,6 +20,8 @@ static const enum counter loss_counters[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_MULTIPLEXED] = COUNTER_MULTIPLEXED,
 	[RUN_LOSS_DROPPED] = COUNTER_DROPPED,
 	[RUN_LOSS_UNMATCHED] = COUNTER_UNMATCHED,
+	[RUN_LOSS_TRANSMIT_UNSEEN] = COUNTER_TRANSMIT_UNSEEN,
+	[RUN_LOSS_ACK_UNSEEN] = COUNTER_ACK_UNSEEN,
 	[RUN_LOSS_STORAGE_FAILED] = COUNTER_STORAGE_FAILED,
 };
 
@@ -56,6 +58,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 	service->retransmits = counter_sum(loader, index, COUNTER_RETRANSMITS);
 	service->accept_delayed = counter_sum(loader, index, COUNTER_ACCEPT_DELAYED);
 	service->accept_delay_ns = counter_sum(loader, index, COUNTER_ACCEPT_DELAY_NS);
+	service->transmit_followed = counter_sum(loader, index, COUNTER_TRANSMIT_FOLLOWED);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
@@ -147,11 +150,13 @@ static const char *hook(const struct plan *plan, enum question question)
 /* The hooks that tell of its begin and its end. */
 static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
 {
-	static const enum question ends[STAGE_RESIDENCE_END][2] = {
+	static const enum question ends[STAGE_COUNT][2] = {
 		[STAGE_SOCKET_QUEUE] = {QUESTION_ARRIVAL, QUESTION_READ},
 		[STAGE_RECEIVE] = {QUESTION_READ, QUESTION_READ},
 		[STAGE_SERVICE] = {QUESTION_READ, QUESTION_WRITE},
 		[STAGE_RESPOND] = {QUESTION_WRITE, QUESTION_WRITE},
+		[STAGE_TRANSMIT_QUEUE] = {QUESTION_TRANSMIT, QUESTION_TRANSMIT},
+		[STAGE_ACK] = {QUESTION_TRANSMIT, QUESTION_TRANSMIT},
 	};
 	enum question begin = ends[stage][0], end = ends[stage][1];
 	char *source;

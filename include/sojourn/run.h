@@ -42,6 +42,8 @@ enum run_loss {
 	RUN_LOSS_MULTIPLEXED,
 	RUN_LOSS_DROPPED,
 	RUN_LOSS_UNMATCHED,
+	RUN_LOSS_TRANSMIT_UNSEEN,
+	RUN_LOSS_ACK_UNSEEN,
 	RUN_LOSS_STORAGE_FAILED,
 	RUN_LOSS_COUNT
 };
@@ -192,6 +194,7 @@ struct run_service {
 	/* Exchanges whose request was readable before accept() returned, and their sum of that wait. */
 	uint64_t accept_delayed;
 	uint64_t accept_delay_ns;
+	uint64_t transmit_followed; /* exchanges whose transmit_queue and ack were looked for */
 
 	struct run_number connections; /* established now */
 	struct run_number srtt_ns;    /* mean of their smoothed round-trip times, as TCP measures */

@@ -25,14 +25,15 @@ struct observer_config {
 	__u8 all_listeners;
 	__u8 floor; /* every program returns right after its filter: measures what that costs */
 	__u8 depth_at_accept; /* nothing sees connections being queued: look when one is taken out */
-	__u8 pad;
-	__u32 ring_bytes; /* of the ring that tells of sampled exchanges; 0: none are sampled */
-	__u32 pad2;
-	__u64 pidns_dev; /* the observer's pid namespace: pids are told as it sees them */
+	__u8 transmit_stamps; /* followed by TX timestamps, which sockets have to be told to make */
+	__u32 ring_bytes;     /* of the ring that tells of sampled exchanges; 0: none are sampled */
+	__u32 pad;
+	__u64 transmit_below; /* how many of 2^32 exchanges are followed to the wire; 0: none */
+	__u64 pidns_dev;      /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;
 };
 
-_Static_assert(sizeof(struct observer_config) == 48, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 56, "no hidden padding");
 
 /* A service: who listens. Host byte order. */
 struct service_key {

@@ -37,8 +37,11 @@ enum counter {
 	 * The part of accept_queue in which a request was already waiting: it belongs to that
 	 * exchange's residence. accept_queue itself is per connection and may include idle time.
 	 */
-	COUNTER_ACCEPT_DELAYED,	 /* exchanges whose request arrived before accept() */
-	COUNTER_ACCEPT_DELAY_NS, /* sum over them of accepted - arrival */
+	COUNTER_ACCEPT_DELAYED,	   /* exchanges whose request arrived before accept() */
+	COUNTER_ACCEPT_DELAY_NS,   /* sum over them of accepted - arrival */
+	COUNTER_TRANSMIT_FOLLOWED, /* exchanges whose response is followed to the wire */
+	COUNTER_TRANSMIT_UNSEEN,   /* of these: its last byte was not seen to leave */
+	COUNTER_ACK_UNSEEN,	   /* of these: its acknowledgement was not seen */
 	/* Read, but their connection ended without a response: counted apart, from softirq. */
 	COUNTER_BYTES_IN_UNANSWERED,
 	COUNTER_SAMPLES_LOST, /* sampled exchanges that found the ring full */

@@ -164,6 +164,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	fill_stages(service, sequence);
 	service->accept_delayed = next(sequence);
 	service->accept_delay_ns = next(sequence);
+	service->transmit_followed = next(sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);
 	set_number(&service->min_rtt_ns, sequence);
@@ -363,6 +364,7 @@ void support_send_stages(struct run_service *service, unsigned int samples)
 	}
 	spread(&service->stages[STAGE_TRANSMIT_QUEUE].histogram, samples, 80000);
 	spread(&service->stages[STAGE_ACK].histogram, samples, 300000);
+	service->transmit_followed = samples;
 	service->srtt_ns = known(310000);
 	service->min_rtt_ns = known(120000);
 }
