@@ -41,6 +41,8 @@ unsigned int report_driver_columns(const struct run_driver *driver);
 void report_intervals(const struct page *page, const struct run_driver *driver);
 /* What each of several drivers did; nothing if there is one alone. */
 void report_drivers(const struct page *page, const struct run_driver *driver);
+/* report_joined.c: what of the slow requests is whose, and the slowest; nothing if nothing was sampled. */
+void report_joined(const struct page *page, const struct run *run);
 
 /* report_cost.c: what observing cost, and what was lost as a whole. */
 void report_cost(const struct page *page, const struct run *run);

@@ -121,6 +121,9 @@ static void print_breakdown(const struct page *page, const struct run *run,
 			  port);
 	report_beside(page, service);
 	report_details(page, service);
+	if (run->joined)
+		fputc('\n', page->file);
+	report_joined(page, run);
 }
 
 static void print_sheet(const struct page *page, const struct run *run,

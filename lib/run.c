@@ -137,9 +137,24 @@ static void free_driver(struct run_driver *driver)
 		free(driver->limited->why);
 	}
 	free(driver->limited);
+	free(driver->unsampled);
 	free(driver->observer_error);
 	run_samples_free(driver->samples);
 	free(driver);
+}
+
+void run_joined_free(struct run_joined *joined)
+{
+	if (!joined)
+		return;
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		free(joined->stages[i].source);
+		free(joined->stages[i].reason);
+	}
+	free(joined->reason);
+	free(joined->tail);
+	free(joined->slowest);
+	free(joined);
 }
 
 void run_free(struct run *run)
@@ -154,6 +169,7 @@ void run_free(struct run *run)
 	free_services(run->services, run->service_count);
 	free_cost(run->cost);
 	free_driver(run->driver);
+	run_joined_free(run->joined);
 	free(run);
 }
 

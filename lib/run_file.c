@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "run_file.h"
 #include "run_members.h"
 
 static int write_all(int fd, const char *text, size_t length)
@@ -85,13 +86,11 @@ static int replace_file(const char *path, const struct stat *old, const char *te
 	return err;
 }
 
-int run_write(const struct run *run, const char *path)
+int run_write_text(const char *text, const char *path)
 {
-	autofree char *text = run_to_json(run), *target = NULL;
+	autofree char *target = NULL;
 	struct stat old;
 
-	if (!text)
-		return -ENOMEM;
 	if (!strcmp(path, "-"))
 		return write_stdout(text);
 	if (stat(path, &old))
@@ -101,6 +100,13 @@ int run_write(const struct run *run, const char *path)
 	/* A symbolic link stays one: what it points to is replaced. */
 	target = realpath(path, NULL);
 	return target ? replace_file(target, &old, text) : -errno;
+}
+
+int run_write(const struct run *run, const char *path)
+{
+	autofree char *text = run_to_json(run);
+
+	return text ? run_write_text(text, path) : -ENOMEM;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "run_members.h"
 
 #include "sojourn/cleanup.h"
+#include "sojourn/join.h"
 #include "sojourn/run.h"
 
 /* More than any real document has; a hostile one must not make the reader use all memory. */
@@ -13,6 +14,8 @@
 #define MAX_FAILURES  1024
 #define MAX_INTERVALS 2048 /* each takes 18 KiB */
 #define MAX_PARTS     1024
+#define MAX_TAILS     64
+#define MAX_SLOWEST   JOIN_SLOWEST_MAX
 
 static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
@@ -184,11 +187,71 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, POINTER, limited),
 	 .merging = RUN_MERGING_OWN, .members = &limited_members,
 	 .optional = true},
+	{MEMBER(struct run_driver, STRING, unsampled), .optional = true,
+	 .merging = RUN_MERGING_FIRST},
 	{MEMBER(struct run_driver, STRING, observer_error), .optional = true,
 	 .merging = RUN_MERGING_FIRST},
 	{MEMBER(struct run_driver, SAMPLES, samples), .optional = true},
 };
 const struct run_members run_driver_members = MEMBERS(struct run_driver, driver_table);
+
+static const struct run_member parts_table[] = {
+	{MEMBER(struct run_parts, U64, wait_ns)},
+	{MEMBER(struct run_parts, U64, round_trip_ns)},
+	{MEMBER(struct run_parts, U64, network_ns)},
+	{MEMBER(struct run_parts, U64, overhang_ns)},
+	{MEMBER(struct run_parts, NUMBERS, stages), .names = run_stage_names, .size = STAGE_COUNT},
+	NUMBER(struct run_parts, running_ns),
+	NUMBER(struct run_parts, runnable_ns),
+	NUMBER(struct run_parts, blocked_ns),
+};
+static const struct run_members parts_members = MEMBERS(struct run_parts, parts_table);
+
+static const struct run_member tail_table[] = {
+	{MEMBER(struct run_tail, U32, per_mille)},
+	{MEMBER(struct run_tail, U64, above_ns)},
+	{MEMBER(struct run_tail, U64, count)},
+	{MEMBER(struct run_tail, OBJECT, sum), .members = &parts_members},
+};
+static const struct run_members tail_members = MEMBERS(struct run_tail, tail_table);
+
+static const struct run_member exchange_table[] = {
+	TEXT(struct run_exchange, client),
+	TEXT(struct run_exchange, server),
+	{MEMBER(struct run_exchange, U32, index)},
+	NUMBER(struct run_exchange, pid),
+	NUMBER(struct run_exchange, bytes_in),
+	NUMBER(struct run_exchange, bytes_out),
+	{MEMBER(struct run_exchange, U64, start_ns)},
+	{MEMBER(struct run_exchange, U64, arrival_ns)},
+	{MEMBER(struct run_exchange, OBJECT, parts), .members = &parts_members},
+};
+static const struct run_members exchange_members = MEMBERS(struct run_exchange, exchange_table);
+
+static const struct run_member joined_table[] = {
+	STRING(struct run_joined, reason),
+	{MEMBER(struct run_joined, U64, threshold)},
+	{MEMBER(struct run_joined, U64, joined)},
+	{MEMBER(struct run_joined, U64, early)},
+	{MEMBER(struct run_joined, U64, repeated)},
+	{MEMBER(struct run_joined, U64, driver_only)},
+	{MEMBER(struct run_joined, U64, unknown_flow)},
+	{MEMBER(struct run_joined, U64, observer_only)},
+	{MEMBER(struct run_joined, U64, unmeasured)},
+	{MEMBER(struct run_joined, U64, other_clients)},
+	{MEMBER(struct run_joined, U64, ambiguous)},
+	{MEMBER(struct run_joined, U64, implausible)},
+	{MEMBER(struct run_joined, U64, begin_ns)},
+	{MEMBER(struct run_joined, OBJECT, sum), .members = &parts_members},
+	{MEMBER(struct run_joined, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_joined, HISTOGRAM, network)},
+	{MEMBER(struct run_joined, STAGES, stages)},
+	{MEMBER(struct run_joined, LIST, tail), .members = &tail_members,
+	 .count_offset = offsetof(struct run_joined, tail_count), .limit = MAX_TAILS},
+	{MEMBER(struct run_joined, LIST, slowest), .members = &exchange_members,
+	 .count_offset = offsetof(struct run_joined, slowest_count), .limit = MAX_SLOWEST},
+};
+static const struct run_members joined_members = MEMBERS(struct run_joined, joined_table);
 
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
@@ -203,6 +266,7 @@ static const struct run_member document_table[] = {
 	{MEMBER(struct run, U64, services_dropped), .optional = true},
 	{MEMBER(struct run, POINTER, cost), .members = &cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
+	{MEMBER(struct run, POINTER, joined), .members = &joined_members, .optional = true},
 };
 const struct run_members run_document_members = MEMBERS(struct run, document_table);
 /* clang-format on */

@@ -21,6 +21,7 @@ enum run_kind {
 	RUN_KIND_TEXT,	   /* char[size] */
 	RUN_KIND_STRINGS,  /* NULL-terminated char **; null if NULL */
 	RUN_KIND_COUNTERS, /* uint64_t[size], an object with a member for each of @names */
+	RUN_KIND_NUMBERS,  /* struct run_number[size] likewise; null where not known */
 	RUN_KIND_HISTOGRAM,
 	RUN_KIND_STAGES,  /* struct run_stage[STAGE_COUNT] */
 	RUN_KIND_OBJECT,  /* the structure itself, with @members */

@@ -160,6 +160,26 @@ static int read_counters(struct reader *reader, const json_t *json, const struct
 	return err;
 }
 
+/* A number that the writer did not know yet is not known. */
+static int read_numbers(struct reader *reader, const json_t *json, const struct run_member *member,
+			void *field)
+{
+	struct run_number *numbers = field;
+	int err = 0;
+
+	if (!json_is_object(json))
+		return reader_refuse(reader, json, "an object");
+	for (size_t i = 0; i < member->size && !err; i++) {
+		const json_t *value = json_object_get(json, member->names[i]);
+		size_t before = reader_enter_member(reader, member->names[i]);
+
+		if (value && !json_is_null(value))
+			err = read_number(reader, value, NULL, &numbers[i]);
+		reader_leave(reader, before);
+	}
+	return err;
+}
+
 /* One [index, count] pair; @next is the lowest index that may follow. */
 static int read_pair(struct reader *reader, const json_t *pair, uint64_t *next, struct histogram *h)
 {
@@ -372,6 +392,7 @@ static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 	[RUN_KIND_POINTER] = read_pointer,
 	[RUN_KIND_LIST] = read_list,
 	[RUN_KIND_SAMPLES] = read_samples,
+	[RUN_KIND_NUMBERS] = read_numbers,
 };
 
 static int read_member(struct reader *reader, const json_t *json, void *structure,

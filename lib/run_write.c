@@ -116,6 +116,17 @@ static json_t *write_counters(const struct run_member *member, const void *field
 	return TAKE_PTR(object);
 }
 
+static json_t *write_numbers(const struct run_member *member, const void *field)
+{
+	autojson json_t *object = json_object();
+	const struct run_number *numbers = field;
+
+	for (size_t i = 0; i < member->size; i++)
+		if (json_object_set_new(object, member->names[i], write_number(NULL, &numbers[i])))
+			return NULL;
+	return TAKE_PTR(object);
+}
+
 static json_t *write_buckets(const struct histogram *h)
 {
 	autojson json_t *array = json_array();
@@ -261,6 +272,7 @@ static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const
 	[RUN_KIND_POINTER] = write_pointer,
 	[RUN_KIND_LIST] = write_list,
 	[RUN_KIND_SAMPLES] = write_samples,
+	[RUN_KIND_NUMBERS] = write_numbers,
 };
 
 /* Adds the members of @structure to @object. */

@@ -302,7 +302,76 @@ struct run_driver {
 	size_t part_count;
 	struct run_limited *limited; /* NULL: the driver kept up */
 	struct run_samples *samples; /* NULL: none were taken */
+	char *unsampled; /* why there are no samples although they were asked for; NULL: there are */
 	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
+};
+
+/*
+ * What a joined exchange consists of, or the sums of several, in ns:
+ *
+ *     round_trip = network + the stages of the residence + transmit_queue − overhang
+ *
+ * to the nanosecond. A stage that is not known (transmit_queue where it was not followed) is in
+ * network. ack is no part of the sum.
+ */
+struct run_parts {
+	uint64_t wait_ns; /* under a rate: when the request was due → handed to the kernel */
+	uint64_t round_trip_ns;
+	uint64_t network_ns;
+	/* The client had the whole response before the server's write returned, by this much. */
+	uint64_t overhang_ns;
+	struct run_number stages[STAGE_COUNT];
+	/* service, divided: all known or none */
+	struct run_number running_ns;
+	struct run_number runnable_ns;
+	struct run_number blocked_ns;
+};
+
+/* The joined exchanges that were slower than a percentile of all that the driver measured. */
+struct run_tail {
+	uint32_t per_mille; /* 990: p99 */
+	uint64_t
+		above_ns; /* the percentile: of the response time under a rate, else the round trip */
+	uint64_t count;
+	struct run_parts sum;
+};
+
+/* One joined exchange. */
+struct run_exchange {
+	char client[56]; /* "192.0.2.1:40000", "[2001:db8::1]:40000" */
+	char server[56];
+	uint32_t index; /* on its connection, from 0 */
+	struct run_number pid;
+	struct run_number bytes_in;
+	struct run_number bytes_out;
+	uint64_t start_ns;   /* by the driver's CLOCK_MONOTONIC */
+	uint64_t arrival_ns; /* by the observer's */
+	struct run_parts parts;
+};
+
+/* The driver's and the observer's views of the same exchanges (docs/measurement.md, joining). */
+struct run_joined {
+	char *reason;	    /* why some or all could not be joined; NULL: all were */
+	uint64_t threshold; /* the lower one of both sides; RUN_SAMPLE_ALL: every exchange */
+	uint64_t joined;
+	uint64_t early; /* of these: with an overhang */
+	uint64_t repeated;
+	uint64_t driver_only;
+	uint64_t unknown_flow;
+	uint64_t observer_only;
+	uint64_t unmeasured;
+	uint64_t other_clients;
+	uint64_t ambiguous;
+	uint64_t implausible;
+	uint64_t begin_ns; /* the earliest start of a joined exchange, by the driver's clock */
+	struct run_parts sum;
+	struct histogram round_trip;
+	struct histogram network;
+	struct run_stage stages[STAGE_COUNT];
+	struct run_tail *tail; /* from the lowest percentile up */
+	size_t tail_count;
+	struct run_exchange *slowest; /* the slowest first */
+	size_t slowest_count;
 };
 
 struct run {
@@ -317,6 +386,7 @@ struct run {
 	struct run_cost *cost;	   /* NULL in a document of the driver alone */
 	uint64_t services_dropped; /* services that found no slot: not observed at all */
 	struct run_driver *driver; /* NULL in a document of the observer alone */
+	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */
 };
 
 /* NULL without memory. Fills host, kernel, tool and started_at from this machine. */
@@ -359,6 +429,18 @@ void run_subtract(struct run *run, const struct run *earlier);
  * in @ret_error (freed by the caller), -ENOMEM; then @run is not to be used either.
  */
 int run_merge(struct run *run, struct run *other, char **ret_error);
+
+void run_joined_free(struct run_joined *joined);
+DEFINE_CLEANUP(struct run_joined *, run_joined_free)
+
+/* Adds the parts of another exchange to @sum; a stage is known if it is in any of them. */
+void run_parts_add(struct run_parts *sum, const struct run_parts *parts);
+
+/* What the user waited: under a rate from when the request was due. */
+static inline uint64_t run_parts_total(const struct run_parts *parts)
+{
+	return parts->wait_ns + parts->round_trip_ns;
+}
 
 /* Sum of the driver's errors. */
 uint64_t run_driver_errors(const struct run_driver *driver);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/join.h"
 #include "sojourn/report.h"
 #include "support_runs.h"
 
@@ -99,6 +100,37 @@ static void merged(void **state)
 	(void)state;
 	check_golden(run, "merged", 100);
 	check_golden(run, "merged-80", 80);
+}
+
+/* Ten of a thousand are slow by service, each of which the ten slowest are. */
+static void joined(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_samples *seen = run->services[0].samples;
+
+	(void)state;
+	seen->samples[0].stage_ns[STAGE_RESPOND] = 30000;
+	seen->samples[1].known |= RUN_SAMPLE_STAGE(STAGE_TRANSMIT_QUEUE);
+	assert_int_equal(join_run(run, 12), 0);
+	check_golden(run, "joined", 100);
+	check_golden(run, "joined-80", 80);
+}
+
+static void joined_with_losses(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_samples *seen = run->services[0].samples;
+
+	(void)state;
+	seen->count -= 3;
+	seen->lost = 3;
+	run_samples_lower(seen, RUN_SAMPLE_ALL / 4);
+	assert_int_equal(join_run(run, 2), 0);
+	check_golden(run, "joined-losses-80", 80);
+	for (size_t i = 0; i < seen->count; i++)
+		seen->samples[i].flow.client_port ^= 0x5555;
+	assert_int_equal(join_run(run, 2), 0);
+	check_golden(run, "joined-nat-80", 80);
 }
 
 static void observer_only(void **state)
@@ -435,6 +467,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merged),
+		cmocka_unit_test(joined),
+		cmocka_unit_test(joined_with_losses),
 		cmocka_unit_test(observer_only),
 		cmocka_unit_test(driver_only),
 		cmocka_unit_test(missing_stage),

@@ -98,8 +98,9 @@ static void collect_documented(struct paths *paths)
 		if (!end)
 			continue;
 		*end = '\0';
-		/* `cost` and `driver` are introduced by a row of their own. */
-		if (strcmp(line + 3, "cost") && strcmp(line + 3, "driver"))
+		/* These are introduced by a row of their own. */
+		if (strcmp(line + 3, "cost") && strcmp(line + 3, "driver") &&
+		    strcmp(line + 3, "joined"))
 			add_path(paths, line + 3);
 	}
 }

@@ -55,15 +55,19 @@ static void compare_samples(const struct run_samples *a, const struct run_sample
 	assert_memory_equal(a->samples, b->samples, a->count * sizeof(*a->samples));
 }
 
-static void compare_services(const struct run_service *a, const struct run_service *b)
+static void compare_stages(const struct run_stage *a, const struct run_stage *b)
 {
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
-		assert_same_text(a->stages[i].source, b->stages[i].source);
-		assert_same_text(a->stages[i].reason, b->stages[i].reason);
-		assert_int_equal(a->stages[i].measured, b->stages[i].measured);
-		assert_memory_equal(&a->stages[i].histogram, &b->stages[i].histogram,
-				    sizeof(struct histogram));
+		assert_same_text(a[i].source, b[i].source);
+		assert_same_text(a[i].reason, b[i].reason);
+		assert_int_equal(a[i].measured, b[i].measured);
+		assert_memory_equal(&a[i].histogram, &b[i].histogram, sizeof(struct histogram));
 	}
+}
+
+static void compare_services(const struct run_service *a, const struct run_service *b)
+{
+	compare_stages(a->stages, b->stages);
 	assert_int_equal(a->process_count, b->process_count);
 	if (a->process_count)
 		assert_memory_equal(a->processes, b->processes,
@@ -113,6 +117,7 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 		assert_same_text(a->limited->by, b->limited->by);
 		assert_same_text(a->limited->why, b->limited->why);
 	}
+	assert_same_text(a->unsampled, b->unsampled);
 	assert_same_text(a->observer_error, b->observer_error);
 	compare_samples(a->samples, b->samples);
 	compare_series(a, b);
@@ -121,7 +126,25 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 		    left_.method = right_.method = NULL, left_.arrival = right_.arrival = NULL,
 		    left_.limited = right_.limited = NULL, left_.failures = right_.failures = NULL,
 		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
+		    left_.unsampled = right_.unsampled = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
+}
+
+static void compare_joined(const struct run_joined *a, const struct run_joined *b)
+{
+	assert_int_equal(a == NULL, b == NULL);
+	if (!a)
+		return;
+	assert_same_text(a->reason, b->reason);
+	compare_stages(a->stages, b->stages);
+	assert_int_equal(a->tail_count, b->tail_count);
+	assert_memory_equal(a->tail, b->tail, a->tail_count * sizeof(*a->tail));
+	assert_int_equal(a->slowest_count, b->slowest_count);
+	assert_memory_equal(a->slowest, b->slowest, a->slowest_count * sizeof(*a->slowest));
+	ASSERT_SAME(struct run_joined, a, b, left_.reason = right_.reason = NULL,
+		    left_.tail = right_.tail = NULL, left_.slowest = right_.slowest = NULL,
+		    memset(left_.stages, 0, sizeof(left_.stages)),
+		    memset(right_.stages, 0, sizeof(right_.stages)));
 }
 
 static void compare_costs(const struct run_cost *a, const struct run_cost *b)
@@ -163,6 +186,7 @@ static void compare_runs(const struct run *a, const struct run *b)
 	assert_int_equal(a->driver == NULL, b->driver == NULL);
 	if (a->driver)
 		compare_drivers(a->driver, b->driver);
+	compare_joined(a->joined, b->joined);
 }
 
 static void everything_survives(void **state)

@@ -75,10 +75,10 @@ static void set_histogram(struct histogram *h, struct sequence *sequence)
 	histogram_record(h, (1ULL << 55) + next(sequence));
 }
 
-static void fill_stages(struct run_service *service, struct sequence *sequence)
+static void fill_stages(struct run_stage *stages, struct sequence *sequence)
 {
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
-		struct run_stage *stage = &service->stages[i];
+		struct run_stage *stage = &stages[i];
 
 		stage->measured = true;
 		stage->source = text("inferred");
@@ -161,7 +161,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_counters(service->losses, RUN_LOSS_COUNT, sequence);
 	service->first_message_ns = next(sequence);
 	service->last_message_ns = next(sequence);
-	fill_stages(service, sequence);
+	fill_stages(service->stages, sequence);
 	service->accept_delayed = next(sequence);
 	service->accept_delay_ns = next(sequence);
 	service->transmit_followed = next(sequence);
@@ -216,7 +216,7 @@ static void fill_intervals(struct run_driver *driver, struct sequence *sequence)
 	driver->drift.value = -0.25;
 }
 
-static void fill_parts(struct run_driver *driver, struct sequence *sequence)
+static void fill_driver_parts(struct run_driver *driver, struct sequence *sequence)
 {
 	driver->part_count = 2;
 	driver->parts = need(calloc(driver->part_count, sizeof(*driver->parts)));
@@ -265,7 +265,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->processes = (uint32_t)next(sequence);
 	driver->begin_ns = next(sequence);
 	fill_intervals(driver, sequence);
-	fill_parts(driver, sequence);
+	fill_driver_parts(driver, sequence);
 	driver->failure_count = 1;
 	driver->failures = need(calloc(1, sizeof(*driver->failures)));
 	strcpy(driver->failures[0].kind, "refused");
@@ -276,8 +276,66 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->limited = need(calloc(1, sizeof(*driver->limited)));
 	driver->limited->by = text("cpu");
 	driver->limited->why = text("its CPU was full");
+	driver->unsampled = text("not this kind");
 	driver->observer_error = text("HTTP 503");
 	driver->samples = fill_samples(DRIVERS, sequence);
+}
+
+static void fill_parts(struct run_parts *parts, struct sequence *sequence)
+{
+	parts->wait_ns = next(sequence);
+	parts->round_trip_ns = next(sequence);
+	parts->network_ns = next(sequence);
+	parts->overhang_ns = next(sequence);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		set_number(&parts->stages[i], sequence);
+	set_number(&parts->running_ns, sequence);
+	set_number(&parts->runnable_ns, sequence);
+	set_number(&parts->blocked_ns, sequence);
+}
+
+static void fill_exchange(struct run_exchange *exchange, struct sequence *sequence)
+{
+	strcpy(exchange->client, "[2001:db8::2]:40000");
+	strcpy(exchange->server, "[2001:db8::1]:8080");
+	exchange->index = (uint32_t)next(sequence);
+	set_number(&exchange->pid, sequence);
+	set_number(&exchange->bytes_in, sequence);
+	set_number(&exchange->bytes_out, sequence);
+	exchange->start_ns = next(sequence);
+	exchange->arrival_ns = next(sequence);
+	fill_parts(&exchange->parts, sequence);
+}
+
+static void fill_joined(struct run_joined *joined, struct sequence *sequence)
+{
+	joined->reason = text("some were lost");
+	joined->threshold = next(sequence);
+	joined->joined = next(sequence);
+	joined->early = next(sequence);
+	joined->repeated = next(sequence);
+	joined->driver_only = next(sequence);
+	joined->unknown_flow = next(sequence);
+	joined->observer_only = next(sequence);
+	joined->unmeasured = next(sequence);
+	joined->other_clients = next(sequence);
+	joined->ambiguous = next(sequence);
+	joined->implausible = next(sequence);
+	joined->begin_ns = next(sequence);
+	fill_parts(&joined->sum, sequence);
+	set_histogram(&joined->round_trip, sequence);
+	set_histogram(&joined->network, sequence);
+	fill_stages(joined->stages, sequence);
+	joined->tail_count = joined->slowest_count = 2;
+	joined->tail = need(calloc(joined->tail_count, sizeof(*joined->tail)));
+	joined->slowest = need(calloc(joined->slowest_count, sizeof(*joined->slowest)));
+	for (size_t i = 0; i < 2; i++) {
+		joined->tail[i].per_mille = (uint32_t)next(sequence);
+		joined->tail[i].above_ns = next(sequence);
+		joined->tail[i].count = next(sequence);
+		fill_parts(&joined->tail[i].sum, sequence);
+		fill_exchange(&joined->slowest[i], sequence);
+	}
 }
 
 struct run *support_full_run(void)
@@ -294,6 +352,8 @@ struct run *support_full_run(void)
 	fill_cost(run->cost, &sequence);
 	run->driver = need(calloc(1, sizeof(*run->driver)));
 	fill_driver(run->driver, &sequence);
+	run->joined = need(calloc(1, sizeof(*run->joined)));
+	fill_joined(run->joined, &sequence);
 	return run;
 }
 

@@ -19,6 +19,18 @@ struct run_service *support_add_service(struct run *run, uint16_t port, unsigned
 /* Measures the stages behind the residence, of @samples exchanges: 80 µs and 300 µs each. */
 void support_send_stages(struct run_service *service, unsigned int samples);
 
+/*
+ * A merged document with the samples of both sides: SUPPORT_SAMPLED exchanges, on ten connections in
+ * turn. 10 µs there, 20 µs in the socket queue, 100 µs of service (20 ms: one of each connection), 15 µs
+ * back; the server's clock is far ahead of the driver's.
+ */
+struct run *support_sampled_run(void);
+#define SUPPORT_SAMPLED	     1000U
+#define SUPPORT_SAMPLED_EACH 100U
+
+/* Adds exchange @index of the connection from @port to such a document. */
+void support_add_exchange(struct run *run, uint16_t port, uint32_t index, uint64_t start_ns);
+
 /* Makes @stage of @service missing. */
 void support_miss_stage(struct run_service *service, unsigned int stage, const char *reason);
 
