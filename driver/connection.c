@@ -12,6 +12,7 @@
 
 #include "limits.h"
 #include "options.h"
+#include "sample.h"
 #include "sojourn/clock.h"
 #include "target.h"
 
@@ -132,9 +133,13 @@ static void connection_send(struct connection *connection)
 	connection->keep_alive = false;
 	connection->all->protocol->begin(connection);
 	connection->state = CONNECTION_BUSY;
-	connection->served++;
 	connection->begin_ns = clock_now_ns();
-	connection->result = (struct engine_result){.start_ns = connection->begin_ns};
+	connection->result = (struct engine_result){
+		.start_ns = connection->begin_ns,
+		.flow = connection->has_flow ? &connection->flow : NULL,
+		.flow_hash = connection->flow_hash,
+		.index = (uint32_t)connection->served++,
+	};
 	written = uv_try_write(&connection->stream, &connection->request, 1);
 	connection->result.bytes_out = written > 0 ? (uint64_t)written : 0;
 	if ((size_t)written == connection->request.len)
@@ -190,6 +195,18 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 		connection_end(connection, (int)length);
 }
 
+/* Once per connection: the kernel has chosen its port by now. */
+static void connection_learn_flow(struct connection *connection)
+{
+	const struct connection_plan *plan = connection->all->plan;
+	uv_os_fd_t fd;
+
+	connection->has_flow = plan->sampling && !uv_fileno(&connection->handle, &fd) &&
+			       !sample_flow(fd, &plan->address, &connection->flow);
+	if (connection->has_flow)
+		connection->flow_hash = flow_hash(&connection->flow);
+}
+
 static void connection_established(struct connection *connection)
 {
 	const struct engine_host *host = connection->all->host;
@@ -197,6 +214,7 @@ static void connection_established(struct connection *connection)
 	connection->opened_ns = clock_now_ns();
 	connection->served = 0;
 	host->connected(host->user, connection->slot, connection->opened_ns - connection->begin_ns);
+	connection_learn_flow(connection);
 	connection_send(connection);
 }
 
@@ -415,6 +433,7 @@ int connection_plan(const struct options *options, const struct target *target,
 		.address_length = target->address_length,
 		.policy = options->policy,
 		.timeout_ns = options->timeout_ns,
+		.sampling = options->samples != 0 && target->address.ss_family != AF_UNIX,
 		.port_range = limits_port_range(),
 		.sources = options->sources,
 	};

@@ -23,6 +23,7 @@ struct connection_plan {
 	socklen_t address_length;
 	struct connection_policy policy;
 	uint64_t timeout_ns;
+	bool sampling;		   /* results name their flow */
 	uint32_t port_range;	   /* see limits_port_range() */
 	struct source_set sources; /* borrowed from the options */
 };
@@ -49,6 +50,9 @@ struct connection {
 	uint64_t begin_ns;  /* of connecting, or of the request: what the time limit counts from */
 	uint64_t opened_ns; /* established */
 	uint64_t served;    /* requests since then */
+	bool has_flow;
+	uint32_t flow_hash;
+	struct flow flow;
 	struct engine_result result;
 	union {
 		uv_handle_t handle;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "observer.h"
@@ -16,6 +17,7 @@
 #include "refuse.h"
 #include "result.h"
 #include "sojourn/clock.h"
+#include "sojourn/join.h"
 #include "worker.h"
 
 #define TICK_MS 1000U
@@ -34,6 +36,7 @@ struct drive {
 	struct result_phase phase;
 	struct progress progress;
 	struct stats total;
+	uint32_t worker_samples; /* what each may keep */
 	uint32_t worker_count;
 	struct worker *workers[];
 };
@@ -201,6 +204,46 @@ static int merge_observer(struct observer *observer, struct run *run)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* The workers' samples below the lowest of their thresholds: all exchanges below it. */
+static int merge_samples(struct drive *drive, struct sampler *ret_sum)
+{
+	uint32_t each = drive->worker_samples;
+	int err = sampler_open(ret_sum, each * drive->worker_count);
+
+	for (uint32_t i = 0; !err && i < drive->worker_count; i++)
+		sampler_merge(ret_sum, worker_sampler(drive->workers[i]));
+	return err;
+}
+
+static int fill_samples(struct drive *drive, struct run_driver *driver)
+{
+	CLEANUP(sampler_close) struct sampler sum = {0};
+	int err;
+
+	if (!drive->worker_samples)
+		return 0;
+	if (!drive->job->engine->sampled) {
+		driver->unsampled = strdup("the driver does not sample this kind of target");
+		return driver->unsampled ? 0 : -ENOMEM;
+	}
+	err = merge_samples(drive, &sum);
+	if (err)
+		return err;
+	driver->samples = sampler_result(&sum, drive->job->options->schedule.rate != 0);
+	return driver->samples ? 0 : -ENOMEM;
+}
+
+/* Exchange by exchange; the raw samples are not needed any more then, unless they are wanted. */
+static int join_observer(struct drive *drive, struct run *run)
+{
+	const struct options *options = drive->job->options;
+	int err = join_run(run, options->slowest);
+
+	if (!err && !options->keep_samples)
+		join_drop_samples(run);
+	return err;
+}
+
 /* Keeps the load on while others still measure. */
 static void cool_down(struct drive *drive)
 {
@@ -219,9 +262,13 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 		return -ENOMEM;
 	measure(drive);
 	err = result_fill(drive->job->options, &drive->total, &drive->phase, run);
+	if (!err)
+		err = fill_samples(drive, run->driver);
 	if (!err && observer)
 		err = merge_observer(observer, run);
 	cool_down(drive);
+	if (!err && observer)
+		err = join_observer(drive, run);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
 	return err;
@@ -277,6 +324,7 @@ static int start_workers(struct drive *drive)
 		.timeout_ns = options->timeout_ns,
 		.sharers = options->threads,
 		.tell_failure = options->fail_fast,
+		.samples = drive->worker_samples,
 		.schedule = options->schedule,
 		.budget = &drive->budget,
 		.gate = &drive->gate,
@@ -356,6 +404,7 @@ static struct drive *drive_new(const struct drive_job *job)
 	drive->phase.target = job->target;
 	drive->budget.sharers = threads;
 	drive->gate.rate = job->options->policy.connect_rate;
+	drive->worker_samples = (job->options->samples + threads - 1) / threads;
 	progress_open(&drive->progress, stderr, job->options->quiet);
 	return drive;
 }

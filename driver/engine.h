@@ -17,6 +17,7 @@
 #include <uv.h>
 
 #include "sojourn/run.h"
+#include "wire/flow.h"
 
 struct options;
 struct target;
@@ -42,6 +43,10 @@ struct engine_result {
 	uint64_t end_ns;	     /* last byte of the response read, or the failure noticed */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
+	/* Where samples are wanted and the engine can tell (else NULL); valid during done() only. */
+	const struct flow *flow;
+	uint32_t flow_hash;
+	uint32_t index; /* of the request on its connection, from 0 */
 };
 
 enum engine_next {
@@ -76,6 +81,7 @@ struct engine {
 	const char *scheme;
 	const char *form; /* how its URLs look, for people; NULL: not offered to users */
 	bool addressed;	  /* the URL names a host and port */
+	bool sampled;	  /* its results can name their flow and index */
 
 	/*
 	 * Makes what all workers share, before any load. -EINVAL with a reason for people in

@@ -147,6 +147,7 @@ const struct engine engine_http = {
 	.scheme = "http",
 	.form = "http://HOST[:PORT][/PATH]",
 	.addressed = true,
+	.sampled = true,
 	.prepare = http_prepare,
 	.release = http_release,
 	.open = http_open,

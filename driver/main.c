@@ -16,6 +16,7 @@
 #include "sojourn/log.h"
 #include "sojourn/report.h"
 #include "sojourn/run.h"
+#include "sojourn/trace.h"
 #include "target.h"
 
 enum {
@@ -33,6 +34,19 @@ static int fail(int err, const char *reason, int status)
 	return status;
 }
 
+/* Without joined exchanges there is nothing to draw; the report says why. */
+static int write_trace(const char *path, const struct run *run)
+{
+	int err;
+
+	if (!run->joined || !run->joined->slowest_count) {
+		log_error("no exchange was joined: '%s' is not written", path);
+		return -ENODATA;
+	}
+	err = trace_write(run, path);
+	return err ? log_errno(err, "cannot write '%s'", path) : 0;
+}
+
 static int write_outputs(const struct options *options, const struct run *run)
 {
 	const char *path = options->json_path;
@@ -44,13 +58,15 @@ static int write_outputs(const struct options *options, const struct run *run)
 		if (err)
 			return log_errno(err, "cannot write '%s'", path);
 	}
-	if (options->quiet || (path && !strcmp(path, "-")))
-		return 0;
-	report_options_for(stdout, &report);
-	err = report_text(run, &report, stdout);
-	if (!err && fflush(stdout))
-		err = -errno;
-	return err ? log_errno(err, "cannot write the report") : 0;
+	if (!options->quiet && !(path && !strcmp(path, "-"))) {
+		report_options_for(stdout, &report);
+		err = report_text(run, &report, stdout);
+		if (!err && fflush(stdout))
+			err = -errno;
+		if (err)
+			return log_errno(err, "cannot write the report");
+	}
+	return options->trace_path ? write_trace(options->trace_path, run) : 0;
 }
 
 /* How many do not hold; each is one line. */

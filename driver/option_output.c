@@ -8,6 +8,11 @@
 
 #include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/join.h"
+#include "sojourn/units.h"
+
+/* So that a document with those of both sides is far below what a reader refuses. */
+#define SAMPLES_MAX 50000U
 
 static int apply_json(struct options *options, const char *value, char **ret_error)
 {
@@ -34,6 +39,44 @@ static int apply_quiet(struct options *options, const char *value, char **ret_er
 	(void)value;
 	(void)ret_error;
 	options->quiet = true;
+	return 0;
+}
+
+static int apply_samples(struct options *options, const char *value, char **ret_error)
+{
+	uint64_t count;
+
+	if (units_parse_count(value, &count) || count > SAMPLES_MAX)
+		return refuse(ret_error,
+			      "--samples: '%s' is not a count from 0 to %u; write it like 20k",
+			      value, SAMPLES_MAX);
+	options->samples = (uint32_t)count;
+	return 0;
+}
+
+static int apply_keep_samples(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->keep_samples = true;
+	return 0;
+}
+
+static int apply_slowest(struct options *options, const char *value, char **ret_error)
+{
+	uint64_t number;
+	int err = option_parse_number("slowest", value, 0, JOIN_SLOWEST_MAX, &number, ret_error);
+
+	if (!err)
+		options->slowest = number;
+	return err;
+}
+
+static int apply_trace(struct options *options, const char *value, char **ret_error)
+{
+	if (!*value)
+		return refuse(ret_error, "--trace: the file name is empty; give a file");
+	options->trace_path = value;
 	return 0;
 }
 
@@ -83,6 +126,15 @@ static const struct option_row rows[] = {
 	 "mark the measured phase on the observer at URL\n"
 	 "(sojourn observe --listen) and merge its findings\ninto the report",
 	 apply_observer},
+	{0, "samples", "N",
+	 "exchanges kept to be joined one by one with the\nobserver's, with --observer or --json (default 20k;\n"
+	 "0: none)", apply_samples},
+	{0, "slowest", "N",
+	 "joined exchanges that are told with their timeline\n(default 10)", apply_slowest},
+	{0, "trace", "FILE",
+	 "write these timelines to FILE, for ui.perfetto.dev", apply_trace},
+	{0, "keep-samples", NULL,
+	 "leave single exchanges in the document although\nthey are joined", apply_keep_samples},
 	{0, "json", "FILE",
 	 "write the run document to FILE; with - to standard\n"
 	 "output, in place of the text report",

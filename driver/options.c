@@ -13,6 +13,7 @@
 #include "refuse.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
+#include "sojourn/join.h"
 
 static const struct option_table *const tables[] = {
 	&option_load,
@@ -214,7 +215,15 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 	if (!options->duration_ns && !options->requests)
 		options->duration_ns = 10 * NSEC_PER_SEC;
 	err = settle_policy(options, ret_error);
-	return err ? err : settle_schedule(options, ret_error);
+	if (err)
+		return err;
+	if (options->trace_path && !options->observer_url)
+		return refuse(ret_error, "--trace: the timelines are the observer's; add "
+					 "--observer=URL");
+	/* Only what is joined or written is worth its memory. */
+	if (!options->observer_url && !options->json_path)
+		options->samples = 0;
+	return settle_schedule(options, ret_error);
 }
 
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)
@@ -223,6 +232,8 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 		.connections = 16,
 		.threads = 1,
 		.timeout_ns = 5 * NSEC_PER_SEC,
+		.samples = 20000,
+		.slowest = JOIN_SLOWEST,
 	};
 	int err = parse_words(argc, argv, &options, ret_error);
 

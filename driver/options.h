@@ -48,6 +48,10 @@ struct options {
 	size_t assertion_count;
 	const char *json_path;	  /* NULL: none; "-": standard output */
 	const char *observer_url; /* NULL: none */
+	uint32_t samples;	  /* kept to be joined; 0: none */
+	bool keep_samples;	  /* in the document, although they are joined */
+	size_t slowest;		  /* joined exchanges with their timeline */
+	const char *trace_path;	  /* NULL: none */
 };
 
 /*

@@ -126,6 +126,7 @@ static void close_loop(struct worker *worker)
 	worker->setup.engine->free(worker->engine);
 	pacer_close(&worker->pacer);
 	pthread_mutex_destroy(&worker->snapshot_lock);
+	sampler_close(&worker->sampler);
 	free(worker->starved);
 	free(worker->held);
 	free(worker);
@@ -203,8 +204,12 @@ int worker_new(const struct worker_setup *setup, struct worker **ret_worker)
 	worker->quiet = true;
 	worker->starved = calloc(setup->slots, sizeof(*worker->starved));
 	worker->held = calloc(setup->slots, sizeof(*worker->held));
-	err = worker->starved && worker->held ? open_loop(worker) : -ENOMEM;
+	err = worker->starved && worker->held ? sampler_open(&worker->sampler, setup->samples)
+					      : -ENOMEM;
+	if (!err)
+		err = open_loop(worker);
 	if (err) {
+		sampler_close(&worker->sampler);
 		free(worker->starved);
 		free(worker->held);
 		free(worker);
@@ -252,6 +257,11 @@ bool worker_has_failed(struct worker *worker)
 const struct stats *worker_stats(const struct worker *worker)
 {
 	return &worker->stats;
+}
+
+const struct sampler *worker_sampler(const struct worker *worker)
+{
+	return &worker->sampler;
 }
 
 void worker_ask_snapshot(struct worker *worker)

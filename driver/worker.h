@@ -14,6 +14,7 @@
 #include "budget.h"
 #include "engine.h"
 #include "gate.h"
+#include "sample.h"
 #include "schedule.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
@@ -33,6 +34,7 @@ struct worker_setup {
 	uint32_t sharers;
 	struct schedule_spec schedule;
 	bool tell_failure;   /* send news at the first failure */
+	uint32_t samples;    /* room for exchanges to be joined; 0: none */
 	uint64_t timeout_ns; /* decides how often the engine is asked to expire requests */
 	struct budget *budget;
 	struct gate *gate;
@@ -62,6 +64,7 @@ bool worker_has_failed(struct worker *worker);
 
 /* What it recorded; only while it is quiet. */
 const struct stats *worker_stats(const struct worker *worker);
+const struct sampler *worker_sampler(const struct worker *worker);
 
 /*
  * Asks for a copy of its statistics so far; once it is

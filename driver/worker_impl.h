@@ -60,6 +60,7 @@ struct worker {
 	uint64_t tickets; /* requests that it may start without asking the budget */
 	uint32_t under_way;
 	struct stats stats;
+	struct sampler sampler;
 	struct slot slots[];
 };
 

@@ -267,9 +267,33 @@ static void tell_failure(struct worker *worker, const struct engine_result *resu
 		uv_async_send(worker->setup.news);
 }
 
+/* Whether it is kept depends on its hash alone: the observer decides the same way. */
+static void sample(struct worker *worker, uint32_t slot, const struct engine_result *result)
+{
+	uint32_t hash = exchange_hash(result->flow_hash, result->index);
+	struct sample taken;
+
+	if (result->error != ENGINE_NO_ERROR || !sampler_wants(&worker->sampler, hash))
+		return;
+	taken = (struct sample){
+		.flow = *result->flow,
+		.index = result->index,
+		.hash = hash,
+		.start_ns = result->start_ns,
+		.round_trip_ns = result->end_ns - result->start_ns,
+		.bytes_in = result->bytes_in,
+		.bytes_out = result->bytes_out,
+	};
+	if (worker->setup.schedule.rate)
+		taken.wait_ns = result->start_ns - worker->slots[slot].intended_ns;
+	sampler_add(&worker->sampler, &taken);
+}
+
 static void record(struct worker *worker, uint32_t slot, const struct engine_result *result)
 {
 	stats_record(&worker->stats, result);
+	if (result->flow)
+		sample(worker, slot, result);
 	if (worker->setup.tell_failure)
 		tell_failure(worker, result);
 	if (worker->setup.schedule.rate)

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/* Which exchanges are kept to be joined; see sample.h. */
+#include "sample.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sampler_open(struct sampler *sampler, uint32_t capacity)
+{
+	*sampler = (struct sampler){0};
+	if (!capacity)
+		return 0;
+	sampler->list = calloc(capacity, sizeof(*sampler->list));
+	if (!sampler->list)
+		return -ENOMEM;
+	sampler->capacity = capacity;
+	sampler->threshold = RUN_SAMPLE_ALL;
+	return 0;
+}
+
+void sampler_close(struct sampler *sampler)
+{
+	free(sampler->list);
+	*sampler = (struct sampler){0};
+}
+
+static void lower_threshold(struct sampler *sampler, uint64_t threshold)
+{
+	uint32_t kept = 0;
+
+	if (threshold >= sampler->threshold)
+		return;
+	sampler->threshold = threshold;
+	for (uint32_t i = 0; i < sampler->count; i++)
+		if (sampler->list[i].hash < threshold)
+			sampler->list[kept++] = sampler->list[i];
+	sampler->count = kept;
+}
+
+/* Ends at a threshold of 0 at the latest, below which there is nothing. */
+void sampler_add(struct sampler *sampler, const struct sample *sample)
+{
+	while (sampler->count == sampler->capacity && sampler->threshold)
+		lower_threshold(sampler, sampler->threshold / 2);
+	if (sampler_wants(sampler, sample->hash))
+		sampler->list[sampler->count++] = *sample;
+}
+
+void sampler_merge(struct sampler *sum, const struct sampler *other)
+{
+	lower_threshold(sum, other->threshold);
+	for (uint32_t i = 0; i < other->count; i++)
+		if (sampler_wants(sum, other->list[i].hash))
+			sampler_add(sum, &other->list[i]);
+}
+
+static void fill(const struct sample *sample, bool rated, struct run_sample *ret_sample)
+{
+	*ret_sample = (struct run_sample){
+		.flow = sample->flow,
+		.index = sample->index,
+		.known = RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP | RUN_SAMPLE_BYTES_IN |
+			 RUN_SAMPLE_BYTES_OUT,
+		.bytes_in = sample->bytes_out, /* the request's, as the server sees it */
+		.bytes_out = sample->bytes_in,
+		.start_ns = sample->start_ns,
+		.round_trip_ns = sample->round_trip_ns,
+	};
+	if (!rated)
+		return;
+	ret_sample->known |= RUN_SAMPLE_RESPONSE;
+	ret_sample->response_ns = sample->wait_ns + sample->round_trip_ns;
+}
+
+struct run_samples *sampler_result(const struct sampler *sampler, bool rated)
+{
+	autosamples struct run_samples *samples = run_samples_new();
+
+	if (!samples)
+		return NULL;
+	samples->threshold = sampler->threshold;
+	for (uint32_t i = 0; i < sampler->count; i++) {
+		struct run_sample *sample = run_add_sample(samples);
+
+		if (!sample)
+			return NULL;
+		fill(&sampler->list[i], rated, sample);
+	}
+	return TAKE_PTR(samples);
+}
+
+/* wire/flow.h's form: IPv4 as ::ffff:a.b.c.d. */
+static void fill_end(const struct sockaddr_storage *from, __u32 address[static 4], __u16 *ret_port)
+{
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4;
+
+	if (from->ss_family == AF_INET6) {
+		memcpy(&v6, from, sizeof(v6));
+		memcpy(address, &v6.sin6_addr, sizeof(v6.sin6_addr));
+		*ret_port = ntohs(v6.sin6_port);
+		return;
+	}
+	memcpy(&v4, from, sizeof(v4));
+	address[0] = address[1] = 0;
+	address[2] = htonl(0xffff);
+	address[3] = v4.sin_addr.s_addr;
+	*ret_port = ntohs(v4.sin_port);
+}
+
+static bool is_unspecified(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+	return v4->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+int sample_flow(int fd, const struct sockaddr_storage *server, struct flow *ret_flow)
+{
+	struct sockaddr_storage local = {0}, peer = *server;
+	socklen_t length = sizeof(local);
+
+	if (getsockname(fd, (struct sockaddr *)&local, &length))
+		return -errno;
+	length = sizeof(peer);
+	if (is_unspecified(&peer) && getpeername(fd, (struct sockaddr *)&peer, &length))
+		return -errno;
+	fill_end(&local, ret_flow->client, &ret_flow->client_port);
+	fill_end(&peer, ret_flow->server, &ret_flow->server_port);
+	return 0;
+}
