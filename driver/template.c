@@ -124,8 +124,8 @@ static size_t encode(char *buffer, size_t length)
 
 	for (size_t i = 0; i < length; i++)
 		encoded += is_plain((unsigned char)buffer[i]) ? 0 : 2;
-	for (size_t from = length, to = encoded; from-- && to > from + 1;) {
-		unsigned char byte = (unsigned char)buffer[from];
+	for (size_t from = length, to = encoded; from && to > from;) {
+		unsigned char byte = (unsigned char)buffer[--from];
 
 		if (is_plain(byte)) {
 			buffer[--to] = (char)byte;
