@@ -7,9 +7,12 @@
 
 #include "engine_http.h"
 #include "engine_null.h"
+#include "engine_stream.h"
 
 static const struct engine *const engines[] = {
 	&engine_http,
+	&engine_tcp,
+	&engine_unix,
 	&engine_null,
 };
 

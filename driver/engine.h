@@ -82,6 +82,11 @@ struct engine {
 	const char *form; /* how its URLs look, for people; NULL: not offered to users */
 	bool addressed;	  /* the URL names a host and port */
 	bool sampled;	  /* its results can name their flow and index */
+	bool local;	  /* SCHEME:PATH names a socket of the file system */
+	bool plain;	  /* a request is --payload: no method, headers or status */
+
+	/* Whether the options make sense here: 0, or -EINVAL with a sentence. NULL: they do. */
+	int (*check)(const struct options *options, char **ret_error);
 
 	/*
 	 * Makes what all workers share, before any load. -EINVAL with a reason for people in

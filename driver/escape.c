@@ -36,7 +36,7 @@ static int escaped(const char **text)
 
 	if (at) {
 		(*text)++;
-		return bytes[at - names];
+		return (unsigned char)bytes[at - names];
 	}
 	byte = **text == 'x' ? pair(*text + 1) : -1;
 	*text += 3;
@@ -51,12 +51,10 @@ int escape_decode(const char *text, char **ret_bytes, size_t *ret_length)
 	if (!bytes)
 		return -ENOMEM;
 	while (*text) {
-		int byte = *text++;
+		int byte = (unsigned char)*text++;
 
 		if (byte == '\\')
 			byte = escaped(&text);
-		else
-			byte = (unsigned char)byte;
 		if (byte < 0)
 			return -EINVAL;
 		bytes[length++] = (char)byte;

@@ -117,6 +117,8 @@ static char *explain_refused(const struct options *options, const struct target 
 	char *text;
 
 	(void)options;
+	if (target->address.ss_family == AF_UNIX)
+		return NULL;
 	if (asprintf(&text, "%s answered with RST: no process listens there", target->authority) <
 	    0)
 		return NULL;
@@ -138,6 +140,8 @@ static char *explain_connect_timeout(const struct options *options, const struct
 {
 	char limit[TEXT], *text;
 
+	if (target->address.ss_family == AF_UNIX)
+		return NULL;
 	if (asprintf(
 		    &text,
 		    "%s did not answer the SYN within %s (--timeout): its accept queue is full, or "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a response ends, in protocols that the driver does not speak: a table of framings, as pure
- * functions over the bytes received. Neighbours: engine_stream.c and engine_udp.c.
+ * functions over the bytes received. Neighbour: engine_stream.c.
  */
 #ifndef DRIVER_FRAMING_H
 #define DRIVER_FRAMING_H

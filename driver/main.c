@@ -177,6 +177,15 @@ static int prepare_and_drive(const struct options *options, struct target *targe
 	return status;
 }
 
+/* Whether the options make sense for the target's scheme. */
+static int check_for(const struct options *options, const struct target *target, char **ret_error)
+{
+	const struct engine *engine = engine_find(target->scheme);
+	int err = options_check(options, engine->scheme, engine->plain, ret_error);
+
+	return err || !engine->check ? err : engine->check(options, ret_error);
+}
+
 static int run_options(const struct options *options, char **command)
 {
 	struct target target = {0};
@@ -192,9 +201,9 @@ static int run_options(const struct options *options, char **command)
 		return EXIT_SUCCESS;
 	}
 	err = target_parse(options->url, &target, &error);
-	if (err)
-		return fail(err, error, EXIT_USAGE);
-	status = prepare_and_drive(options, &target, command);
+	if (!err)
+		err = check_for(options, &target, &error);
+	status = err ? fail(err, error, EXIT_USAGE) : prepare_and_drive(options, &target, command);
 	target_clear(&target);
 	return status;
 }

@@ -15,6 +15,7 @@
 static int apply_method(struct options *options, const char *value, char **ret_error)
 {
 	options->method = value;
+	options->method_given = true;
 	return http_request_check_method(value, ret_error);
 }
 
@@ -34,39 +35,20 @@ static int apply_header(struct options *options, const char *value, char **ret_e
 	return 0;
 }
 
-static int read_body(FILE *file, const char *path, struct options *options, char **ret_error)
-{
-	autofree char *body = malloc(BODY_MAX + 1);
-	size_t length;
-	char *fitted;
-
-	if (!body)
-		return -ENOMEM;
-	length = fread(body, 1, BODY_MAX + 1, file);
-	if (ferror(file))
-		return refuse(ret_error, "--body: cannot read '%s': %s", path, strerror(errno));
-	if (length > BODY_MAX)
-		return refuse(ret_error, "--body: '%s' is larger than %u MiB", path,
-			      BODY_MAX >> 20);
-	fitted = realloc(body, length + 1);
-	if (fitted)
-		body = fitted;
-	free(options->body);
-	options->body = TAKE_PTR(body);
-	options->body_length = length;
-	return 0;
-}
-
 static int apply_body(struct options *options, const char *value, char **ret_error)
 {
-	autofclose FILE *file = NULL;
+	char *body;
+	size_t length;
+	int err;
 
 	if (value[0] == '@') {
-		file = fopen(value + 1, "re");
-		if (!file)
-			return refuse(ret_error, "--body: cannot open '%s': %s", value + 1,
-				      strerror(errno));
-		return read_body(file, value + 1, options, ret_error);
+		err = option_read_file("body", value + 1, BODY_MAX, &body, &length, ret_error);
+		if (err)
+			return err;
+		free(options->body);
+		options->body = body;
+		options->body_length = length;
+		return 0;
 	}
 	free(options->body);
 	options->body = strdup(value);

@@ -26,6 +26,7 @@ struct option_table {
 extern const struct option_table option_load;
 extern const struct option_table option_request;
 extern const struct option_table option_connection;
+extern const struct option_table option_stream;
 extern const struct option_table option_output;
 
 /* For values: -EINVAL with a sentence in @ret_error, which names the option @name. */
@@ -33,5 +34,8 @@ int option_parse_number(const char *name, const char *value, uint64_t min, uint6
 			uint64_t *ret_number, char **ret_error);
 int option_parse_duration(const char *name, const char *value, uint64_t min_ns, uint64_t *ret_ns,
 			  char **ret_error);
+/* All of a file, of up to @max bytes; the caller frees @ret_bytes. Also -ENOMEM. */
+int option_read_file(const char *name, const char *path, size_t max, char **ret_bytes,
+		     size_t *ret_length, char **ret_error);
 
 #endif

@@ -16,10 +16,7 @@
 #include "sojourn/join.h"
 
 static const struct option_table *const tables[] = {
-	&option_load,
-	&option_request,
-	&option_connection,
-	&option_output,
+	&option_load, &option_request, &option_connection, &option_stream, &option_output,
 };
 
 #define ROWS_MAX 64
@@ -45,8 +42,9 @@ static const char help_head[] =
 	"Usage: sojourn-drive [OPTION]... URL\n"
 	"Load a server, closed loop or at a rate, and report what its clients see.\n"
 	"\n"
-	"URL is %s, where HOST is a name, an IPv4\n"
-	"address or an [IPv6] address. A name is resolved once.\n"
+	"URL is %s,\n"
+	"where HOST is a name, an IPv4 address or an [IPv6] address. A name is resolved\n"
+	"once.\n"
 	"\n";
 
 static const char help_tail[] =
@@ -247,10 +245,47 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 	return 0;
 }
 
+static const char *http_option(const struct options *options)
+{
+	if (options->method_given)
+		return "--method";
+	if (options->body)
+		return "--body";
+	if (options->expectation.status_count)
+		return "--expect-status";
+	if (options->expectation.body)
+		return "--expect-body";
+	return options->header_count ? "--header" : NULL;
+}
+
+static const char *plain_option(const struct options *options)
+{
+	if (options->payload)
+		return "--payload";
+	return options->framing.kind || options->framing.replies ? "--framing" : NULL;
+}
+
+int options_check(const struct options *options, const char *scheme, bool plain, char **ret_error)
+{
+	const char *wrong = plain ? http_option(options) : plain_option(options);
+
+	if (wrong)
+		return refuse(ret_error, "%s: %s: targets have none; it goes with %s", wrong,
+			      scheme, plain ? "http:" : "tcp: and unix:");
+	if (plain && !options->payload)
+		return refuse(ret_error,
+			      "%s: targets need a request: give --payload=TEXT, --payload-hex=HEX "
+			      "or --payload-file=FILE",
+			      scheme);
+	return 0;
+}
+
 void options_clear(struct options *options)
 {
 	free(options->headers);
 	free(options->body);
+	free(options->payload);
+	template_rows_clear(&options->rows);
 	free(options->assertions);
 	source_clear(&options->sources);
 	expectation_clear(&options->expectation);

@@ -11,8 +11,10 @@
 #include "assertion.h"
 #include "expectation.h"
 #include "policy.h"
+#include "framing.h"
 #include "schedule.h"
 #include "source.h"
+#include "template.h"
 
 enum options_action {
 	OPTIONS_DRIVE,
@@ -20,7 +22,7 @@ enum options_action {
 	OPTIONS_VERSION,
 };
 
-/* Strings point into argv, except body and headers, which options_clear() frees. */
+/* Strings point into argv, except body, payload and headers, which options_clear() frees. */
 struct options {
 	enum options_action action;
 	const char *url;
@@ -39,6 +41,13 @@ struct options {
 	char *body; /* NULL: none */
 	size_t body_length;
 	struct expectation expectation;
+	bool method_given;
+	char *payload; /* NULL: none */
+	size_t payload_length;
+	bool payload_literal; /* no template */
+	struct framing framing;
+	struct template_rows rows;
+	bool no_template;
 	bool think_distribution_given;
 	bool new_connections; /* policy.requests is 1 */
 	struct connection_policy policy;
@@ -60,6 +69,12 @@ struct options {
  */
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error);
 void options_clear(struct options *options);
+
+/*
+ * Whether they make sense for a scheme; @plain: its requests are --payload, not HTTP's. -EINVAL with a
+ * sentence as above.
+ */
+int options_check(const struct options *options, const char *scheme, bool plain, char **ret_error);
 
 void options_help(FILE *file);
 

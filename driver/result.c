@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h"
 #include "explain.h"
 #include "limited.h"
 #include "sojourn/clock.h"
@@ -81,12 +82,14 @@ int result_fill(const struct options *options, const struct stats *stats,
 		const struct result_phase *phase, struct run *run)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));
+	bool plain;
 
 	if (!driver)
 		return -ENOMEM;
 	run->driver = driver;
 	driver->target = strdup(options->url);
-	driver->method = strdup(options->method);
+	plain = phase->target && engine_find(phase->target->scheme)->plain;
+	driver->method = plain ? NULL : strdup(options->method);
 	driver->connections = options->connections;
 	driver->threads = options->threads;
 	driver->new_connections = options->new_connections;
@@ -97,7 +100,7 @@ int result_fill(const struct options *options, const struct stats *stats,
 	fill_counts(stats, driver);
 	fill_phase(stats, phase, driver);
 	run->duration_ns = driver->duration_ns;
-	if (!driver->target || !driver->method || !driver->arrival)
+	if (!driver->target || (!driver->method && !plain) || !driver->arrival)
 		return -ENOMEM;
 	if (fill_failures(options, stats, phase, driver))
 		return -ENOMEM;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "engine.h"
 #include "refuse.h"
@@ -79,16 +80,51 @@ static int fill_address_parts(CURLU *url, const char *text, struct target *targe
 			      text);
 	target->host = url_part(url, CURLUPART_HOST, 0);
 	if (!target->host || !*target->host || !port)
-		return refuse(ret_error, "'%s' names no host; write it like %s", text,
-			      engine_find(target->scheme)->form);
+		return refuse(ret_error, "'%s' names no host%s; write it like %s", text,
+			      port ? "" : " or no port", engine_find(target->scheme)->form);
 	strip_brackets(target->host);
 	target->port = (uint16_t)strtoul(port, NULL, 10);
 	if (!target->port)
 		return refuse(ret_error, "'%s': the port must be from 1 to 65535", text);
 	err = fill_authority(url, target);
-	if (err)
-		return err;
-	return fill_path(url, target);
+	if (!err)
+		err = fill_path(url, target);
+	if (!err && engine_find(target->scheme)->plain && strcmp(target->path, "/") != 0)
+		return refuse(ret_error, "'%s': %s:// has no path; write it like %s", text,
+			      target->scheme, engine_find(target->scheme)->form);
+	return err;
+}
+
+/* "unix:PATH" is no URL to libcurl. */
+static int fill_local(const struct engine *engine, const char *text, struct target *target,
+		      char **ret_error)
+{
+	struct sockaddr_un *address = (struct sockaddr_un *)&target->address;
+	const char *path = text + strlen(engine->scheme) + 1;
+
+	if (!*path || strlen(path) >= sizeof(address->sun_path))
+		return refuse(ret_error,
+			      "'%s': a path of 1 to %zu bytes is needed; write it like %s", text,
+			      sizeof(address->sun_path) - 1, engine->form);
+	address->sun_family = AF_UNIX;
+	memcpy(address->sun_path, path, strlen(path) + 1);
+	target->address_length = sizeof(*address);
+	target->scheme = strdup(engine->scheme);
+	target->authority = strdup(path);
+	return target->scheme && target->authority ? 0 : -ENOMEM;
+}
+
+static const struct engine *find_local(const char *text)
+{
+	char scheme[16] = "";
+	size_t length = strcspn(text, ":");
+	const struct engine *engine;
+
+	if (!text[length] || length >= sizeof(scheme))
+		return NULL;
+	memcpy(scheme, text, length);
+	engine = engine_find(scheme);
+	return engine && engine->local ? engine : NULL;
 }
 
 /* Whether @text is free of what would break the request line. */
@@ -102,7 +138,7 @@ static bool is_printable(const char *text)
 
 static int parse_url(CURLU *url, const char *text, struct target *target, char **ret_error)
 {
-	char forms[128];
+	char forms[256];
 	CURLUcode code;
 
 	code = curl_url_set(url, CURLUPART_URL, text,
@@ -125,12 +161,14 @@ static int parse_url(CURLU *url, const char *text, struct target *target, char *
 int target_parse(const char *text, struct target *ret_target, char **ret_error)
 {
 	CLEANUP(cleanup_curl_url_cleanup) CURLU *url = curl_url();
+	const struct engine *local = find_local(text);
 	struct target target = {0};
 	int err;
 
 	if (!url)
 		return -ENOMEM;
-	err = parse_url(url, text, &target, ret_error);
+	err = local ? fill_local(local, text, &target, ret_error)
+		    : parse_url(url, text, &target, ret_error);
 	if (err) {
 		target_clear(&target);
 		return err;

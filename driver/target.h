@@ -9,9 +9,9 @@
 struct target {
 	char *scheme;
 	char *host;	 /* without the brackets of an IPv6 address */
-	char *authority; /* for the Host header: "[::1]:8080", without a default port or zone */
+	char *authority; /* for the Host header: "[::1]:8080", without a default port or zone; a path */
 	char *path;	 /* with the query: "/a?b" */
-	uint16_t port;	 /* host order; 0 if the scheme has none */
+	uint16_t port; /* host order; 0 if the scheme has none */
 	struct sockaddr_storage address;
 	socklen_t address_length;
 };

@@ -85,8 +85,8 @@ const char *const run_error_help[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_RESET] = "connection reset while a request was outstanding (ECONNRESET, EPIPE)",
 	[RUN_ERROR_CLOSED_EARLY] = "connection closed before the response was complete",
 	[RUN_ERROR_TIMEOUT] = "no complete response in time",
-	[RUN_ERROR_MALFORMED] = "responses that are not HTTP/1.x",
-	[RUN_ERROR_STATUS] = "responses with a status of 400 or above",
+	[RUN_ERROR_MALFORMED] = "responses that are not what the protocol or framing allows",
+	[RUN_ERROR_STATUS] = "responses that say failure (HTTP: a status of 400 or above)",
 	[RUN_ERROR_UNEXPECTED] = "responses that are not what was expected (--expect-...)",
 };
 CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_UNEXPECTED);

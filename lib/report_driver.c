@@ -38,7 +38,8 @@ static void add_target(struct items *items, const struct run_driver *driver)
 	if (driver->part_count > 1 && !driver->target)
 		items_add(items, "several targets");
 	else
-		items_add(items, "%s %s", driver->method ? driver->method : "GET",
+		items_add(items, "%s%s%s", driver->method ? driver->method : "",
+			  driver->method ? " " : "",
 			  driver->target ? driver->target : "(no target)");
 }
 
@@ -193,7 +194,8 @@ static void report_responses(const struct page *page, const struct run_driver *d
 	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (driver->status[i])
-			items_add(&items, "%s %s", classes[i], page_count(driver->status[i], text));
+			items_add(&items, "%s %s", driver->method || i ? classes[i] : "complete",
+				  page_count(driver->status[i], text));
 	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
 	items_add(&items, "out %s", page_bytes(driver->bytes_out, text));
 	items_add(&items, "errors %s", page_count(run_driver_errors(driver), text));

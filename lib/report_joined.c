@@ -277,13 +277,13 @@ static void print_overhang(const struct page *page, const struct run_joined *joi
 	for (size_t i = 0; i < joined->tail_count; i++) {
 		const struct run_tail *tail = &joined->tail[i];
 
-		if (tail->count)
+		if (tail->sum.overhang_ns)
 			page_right(page, CELL_COLUMNS, "-%s %3.0f %%",
 				   page_time((double)tail->sum.overhang_ns / (double)tail->count,
 					     text),
 				   share(tail->sum.overhang_ns, &tail->sum));
 		else
-			page_right(page, CELL_COLUMNS, "-");
+			page_right(page, CELL_COLUMNS, "");
 	}
 	fputc('\n', page->file);
 }

@@ -29,6 +29,13 @@ static const struct {
 	const char *url, *expected;
 } refused[] = {
 	{"https://127.0.0.1/", "allowed: http://"},
+	{"tcp://127.0.0.1", "tcp://HOST:PORT"},
+	{"tcp://127.0.0.1:1/x", "has no path"},
+	{"unix:", "unix:PATH"},
+	{"unix:/"
+	 "0123456789012345678901234567890123456789012345678901234567890123456789"
+	 "0123456789012345678901234567890123456789",
+	 "1 to 107 bytes"},
 	{"ftp://127.0.0.1/", "ftp:// is not supported; allowed: http://"},
 	{"127.0.0.1:8080", "http://"},
 	{"", "http://HOST"},

@@ -58,8 +58,8 @@ enum run_error {
 	RUN_ERROR_RESET,	/* ECONNRESET or EPIPE with a request outstanding */
 	RUN_ERROR_CLOSED_EARLY, /* FIN before the response was complete */
 	RUN_ERROR_TIMEOUT,	/* no complete response in time */
-	RUN_ERROR_MALFORMED,	/* the response is not HTTP/1.x */
-	RUN_ERROR_STATUS,	/* complete response with status >= 400 */
+	RUN_ERROR_MALFORMED,	/* the response is not what the protocol or framing allows */
+	RUN_ERROR_STATUS,	/* complete response that says failure: HTTP 400 and above */
 	RUN_ERROR_UNEXPECTED,	/* complete response that is not what the user expects */
 	RUN_ERROR_COUNT
 };
@@ -266,7 +266,7 @@ struct run_part {
 struct run_driver {
 	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
 	char *target; /* URL */
-	char *method;
+	char *method; /* NULL: the protocol has none */
 	uint32_t connections;
 	uint32_t processes;   /* 0: not known */
 	uint32_t threads;     /* of all processes */
