@@ -22,6 +22,7 @@ enum source {
 	WAIT_SIGNAL,
 	WAIT_END,
 	WAIT_INTERVAL,
+	WAIT_KEYS,
 	WAIT_HTTP,
 	WAIT_MODEL,
 	WAIT_COUNT
@@ -48,6 +49,8 @@ static int open_signals(struct loop *loop)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
+	if (loop->options.live)
+		sigaddset(&signals, SIGWINCH);
 	if (sigprocmask(SIG_BLOCK, &signals, &loop->old_signals) < 0)
 		return -errno;
 	fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -79,6 +82,8 @@ static int loop_init(struct loop *loop)
 		r = open_timer(&loop->fds[WAIT_END]);
 	if (!r)
 		r = open_timer(&loop->fds[WAIT_INTERVAL]);
+	if (loop->options.live)
+		loop->fds[WAIT_KEYS].fd = STDIN_FILENO;
 	if (loop->options.http)
 		loop->fds[WAIT_HTTP].fd = sink_http_fd(loop->options.http);
 	loop->fds[WAIT_MODEL].fd = model_fd(loop->options.model);
@@ -173,6 +178,8 @@ static void on_signal(struct loop *loop)
 	while (read(loop->fds[WAIT_SIGNAL].fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(loop);
+		else if (info.ssi_signo == SIGWINCH)
+			sink_live_resize(loop->options.live);
 		else
 			loop->stop = true;
 	}
@@ -184,7 +191,24 @@ static int on_interval(struct loop *loop)
 
 	if (read(loop->fds[WAIT_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return 0;
+	if (loop->options.live)
+		return sink_live_interval(loop->options.live);
 	return loop->options.term ? sink_term_interval(loop->options.term) : 0;
+}
+
+/* A terminal that is gone is always readable and never has a key. */
+static int on_keys(struct loop *loop)
+{
+	int r = 0;
+
+	if (loop->fds[WAIT_KEYS].revents & (POLLHUP | POLLERR | POLLNVAL))
+		loop->stop = true;
+	else
+		r = sink_live_keys(loop->options.live);
+	if (r != -ECANCELED)
+		return r;
+	loop->stop = true;
+	return 0;
 }
 
 static int dispatch(struct loop *loop)
@@ -199,6 +223,8 @@ static int dispatch(struct loop *loop)
 		sink_http_run(loop->options.http);
 	if (loop->fds[WAIT_MODEL].revents)
 		r = model_drain(loop->options.model);
+	if (!r && loop->fds[WAIT_KEYS].revents)
+		r = on_keys(loop);
 	return !r && loop->fds[WAIT_INTERVAL].revents ? on_interval(loop) : r;
 }
 

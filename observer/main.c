@@ -35,6 +35,22 @@ static int main_observe(int argc, char **argv)
 	return observe(&options);
 }
 
+static int main_live(int argc, char **argv)
+{
+	struct observe_options options;
+	int r = options_parse_live(argc, argv, &options);
+
+	if (r < 0)
+		return parse_exit(r);
+	log_open("sojourn live", false);
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		log_error("standard input and output must be a terminal: 'sojourn observe "
+			  "--interval 1s' prints lines");
+		return EXIT_FAILURE;
+	}
+	return observe(&options);
+}
+
 static int main_probe(int argc, char **argv)
 {
 	struct plan_wish wish = {.everything = true, .cgroup_fd = -1};
@@ -89,6 +105,7 @@ static const struct {
 	const char *help;
 } commands[] = {
 	{"observe", main_observe, "time the requests of services on this host"},
+	{"live", main_live, "the same on the terminal, renewed every second"},
 	{"doctor", doctor_main, "say what is running out on this host, and what to do"},
 	{"report", report_main, "print run documents as a report"},
 	{"probe", main_probe, "say what this kernel allows to be measured"},
@@ -98,7 +115,9 @@ static const struct {
 
 static int usage(FILE *file, int exit_code)
 {
-	fputs("Usage: sojourn COMMAND [OPTION...]\n\nShows where a request's time goes.\n\n", file);
+	fputs("Usage: sojourn COMMAND [OPTION...]\n\nShows where a request's time goes. On a "
+	      "terminal, without a command: live.\n\n",
+	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(file, "  %-9s %s\n", commands[i].name, commands[i].help);
 	fputs("\n'sojourn COMMAND --help' says more.\n", file);
@@ -108,6 +127,8 @@ static int usage(FILE *file, int exit_code)
 int main(int argc, char **argv)
 {
 	log_open("sojourn", false);
+	if (argc < 2 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return main_live(1, (char *[]){"live", NULL});
 	if (argc < 2)
 		return usage(stderr, EXIT_USAGE);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
@@ -118,7 +139,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
 	}
-	log_error("'%s' is no command: allowed are observe, doctor, report, probe, drive, version",
+	log_error("'%s' is no command: allowed are observe, live, doctor, report, probe, "
+		  "drive, version",
 		  argv[1]);
 	return EXIT_USAGE;
 }

@@ -20,6 +20,7 @@
 #include "plan.h"
 #include "procfs.h"
 #include "sink_http.h"
+#include "sink_live.h"
 #include "sink_term.h"
 #include "sojourn/cli.h"
 #include "sojourn/log.h"
@@ -35,6 +36,7 @@ struct observation {
 	struct model *model;
 	struct snapshot_source snapshots;
 	struct sink_term *term;
+	struct sink_live *live;
 	struct sink_http *http;
 	struct loop *loop;
 	int netns_fd;
@@ -47,6 +49,7 @@ static void observation_done(struct observation *o)
 {
 	loop_close(o->loop);
 	sink_http_close(o->http);
+	sink_live_close(o->live);
 	sink_term_close(o->term);
 	model_free(o->model);
 	loader_close(o->loader);
@@ -326,12 +329,15 @@ static int open_sinks(struct observation *o)
 	};
 	int r = 0;
 
-	if (o->options->interval_ns)
+	if (o->options->live)
+		r = sink_live_open(&o->snapshots, o->options->interval_ns, &o->live);
+	else if (o->options->interval_ns)
 		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
 	if (!r && o->options->listen)
 		r = sink_http_open(&o->options->address, &o->snapshots, &o->http);
 	loop.model = o->model;
 	loop.term = o->term;
+	loop.live = o->live;
 	loop.http = o->http;
 	return r < 0 ? r : loop_open(&loop, &o->loop);
 }
@@ -353,6 +359,12 @@ static int start(struct observation *o)
 
 		if (r == -ESRCH) {
 			log_error("--pid: there is no process %u", o->options->pid);
+			return EXIT_FAILURE;
+		}
+		if (r == -EOPNOTSUPP && o->options->live) {
+			log_error("the terminal (TERM=%s) cannot be drawn on: 'sojourn observe "
+				  "--interval 1s' prints lines",
+				  getenv("TERM") ? getenv("TERM") : "");
 			return EXIT_FAILURE;
 		}
 		if (r < 0) {
@@ -404,6 +416,8 @@ static int run_observation(struct observation *o)
 	if (exit_code)
 		return exit_code;
 	r = loop_run(o->loop, &status);
+	/* From here on there is something to be read: the terminal is the user's again. */
+	sink_live_close(TAKE_PTR(o->live));
 	if (r < 0)
 		log_errno(r, "observing ended early");
 	exit_code = finish(o);

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "options_rows.h"
 #include "plan.h"
 #include "sink_http.h"
 #include "sojourn/cleanup.h"
@@ -274,6 +275,15 @@ static const struct cli_option observe_table[] = {
 	{"verbose", 'v', NULL, "Print what libbpf says.", set_verbose},
 	{"floor", 0, NULL, NULL, set_floor},
 };
+
+const struct cli_option *options_observe_row(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(observe_table); i++) {
+		if (!strcmp(observe_table[i].name, name))
+			return &observe_table[i];
+	}
+	return NULL;
+}
 
 static const struct cli_command observe_command = {
 	.program = "sojourn observe",

@@ -39,6 +39,7 @@ struct observe_options {
 	bool quiet;
 	bool verbose;
 	char **command; /* NULL: none */
+	bool live;	/* on the terminal, until it is left */
 };
 
 struct probe_options {
@@ -47,6 +48,8 @@ struct probe_options {
 
 /* 0; -ECANCELED: help was printed; -EINVAL: an error was printed. */
 int options_parse_observe(int argc, char **argv, struct observe_options *ret_options);
+/* `sojourn live`: every listener unless told otherwise. */
+int options_parse_live(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 
 /* As on the command line: "auto", "accept", "syscall" or "inferred". */

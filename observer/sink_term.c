@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "interval.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/units.h"
@@ -78,20 +79,11 @@ static void print_stage(FILE *file, const struct run_stage *stage)
 	fprintf(file, " %*s %*s ", 8 + !!strstr(mean, "µ"), mean, 8 + !!strstr(p99, "µ"), p99);
 }
 
-/* The process whose descriptors are nearest to their limit. */
 static void format_fds(const struct run_service *service, char *buffer, size_t size)
 {
+	const struct run_process *worst = interval_fullest(service);
 	const struct run_number none = {};
-	const struct run_process *worst = NULL;
 
-	for (size_t i = 0; i < service->process_count; i++) {
-		const struct run_process *p = &service->processes[i];
-
-		if (p->open_fds.known && p->fd_limit.known &&
-		    (!worst || p->open_fds.value * worst->fd_limit.value >
-				       worst->open_fds.value * p->fd_limit.value))
-			worst = p;
-	}
 	format_pair(worst ? &worst->open_fds : &none, worst ? &worst->fd_limit : &none, buffer,
 		    size);
 }
@@ -120,25 +112,13 @@ static void print_service(struct sink_term *sink, const struct run *run,
 		(unsigned long long)report_lost(run, service));
 }
 
-/* The interval is what @now has more than the previous reading, which @now then becomes. */
-static int difference(const struct run *now, const struct run *previous, struct run **ret_interval)
-{
-	autofree char *text = run_to_json(now);
-	autofree char *error = NULL;
-	int r = text ? run_from_json(text, strlen(text), ret_interval, &error) : -ENOMEM;
-
-	if (!r)
-		run_subtract(*ret_interval, previous);
-	return r;
-}
-
 int sink_term_interval(struct sink_term *sink)
 {
 	autorun struct run *now = NULL, *interval = NULL;
 	int r = sink->source->brief(sink->source->context, &now);
 
 	if (!r)
-		r = difference(now, sink->previous, &interval);
+		r = interval_between(now, sink->previous, &interval);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; interval && i < interval->service_count; i++)

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/* Rows out of readings: filter, order, past; see live_view.h. */
+#include "live_view.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "interval.h"
+#include "sojourn/clock.h"
+
+void live_view_init(struct live_view *view)
+{
+	*view = (struct live_view){.sort = LIVE_COLUMN_REQUESTS};
+}
+
+void live_view_done(struct live_view *view)
+{
+	run_free(view->total);
+	run_free(view->interval);
+	for (size_t i = 0; i < view->history_count; i++) {
+		free(view->histories[i]->key);
+		free(view->histories[i]);
+	}
+	free(view->histories);
+	free(view->rows);
+	*view = (struct live_view){};
+}
+
+const struct run *live_view_period(const struct live_view *view)
+{
+	return view->show_total ? view->total : view->interval;
+}
+
+const struct live_row *live_view_selected(const struct live_view *view)
+{
+	return view->row_count ? &view->rows[view->selected] : NULL;
+}
+
+static bool same_service(const struct run_service *a, const struct run_service *b)
+{
+	return a->netns == b->netns && a->port == b->port && !strcmp(a->protocol, b->protocol);
+}
+
+static double seconds_of(const struct run *run)
+{
+	return (double)run->duration_ns / (double)NSEC_PER_SEC;
+}
+
+/* ---- the past ---- */
+
+static struct live_history *find_history(const struct live_view *view,
+					 const struct run_service *service)
+{
+	for (size_t i = 0; i < view->history_count; i++) {
+		if (same_service(view->histories[i]->key, service))
+			return view->histories[i];
+	}
+	return NULL;
+}
+
+static int new_history(const struct run_service *service, struct live_history **ret_history)
+{
+	struct live_history *history = calloc(1, sizeof(*history));
+	struct run_service *key = calloc(1, sizeof(*key));
+
+	if (!history || !key) {
+		free(history);
+		free(key);
+		return -ENOMEM;
+	}
+	key->netns = service->netns;
+	key->port = service->port;
+	memcpy(key->protocol, service->protocol, sizeof(key->protocol));
+	history->key = key;
+	*ret_history = history;
+	return 0;
+}
+
+static int add_history(struct live_view *view, const struct run_service *service,
+		       struct live_history **ret_history)
+{
+	struct live_history **list =
+		reallocarray(view->histories, view->history_count + 1, sizeof(*list));
+	int r;
+
+	if (!list)
+		return -ENOMEM;
+	view->histories = list;
+	r = new_history(service, ret_history);
+	if (!r)
+		list[view->history_count++] = *ret_history;
+	return r;
+}
+
+static void add_point(struct live_history *history, const struct live_row *row)
+{
+	bool full = history->count == LIVE_HISTORY;
+
+	for (enum live_series i = 0; i < LIVE_SERIES; i++) {
+		double *points = history->points[i];
+
+		if (full)
+			memmove(points, points + 1, (LIVE_HISTORY - 1) * sizeof(*points));
+		points[full ? LIVE_HISTORY - 1 : history->count] = live_series_value(row, i);
+	}
+	history->count += !full;
+}
+
+static int remember(struct live_view *view)
+{
+	for (size_t i = 0; i < view->interval->service_count; i++) {
+		const struct run_service *service = &view->interval->services[i];
+		struct live_row row = {.service = service, .seconds = seconds_of(view->interval)};
+		struct live_history *history = find_history(view, service);
+		int r = history ? 0 : add_history(view, service, &history);
+
+		if (r < 0)
+			return r;
+		add_point(history, &row);
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static bool contains(const char *text, const char *word)
+{
+	return strcasestr(text, word);
+}
+
+static bool matches(const struct live_view *view, const struct run_service *service)
+{
+	char port[16];
+
+	if (!view->filter[0])
+		return true;
+	if (contains(live_format_port(service, port, sizeof(port)), view->filter) ||
+	    contains(service->address, view->filter))
+		return true;
+	for (size_t i = 0; i < service->process_count; i++) {
+		char comm[sizeof(service->processes[i].comm) + 1] = "";
+
+		memcpy(comm, service->processes[i].comm, sizeof(comm) - 1);
+		if (contains(comm, view->filter))
+			return true;
+	}
+	return false;
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct live_row *left = a, *right = b;
+	const struct live_view *view = context;
+	int order = live_column_compare(&live_columns[view->sort], left, right);
+
+	/* What is not known stays last in both directions. */
+	if (view->reversed && abs(order) < 2)
+		order = -order;
+	return order ? order : left->service->port - right->service->port;
+}
+
+/* The selected service, or the row where it was. */
+static void select_again(struct live_view *view, const struct run_service *chosen)
+{
+	for (size_t i = 0; chosen && i < view->row_count; i++) {
+		if (same_service(view->rows[i].service, chosen)) {
+			view->selected = i;
+			return;
+		}
+	}
+	if (view->selected >= view->row_count)
+		view->selected = view->row_count ? view->row_count - 1 : 0;
+}
+
+/* The row's history outlives the documents: it says which service was selected. */
+static const struct run_service *selected_key(const struct live_view *view)
+{
+	const struct live_row *row = live_view_selected(view);
+
+	return row && row->history ? row->history->key : NULL;
+}
+
+int live_view_arrange(struct live_view *view)
+{
+	const struct run *run = live_view_period(view);
+	const struct run_service *chosen = selected_key(view);
+	struct live_row *rows;
+
+	if (!run)
+		return 0;
+	rows = calloc(run->service_count + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	free(view->rows);
+	view->rows = rows;
+	view->row_count = 0;
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (matches(view, service))
+			rows[view->row_count++] = (struct live_row){
+				service, find_history(view, service), seconds_of(run)};
+	}
+	qsort_r(rows, view->row_count, sizeof(*rows), compare_rows, view);
+	select_again(view, chosen);
+	return 0;
+}
+
+int live_view_update(struct live_view *view, struct run *total)
+{
+	struct run *interval = NULL, *previous = view->total;
+	int r = 0;
+
+	if (previous)
+		r = interval_between(total, previous, &interval);
+	if (r < 0) {
+		run_free(total);
+		return r;
+	}
+	run_free(previous);
+	run_free(view->interval);
+	view->total = total;
+	view->interval = interval;
+	if (interval)
+		r = remember(view);
+	return r < 0 ? r : live_view_arrange(view);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* The command line of `sojourn live`: rows of `observe` and a few of its own; see options.h. */
+#include <assert.h>
+#include <string.h>
+
+#include "options.h"
+#include "options_rows.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+
+#define ROWS_MAX 32
+
+/* Copies the named rows of `observe`; how many. */
+static size_t take_rows(const char *const *names, size_t count, struct cli_option *ret_rows)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct cli_option *row = options_observe_row(names[i]);
+
+		assert(row);
+		ret_rows[i] = *row;
+	}
+	return count;
+}
+
+/* Parses with the rows @names; words that are no option are refused. */
+static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
+		 char **argv, struct observe_options *options)
+{
+	struct cli_option rows[ROWS_MAX];
+	int next, r;
+
+	command->option_count = take_rows(names, name_count, rows);
+	command->options = rows;
+	r = cli_parse(command, argc, argv, options, &next);
+	if (r < 0)
+		return r;
+	if (next < argc)
+		return cli_error(command, "'%s': unexpected, it takes no words", argv[next]);
+	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
+		return cli_error(command, "give only one of --port, --pid and --all-listeners");
+	if (!options->port_count && !options->pid)
+		options->all_listeners = true;
+	return 0;
+}
+
+static const char *const live_rows[] = {
+	"port", "pid", "all-listeners", "interval", "for", "json", "accept-source", "prefer",
+};
+
+int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
+{
+	struct cli_command command = {
+		.program = "sojourn live",
+		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.intro = "Shows the services of this host on the terminal, a row each, renewed "
+			 "every interval: where requests wait, who serves them, what runs out. "
+			 "Every TCP listener unless told otherwise. Press ? for the keys.",
+		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
+			 "wrong options;\n3 this kernel or this user may not observe.\n",
+	};
+	int r;
+
+	*ret_options = (struct observe_options){
+		.live = true,
+		.quiet = true,
+		.interval_ns = NSEC_PER_SEC,
+	};
+	r = parse(&command, live_rows, ARRAY_SIZE(live_rows), argc, argv, ret_options);
+	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
+		return cli_error(&command, "--json: '-': standard output is the screen: a file");
+	return r;
+}

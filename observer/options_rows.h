@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of `sojourn observe` that other subcommands take over, so that each is written once. */
+#ifndef OBSERVER_OPTIONS_ROWS_H
+#define OBSERVER_OPTIONS_ROWS_H
+
+#include "sojourn/cli.h"
+
+/* The row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
+const struct cli_option *options_observe_row(const char *name);
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+/* Keys and readings of the live view; see sink_live.h. live_page.h draws, live_view.h remembers. */
+#include "sink_live.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "live_page.h"
+#include "live_screen.h"
+
+#define KEY_ESC	      27
+#define KEY_BACK_ONE  127
+#define KEY_CONTROL_H 8
+#define KEY_CONTROL_L 12
+
+struct sink_live {
+	const struct snapshot_source *source;
+	struct live_view view;
+	struct live_page page;
+	void (*draw)(struct live_page *page);
+	void (*draw_back)(struct live_page *page); /* where help was asked for */
+};
+
+static void draw(struct sink_live *sink)
+{
+	live_screen_begin();
+	sink->draw(&sink->page);
+	live_screen_end();
+}
+
+static void note_time(struct live_page *page)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(page->clock, sizeof(page->clock), "%H:%M:%S", localtime_r(&now, &tm));
+}
+
+static int take_reading(struct sink_live *sink)
+{
+	struct run *total = NULL;
+	int r = sink->source->total(sink->source->context, &total);
+
+	if (r < 0)
+		return r;
+	r = live_view_update(&sink->view, total);
+	if (r < 0)
+		return r;
+	sink->page.host = total->host ? total->host : "";
+	note_time(&sink->page);
+	return 0;
+}
+
+int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
+		   struct sink_live **ret_sink)
+{
+	CLEANUP(cleanup_sink_live_close) struct sink_live *sink = calloc(1, sizeof(*sink));
+	int r;
+
+	if (!sink)
+		return -ENOMEM;
+	sink->source = source;
+	sink->draw = live_draw_list;
+	sink->page = (struct live_page){.view = &sink->view, .interval_ns = interval_ns};
+	live_view_init(&sink->view);
+	r = take_reading(sink);
+	if (!r)
+		r = live_screen_open();
+	if (r < 0)
+		return r;
+	draw(sink);
+	*ret_sink = TAKE_PTR(sink);
+	return 0;
+}
+
+void sink_live_close(struct sink_live *sink)
+{
+	if (!sink)
+		return;
+	live_screen_close();
+	live_view_done(&sink->view);
+	free(sink);
+}
+
+int sink_live_interval(struct sink_live *sink)
+{
+	int r = sink->page.paused ? 0 : take_reading(sink);
+
+	if (!r)
+		draw(sink);
+	return r;
+}
+
+void sink_live_resize(struct sink_live *sink)
+{
+	live_screen_resize();
+	draw(sink);
+}
+
+/* ---- keys ---- */
+
+static void move_to(struct sink_live *sink, long row)
+{
+	long last = (long)sink->view.row_count - 1;
+
+	row = row > last ? last : row;
+	sink->view.selected = row > 0 ? (size_t)row : 0;
+}
+
+static int key_up(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected - 1);
+	return 0;
+}
+
+static int key_down(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected + 1);
+	return 0;
+}
+
+static int key_page_up(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected - live_screen_rows() / 2);
+	return 0;
+}
+
+static int key_page_down(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected + live_screen_rows() / 2);
+	return 0;
+}
+
+static int key_home(struct sink_live *sink)
+{
+	move_to(sink, 0);
+	return 0;
+}
+
+static int key_end(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.row_count);
+	return 0;
+}
+
+/* The next column to this side that the screen has room for. */
+static int sort_by(struct sink_live *sink, size_t step)
+{
+	size_t sort = sink->view.sort;
+
+	do
+		sort = (sort + step) % live_column_count;
+	while (live_columns[sort].from_width > live_screen_columns());
+	sink->view.sort = sort;
+	sink->view.reversed = false;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_left(struct sink_live *sink)
+{
+	return sort_by(sink, live_column_count - 1);
+}
+
+static int key_right(struct sink_live *sink)
+{
+	return sort_by(sink, 1);
+}
+
+static int key_reverse(struct sink_live *sink)
+{
+	sink->view.reversed = !sink->view.reversed;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_total(struct sink_live *sink)
+{
+	sink->view.show_total = !sink->view.show_total;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_pause(struct sink_live *sink)
+{
+	sink->page.paused = !sink->page.paused;
+	return 0;
+}
+
+static int key_filter(struct sink_live *sink)
+{
+	sink->page.typing = true;
+	return 0;
+}
+
+static int key_detail(struct sink_live *sink)
+{
+	sink->draw = live_draw_detail;
+	return 0;
+}
+
+/* Back from the details; on the list, back to all services. */
+static int key_back(struct sink_live *sink)
+{
+	if (sink->draw == live_draw_list)
+		sink->view.filter[0] = 0;
+	sink->draw = live_draw_list;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_help(struct sink_live *sink)
+{
+	sink->draw_back = sink->draw;
+	sink->draw = live_draw_help;
+	return 0;
+}
+
+static int key_quit(struct sink_live *sink)
+{
+	(void)sink;
+	return -ECANCELED;
+}
+
+static int key_redraw(struct sink_live *sink)
+{
+	(void)sink;
+	live_screen_resize();
+	return 0;
+}
+
+/* clang-format off */
+static const struct {
+	int key;
+	int (*press)(struct sink_live *sink);
+} keys[] = {
+	{KEY_UP, key_up}, {'k', key_up}, {KEY_DOWN, key_down}, {'j', key_down},
+	{KEY_PPAGE, key_page_up}, {KEY_NPAGE, key_page_down},
+	{KEY_HOME, key_home}, {'g', key_home}, {KEY_END, key_end}, {'G', key_end},
+	{KEY_LEFT, key_left}, {'<', key_left}, {KEY_RIGHT, key_right}, {'>', key_right},
+	{'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
+	{'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
+	{KEY_ESC, key_back}, {KEY_BACKSPACE, key_back}, {KEY_BACK_ONE, key_back},
+	{'?', key_help}, {'h', key_help}, {KEY_F(1), key_help},
+	{'q', key_quit}, {'Q', key_quit}, {KEY_F(10), key_quit}, {KEY_CONTROL_L, key_redraw},
+};
+
+const struct live_key_help live_key_helps[] = {
+	{"up down j k", "choose a service (PgUp PgDn Home End too)"},
+	{"Enter, Esc", "the service's details, and back"},
+	{"left right <>", "sort by another column; r reverses"},
+	{"/", "only services whose process, port or address has a text; Esc: all"},
+	{"t", "figures since the begin, or of the last interval"},
+	{"p, Space", "pause; what happens meanwhile is in the next interval"},
+	{"?, q", "this help; quit (Ctrl-C too)"},
+};
+/* clang-format on */
+const size_t live_key_help_count = ARRAY_SIZE(live_key_helps);
+
+static int type_filter(struct sink_live *sink, int key)
+{
+	char *filter = sink->view.filter;
+	size_t length = strlen(filter);
+
+	if (key == '\r' || key == '\n' || key == KEY_ENTER || key == KEY_ESC)
+		sink->page.typing = false;
+	if (key == KEY_ESC)
+		filter[0] = 0;
+	else if (length && (key == KEY_BACKSPACE || key == KEY_BACK_ONE || key == KEY_CONTROL_H))
+		filter[length - 1] = 0;
+	else if (key >= ' ' && key <= '~' && length + 1 < sizeof(sink->view.filter)) {
+		filter[length] = (char)key;
+		filter[length + 1] = 0;
+	}
+	return live_view_arrange(&sink->view);
+}
+
+static int press(struct sink_live *sink, int key)
+{
+	if (sink->page.typing)
+		return type_filter(sink, key);
+	if (sink->draw == live_draw_help) {
+		sink->draw = sink->draw_back;
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (keys[i].key == key)
+			return keys[i].press(sink);
+	}
+	return 0;
+}
+
+int sink_live_keys(struct sink_live *sink)
+{
+	int key, r = 0;
+
+	while (!r && (key = live_screen_key()) >= 0)
+		r = press(sink, key);
+	if (!r)
+		draw(sink);
+	return r;
+}

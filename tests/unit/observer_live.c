@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/* The live view without a terminal: order, filter, selection, the past, numbers, findings. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "live_notes.h"
+#include "live_view.h"
+#include "support_runs.h"
+#include "unit.h"
+
+/* A reading with services at 1001, 1002, 1003 that answered this many requests so far. */
+static struct run *reading(uint64_t seconds, unsigned int first, unsigned int second,
+			   unsigned int third)
+{
+	struct run *run = run_new("test", NULL);
+
+	assert_non_null(run);
+	run->duration_ns = seconds * 1000000000;
+	support_add_service(run, 1001, first);
+	support_add_service(run, 1002, second);
+	support_add_service(run, 1003, third);
+	return run;
+}
+
+static void assert_order(const struct live_view *view, uint16_t a, uint16_t b, uint16_t c)
+{
+	assert_int_equal(view->row_count, 3);
+	assert_int_equal(view->rows[0].service->port, a);
+	assert_int_equal(view->rows[1].service->port, b);
+	assert_int_equal(view->rows[2].service->port, c);
+}
+
+static void test_rates_are_of_the_interval(void **state)
+{
+	struct live_view view;
+
+	(void)state;
+	live_view_init(&view);
+	assert_int_equal(live_view_update(&view, reading(1, 1000, 1000, 1000)), 0);
+	assert_null(live_view_period(&view));
+	assert_null(live_view_selected(&view));
+	assert_int_equal(live_view_update(&view, reading(3, 1100, 1500, 1010)), 0);
+	assert_order(&view, 1002, 1001, 1003);
+	assert_true(live_series_value(&view.rows[0], LIVE_REQUESTS) == 250);
+	assert_true(live_series_value(&view.rows[1], LIVE_REQUESTS) == 50);
+	view.show_total = true;
+	assert_int_equal(live_view_arrange(&view), 0);
+	assert_true(live_series_value(&view.rows[0], LIVE_REQUESTS) == 500);
+	live_view_done(&view);
+}
+
+static void test_order_and_selection(void **state)
+{
+	struct live_view view;
+
+	(void)state;
+	live_view_init(&view);
+	live_view_update(&view, reading(1, 0, 0, 0));
+	live_view_update(&view, reading(2, 5, 0, 9));
+	assert_order(&view, 1003, 1001, 1002);
+	view.selected = 1;
+	view.reversed = true;
+	assert_int_equal(live_view_arrange(&view), 0);
+	assert_order(&view, 1002, 1001, 1003);
+	assert_int_equal(live_view_selected(&view)->service->port, 1001);
+	/* The service stays selected when the figures change its place. */
+	view.reversed = false;
+	live_view_update(&view, reading(3, 99, 0, 9));
+	assert_order(&view, 1001, 1002, 1003);
+	assert_int_equal(live_view_selected(&view)->service->port, 1001);
+	live_view_done(&view);
+}
+
+static size_t column(const char *group, const char *title)
+{
+	const char *current = NULL;
+
+	for (size_t i = 0; i < live_column_count; i++) {
+		current = live_columns[i].group ? live_columns[i].group : current;
+		if (!strcmp(live_columns[i].title, title) &&
+		    (!group || (current && !strcmp(current, group))))
+			return i;
+	}
+	fail_msg("no column %s", title);
+	return 0;
+}
+
+/* An idle service has no percentile: it is last in both directions. */
+static void test_unknown_is_last(void **state)
+{
+	struct live_view view;
+	char text[16];
+
+	(void)state;
+	live_view_init(&view);
+	live_view_update(&view, reading(1, 0, 0, 0));
+	live_view_update(&view, reading(2, 0, 10, 20));
+	view.sort = column("SERVICE", "p99");
+	for (int i = 0; i < 2; i++, view.reversed = !view.reversed) {
+		assert_int_equal(live_view_arrange(&view), 0);
+		assert_int_equal(view.rows[2].service->port, 1001);
+	}
+	live_column_format(&live_columns[view.sort], &view.rows[2], text, sizeof(text));
+	assert_string_equal(text, "-");
+	live_view_done(&view);
+}
+
+static void test_filter(void **state)
+{
+	static const struct {
+		const char *filter;
+		size_t rows;
+	} cases[] = {{"", 3}, {"100", 3}, {"1002", 1}, {"nothing", 0}, {"10011", 0}};
+	struct live_view view;
+
+	(void)state;
+	live_view_init(&view);
+	live_view_update(&view, reading(1, 0, 0, 0));
+	live_view_update(&view, reading(2, 1, 2, 3));
+	view.selected = 2;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		snprintf(view.filter, sizeof(view.filter), "%s", cases[i].filter);
+		assert_int_equal(live_view_arrange(&view), 0);
+		assert_int_equal(view.row_count, cases[i].rows);
+		assert_true(!view.row_count || view.selected < view.row_count);
+	}
+	live_view_done(&view);
+}
+
+static void test_filter_by_process(void **state)
+{
+	struct live_view view;
+	struct run *run = reading(2, 1, 2, 3);
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct run_process *process = run_add_process(&run->services[i]);
+
+		assert_non_null(process);
+		snprintf(process->comm, sizeof(process->comm), "Server-%zu", i);
+	}
+	live_view_init(&view);
+	live_view_update(&view, reading(1, 0, 0, 0));
+	live_view_update(&view, run);
+	snprintf(view.filter, sizeof(view.filter), "server-1");
+	assert_int_equal(live_view_arrange(&view), 0);
+	assert_int_equal(view.row_count, 1);
+	assert_int_equal(view.rows[0].service->port, 1002);
+	live_view_done(&view);
+}
+
+/* The oldest point goes when there is no more room; unknown is not zero. */
+static void test_past(void **state)
+{
+	const struct live_history *history;
+	struct live_view view;
+
+	(void)state;
+	live_view_init(&view);
+	for (unsigned int i = 0; i <= LIVE_HISTORY + 5; i++)
+		assert_int_equal(live_view_update(&view, reading(i + 1, i * (i + 1) / 2, 0, 0)), 0);
+	history = view.rows[0].history;
+	assert_int_equal(view.rows[0].service->port, 1001);
+	assert_int_equal(history->count, LIVE_HISTORY);
+	assert_true(history->points[LIVE_REQUESTS][0] == 6);
+	assert_true(history->points[LIVE_REQUESTS][LIVE_HISTORY - 1] == LIVE_HISTORY + 5);
+	assert_true(isnan(view.rows[1].history->points[LIVE_SERVICE_P99][0]));
+	live_view_done(&view);
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		double value;
+		const char *count, *time;
+	} cases[] = {
+		{NAN, "-", "-"},
+		{0, "0", "0ns"},
+		{0.25, "0.2", "0.25ns"},
+		{9.94, "9.9", "9.94ns"},
+		{9.96, "10", "9.96ns"},
+		{99999, "99999", "100µs"},
+		{116785, "117k", "116.8µs"},
+		{1234567, "1.2M", "1.235ms"},
+		{2e9, "2000M", "2s"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[32];
+
+		assert_string_equal(live_format_count(cases[i].value, text, sizeof(text)),
+				    cases[i].count);
+		assert_string_equal(live_format_time(cases[i].value, text, sizeof(text)),
+				    cases[i].time);
+	}
+}
+
+static void test_process_names_are_harmless(void **state)
+{
+	struct run_process processes[2] = {{.pid = 1}, {.pid = 2}};
+	struct run_service service = {.processes = processes, .process_count = 1};
+	char text[64];
+
+	(void)state;
+	memcpy(processes[0].comm, "\x1b[2J\xc3\xa4 abcdefgh", sizeof(processes[0].comm));
+	assert_string_equal(live_format_process(&service, text, sizeof(text)), "?[2J?? abcdefgh");
+	service.process_count = 2;
+	assert_string_equal(live_format_process(&service, text, sizeof(text)), "?[2J??+1");
+	service.process_count = 0;
+	assert_string_equal(live_format_process(&service, text, sizeof(text)), "-");
+}
+
+static void assert_note(const struct run *run, bool critical, const char *text)
+{
+	struct live_note notes[16];
+	size_t count = live_notes(run, NULL, notes, ARRAY_SIZE(notes));
+
+	for (size_t i = 0; i < count; i++) {
+		if (strstr(notes[i].text, text) && notes[i].critical == critical)
+			return;
+	}
+	fail_msg("no finding says '%s'", text);
+}
+
+static void test_findings(void **state)
+{
+	CLEANUP(cleanup_run_free) struct run *run = reading(1, 10, 0, 0);
+	struct run_service *service = &run->services[0];
+	struct live_note notes[16];
+
+	(void)state;
+	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
+		service->losses[i] = 0;
+	service->stages[STAGE_SERVICE].histogram.sum =
+		service->stages[STAGE_SOCKET_QUEUE].histogram.sum;
+	service->accept_queue = (struct run_accept_queue){
+		.depth = {true, 79}, .limit = {true, 100}, .overflows = {true, 0}};
+	assert_int_equal(live_notes(run, service, notes, ARRAY_SIZE(notes)), 0);
+	service->accept_queue.depth.value = 80;
+	assert_note(run, true, "1001: accept queue 80 of 100");
+	service->accept_queue.overflows.value = 7;
+	assert_note(run, true, "1001: accept queue overflowed: 7 connections");
+	service->losses[RUN_LOSS_CUT_OFF] = 3;
+	service->losses[RUN_LOSS_OVERLAPPED] = 2;
+	assert_note(run, false, "1001: losses: overlapped 2, cut_off 3");
+	run->services_dropped = 4;
+	assert_note(run, true, "4 services found no slot");
+	service->stages[STAGE_SOCKET_QUEUE].histogram.sum++;
+	assert_note(run, false, "1001: requests wait longer");
+	support_miss_stage(service, STAGE_SOCKET_QUEUE, "because");
+	assert_note(run, false, "1001: socket_queue is not measured: because");
+	/* Room for one: the worst. */
+	assert_int_equal(live_notes(run, NULL, notes, 1), 1);
+	assert_non_null(strstr(notes[0].text, "no slot"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rates_are_of_the_interval),
+		cmocka_unit_test(test_order_and_selection),
+		cmocka_unit_test(test_unknown_is_last),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_filter_by_process),
+		cmocka_unit_test(test_past),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_process_names_are_harmless),
+		cmocka_unit_test(test_findings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
