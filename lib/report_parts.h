@@ -44,6 +44,9 @@ void report_drivers(const struct page *page, const struct run_driver *driver);
 /* report_joined.c: what of the slow requests is whose, and the slowest; nothing if nothing was sampled. */
 void report_joined(const struct page *page, const struct run *run);
 
+/* report_findings.c: what was running out on the observer's host, if anybody looked. */
+void report_findings(const struct page *page, const struct run *run);
+
 /* report_cost.c: what observing cost, and what was lost as a whole. */
 void report_cost(const struct page *page, const struct run *run);
 

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "run_finding.h"
 #include "run_samples.h"
 #include "sojourn/clock.h"
 
@@ -170,6 +171,8 @@ void run_free(struct run *run)
 	free_cost(run->cost);
 	free_driver(run->driver);
 	run_joined_free(run->joined);
+	run_findings_free(run->findings, run->finding_count);
+	free_strings(run->not_seen);
 	free(run);
 }
 

@@ -3,6 +3,7 @@
 #include "run_members.h"
 
 #include "sojourn/cleanup.h"
+#include "sojourn/finding.h"
 #include "sojourn/join.h"
 #include "sojourn/run.h"
 
@@ -16,6 +17,8 @@
 #define MAX_PARTS     1024
 #define MAX_TAILS     64
 #define MAX_SLOWEST   JOIN_SLOWEST_MAX
+#define MAX_FINDINGS  4096
+#define MAX_TEXTS     1024
 
 static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
@@ -253,6 +256,38 @@ static const struct run_member joined_table[] = {
 };
 static const struct run_members joined_members = MEMBERS(struct run_joined, joined_table);
 
+static const struct run_member owner_table[] = {
+	{MEMBER(struct run_owner, U32, pid)},
+	TEXT(struct run_owner, comm),
+	TEXT(struct run_owner, unit),
+	NUMBER(struct run_owner, sockets),
+};
+static const struct run_members owner_members = MEMBERS(struct run_owner, owner_table);
+
+static const struct run_member finding_table[] = {
+	{MEMBER(struct run_finding, STRING, host), .optional = true},
+	TEXT(struct run_finding, id),
+	TEXT(struct run_finding, severity),
+	TEXT(struct run_finding, resource),
+	TEXT(struct run_finding, object),
+	{MEMBER(struct run_finding, U16, port)},
+	{MEMBER(struct run_finding, U32, netns)},
+	NUMBER(struct run_finding, used),
+	NUMBER(struct run_finding, capacity),
+	NUMBER(struct run_finding, ends_in_ns),
+	STRING(struct run_finding, what),
+	{MEMBER(struct run_finding, STRINGS, evidence), .limit = MAX_TEXTS, .optional = true},
+	STRING(struct run_finding, outlook),
+	STRING(struct run_finding, command),
+	STRING(struct run_finding, change),
+	STRING(struct run_finding, risk),
+	STRING(struct run_finding, link),
+	{MEMBER(struct run_finding, LIST, owners), .members = &owner_members,
+	 .count_offset = offsetof(struct run_finding, owner_count),
+	 .limit = MAX_PROCESSES, .optional = true},
+};
+static const struct run_members finding_members = MEMBERS(struct run_finding, finding_table);
+
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
 	STRING(struct run, kernel),
@@ -267,6 +302,10 @@ static const struct run_member document_table[] = {
 	{MEMBER(struct run, POINTER, cost), .members = &cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
 	{MEMBER(struct run, POINTER, joined), .members = &joined_members, .optional = true},
+	{MEMBER(struct run, LIST, findings), .members = &finding_members,
+	 .count_offset = offsetof(struct run, finding_count),
+	 .limit = MAX_FINDINGS, .optional = true},
+	{MEMBER(struct run, STRINGS, not_seen), .limit = MAX_TEXTS, .optional = true},
 };
 const struct run_members run_document_members = MEMBERS(struct run, document_table);
 /* clang-format on */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "run_finding.h"
 #include "run_merge.h"
 
 #define SWAP(a, b)                         \
@@ -75,6 +76,9 @@ static void swap_observer(struct run *run, struct run *other)
 	SWAP(run->service_count, other->service_count);
 	SWAP(run->services_dropped, other->services_dropped);
 	SWAP(run->cost, other->cost);
+	SWAP(run->findings, other->findings);
+	SWAP(run->finding_count, other->finding_count);
+	SWAP(run->not_seen, other->not_seen);
 }
 
 static bool has_word(const char *list, const char *word)
@@ -239,6 +243,8 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 		err = move_services(run, other, ret_error);
 	if (!err)
 		err = add_cost(run, other);
+	if (!err)
+		err = run_findings_merge(run, other);
 	if (!err)
 		err = add_period(run, other);
 	merge_label(&run->host, other->host);

@@ -374,6 +374,8 @@ struct run_joined {
 	size_t slowest_count;
 };
 
+struct run_finding; /* finding.h */
+
 struct run {
 	char *host;
 	char *kernel;
@@ -383,10 +385,13 @@ struct run {
 	char **command; /* NULL-terminated argv, may be NULL */
 	struct run_service *services;
 	size_t service_count;
-	struct run_cost *cost;	   /* NULL in a document of the driver alone */
-	uint64_t services_dropped; /* services that found no slot: not observed at all */
-	struct run_driver *driver; /* NULL in a document of the observer alone */
-	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */
+	struct run_cost *cost;	      /* NULL in a document of the driver alone */
+	uint64_t services_dropped;    /* services that found no slot: not observed at all */
+	struct run_driver *driver;    /* NULL in a document of the observer alone */
+	struct run_joined *joined;    /* NULL unless both sides' samples were there; see join.h */
+	struct run_finding *findings; /* worst first */
+	size_t finding_count;
+	char **not_seen; /* what the doctor could not see; NULL: it did not look */
 };
 
 /* NULL without memory. Fills host, kernel, tool and started_at from this machine. */
@@ -415,8 +420,8 @@ int run_sample_compare(const void *a, const void *b);
 
 /*
  * Makes @run, the later reading, cover only the time since @earlier, a reading of the same
- * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds) and the
- * high-water mark stay, samples that @earlier has too are removed.
+ * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds), the
+ * high-water mark and findings stay, samples that @earlier has too are removed.
  * Services are matched by (netns, protocol, port); one that is not in @earlier stays whole.
  */
 void run_subtract(struct run *run, const struct run *earlier);

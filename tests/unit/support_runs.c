@@ -2,6 +2,8 @@
 /* Run documents for tests. */
 #include "support_runs.h"
 
+#include "support_findings.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -354,6 +356,7 @@ struct run *support_full_run(void)
 	fill_driver(run->driver, &sequence);
 	run->joined = need(calloc(1, sizeof(*run->joined)));
 	fill_joined(run->joined, &sequence);
+	support_fill_findings(run);
 	return run;
 }
 
