@@ -30,6 +30,7 @@ struct pt_regs___arm64 {
 #define NR_ACCEPT   43
 #define NR_RECVFROM 45
 #define NR_RECVMSG  47
+#define NR_BIND	    49
 #define NR_ACCEPT4  288
 
 static __always_inline long syscall_number(const struct pt_regs *regs)
@@ -45,6 +46,7 @@ static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_READ	    63
 #define NR_READV    65
+#define NR_BIND	    200
 #define NR_ACCEPT   202
 #define NR_RECVFROM 207
 #define NR_RECVMSG  212

@@ -110,20 +110,57 @@ static struct finding *cause_of(struct finding_list *list, const struct finding 
 	return NULL;
 }
 
+/* The finding that says more than that calls failed: which resource it is that has ended. */
+static struct finding *explanation_of(struct finding_list *list, const struct finding *finding)
+{
+	bool ports = finding->resource.kind == RESOURCE_PORT_FAILURES;
+	enum resource_kind kind = ports ? RESOURCE_PORTS : RESOURCE_DESCRIPTORS;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct resource *r = &list->entries[i].resource;
+		const char *to = strstr(r->object, " to ");
+
+		if (r->kind != kind || list->entries[i].severity != SEVERITY_CRITICAL)
+			continue;
+		if (ports ? r->netns == finding->resource.netns && to &&
+				    !strcmp(to + 4, finding->resource.object)
+			  : r->owner_count && finding->resource.owner_count &&
+				    r->owners[0].pid == finding->resource.owners[0].pid)
+			return &list->entries[i];
+	}
+	return NULL;
+}
+
+/* Moves what @finding says to the finding that explains it; false if there is none. */
+static bool fold(struct finding_list *list, const struct finding *finding)
+{
+	const struct resource *from = &finding->resource;
+	struct finding *into = NULL;
+
+	if (from->kind == RESOURCE_ACCEPT_QUEUE)
+		into = cause_of(list, finding);
+	else if (from->kind == RESOURCE_PORT_FAILURES || from->kind == RESOURCE_DESCRIPTOR_FAILURES)
+		into = explanation_of(list, finding);
+	if (!into)
+		return false;
+	if (from->kind == RESOURCE_ACCEPT_QUEUE)
+		resource_fact(&into->resource, "waiting for accept() meanwhile", from->used,
+			      "connections", "listening sockets");
+	for (size_t i = 0; from->kind != RESOURCE_ACCEPT_QUEUE && i < from->fact_count; i++)
+		resource_fact(&into->resource, from->facts[i].name, from->facts[i].value,
+			      from->facts[i].unit, from->facts[i].source);
+	return true;
+}
+
 static void fold_consequences(struct finding_list *list)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		struct finding *finding = &list->entries[i], *cause = NULL;
+		const struct finding *finding = &list->entries[i];
 
-		if (finding->resource.kind == RESOURCE_ACCEPT_QUEUE)
-			cause = cause_of(list, finding);
-		if (cause) {
-			resource_fact(&cause->resource, "waiting for accept() meanwhile",
-				      finding->resource.used, "connections", "listening sockets");
+		if (fold(list, finding))
 			continue;
-		}
 		if (kept != i)
 			list->entries[kept] = *finding;
 		kept++;

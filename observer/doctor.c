@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "doctor_look.h"
+#include "resource_events.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 
@@ -51,6 +52,7 @@ static int look(struct doctor *doctor, const struct doctor_options *options,
 
 int doctor_main(int argc, char **argv)
 {
+	CLEANUP(cleanup_resource_events_close) struct resource_events *events = NULL;
 	CLEANUP(cleanup_doctor_close) struct doctor *doctor = NULL;
 	enum severity worst = SEVERITY_NONE;
 	struct doctor_options options;
@@ -65,6 +67,10 @@ int doctor_main(int argc, char **argv)
 	if (r < 0) {
 		log_errno(r, "cannot begin");
 		return DOCTOR_FAILED;
+	}
+	if (options.watch || options.syscalls) {
+		r = resource_events_open(options.syscalls, &events);
+		doctor_watch(doctor, events, r);
 	}
 	do {
 		r = look(doctor, &options, &worst);

@@ -24,7 +24,8 @@ struct doctor_options {
 	bool all_netns;
 	bool json;
 	bool watch;
-	bool procfs; /* sockets from /proc although inet_diag would answer */
+	bool syscalls; /* count failures by what system calls return, if there is no other way */
+	bool procfs;   /* sockets from /proc although inet_diag would answer */
 	uint64_t sample_ns;
 	uint64_t interval_ns;
 };

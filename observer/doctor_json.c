@@ -50,11 +50,11 @@ static json_t *owners_json(const struct resource *resource)
 		/* A name is whatever bytes its process chose. */
 		json_t *comm = json_string(owner->comm);
 
-		json_array_append_new(owners,
-				      json_pack("{s:i, s:o, s:o, s:i}", "pid", (int)owner->pid,
-						"comm", comm ? comm : json_null(), "unit",
-						text_or_null(owner->unit), "sockets",
-						(int)owner->sockets));
+		json_array_append_new(
+			owners,
+			json_pack("{s:i, s:o, s:o, s:i, s:o}", "pid", (int)owner->pid, "comm",
+				  comm ? comm : json_null(), "unit", text_or_null(owner->unit),
+				  "sockets", (int)owner->sockets, "did", text_or_null(owner->did)));
 	}
 	return owners;
 }
@@ -63,14 +63,15 @@ static json_t *resource_json(const struct resource *resource)
 {
 	json_t *object = json_string(resource->object);
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "resource",
+	return json_pack("{s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "resource",
 			 resource_names[resource->kind], "object", object ? object : json_null(),
 			 "netns", resource->netns ? json_integer(resource->netns) : json_null(),
 			 "netns_name", text_or_null(resource->netns_name), "port",
 			 (int)resource->port, "used", number(resource->used), "capacity",
 			 resource->capacity > 0 ? number(resource->capacity) : json_null(),
-			 "growth_per_second", number(resource->growth), "seconds_left",
-			 number(resource->seconds_left), "owners", owners_json(resource));
+			 "deepest", number(resource->deepest), "growth_per_second",
+			 number(resource->growth), "seconds_left", number(resource->seconds_left),
+			 "owners", owners_json(resource));
 }
 
 static json_t *finding_json(const struct finding *finding)

@@ -58,6 +58,13 @@ static const char *set_watch(void *target, const char *value)
 	return NULL;
 }
 
+static const char *set_syscalls(void *target, const char *value)
+{
+	(void)value;
+	((struct doctor_options *)target)->syscalls = true;
+	return NULL;
+}
+
 static const char *set_sample(void *target, const char *value)
 {
 	struct doctor_options *options = target;
@@ -107,6 +114,11 @@ static const struct cli_option table[] = {
 	 set_interval},
 	{"json", 'j', NULL, "Print a JSON object (docs/diagnoses.md), with --watch one per line.",
 	 set_json},
+	{"syscalls", 0, NULL,
+	 "Count EMFILE, ENFILE and EADDRINUSE too where the kernel refuses fexit programs: by what "
+	 "system calls return, which makes every system call on this host slower meanwhile. Counts "
+	 "without --watch too.",
+	 set_syscalls},
 	{"sockets", 0, "SOURCE",
 	 "Where sockets come from: netlink (default), or proc, which knows less and is slower.",
 	 set_sockets},

@@ -37,20 +37,30 @@ static void format_value(double value, char *buffer, size_t size)
 		snprintf(buffer, size, "%.*f", value == 0 ? 0 : 2, value);
 }
 
+char *doctor_fact(const struct resource_fact *fact, char *buffer, size_t size)
+{
+	bool port = !strcmp(fact->unit, "port");
+	char value[32];
+
+	format_value(fact->value, value, sizeof(value));
+	if (port) /* a port's number has no thousands */
+		snprintf(value, sizeof(value), "%.0f", fact->value);
+	snprintf(buffer, size, "%s: %s%s%s (%s)", fact->name, value,
+		 port || !*fact->unit ? "" : " ", port ? "" : fact->unit, fact->source);
+	return buffer;
+}
+
+/* What is zero says nothing, but for what the finding is about. */
 static void print_facts(const struct resource *resource, FILE *file)
 {
 	const char *label = "evidence";
+	char text[256];
 
 	for (size_t i = 0; i < resource->fact_count; i++) {
-		const struct resource_fact *fact = &resource->facts[i];
-		bool port = !strcmp(fact->unit, "port");
-		char value[32];
-
-		format_value(fact->value, value, sizeof(value));
-		if (port) /* a port's number has no thousands */
-			snprintf(value, sizeof(value), "%.0f", fact->value);
-		fprintf(file, "  %-*s%s: %s%s%s  (%s)\n", INDENT - 2, label, fact->name, value,
-			port || !*fact->unit ? "" : " ", port ? "" : fact->unit, fact->source);
+		if (resource->facts[i].value == 0 && i)
+			continue;
+		fprintf(file, "  %-*s%s\n", INDENT - 2, label,
+			doctor_fact(&resource->facts[i], text, sizeof(text)));
 		label = "";
 	}
 }
@@ -68,6 +78,8 @@ static void print_owners(const struct resource *resource, FILE *file)
 		if (owner->sockets)
 			fprintf(file, ", %u socket%s", owner->sockets,
 				owner->sockets == 1 ? "" : "s");
+		if (owner->did[0])
+			fprintf(file, ": %s", owner->did);
 		fputc('\n', file);
 		label = "";
 	}

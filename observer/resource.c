@@ -7,12 +7,21 @@
 #include <string.h>
 
 const char *const resource_names[RESOURCE_KINDS] = {
-	[RESOURCE_PORTS] = "ephemeral_ports", [RESOURCE_DESCRIPTORS] = "descriptors",
-	[RESOURCE_FILES] = "files",	      [RESOURCE_ACCEPT_QUEUE] = "accept_queue",
-	[RESOURCE_SYN_QUEUE] = "syn_queue",   [RESOURCE_CLOSE_WAIT] = "close_wait",
-	[RESOURCE_TIME_WAIT] = "time_wait",   [RESOURCE_ORPHANS] = "orphans",
-	[RESOURCE_TCP_MEMORY] = "tcp_memory", [RESOURCE_CONNTRACK] = "conntrack",
-	[RESOURCE_UDP_BUFFER] = "udp_buffer", [RESOURCE_PORT_FAILURES] = "port_failures",
+	[RESOURCE_PORTS] = "ephemeral_ports",
+	[RESOURCE_DESCRIPTORS] = "descriptors",
+	[RESOURCE_FILES] = "files",
+	[RESOURCE_ACCEPT_QUEUE] = "accept_queue",
+	[RESOURCE_SYN_QUEUE] = "syn_queue",
+	[RESOURCE_CLOSE_WAIT] = "close_wait",
+	[RESOURCE_TIME_WAIT] = "time_wait",
+	[RESOURCE_ORPHANS] = "orphans",
+	[RESOURCE_TCP_MEMORY] = "tcp_memory",
+	[RESOURCE_CONNTRACK] = "conntrack",
+	[RESOURCE_UDP_BUFFER] = "udp_buffer",
+	[RESOURCE_PORT_FAILURES] = "port_failures",
+	[RESOURCE_ADDRESS_FAILURES] = "address_failures",
+	[RESOURCE_DESCRIPTOR_FAILURES] = "descriptor_failures",
+	[RESOURCE_FILE_FAILURES] = "file_failures",
 };
 
 struct resource *resource_add(struct resource_list *list, enum resource_kind kind,
@@ -30,7 +39,7 @@ struct resource *resource_add(struct resource_list *list, enum resource_kind kin
 		list->room = room;
 	}
 	resource = &list->entries[list->count++];
-	*resource = (struct resource){.kind = kind, .seconds_left = INFINITY};
+	*resource = (struct resource){.kind = kind, .seconds_left = INFINITY, .deepest = NAN};
 	if (netns) {
 		resource->netns = netns->inode;
 		memcpy(resource->netns_name, netns->name, sizeof(resource->netns_name));

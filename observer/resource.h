@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "resource_events.h"
 #include "resource_netns.h"
 #include "resource_owners.h"
 #include "resource_process.h"
@@ -25,13 +26,16 @@ enum resource_kind {
 	RESOURCE_CONNTRACK,
 	RESOURCE_UDP_BUFFER,
 	RESOURCE_PORT_FAILURES,
+	RESOURCE_ADDRESS_FAILURES,
+	RESOURCE_DESCRIPTOR_FAILURES,
+	RESOURCE_FILE_FAILURES,
 	RESOURCE_KINDS
 };
 
 /* As in the document: "ephemeral_ports", "descriptors", … */
 extern const char *const resource_names[RESOURCE_KINDS];
 
-#define RESOURCE_FACTS	16
+#define RESOURCE_FACTS	24
 #define RESOURCE_OWNERS 4
 
 struct resource_fact {
@@ -46,6 +50,7 @@ struct resource_owner {
 	uint32_t sockets; /* of this resource, held by it; 0: not counted */
 	char comm[16];
 	char unit[64];
+	char did[96]; /* in the sample, as events tell: "12 connect() calls of 70 µs" */
 };
 
 struct resource {
@@ -61,6 +66,11 @@ struct resource {
 	double seconds_left; /* INFINITY: it does not end */
 	double leaking;	     /* per second, if it grew throughout a sample of 3 s or more */
 	double events;	     /* failures in the sample */
+	uint64_t cookie;     /* of a listener; 0: not known */
+	double deepest;	     /* of an accept queue since the watch began; NAN: not known */
+	uint64_t connects;   /* in the sample, if events are watched */
+	uint64_t connect_ns; /* in them until the SYN left */
+	uint64_t made[4];    /* TIME_WAIT by clients, by servers; resets likewise */
 	char outlook[256];
 	struct resource_fact facts[RESOURCE_FACTS];
 	size_t fact_count;
@@ -99,6 +109,16 @@ void resource_measure_limits(const struct resource_pair *pair, struct resource_l
 void resource_measure_processes(const struct process_list *processes, unsigned int points,
 				double seconds, struct resource_list *list);
 void resource_measure_host(const struct resource_numbers *numbers, struct resource_list *list);
+
+/*
+ * Failures between two readings of events as resources, and who did what to those in @list.
+ * @netns_of tells the namespaces that are looked at, NULL: none.
+ */
+void resource_measure_events(const struct events_reading *before,
+			     const struct events_reading *after,
+			     const struct resource_netns *(*netns_of)(const void *context,
+								      uint32_t inode),
+			     const void *context, struct resource_list *list);
 
 /* Least squares over equidistant points: per point; *ret_share is R², how straight the line is. */
 double resource_slope(const uint32_t *points, unsigned int count, double *ret_share);

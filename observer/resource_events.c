@@ -1,26 +1,39 @@
 // SPDX-License-Identifier: MIT
-/* Loads bpf/ports.bpf.c and reads its map; see resource_events.h. */
+/*
+ * Loads the programs of bpf/event_*.bpf.c that this kernel allows: each is tried on its own, then
+ * those that work are loaded together. See resource_events.h; neighbour: resource_events_read.c.
+ */
 #include "resource_events.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "sojourn_ports_bpf.skel.h"
-
-struct seen {
-	struct port_failure failure;
-	uint64_t count;
-};
+#include "resource_events_maps.h"
+#include "sojourn_events_bpf.skel.h"
 
 struct resource_events {
-	struct sojourn_ports_bpf *bpf;
-	struct seen seen[PORT_FAILURES_MAX]; /* as of the last call */
-	size_t seen_count;
+	struct sojourn_events_bpf *bpf;
+	bool files, depths;
+};
+
+enum need {
+	NEEDED,
+	WANTED,	      /* left out where it is refused */
+	WANTED_FILES, /* likewise; all of these, or by system calls */
+	BY_SYSCALLS,
+};
+
+static const struct candidate {
+	const char *program;
+	enum need need;
+} candidates[] = {
+	{"event_conn_state", NEEDED},	    {"event_backlog_ready", WANTED},
+	{"event_descriptor", WANTED_FILES}, {"event_file", WANTED_FILES},
+	{"event_port", WANTED_FILES},	    {"event_returned", BY_SYSCALLS},
 };
 
 static int silent(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -31,22 +44,79 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-int resource_events_open(struct resource_events **ret_events)
+/* Loads and attaches the candidates whose bit is set in @chosen. */
+static int load(uint32_t chosen, struct sojourn_events_bpf **ret_bpf)
+{
+	struct sojourn_events_bpf *bpf = sojourn_events_bpf__open();
+	int r = 0;
+
+	if (!bpf)
+		return errno ? -errno : -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(bpf->obj, candidates[i].program);
+
+		bpf_program__set_autoload(program, chosen >> i & 1);
+	}
+	r = sojourn_events_bpf__load(bpf);
+	if (!r)
+		r = sojourn_events_bpf__attach(bpf);
+	if (r < 0) {
+		sojourn_events_bpf__destroy(bpf);
+		return r;
+	}
+	*ret_bpf = bpf;
+	return 0;
+}
+
+static bool works(size_t candidate)
+{
+	struct sojourn_events_bpf *bpf;
+
+	if (load(1U << candidate, &bpf) < 0)
+		return false;
+	sojourn_events_bpf__destroy(bpf);
+	return true;
+}
+
+/* The candidates of one kind that work; none unless all of them do, if @all. */
+static uint32_t choose(enum need need, bool all)
+{
+	uint32_t chosen = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
+		if (candidates[i].need != need)
+			continue;
+		if (works(i))
+			chosen |= 1U << i;
+		else if (all)
+			return 0;
+	}
+	return chosen;
+}
+
+int resource_events_open(bool syscalls, struct resource_events **ret_events)
 {
 	CLEANUP(cleanup_resource_events_close)
 	struct resource_events *events = calloc(1, sizeof(*events));
+	libbpf_print_fn_t print;
+	uint32_t wanted, files;
 	int r;
 
 	if (!events)
 		return -ENOMEM;
 	/* What libbpf has to say is in the errno, for an option that may be refused. */
-	libbpf_set_print(silent);
-	events->bpf = sojourn_ports_bpf__open_and_load();
-	if (!events->bpf)
-		return errno ? -errno : -EINVAL;
-	r = sojourn_ports_bpf__attach(events->bpf);
+	print = libbpf_set_print(silent);
+	wanted = choose(WANTED, false);
+	files = choose(WANTED_FILES, true);
+	if (!files && syscalls)
+		files = choose(BY_SYSCALLS, true);
+	r = load(1U | wanted | files, &events->bpf);
+	libbpf_set_print(print);
 	if (r < 0)
 		return r;
+	events->files = files;
+	events->depths = wanted;
 	*ret_events = TAKE_PTR(events);
 	return 0;
 }
@@ -55,66 +125,37 @@ void resource_events_close(struct resource_events *events)
 {
 	if (!events)
 		return;
-	sojourn_ports_bpf__destroy(events->bpf);
+	sojourn_events_bpf__destroy(events->bpf);
 	free(events);
 }
 
-/* How many of @failure are new, and remembers @count. */
-static uint64_t news(struct resource_events *events, const struct port_failure *failure,
-		     uint64_t count)
+bool resource_events_sees_files(const struct resource_events *events)
 {
-	for (size_t i = 0; i < events->seen_count; i++) {
-		struct seen *seen = &events->seen[i];
-		uint64_t before = seen->count;
+	return events->files;
+}
 
-		if (memcmp(&seen->failure, failure, sizeof(*failure)) != 0)
-			continue;
-		seen->count = count;
-		return count - before;
+bool resource_events_sees_depths(const struct resource_events *events)
+{
+	return events->depths;
+}
+
+int resource_events_read(struct resource_events *events, struct events_reading *ret_reading)
+{
+	struct events_maps maps = {
+		.failures = bpf_map__fd(events->bpf->maps.event_failures),
+		.actions = bpf_map__fd(events->bpf->maps.event_actions),
+		.depths = bpf_map__fd(events->bpf->maps.event_depths),
+	};
+	struct events_reading reading = {
+		.failures_lost = events->bpf->bss->event_failures_lost,
+		.actions_lost = events->bpf->bss->event_actions_lost,
+	};
+	int r = events_maps_read(&maps, &reading);
+
+	if (r < 0) {
+		events_reading_free(&reading);
+		return r;
 	}
-	if (events->seen_count < PORT_FAILURES_MAX)
-		events->seen[events->seen_count++] = (struct seen){*failure, count};
-	return count;
-}
-
-static void add(const struct port_failure *failure, uint64_t new, uint64_t count,
-		struct resource_list *list)
-{
-	struct resource *resource = resource_add(list, RESOURCE_PORT_FAILURES, NULL);
-	struct socket_address address;
-
-	if (!resource)
-		return;
-	memcpy(address.bytes, failure->address, sizeof(address.bytes));
-	resource->netns = failure->netns;
-	resource->port = failure->port;
-	resource->used = (double)count;
-	resource->events = (double)new;
-	resource_sockets_format((uint8_t)failure->family, &address, failure->port, resource->object,
-				sizeof(resource->object));
-	resource_fact(resource, "failed in the sample", (double)new, "connect() calls",
-		      "tp_btf/inet_sock_set_state");
-	resource_fact(resource, "failed since the watch began", (double)count, "connect() calls",
-		      "tp_btf/inet_sock_set_state");
-	resource_own(resource, failure->pid);
-	resource->owners[0].sockets = 0;
-	resource_name_owners(resource);
-}
-
-void resource_events_measure(struct resource_events *events, struct resource_list *list)
-{
-	int map = bpf_map__fd(events->bpf->maps.port_failures);
-	struct port_failure failure, *last = NULL;
-	uint64_t count;
-
-	while (!bpf_map_get_next_key(map, last, &failure)) {
-		last = &failure;
-		if (!bpf_map_lookup_elem(map, &failure, &count))
-			add(&failure, news(events, &failure, count), count, list);
-	}
-}
-
-uint64_t resource_events_lost(const struct resource_events *events)
-{
-	return events->bpf->bss->port_failures_lost;
+	*ret_reading = reading;
+	return 0;
 }

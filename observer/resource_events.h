@@ -1,26 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures as they happen, by BPF where it is allowed: connect() without a source port. */
+/* Events as they happen, by BPF where it is allowed: failures, who connects, who closes first. */
 #ifndef OBSERVER_RESOURCE_EVENTS_H
 #define OBSERVER_RESOURCE_EVENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "resource.h"
 #include "sojourn/cleanup.h"
-#include "wire/ports.h"
+#include "wire/events.h"
 
 struct resource_events;
 
-/* Loads and attaches the program. 0 or -errno: -EPERM without CAP_BPF and CAP_PERFMON. */
-int resource_events_open(struct resource_events **ret_events);
+struct event_entry {
+	struct event_key key;
+	struct event_count count;
+};
+
+struct event_depth {
+	uint64_t cookie;
+	uint64_t depth;
+};
+
+/* All that was counted so far, by key; a sample is the difference of two. */
+struct events_reading {
+	struct event_entry *entries; /* sorted */
+	size_t count;
+	struct event_depth *depths; /* of listeners, since the programs were loaded */
+	size_t depth_count;
+	uint64_t failures_lost, actions_lost; /* found no room in the kernel's maps */
+};
+
+/*
+ * Loads and attaches what this kernel allows. @syscalls: EMFILE, ENFILE and EADDRINUSE by what system
+ * calls return, if there is no other way. 0 or -errno: -EPERM without CAP_BPF and CAP_PERFMON.
+ */
+int resource_events_open(bool syscalls, struct resource_events **ret_events);
 void resource_events_close(struct resource_events *events);
 DEFINE_CLEANUP(struct resource_events *, resource_events_close)
 
-/* Appends what failed since the last call, one resource per process and destination. */
-void resource_events_measure(struct resource_events *events, struct resource_list *list);
+/* Whether EMFILE, ENFILE and EADDRINUSE are seen; whether the depths of accept queues are. */
+bool resource_events_sees_files(const struct resource_events *events);
+bool resource_events_sees_depths(const struct resource_events *events);
 
-/* Failures that could not be told apart for want of room, since the beginning. */
-uint64_t resource_events_lost(const struct resource_events *events);
+/* 0 or -ENOMEM; events_reading_free() is needed only after 0. */
+int resource_events_read(struct resource_events *events, struct events_reading *ret_reading);
+void events_reading_free(struct events_reading *reading);
+
+/* What was counted for @key; NULL: nothing. */
+const struct event_count *events_reading_find(const struct events_reading *reading,
+					      const struct event_key *key);
+/* The deepest that the listener's queue has been; -1: not known. */
+int64_t events_reading_depth(const struct events_reading *reading, uint64_t cookie);
 
 #endif

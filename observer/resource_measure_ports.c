@@ -38,10 +38,11 @@ static void say_outlook(struct resource *resource, double rate, double steady, d
 	if (rate < 1)
 		return;
 	n = snprintf(resource->outlook, size,
-		     "%.0f new connections/s lead to %.0f of %.0f ports; the largest rate that "
-		     "lasts is %.0f/s",
+		     "%.0f ports/s taken lead to %.0f of %.0f; the largest rate that lasts is "
+		     "%.0f/s",
 		     rate, steady, resource->capacity, lasting);
-	if (n > 0 && (size_t)n < size && isfinite(resource->seconds_left))
+	if (n > 0 && (size_t)n < size && isfinite(resource->seconds_left) &&
+	    resource->seconds_left > 0)
 		snprintf(resource->outlook + n, size - (size_t)n, "; none are left in %.1f s",
 			 resource->seconds_left);
 }
@@ -53,15 +54,14 @@ static void predict(struct resource *resource, const struct resource_pair *pair,
 	static const struct port_use none;
 	const struct port_use *then = resource_ports_match(&pair->before.ports, &now->key);
 	const struct port_rules *rules = &pair->after.rules;
-	double linger = lingering(rules, &now->key), made, grown, rate, steady, lasting;
+	double linger = lingering(rules, &now->key), grown, rate, steady, lasting;
 
 	if (!pair->before.ports.size && !pair->before.at_ns)
 		return;
 	then = then ? then : &none;
-	made = (double)resource_ports_used(now) + now->reusable + then->expiring -
-	       resource_ports_used(then) - then->reusable;
-	rate = made > 0 ? made / pair->seconds : 0;
 	grown = ((double)now->live - then->live) / pair->seconds;
+	/* What was opened is still connected, or in TIME_WAIT for no longer than the sample. */
+	rate = fmax(0, now->fresh / fmin(pair->seconds, TIME_WAIT_S) + grown);
 	steady = now->live + (rate > grown && grown > 0 ? rate - grown : rate) * linger;
 	lasting = (resource->capacity - now->live) / linger;
 	resource->growth =
@@ -71,7 +71,8 @@ static void predict(struct resource *resource, const struct resource_pair *pair,
 					     resource->used >= GROWING_SHARE * resource->capacity)))
 		resource->seconds_left =
 			fmax(0, (resource->capacity - resource->used) / resource->growth);
-	resource_fact(resource, "new connections", rate, "per second", "the sample");
+	resource_fact(resource, "ports taken", rate, "per second",
+		      "the sample: connections that keep theirs");
 	say_outlook(resource, rate, steady, lasting > 0 ? lasting : 0);
 }
 

@@ -50,6 +50,7 @@ static void add_listener(const struct resource_pair *pair, const struct resource
 	name_socket(resource, s);
 	resource->used = s->receive_queue;
 	resource->capacity = s->send_queue;
+	resource->cookie = s->cookie;
 	resource->events = new_drops(pair, &pair->before.listeners, s);
 	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections",
 		      netlink ? LISTENER : WITHOUT);

@@ -35,7 +35,7 @@ struct resource_netns {
 };
 
 /*
- * Reads the namespace that we are in. TIME_WAIT that ends within @sample_ms is told apart.
+ * Reads the namespace that we are in. TIME_WAIT of the last @sample_ms is told apart.
  * 0 or -errno; resource_netns_free() is needed only after 0.
  */
 int resource_netns_read(enum socket_source source, uint32_t sample_ms,

@@ -191,7 +191,7 @@ static struct port_use *find(struct port_table *table, const struct port_key *ke
 static void count_twin(struct port_use *use, const struct port_rules *rules,
 		       const struct resource_socket *s, uint32_t sample_ms)
 {
-	use->expiring += s->expires_ms <= sample_ms;
+	use->fresh += s->expires_ms + (uint64_t)sample_ms >= TIME_WAIT_MS;
 	if (resource_ports_reusable(rules, s))
 		use->reusable++;
 	else if (s->state == SOCKET_FIN_WAIT2)

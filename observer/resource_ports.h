@@ -29,7 +29,7 @@ struct port_use {
 	uint32_t fin_wait2; /* twins that wait for the peer's FIN: never reusable */
 	uint32_t time_wait; /* twins that connect() must not take */
 	uint32_t reusable;  /* twins that it may take: tcp_tw_reuse and its delay */
-	uint32_t expiring;  /* twins that end within the sample */
+	uint32_t fresh;	    /* twins that began within the sample */
 	uint32_t error;	    /* sockets that may be missing; 0 after the second pass */
 };
 
@@ -79,7 +79,7 @@ bool resource_ports_reusable(const struct port_rules *rules, const struct resour
 /* Whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
 bool resource_ports_reuses(const struct port_rules *rules, const struct port_key *key);
 
-/* Counts @s, unless its port is outside the range or held. @sample_ms: see `expiring`. */
+/* Counts @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
 void resource_ports_count(struct port_table *table, const struct port_rules *rules,
 			  const struct resource_socket *s, uint32_t sample_ms);
 

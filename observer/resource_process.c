@@ -113,6 +113,14 @@ void resource_process_point(struct process_list *list, unsigned int point)
 	}
 }
 
+void resource_process_count(struct process_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->entries[i].fds)
+			list->entries[i].fds = count_fds(list->entries[i].pid);
+	}
+}
+
 void resource_process_free(struct process_list *list)
 {
 	free(list->entries);

@@ -26,6 +26,8 @@ struct process_list {
 int resource_process_list(uint32_t pid, struct process_list *ret_list);
 /* Counts their descriptors again, as point @point of the trend; those that ended become 0. */
 void resource_process_point(struct process_list *list, unsigned int point);
+/* Counts them once more, as no point. */
+void resource_process_count(struct process_list *list);
 void resource_process_free(struct process_list *list);
 
 /* The unit or container: the last part of the cgroup's path that names one; "" if none does. */

@@ -77,6 +77,7 @@ static int on_message(const struct nlmsghdr *header, void *data)
 		.receive_queue = m->idiag_rqueue,
 		.send_queue = m->idiag_wqueue,
 		.inode = m->idiag_inode,
+		.cookie = m->id.idiag_cookie[0] | (uint64_t)m->id.idiag_cookie[1] << 32,
 	};
 
 	copy_addresses(m, &s);

@@ -54,6 +54,7 @@ struct resource_socket {
 	uint32_t drops;		/* with SOCKET_MEMORY */
 	uint32_t silent_ms;	/* with SOCKET_INFO: since the peer's last segment */
 	uint64_t inode;		/* 0: no process has it */
+	uint64_t cookie;	/* 0: not known, in /proc */
 };
 
 enum socket_detail {

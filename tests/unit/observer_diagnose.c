@@ -15,7 +15,7 @@ static const char *const measures[] = {
 };
 
 /* Sections of docs/diagnoses.md that are no diagnosis. */
-static const char *const others[] = {"What it sees, and what it does not",
+static const char *const others[] = {"Events", "What it sees, and what it does not",
 				     "Capacity of ephemeral ports", "JSON"};
 
 static char *read_page(void)
@@ -201,6 +201,27 @@ static void test_a_queue_without_descriptors_is_a_consequence(void **state)
 	diagnose_free(&findings);
 }
 
+static void test_failed_calls_are_evidence_of_what_ended(void **state)
+{
+	struct resource resources[] = {owned(RESOURCE_DESCRIPTOR_FAILURES, 3, 0, 7),
+				       owned(RESOURCE_DESCRIPTOR_FAILURES, 5, 0, 8),
+				       owned(RESOURCE_DESCRIPTORS, 64, 64, 7)};
+	struct finding_list findings;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		resources[i].events = resources[i].used;
+		resource_fact(&resources[i], "failed", resources[i].used, "calls", "EMFILE");
+	}
+	findings = findings_of(resources, 3);
+	assert_int_equal(findings.count, 2);
+	assert_string_equal(findings.entries[0].rule->id, "fds-failed");
+	assert_int_equal(findings.entries[0].resource.owners[0].pid, 8);
+	assert_string_equal(findings.entries[1].rule->id, "fds-exhausted");
+	assert_true(findings.entries[1].resource.facts[0].value == 3);
+	diagnose_free(&findings);
+}
+
 static void test_unknown_capacity_is_no_finding(void **state)
 {
 	(void)state;
@@ -251,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_thresholds_are_inclusive),
 		cmocka_unit_test(test_worst_comes_first),
 		cmocka_unit_test(test_a_queue_without_descriptors_is_a_consequence),
+		cmocka_unit_test(test_failed_calls_are_evidence_of_what_ended),
 		cmocka_unit_test(test_unknown_capacity_is_no_finding),
 		cmocka_unit_test(test_slope),
 		cmocka_unit_test(test_owners_are_sorted_by_sockets),

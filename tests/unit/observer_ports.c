@@ -106,17 +106,17 @@ static void test_what_is_counted(void **state)
 	s.source_port = 40100; /* of a listener */
 	resource_ports_count(&table, &rules, &s, 1000);
 	s = socket_to(0x0a000001, 40001, SOCKET_TIME_WAIT);
-	s.expires_ms = 500;
+	s.expires_ms = 59500; /* half a second old */
 	resource_ports_count(&table, &rules, &s, 1000);
 	s.state = SOCKET_FIN_WAIT2;
-	s.expires_ms = 5000;
+	s.expires_ms = 58999;
 	resource_ports_count(&table, &rules, &s, 1000);
 	resource_ports_sort(&table);
 	assert_int_equal(table.count, 1);
 	assert_int_equal(table.slots[0].live, 1);
 	assert_int_equal(table.slots[0].time_wait, 1);
 	assert_int_equal(table.slots[0].fin_wait2, 1);
-	assert_int_equal(table.slots[0].expiring, 1);
+	assert_int_equal(table.slots[0].fresh, 1);
 	assert_int_equal(resource_ports_used(&table.slots[0]), 3);
 	resource_ports_free(&table);
 }

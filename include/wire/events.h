@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* What the doctor counts as it happens, per process and address: bpf/event_*.bpf.c. */
+#ifndef WIRE_EVENTS_H
+#define WIRE_EVENTS_H
+
+#include <linux/types.h>
+
+/* Room for as many different keys; what finds none is counted as lost. */
+#define EVENT_FAILURES_MAX 1024
+#define EVENT_ACTIONS_MAX  8192
+#define EVENT_LISTENERS	   4096
+
+enum event_kind {
+	/* Failures; the address is the destination, or the one that bind() asked for. */
+	EVENT_NO_PORT,	      /* connect(): EADDRNOTAVAIL, no source port was left */
+	EVENT_ADDRESS_IN_USE, /* bind(): EADDRINUSE */
+	EVENT_NO_DESCRIPTOR,  /* EMFILE: the process's limit */
+	EVENT_NO_FILE,	      /* ENFILE: the host's limit */
+	EVENT_FAILURES,	      /* how many kinds of failures */
+	/* Actions. */
+	EVENT_CONNECTED = EVENT_FAILURES, /* time: in connect() until the SYN left */
+	EVENT_TIME_WAIT_CLIENT,		  /* left behind by whoever connected: the destination */
+	EVENT_TIME_WAIT_SERVER,		  /* by whoever accepted: its own port, no address */
+	EVENT_RESET_CLIENT,		  /* an RST instead of a FIN, as above */
+	EVENT_RESET_SERVER,
+	EVENT_KINDS
+};
+
+struct event_key {
+	__u32 netns; /* inode number, as in /proc/PID/ns/net */
+	__u32 pid;   /* thread group, in the initial pid namespace; 0: closed before we came */
+	__u8 address[16]
+		__attribute__((aligned(8))); /* network order; IPv4: the first four bytes */
+	__u16 family;			     /* 0: no address */
+	__u16 port;			     /* host order */
+	__u32 kind;			     /* enum event_kind */
+};
+
+struct event_count {
+	__u64 count;
+	__u64 time_ns; /* of EVENT_CONNECTED and EVENT_NO_PORT */
+};
+
+_Static_assert(sizeof(struct event_key) == 32, "one layout for kernel and user space");
+_Static_assert(sizeof(struct event_count) == 16, "likewise");
+
+#endif
