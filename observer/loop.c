@@ -23,6 +23,7 @@ enum source {
 	WAIT_END,
 	WAIT_INTERVAL,
 	WAIT_KEYS,
+	WAIT_POINT,
 	WAIT_HTTP,
 	WAIT_MODEL,
 	WAIT_COUNT
@@ -82,6 +83,8 @@ static int loop_init(struct loop *loop)
 		r = open_timer(&loop->fds[WAIT_END]);
 	if (!r)
 		r = open_timer(&loop->fds[WAIT_INTERVAL]);
+	if (!r)
+		r = open_timer(&loop->fds[WAIT_POINT]);
 	if (loop->options.live)
 		loop->fds[WAIT_KEYS].fd = STDIN_FILENO;
 	if (loop->options.http)
@@ -114,6 +117,7 @@ void loop_close(struct loop *loop)
 	cleanup_close(&loop->fds[WAIT_SIGNAL].fd);
 	cleanup_close(&loop->fds[WAIT_END].fd);
 	cleanup_close(&loop->fds[WAIT_INTERVAL].fd);
+	cleanup_close(&loop->fds[WAIT_POINT].fd);
 	free(loop);
 }
 
@@ -211,6 +215,14 @@ static int on_keys(struct loop *loop)
 	return 0;
 }
 
+static void on_point(struct loop *loop)
+{
+	uint64_t expirations;
+
+	if (read(loop->fds[WAIT_POINT].fd, &expirations, sizeof(expirations)) > 0)
+		loop->options.point(loop->options.point_context);
+}
+
 static int dispatch(struct loop *loop)
 {
 	int r = 0;
@@ -219,6 +231,8 @@ static int dispatch(struct loop *loop)
 		on_signal(loop);
 	if (loop->fds[WAIT_END].revents)
 		loop->stop = true;
+	if (loop->fds[WAIT_POINT].revents)
+		on_point(loop);
 	if (loop->options.http)
 		sink_http_run(loop->options.http);
 	if (loop->fds[WAIT_MODEL].revents)
@@ -245,6 +259,8 @@ int loop_run(struct loop *loop, int *ret_status)
 		r = start_timer(&loop->fds[WAIT_END], loop->options.for_ns, false);
 	if (!r && loop->options.interval_ns)
 		r = start_timer(&loop->fds[WAIT_INTERVAL], loop->options.interval_ns, true);
+	if (!r && loop->options.point_ns)
+		r = start_timer(&loop->fds[WAIT_POINT], loop->options.point_ns, true);
 	while (!r && !loop->stop)
 		r = wait_once(loop);
 	end_command(loop);

@@ -22,6 +22,9 @@ struct loop_options {
 	struct sink_http *http; /* may be NULL */
 	struct model *model;	/* drained when it asks for it */
 	char **command;		/* run while observing; may be NULL */
+	uint64_t point_ns;	/* how often @point is called; 0: never */
+	void (*point)(void *context);
+	void *point_context;
 };
 
 /*

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sojourn/clock.h"
 #include "source.h"
+#include "source_findings.h"
 #include "source_ring.h"
 
 /* A period: from its begin, whose reading is @base, until it is asked for. */
@@ -16,7 +18,8 @@ struct period {
 	uint64_t id; /* 0: free */
 	struct run *base;
 	uint64_t *first_ns; /* by service: earliest arrival since the begin, 0: none yet */
-	struct source_samples *samples; /* NULL: none are taken */
+	struct source_samples *samples;	  /* NULL: none are taken */
+	struct source_findings *findings; /* NULL: not looked for */
 };
 
 struct model {
@@ -24,7 +27,10 @@ struct model {
 	const struct plan *plan;
 	struct model_options options;
 	struct source_proc *proc;
-	struct source_ring *ring; /* NULL: no exchange is sampled */
+	struct source_ring *ring;	/* NULL: no exchange is sampled */
+	struct resource_events *events; /* of the findings */
+	int events_error;
+	char *netns; /* path of the namespace that they are about; NULL: our own */
 	char *started_at;
 	uint64_t started_ns;
 	struct service_key *keys;
@@ -40,6 +46,7 @@ static void period_done(struct model *model, struct period *period)
 	source_ring_end(model->ring, period->samples);
 	run_free(period->base);
 	free(period->first_ns);
+	source_findings_end(period->findings);
 	*period = (struct period){};
 }
 
@@ -52,6 +59,8 @@ void model_free(struct model *model)
 		period_done(model, &model->phases[i]);
 	source_ring_free(model->ring);
 	source_proc_free(model->proc);
+	resource_events_close(model->events);
+	free(model->netns);
 	free(model->started_at);
 	free(model->keys);
 	free(model);
@@ -160,6 +169,10 @@ static int period_begin(struct model *model, struct period *period)
 		period_done(model, &begun);
 		return r;
 	}
+	/* Without, the document says that nobody looked. */
+	if (model->options.findings)
+		(void)source_findings_begin(model->netns, model->events, model->events_error,
+					    &begun.findings);
 	note_all_first(model);
 	loader_next_epoch(model->loader);
 	*period = begun;
@@ -199,20 +212,24 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
-/* @single: with single exchanges, which are many. */
-static int period_read(struct model *model, const struct period *period, bool single,
+/* @whole: with single exchanges, which are many, and findings, which cost more than counts. */
+static int period_read(struct model *model, const struct period *period, bool whole,
 		       struct run **ret_run)
 {
 	autorun struct run *run = NULL;
-	int r = take_reading(model, single && model->ring, &run);
+	int r = take_reading(model, whole && model->ring, &run);
 
-	if (!r && single)
+	if (!r && whole)
 		r = add_samples(model, period, run);
 	if (r < 0)
 		return r;
 	note_all_first(model);
 	run_subtract(run, period->base);
 	set_messages(model, period, run);
+	if (whole && period->findings)
+		r = source_findings_read(period->findings, run);
+	if (r < 0)
+		return r;
 	*ret_run = TAKE_PTR(run);
 	return 0;
 }
@@ -230,6 +247,21 @@ int model_fd(const struct model *model)
 int model_drain(struct model *model)
 {
 	return source_ring_drain(model->ring);
+}
+
+void model_point(struct model *model)
+{
+	if (model->total.findings)
+		source_findings_point(model->total.findings);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++) {
+		if (model->phases[i].findings)
+			source_findings_point(model->phases[i].findings);
+	}
+}
+
+uint64_t model_point_interval_ns(const struct model *model)
+{
+	return model->options.findings ? FINDINGS_POINT_NS : 0;
 }
 
 static struct period *find_phase(struct model *model, uint64_t id)
@@ -304,6 +336,18 @@ static void forget_preexisting(struct run *base)
 		base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
 }
 
+/* Without events the findings lack something, and say so. */
+static int open_findings(struct model *model)
+{
+	if (model->options.pid &&
+	    asprintf(&model->netns, "/proc/%u/ns/net", model->options.pid) < 0) {
+		model->netns = NULL;
+		return -ENOMEM;
+	}
+	model->events_error = resource_events_open(false, &model->events);
+	return 0;
+}
+
 static int model_init(struct model *model)
 {
 	int r;
@@ -313,6 +357,8 @@ static int model_init(struct model *model)
 	if (!model->keys)
 		return -ENOMEM;
 	r = source_proc_new(model->options.pid, &model->proc);
+	if (!r && model->options.findings)
+		r = open_findings(model);
 	if (r < 0)
 		return r;
 	if (model->options.samples)

@@ -22,6 +22,7 @@ struct model_options {
 	char **command; /* what runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
 	uint32_t samples; /* most sampled exchanges of a service in a period; 0: none */
+	bool findings;	  /* look for what runs out, at the begin and the end of each period */
 };
 
 /* Begins the observation: everything from now on counts. 0 or -errno. */
@@ -39,6 +40,10 @@ int model_read(struct model *model, struct run **ret_run);
  */
 int model_fd(const struct model *model);
 int model_drain(struct model *model);
+
+/* One more point of what grows; to be called every @ret_interval_ns, 0: never. */
+void model_point(struct model *model);
+uint64_t model_point_interval_ns(const struct model *model);
 
 /* The same for sinks, with phases. */
 struct snapshot_source model_snapshots(struct model *model);

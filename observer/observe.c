@@ -304,14 +304,16 @@ static int start_model(struct observation *o)
 		.command = o->options->command,
 		.run_statistics = o->options->run_statistics,
 		.samples = o->options->samples,
+		.findings = !o->options->no_doctor,
 	};
 	int r = loader_attach(o->loader);
 
 	if (!r)
 		r = model_new(o->loader, &o->plan, &options, &o->model);
-	if (!r)
-		o->snapshots = model_snapshots(o->model);
-	return r;
+	if (r < 0)
+		return r;
+	o->snapshots = model_snapshots(o->model);
+	return 0;
 }
 
 /* Lines go where the summary goes, unless the document takes standard output. */
@@ -320,12 +322,20 @@ static FILE *text_file(const struct observe_options *options)
 	return options->json && !strcmp(options->json, "-") ? stderr : stdout;
 }
 
+static void point(void *context)
+{
+	model_point(context);
+}
+
 static int open_sinks(struct observation *o)
 {
 	struct loop_options loop = {
 		.interval_ns = o->options->interval_ns,
 		.for_ns = o->options->for_ns,
 		.command = o->options->command,
+		.point_ns = model_point_interval_ns(o->model),
+		.point = point,
+		.point_context = o->model,
 	};
 	int r = 0;
 

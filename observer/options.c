@@ -212,6 +212,13 @@ static const char *set_ring(void *target, const char *value)
 	return NULL;
 }
 
+static const char *set_no_doctor(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->no_doctor = true;
+	return NULL;
+}
+
 static const char *set_quiet(void *target, const char *value)
 {
 	(void)value;
@@ -271,6 +278,11 @@ static const struct cli_option observe_table[] = {
 	 "Memory for single exchanges between the kernel and us, rounded up to a power of two "
 	 "(default 4096).",
 	 set_ring},
+	{"no-doctor", 0, NULL,
+	 "Do not look for what runs out on this host, which 'sojourn doctor' explains, at the "
+	 "begin "
+	 "and the end of each period.",
+	 set_no_doctor},
 	{"quiet", 'q', NULL, "Print no summary.", set_quiet},
 	{"verbose", 'v', NULL, "Print what libbpf says.", set_verbose},
 	{"floor", 0, NULL, NULL, set_floor},

@@ -36,6 +36,7 @@ struct observe_options {
 	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */
 	uint32_t ring_kib; /* size of the ring that they come through */
 	bool floor;
+	bool no_doctor;
 	bool quiet;
 	bool verbose;
 	char **command; /* NULL: none */

@@ -17,7 +17,7 @@ struct snapshot_source {
 	void *context;
 	/* Everything since the observation began. 0 or -errno. */
 	int (*total)(void *context, struct run **ret_run);
-	/* The same without single exchanges: for what is shown often. */
+	/* The same without single exchanges and findings: for what is shown often. */
 	int (*brief)(void *context, struct run **ret_run);
 	/* Begins a measured phase now. -ENOSPC: SNAPSHOT_PHASES are open. */
 	int (*phase_begin)(void *context, uint64_t *ret_id);
