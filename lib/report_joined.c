@@ -283,7 +283,7 @@ static void print_overhang(const struct page *page, const struct run_joined *joi
 					     text),
 				   share(tail->sum.overhang_ns, &tail->sum));
 		else
-			page_right(page, CELL_COLUMNS, "%s", "");
+			page_right(page, CELL_COLUMNS, "-");
 	}
 	fputc('\n', page->file);
 }

@@ -365,13 +365,8 @@ static int read_list(struct reader *reader, const json_t *json, const struct run
 static int read_samples(struct reader *reader, const json_t *json, const struct run_member *member,
 			void *field)
 {
-	struct run_samples *samples = run_samples_new();
-
 	(void)member;
-	if (!samples)
-		return -ENOMEM;
-	*(struct run_samples **)field = samples;
-	return run_samples_read(reader, json, samples);
+	return run_samples_read(reader, json, field);
 }
 
 static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,

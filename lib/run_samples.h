@@ -10,8 +10,8 @@
 
 /* NULL without memory. */
 json_t *run_samples_write(const struct run_samples *samples);
-/* Into samples that are empty. */
-int run_samples_read(struct reader *reader, const json_t *json, struct run_samples *samples);
+/* @ret_samples is set, to be freed by the caller, also if they are refused. */
+int run_samples_read(struct reader *reader, const json_t *json, struct run_samples **ret_samples);
 
 /* Adds @other's to @samples, at the lower of the thresholds. -ENOMEM. */
 int run_samples_add(struct run_samples *samples, const struct run_samples *other);

@@ -313,7 +313,7 @@ static int read_numbers(struct reader *reader, const json_t *json, struct run_sa
 	return err;
 }
 
-int run_samples_read(struct reader *reader, const json_t *json, struct run_samples *samples)
+static int read_all(struct reader *reader, const json_t *json, struct run_samples *samples)
 {
 	autofree struct flow *flows = NULL;
 	autofree struct row *rows = NULL;
@@ -334,4 +334,14 @@ int run_samples_read(struct reader *reader, const json_t *json, struct run_sampl
 		return -ENOMEM;
 	err = read_rows(reader, json, rows, count);
 	return err ? err : take_rows(reader, rows, count, flows, flow_count, samples);
+}
+
+int run_samples_read(struct reader *reader, const json_t *json, struct run_samples **ret_samples)
+{
+	struct run_samples *samples = run_samples_new();
+
+	if (!samples)
+		return -ENOMEM;
+	*ret_samples = samples;
+	return read_all(reader, json, samples);
 }

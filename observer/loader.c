@@ -15,6 +15,7 @@
 
 #include "sojourn_bpf.skel.h"
 
+#include "loader_message.h"
 #include "sojourn/log.h"
 
 struct loader {
@@ -28,51 +29,6 @@ struct loader {
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
 };
-
-/* ---- libbpf's messages: the last one that says why becomes the reason ---- */
-
-static char message[256];
-
-/* The verifier's verdict: the line before its count of instructions, at the end of a long log. */
-static void keep_verdict(char *text)
-{
-	char *end = strstr(text, "\nprocessed ");
-	char *verdict;
-	size_t used = strlen(message);
-
-	if (!end)
-		return;
-	*end = 0;
-	verdict = strrchr(text, '\n');
-	snprintf(message + used, sizeof(message) - used, " (%s)", verdict ? verdict + 1 : text);
-}
-
-static void keep_first(const char *text)
-{
-	const char *begin = strncmp(text, "libbpf: ", 8) ? text : text + 8;
-
-	if (!message[0])
-		snprintf(message, sizeof(message), "%.*s", (int)strcspn(begin, "\n"), begin);
-}
-
-__attribute__((format(printf, 2, 0))) static int keep_message(enum libbpf_print_level level,
-							      const char *format, va_list args)
-{
-	autofree char *text = NULL;
-
-	if (vasprintf(&text, format, args) < 0)
-		return 0;
-	if (*text)
-		text[strlen(text) - 1] = 0; /* the newline that ends every message of libbpf */
-	log_debug("%s", text);
-	if (level != LIBBPF_WARN)
-		return 0;
-	if (strstr(text, "-- BEGIN PROG LOAD LOG"))
-		keep_verdict(text);
-	else
-		keep_first(text);
-	return 0;
-}
 
 /* ---- opening ---- */
 
@@ -106,8 +62,7 @@ static int open_skeleton(const struct observer_config *config, struct sojourn_bp
 
 	if (cpus < 0)
 		return cpus;
-	libbpf_set_print(keep_message);
-	message[0] = 0;
+	loader_message_begin();
 	skel = sojourn_bpf__open();
 	if (!skel)
 		return -errno;
@@ -171,7 +126,7 @@ int loader_rehearse(const char *program, int cgroup_fd, uint32_t *ret_verified, 
 		*ret_verified = verified_instructions(p);
 out:
 	if (r < 0)
-		snprintf(reason, size, "%s", message[0] ? message : strerror(-r));
+		snprintf(reason, size, "%s", *loader_message() ? loader_message() : strerror(-r));
 	sojourn_bpf__destroy(skel);
 	return r;
 }

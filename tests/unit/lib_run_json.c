@@ -43,18 +43,6 @@ static void assert_same_text(const char *a, const char *b)
 		assert_string_equal(a, b);
 }
 
-static void compare_samples(const struct run_samples *a, const struct run_samples *b)
-{
-	assert_int_equal(a == NULL, b == NULL);
-	if (!a)
-		return;
-	assert_int_equal(a->threshold, b->threshold);
-	assert_int_equal(a->lost, b->lost);
-	assert_int_equal(a->inconsistent, b->inconsistent);
-	assert_int_equal(a->count, b->count);
-	assert_memory_equal(a->samples, b->samples, a->count * sizeof(*a->samples));
-}
-
 static void compare_stages(const struct run_stage *a, const struct run_stage *b)
 {
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
@@ -72,7 +60,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 	if (a->process_count)
 		assert_memory_equal(a->processes, b->processes,
 				    a->process_count * sizeof(*a->processes));
-	compare_samples(a->samples, b->samples);
+	support_compare_samples(a->samples, b->samples);
 	assert_same_text(a->host, b->host);
 	ASSERT_SAME(struct run_service, a, b, left_.host = right_.host = NULL,
 		    left_.samples = right_.samples = NULL,
@@ -119,7 +107,7 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	}
 	assert_same_text(a->unsampled, b->unsampled);
 	assert_same_text(a->observer_error, b->observer_error);
-	compare_samples(a->samples, b->samples);
+	support_compare_samples(a->samples, b->samples);
 	compare_series(a, b);
 	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
 		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,

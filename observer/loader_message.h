@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What libbpf and the verifier said of the programs that loader.c loads. */
+#ifndef OBSERVER_LOADER_MESSAGE_H
+#define OBSERVER_LOADER_MESSAGE_H
+
+/* Forgets what was said before, and listens. */
+void loader_message_begin(void);
+
+/* The first complaint since then, with the verifier's verdict; empty if there was none. */
+const char *loader_message(void);
+
+#endif
