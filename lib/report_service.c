@@ -330,9 +330,29 @@ void report_beside(const struct page *page, const struct run_service *service)
 	report_ack(page, service);
 }
 
+/* Of how many exchanges the stages behind the residence tell, and how many of these did not end. */
+static void report_followed(const struct page *page, const struct run_service *service)
+{
+	uint64_t followed = service->transmit_followed;
+	uint64_t ended = service->stages[STAGE_TRANSMIT_QUEUE].histogram.count +
+			 service->losses[RUN_LOSS_TRANSMIT_UNSEEN];
+	char text[SHORT_TEXT], all[SHORT_TEXT];
+	struct items items;
+
+	if (!service->stages[STAGE_TRANSMIT_QUEUE].measured)
+		return;
+	items = items_begin(page, "transmit", LABEL_COLUMNS);
+	items_add(&items, "followed %s of %s exchanges", page_count(followed, text),
+		  page_count(service->exchanges, all));
+	if (ended < followed)
+		items_add(&items, "not yet over %s", page_count(followed - ended, text));
+	items_end(&items);
+}
+
 void report_details(const struct page *page, const struct run_service *service)
 {
 	report_connections(page, service);
 	report_bytes(page, service);
+	report_followed(page, service);
 	report_losses(page, service);
 }

@@ -81,6 +81,21 @@ static void warn_missing(const struct plan *plan)
 	}
 }
 
+/* TX timestamps would work, but for the cgroup: the user may change that. */
+static void say_without_stamps(const struct observation *o)
+{
+	const struct plan_row *used = plan_chosen(&o->plan, QUESTION_TRANSMIT);
+
+	for (size_t i = 0; used && i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &o->plan.rows[i];
+
+		if (row->candidate->question == QUESTION_TRANSMIT && row->reason[0] &&
+		    !strcmp(row->reason, o->cgroup_reason))
+			log_warn("responses are followed by %s, not by TX timestamps: %s",
+				 used->candidate->hook, row->reason);
+	}
+}
+
 /* A source that was asked for by name is not silently another one. */
 static int check_accept_source(const struct observation *o)
 {
@@ -154,6 +169,7 @@ static int make_plan(struct observation *o)
 	if (check_preferred(o))
 		return EXIT_UNSUPPORTED;
 	warn_missing(&o->plan);
+	say_without_stamps(o);
 	return check_accept_source(o);
 }
 

@@ -35,9 +35,9 @@ static const struct candidate candidates[] = {
 	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
 	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
 	 "transmit_segment"},
-	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
 	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, NULL},
 	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, NULL},
 	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, NULL},
@@ -226,15 +226,13 @@ static void rehearse(struct plan_row *row, const struct plan_wish *wish)
 	int r;
 
 	row->rehearsed = true;
-	if (c->use == USE_TRANSMIT_STAMPS && wish->cgroup_reason) {
-		snprintf(row->reason, sizeof(row->reason), "%s", wish->cgroup_reason);
-		return;
-	}
 	r = check_parameters(row);
 	if (!r)
 		r = rehearse_program(row, c->program, wish->cgroup_fd);
 	if (!r && c->also)
 		r = rehearse_program(row, c->also, -1);
+	if (!r && c->use == USE_TRANSMIT_STAMPS && wish->cgroup_reason)
+		snprintf(row->reason, sizeof(row->reason), "%s", wish->cgroup_reason);
 	if (r < 0)
 		explain(row, r);
 }
@@ -322,10 +320,22 @@ const char *plan_refusal(const struct plan *plan, enum question question)
 	return "no program for it";
 }
 
+/* Chosen, or at least found to work: what is optional, 'sojourn probe' only tries. */
+static bool answerable(const struct plan *plan, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->candidate->question == question && row->rehearsed && !row->reason[0])
+			return true;
+	}
+	return false;
+}
+
 static const char *missing(const struct plan *plan, unsigned int needs)
 {
 	for (enum question q = 0; q < QUESTION_COUNT; q++) {
-		if ((needs & 1U << q) && !plan_chosen(plan, q))
+		if ((needs & 1U << q) && !answerable(plan, q))
 			return plan_refusal(plan, q);
 	}
 	return NULL;

@@ -41,7 +41,7 @@ void probe_print_text(const struct plan *plan, FILE *file)
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
 		const char *missing = plan_missing(plan, stage);
 
-		fprintf(file, "  %-13s %s%s\n", run_stage_names[stage],
+		fprintf(file, "  %-14s %s%s\n", run_stage_names[stage],
 			missing ? "not measured: " : "measured", missing ? missing : "");
 	}
 }

@@ -3,8 +3,9 @@
 """What observing costs the observed.
 
 nginx with one worker is saturated by wrk over 64 connections, each on a core of its own, without a
-pause. Meanwhile the observer comes and goes: every round has a window without it, one with it, and
-one with the floor, the same programs returning right after their filter, in changing order. nginx's
+pause. Meanwhile the observer comes and goes: every round has a window without it, one with it, one
+with the floor, the same programs returning right after their filter, and others with all stages, of
+one response in 16 and of every one; with --stamps also by TX timestamps; in changing order. nginx's
 own counter tells each window's throughput, so neighbouring windows of one and the same load are
 compared and the machine's drift cancels. Then p99 from whole runs of wrk, the BPF time per request by
 the kernel's run statistics, and the observer's CPU time and memory.
@@ -17,9 +18,14 @@ import time
 
 from common import Timed, machine, need, pinned, pinned_nginx, ratios, spread
 
+from support.cgroup import Cgroup
 from support.programs import Observer
 
-MODES = {"not observed": None, "observed": [], "floor": ["--floor"]}
+MODES = {"not observed": None, "observed": [], "floor": ["--floor"],
+         "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
+         "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
+STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
+          "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
 UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
 
@@ -50,7 +56,8 @@ def throughputs(nginx, arguments):
     try:
         time.sleep(1)
         for number in range(arguments.rounds):
-            order = list(MODES)[number % 3:] + list(MODES)[:number % 3]
+            first = number % len(MODES)
+            order = list(MODES)[first:] + list(MODES)[:first]
             for mode in order:
                 rate, document = window(nginx, MODES[mode], arguments.window)
                 rates[mode].append(rate)
@@ -112,20 +119,29 @@ def main():
     parser.add_argument("--window", type=float, default=0.7, help="seconds of each")
     parser.add_argument("--tails", type=int, default=7, help="runs of each mode for p99")
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     arguments = parser.parse_args()
     need("wrk", "nginx")
-    with pinned_nginx() as nginx:
+    MODES.update(STAMPS if arguments.stamps else {})
+    with contextlib.ExitStack() as stack:
+        cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None
+        nginx = stack.enter_context(pinned_nginx(cgroup))
         rates, documents = throughputs(nginx, arguments)
         found = tails(nginx, arguments)
         print(f"{machine()}\n{arguments.rounds} rounds, {arguments.connections} connections, "
               "medians [quartiles]\n")
         print(f"requests/s, not observed {statistics.median(rates['not observed']):,.0f}")
-        for mode in ("observed", "floor"):
-            print(f"throughput {mode:<9}{spread(ratios(rates, mode, 'not observed'))} of not "
+        others = [mode for mode in MODES if mode != "not observed"]
+        for mode in others:
+            print(f"throughput {mode:<14}{spread(ratios(rates, mode, 'not observed'))} of not "
                   "observed")
-        for mode in ("observed", "floor"):
-            print(f"p99 {mode:<16}{spread(ratios(found, mode, 'not observed'))} of not observed")
+        for mode in others:
+            print(f"p99 {mode:<21}{spread(ratios(found, mode, 'not observed'))} of not observed")
         print_programs(nginx, arguments)
+        for mode in others[2:]:
+            print(f"{mode}:")
+            for name, (each, runs) in program_costs(nginx, MODES[mode], arguments)[1].items():
+                print(f"  {name:<18}{each:8.0f} ns/run, {runs:.2f} runs per request")
     print_cost(documents["observed"])
 
 

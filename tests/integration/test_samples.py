@@ -38,7 +38,8 @@ def test_every_exchange_once(start, options):
     count = 4000
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
-    driver = Driver(lab.url, *options, connections=8, count=count, observer=observer)
+    driver = Driver(lab.url, "--keep-samples", *options, connections=8, count=count,
+                    observer=observer)
     observer.stop()
     entry = service(observer.summary(), lab.port)
     samples = entry["samples"]
@@ -55,6 +56,13 @@ def test_every_exchange_once(start, options):
         assert sum(samples["stages"][stage]) == entry["stages"][stage]["sum_ns"], stage
     assert sum(samples["stages"]["accept_queue"]) == entry["accept_delay_ns"]
     assert len(service(driver.document, lab.port)["samples"]["flow"]) == count
+    joined = driver.document["joined"]
+    assert joined["joined"] == count
+    assert joined["driver_only"] == joined["observer_only"] == joined["implausible"] == 0
+    parts = joined["sum"]
+    stages = sum(parts["stages"][stage] for stage in RESIDENCE)
+    assert parts["round_trip_ns"] == joined["round_trip"]["sum_ns"]
+    assert parts["round_trip_ns"] == parts["network_ns"] + stages - parts["overhang_ns"]
 
 
 @pytest.mark.parametrize("listen, connect", [("127.0.0.1", "127.0.0.1"), ("::1", "::1"),

@@ -50,6 +50,7 @@ scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-sour
 	"-c 1 -n 20 --new-connections"
 scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
+scene transmit "" "?size=4000" "--transmit all" "-c 2 -n 40"
 scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
 
 # twice NAME LAB-OPTIONS OPTIONS OTHER-OPTIONS DRIVER-OPTIONS: two observers of the same traffic

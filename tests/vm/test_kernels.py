@@ -81,7 +81,8 @@ def test_locked_down():
     candidates = vm.probe["candidates"]
     answered = {candidate["question"] for candidate in candidates if candidate["works"]}
     for candidate in candidates:
-        if candidate["question"] not in answered and not candidate["program"].startswith("udp_"):
+        if candidate["question"] not in answered and not candidate["program"].startswith(
+                ("udp_", "transmit_")):
             assert f"{candidate['hook']} refused, missing: " in scene.stderr
 
 
@@ -161,6 +162,19 @@ def test_pieces_are_respond(vm):
     assert near(scene.stage("respond")["mean_ns"], true_ns)
     assert scene.stage("respond")["mean_ns"] >= 15 * MS - 1 * MS
     assert scene.stage("service")["p50_ns"] < SLACK_NS
+
+
+def test_transmit(vm):
+    """No cgroup of its own, so every kernel answers by its packets; each response is accounted for."""
+    needs(vm, *TRANSMIT)
+    scene = vm.scene("transmit")
+    losses = scene.service["losses"]
+    assert scene.service["exchanges"] == scene.service["transmit_followed"] == 40
+    assert scene.stage("transmit_queue")["source"] == "tp_btf/net_dev_start_xmit+tcp_probe"
+    assert scene.stage("transmit_queue")["count"] == 40 - losses["transmit_unseen"] >= 38
+    assert scene.stage("ack")["count"] == 40 - losses["ack_unseen"] >= 38
+    assert scene.stage("transmit_queue")["p50_ns"] < SLACK_NS
+    assert ("root cgroup" in scene.stderr) == hooks(vm)["transmit_stamps"]
 
 
 def hooks(vm):
