@@ -41,7 +41,7 @@ static void note_time(struct live_page *page)
 static int take_reading(struct sink_live *sink)
 {
 	struct run *total = NULL;
-	int r = sink->source->total(sink->source->context, &total);
+	int r = sink->source->brief(sink->source->context, &total);
 
 	if (r < 0)
 		return r;
