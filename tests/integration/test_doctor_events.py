@@ -147,6 +147,16 @@ def test_an_address_in_use_is_named(start):
     assert {f["severity"] for f in found} == {"warning"}
 
 
+def test_refused_connections_had_a_port(start):
+    doctor = watch(start)
+    for _ in range(3):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", free_port()))
+    seen = looks(doctor)
+    assert not [entry for look in seen for entry in look["resources"]
+                if entry["resource"] == "port_failures"]
+
+
 # ---- who closes first ----
 
 def close_first(first, second):
