@@ -139,7 +139,7 @@ static void sort_parts(const struct run_parts *sums, size_t order[static ARRAY_S
 static void write_shares(const struct run_parts *sums, unsigned int columns, size_t size,
 			 char *ret_text)
 {
-	size_t order[ARRAY_SIZE(parts)], count;
+	size_t order[ARRAY_SIZE(parts)], count, length = 0;
 	char name[SHORT_TEXT], item[64];
 
 	ret_text[0] = '\0';
@@ -150,9 +150,9 @@ static void write_shares(const struct run_parts *sums, unsigned int columns, siz
 		snprintf(item, sizeof(item), "%s%s %.0f %%", i ? ", " : "",
 			 part_name(&parts[order[i]], name), percent);
 		if (percent < 0.5 || page_columns(ret_text) + page_columns(item) > columns ||
-		    strlen(ret_text) + strlen(item) >= size)
+		    length + strlen(item) >= size)
 			return;
-		strcat(ret_text, item);
+		length += (size_t)snprintf(ret_text + length, size - length, "%s", item);
 	}
 }
 

@@ -214,6 +214,11 @@ static int open_tracks(const struct run_joined *joined, struct tracks *tracks)
 	return 0;
 }
 
+static void close_tracks(struct tracks *tracks)
+{
+	free(tracks->clients);
+}
+
 /* Tracks are numbered from 1. */
 static unsigned int find_track(const struct tracks *tracks, const char *client)
 {
@@ -249,11 +254,9 @@ static int add_names(struct trace *trace, const struct run *run, const struct tr
 
 static int add_exchanges(struct trace *trace, const struct run *run)
 {
-	autofree const char **clients = NULL;
-	struct tracks tracks = {0};
+	CLEANUP(close_tracks) struct tracks tracks = {0};
 	int err = open_tracks(run->joined, &tracks);
 
-	clients = tracks.clients;
 	if (!err)
 		err = add_names(trace, run, &tracks);
 	for (size_t i = 0; i < run->joined->slowest_count && !err; i++) {
