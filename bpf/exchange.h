@@ -117,6 +117,7 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 {
 	struct conn *c = conn_of(sk);
 	__u64 now, arrival_ns, accepted_ns = 0;
+	__u8 transmit;
 
 	if (!c)
 		return;
@@ -141,8 +142,9 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	c->marks = arrival_ns && pipelined(sk, c) ? MARK_OVERLAPPED : 0;
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
 	sample_begin(sk, c, c->start_ns - arrival_ns);
-	if (transmit_chosen(c))
-		transmit_begin(sk, c, TCP_FIELD(sk, write_seq));
+	transmit = transmit_marks(c);
+	if (transmit)
+		transmit_begin(sk, c, transmit, TCP_FIELD(sk, write_seq));
 }
 
 /* The response begins: everything but its own length is known. */
@@ -154,7 +156,7 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 	c->respond_bucket = 0;
 	if (c->marks & MARK_OVERLAPPED)
 		SLOT_COUNT(slot, COUNTER_OVERLAPPED, 1);
-	if (config.transmit_below && c->marks & MARK_TRANSMIT)
+	if (config.transmit_below && c->marks & MARK_SHARE)
 		SLOT_COUNT(slot, COUNTER_TRANSMIT_FOLLOWED, 1);
 	if (!c->start_ns) {
 		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);

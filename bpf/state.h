@@ -39,6 +39,7 @@ enum conn_mark {
 	MARK_MULTIPLEXED = 1 << 1, /* HTTP/2: reads and writes are no requests and responses */
 	MARK_SAMPLED = 1 << 2,	   /* will be told as an event: `sample` is kept */
 	MARK_TRANSMIT = 1 << 3,	   /* its response is followed to the wire */
+	MARK_SHARE = 1 << 4,	   /* it is of the share that --transmit asks for: it is counted */
 };
 
 /* More of a sampled exchange; nobody touches it otherwise. */

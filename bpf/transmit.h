@@ -20,13 +20,18 @@ static __always_inline bool seq_after(__u32 a, __u32 b)
 	return (__s32)(a - b) > 0;
 }
 
-/* Whether the exchange that begins is to be followed: those told as events, and a random sample. */
-static __always_inline bool transmit_chosen(const struct conn *c)
+/*
+ * How the exchange that begins is to be followed. Those that are told one by one all are, or the times
+ * of some would lack a part. But only a random share is counted: whom the ring has room for depends on
+ * how much happens, and would not be a fair choice over a long time.
+ */
+static __always_inline __u8 transmit_marks(const struct conn *c)
 {
 	if (!config.transmit_below)
-		return false;
-	return c->marks & MARK_SAMPLED || config.transmit_below >> 32 ||
-	       bpf_get_prandom_u32() < config.transmit_below;
+		return 0;
+	if (config.transmit_below >> 32 || bpf_get_prandom_u32() < config.transmit_below)
+		return MARK_TRANSMIT | MARK_SHARE;
+	return c->marks & MARK_SAMPLED ? MARK_TRANSMIT : 0;
 }
 
 static __always_inline __u32 *followed_place(const struct sock *sk)
@@ -35,14 +40,15 @@ static __always_inline __u32 *followed_place(const struct sock *sk)
 }
 
 /* Nothing of the response is written yet: it will begin behind @write_seq. */
-static __always_inline void transmit_begin(const struct sock *sk, struct conn *c, __u32 write_seq)
+static __always_inline void transmit_begin(const struct sock *sk, struct conn *c, __u8 marks,
+					   __u32 write_seq)
 {
 	c->sample.write_seq = write_seq;
 	c->sample.wire_seq = write_seq;
 	c->sample.acked_seq = write_seq;
 	c->sample.on_wire_ns = 0;
 	c->sample.acked_ns = 0;
-	c->marks |= MARK_TRANSMIT;
+	c->marks |= marks;
 	__sync_fetch_and_add(followed_place(sk), 1);
 }
 
@@ -101,7 +107,7 @@ static __always_inline void transmit_finish(const struct sock *sk, struct conn *
 	c->marks &= ~MARK_TRANSMIT;
 	__sync_fetch_and_add(followed_place(sk), -1);
 	transmit_times(c, &s->on_wire_ns, &s->acked_ns);
-	if (!slot)
+	if (!slot || !(c->marks & MARK_SHARE))
 		return;
 	if (s->on_wire_ns)
 		stage_add_atomic(&slot->stages[STAGE_TRANSMIT_QUEUE],
@@ -122,7 +128,7 @@ static __always_inline void transmit_end(const struct sock *sk, struct conn *c)
 	if (c->phase == CONN_RESPONDING) {
 		transmit_finish(sk, c);
 	} else {
-		c->marks &= ~MARK_TRANSMIT;
+		c->marks &= ~(MARK_TRANSMIT | MARK_SHARE);
 		__sync_fetch_and_add(followed_place(sk), -1);
 	}
 }

@@ -304,7 +304,7 @@ def test_half_close(path, hook):
 def test_share(path, hook):
     """1/16 of the exchanges, whichever: within six standard deviations of 250."""
     path.serve()
-    observer = path.observe("--prefer", hook, "--samples", "0", transmit="1/16")
+    observer = path.observe("--prefer", hook, transmit="1/16")
     path.drive("", connections=8, count=4000)
     entry = read(observer, path.lab.port)
     assert entry["exchanges"] == 4000 and accounted(entry)
