@@ -85,6 +85,19 @@ int run_sample_compare(const void *a, const void *b)
 	return flows ? flows : (x->index > y->index) - (x->index < y->index);
 }
 
+/* A source port that is used again gives later exchanges the key of earlier ones, at another time. */
+static int compare_exchanges(const void *a, const void *b)
+{
+	const struct run_sample *x = a, *y = b;
+	int keys = run_sample_compare(x, y);
+
+	if (keys)
+		return keys;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns > y->start_ns ? 1 : -1;
+	return (x->arrival_ns > y->arrival_ns) - (x->arrival_ns < y->arrival_ns);
+}
+
 void run_samples_subtract(struct run_samples *samples, const struct run_samples *earlier)
 {
 	autofree struct run_sample *sorted = NULL;
@@ -100,10 +113,10 @@ void run_samples_subtract(struct run_samples *samples, const struct run_samples 
 	if (!sorted)
 		return;
 	memcpy(sorted, earlier->samples, earlier->count * sizeof(*sorted));
-	qsort(sorted, earlier->count, sizeof(*sorted), run_sample_compare);
+	qsort(sorted, earlier->count, sizeof(*sorted), compare_exchanges);
 	for (size_t i = 0; i < samples->count; i++)
 		if (!bsearch(&samples->samples[i], sorted, earlier->count, sizeof(*sorted),
-			     run_sample_compare))
+			     compare_exchanges))
 			samples->samples[kept++] = samples->samples[i];
 	samples->count = kept;
 }

@@ -16,7 +16,10 @@ int run_samples_read(struct reader *reader, const json_t *json, struct run_sampl
 /* Adds @other's to @samples, at the lower of the thresholds. -ENOMEM. */
 int run_samples_add(struct run_samples *samples, const struct run_samples *other);
 
-/* Removes from @samples the exchanges that @earlier has too. Without memory they stay. */
+/*
+ * Removes from @samples the exchanges that @earlier has too: of the same key, begun at the same time.
+ * Without memory they stay.
+ */
 void run_samples_subtract(struct run_samples *samples, const struct run_samples *earlier);
 
 #endif

@@ -97,6 +97,30 @@ static void subtracting_removes_what_was_there(void **state)
 	assert_int_equal(samples->inconsistent, 0);
 }
 
+/* A source port that the client used again: the same key, and another exchange, on either side. */
+static void subtracting_keeps_a_port_used_again(void **state)
+{
+	autorun struct run *run = support_observer_run(), *earlier = support_observer_run();
+	struct run_samples *samples = run->services[0].samples = some_samples(4);
+
+	(void)state;
+	earlier->services[0].samples = some_samples(4);
+	for (size_t i = 0; i < 2; i++) {
+		struct run_sample *again = run_add_sample(samples);
+
+		assert_non_null(again);
+		*again = samples->samples[i];
+		again->arrival_ns += i ? 0 : 1000;
+		again->start_ns += i ? 2000 : 0;
+	}
+	run_subtract(run, earlier);
+	assert_int_equal(samples->count, 2);
+	assert_int_equal(samples->samples[0].index, 0);
+	assert_int_equal(samples->samples[0].arrival_ns, 1000);
+	assert_int_equal(samples->samples[1].index, 1);
+	assert_int_equal(samples->samples[1].start_ns, 2000);
+}
+
 /*
  * Twenty thousand samples and their connections have to fit into an answer over HTTP.
  * Not all know the same.
@@ -187,6 +211,7 @@ int main(void)
 		cmocka_unit_test(lowering_keeps_those_below),
 		cmocka_unit_test(hash_knows_who_is_who),
 		cmocka_unit_test(subtracting_removes_what_was_there),
+		cmocka_unit_test(subtracting_keeps_a_port_used_again),
 		cmocka_unit_test(many_samples_stay_small),
 		cmocka_unit_test(damage_is_refused_by_name),
 	};
