@@ -412,6 +412,8 @@ struct connections *connections_new(const struct engine_host *host,
 	all->protocol = protocol;
 	all->user = user;
 	source_begin(&all->sources, plan->port_range, clock_now_ns() * 0x9e3779b97f4a7c15ULL);
+	all->sources.own_ports =
+		source_divide(plan->port_range, host->first_slot, host->slots, host->all_slots);
 	for (uint32_t i = 0; i < host->slots; i++) {
 		connections_at(all, i)->all = all;
 		connections_at(all, i)->slot = i;

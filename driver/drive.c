@@ -10,57 +10,49 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
+#include "crew.h"
 #include "observer.h"
 #include "progress.h"
 #include "refuse.h"
 #include "result.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
-#include "worker.h"
 
 #define TICK_MS 1000U
+/* So that every worker is awake when the first request of a schedule is due. */
+#define LEAD_NS (5 * NSEC_PER_MSEC)
+
+/* In memory that the crew's processes share. */
+struct shared {
+	struct budget budget;
+	struct gate gate;
+};
 
 struct drive {
 	const struct drive_job *job;
 	uv_loop_t loop;
-	uv_async_t news; /* from the workers */
 	uv_timer_t deadline;
 	uv_timer_t tick;
 	uv_signal_t signals[2];
 	bool interrupted;
 	bool measuring;
-	struct budget budget;
-	struct gate gate;
+	struct shared *shared;
+	const struct crew_kind *kind;
+	struct crew *crew;
 	struct result_phase phase;
 	struct progress progress;
-	struct stats total;
-	uint32_t worker_samples; /* what each may keep */
-	uint32_t worker_count;
-	struct worker *workers[];
+	struct crew_result total;
 };
-
-static bool are_all(struct drive *drive, bool (*is)(struct worker *))
-{
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		if (!is(drive->workers[i]))
-			return false;
-	return true;
-}
-
-static void set_phase(struct drive *drive, enum worker_phase phase)
-{
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		worker_set_phase(drive->workers[i], phase);
-}
 
 /* What is under way runs out; news tells when. */
 static void stop_load(struct drive *drive)
 {
 	if (!drive->phase.stop_ns)
 		drive->phase.stop_ns = clock_now_ns();
-	set_phase(drive, WORKER_REST);
+	drive->kind->set_phase(drive->crew, WORKER_REST, 0);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -85,8 +77,7 @@ static void on_signal(uv_signal_t *handle, int number)
 static void show_progress(struct drive *drive)
 {
 	drive->progress.now = (struct stats){0};
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		worker_add_snapshot(drive->workers[i], &drive->progress.now);
+	drive->kind->add_snapshot(drive->crew, &drive->progress.now);
 	progress_update(&drive->progress);
 }
 
@@ -98,34 +89,29 @@ static void on_tick(uv_timer_t *timer)
 		progress_warmup(&drive->progress);
 		return;
 	}
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		worker_ask_snapshot(drive->workers[i]);
+	drive->kind->ask_snapshot(drive->crew);
 }
 
 static bool has_new_snapshots(struct drive *drive)
 {
 	return drive->measuring && progress_is_shown(&drive->progress) &&
-	       are_all(drive, worker_has_snapshot);
+	       drive->kind->has_snapshot(drive->crew);
 }
 
 /* --fail-fast: the first failure ends the run; once is enough. */
 static bool has_to_fail(struct drive *drive)
 {
-	if (!drive->job->options->fail_fast || !drive->measuring || drive->phase.stop_ns)
-		return false;
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		if (worker_has_failed(drive->workers[i]))
-			return true;
-	return false;
+	return drive->job->options->fail_fast && drive->measuring && !drive->phase.stop_ns &&
+	       drive->kind->has_failed(drive->crew);
 }
 
-static void on_news(uv_async_t *news)
+static void on_ring(void *user)
 {
-	struct drive *drive = news->data;
+	struct drive *drive = user;
 
 	if (has_to_fail(drive))
 		stop_load(drive);
-	if (are_all(drive, worker_is_quiet))
+	if (drive->kind->is_quiet(drive->crew) || drive->kind->lost(drive->crew))
 		uv_stop(&drive->loop);
 	else if (has_new_snapshots(drive))
 		show_progress(drive);
@@ -136,20 +122,40 @@ static uint64_t round_up_ms(uint64_t ns)
 	return ns / NSEC_PER_MSEC + (ns % NSEC_PER_MSEC != 0);
 }
 
-/* Returns when every worker is quiet: nothing of this phase reaches into the next one. */
+static bool is_paced(const struct drive *drive)
+{
+	return drive->job->options->schedule.rate || drive->job->options->schedule.think_ns;
+}
+
+/* When the phase that is started now begins for the workers. */
+static uint64_t begin_of_phase(struct drive *drive)
+{
+	return clock_now_ns() + (is_paced(drive) ? LEAD_NS : 0);
+}
+
+/*
+ * Returns when every worker is quiet: nothing of this phase reaches into the next one. Or when a part of
+ * them is gone, see lost().
+ */
 static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t duration_ns,
 		      uint64_t requests)
 {
-	atomic_store(&drive->budget.left, requests ? requests : BUDGET_UNLIMITED);
+	uint64_t lead_ns = is_paced(drive) ? LEAD_NS : 0;
+
+	if (drive->kind->lost(drive->crew))
+		return;
+	atomic_store(&drive->shared->budget.left, requests ? requests : BUDGET_UNLIMITED);
 	drive->measuring = phase == WORKER_MEASURE;
 	drive->phase.stop_ns = 0;
-	progress_begin_phase(&drive->progress);
+	progress_begin_phase(&drive->progress, duration_ns, requests);
 	uv_update_time(&drive->loop);
 	if (duration_ns)
-		uv_timer_start(&drive->deadline, on_deadline, round_up_ms(duration_ns), 0);
+		uv_timer_start(&drive->deadline, on_deadline, round_up_ms(duration_ns + lead_ns),
+			       0);
 	if (progress_is_shown(&drive->progress))
 		uv_timer_start(&drive->tick, on_tick, TICK_MS, TICK_MS);
-	set_phase(drive, phase);
+	drive->phase.begin_ns = begin_of_phase(drive);
+	drive->kind->set_phase(drive->crew, phase, drive->phase.begin_ns);
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&drive->deadline);
 	uv_timer_stop(&drive->tick);
@@ -158,26 +164,28 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 
 static void warm_up(struct drive *drive)
 {
-	uint64_t begin_ns = clock_now_ns();
-
 	if (!drive->job->options->warmup_ns)
 		return;
 	run_phase(drive, WORKER_WARMUP, drive->job->options->warmup_ns, 0);
-	drive->phase.warmup_ns = drive->phase.stop_ns - begin_ns;
+	if (drive->phase.stop_ns > drive->phase.begin_ns)
+		drive->phase.warmup_ns = drive->phase.stop_ns - drive->phase.begin_ns;
 }
 
-static void measure(struct drive *drive)
+static int measure(struct drive *drive, char **ret_error)
 {
 	const struct options *options = drive->job->options;
+	const char *lost;
+	int err;
 
-	getrusage(RUSAGE_SELF, &drive->phase.usage_begin);
-	drive->phase.begin_ns = clock_now_ns();
+	drive->phase.begin_wall_ns = clock_wall_ns() + (is_paced(drive) ? LEAD_NS : 0);
 	run_phase(drive, WORKER_MEASURE, options->duration_ns, options->requests);
-	getrusage(RUSAGE_SELF, &drive->phase.usage_end);
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		stats_add(&drive->total, worker_stats(drive->workers[i]));
-	if (!drive->phase.stop_ns && !drive->total.last_ns)
+	lost = drive->kind->lost(drive->crew);
+	if (lost)
+		return refuse(ret_error, "%s", lost);
+	err = drive->kind->collect(drive->crew, &drive->total);
+	if (!drive->phase.stop_ns && !drive->total.stats.last_ns)
 		drive->phase.stop_ns = clock_now_ns(); /* a counted run without one response */
+	return err;
 }
 
 /* Lets Ctrl-C be noticed while libcurl waits: the loop does not run then. */
@@ -204,32 +212,16 @@ static int merge_observer(struct observer *observer, struct run *run)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The workers' samples below the lowest of their thresholds: all exchanges below it. */
-static int merge_samples(struct drive *drive, struct sampler *ret_sum)
-{
-	uint32_t each = drive->worker_samples;
-	int err = sampler_open(ret_sum, each * drive->worker_count);
-
-	for (uint32_t i = 0; !err && i < drive->worker_count; i++)
-		sampler_merge(ret_sum, worker_sampler(drive->workers[i]));
-	return err;
-}
-
 static int fill_samples(struct drive *drive, struct run_driver *driver)
 {
-	CLEANUP(sampler_close) struct sampler sum = {0};
-	int err;
-
-	if (!drive->worker_samples)
+	if (!drive->job->options->samples)
 		return 0;
 	if (!drive->job->engine->sampled) {
 		driver->unsampled = strdup("the driver does not sample this kind of target");
 		return driver->unsampled ? 0 : -ENOMEM;
 	}
-	err = merge_samples(drive, &sum);
-	if (err)
-		return err;
-	driver->samples = sampler_result(&sum, drive->job->options->schedule.rate != 0);
+	driver->samples =
+		sampler_result(&drive->total.samples, drive->job->options->schedule.rate != 0);
 	return driver->samples ? 0 : -ENOMEM;
 }
 
@@ -253,20 +245,23 @@ static void cool_down(struct drive *drive)
 		run_phase(drive, WORKER_WARMUP, duration_ns, 0);
 }
 
-static int measure_and_fill(struct drive *drive, struct observer *observer, struct run **ret_run)
+static int measure_and_fill(struct drive *drive, struct observer *observer, struct run **ret_run,
+			    char **ret_error)
 {
 	autorun struct run *run = run_new("sojourn-drive", drive->job->command);
 	int err;
 
 	if (!run)
 		return -ENOMEM;
-	measure(drive);
-	err = result_fill(drive->job->options, &drive->total, &drive->phase, run);
+	err = measure(drive, ret_error);
+	if (!err)
+		err = result_fill(drive->job->options, &drive->total, &drive->phase, run);
 	if (!err)
 		err = fill_samples(drive, run->driver);
 	if (!err && observer)
 		err = merge_observer(observer, run);
-	cool_down(drive);
+	if (!err)
+		cool_down(drive);
 	if (!err && observer)
 		err = join_observer(drive, run);
 	if (!err)
@@ -312,39 +307,7 @@ static int run_phases(struct drive *drive, struct run **ret_run, char **ret_erro
 		err = observer_begin(observer, ret_error);
 	if (err)
 		return err;
-	return measure_and_fill(drive, observer, ret_run);
-}
-
-static int start_workers(struct drive *drive)
-{
-	const struct options *options = drive->job->options;
-	struct worker_setup setup = {
-		.engine = drive->job->engine,
-		.shared = drive->job->shared,
-		.timeout_ns = options->timeout_ns,
-		.sharers = options->threads,
-		.tell_failure = options->fail_fast,
-		.samples = drive->worker_samples,
-		.schedule = options->schedule,
-		.budget = &drive->budget,
-		.gate = &drive->gate,
-		.news = &drive->news,
-	};
-	int err;
-
-	if (getrandom(&setup.schedule.seed, sizeof(setup.schedule.seed), GRND_NONBLOCK) < 0)
-		setup.schedule.seed = clock_wall_ns();
-
-	for (uint32_t i = 0; i < options->threads; i++) {
-		setup.sharer = i;
-		setup.slots = options->connections / options->threads +
-			      (i < options->connections % options->threads);
-		err = worker_new(&setup, &drive->workers[i]);
-		if (err)
-			return err;
-		drive->worker_count++;
-	}
-	return 0;
+	return measure_and_fill(drive, observer, ret_run, ret_error);
 }
 
 static int open_signal(struct drive *drive, uv_signal_t *handle, int number)
@@ -359,13 +322,10 @@ static int open_signal(struct drive *drive, uv_signal_t *handle, int number)
 
 static int open_handles(struct drive *drive)
 {
-	int err = uv_async_init(&drive->loop, &drive->news, on_news);
+	int err;
 
-	if (err)
-		return err;
 	uv_timer_init(&drive->loop, &drive->deadline);
 	uv_timer_init(&drive->loop, &drive->tick);
-	drive->news.data = drive;
 	drive->deadline.data = drive;
 	drive->tick.data = drive;
 	err = open_signal(drive, &drive->signals[0], SIGINT);
@@ -381,44 +341,74 @@ static void close_handle(uv_handle_t *handle, void *unused)
 
 static void drive_close(struct drive *drive)
 {
-	for (uint32_t i = 0; i < drive->worker_count; i++)
-		worker_free(drive->workers[i]);
+	drive->kind->close(drive->crew);
 	uv_walk(&drive->loop, close_handle, NULL);
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&drive->loop);
+	drive->kind->free(drive->crew);
+	munmap(drive->shared, sizeof(*drive->shared));
+	crew_result_clear(&drive->total);
 	free(drive);
 }
 
-static struct drive *drive_new(const struct drive_job *job)
+static int create_crew(struct drive *drive, char **ret_error)
 {
-	uint32_t threads = job->options->threads;
-	struct drive *drive = calloc(1, sizeof(*drive) + threads * sizeof(drive->workers[0]));
+	const struct options *options = drive->job->options;
+	struct crew_setup setup = {
+		.options = options,
+		.engine = drive->job->engine,
+		.shared = drive->job->shared,
+		.budget = &drive->shared->budget,
+		.gate = &drive->shared->gate,
+	};
 
-	if (!drive)
-		return NULL;
-	if (uv_loop_init(&drive->loop)) {
-		free(drive);
-		return NULL;
-	}
-	drive->job = job;
-	drive->phase.target = job->target;
-	drive->budget.sharers = threads;
-	drive->gate.rate = job->options->policy.connect_rate;
-	drive->worker_samples = (job->options->samples + threads - 1) / threads;
-	progress_open(&drive->progress, stderr, job->options->quiet);
-	return drive;
+	if (getrandom(&setup.seed, sizeof(setup.seed), GRND_NONBLOCK) < 0)
+		setup.seed = clock_wall_ns();
+	drive->shared->budget.sharers = options->threads * options->processes;
+	drive->shared->gate.rate = options->policy.connect_rate;
+	drive->kind = options->processes > 1 ? &crew_processes : &crew_threads;
+	return drive->kind->create(&setup, &drive->crew, ret_error);
 }
 
-int drive_run(const struct drive_job *job, struct run **ret_run, char **ret_error)
+/* Processes are started before there is a loop or a thread that they would inherit half of. */
+static int drive_new(const struct drive_job *job, struct drive **ret_drive, char **ret_error)
 {
-	struct drive *drive = drive_new(job);
+	autofree struct drive *drive = calloc(1, sizeof(*drive));
 	int err;
 
 	if (!drive)
 		return -ENOMEM;
+	drive->job = job;
+	drive->phase.target = job->target;
+	drive->shared = mmap(NULL, sizeof(*drive->shared), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (drive->shared == MAP_FAILED)
+		return -ENOMEM;
+	err = create_crew(drive, ret_error);
+	if (!err) {
+		err = uv_loop_init(&drive->loop);
+		if (err)
+			drive->kind->free(drive->crew);
+	}
+	if (err) {
+		munmap(drive->shared, sizeof(*drive->shared));
+		return err;
+	}
+	progress_open(&drive->progress, stderr, job->options->quiet);
+	*ret_drive = TAKE_PTR(drive);
+	return 0;
+}
+
+int drive_run(const struct drive_job *job, struct run **ret_run, char **ret_error)
+{
+	struct drive *drive;
+	int err = drive_new(job, &drive, ret_error);
+
+	if (err)
+		return err;
 	err = open_handles(drive);
 	if (!err)
-		err = start_workers(drive);
+		err = drive->kind->open(drive->crew, &drive->loop, on_ring, drive, ret_error);
 	if (!err)
 		err = run_phases(drive, ret_run, ret_error);
 	drive_close(drive);

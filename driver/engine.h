@@ -70,7 +70,9 @@ static inline enum run_error engine_failure(const struct engine_result *result)
 struct engine_host {
 	uv_loop_t *loop;
 	uint32_t slots;
-	void *user; /* of the calls below */
+	uint32_t first_slot; /* how many slots the workers before this one have, and all: */
+	uint32_t all_slots;  /* what is divided between them can be divided without collision */
+	void *user;	     /* of the calls below */
 	/* Must be asked before each connection: false under a limit of connections per second. */
 	bool (*may_connect)(void *user);
 	void (*connected)(void *user, uint32_t slot, uint64_t connect_ns);

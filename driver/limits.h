@@ -6,10 +6,12 @@
 #include <stdint.h>
 
 /*
- * Raises the soft RLIMIT_NOFILE so that @connections sockets and @threads loops fit. -EINVAL with a
- * sentence in @ret_error (freed by the caller) if the hard limit is lower.
+ * Raises the soft RLIMIT_NOFILE so that the share of @connections sockets and the @threads loops of one of
+ * @processes fit. -EINVAL with a sentence in @ret_error (freed by the caller) if the hard limit is
+ * lower.
  */
-int limits_raise_files(uint32_t connections, uint32_t threads, char **ret_error);
+int limits_raise_files(uint32_t connections, uint32_t processes, uint32_t threads,
+		       char **ret_error);
 
 /*
  * The ephemeral port range as setsockopt(IP_LOCAL_PORT_RANGE) takes it: low | high << 16. 0 if it

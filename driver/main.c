@@ -144,7 +144,8 @@ static int drive(const struct drive_job *job)
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	int err = limits_raise_files(job->options->connections, job->options->threads, &error);
+	int err = limits_raise_files(job->options->connections, job->options->processes,
+				     job->options->threads, &error);
 
 	if (!err && job->engine->addressed)
 		warn_of_ports(job->options, job->target);

@@ -12,6 +12,7 @@
 
 #define CONNECTIONS_MAX 1000000
 #define THREADS_MAX	1024
+#define PROCESSES_MAX	256
 #define RATE_MAX	1000000000ULL
 
 static int apply_connections(struct options *options, const char *value, char **ret_error)
@@ -31,6 +32,16 @@ static int apply_threads(struct options *options, const char *value, char **ret_
 
 	if (!err)
 		options->threads = (uint32_t)number;
+	return err;
+}
+
+static int apply_processes(struct options *options, const char *value, char **ret_error)
+{
+	uint64_t number;
+	int err = option_parse_number("processes", value, 1, PROCESSES_MAX, &number, ret_error);
+
+	if (!err)
+		options->processes = (uint32_t)number;
 	return err;
 }
 
@@ -141,6 +152,9 @@ static int apply_port_choice(struct options *options, const char *value, char **
 static const struct option_row rows[] = {
 	{'c', "connections", "N", "connections kept busy (default 16)", apply_connections},
 	{'t', "threads", "N", "threads that share the connections (default 1)", apply_threads},
+	{0, "processes", "N",
+	 "processes that share the connections, each with its\nthreads: for more descriptors than one may have\n"
+	 "(default 1)", apply_processes},
 	{'d', "duration", "TIME", "how long to measure (default 10s; with -n: no limit)",
 	 apply_duration},
 	{'n', "requests", "N", "measure exactly N requests, e.g. 1000, 200k, 5M", apply_requests},

@@ -8,6 +8,7 @@
 
 #include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
 #include "sojourn/join.h"
 #include "sojourn/units.h"
 
@@ -21,6 +22,12 @@ static int apply_json(struct options *options, const char *value, char **ret_err
 					 "standard output");
 	options->json_path = value;
 	return 0;
+}
+
+static int apply_interval(struct options *options, const char *value, char **ret_error)
+{
+	return option_parse_duration("interval", value, NSEC_PER_MSEC, &options->interval_ns,
+				     ret_error);
 }
 
 static int apply_observer(struct options *options, const char *value, char **ret_error)
@@ -139,6 +146,8 @@ static const struct option_row rows[] = {
 	 "write the run document to FILE; with - to standard\n"
 	 "output, in place of the text report",
 	 apply_json},
+	{0, "interval", "TIME", "length of the intervals in the results (default 1s)",
+	 apply_interval},
 	{0, "assert", "CONDITION",
 	 "exit with 1 unless it holds: 'p99<5ms', 'rate>900',\n'errors<0.1%'; may be repeated. One about errors\n"
 	 "decides how many are too many", apply_assert},

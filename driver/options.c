@@ -202,11 +202,13 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 	if (left > 1)
 		return refuse(ret_error, "one URL is allowed, but '%s' follows '%s'", words[1],
 			      words[0]);
-	if (options->connections < options->threads)
-		return refuse(ret_error,
-			      "--connections: %u is fewer than the %u threads of --threads; every "
-			      "thread needs a connection",
-			      options->connections, options->threads);
+	if (options->connections < options->threads * options->processes)
+		return refuse(
+			ret_error,
+			"--connections: %u is fewer than the %u threads of --threads%s; every "
+			"thread needs a connection",
+			options->connections, options->threads * options->processes,
+			options->processes > 1 ? " times --processes" : "");
 	options->url = words[0];
 	if (!options->method)
 		options->method = options->body ? "POST" : "GET";
@@ -228,7 +230,9 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 {
 	struct options options = {
 		.connections = 16,
+		.processes = 1,
 		.threads = 1,
+		.interval_ns = NSEC_PER_SEC,
 		.timeout_ns = 5 * NSEC_PER_SEC,
 		.samples = 20000,
 		.slowest = JOIN_SLOWEST,

@@ -27,11 +27,13 @@ struct options {
 	enum options_action action;
 	const char *url;
 	uint32_t connections;
-	uint32_t threads;
+	uint32_t processes;
+	uint32_t threads;     /* of each process */
 	uint64_t duration_ns; /* 0: until requests are through */
 	uint64_t requests;    /* 0: until the duration is over */
 	uint64_t warmup_ns;
 	uint64_t cooldown_ns;
+	uint64_t interval_ns;
 	struct schedule_spec schedule;
 	struct source_set sources;
 	uint64_t timeout_ns;

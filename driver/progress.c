@@ -15,7 +15,7 @@ void progress_open(struct progress *progress, FILE *file, bool quiet)
 	bool shown = !quiet && isatty(fileno(file));
 
 	*progress = (struct progress){.file = shown ? file : NULL};
-	progress_begin_phase(progress);
+	progress_begin_phase(progress, 0, 0);
 }
 
 bool progress_is_shown(const struct progress *progress)
@@ -23,8 +23,11 @@ bool progress_is_shown(const struct progress *progress)
 	return progress->file;
 }
 
-void progress_begin_phase(struct progress *progress)
+void progress_begin_phase(struct progress *progress, uint64_t duration_ns, uint64_t requests)
 {
+	progress->duration_ns = duration_ns;
+	progress->requests = requests;
+	progress->last = (struct stats){0};
 	progress->begin_ns = clock_now_ns();
 	progress->last_ns = progress->begin_ns;
 }
@@ -42,12 +45,33 @@ void progress_warmup(struct progress *progress)
 	progress->shown = true;
 }
 
+/* How long it will go on: by time, or by the requests that are left at the rate so far. */
+static const char *format_eta(const struct progress *progress, uint64_t now_ns, char *text,
+			      size_t size)
+{
+	double elapsed = (double)(now_ns - progress->begin_ns);
+	uint64_t done = progress->now.requests;
+	double left = (double)progress->duration_ns - elapsed;
+
+	if (progress->requests && done) {
+		double by_count = done < progress->requests ? (double)(progress->requests - done) *
+								      elapsed / (double)done
+							    : 0;
+
+		left = progress->duration_ns && left < by_count ? left : by_count;
+	} else if (!progress->duration_ns) {
+		return "unknown";
+	}
+	snprintf(text, size, "%.0f s", left > 0 ? left / (double)NSEC_PER_SEC : 0);
+	return text;
+}
+
 void progress_update(struct progress *progress)
 {
 	uint64_t now_ns = clock_now_ns();
 	double seconds = (double)(now_ns - progress->last_ns) / (double)NSEC_PER_SEC;
 	uint64_t requests = progress->now.requests - progress->last.requests;
-	char rate[32], errors[32], p99[32];
+	char rate[32], errors[32], p99[32], eta[32];
 
 	/* What is left in `last` is the second that has passed; then it becomes this reading. */
 	bool paced = progress->now.response_time.count;
@@ -57,14 +81,16 @@ void progress_update(struct progress *progress)
 
 	*recent = paced ? progress->now.response_time : progress->now.round_trip;
 	histogram_subtract(recent, &earlier);
-	fprintf(progress->file, LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s",
+	fprintf(progress->file,
+		LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
 		elapsed_seconds(progress, now_ns),
 		units_format_count((uint64_t)((double)requests / seconds + 0.5), rate,
 				   sizeof(rate)),
 		recent->count ? units_format_duration((double)histogram_quantile(recent, 0.99), p99,
 						      sizeof(p99))
 			      : "-",
-		units_format_count(stats_errors(&progress->now), errors, sizeof(errors)));
+		units_format_count(stats_errors(&progress->now), errors, sizeof(errors)),
+		format_eta(progress, now_ns, eta, sizeof(eta)));
 	fflush(progress->file);
 	progress->shown = true;
 	progress->last = progress->now;

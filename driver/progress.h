@@ -12,8 +12,9 @@
 struct progress {
 	FILE *file; /* NULL: show nothing */
 	bool shown;
-	uint64_t begin_ns; /* of the phase */
-	uint64_t last_ns;  /* of the reading below */
+	uint64_t begin_ns;		/* of the phase */
+	uint64_t duration_ns, requests; /* how long the phase is to last; 0: not by this */
+	uint64_t last_ns;		/* of the reading below */
 	struct stats last;
 	struct stats now; /* scratch: too large for the stack's taste */
 };
@@ -22,7 +23,8 @@ struct progress {
 void progress_open(struct progress *progress, FILE *file, bool quiet);
 bool progress_is_shown(const struct progress *progress);
 
-void progress_begin_phase(struct progress *progress);
+/* @duration_ns, @requests: until when it lasts, 0: not by this. */
+void progress_begin_phase(struct progress *progress, uint64_t duration_ns, uint64_t requests);
 /* Before anything has been measured. */
 void progress_warmup(struct progress *progress);
 /* With progress->now as the reading of this moment. */

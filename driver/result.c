@@ -12,15 +12,15 @@
 #include "limited.h"
 #include "sojourn/clock.h"
 
-static uint64_t timeval_ns(struct timeval time)
+static uint64_t end_of(const struct stats *stats, const struct result_phase *phase)
 {
-	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_usec * NSEC_PER_USEC;
+	return stats->last_ns > phase->stop_ns ? stats->last_ns : phase->stop_ns;
 }
 
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase)
 {
 	uint64_t begin = stats->first_ns ? stats->first_ns : phase->begin_ns;
-	uint64_t end = stats->last_ns > phase->stop_ns ? stats->last_ns : phase->stop_ns;
+	uint64_t end = end_of(stats, phase);
 
 	return end > begin ? end - begin : 0;
 }
@@ -67,20 +67,20 @@ static int fill_failures(const struct options *options, const struct stats *stat
 	return 0;
 }
 
-static void fill_phase(const struct stats *stats, const struct result_phase *phase,
+static void fill_phase(const struct crew_result *result, const struct result_phase *phase,
 		       struct run_driver *driver)
 {
-	const struct rusage *begin = &phase->usage_begin, *end = &phase->usage_end;
-
-	driver->duration_ns = result_duration_ns(stats, phase);
+	driver->begin_ns = phase->begin_wall_ns;
+	driver->duration_ns = result_duration_ns(&result->stats, phase);
 	driver->warmup_ns = phase->warmup_ns;
-	driver->cpu_user_ns = timeval_ns(end->ru_utime) - timeval_ns(begin->ru_utime);
-	driver->cpu_system_ns = timeval_ns(end->ru_stime) - timeval_ns(begin->ru_stime);
+	driver->cpu_user_ns = result->cpu_user_ns;
+	driver->cpu_system_ns = result->cpu_system_ns;
 }
 
-int result_fill(const struct options *options, const struct stats *stats,
+int result_fill(const struct options *options, struct crew_result *result,
 		const struct result_phase *phase, struct run *run)
 {
+	const struct stats *stats = &result->stats;
 	struct run_driver *driver = calloc(1, sizeof(*driver));
 	bool plain;
 
@@ -91,18 +91,20 @@ int result_fill(const struct options *options, const struct stats *stats,
 	plain = phase->target && engine_find(phase->target->scheme)->plain;
 	driver->method = plain ? NULL : strdup(options->method);
 	driver->connections = options->connections;
-	driver->threads = options->threads;
+	driver->processes = options->processes;
+	driver->threads = options->threads * options->processes;
 	driver->new_connections = options->new_connections;
 	driver->arrival = strdup(schedule_arrival_names[options->schedule.arrival]);
 	driver->rate = options->schedule.rate;
 	driver->think_ns = options->schedule.think_ns;
 	driver->cooldown_ns = options->cooldown_ns;
 	fill_counts(stats, driver);
-	fill_phase(stats, phase, driver);
+	fill_phase(result, phase, driver);
 	run->duration_ns = driver->duration_ns;
 	if (!driver->target || (!driver->method && !plain) || !driver->arrival)
 		return -ENOMEM;
-	if (fill_failures(options, stats, phase, driver))
+	if (fill_failures(options, stats, phase, driver) ||
+	    series_fill(&result->series, end_of(stats, phase), driver))
 		return -ENOMEM;
 	return limited_fill(driver);
 }

@@ -4,8 +4,8 @@
 #define DRIVER_RESULT_H
 
 #include <stdint.h>
-#include <sys/resource.h>
 
+#include "crew.h"
 #include "options.h"
 #include "sojourn/run.h"
 #include "stats.h"
@@ -14,11 +14,10 @@
 /* The measured phase as the main thread saw it; CLOCK_MONOTONIC ns. */
 struct result_phase {
 	uint64_t begin_ns;
-	uint64_t stop_ns;   /* when requests ceased to start */
-	uint64_t warmup_ns; /* as it really was */
+	uint64_t begin_wall_ns; /* the same by the wall clock */
+	uint64_t stop_ns;	/* when requests ceased to start */
+	uint64_t warmup_ns;	/* as it really was */
 	const struct target *target;
-	struct rusage usage_begin;
-	struct rusage usage_end;
 };
 
 /*
@@ -28,7 +27,7 @@ struct result_phase {
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase);
 
 /* Attaches the driver's part to @run and sets its duration. -ENOMEM. */
-int result_fill(const struct options *options, const struct stats *stats,
+int result_fill(const struct options *options, struct crew_result *result,
 		const struct result_phase *phase, struct run *run);
 
 #endif

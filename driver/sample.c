@@ -27,6 +27,26 @@ void sampler_close(struct sampler *sampler)
 	*sampler = (struct sampler){0};
 }
 
+int sampler_reserve(struct sampler *sampler, uint32_t capacity)
+{
+	struct sample *list;
+
+	if (capacity <= sampler->capacity)
+		return 0;
+	list = reallocarray(sampler->list, capacity, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	sampler->list = list;
+	sampler->capacity = capacity;
+	return 0;
+}
+
+void sampler_reset(struct sampler *sampler)
+{
+	sampler->count = 0;
+	sampler->threshold = sampler->capacity ? RUN_SAMPLE_ALL : 0;
+}
+
 static void lower_threshold(struct sampler *sampler, uint64_t threshold)
 {
 	uint32_t kept = 0;

@@ -45,6 +45,12 @@ static inline bool sampler_wants(const struct sampler *sampler, uint32_t hash)
 /* Adds a wanted sample, unless making room for it drops it. */
 void sampler_add(struct sampler *sampler, const struct sample *sample);
 
+/* Makes room for @capacity in all, if there is less. -ENOMEM. */
+int sampler_reserve(struct sampler *sampler, uint32_t capacity);
+
+/* Begins anew, with nothing kept. */
+void sampler_reset(struct sampler *sampler);
+
 /* Adds those of @other; the lower of both thresholds is that of the sum. */
 void sampler_merge(struct sampler *sum, const struct sampler *other);
 

@@ -141,7 +141,20 @@ int source_check(const struct source_set *set, int family, char **ret_error)
 
 void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random)
 {
-	*cursor = (struct source_cursor){.next = random >> 16, .port_range = port_range};
+	*cursor = (struct source_cursor){
+		.next = random >> 16, .port_range = port_range, .own_ports = port_range};
+}
+
+uint32_t source_divide(uint32_t range, uint32_t first, uint32_t count, uint32_t all)
+{
+	uint64_t low = range & 0xffff, ports = (range >> 16) - low + 1;
+	uint64_t begin, end;
+
+	if (!range || all <= count || ports < all)
+		return range;
+	begin = low + ports * first / all;
+	end = low + ports * (first + count) / all;
+	return (uint32_t)(begin | (end - 1) << 16);
 }
 
 bool source_chooses_ports(const struct source_set *set, const struct source_cursor *cursor)
@@ -162,7 +175,7 @@ static int family_of(int fd)
 /* Every address gets its turn before the next port does. */
 static int bind_port(const struct source_set *set, struct source_cursor *cursor, int fd)
 {
-	uint32_t low = cursor->port_range & 0xffff, high = cursor->port_range >> 16;
+	uint32_t low = cursor->own_ports & 0xffff, high = cursor->own_ports >> 16;
 	size_t addresses = set->count ? set->count : 1;
 	struct sockaddr_storage address = {.ss_family = (sa_family_t)family_of(fd)};
 	const int on = 1;

@@ -30,6 +30,7 @@ struct source_set {
 struct source_cursor {
 	uint64_t next;
 	uint32_t port_range; /* low | high << 16; 0: not known, leave it to the kernel */
+	uint32_t own_ports;  /* of these, those to bind() to */
 	bool range_refused;
 };
 
@@ -47,6 +48,12 @@ void source_clear(struct source_set *set);
 int source_check(const struct source_set *set, int family, char **ret_error);
 
 void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random);
+
+/*
+ * Those ports of @range for slots @first … @first + @count - 1 of @all: what one worker may bind to so that
+ * it never tries another's. The whole range if there are fewer ports than slots.
+ */
+uint32_t source_divide(uint32_t range, uint32_t first, uint32_t count, uint32_t all);
 
 /* Prepares an unbound @fd for connect(). -errno: EADDRNOTAVAIL if every port is taken. */
 int source_bind(const struct source_set *set, struct source_cursor *cursor, int fd);

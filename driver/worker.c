@@ -38,7 +38,8 @@ static void leave(struct worker *worker)
 static void publish(struct worker *worker)
 {
 	pthread_mutex_lock(&worker->snapshot_lock);
-	worker->snapshot = worker->stats;
+	worker->snapshot = worker->total;
+	stats_add(&worker->snapshot, &worker->stats);
 	pthread_mutex_unlock(&worker->snapshot_lock);
 	atomic_store(&worker->snapshot_ready, true);
 	uv_async_send(worker->setup.news);
@@ -54,7 +55,7 @@ static void change_phase(struct worker *worker, enum worker_phase phase)
 	if (phase == WORKER_REST)
 		worker_end_load(worker);
 	else
-		worker_begin_load(worker, phase);
+		worker_begin_load(worker, phase, atomic_load(&worker->wanted_begin_ns));
 	worker_tell_if_quiet(worker);
 }
 
@@ -129,6 +130,7 @@ static void close_loop(struct worker *worker)
 	sampler_close(&worker->sampler);
 	free(worker->starved);
 	free(worker->held);
+	series_clear(&worker->series);
 	free(worker);
 }
 
@@ -156,6 +158,8 @@ static int open_engine(struct worker *worker)
 	worker->host = (struct engine_host){
 		.loop = &worker->loop,
 		.slots = worker->setup.slots,
+		.first_slot = worker->setup.first_slot,
+		.all_slots = worker->setup.all_slots,
 		.user = worker,
 		.may_connect = worker_may_connect,
 		.connected = worker_connected,
@@ -231,15 +235,17 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
-	worker_set_phase(worker, WORKER_EXIT);
+	worker_set_phase(worker, WORKER_EXIT, 0);
 	pthread_join(worker->thread, NULL);
 	close_loop(worker);
 }
 
-void worker_set_phase(struct worker *worker, enum worker_phase phase)
+void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t begin_ns)
 {
-	if (phase == WORKER_WARMUP || phase == WORKER_MEASURE)
+	if (phase == WORKER_WARMUP || phase == WORKER_MEASURE) {
 		atomic_store(&worker->quiet, false);
+		atomic_store(&worker->wanted_begin_ns, begin_ns);
+	}
 	atomic_store(&worker->wanted, phase);
 	uv_async_send(&worker->wake);
 }
@@ -256,7 +262,17 @@ bool worker_has_failed(struct worker *worker)
 
 const struct stats *worker_stats(const struct worker *worker)
 {
-	return &worker->stats;
+	return &worker->total;
+}
+
+const struct series *worker_series(const struct worker *worker)
+{
+	return &worker->series;
+}
+
+int worker_error(const struct worker *worker)
+{
+	return worker->error;
 }
 
 const struct sampler *worker_sampler(const struct worker *worker)

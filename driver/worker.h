@@ -16,6 +16,7 @@
 #include "gate.h"
 #include "sample.h"
 #include "schedule.h"
+#include "series.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
 
@@ -30,7 +31,10 @@ struct worker_setup {
 	const struct engine *engine;
 	const void *shared; /* of the engine */
 	uint32_t slots;
-	uint32_t sharer; /* which of the schedule's sharers it is, from 0 */
+	uint32_t first_slot; /* how many slots the workers before it have */
+	uint32_t all_slots;
+	uint64_t interval_ns; /* of the series */
+	uint32_t sharer;      /* which of the schedule's sharers it is, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
 	bool tell_failure;   /* send news at the first failure */
@@ -52,9 +56,10 @@ DEFINE_CLEANUP(struct worker *, worker_free)
 
 /*
  * Begins WARMUP or MEASURE: only when the worker is quiet. REST ends either. A worker also comes to
- * rest by itself, when the budget is spent.
+ * rest by itself, when the budget is spent. @begin_ns is the phase's begin for all workers: intervals
+ * and, under a rate, arrivals count from it.
  */
-void worker_set_phase(struct worker *worker, enum worker_phase phase);
+void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t begin_ns);
 
 /* No request is under way and none will start until the next phase. */
 bool worker_is_quiet(struct worker *worker);
@@ -62,9 +67,12 @@ bool worker_is_quiet(struct worker *worker);
 /* A request of the measured phase has failed; told only if that was asked for. */
 bool worker_has_failed(struct worker *worker);
 
-/* What it recorded; only while it is quiet. */
+/* What it recorded in the measured phase; only while it is quiet. */
 const struct stats *worker_stats(const struct worker *worker);
 const struct sampler *worker_sampler(const struct worker *worker);
+const struct series *worker_series(const struct worker *worker);
+/* -ENOMEM if an interval could not be kept; only while it is quiet. */
+int worker_error(const struct worker *worker);
 
 /*
  * Asks for a copy of its statistics so far; once it is

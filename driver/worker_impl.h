@@ -28,6 +28,7 @@ struct worker {
 	uv_timer_t sweep;
 
 	_Atomic int wanted; /* enum worker_phase */
+	_Atomic uint64_t wanted_begin_ns;
 	atomic_bool quiet;
 	atomic_bool failed;
 	atomic_bool snapshot_wanted;
@@ -59,12 +60,17 @@ struct worker {
 	bool spent;	  /* the budget, as far as this worker knows */
 	uint64_t tickets; /* requests that it may start without asking the budget */
 	uint32_t under_way;
+	/* Of the interval that runs until roll_ns; then it is added to the others and begins anew. */
 	struct stats stats;
 	struct sampler sampler;
+	uint64_t roll_ns;
+	struct stats total;
+	struct series series;
+	int error;
 	struct slot slots[];
 };
 
-void worker_begin_load(struct worker *worker, enum worker_phase phase);
+void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns);
 void worker_end_load(struct worker *worker);
 void worker_tell_if_quiet(struct worker *worker);
 

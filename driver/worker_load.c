@@ -9,6 +9,28 @@
 #define RETRY_MIN_MS 1U
 #define RETRY_MAX_MS 100U
 
+/* The interval that has passed joins the others. */
+static void roll(struct worker *worker, uint64_t now_ns)
+{
+	int err = series_put(&worker->series, worker->roll_ns - 1, &worker->stats);
+
+	worker->error = worker->error ? worker->error : err;
+	stats_add(&worker->total, &worker->stats);
+	worker->stats = (struct stats){0};
+	worker->roll_ns = series_end_of(&worker->series, now_ns);
+}
+
+static void begin_recording(struct worker *worker, uint64_t begin_ns)
+{
+	const struct worker_setup *setup = &worker->setup;
+
+	worker->stats = worker->total = (struct stats){0};
+	sampler_reset(&worker->sampler);
+	series_clear(&worker->series);
+	series_begin(&worker->series, begin_ns, setup->interval_ns, setup->schedule.rate);
+	worker->roll_ns = series_end_of(&worker->series, begin_ns);
+}
+
 static bool take_ticket(struct worker *worker)
 {
 	if (!worker->tickets) {
@@ -40,6 +62,9 @@ void worker_tell_if_quiet(struct worker *worker)
 	if (atomic_load_explicit(&worker->quiet, memory_order_relaxed))
 		return;
 	stop_retries(worker);
+	if (worker->recording)
+		roll(worker, worker->roll_ns - 1);
+	worker->recording = false;
 	atomic_store_explicit(&worker->quiet, true, memory_order_release);
 	uv_async_send(worker->setup.news);
 }
@@ -235,11 +260,16 @@ static void retry_later(struct worker *worker, struct slot *slot)
 void worker_connected(void *user, uint32_t slot, uint64_t connect_ns)
 {
 	struct worker *worker = user;
+	uint64_t now_ns;
 
 	worker->slots[slot].retry_ms = 0;
 	end_starving(worker);
-	if (worker->recording)
-		stats_record_connect(&worker->stats, connect_ns);
+	if (!worker->recording)
+		return;
+	now_ns = clock_now_ns();
+	if (now_ns >= worker->roll_ns)
+		roll(worker, now_ns);
+	stats_record_connect(&worker->stats, connect_ns);
 }
 
 /* After a response. A request that waited for the slot leaves at once: no delay of ours. */
@@ -291,6 +321,8 @@ static void sample(struct worker *worker, uint32_t slot, const struct engine_res
 
 static void record(struct worker *worker, uint32_t slot, const struct engine_result *result)
 {
+	if (result->end_ns >= worker->roll_ns)
+		roll(worker, result->end_ns);
 	stats_record(&worker->stats, result);
 	if (result->flow)
 		sample(worker, slot, result);
@@ -319,14 +351,16 @@ enum engine_next worker_done(void *user, uint32_t slot, const struct engine_resu
 	return ENGINE_REST;
 }
 
-void worker_begin_load(struct worker *worker, enum worker_phase phase)
+void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns)
 {
 	worker->issuing = true;
 	worker->recording = phase == WORKER_MEASURE;
+	if (worker->recording)
+		begin_recording(worker, begin_ns);
 	worker->spent = false;
 	worker->tickets = 0;
 	if (worker->paced) {
-		pacer_begin(&worker->pacer, clock_now_ns());
+		pacer_begin(&worker->pacer, begin_ns);
 		start_due(worker);
 		return;
 	}

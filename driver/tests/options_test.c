@@ -36,6 +36,8 @@ static void test_defaults(void **state)
 	assert_string_equal(options.url, URL);
 	assert_int_equal(options.connections, 16);
 	assert_int_equal(options.threads, 1);
+	assert_int_equal(options.processes, 1);
+	assert_int_equal(options.interval_ns, NSEC_PER_SEC);
 	assert_int_equal(options.duration_ns, 10 * NSEC_PER_SEC);
 	assert_int_equal(options.requests, 0);
 	assert_int_equal(options.timeout_ns, 5 * NSEC_PER_SEC);
@@ -112,6 +114,9 @@ static const struct refusal refusals[] = {
 	{{"-c", "12x", URL}, {"--connections", "'12x'", "from 1 to 1000000"}},
 	{{"-t", "-1", URL}, {"--threads", "'-1'", "from 1 to 1024"}},
 	{{"-t4", "-c3", URL}, {"--connections", "3", "4 threads"}},
+	{{"--processes=0", URL}, {"--processes", "'0'", "from 1 to 256"}},
+	{{"-t4", "--processes=5", URL}, {"--connections", "16", "20 threads"}},
+	{{"--interval=1us", URL}, {"--interval", "'1us'", "at least 1ms"}},
 	{{"-d", "soon", URL}, {"--duration", "'soon'", "500ms"}},
 	{{"-d", "0", URL}, {"--duration", "'0'", "at least 1ms"}},
 	{{"--warmup=-1s", URL}, {"--warmup", "'-1s'", "500ms"}},

@@ -64,11 +64,26 @@ static void test_refusals(void **state)
 	}
 }
 
+/* Nobody's port is another's, and none is left over; too few to divide are everybody's. */
+static void test_divided(void **state)
+{
+	const uint32_t range = 40000 | 40009U << 16;
+
+	(void)state;
+	assert_int_equal(source_divide(range, 0, 1, 3), 40000 | 40002U << 16);
+	assert_int_equal(source_divide(range, 1, 1, 3), 40003 | 40005U << 16);
+	assert_int_equal(source_divide(range, 2, 1, 3), 40006 | 40009U << 16);
+	assert_int_equal(source_divide(range, 0, 3, 3), range);
+	assert_int_equal(source_divide(range, 4, 1, 11), range);
+	assert_int_equal(source_divide(0, 0, 1, 2), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_divided),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

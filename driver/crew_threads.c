@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/* Workers as threads of this process. Neighbours: worker.h (one of them), crew_processes.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "crew.h"
+#include "sojourn/clock.h"
+
+struct crew {
+	struct crew_setup setup;
+	uv_async_t news; /* from the workers */
+	bool opened;
+	void (*ring)(void *user);
+	void *user;
+	struct rusage usage_begin;
+	uint32_t worker_count;
+	struct worker *workers[];
+};
+
+static int threads_create(const struct crew_setup *setup, struct crew **ret_crew, char **ret_error)
+{
+	uint32_t threads = setup->options->threads;
+	struct crew *crew = calloc(1, sizeof(*crew) + threads * sizeof(crew->workers[0]));
+
+	(void)ret_error;
+	if (!crew)
+		return -ENOMEM;
+	crew->setup = *setup;
+	*ret_crew = crew;
+	return 0;
+}
+
+static void on_news(uv_async_t *news)
+{
+	struct crew *crew = news->data;
+
+	crew->ring(crew->user);
+}
+
+static int start_worker(struct crew *crew, uint32_t index)
+{
+	const struct options *options = crew->setup.options;
+	uint32_t all = options->threads * options->processes;
+	uint32_t sharer = crew->setup.process * options->threads + index;
+	struct worker_setup setup = {
+		.engine = crew->setup.engine,
+		.shared = crew->setup.shared,
+		.slots = crew_share(options->connections, all, sharer),
+		.first_slot = crew_share_before(options->connections, all, sharer),
+		.all_slots = options->connections,
+		.interval_ns = options->interval_ns,
+		.sharer = sharer,
+		.sharers = all,
+		.schedule = options->schedule,
+		.tell_failure = options->fail_fast,
+		.samples = crew_worker_samples(options),
+		.timeout_ns = options->timeout_ns,
+		.budget = crew->setup.budget,
+		.gate = crew->setup.gate,
+		.news = &crew->news,
+	};
+
+	setup.schedule.seed = crew->setup.seed;
+	return worker_new(&setup, &crew->workers[index]);
+}
+
+static int threads_open(struct crew *crew, uv_loop_t *loop, void (*ring)(void *user), void *user,
+			char **ret_error)
+{
+	int err = uv_async_init(loop, &crew->news, on_news);
+
+	(void)ret_error;
+	if (err)
+		return err;
+	crew->opened = true;
+	crew->news.data = crew;
+	crew->ring = ring;
+	crew->user = user;
+	for (uint32_t i = 0; i < crew->setup.options->threads && !err; i++) {
+		err = start_worker(crew, i);
+		crew->worker_count += !err;
+	}
+	return err;
+}
+
+static void threads_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns)
+{
+	if (phase == WORKER_MEASURE)
+		getrusage(RUSAGE_SELF, &crew->usage_begin);
+	for (uint32_t i = 0; i < crew->worker_count; i++)
+		worker_set_phase(crew->workers[i], phase, begin_ns);
+}
+
+static bool are_all(struct crew *crew, bool (*is)(struct worker *))
+{
+	for (uint32_t i = 0; i < crew->worker_count; i++)
+		if (!is(crew->workers[i]))
+			return false;
+	return true;
+}
+
+static bool threads_is_quiet(struct crew *crew)
+{
+	return are_all(crew, worker_is_quiet);
+}
+
+static bool threads_has_failed(struct crew *crew)
+{
+	for (uint32_t i = 0; i < crew->worker_count; i++)
+		if (worker_has_failed(crew->workers[i]))
+			return true;
+	return false;
+}
+
+static const char *threads_lost(struct crew *crew)
+{
+	(void)crew;
+	return NULL;
+}
+
+static void threads_ask_snapshot(struct crew *crew)
+{
+	for (uint32_t i = 0; i < crew->worker_count; i++)
+		worker_ask_snapshot(crew->workers[i]);
+}
+
+static bool threads_has_snapshot(struct crew *crew)
+{
+	return are_all(crew, worker_has_snapshot);
+}
+
+static void threads_add_snapshot(struct crew *crew, struct stats *sum)
+{
+	for (uint32_t i = 0; i < crew->worker_count; i++)
+		worker_add_snapshot(crew->workers[i], sum);
+}
+
+static uint64_t between_ns(struct timeval begin, struct timeval end)
+{
+	int64_t us = (int64_t)(end.tv_sec - begin.tv_sec) * 1000000 + end.tv_usec - begin.tv_usec;
+
+	return us > 0 ? (uint64_t)us * NSEC_PER_USEC : 0;
+}
+
+static int threads_collect(struct crew *crew, struct crew_result *result)
+{
+	struct rusage now;
+	int err = 0;
+
+	getrusage(RUSAGE_SELF, &now);
+	result->cpu_user_ns += between_ns(crew->usage_begin.ru_utime, now.ru_utime);
+	result->cpu_system_ns += between_ns(crew->usage_begin.ru_stime, now.ru_stime);
+	for (uint32_t i = 0; i < crew->worker_count && !err; i++) {
+		const struct worker *worker = crew->workers[i];
+
+		err = worker_error(worker);
+		if (!err)
+			err = crew_result_add(result, worker_stats(worker), worker_series(worker),
+					      worker_sampler(worker));
+	}
+	return err;
+}
+
+static void threads_close(struct crew *crew)
+{
+	for (uint32_t i = 0; i < crew->worker_count; i++)
+		worker_free(crew->workers[i]);
+	crew->worker_count = 0;
+	if (crew->opened)
+		uv_close((uv_handle_t *)&crew->news, NULL);
+}
+
+static void threads_free(struct crew *crew)
+{
+	free(crew);
+}
+
+const struct crew_kind crew_threads = {
+	.create = threads_create,
+	.open = threads_open,
+	.set_phase = threads_set_phase,
+	.is_quiet = threads_is_quiet,
+	.has_failed = threads_has_failed,
+	.lost = threads_lost,
+	.ask_snapshot = threads_ask_snapshot,
+	.has_snapshot = threads_has_snapshot,
+	.add_snapshot = threads_add_snapshot,
+	.collect = threads_collect,
+	.close = threads_close,
+	.free = threads_free,
+};
