@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""A load shared by processes: counted as one, more descriptors than one may have, no half results."""
+import os
+import re
+import shlex
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from support import documents
+from support.process import Process, run
+from support.programs import DRIVER, Driver, Nginx
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_there(pid):
+    """Whether it runs; what has ended and is not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.02)
+
+
+@pytest.fixture(name="running")
+def _running(start, tmp_path):
+    """Three processes under load for a minute: driver, their pids, the server, the document."""
+    nginx = start(Nginx())
+    path = tmp_path / "run.json"
+    driver = start(Process([DRIVER, nginx.url, "-c9", "--processes=3", "-d60s", "--json", path]))
+    wait_until(lambda: nginx.status()["requests"] > 1000)
+    pids = children(driver.pid)
+    assert len(pids) == 3
+    return driver, pids, nginx, path
+
+
+@pytest.mark.parametrize("options", [(), ("--new-connections",), ("-t2",)])
+def test_count_is_exact(start, options):
+    nginx = start(Nginx(workers=2))
+    result = Driver(nginx.url, "--processes=3", *options, connections=20, count=10007).result
+    status = nginx.status()
+
+    assert result["requests"] == status["requests"] == 10007
+    assert result["connects"] == status["accepts"]
+    assert result["round_trip"]["count"] == 10007
+    assert sum(entry["requests"] for entry in result["intervals"]) == 10007
+    assert result["processes"] == 3
+    assert result["threads"] == (6 if options == ("-t2",) else 3)
+    if "--new-connections" not in options:
+        assert result["connects"] == 20
+
+
+def test_rate_is_shared(start):
+    """The processes' arrivals are one schedule: twice the rate if each had it for itself."""
+    nginx = start(Nginx())
+    result = Driver(nginx.url, "--rate=1000", "--warmup=200ms", "--processes=2", connections=8,
+                    duration="2s").result
+    assert abs(result["scheduled"] - 2000) < 60
+    assert result["scheduled"] == result["requests"] + result["unsent"]
+
+
+def test_more_connections_than_descriptors(start):
+    """What one process may not have is refused with the number of processes that it takes."""
+    nginx = start(Nginx())
+    command = shlex.join([str(DRIVER), nginx.url, "-c150", "-n3000"])
+    refused = run(["sh", "-c", f"ulimit -n 128; {command}"], check=False)
+    remedy = re.search(r"--processes=\d+", refused.stderr)
+    assert refused.status != 0 and nginx.status()["accepts"] == 0
+    assert remedy, refused.stderr
+
+    run(["sh", "-c", f"ulimit -n 128; {command} {remedy[0]}"])
+    assert nginx.status()["accepts"] == 150
+    assert nginx.status()["requests"] == 3000
+
+
+def test_lost_process_is_an_error(running):
+    driver, pids, _, path = running
+    os.kill(pids[1], signal.SIGKILL)
+
+    assert driver.wait(seconds=20) == 1
+    assert re.search(rf"process {pids[1]} was ended by signal 9 .*no result", driver.stderr)
+    assert not path.exists() and driver.stdout == ""
+    assert not any(is_there(pid) for pid in pids)
+
+
+def test_interrupted(running):
+    """Ctrl-C reaches every process of a terminal; the result is of all, up to then."""
+    driver, pids, nginx, path = running
+    os.killpg(driver.pid, signal.SIGINT)
+
+    assert driver.wait(seconds=20) == 0
+    result = documents.load(path)["driver"]
+    assert result["requests"] == nginx.status()["requests"]
+    assert result["duration_ns"] < 50e9
+    assert not any(is_there(pid) for pid in pids)
+
+
+def test_no_process_outlives_the_driver(running):
+    driver, pids, _, _ = running
+    os.kill(driver.pid, signal.SIGKILL)
+    wait_until(lambda: not any(is_there(pid) for pid in pids))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_stall_is_in_its_interval(start, processes):
+    """0.8 s without a response in the midst of 3 s: these intervals, and no others, are empty."""
+    nginx = start(Nginx())
+    driver = start(Process([DRIVER, nginx.url, "-c4", "-d3s", f"--processes={processes}",
+                            "--interval=200ms", "--json=-"]))
+    wait_until(lambda: nginx.status()["requests"] > 10)
+    time.sleep(1)
+    (worker,) = nginx.workers()
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        time.sleep(0.8)
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    assert driver.wait() == 0
+    result = documents.parse(driver.stdout)["driver"]
+    counts = [entry["requests"] for entry in result["intervals"]]
+
+    empty = [index for index, count in enumerate(counts) if count == 0]
+    assert 2 <= len(empty) <= 5, counts
+    assert empty == list(range(empty[0], empty[-1] + 1)), counts
+    assert 3 <= empty[0] <= 9, counts
+    # The requests that waited for it end in the interval after it.
+    slow = [(entry["latency"]["max_ns"] or 0) > 0.5e9 for entry in result["intervals"]]
+    assert slow.index(True) == empty[-1] + 1 and sum(slow) == 1
+    assert sum(counts) == result["requests"]
+    assert [entry["begin_ns"] for entry in result["intervals"]] == [
+        index * 200_000_000 for index in range(len(counts))]
