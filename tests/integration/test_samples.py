@@ -32,7 +32,8 @@ def exchange(client):
     assert client.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.parametrize("options", [(), ("--new-connections",)], ids=["kept", "new"])
+@pytest.mark.parametrize("options", [(), ("--new-connections",), ("--processes=3", "-t2")],
+                         ids=["kept", "new", "processes"])
 def test_every_exchange_once(start, options):
     """Indexes are 0 … n-1 on each connection; bytes and stages add up to the service's own sums."""
     count = 4000
@@ -121,6 +122,24 @@ def test_bounded_choice(start):
     assert share in (1 / 16, 1 / 32, 1 / 64)
     assert samples["lost"] == 0
     assert 0.8 * share * count <= len(samples["flow"]) <= min(keep, 1.2 * share * count)
+
+
+def test_bounded_choice_of_the_drivers_processes(start):
+    """Each halves its own threshold; the lowest is that of all, and what is below it is joined."""
+    count, keep = 8000, 500
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    document = Driver(lab.url, "--processes=3", "--samples", str(keep), "--keep-samples",
+                      connections=9, count=count, observer=observer).document
+    observer.stop()
+    samples, joined = document["driver"]["samples"], document["joined"]
+    share = samples["threshold"] / ALL
+
+    assert document["driver"]["requests"] == count
+    assert share in (1 / 16, 1 / 32, 1 / 64, 1 / 128)
+    assert 0.7 * share * count <= len(samples["flow"]) <= keep + 3
+    assert joined["joined"] == len(samples["flow"])
+    assert joined["driver_only"] == joined["observer_only"] == joined["implausible"] == 0
 
 
 def test_phases_have_their_own(start):
