@@ -88,7 +88,7 @@ struct engine {
 	bool plain;	  /* a request is --payload: no method, headers or status */
 
 	/* Whether the options make sense here: 0, or -EINVAL with a sentence. NULL: they do. */
-	int (*check)(const struct options *options, char **ret_error);
+	int (*check)(const struct options *options, const struct target *target, char **ret_error);
 
 	/*
 	 * Makes what all workers share, before any load. -EINVAL with a reason for people in

@@ -12,20 +12,21 @@
 #include "connection.h"
 #include "http_request.h"
 #include "http_response.h"
+#include "message.h"
 #include "options.h"
 #include "target.h"
 
 struct http_shared {
 	struct connection_plan plan;
-	char *request;
-	size_t request_length;
+	struct message message;
 	bool head;
 	const struct expectation *expectation; /* borrowed from the options */
 };
 
 /* One worker's. */
 struct http {
-	const struct http_shared *shared;
+	struct http_shared *shared;
+	struct message_room room;
 	struct http_memo memo;
 };
 
@@ -37,11 +38,14 @@ struct http_connection {
 static void http_begin(struct connection *base)
 {
 	struct http_connection *connection = (struct http_connection *)base;
-	const struct http_shared *shared = ((struct http *)base->all->user)->shared;
+	struct http *http = base->all->user;
+	struct http_shared *shared = http->shared;
+	size_t length;
 
 	http_response_begin(&connection->response, shared->head);
 	connection->response.expectation = shared->expectation;
-	base->request = uv_buf_init(shared->request, (unsigned int)shared->request_length);
+	base->request.base = message_next(&shared->message, &http->room, base->slot, &length);
+	base->request.len = length;
 }
 
 static const enum connection_verdict verdicts[] = {
@@ -93,8 +97,18 @@ static void http_release(void *state)
 	struct http_shared *shared = state;
 
 	if (shared)
-		free(shared->request);
+		message_clear(&shared->message);
 	free(shared);
+}
+
+static int http_check(const struct options *options, const struct target *target, char **ret_error)
+{
+	struct message message = {0};
+	int err = http_request_build(options, target, &message, ret_error);
+
+	if (!err)
+		message_clear(&message);
+	return err;
 }
 
 static int http_prepare(const struct options *options, const struct target *target,
@@ -107,10 +121,9 @@ static int http_prepare(const struct options *options, const struct target *targ
 		return -ENOMEM;
 	err = connection_plan(options, target, &shared->plan, ret_error);
 	if (!err)
-		err = http_request_build(options, target, &shared->request,
-					 &shared->request_length);
+		err = http_request_build(options, target, &shared->message, ret_error);
 	if (err) {
-		free(shared);
+		http_release(shared);
 		return err;
 	}
 	shared->expectation = &options->expectation;
@@ -119,28 +132,39 @@ static int http_prepare(const struct options *options, const struct target *targ
 	return 0;
 }
 
+static void http_free_worker(struct http *http)
+{
+	if (http)
+		message_room_close(&http->room);
+	free(http);
+}
+
 static void http_free(void *state)
 {
 	struct connections *connections = state;
 
 	if (connections)
-		free(connections->user);
+		http_free_worker(connections->user);
 	free(connections);
 }
 
 static int http_open(const struct engine_host *host, const void *state, void **ret_state)
 {
-	const struct http_shared *shared = state;
+	struct http_shared *shared = (struct http_shared *)state; /* it numbers the requests */
 	struct http *http = calloc(1, sizeof(*http));
+	struct connections *connections = NULL;
 
 	if (!http)
 		return -ENOMEM;
 	http->shared = shared;
-	*ret_state = connections_new(host, &shared->plan, &protocol, http);
-	if (*ret_state)
-		return 0;
-	free(http);
-	return -ENOMEM;
+	if (!message_room_open(&http->room, message_room_size(&shared->message), host->slots))
+		connections = connections_new(host, &shared->plan, &protocol, http);
+	if (!connections) {
+		http_free_worker(http);
+		return -ENOMEM;
+	}
+	*ret_state = connections;
+	return 0;
 }
 
 const struct engine engine_http = {
@@ -148,6 +172,7 @@ const struct engine engine_http = {
 	.form = "http://HOST[:PORT][/PATH]",
 	.addressed = true,
 	.sampled = true,
+	.check = http_check,
 	.prepare = http_prepare,
 	.release = http_release,
 	.open = http_open,

@@ -12,7 +12,6 @@
 #include "message.h"
 #include "options.h"
 #include "refuse.h"
-#include "sojourn/clock.h"
 #include "target.h"
 
 struct stream_shared {
@@ -24,8 +23,7 @@ struct stream_shared {
 /* One worker's. */
 struct stream {
 	struct stream_shared *shared;
-	uint64_t random;
-	char *requests; /* a piece for each slot; NULL: they never vary */
+	struct message_room room;
 };
 
 struct stream_connection {
@@ -37,12 +35,11 @@ static void stream_begin(struct connection *base)
 {
 	struct stream_connection *connection = (struct stream_connection *)base;
 	struct stream *stream = base->all->user;
-	struct message *message = &stream->shared->message;
-	char *buffer = stream->requests ? stream->requests + base->slot * message->length : NULL;
 	size_t length;
 
 	connection->state = (struct framing_state){0};
-	base->request.base = message_next(message, &stream->random, buffer, &length);
+	base->request.base =
+		message_next(&stream->shared->message, &stream->room, base->slot, &length);
 	base->request.len = length;
 }
 
@@ -81,11 +78,13 @@ static const struct connection_protocol protocol = {
 	.end = stream_end,
 };
 
-static int stream_check(const struct options *options, char **ret_error)
+static int stream_check(const struct options *options, const struct target *target,
+			char **ret_error)
 {
 	struct message message = {0};
 	int err;
 
+	(void)target;
 	if (!options->framing.kind)
 		return refuse(ret_error,
 			      "it is not known where a response ends: give --framing (fixed:SIZE, "
@@ -130,7 +129,7 @@ static int stream_prepare(const struct options *options, const struct target *ta
 static void stream_free_worker(struct stream *stream)
 {
 	if (stream)
-		free(stream->requests);
+		message_room_close(&stream->room);
 	free(stream);
 }
 
@@ -152,10 +151,7 @@ static int stream_open(const struct engine_host *host, const void *state, void *
 	if (!stream)
 		return -ENOMEM;
 	stream->shared = shared;
-	stream->random = clock_now_ns() * 0x9e3779b97f4a7c15ULL;
-	if (!shared->message.fixed)
-		stream->requests = calloc(host->slots, shared->message.length + 1);
-	if (shared->message.fixed || stream->requests)
+	if (!message_room_open(&stream->room, message_room_size(&shared->message), host->slots))
 		connections = connections_new(host, &shared->plan, &protocol, stream);
 	if (!connections) {
 		stream_free_worker(stream);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The bytes of an HTTP/1.1 request (RFC 9112), built once per run. */
+/* The bytes of HTTP/1.1 requests (RFC 9112). */
 #include "http_request.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "message.h"
 #include "options.h"
 #include "refuse.h"
 #include "sojourn/cleanup.h"
@@ -72,38 +73,87 @@ static bool given(const struct options *options, const char *name)
 	return false;
 }
 
-static void write_request(const struct options *options, const struct target *target, FILE *file)
+/* A message that is being built. The first error counts. */
+struct builder {
+	const struct options *options;
+	struct message *message;
+	char **ret_error;
+	int err;
+};
+
+static void add(struct builder *builder, const char *option, enum template_form form,
+		const char *text)
 {
-	fprintf(file, "%s %s HTTP/1.1\r\n", options->method, target->path);
-	if (!given(options, "Host"))
-		fprintf(file, "Host: %s\r\n", target->authority);
-	if (!given(options, "User-Agent"))
-		fprintf(file, "User-Agent: sojourn-drive/%s\r\n", SOJOURN_VERSION);
-	for (size_t i = 0; i < options->header_count; i++)
-		fprintf(file, "%s\r\n", options->headers[i]);
-	if (!options->body) {
-		fputs("\r\n", file);
-		return;
-	}
-	fprintf(file, "Content-Length: %zu\r\n\r\n", options->body_length);
-	fwrite(options->body, 1, options->body_length, file);
+	if (builder->options->no_template)
+		form = TEMPLATE_LITERAL;
+	if (!builder->err)
+		builder->err =
+			template_add(&builder->message->template, option, form, text, strlen(text),
+				     &builder->options->rows, builder->ret_error);
 }
 
-int http_request_build(const struct options *options, const struct target *target, char **ret_bytes,
-		       size_t *ret_length)
+static void add_text(struct builder *builder, const char *text)
 {
-	char *bytes = NULL;
-	size_t length = 0;
-	FILE *file = open_memstream(&bytes, &length);
+	add(builder, "", TEMPLATE_LITERAL, text);
+}
 
-	if (!file)
-		return -ENOMEM;
-	write_request(options, target, file);
-	if (fclose(file)) {
-		free(bytes);
-		return -ENOMEM;
+static void add_head(struct builder *builder, const struct target *target)
+{
+	const struct options *options = builder->options;
+
+	add_text(builder, options->method);
+	add_text(builder, " ");
+	add(builder, "the URL", TEMPLATE_URL, target->path);
+	add_text(builder, " HTTP/1.1\r\n");
+	if (!given(options, "Host")) {
+		add_text(builder, "Host: ");
+		add_text(builder, target->authority);
+		add_text(builder, "\r\n");
 	}
-	*ret_bytes = bytes;
-	*ret_length = length;
-	return 0;
+	if (!given(options, "User-Agent"))
+		add_text(builder, "User-Agent: sojourn-drive/" SOJOURN_VERSION "\r\n");
+	for (size_t i = 0; i < options->header_count; i++) {
+		add(builder, "--header", TEMPLATE_LINE, options->headers[i]);
+		add_text(builder, "\r\n");
+	}
+}
+
+/* A body that varies may vary in length, too: that is told request by request. */
+static void add_body(struct builder *builder)
+{
+	const struct options *options = builder->options;
+	struct message *message = builder->message;
+
+	add_text(builder, "Content-Length: ");
+	if (builder->err)
+		return;
+	builder->err = template_add(
+		&message->body, "--body", options->no_template ? TEMPLATE_LITERAL : TEMPLATE_BYTES,
+		options->body, options->body_length, &options->rows, builder->ret_error);
+	if (builder->err || message->body.varies)
+		return;
+	template_clear(&message->body);
+	snprintf(message->body_length, sizeof(message->body_length), "%zu\r\n\r\n",
+		 options->body_length);
+	add_text(builder, message->body_length);
+	if (!builder->err)
+		builder->err = template_add(&message->template, "", TEMPLATE_LITERAL, options->body,
+					    options->body_length, NULL, builder->ret_error);
+}
+
+int http_request_build(const struct options *options, const struct target *target,
+		       struct message *ret_message, char **ret_error)
+{
+	struct builder builder = {options, ret_message, ret_error, 0};
+
+	add_head(&builder, target);
+	if (options->body)
+		add_body(&builder);
+	else
+		add_text(&builder, "\r\n");
+	if (!builder.err)
+		builder.err = message_settle(ret_message);
+	if (builder.err)
+		message_clear(ret_message);
+	return builder.err;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of an HTTP/1.1 request, built once per run. */
+/* The bytes of HTTP/1.1 requests: a message built once per run, in which fields may differ. */
 #ifndef DRIVER_HTTP_REQUEST_H
 #define DRIVER_HTTP_REQUEST_H
 
-#include <stddef.h>
-
+struct message;
 struct options;
 struct target;
 
@@ -15,8 +14,11 @@ struct target;
 int http_request_check_method(const char *method, char **ret_error);
 int http_request_check_header(const char *line, char **ret_error);
 
-/* Header and body in one piece, which the caller frees. -ENOMEM. */
-int http_request_build(const struct options *options, const struct target *target, char **ret_bytes,
-		       size_t *ret_length);
+/*
+ * Header and body as a message. Errors as above, about fields; -ENOMEM. @options and @target must outlive
+ * it, message_clear() takes what is left of a failure.
+ */
+int http_request_build(const struct options *options, const struct target *target,
+		       struct message *ret_message, char **ret_error);
 
 #endif

@@ -184,7 +184,7 @@ static int check_for(const struct options *options, const struct target *target,
 	const struct engine *engine = engine_find(target->scheme);
 	int err = options_check(options, engine->scheme, engine->plain, ret_error);
 
-	return err || !engine->check ? err : engine->check(options, ret_error);
+	return err || !engine->check ? err : engine->check(options, target, ret_error);
 }
 
 static int run_options(const struct options *options, char **command)

@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: MIT
-/* The bytes of plain requests. */
+/* The bytes of requests, and where they are rendered. */
 #include "message.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-static int render_fixed(struct message *message)
+#include "sojourn/clock.h"
+
+static int open_number(struct message *message)
 {
+	void *page = mmap(NULL, sizeof(*message->number), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -ENOMEM;
+	message->number = page;
+	return 0;
+}
+
+int message_settle(struct message *message)
+{
+	bool varies = message->template.varies || message->body.varies;
+
+	message->length = message->template.max;
+	if (message->body.count)
+		message->length += MESSAGE_LENGTH_SIZE + message->body.max;
+	if (varies)
+		return open_number(message);
 	message->fixed = malloc(message->length + 1); /* a payload may be empty */
 	if (!message->fixed)
 		return -ENOMEM;
@@ -24,9 +46,8 @@ int message_build(const struct options *options, struct message *ret_message, ch
 	err = template_add(&message->template, "--payload",
 			   literal ? TEMPLATE_LITERAL : TEMPLATE_BYTES, options->payload,
 			   options->payload_length, &options->rows, ret_error);
-	message->length = message->template.max;
-	if (!err && !message->template.varies)
-		err = render_fixed(message);
+	if (!err)
+		err = message_settle(message);
 	if (err)
 		message_clear(message);
 	return err;
@@ -35,19 +56,61 @@ int message_build(const struct options *options, struct message *ret_message, ch
 void message_clear(struct message *message)
 {
 	template_clear(&message->template);
+	template_clear(&message->body);
 	free(message->fixed);
 	message->fixed = NULL;
+	if (message->number)
+		munmap(message->number, sizeof(*message->number));
+	message->number = NULL;
 }
 
-char *message_next(struct message *message, uint64_t *random, char *buffer, size_t *ret_length)
+int message_room_open(struct message_room *room, size_t size, uint32_t slots)
 {
-	struct template_turn turn = {.random = random};
+	*room = (struct message_room){
+		.random = clock_now_ns() * 0x9e3779b97f4a7c15ULL,
+		.size = size,
+	};
+	if (size)
+		room->bytes = calloc(slots, size);
+	return size && !room->bytes ? -ENOMEM : 0;
+}
+
+void message_room_close(struct message_room *room)
+{
+	free(room->bytes);
+	*room = (struct message_room){0};
+}
+
+size_t message_room_size(const struct message *message)
+{
+	return message->fixed ? 0 : message->length + 1;
+}
+
+/* The body is rendered behind the room for its length, and then moved up to it. */
+static size_t render_body(const struct message *message, const struct template_turn *turn,
+			  char *buffer)
+{
+	char *body = buffer + MESSAGE_LENGTH_SIZE;
+	size_t length = template_render(&message->body, turn, body);
+	int digits = snprintf(buffer, MESSAGE_LENGTH_SIZE, "%zu\r\n\r\n", length);
+
+	memmove(buffer + digits, body, length);
+	return (size_t)digits + length;
+}
+
+char *message_next(struct message *message, struct message_room *room, uint32_t slot,
+		   size_t *ret_length)
+{
+	char *buffer = room->bytes + slot * room->size;
+	struct template_turn turn = {.random = &room->random};
 
 	if (message->fixed) {
 		*ret_length = message->length;
 		return message->fixed;
 	}
-	turn.number = atomic_fetch_add_explicit(&message->number, 1, memory_order_relaxed) + 1;
+	turn.number = atomic_fetch_add_explicit(message->number, 1, memory_order_relaxed) + 1;
 	*ret_length = template_render(&message->template, &turn, buffer);
+	if (message->body.count)
+		*ret_length += render_body(message, &turn, buffer + *ret_length);
 	return buffer;
 }

@@ -1,24 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of plain requests: --payload, the same each time or rendered. */
+/*
+ * The bytes of requests: the same each time, or rendered anew. Neighbours: http_request.c makes those
+ * of HTTP, template.c renders.
+ */
 #ifndef DRIVER_MESSAGE_H
 #define DRIVER_MESSAGE_H
 
 #include <stdatomic.h>
 
+#include "engine.h"
 #include "options.h"
+#include "template.h"
 
+#define MESSAGE_LENGTH_SIZE 32U /* what stands between head and body: "123\r\n\r\n" */
+
+/* One kind of request; shared by all workers. Its address stays: the templates point into it. */
 struct message {
-	struct template template;
-	atomic_uint_fast64_t number; /* of requests so far, of all workers */
-	char *fixed;		     /* its bytes, if they never vary; else NULL */
-	size_t length;		     /* of them, or the most that there can be */
+	struct template template;	       /* all of it, or up to the body's length */
+	struct template body;		       /* HTTP, where its length must be told and differs */
+	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP, where it does not */
+	/* Of requests so far, of all workers, in memory that forked processes share; NULL if fixed. */
+	atomic_uint_fast64_t *number;
+	char *fixed;   /* its bytes, if they never vary; else NULL */
+	size_t length; /* of them, or the most that there can be */
 };
 
-/* -EINVAL with a sentence in @ret_error, -ENOMEM. A zeroed @message is fine for message_clear(). */
+/* Of --payload. -EINVAL with a sentence in @ret_error, -ENOMEM. */
 int message_build(const struct options *options, struct message *ret_message, char **ret_error);
+/* What those who fill the templates call last. -ENOMEM. */
+int message_settle(struct message *message);
+/* A zeroed @message is fine. */
 void message_clear(struct message *message);
 
-/* The next request: its own @buffer of message.length, or the fixed bytes; and its length. */
-char *message_next(struct message *message, uint64_t *random, char *buffer, size_t *ret_length);
+/* One worker's: where it renders, a piece for each slot. A zeroed one is valid and empty. */
+struct message_room {
+	uint64_t random;
+	size_t size; /* of a piece */
+	char *bytes; /* NULL: no request varies */
+};
+
+/* For requests of up to @size bytes in so many slots; 0: none varies. -ENOMEM. */
+int message_room_open(struct message_room *room, size_t size, uint32_t slots);
+void message_room_close(struct message_room *room);
+/* What a room needs for @message. */
+size_t message_room_size(const struct message *message);
+
+/* The next request and its length; it stays until the slot's next one. */
+char *message_next(struct message *message, struct message_room *room, uint32_t slot,
+		   size_t *ret_length);
 
 #endif
