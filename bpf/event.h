@@ -31,6 +31,8 @@ struct nsproxy {
 
 struct task_struct___event {
 	struct nsproxy *nsproxy;
+	struct task_struct___event *group_leader;
+	char comm[16];
 };
 
 #pragma clang attribute pop
@@ -50,8 +52,16 @@ struct event_actions_map {
 	__type(value, struct event_count);
 };
 
+struct event_names_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, EVENT_NAMES);
+	__type(key, __u32);
+	__type(value, struct event_name);
+};
+
 extern struct event_failures_map event_failures SEC(".maps");
 extern struct event_actions_map event_actions SEC(".maps");
+extern struct event_names_map event_names SEC(".maps");
 
 /* Events that found no room. */
 extern __u64 event_failures_lost;
@@ -83,6 +93,22 @@ static __always_inline void event_failed(const struct event_key *key, __u64 time
 static __always_inline void event_acted(const struct event_key *key, __u64 time_ns)
 {
 	event_count(&event_actions, &event_actions_lost, key, time_ns);
+}
+
+/* The current process, whose name is kept. */
+static __always_inline __u32 event_pid(void)
+{
+	struct task_struct___event *task = (void *)bpf_get_current_task();
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct event_name *known = bpf_map_lookup_elem(&event_names, &pid);
+	struct event_name name = {};
+
+	/* The process's: its threads may be called otherwise. */
+	BPF_CORE_READ_INTO(&name.comm, task, group_leader, comm);
+	/* exec() changes it, and a pid may be given out again. */
+	if (!known || __builtin_memcmp(known->comm, name.comm, sizeof(name.comm)))
+		bpf_map_update_elem(&event_names, &pid, &name, BPF_ANY);
+	return pid;
 }
 
 static __always_inline __u32 event_netns_of_task(void)

@@ -34,11 +34,6 @@ static __always_inline struct event_conn *conn_of(const struct sock *sk, bool ma
 				  make ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 }
 
-static __always_inline __u32 current_pid(void)
-{
-	return bpf_get_current_pid_tgid() >> 32;
-}
-
 /* connect() runs in its caller. */
 static __always_inline void conn_begins(const struct sock *sk)
 {
@@ -47,7 +42,7 @@ static __always_inline void conn_begins(const struct sock *sk)
 	if (!c)
 		return;
 	c->begin_ns = bpf_ktime_get_ns();
-	c->pid = current_pid();
+	c->pid = event_pid();
 	c->port = __builtin_bswap16(sk->__sk_common.skc_dport);
 	c->active = 1;
 }
@@ -82,8 +77,7 @@ static __always_inline void conn_without_port(const struct sock *sk)
 	struct event_conn *c = conn_of(sk, false);
 	struct event_key key = {};
 
-	key_of(sk, current_pid(), __builtin_bswap16(sk->__sk_common.skc_dport), EVENT_NO_PORT,
-	       &key);
+	key_of(sk, event_pid(), __builtin_bswap16(sk->__sk_common.skc_dport), EVENT_NO_PORT, &key);
 	event_destination(sk, &key);
 	event_failed(&key, c && c->active ? bpf_ktime_get_ns() - c->begin_ns : 0);
 }
@@ -95,7 +89,7 @@ static __always_inline void conn_closes_first(const struct sock *sk)
 
 	if (!c)
 		return;
-	c->pid = current_pid();
+	c->pid = event_pid();
 	if (!c->active)
 		c->port = sk->__sk_common.skc_num;
 }
@@ -105,7 +99,7 @@ static __always_inline void conn_left(const struct sock *sk, enum event_kind cli
 {
 	struct event_conn *c = conn_of(sk, false);
 	struct event_key key = {};
-	__u32 pid = by_current ? current_pid() : c ? c->pid : 0;
+	__u32 pid = by_current ? event_pid() : c ? c->pid : 0;
 
 	if (c && c->active) {
 		key_of(sk, pid, c->port, client, &key);

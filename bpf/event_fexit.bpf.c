@@ -14,7 +14,7 @@ static __always_inline void no_file(enum event_kind kind)
 	struct event_key key = {.kind = kind};
 
 	key.netns = event_netns_of_task();
-	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.pid = event_pid();
 	event_failed(&key, 0);
 }
 
@@ -52,7 +52,7 @@ int BPF_PROG(event_port, struct sock *sk, unsigned short port, int ret)
 	if (!ret)
 		return 0;
 	key.netns = sk->__sk_common.skc_net.net->ns.inum;
-	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.pid = event_pid();
 	own_address(sk, &key);
 	event_failed(&key, 0);
 	return 0;

@@ -4,6 +4,7 @@
 
 struct event_failures_map event_failures SEC(".maps");
 struct event_actions_map event_actions SEC(".maps");
+struct event_names_map event_names SEC(".maps");
 
 __u64 event_failures_lost = 0;
 __u64 event_actions_lost = 0;

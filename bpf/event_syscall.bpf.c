@@ -51,7 +51,7 @@ int BPF_PROG(event_returned, struct pt_regs *regs, long ret)
 	else
 		return 0;
 	key.netns = event_netns_of_task();
-	key.pid = bpf_get_current_pid_tgid() >> 32;
+	key.pid = event_pid();
 	if (ret == ERR_ADDRINUSE)
 		bound_address(regs, &key);
 	event_failed(&key, 0);

@@ -18,6 +18,12 @@
 	"programs that use select() fail above 1024; the command raises the soft limit to the hard " \
 	"one until the process ends: where both are the same, raise LimitNOFILE= in its unit"
 
+#define RAISE_SOMAXCONN \
+	"sysctl -w net.core.somaxconn=$(( $(cat /proc/sys/net/core/somaxconn) * 4 ))"
+#define LISTEN_AGAIN \
+	"accept() sooner or in more threads; call listen() with a larger backlog. somaxconn only caps " \
+	"it, when listen() is called: after raising it restart the service"
+
 const struct rule diagnose_rules[] = {
 	{"ports-failed", RESOURCE_PORT_FAILURES, MEASURE_EVENTS, 1, 1, NULL,
 	 "connect() calls to this destination failed: no source port was left",
@@ -82,18 +88,24 @@ const struct rule diagnose_rules[] = {
 	 "none"},
 	{"accept-queue-overflowing", RESOURCE_ACCEPT_QUEUE, MEASURE_EVENTS, 1, 1, NULL,
 	 "the listener drops connections", "clients wait for retransmissions: 1 s, 3 s, 7 s more",
-	 "sysctl -w net.core.somaxconn=4096",
-	 "accept() sooner or in more threads; call listen() with a larger backlog: somaxconn only "
-	 "caps it, and is read when listen() is called",
+	 RAISE_SOMAXCONN,
+	 LISTEN_AGAIN,
 	 "a longer queue hides a slow server: clients wait in it instead of being turned away"},
 	{"accept-queue-full", RESOURCE_ACCEPT_QUEUE, MEASURE_SHARE, .75, 1, "accept-queue-overflowing",
 	 "connections wait for accept(), and the queue's limit is near or reached",
 	 "beyond the limit connections are dropped, and clients wait for retransmissions",
-	 "sysctl -w net.core.somaxconn=4096",
-	 "accept() sooner or in more threads; call listen() with a larger backlog: somaxconn only "
-	 "caps it, and is read when listen() is called",
+	 RAISE_SOMAXCONN,
+	 LISTEN_AGAIN,
 	 "a longer queue hides a slow server: clients wait in it instead of being turned away"},
-	{"syn-backlog", RESOURCE_SYN_QUEUE, MEASURE_SHARE, .5, 1, NULL,
+	{"syn-drops", RESOURCE_SYN_QUEUE, MEASURE_EVENTS, 1, 1, NULL,
+	 "SYNs to this listener are dropped: too many handshakes are unfinished",
+	 "clients wait for retransmissions: 1 s, 3 s, 7 s more",
+	 "sysctl -w net.ipv4.tcp_syncookies=1",
+	 "call listen() with a larger backlog: it limits unfinished handshakes too, and without "
+	 "cookies tcp_max_syn_backlog does",
+	 "connections that come from cookies have no window scaling and no SACK unless timestamps "
+	 "are on"},
+	{"syn-backlog", RESOURCE_SYN_QUEUE, MEASURE_SHARE, .5, NEVER, "syn-drops",
 	 "many handshakes of this listener are unfinished",
 	 "at the limit SYNs are answered with cookies, or dropped where tcp_syncookies is 0",
 	 "sysctl -w net.ipv4.tcp_syncookies=1",
@@ -108,7 +120,7 @@ const struct rule diagnose_rules[] = {
 	{"time-wait-buckets", RESOURCE_TIME_WAIT, MEASURE_SHARE, .8, 1, NULL,
 	 "the namespace keeps nearly as many sockets in TIME_WAIT as it may",
 	 "above the limit connections end without TIME_WAIT: late segments may reach a new one",
-	 "sysctl -w net.ipv4.tcp_max_tw_buckets=262144",
+	 "sysctl -w net.ipv4.tcp_max_tw_buckets=$(( $(cat /proc/sys/net/ipv4/tcp_max_tw_buckets) * 2 ))",
 	 "keep connections alive and use them again", "each takes about a quarter KiB of memory"},
 	{"orphans", RESOURCE_ORPHANS, MEASURE_SHARE, .5, .9, NULL,
 	 "many sockets were closed with data or a FIN unacknowledged",
@@ -132,7 +144,7 @@ const struct rule diagnose_rules[] = {
 	{"udp-drops", RESOURCE_UDP_BUFFER, MEASURE_EVENTS, 1, NEVER, NULL,
 	 "datagrams are dropped because the socket's receive buffer is full",
 	 "as long as datagrams come faster than they are read, they are lost",
-	 "sysctl -w net.core.rmem_max=8388608",
+	 "sysctl -w net.core.rmem_max=$(( $(cat /proc/sys/net/core/rmem_max) * 4 ))",
 	 "read faster (recvmmsg(), more threads with SO_REUSEPORT); set a larger SO_RCVBUF: rmem_max "
 	 "only caps it", "a longer buffer means older datagrams"},
 };

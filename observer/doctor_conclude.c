@@ -125,6 +125,9 @@ static void note_limits(const struct doctor *doctor, struct doctor_report *repor
 			doctor_note(report, "%zu sockets more than are kept",
 				    (size_t)netns->listeners.left_out + netns->close_wait.left_out);
 	}
+	if (!doctor->host_after.of[NUMBER_TCP_PAGES_MAX].known)
+		doctor_note(report, "the host's limits of orphans and TCP memory: only the first "
+				    "network namespace shows them");
 	if (doctor->processes.unseen)
 		doctor_note(
 			report,
@@ -153,11 +156,10 @@ int doctor_conclude(struct doctor *doctor, struct doctor_report *report)
 		resource_measure_ports(pair, list);
 		resource_measure_sockets(pair, list);
 		resource_measure_limits(pair, list);
-		if (report->namespaces == 1)
-			resource_measure_host(&pair->after.numbers, list);
 	}
 	if (!report->namespaces)
 		return -ENODATA;
+	resource_measure_host(&doctor->host_before, &doctor->host_after, list);
 	resource_measure_processes(
 		&doctor->processes, doctor->points,
 		doctor->points ? (double)doctor->point_ns * (doctor->points - 1) / NSEC_PER_SEC : 0,

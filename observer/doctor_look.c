@@ -86,6 +86,7 @@ static void note_target(const struct doctor *doctor, size_t index, int r,
 
 static void read_before(struct doctor *doctor)
 {
+	resource_numbers_read(&doctor->host_before);
 	for (size_t i = 0; i < doctor->targets.count; i++) {
 		struct resource_pair *pair = &doctor->pairs[i];
 
@@ -96,6 +97,7 @@ static void read_before(struct doctor *doctor)
 
 static void read_after(struct doctor *doctor, uint64_t sample_ns, struct doctor_report *report)
 {
+	resource_numbers_read(&doctor->host_after);
 	for (size_t i = 0; i < doctor->targets.count; i++) {
 		struct resource_pair *pair = &doctor->pairs[i];
 
@@ -123,6 +125,7 @@ static void advance(struct doctor *doctor)
 		pair->before = pair->after;
 		pair->after = (struct resource_netns){};
 	}
+	doctor->host_before = doctor->host_after;
 	events_reading_free(&doctor->events_before);
 	doctor->events_before = doctor->events_after;
 	doctor->events_after = (struct events_reading){};

@@ -57,7 +57,7 @@ int doctor_print_json(const struct doctor_report *report, bool one_line, FILE *f
 /* "connected: 260 ports (TCP sockets, inet_diag)" */
 char *doctor_fact(const struct resource_fact *fact, char *buffer, size_t size);
 
-/* The rule's command with the finding's own process. NULL if it has none. */
+/* The rule's command with the finding's own process. NULL if it has none, or none that helps here. */
 const char *doctor_command(const struct finding *finding, char *buffer, size_t size);
 
 #endif

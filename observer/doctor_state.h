@@ -12,7 +12,8 @@
 struct doctor {
 	const struct doctor_options *options;
 	struct doctor_targets targets;
-	struct resource_pair *pairs; /* one per target */
+	struct resource_pair *pairs;			 /* one per target */
+	struct resource_numbers host_before, host_after; /* read in our own namespace */
 	struct process_list processes;
 	unsigned int points;		/* of the trend of their descriptors */
 	uint64_t point_ns;		/* between two of them */

@@ -93,6 +93,8 @@ const char *doctor_command(const struct finding *finding, char *buffer, size_t s
 	const char *at = finding->rule->command, *mark;
 	size_t length = 0;
 
+	if (finding->resource.command_idle)
+		return NULL;
 	if (!at || !finding->resource.owner_count)
 		return at;
 	while ((mark = strstr(at, "PID")) && length < size) {

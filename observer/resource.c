@@ -82,7 +82,7 @@ void resource_name_owners(struct resource *resource)
 		struct resource_owner *owner = &resource->owners[i];
 
 		if (resource_process_comm(owner->pid, owner->comm, sizeof(owner->comm)) < 0)
-			snprintf(owner->comm, sizeof(owner->comm), "(ended)");
+			snprintf(owner->comm, sizeof(owner->comm), RESOURCE_ENDED);
 		resource_process_unit(owner->pid, owner->unit, sizeof(owner->unit));
 	}
 }

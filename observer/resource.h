@@ -37,6 +37,8 @@ extern const char *const resource_names[RESOURCE_KINDS];
 
 #define RESOURCE_FACTS	24
 #define RESOURCE_OWNERS 4
+/* Stands for the name of a process that nobody can ask any more. */
+#define RESOURCE_ENDED "(ended)"
 
 struct resource_fact {
 	const char *name;
@@ -66,6 +68,7 @@ struct resource {
 	double seconds_left; /* INFINITY: it does not end */
 	double leaking;	     /* per second, if it grew throughout a sample of 3 s or more */
 	double events;	     /* failures in the sample */
+	bool command_idle;   /* the rule's command would change nothing here */
 	uint64_t cookie;     /* of a listener; 0: not known */
 	double deepest;	     /* of an accept queue since the watch began; NAN: not known */
 	uint64_t connects;   /* in the sample, if events are watched */
@@ -108,7 +111,9 @@ void resource_measure_limits(const struct resource_pair *pair, struct resource_l
 /* @points readings of the descriptors, @seconds from first to last. */
 void resource_measure_processes(const struct process_list *processes, unsigned int points,
 				double seconds, struct resource_list *list);
-void resource_measure_host(const struct resource_numbers *numbers, struct resource_list *list);
+/* Limits of the host, read where they are to be seen: in our own namespace. */
+void resource_measure_host(const struct resource_numbers *before,
+			   const struct resource_numbers *after, struct resource_list *list);
 
 /*
  * Failures between two readings of events as resources, and who did what to those in @list.

@@ -145,6 +145,7 @@ int resource_events_read(struct resource_events *events, struct events_reading *
 		.failures = bpf_map__fd(events->bpf->maps.event_failures),
 		.actions = bpf_map__fd(events->bpf->maps.event_actions),
 		.depths = bpf_map__fd(events->bpf->maps.event_depths),
+		.names = bpf_map__fd(events->bpf->maps.event_names),
 	};
 	struct events_reading reading = {
 		.failures_lost = events->bpf->bss->event_failures_lost,

@@ -17,6 +17,11 @@ struct event_entry {
 	struct event_count count;
 };
 
+struct event_named {
+	uint32_t pid;
+	struct event_name name;
+};
+
 struct event_depth {
 	uint64_t cookie;
 	uint64_t depth;
@@ -28,6 +33,8 @@ struct events_reading {
 	size_t count;
 	struct event_depth *depths; /* of listeners, since the programs were loaded */
 	size_t depth_count;
+	struct event_named *names; /* of processes that may have ended since */
+	size_t name_count;
 	uint64_t failures_lost, actions_lost; /* found no room in the kernel's maps */
 };
 
@@ -50,6 +57,8 @@ void events_reading_free(struct events_reading *reading);
 /* What was counted for @key; NULL: nothing. */
 const struct event_count *events_reading_find(const struct events_reading *reading,
 					      const struct event_key *key);
+/* What @pid was called when it was last counted; NULL: not known. */
+const char *events_reading_name(const struct events_reading *reading, uint32_t pid);
 /* The deepest that the listener's queue has been; -1: not known. */
 int64_t events_reading_depth(const struct events_reading *reading, uint64_t cookie);
 

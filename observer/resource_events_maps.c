@@ -78,6 +78,23 @@ static int read_depths(int map, struct events_reading *reading)
 	return 0;
 }
 
+static int read_names(int map, struct events_reading *reading)
+{
+	uint32_t key, *last = NULL;
+	struct event_named entry;
+
+	reading->names = calloc(EVENT_NAMES, sizeof(*reading->names));
+	if (!reading->names)
+		return -ENOMEM;
+	while (reading->name_count < EVENT_NAMES && !bpf_map_get_next_key(map, last, &entry.pid)) {
+		key = entry.pid;
+		last = &key;
+		if (!bpf_map_lookup_elem(map, &key, &entry.name))
+			reading->names[reading->name_count++] = entry;
+	}
+	return 0;
+}
+
 int events_maps_read(const struct events_maps *maps, struct events_reading *reading)
 {
 	size_t failures;
@@ -88,6 +105,8 @@ int events_maps_read(const struct events_maps *maps, struct events_reading *read
 		r = read_counts(maps->actions, reading);
 	if (!r)
 		r = read_depths(maps->depths, reading);
+	if (!r)
+		r = read_names(maps->names, reading);
 	if (r < 0)
 		return r;
 	forget_ended(maps->actions, reading, failures);
@@ -100,6 +119,7 @@ void events_reading_free(struct events_reading *reading)
 {
 	free(reading->entries);
 	free(reading->depths);
+	free(reading->names);
 	*reading = (struct events_reading){};
 }
 
@@ -112,6 +132,15 @@ const struct event_count *events_reading_find(const struct events_reading *readi
 	if (reading->count)
 		found = bsearch(&wanted, reading->entries, reading->count, sizeof(wanted), compare);
 	return found ? &found->count : NULL;
+}
+
+const char *events_reading_name(const struct events_reading *reading, uint32_t pid)
+{
+	for (size_t i = 0; i < reading->name_count; i++) {
+		if (reading->names[i].pid == pid)
+			return reading->names[i].name.comm;
+	}
+	return NULL;
 }
 
 int64_t events_reading_depth(const struct events_reading *reading, uint64_t cookie)

@@ -6,7 +6,7 @@
 #include "resource_events.h"
 
 struct events_maps {
-	int failures, actions, depths;
+	int failures, actions, depths, names;
 };
 
 /* Adds what they hold to @reading, sorted. 0 or -ENOMEM. */

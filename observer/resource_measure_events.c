@@ -48,6 +48,19 @@ static char *format_address(const struct event_key *key, char *buffer, unsigned 
 	return resource_sockets_format((uint8_t)key->family, &address, key->port, buffer, size);
 }
 
+/* Processes may have ended: the kernel's programs kept their names. */
+static void name_owners(struct resource *resource, const struct events_reading *events)
+{
+	resource_name_owners(resource);
+	for (size_t i = 0; i < resource->owner_count; i++) {
+		struct resource_owner *owner = &resource->owners[i];
+		const char *name = events_reading_name(events, owner->pid);
+
+		if (!strcmp(owner->comm, RESOURCE_ENDED) && name)
+			snprintf(owner->comm, sizeof(owner->comm), "%s", name);
+	}
+}
+
 static void name_failure(struct resource *resource, const struct event_key *key)
 {
 	const struct resource_owner *who = resource->owners;
@@ -60,8 +73,8 @@ static void name_failure(struct resource *resource, const struct event_key *key)
 	resource->port = key->port;
 }
 
-static void add_failure(const struct change *change, const struct resource_netns *netns,
-			struct resource_list *list)
+static void add_failure(const struct change *change, const struct events_reading *events,
+			const struct resource_netns *netns, struct resource_list *list)
 {
 	const struct failure *failure = &failures[change->key->kind];
 	struct resource *resource = resource_add(list, failure->kind, netns);
@@ -80,7 +93,7 @@ static void add_failure(const struct change *change, const struct resource_netns
 			      failure->source);
 	resource_own(resource, change->key->pid);
 	resource->owners[0].sockets = 0;
-	resource_name_owners(resource);
+	name_owners(resource, events);
 	name_failure(resource, change->key);
 }
 
@@ -154,15 +167,19 @@ static void add_to_ports(const struct change *change, struct resource_list *list
 
 static void add_closer(struct resource *resource, const struct change *change)
 {
+	bool reset = change->key->kind >= EVENT_RESET_CLIENT;
+	bool client = change->key->kind == EVENT_TIME_WAIT_CLIENT ||
+		      change->key->kind == EVENT_RESET_CLIENT;
+	const char *what = reset ? "reset" : "left";
 	unsigned long long count = change->now.count;
 	char to[64];
 
 	resource->made[change->key->kind - EVENT_TIME_WAIT_CLIENT] += change->now.count;
-	if (change->key->kind == EVENT_TIME_WAIT_CLIENT)
-		did(resource, change->key->pid, "left %llu as the client of %s", count,
+	if (client)
+		did(resource, change->key->pid, "%s %llu as the client of %s", what, count,
 		    format_address(change->key, to, sizeof(to)));
-	else if (change->key->kind == EVENT_TIME_WAIT_SERVER)
-		did(resource, change->key->pid, "left %llu as the server at port %u", count,
+	else
+		did(resource, change->key->pid, "%s %llu as the server at port %u", what, count,
 		    change->key->port);
 }
 
@@ -211,11 +228,11 @@ static int compare(const void *a, const void *b)
 	return memcmp(x->key, y->key, sizeof(*x->key));
 }
 
-static void measure(const struct change *change, const struct resource_netns *netns,
-		    struct resource_list *list)
+static void measure(const struct change *change, const struct events_reading *events,
+		    const struct resource_netns *netns, struct resource_list *list)
 {
 	if (change->key->kind < EVENT_FAILURES)
-		add_failure(change, netns, list);
+		add_failure(change, events, netns, list);
 	if (change->key->kind < EVENT_FAILURES || !change->now.count)
 		return;
 	if (change->key->kind != EVENT_CONNECTED)
@@ -229,9 +246,10 @@ static void finish(struct resource *resource, const struct events_reading *after
 
 	add_facts(resource, after);
 	for (size_t i = 0; i < resource->owner_count; i++)
-		named &= !!resource->owners[i].comm[0];
+		named &= resource->owners[i].comm[0] &&
+			 strcmp(resource->owners[i].comm, RESOURCE_ENDED) != 0;
 	if (!named)
-		resource_name_owners(resource);
+		name_owners(resource, after);
 }
 
 void resource_measure_events(const struct events_reading *before,
@@ -251,7 +269,7 @@ void resource_measure_events(const struct events_reading *before,
 
 		/* The kernel tells of every namespace: only those that are looked at concern us. */
 		if (netns)
-			measure(&changes[i], netns, list);
+			measure(&changes[i], after, netns, list);
 	}
 	for (size_t i = 0; i < list->count; i++)
 		finish(&list->entries[i], after);

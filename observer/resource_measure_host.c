@@ -12,26 +12,32 @@ static const struct limit {
 	enum resource_number used, capacity;
 	enum resource_number failures; /* NUMBER_COUNT: not counted */
 	const char *failed;
-} limits[] = {
-	{RESOURCE_TIME_WAIT, "TIME_WAIT buckets", "sockets", NUMBER_TIME_WAIT, NUMBER_TIME_WAIT_MAX,
-	 NUMBER_TIME_WAIT_OVERFLOW, "closed without TIME_WAIT in the sample"},
-	{RESOURCE_ORPHANS, "orphaned sockets", "sockets", NUMBER_ORPHANS, NUMBER_ORPHANS_MAX,
-	 NUMBER_ABORT_ON_MEMORY, "aborted in the sample"},
-	{RESOURCE_TCP_MEMORY, "TCP memory", "pages", NUMBER_TCP_PAGES, NUMBER_TCP_PAGES_MAX,
-	 NUMBER_ABORT_ON_MEMORY, "aborted in the sample"},
-	{RESOURCE_CONNTRACK, "connection tracking", "entries", NUMBER_CONNTRACK,
-	 NUMBER_CONNTRACK_MAX, NUMBER_COUNT, NULL},
+} of_netns[] =
+	{
+		{RESOURCE_TIME_WAIT, "TIME_WAIT buckets", "sockets", NUMBER_TIME_WAIT,
+		 NUMBER_TIME_WAIT_MAX, NUMBER_TIME_WAIT_OVERFLOW,
+		 "closed without TIME_WAIT in the sample"},
+		{RESOURCE_CONNTRACK, "connection tracking", "entries", NUMBER_CONNTRACK,
+		 NUMBER_CONNTRACK_MAX, NUMBER_COUNT, NULL},
+},
+  of_host[] = {
+	  {RESOURCE_FILES, "open files of the host", "files", NUMBER_FILES, NUMBER_FILES_MAX,
+	   NUMBER_COUNT, NULL},
+	  {RESOURCE_ORPHANS, "orphaned sockets", "sockets", NUMBER_ORPHANS, NUMBER_ORPHANS_MAX,
+	   NUMBER_ABORT_ON_MEMORY, "aborted in the sample"},
+	  {RESOURCE_TCP_MEMORY, "TCP memory", "pages", NUMBER_TCP_PAGES, NUMBER_TCP_PAGES_MAX,
+	   NUMBER_ABORT_ON_MEMORY, "aborted in the sample"},
 };
 
-static void add_limit(const struct limit *limit, const struct resource_pair *pair,
+static void add_limit(const struct limit *limit, const struct run_number *then,
+		      const struct run_number *now, const struct resource_netns *netns,
 		      struct resource_list *list)
 {
-	const struct run_number *now = pair->after.numbers.of, *then = pair->before.numbers.of;
 	struct resource *resource;
 
 	if (!now[limit->used].known || !now[limit->capacity].known)
 		return;
-	resource = resource_add(list, limit->kind, &pair->after);
+	resource = resource_add(list, limit->kind, netns);
 	if (!resource)
 		return;
 	snprintf(resource->object, sizeof(resource->object), "%s", limit->object);
@@ -51,28 +57,16 @@ static void add_limit(const struct limit *limit, const struct resource_pair *pai
 
 void resource_measure_limits(const struct resource_pair *pair, struct resource_list *list)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		add_limit(&limits[i], pair, list);
+	for (size_t i = 0; i < ARRAY_SIZE(of_netns); i++)
+		add_limit(&of_netns[i], pair->before.numbers.of, pair->after.numbers.of,
+			  &pair->after, list);
 }
 
-void resource_measure_host(const struct resource_numbers *numbers, struct resource_list *list)
+void resource_measure_host(const struct resource_numbers *before,
+			   const struct resource_numbers *after, struct resource_list *list)
 {
-	const struct run_number *used = &numbers->of[NUMBER_FILES];
-	const struct run_number *limit = &numbers->of[NUMBER_FILES_MAX];
-	struct resource *resource;
-
-	if (!used->known || !limit->known)
-		return;
-	resource = resource_add(list, RESOURCE_FILES, NULL);
-	if (!resource)
-		return;
-	snprintf(resource->object, sizeof(resource->object), "open files of the host");
-	resource->used = (double)used->value;
-	resource->capacity = (double)limit->value;
-	resource_fact(resource, "used", resource->used, "files",
-		      resource_numbers_source(NUMBER_FILES));
-	resource_fact(resource, "limit", resource->capacity, "files",
-		      resource_numbers_source(NUMBER_FILES_MAX));
+	for (size_t i = 0; i < ARRAY_SIZE(of_host); i++)
+		add_limit(&of_host[i], before->of, after->of, NULL, list);
 }
 
 /* ---- descriptors ---- */

@@ -59,6 +59,7 @@ static const struct row {
 	[NUMBER_TCP_PAGES_MAX] = {IPV4 "tcp_mem", WORD, NULL, NULL, 2, "net.ipv4.tcp_mem"},
 	[NUMBER_SYN_BACKLOG_MAX] = {IPV4 "tcp_max_syn_backlog", WORD, NULL, NULL, 0,
 		"net.ipv4.tcp_max_syn_backlog"},
+	[NUMBER_SYNCOOKIES] = {IPV4 "tcp_syncookies", WORD, NULL, NULL, 0, "net.ipv4.tcp_syncookies"},
 	[NUMBER_SOMAXCONN] = {"/proc/sys/net/core/somaxconn", WORD, NULL, NULL, 0,
 		"net.core.somaxconn"},
 	[NUMBER_CONNTRACK] = {NETFILTER "nf_conntrack_count", WORD, NULL, NULL, 0,

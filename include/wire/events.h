@@ -9,6 +9,7 @@
 #define EVENT_FAILURES_MAX 1024
 #define EVENT_ACTIONS_MAX  8192
 #define EVENT_LISTENERS	   4096
+#define EVENT_NAMES	   4096
 
 enum event_kind {
 	/* Failures; the address is the destination, or the one that bind() asked for. */
@@ -39,6 +40,11 @@ struct event_key {
 struct event_count {
 	__u64 count;
 	__u64 time_ns; /* of EVENT_CONNECTED and EVENT_NO_PORT */
+};
+
+/* A process's name when it was last counted: it may have ended when somebody asks. By pid. */
+struct event_name {
+	char comm[16];
 };
 
 _Static_assert(sizeof(struct event_key) == 32, "one layout for kernel and user space");
