@@ -68,9 +68,13 @@ void blocking_tcp_stop(struct blocking *blocking)
 
 static void delay_read(struct blocking *blocking, struct conn *conn)
 {
-	uint64_t delay_ns = blocking->server->options->read_delay_ns;
+	struct server *server = blocking->server;
+	uint64_t delay_ns;
 
-	if (conn->open || !delay_ns || !blocking_wait_readable(blocking, conn->accepted.fd))
+	if (conn->open)
+		return;
+	delay_ns = server_delay(server, DELAY_READ, server->options->read_delay_ns);
+	if (!delay_ns || !blocking_wait_readable(blocking, conn->accepted.fd))
 		return;
 	conn->readable_ns = truth_now_ns(conn->writer);
 	blocking_sleep(blocking, delay_ns, false);
@@ -286,10 +290,11 @@ static int accept_late(struct blocking *blocking, struct truth_writer *writer,
 		       struct accepted *ret_accepted)
 {
 	struct server *server = blocking->server;
+	uint64_t delay_ns = server_delay(server, DELAY_ACCEPT, server->options->accept_delay_ns);
 	uint64_t turn, readable_ns;
 	int err;
 
-	if (!blocking_wait_turn(blocking, server->options->accept_delay_ns, &turn, &readable_ns))
+	if (!blocking_wait_turn(blocking, delay_ns, &turn, &readable_ns))
 		return -EAGAIN;
 	err = conn_accept(server, writer, 0, ret_accepted);
 	turn_end(&server->shared->turn, turn);

@@ -51,10 +51,11 @@ static int receive_late(struct blocking *blocking, struct truth_writer *writer, 
 			struct datagram **ret_datagram)
 {
 	struct server *server = blocking->server;
+	uint64_t delay_ns = server_delay(server, DELAY_READ, server->options->read_delay_ns);
 	uint64_t turn, readable_ns;
 	int err;
 
-	if (!blocking_wait_turn(blocking, server->options->read_delay_ns, &turn, &readable_ns))
+	if (!blocking_wait_turn(blocking, delay_ns, &turn, &readable_ns))
 		return -EAGAIN;
 	err = udp_receive(server, writer, buffer, readable_ns, ret_datagram);
 	turn_end(&server->shared->turn, turn);

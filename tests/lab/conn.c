@@ -58,6 +58,8 @@ static void await_request(struct conn *conn)
 	conn->open = false;
 	conn->fresh = false;
 	request_init(&conn->request, &conn->server->options->knobs);
+	conn->request.knobs.service_ns =
+		server_delay(conn->server, DELAY_SERVICE, conn->request.knobs.service_ns);
 	conn->server->protocol->begin(conn->state);
 }
 

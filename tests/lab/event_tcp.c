@@ -76,7 +76,8 @@ static enum step wait_for(struct event_conn *ec, uint64_t delay_ns, enum state s
 
 static enum step step_idle(struct event_conn *ec)
 {
-	uint64_t delay_ns = ec->tcp->server->options->read_delay_ns;
+	struct server *server = ec->tcp->server;
+	uint64_t delay_ns = server_delay(server, DELAY_READ, server->options->read_delay_ns);
 
 	ec->conn.readable_ns = ec->tcp->loop->now_ns;
 	if (delay_ns)
@@ -298,7 +299,8 @@ static void delay_accept(struct event_tcp *tcp, uint64_t delay_ns)
 static void on_listener(struct source *source, uint32_t events)
 {
 	struct event_tcp *tcp = container_of(source, struct event_tcp, source);
-	uint64_t delay_ns = tcp->server->options->accept_delay_ns;
+	uint64_t delay_ns =
+		server_delay(tcp->server, DELAY_ACCEPT, tcp->server->options->accept_delay_ns);
 
 	(void)events;
 	if (delay_ns)

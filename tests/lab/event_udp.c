@@ -119,7 +119,8 @@ static void delay_read(struct event_udp *udp, uint64_t delay_ns)
 static void on_socket(struct source *source, uint32_t events)
 {
 	struct event_udp *udp = container_of(source, struct event_udp, source);
-	uint64_t delay_ns = udp->server->options->read_delay_ns;
+	uint64_t delay_ns =
+		server_delay(udp->server, DELAY_READ, udp->server->options->read_delay_ns);
 
 	(void)events;
 	udp->readable_ns = udp->loop->now_ns;

@@ -85,6 +85,9 @@ static const struct row rows[] = {
 	 "counted from when data is seen readable (a timer\n"
 	 "in a loop; poll, sleep, read where calls block;\n"
 	 "those who share a udp socket take turns)"},
+	{"one-in", OPTION_NUMBER, AT(one_in), 1, 1000000, NULL, "N",
+	 "only one of N has the delay of --accept-delay,\n"
+	 "--read-delay and --service, evenly spaced\n(default 1: each)"},
 	{"truth", OPTION_FILE, AT(truth), 0, 0, NULL, "FILE",
 	 "at the end, write the times of every exchange\nas CSV"},
 	{"truth-limit", OPTION_NUMBER, AT(truth_limit), 1, 1000000000, NULL, "N",
@@ -287,8 +290,11 @@ static int refuse_argument(int got, char **argv)
 
 static void set_defaults(struct options *options)
 {
-	*options = (struct options){
-		.protocol = "http", .workers = 4, .backlog = 1024, .truth_limit = 5000000};
+	*options = (struct options){.protocol = "http",
+				    .workers = 4,
+				    .backlog = 1024,
+				    .one_in = 1,
+				    .truth_limit = 5000000};
 	address_parse("127.0.0.1:8080", &options->listen);
 	knobs_init(&options->knobs);
 }

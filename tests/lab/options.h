@@ -27,6 +27,7 @@ struct options {
 	uint64_t backlog;
 	uint64_t accept_delay_ns;
 	uint64_t read_delay_ns;
+	uint64_t one_in;
 	const char *truth;
 	const char *summary;
 	uint64_t truth_limit;

@@ -239,6 +239,15 @@ struct turn_wait server_take_turn(struct server *server, uint64_t delay_ns)
 	return (struct turn_wait){0};
 }
 
+uint64_t server_delay(struct server *server, enum delay which, uint64_t delay_ns)
+{
+	if (!delay_ns)
+		return 0;
+	return (atomic_fetch_add(&server->delays[which], 1) + 1) % server->options->one_in
+		       ? 0
+		       : delay_ns;
+}
+
 void server_leak(struct server *server)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

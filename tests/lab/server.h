@@ -19,6 +19,14 @@ struct shared {
 	struct counters counters[];   /* one per process that serves */
 };
 
+/* What can be delayed, each counted by itself. */
+enum delay {
+	DELAY_ACCEPT,
+	DELAY_READ,
+	DELAY_SERVICE,
+	DELAY_COUNT
+};
+
 struct server {
 	const struct options *options;
 	const struct protocol *protocol; /* NULL: udp */
@@ -32,7 +40,8 @@ struct server {
 	struct counters *counters; /* this process's own */
 	struct truth *truth;	   /* NULL without --truth */
 	int truth_fd;
-	_Atomic uint64_t complained_ns; /* when server_complain() last spoke */
+	_Atomic uint64_t delays[DELAY_COUNT]; /* how often was asked for each, for --one-in */
+	_Atomic uint64_t complained_ns;	      /* when server_complain() last spoke */
 };
 
 /* Binds, opens the truth file and the signals. Logs and returns -errno if it cannot. */
@@ -63,6 +72,9 @@ void server_complain(struct server *server, int err, const char *what);
  * nothing waits there any more.
  */
 struct turn_wait server_take_turn(struct server *server, uint64_t delay_ns);
+
+/* @delay_ns for one of --one-in, 0 for the others. */
+uint64_t server_delay(struct server *server, enum delay which, uint64_t delay_ns);
 
 /* Does what knobs.leak asks for. */
 void server_leak(struct server *server);

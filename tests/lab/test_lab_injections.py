@@ -309,3 +309,33 @@ def test_close(lab, protocol, model):
     assert client.ask("size=3&close=1") == b"xxx"
     assert client.sock.recv(1) == b""
     assert closed_kinds(server.stop()[0]) == {"closed_by_server": 1}
+
+
+@every_model
+def test_one_in_n_is_delayed(lab, model):
+    """Of requests as of connections, and none of the others."""
+    server = lab("--protocol", "line", "--service", "30ms", "--one-in", "5",
+                 *[word if word != "3" else "1" for word in MODELS[model]])
+    client = Line(server)
+    for _ in range(20):
+        client.ask("hello")
+    _, truth = server.stop()
+    late = [at for at, row in enumerate(truth) if service_ns(row) >= 30 * MS]
+    assert late == [4, 9, 14, 19]
+
+
+@pytest.mark.parametrize("kind", ["accept", "read"])
+@pytest.mark.parametrize("model", ["event", "threads"])
+def test_one_in_n_waits(lab, model, kind):
+    server = lab("--protocol", "line", f"--{kind}-delay", "30ms", "--one-in", "3",
+                 *MODELS[model])
+    waits = []
+    for _ in range(12):
+        begin = time.monotonic_ns()
+        client = Line(server)
+        client.ask("hello")
+        waits.append(time.monotonic_ns() - begin)
+        client.sock.close()
+    # The read that finds the end of a connection is one too: of 24, every other late one.
+    late = sum(wait >= 30 * MS for wait in waits)
+    assert late == 4 if kind == "accept" else 2 <= late <= 6

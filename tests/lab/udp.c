@@ -17,6 +17,8 @@ static int make_datagram(struct server *server, const char *payload, size_t leng
 	memset(&datagram->exchange, 0, sizeof(datagram->exchange));
 	memcpy(datagram->payload, payload, length);
 	request_init(&datagram->request, &server->options->knobs);
+	datagram->request.knobs.service_ns =
+		server_delay(server, DELAY_SERVICE, datagram->request.knobs.service_ns);
 	request_set_payload(&datagram->request, datagram->payload, length, KNOB_SCOPE_DATAGRAM);
 	*ret_datagram = datagram;
 	return 0;
