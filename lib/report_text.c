@@ -95,8 +95,7 @@ static bool is_ambiguous(const struct run *run)
 	return found > 1;
 }
 
-/* The service that the driver drove; NULL if there is nothing to split. */
-static const struct run_service *driven_service(const struct run *run)
+const struct run_service *report_driven_service(const struct run *run)
 {
 	const struct run_service *service;
 
@@ -167,7 +166,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		.colour = options->colour,
 		.width = options->width ? options->width : DEFAULT_WIDTH,
 	};
-	const struct run_service *driven = driven_service(run);
+	const struct run_service *driven = report_driven_service(run);
 
 	if (run->driver)
 		report_limited(&page, run->driver);

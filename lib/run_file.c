@@ -9,7 +9,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "run_file.h"
 #include "run_members.h"
 
 static int write_all(int fd, const char *text, size_t length)

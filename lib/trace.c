@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "report_print.h"
-#include "run_file.h"
 #include "sojourn/clock.h"
 
 #define TRACE_PID 1

@@ -6,20 +6,59 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report_output.h"
 #include "sojourn/cli.h"
 #include "sojourn/join.h"
 #include "sojourn/log.h"
-#include "sojourn/report.h"
 #include "sojourn/run.h"
 #include "sojourn/trace.h"
 #include "sojourn/units.h"
 
 struct options {
+	const struct report_format *format;
+	const char *output;
 	const char *json;
 	const char *trace;
 	size_t slowest;
 	bool keep_samples;
+	bool compare;
 };
+
+/* What is reported: one run of all documents, or each of them. */
+struct set {
+	struct run **runs;
+	char **names;
+	size_t count;
+};
+
+static void close_set(struct set *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		run_free(set->runs[i]);
+		free(set->names[i]);
+	}
+	free(set->runs);
+	free(set->names);
+}
+
+static const char *set_format(void *target, const char *value)
+{
+	((struct options *)target)->format = report_format_named(value);
+	return ((struct options *)target)->format ? NULL : report_format_names;
+}
+
+static const char *set_output(void *target, const char *value)
+{
+	((struct options *)target)->output = value;
+	return *value ? NULL : "a file, or - for standard output";
+}
+
+static const char *set_compare(void *target, const char *value)
+{
+	(void)value;
+	((struct options *)target)->compare = true;
+	return NULL;
+}
 
 static const char *set_json(void *target, const char *value)
 {
@@ -53,6 +92,12 @@ static const char *set_keep_samples(void *target, const char *value)
 _Static_assert(JOIN_SLOWEST_MAX == 10000, "as set_slowest() says");
 
 static const struct cli_option table[] = {
+	{"output", 'o', "FILE",
+	 "Write the report to FILE, in the form that its end names: .html is a page with charts.",
+	 set_output},
+	{"format", 'f', "FORM", "Which form: text (default), html, markdown or json.", set_format},
+	{"compare", 'c', NULL,
+	 "Keep the FILEs apart, and tell how the others differ from the first.", set_compare},
 	{"json", 'j', "FILE", "Write the merged document to FILE too; - prints it instead.",
 	 set_json},
 	{"trace", 't', "FILE",
@@ -65,7 +110,7 @@ static const struct cli_option table[] = {
 
 static const struct cli_command command = {
 	.program = "sojourn report",
-	.usage = "[OPTION...] FILE...",
+	.usage = "[OPTION...] FILE... [OPTION...]",
 	.intro = "Prints run documents as one report: of the observer, of the driver, of both, of "
 		 "any number of drivers or hosts, whose counts and histograms add. - is standard "
 		 "input.",
@@ -98,17 +143,91 @@ static int merge_in(struct run *run, const char *path)
 	return r < 0 ? log_errno(r, "cannot merge '%s'", path) : 0;
 }
 
-static int read_all(int count, char **paths, struct run **ret_run)
+static int read_into(struct set *set, char *path)
 {
-	autorun struct run *run = NULL;
-	int r = read_one(paths[0], &run);
+	autofree char *name = strdup(path);
+	int r = name ? read_one(path, &set->runs[set->count]) : -ENOMEM;
 
-	for (int i = 1; !r && i < count; i++)
-		r = merge_in(run, paths[i]);
 	if (r < 0)
 		return r;
-	*ret_run = TAKE_PTR(run);
+	set->names[set->count++] = TAKE_PTR(name);
 	return 0;
+}
+
+/* One run of all documents. */
+static int read_merged(int count, char **paths, struct set *set)
+{
+	int r = read_into(set, paths[0]);
+
+	for (int i = 1; !r && i < count; i++)
+		r = merge_in(set->runs[0], paths[i]);
+	return r;
+}
+
+/* "after" of "runs/after.json". */
+static char *short_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t length = strlen(base);
+
+	if (length > 5 && !strcmp(base + length - 5, ".json"))
+		length -= 5;
+	return strndup(base, length);
+}
+
+static bool is_unique(const struct set *set, const char *name)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		autofree char *other = short_name(set->names[i]);
+
+		same += other && !strcmp(name, other);
+	}
+	return same == 1;
+}
+
+/* Names without folders say which is which, unless files of several folders are named alike. */
+static int shorten_names(struct set *set)
+{
+	bool unique = true;
+
+	for (size_t i = 0; i < set->count && unique; i++) {
+		autofree char *name = short_name(set->names[i]);
+
+		if (!name)
+			return -ENOMEM;
+		unique = is_unique(set, name);
+	}
+	for (size_t i = 0; i < set->count && unique; i++) {
+		char *name = short_name(set->names[i]);
+
+		if (!name)
+			return -ENOMEM;
+		free(set->names[i]);
+		set->names[i] = name;
+	}
+	return 0;
+}
+
+static int read_apart(int count, char **paths, struct set *set)
+{
+	int r = 0;
+
+	for (int i = 0; i < count && !r; i++)
+		r = read_into(set, paths[i]);
+	return r < 0 ? r : shorten_names(set);
+}
+
+static int read_all(const struct options *options, int count, char **paths, struct set *set)
+{
+	set->runs = calloc((size_t)count + 1, sizeof(struct run *));
+	set->names = calloc((size_t)count + 1, sizeof(*set->names));
+	if (!set->runs || !set->names) {
+		log_errno(-ENOMEM, "cannot read %d documents", count);
+		return -ENOMEM;
+	}
+	return options->compare ? read_apart(count, paths, set) : read_merged(count, paths, set);
 }
 
 static bool is_stdout(const char *path)
@@ -120,7 +239,7 @@ static int write_trace(const struct run *run, const char *path)
 {
 	int r;
 
-	if (!run->joined || !run->joined->slowest_count) {
+	if (!run || !run->joined || !run->joined->slowest_count) {
 		log_error("no exchange is joined: '%s' is not written", path);
 		return -ENODATA;
 	}
@@ -140,40 +259,95 @@ static int join(struct run *run, const struct options *options)
 	return 0;
 }
 
-static int print(const struct run *run, const struct options *options)
+static int join_all(const struct set *set, const struct options *options)
 {
-	struct report_options report;
+	int r = 0;
+
+	for (size_t i = 0; i < set->count && !r; i++)
+		r = join(set->runs[i], options);
+	return r;
+}
+
+static int print(const struct set *set, const struct options *options)
+{
+	const struct report_format *format =
+		options->format ? options->format : report_format_for(options->output);
 	int r = 0;
 
 	if (options->json)
-		r = run_write(run, options->json);
+		r = run_write(set->runs[0], options->json);
 	if (r < 0)
 		return log_errno(r, "cannot write '%s'", options->json);
-	r = options->trace ? write_trace(run, options->trace) : 0;
-	if (r < 0 || is_stdout(options->json) || is_stdout(options->trace))
+	r = options->trace ? write_trace(set->runs[0], options->trace) : 0;
+	if (r < 0 || (!options->output && (is_stdout(options->json) || is_stdout(options->trace))))
 		return r;
-	report_options_for(stdout, &report);
-	r = report_text(run, &report, stdout);
-	return r < 0 ? log_errno(r, "cannot print the report") : 0;
+	r = report_output(format, set->runs, (const char *const *)set->names, set->count,
+			  options->output);
+	return r < 0 ? log_errno(r, "cannot write the report%s%s", options->output ? " to " : "",
+				 options->output ? options->output : "")
+		     : 0;
+}
+
+/* What cannot go together. */
+static int check(const struct options *options, int count)
+{
+	const struct report_format *format =
+		options->format ? options->format : report_format_for(options->output);
+	int outputs = (!options->output || is_stdout(options->output)) + is_stdout(options->json) +
+		      is_stdout(options->trace);
+
+	if (!count)
+		return cli_error(&command, "no FILE: give run documents");
+	if (options->compare && count < 2)
+		return cli_error(&command, "--compare: give two documents or more");
+	if (options->compare &&
+	    (options->json || options->trace || !report_format_compares(format)))
+		return cli_error(&command,
+				 "--compare keeps documents apart: --json, --trace and --format "
+				 "json are of one");
+	if (options->output && outputs > 1)
+		return cli_error(&command, "only one of --output, --json and --trace can be -");
+	return 0;
+}
+
+/* Options stand before, between and behind the documents, which gather at argv[1]. */
+static int parse(int argc, char **argv, struct options *options, int *ret_count)
+{
+	int count = 0, at = 0, next, r;
+
+	for (;;) {
+		r = cli_parse(&command, argc - at, argv + at, options, &next);
+		next += at;
+		if (r < 0 || next >= argc)
+			break;
+		at = next;
+		do
+			argv[++count] = argv[at++];
+		while (at < argc &&
+		       (argv[at][0] != '-' || !argv[at][1] || !strcmp(argv[next - 1], "--")));
+		at--; /* cli_parse() takes it for the program's name */
+	}
+	*ret_count = count;
+	return r;
 }
 
 int report_main(int argc, char **argv)
 {
 	struct options options = {.slowest = JOIN_SLOWEST};
-	autorun struct run *run = NULL;
-	int next, r = cli_parse(&command, argc, argv, &options, &next);
+	CLEANUP(close_set) struct set set = {0};
+	int count, r = parse(argc, argv, &options, &count);
 
 	log_open("sojourn report", false);
 	if (r == -ECANCELED)
 		return EXIT_SUCCESS;
-	if (!r && next == argc)
-		r = cli_error(&command, "no FILE: give run documents");
 	if (!r)
-		r = read_all(argc - next, argv + next, &run);
+		r = check(&options, count);
 	if (!r)
-		r = join(run, &options);
+		r = read_all(&options, count, argv + 1, &set);
 	if (!r)
-		r = print(run, &options);
+		r = join_all(&set, &options);
+	if (!r)
+		r = print(&set, &options);
 	if (r == -EINVAL)
 		return EXIT_USAGE;
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -20,6 +20,22 @@ void report_options_for(FILE *file, struct report_options *ret_options);
 int report_text(const struct run *run, const struct report_options *options, FILE *file);
 
 /*
+ * The same as one HTML file that needs nothing else: @count runs with a name each, side by side.
+ * -ENOMEM, -EIO.
+ */
+int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file);
+
+/* The same as tables of Markdown (GitHub's), for issues and pages: the figures, findings and losses. */
+int report_markdown(struct run *const *runs, const char *const *names, size_t count, FILE *file);
+
+/* Several runs against the first, for people; -ENOMEM. @count is 2 or more. */
+int report_compare(struct run *const *runs, const char *const *names, size_t count,
+		   const struct report_options *options, FILE *file);
+
+/* The service that the driver drove; NULL if there is no driver's part or nothing to split. */
+const struct run_service *report_driven_service(const struct run *run);
+
+/*
  * Everything that should have been seen of @service and was not, plus what the programs missed as a
  * whole: 0 in a run to be trusted.
  */

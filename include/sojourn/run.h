@@ -484,4 +484,7 @@ int run_from_json(const char *text, size_t length, struct run **ret_run, char **
 int run_read(const char *path, struct run **ret_run, char **ret_error);
 int run_write(const struct run *run, const char *path);
 
+/* Writes any text in that way. */
+int run_write_text(const char *text, const char *path);
+
 #endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The report as one self-contained HTML file: the documents as they are, and web/ that draws them. It
+ * loads nothing, and its content security policy forbids it to.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/compare.h"
+#include "sojourn/report.h"
+#include "sojourn/units.h"
+#include "web.h"
+
+static const char head[] =
+	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n"
+	"<title>Sojourn report</title>\n<style>\n";
+static const char body[] =
+	"</style>\n</head>\n<body>\n<header><h1>Sojourn</h1><span class=\"dim\">where a request's "
+	"time "
+	"goes</span></header>\n<main></main>\n"
+	"<noscript>This report draws itself: it needs JavaScript, and nothing from the "
+	"network.</noscript>\n<script type=\"application/json\" id=\"data\">\n";
+static const char end[] = "</script>\n</body>\n</html>\n";
+
+static const char *const scripts[] = {
+	web_chart_library_js, web_values_js,  web_charts_js,
+	web_series_js,	      web_compare_js, web_report_js,
+};
+
+/* JSON inside of a script element: '<' stands only in texts, and there may not end the element. */
+static void put_json(const char *json, FILE *file)
+{
+	for (const char *at = json; *at; at++) {
+		if (*at == '<')
+			fputs("\\u003c", file);
+		else if (*at != '\n')
+			putc(*at, file);
+	}
+}
+
+static json_t *ratio(struct run_ratio value)
+{
+	return value.known ? json_real(value.value) : json_null();
+}
+
+/* Whether the difference is a good one; null where it may be chance. */
+static json_t *is_better(const struct compare_row *row, const struct compare_side *side)
+{
+	if (!side->p_value.known || side->p_value.value >= COMPARE_SIGNIFICANT ||
+	    !side->change.known)
+		return json_null();
+	return json_boolean((side->change.value < 0) == row->lower_is_better);
+}
+
+static json_t *row_json(const struct compare_row *row, size_t side_count)
+{
+	json_t *after = json_array();
+
+	for (size_t i = 0; i < side_count; i++) {
+		const struct compare_side *side = &row->sides[i];
+
+		json_array_append_new(after,
+				      json_pack("{s:o, s:o, s:o, s:o, s:s?}", "value",
+						ratio(side->value), "change", ratio(side->change),
+						"p_value", ratio(side->p_value), "better",
+						is_better(row, side), "reason", side->reason));
+	}
+	return json_pack("{s:s, s:s, s:o, s:o}", "label", row->label, "unit", row->unit, "before",
+			 ratio(row->first), "after", after);
+}
+
+static int put_compare(struct run *const *runs, size_t count, FILE *file)
+{
+	autocompare struct compare *compare = compare_runs(runs, count);
+	json_t *rows = json_array();
+	autofree char *text = NULL;
+
+	if (compare)
+		for (size_t i = 0; i < compare->row_count; i++)
+			json_array_append_new(rows,
+					      row_json(&compare->rows[i], compare->side_count));
+	text = compare ? json_dumps(rows, JSON_COMPACT) : NULL;
+	json_decref(rows);
+	if (!text)
+		return -ENOMEM;
+	put_json(text, file);
+	return 0;
+}
+
+static int put_names(const char *const *names, size_t count, FILE *file)
+{
+	json_t *array = json_array();
+	autofree char *text = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_stringn_nocheck(names[i], strlen(names[i])));
+	text = json_dumps(array, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(array);
+	if (!text)
+		return -ENOMEM;
+	put_json(text, file);
+	return 0;
+}
+
+static int put_runs(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		autofree char *json = run_to_json(runs[i]);
+
+		if (!json)
+			return -ENOMEM;
+		if (i)
+			fputs(",\n", file);
+		put_json(json, file);
+	}
+	return 0;
+}
+
+/* Which service of each run its driver drove; null: none. */
+static void put_driven(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct run_service *driven = report_driven_service(runs[i]);
+
+		fputs(i ? "," : "", file);
+		if (driven)
+			fprintf(file, "%td", driven - runs[i]->services);
+		else
+			fputs("null", file);
+	}
+}
+
+static int put_data(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	int r;
+
+	fputs("{\"names\":", file);
+	r = put_names(names, count, file);
+	fputs(",\n\"compare\":", file);
+	if (!r && count > 1)
+		r = put_compare(runs, count, file);
+	else
+		fputs("null", file);
+	fputs(",\n\"driven\":[", file);
+	put_driven(runs, count, file);
+	fputs("],\n\"runs\":[", file);
+	if (!r)
+		r = put_runs(runs, count, file);
+	fputs("]}\n", file);
+	return r;
+}
+
+int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	int r;
+
+	fputs(head, file);
+	fputs(web_style_css, file);
+	fputs(body, file);
+	r = put_data(runs, names, count, file);
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
+		fputs("</script>\n<script>\n", file);
+		fputs(scripts[i], file);
+	}
+	fputs(end, file);
+	if (r < 0)
+		return r;
+	return fflush(file) || ferror(file) ? -EIO : 0;
+}

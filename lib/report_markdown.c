@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The report as Markdown tables: what one pastes into an issue. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "report_print.h"
+#include "sojourn/compare.h"
+#include "sojourn/finding.h"
+#include "sojourn/report.h"
+
+/* Text of elsewhere in a table's cell or a line: nothing in it may be markup. */
+static void put_text(const char *text, FILE *file)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ')
+			fputc(' ', file);
+		else if (strchr("\\`*_{}[]<>()#+!|~$", *text))
+			fprintf(file, "\\%c", *text);
+		else
+			fputc(*text, file);
+	}
+}
+
+static void put_code(const char *text, FILE *file)
+{
+	fputs("\n```sh\n", file);
+	for (; *text; text++)
+		fputc(*text == '`' ? '\'' : *text, file);
+	fputs("\n```\n", file);
+}
+
+static void put_time(double ns, FILE *file)
+{
+	char text[SHORT_TEXT];
+
+	fprintf(file, " %s |", page_time(ns, text));
+}
+
+static void put_histogram(const char *name, const struct histogram *h, FILE *file)
+{
+	static const double quantiles[] = {0.5, 0.9, 0.99, 0.999};
+	char text[SHORT_TEXT];
+
+	fprintf(file, "| %s | %s |", name, page_count(h->count, text));
+	put_time(histogram_mean(h), file);
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		put_time((double)histogram_quantile(h, quantiles[i]), file);
+	put_time((double)h->max, file);
+	fputc('\n', file);
+}
+
+static void put_latency_head(FILE *file)
+{
+	fputs("\n| | count | mean | p50 | p90 | p99 | p99.9 | max |\n"
+	      "|---|--:|--:|--:|--:|--:|--:|--:|\n",
+	      file);
+}
+
+static void put_driver(const struct run_driver *driver, FILE *file)
+{
+	char requests[SHORT_TEXT], rate[SHORT_TEXT], errors[SHORT_TEXT];
+
+	if (driver->limited) {
+		fputs("\n**Limited by the driver, not by the server** (", file);
+		put_text(driver->limited->by, file);
+		fputs("): ", file);
+		put_text(driver->limited->why, file);
+		fputc('\n', file);
+	}
+	fprintf(file, "\n%s requests, %s/s, %" PRIu32 " connections, %s errors\n",
+		page_count(driver->requests, requests),
+		page_rate(driver->requests, driver->duration_ns, rate), driver->connections,
+		page_count(run_driver_errors(driver), errors));
+	put_latency_head(file);
+	if (driver->response_time.count)
+		put_histogram("response time", &driver->response_time, file);
+	put_histogram("round trip", &driver->round_trip, file);
+	if (driver->connect.count)
+		put_histogram("connect", &driver->connect, file);
+}
+
+static void put_lost(const struct run *run, const struct run_service *service, FILE *file)
+{
+	char text[SHORT_TEXT];
+
+	fprintf(file, "\nlost: %s\n", page_count(report_lost(run, service), text));
+	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
+		if (service->losses[i])
+			fprintf(file, "- %s: %s\n", run_loss_help[i],
+				page_count(service->losses[i], text));
+}
+
+static void put_service(const struct run *run, const struct run_service *service, FILE *file)
+{
+	char name[SHORT_TEXT];
+
+	fprintf(file, "\n### %s ", service->protocol);
+	put_text(service->address, file);
+	fprintf(file, ":%u\n", service->port);
+	put_latency_head(file);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		const struct run_stage *stage = &service->stages[i];
+
+		if (stage->measured)
+			put_histogram(page_words(run_stage_names[i], name), &stage->histogram,
+				      file);
+	}
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		const struct run_stage *stage = &service->stages[i];
+
+		if (stage->measured || !stage->reason)
+			continue;
+		fprintf(file, "\n%s: not measured: ", page_words(run_stage_names[i], name));
+		put_text(stage->reason, file);
+		fputc('\n', file);
+	}
+	put_lost(run, service, file);
+}
+
+static void put_finding(const struct run_finding *finding, FILE *file)
+{
+	fprintf(file, "\n**%s**: ", finding->severity);
+	put_text(finding->what ? finding->what : finding->id, file);
+	fputc('\n', file);
+	for (size_t i = 0; finding->evidence && finding->evidence[i]; i++) {
+		fputs("- ", file);
+		put_text(finding->evidence[i], file);
+		fputc('\n', file);
+	}
+	if (finding->command)
+		put_code(finding->command, file);
+}
+
+static void put_run(const struct run *run, const char *name, FILE *file)
+{
+	fputs("## ", file);
+	put_text(run->driver && run->driver->target ? run->driver->target : name, file);
+	fputs("\n\n", file);
+	for (size_t i = 0; i < 4; i++) {
+		const char *const parts[] = {run->tool, run->host, run->kernel, run->started_at};
+
+		if (!parts[i])
+			continue;
+		put_text(parts[i], file);
+		fputs(i < 3 ? ", " : "\n", file);
+	}
+	if (run->driver)
+		put_driver(run->driver, file);
+	for (size_t i = 0; i < run->service_count; i++)
+		put_service(run, &run->services[i], file);
+	for (size_t i = 0; i < run->finding_count; i++)
+		put_finding(&run->findings[i], file);
+}
+
+static void put_figure(const struct compare_row *row, struct run_ratio value, FILE *file)
+{
+	if (!value.known)
+		fputs(" - |", file);
+	else if (!strcmp(row->unit, "ns"))
+		put_time(value.value, file);
+	else
+		fprintf(file, " %.1f |", value.value);
+}
+
+static void put_side(const struct compare_row *row, const struct compare_side *side, FILE *file)
+{
+	put_figure(row, side->value, file);
+	if (side->change.known)
+		fprintf(file, " %+.1f %% |", 100 * side->change.value);
+	else
+		fputs(" - |", file);
+	if (side->p_value.known)
+		fprintf(file, " %s (p = %.2g) |",
+			side->p_value.value < COMPARE_SIGNIFICANT ? "significant" : "within noise",
+			side->p_value.value);
+	else
+		fprintf(file, " not tested: %s |", side->reason);
+}
+
+static int put_compare(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	autocompare struct compare *compare = compare_runs(runs, count);
+
+	if (!compare)
+		return -ENOMEM;
+	fputs("## Compared with the first run\n\n| |", file);
+	for (size_t i = 0; i < count; i++) {
+		fputc(' ', file);
+		put_text(names[i], file);
+		fputs(i ? " | difference | significance |" : " |", file);
+	}
+	fputs("\n|---|", file);
+	for (size_t i = 0; i < count; i++)
+		fputs(i ? "--:|--:|---|" : "--:|", file);
+	for (size_t i = 0; i < compare->row_count; i++) {
+		fprintf(file, "\n| %s |", compare->rows[i].label);
+		put_figure(&compare->rows[i], compare->rows[i].first, file);
+		for (size_t k = 0; k < compare->side_count; k++)
+			put_side(&compare->rows[i], &compare->rows[i].sides[k], file);
+	}
+	fputs("\n\n", file);
+	return 0;
+}
+
+int report_markdown(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	int r = count > 1 ? put_compare(runs, names, count, file) : 0;
+
+	for (size_t i = 0; i < count && !r; i++)
+		put_run(runs[i], names[i], file);
+	return ferror(file) ? -EIO : r;
+}

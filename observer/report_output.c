@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/* The table of forms, and how their text reaches a file; see report_output.h. */
+#include "report_output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/report.h"
+
+struct report_format {
+	const char *name;
+	const char *suffix;
+	bool compares;
+	int (*print)(struct run *const *runs, const char *const *names, size_t count,
+		     const struct report_options *options, FILE *file);
+};
+
+const char report_format_names[] = "text, html, markdown or json";
+
+static int print_text(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		if (count > 1)
+			fprintf(file, "%s== %s\n", i ? "\n" : "", names[i]);
+		r = report_text(runs[i], options, file);
+	}
+	if (count == 1 || r)
+		return r;
+	fputc('\n', file);
+	return report_compare(runs, names, count, options, file);
+}
+
+static int print_html(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	(void)options;
+	return report_html(runs, names, count, file);
+}
+
+static int print_markdown(struct run *const *runs, const char *const *names, size_t count,
+			  const struct report_options *options, FILE *file)
+{
+	(void)options;
+	return report_markdown(runs, names, count, file);
+}
+
+static int print_json(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	autofree char *json = run_to_json(runs[0]);
+
+	(void)names;
+	(void)count;
+	(void)options;
+	if (!json)
+		return -ENOMEM;
+	return fputs(json, file) < 0 ? -EIO : 0;
+}
+
+static const struct report_format formats[] = {
+	{"text", ".txt", true, print_text},
+	{"html", ".html", true, print_html},
+	{"markdown", ".md", true, print_markdown},
+	{"json", ".json", false, print_json},
+};
+
+const struct report_format *report_format_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (!strcmp(name, formats[i].name))
+			return &formats[i];
+	return NULL;
+}
+
+const struct report_format *report_format_for(const char *path)
+{
+	for (size_t i = 0; path && i < ARRAY_SIZE(formats); i++) {
+		size_t length = strlen(path), suffix = strlen(formats[i].suffix);
+
+		if (length > suffix && !strcmp(path + length - suffix, formats[i].suffix))
+			return &formats[i];
+	}
+	return &formats[0];
+}
+
+bool report_format_compares(const struct report_format *format)
+{
+	return format->compares;
+}
+
+int report_output(const struct report_format *format, struct run *const *runs,
+		  const char *const *names, size_t count, const char *path)
+{
+	struct report_options options = {0};
+	autofree char *text = NULL;
+	size_t size;
+	FILE *file;
+	int r;
+
+	if (!path || !strcmp(path, "-")) {
+		report_options_for(stdout, &options);
+		r = format->print(runs, names, count, &options, stdout);
+		return r || !fflush(stdout) ? r : -errno;
+	}
+	file = open_memstream(&text, &size);
+	if (!file)
+		return -errno;
+	r = format->print(runs, names, count, &options, file);
+	if (fclose(file) && !r)
+		r = -errno;
+	return r ? r : run_write_text(text, path);
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""The report as a page, opened in a browser: it shows the document's own values, and asks nobody."""
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.process import run
+from support.programs import DRIVER, OBSERVER, Nginx, Observer
+
+pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser made of a file: .cells {member: [value]}, .text, .canvases, .console."""
+
+    def __init__(self, path, folder):
+        super().__init__()
+        self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
+        done = subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+             "--v=0", f"--user-data-dir={folder}", "--virtual-time-budget=5000", "--dump-dom",
+             path.as_uri()], capture_output=True, text=True, timeout=100, check=True)
+        # The browser's own pages have something to say now and then, too.
+        self.console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
+                        if "source: chrome:" not in line]
+        self.feed(done.stdout)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.hidden += tag in ("script", "style")
+        self.canvases += tag == "canvas"
+        if attrs.get("data-member"):
+            self.cells.setdefault(attrs["data-member"], []).append(attrs.get("data-value"))
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text += data
+
+
+def member(document, path):
+    for word in path.split("."):
+        document = document[int(word) if word.isdigit() else word]
+    return document
+
+
+def report(*arguments):
+    return run([OBSERVER, "report", *arguments])
+
+
+def assert_same_as(page, documents):
+    """Every value that the page says is of the document's member is it."""
+    assert page.cells
+    for name, values in page.cells.items():
+        index, _, path = name.partition(":")
+        expected = member(documents[int(index)], path)
+        assert all(float(value) == expected for value in values), name
+
+
+@pytest.fixture
+def measured(start, tmp_path):
+    """Two runs of the same: their documents' paths."""
+    nginx = start(Nginx())
+    observer = start(Observer(ports=[nginx.port]))
+    paths = [tmp_path / "before.json", tmp_path / "after.json"]
+    for path in paths:
+        run([DRIVER, nginx.url, "-c", 4, "-d", "1s", "--quiet", "--observer", observer.url,
+             "--json", path])
+    observer.stop()
+    return paths
+
+
+def test_the_page_shows_the_document(measured, tmp_path):
+    target = tmp_path / "report.html"
+    report(measured[0], "-o", target)
+    page = Page(target, tmp_path / "profile")
+    document = json.loads(measured[0].read_text())
+    assert page.console == []
+    assert page.canvases >= 4  # breakdown, percentiles, tail, slowest
+    assert_same_as(page, [document])
+    assert {"0:driver.requests", "0:driver.round_trip.p99_ns", "0:services.0.exchanges",
+            "0:joined.tail.0.sum.stages.service"} <= set(page.cells)
+    for heading in ("Where a request's time goes", "Latency by percentile",
+                    "What makes slow requests slow", "The slowest exchanges", "Commands"):
+        assert heading in page.text
+    # It has all it needs: no address but those that the document names.
+    text = target.read_text()
+    assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
+    assert "default-src 'none'" in text
+
+
+def test_runs_side_by_side(measured, tmp_path):
+    target = tmp_path / "report.html"
+    report("--compare", *measured, "-o", target)
+    page = Page(target, tmp_path / "profile")
+    assert page.console == []
+    assert_same_as(page, [json.loads(path.read_text()) for path in measured])
+    assert any(name.startswith("1:") for name in page.cells)
+    assert "Compared with the first run" in page.text
+    text = report("--compare", *measured).stdout
+    assert re.search(r"^requests/s, client +[\d.]+/s +[\d.]+/s +[+-][\d.]+ %", text, re.MULTILINE)
+    markdown = report("--compare", *measured, "-f", "markdown").stdout
+    assert "| requests/s, client |" in markdown
+
+
+def test_names_from_elsewhere_are_text(measured, tmp_path):
+    """A process may call itself anything, and so may a document."""
+    document = json.loads(measured[0].read_text())
+    evil = "</script><img src=x onerror=console.error(1)><b>&amp;"
+    document["host"] = evil
+    document["command"] = ["sojourn-drive", evil]
+    document["services"][0]["processes"][0]["comm"] = "<b>\"'</b>"
+    path, target = tmp_path / "evil.json", tmp_path / "report.html"
+    path.write_text(json.dumps(document))
+    report(path, "-o", target)
+    page = Page(target, tmp_path / "profile")
+    assert page.console == []
+    assert evil in page.text
+    markdown = report(path, "-f", "markdown").stdout
+    assert "<img" not in re.sub(r"```sh.*?```", "", markdown, flags=re.DOTALL).replace("\\<", "")
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--compare"], "two documents"),
+    (["--compare", "-f", "json"], "--compare keeps"),
+    (["-f", "pdf"], "text, html, markdown or json"),
+    (["-o", "-", "--json", "-"], "only one"),
+])
+def test_wrong_options_write_nothing(measured, arguments, said):
+    files = measured[:1] if said == "two documents" else measured
+    result = run([OBSERVER, "report", *files, *arguments], check=False)
+    assert result.status == 2
+    assert len(result.stderr.splitlines()) == 1 and said in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+// The page's sections, in the order in which they are read. Each gets all runs and adds nothing if none has it.
+"use strict";
+
+const runs = data.runs;
+
+function section(title, note) {
+	const node = element("section", {}, element("h2", {}, title), note ? element("p", {class: "dim"}, note) : null);
+	document.querySelector("main").append(node);
+	return node;
+}
+
+// Which run it is, where there are several.
+function title(run, text) {
+	return runs.length > 1 ? `${data.names[runs.indexOf(run)]}${text ? ` · ${text}` : ""}` : text || "";
+}
+
+function path(run, member) {
+	return `${runs.indexOf(run)}:${member}`;
+}
+
+// The latency that the user asked for: from the intended start where there is a schedule.
+function latencyOf(driver) {
+	return driver.response_time && driver.response_time.count ? "response_time" : "round_trip";
+}
+
+function tile(label, text, member, value, kind) {
+	return element("div", {class: "tile"},
+		element("span", {class: "dim"}, label),
+		element("b", {class: kind, "data-member": member, "data-value": value}, text));
+}
+
+function driverTiles(run) {
+	const driver = run.driver;
+	const latency = latencyOf(driver);
+	const errors = Object.values(driver.errors).reduce((a, b) => a + b, 0);
+	const tiles = [
+		tile("requests", count(driver.requests), path(run, "driver.requests"), driver.requests),
+		tile("per second, at the client", count(driver.requests / (driver.duration_ns / 1e9))),
+		...["p50", "p99", "p999"].map((p) => tile(`${nameOf(latency)} ${p === "p999" ? "p99.9" : p}`,
+			time(driver[latency][`${p}_ns`]), path(run, `driver.${latency}.${p}_ns`), driver[latency][`${p}_ns`])),
+		tile("errors", count(errors), null, null, errors ? "bad" : "good"),
+	];
+	return tiles;
+}
+
+function serviceTiles(run, service) {
+	const index = run.services.indexOf(service);
+	const {stages} = service;
+	const span = (service.last_message_ns - service.first_message_ns) / 1e9;
+	const tiles = [];
+	if (service.first_message_ns && span > 0)
+		tiles.push(tile("per second, at the server", count(service.exchanges / span)));
+	for (const [stage, label] of [["service", "service"], ["socket_queue", "socket queue"]]) {
+		if (measured(stages[stage]))
+			tiles.push(tile(`${label} p50 · p99`, `${time(stages[stage].p50_ns)} · ${time(stages[stage].p99_ns)}`,
+				path(run, `services.${index}.stages.${stage}.p99_ns`), stages[stage].p99_ns));
+	}
+	return tiles;
+}
+
+function summary(run) {
+	const node = section(title(run, run.driver ? run.driver.target : "Services") || "Summary",
+		[run.tool, run.host && `host ${run.host}`, run.kernel && `kernel ${run.kernel}`, run.started_at,
+			`over ${time(run.duration_ns)}`].filter(Boolean).join(" · "));
+	if (run.driver && run.driver.limited)
+		node.append(element("div", {class: "banner bad"},
+			`Limited by the driver, not by the server (${run.driver.limited.by}): ${run.driver.limited.why}`));
+	if (run.driver && run.driver.observer_error)
+		node.append(element("div", {class: "banner bad"}, `The observer's part is missing: ${run.driver.observer_error}`));
+	const service = mainService(run);
+	node.append(element("div", {class: "tiles"}, ...(run.driver ? driverTiles(run) : []),
+		...(service ? serviceTiles(run, service) : [])));
+}
+
+function breakdown() {
+	const rows = runs.map((run) => ({run, mean: meanParts(run)})).filter(({mean}) => mean);
+	if (!rows.length) return;
+	const node = section("Where a request's time goes", "Mean of all requests; the parts of a bar add up to it.");
+	stackedBars(node, "mean time of each part", rows.map(({run, mean}) => ({
+		label: title(run, mean.of), parts: mean.parts})));
+	node.append(table(["part", ...rows.flatMap(({run}) => [title(run, "mean"), "share"])],
+		PARTS.filter((part) => rows.some(({mean}) => mean.parts[part] !== undefined)).map((part) => [
+			element("td", {}, element("span", {class: "swatch", style: `background:var(--${part})`}), nameOf(part)),
+			...rows.flatMap(({mean}) => {
+				const total = Object.values(mean.parts).reduce((a, b) => a + b, 0);
+				return mean.parts[part] === undefined ? ["–", "–"]
+					: [time(mean.parts[part]), percent(total ? mean.parts[part] / total : 0)];
+			})])));
+}
+
+function linesOf(run, dash) {
+	const lines = [];
+	const add = (name, histogram) => {
+		if (histogram && histogram.count && histogram.buckets && histogram.max_ns)
+			lines.push({name, label: title(run, nameOf(name)), histogram, dash});
+	};
+	if (run.driver) {
+		add("response_time", run.driver.response_time);
+		add("round_trip", run.driver.round_trip);
+	}
+	add("network", run.joined && run.joined.network);
+	const service = mainService(run);
+	for (const stage of STAGES) if (service && measured(service.stages[stage])) add(stage, service.stages[stage]);
+	return lines;
+}
+
+function percentileSection() {
+	const lines = runs.flatMap((run, i) => linesOf(run, i ? [6 - (i % 3) * 2, 3] : []));
+	if (!lines.length) return;
+	const node = section("Latency by percentile",
+		"Of each stage by itself: the percentiles of the stages of one run do not add up, its means do.");
+	percentiles(node, "latency by percentile", lines);
+	node.append(element("details", {}, element("summary", {}, "as a table"),
+		table(["", "count", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"], lines.map(({label, histogram}) => [
+			label, count(histogram.count), ...["mean", "p50", "p90", "p99", "p999", "p9999", "max"].map(
+				(p) => time(histogram[`${p}_ns`]))]))));
+}
+
+function driverSeries(run, node, end) {
+	const {intervals} = run.driver;
+	const points = (value) => intervals.map((interval) => ({
+		x: (interval.begin_ns + interval.duration_ns) / 1e9, y: value(interval)}));
+	const per = (member) => points((i) => i[member] / (i.duration_ns / 1e9));
+	series(node, title(run, "requests and errors per second, at the client"), [
+		{name: "service", label: "requests/s", points: per("requests")},
+		{name: "ack", label: "errors/s", points: per("errors")}], {end});
+	series(node, title(run, `${nameOf(latencyOf(run.driver))}, at the client`), ["p50", "p99", "max"].map((p, i) => ({
+		name: latencyOf(run.driver), label: p, dash: [[], [5, 3], [2, 2]][i],
+		points: points((interval) => (interval.latency.count ? interval.latency[`${p}_ns`] : NaN))})),
+	{end, format: time, log: true});
+}
+
+function timeSection() {
+	const with_intervals = runs.filter((run) => run.driver && run.driver.intervals && run.driver.intervals.length > 1);
+	const with_series = runs.filter((run) => (run.services || []).some(hasSeries));
+	if (!with_intervals.length && !with_series.length) return;
+	const node = section("Over time", "Seconds from the begin of the measured phase; the cursor is the same in all charts.");
+	const end = Math.ceil(Math.max(...runs.map((run) => (run.driver ? run.driver.duration_ns : run.duration_ns) / 1e9)));
+	with_intervals.forEach((run) => driverSeries(run, node, end));
+	with_series.forEach((run) => run.services.filter(hasSeries).forEach(
+		(service) => serviceSeries(run, service, node, end)));
+}
+
+function tailSection(run) {
+	const {tail} = run.joined;
+	if (!tail || !tail.some((row) => row.count)) return;
+	const node = section(title(run, "What makes slow requests slow"),
+		`Joined exchanges slower than a percentile of the client's ${nameOf(latencyOf(run.driver))}, by part.`);
+	const rows = tail.filter((row) => row.count);
+	stackedBars(node, "share of each part in slow requests", rows.map((row) => ({
+		label: `above p${row.per_mille / 10} (${time(row.above_ns)}), ${count(row.count)}`,
+		parts: partsOf(row.sum, row.count)})), {share: true});
+	node.append(table(["part, mean", ...rows.map((row) => `above p${row.per_mille / 10}`)],
+		PARTS.filter((part) => rows.some((row) => partsOf(row.sum, 1)[part] !== undefined)).map((part) => [
+			nameOf(part), ...rows.map((row) => {
+				const parts = partsOf(row.sum, row.count);
+				const index = tail.indexOf(row);
+				const member = part === "wait" || part === "network" ? `${part}_ns` : `stages.${part}`;
+				return cell(time(parts[part]), path(run, `joined.tail.${index}.sum.${member}`),
+					part === "wait" || part === "network" ? row.sum[member] : row.sum.stages[part]);
+			})])));
+}
+
+function slowestSection(run) {
+	const {slowest} = run.joined;
+	if (!slowest || !slowest.length) return;
+	const node = section(title(run, "The slowest exchanges"), "Each from when it was due to the last byte read by the client.");
+	stackedBars(node, "timelines of the slowest exchanges", slowest.map((exchange) => ({
+		label: `${exchange.client} #${exchange.index}`, parts: partsOf(exchange.parts, 1)})));
+	node.append(element("details", {}, element("summary", {}, "as a table"),
+		table(["client", "exchange", "at", "process", "round trip", ...PARTS.map(nameOf)], slowest.map((exchange, i) => [
+			exchange.client, `#${exchange.index}`, `${((exchange.start_ns - run.joined.begin_ns) / 1e9).toFixed(3)} s`,
+			exchange.pid === null ? "–" : String(exchange.pid),
+			cell(time(exchange.parts.round_trip_ns), path(run, `joined.slowest.${i}.parts.round_trip_ns`),
+				exchange.parts.round_trip_ns),
+			...PARTS.map((part) => time(partsOf(exchange.parts, 1)[part]))]))));
+}
+
+function finding(item) {
+	const node = element("div", {class: `finding ${item.severity}`},
+		element("b", {class: item.severity === "critical" ? "bad" : "warn"}, `${item.severity}: `),
+		`${item.what || item.id} (${item.object})`);
+	for (const text of [item.outlook, item.change, item.risk && `Risk: ${item.risk}`])
+		if (text) node.append(element("p", {}, text));
+	if (item.command) node.append(element("pre", {}, item.command));
+	if (item.evidence && item.evidence.length)
+		node.append(element("details", {}, element("summary", {}, "evidence"), ...item.evidence.map((text) => element("p", {}, text))));
+	return node;
+}
+
+function findingSection(run) {
+	const failures = (run.driver && run.driver.failures) || [];
+	if (!(run.findings || []).length && !failures.length && !run.not_seen) return;
+	const node = section(title(run, "What was running out, what failed"));
+	(run.findings || []).forEach((item) => node.append(finding(item)));
+	if (!(run.findings || []).length && run.not_seen)
+		node.append(element("p", {class: "good"}, `Nothing was running out on ${run.host || "the observer's host"}.`));
+	for (const failure of failures)
+		node.append(element("div", {class: "finding critical"},
+			`${count(failure.count)} × ${nameOf(failure.kind)}, from ${time(failure.first_ns)} to ${time(failure.last_ns)}. ${failure.explanation || ""}`));
+	for (const text of run.not_seen || []) node.append(element("p", {class: "dim"}, `Not seen: ${text}`));
+}
+
+function serviceRow(run, service, i) {
+	const queue = service.accept_queue || {};
+	const at = (member, value, text) => cell(text, path(run, `services.${i}.${member}`), value);
+	return [element("td", {class: "text"}, title(run, serviceName(service))),
+		at("exchanges", service.exchanges, count(service.exchanges)), at("accepted", service.accepted, count(service.accepted)),
+		at("bytes_in", service.bytes_in, bytes(service.bytes_in)), at("bytes_out", service.bytes_out, bytes(service.bytes_out)),
+		count(service.connections), count(service.time_wait), `${count(queue.depth_max)} / ${count(queue.limit)}`,
+		count(service.retransmits), service.processes && service.processes.length
+			? service.processes.map((p) => `${count(p.open_fds)}/${count(p.fd_limit)}`).join(" ") : "–"];
+}
+
+function serviceSection() {
+	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
+	if (!rows.length) return;
+	section("Services").append(table(["service", "exchanges", "accepted", "in", "out", "established", "TIME_WAIT",
+		"accept queue max", "retransmits", "fds"], rows));
+}
+
+// Everything that should have been seen and was not stands here, also when it is nothing.
+function lossRows(run) {
+	const rows = [];
+	const add = (where, what, value) => value && rows.push([element("td", {class: "text"}, title(run, where)),
+		element("td", {class: "text"}, what), count(value)]);
+	for (const service of run.services || []) {
+		for (const [name, value] of Object.entries(service.losses)) add(serviceName(service), nameOf(name), value);
+		if (service.samples) add(serviceName(service), "samples lost", service.samples.lost);
+	}
+	add("", "services dropped", run.services_dropped);
+	for (const program of (run.cost && run.cost.programs) || []) add(program.name, "recursion misses", program.recursion_misses);
+	for (const name of ["driver_only", "observer_only", "ambiguous", "implausible"])
+		if (run.joined) add("joining", nameOf(name), run.joined[name]);
+	return rows;
+}
+
+function missingStages(run) {
+	const service = mainService(run);
+	if (!service) return [];
+	return STAGES.filter((stage) => service.stages[stage] && !service.stages[stage].measured && service.stages[stage].reason)
+		.map((stage) => `${nameOf(stage)}: not measured: ${service.stages[stage].reason}`);
+}
+
+function trustSection() {
+	const node = section("Losses, and what measuring cost");
+	const rows = runs.flatMap(lossRows);
+	node.append(rows.length ? table(["where", "what", "count"], rows)
+		: element("p", {class: "good"}, "Nothing was lost: every request and event is accounted for."));
+	for (const run of runs) {
+		for (const text of missingStages(run)) node.append(element("p", {class: "dim"}, title(run, text)));
+		if (run.cost)
+			node.append(element("p", {}, title(run, `observer: CPU ${time(run.cost.cpu_ns)} (${percent(run.cost.cpu_ns / run.duration_ns)} of a core), memory ${bytes(run.cost.resident_bytes)}, BPF maps ${bytes(run.cost.map_bytes)}`)));
+		if (run.driver)
+			node.append(element("p", {}, title(run, `driver: CPU ${time(run.driver.cpu_user_ns)} user, ${time(run.driver.cpu_system_ns)} system`)));
+	}
+}
+
+function commandSection() {
+	const node = section("Commands");
+	for (const run of runs.filter((r) => r.command))
+		node.append(element("pre", {}, run.command.map(quoted).join(" ")));
+	if (!runs.some((run) => run.command)) node.remove();
+}
+
+function quoted(word) {
+	return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function themeButton() {
+	const root = document.documentElement;
+	const button = element("button", {type: "button"}, "light / dark");
+	button.addEventListener("click", () => {
+		const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+		root.dataset.theme = dark ? "light" : "dark";
+		redrawAll();
+	});
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+	document.querySelector("header").append(button);
+}
+
+themeButton();
+runs.forEach(summary);
+if (data.compare) compareSection(data.compare);
+breakdown();
+percentileSection();
+timeSection();
+runs.filter((run) => run.joined).forEach((run) => {
+	tailSection(run);
+	slowestSection(run);
+});
+runs.forEach(findingSection);
+serviceSection();
+trustSection();
+commandSection();
