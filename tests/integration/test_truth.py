@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""What disturbs an exchange shows where it belongs, told by clocks that are not ours: the lab server's,
+the scheduler's own count of waiting, the client's.
+
+tools/mutate: "samples: told with the next one's pid and bytes" fails each_exchange, "arrival is the
+first read" starvation, "resets are closes" reset_mid_response, "existing connections forgotten"
+existing_connections, "first write moves" a_burst, "join: the network is the round trip"
+shaped_small_requests, "what left is not told" large_response_joined.
+"""
+import os
+import random
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from support.cgroup import cgroup2
+from support.documents import service
+from support.programs import Driver, Lab, Observer
+from test_stages import MS, US, Scene, in_quiet, mean, service_is_true, stage, truth_of
+from test_tail import RESIDENCE, all_add_up
+from test_transmit import SERVER, Path, accounted
+
+REQUEST = b"GET /%s HTTP/1.1\r\nHost: lab\r\n\r\n"
+
+
+def by_exchange(entry):
+    """{(client's port, index): position in the samples}"""
+    samples = entry["samples"]
+    ports = samples["flows"]["client_port"]
+    return {(ports[flow], index): at
+            for at, (flow, index) in enumerate(zip(samples["flow"], samples["index"]))}
+
+
+def ask_for_different(port, count):
+    """Services of 0 to 5 ms, responses of one to three pieces, as chance has it."""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        for _ in range(count):
+            client.sendall(REQUEST % b"?service=%dus&pieces=%d&pause=1ms&size=100" % (
+                random.randrange(5000), random.randrange(1, 4)))
+            received = b""
+            while len(received.partition(b"\r\n\r\n")[2]) < 100:
+                received += client.recv(65536)
+
+
+def is_true(row, samples, at):
+    """Whether service and respond lie within the server's own calls, to 10 µs at each end."""
+    service_ns, respond_ns = (samples["stages"][name][at] for name in ("service", "respond"))
+    return row["first_write_begin_ns"] - row["last_read_end_ns"] - 10 * US <= service_ns \
+        <= row["first_write_end_ns"] - row["last_read_end_ns"] + 10 * US and \
+        row["last_write_end_ns"] - row["first_write_end_ns"] - 30 * US <= respond_ns \
+        <= row["last_write_end_ns"] - row["first_write_begin_ns"] + 30 * US
+
+
+@pytest.mark.parametrize("model", ["event", "threads", "prefork"])
+@in_quiet
+def test_each_exchange_is_true(start, tmp_path, model):
+    """Not the means alone: every single exchange has the server's own times, and no other's. Some may
+    have been preempted between the kernel's clock and the server's."""
+    scene = Scene(start, tmp_path, model=model)
+    clients = [threading.Thread(target=ask_for_different, args=(scene.lab.port, 60))
+               for _ in range(4)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    entry, truth = scene.end()
+    samples, found = entry["samples"], by_exchange(entry)
+    assert len(found) == len(truth) == entry["exchanges"] == 240
+    places = [found[int(row["peer"].split(":")[1]), row["exchange"]] for row in truth]
+    for name, column in (("bytes_in", "request_bytes"), ("bytes_out", "response_bytes"),
+                         ("pid", "pid")):
+        assert [samples[name][at] for at in places] == [row[column] for row in truth]
+    assert sum(is_true(row, samples, at) for row, at in zip(truth, places)) >= 0.8 * len(truth)
+
+
+def waited_ns(pid):
+    """How long the threads of a process were ready to run and did not, by the scheduler."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[1])
+    return total
+
+
+@in_quiet
+def test_starvation_is_socket_queue(start):
+    """A server that gets the CPU only when a spinner lets go of it: requests wait to be read."""
+    lab = start(Lab())
+    os.sched_setaffinity(lab.pid, {0})
+    os.sched_setscheduler(lab.pid, os.SCHED_IDLE, os.sched_param(0))
+    spinner = start(["sh", "-c", "while :; do :; done"])
+    os.sched_setaffinity(spinner.pid, {0})
+    observer = start(Observer(ports=[lab.port]))
+    os.sched_setaffinity(observer.pid, {1})
+    before_ns = waited_ns(lab.pid)
+    driver = Driver(lab.url, connections=1, count=60, observer=observer)
+    starved_ns = waited_ns(lab.pid) - before_ns
+    observer.stop()
+    entry = service(observer.summary(), lab.port)
+    sums = {name: entry["stages"][name]["sum_ns"] for name in RESIDENCE[1:]}
+
+    assert entry["exchanges"] == driver.result["requests"] == 60
+    assert starved_ns > 60 * 1 * MS, "the spinner does not starve it: the test shows nothing"
+    assert sums["socket_queue"] >= 0.7 * sum(sums.values())
+    assert sum(sums.values()) + entry["accept_delay_ns"] >= 0.8 * starved_ns
+    assert all_add_up(driver.document["joined"])
+
+
+@pytest.mark.parametrize("model", ["event", "threads"])
+@in_quiet
+def test_reset_mid_response(start, tmp_path, model):
+    """The client goes in the middle: what was written until then is respond, and the rest is not."""
+    scene = Scene(start, tmp_path, model=model)
+    for _ in range(10):
+        client = socket.create_connection(("127.0.0.1", scene.lab.port))
+        client.sendall(REQUEST % b"?pieces=10&pause=10ms&size=10000")
+        received = 0
+        while received < 3000:
+            received += len(client.recv(65536))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+    time.sleep(0.1)
+    entry, truth = scene.end()
+    assert entry["exchanges"] == len(truth) == 10
+    assert entry["closes"]["reset_by_client"] == 10
+    assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
+    assert entry["bytes_out"] == sum(row["response_bytes"] for row in truth) < 10 * 8000
+    true_ns = mean(truth, "first_write_end_ns", "last_write_end_ns")
+    assert 19 * MS <= true_ns <= 45 * MS
+    assert stage(entry, "respond")["mean_ns"] == pytest.approx(true_ns, abs=max(20 * US, true_ns / 100))
+    assert service_is_true(entry, truth)
+
+
+@in_quiet
+def test_existing_connections_are_true(start, tmp_path):
+    """Older than the observation, and idle as it begins: their next exchanges are timed as any."""
+    path = tmp_path / "truth.csv"
+    lab = start(Lab("--truth", path, "--service", "5ms"))
+    clients = [socket.create_connection(("127.0.0.1", lab.port)) for _ in range(4)]
+
+    def ask():
+        for client in clients:
+            client.sendall(REQUEST % b"")
+            assert client.recv(65536).startswith(b"HTTP/1.1 200")
+    ask()
+    observer = start(Observer(ports=[lab.port]))
+    for _ in range(10):
+        ask()
+    observer.stop()
+    entry = service(observer.summary(), lab.port)
+    for client in clients:
+        client.close()
+    truth = [row for row in truth_of(lab, path) if row["exchange"] > 0]
+    assert entry["exchanges"] == len(truth) == 40
+    assert entry["losses"]["preexisting"] == 4
+    assert entry["losses"]["cut_off"] == entry["losses"]["untimed"] == 0
+    assert service_is_true(entry, truth)
+    assert entry["samples"]["flow"] == [], "which exchange of its connection it is, nobody knows"
+
+
+@in_quiet
+def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
+    """Five lines in one segment, read by one call: one exchange, with all the bytes, and the client's
+    view of it cannot be joined wrongly: there is but one index."""
+    scene = Scene(start, tmp_path, "--service", "5ms", model="threads", protocol="line")
+    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+        for _ in range(4):
+            client.sendall(b"one\ntwo\nthree\nfour\nfive\n")
+            received = b""
+            while received.count(b"\n") < 5:
+                received += client.recv(65536)
+    entry, truth = scene.end()
+    assert len(truth) == 20 and sum(row["pipelined"] for row in truth) == 16
+    assert entry["exchanges"] == 4
+    assert entry["bytes_in"] == sum(row["request_bytes"] for row in truth)
+    assert entry["bytes_out"] == sum(row["response_bytes"] for row in truth)
+    firsts = [row for row in truth if not row["pipelined"]]
+    assert service_is_true(entry, firsts)
+    # From the first of the five answers to the last: four more services.
+    assert stage(entry, "respond")["mean_ns"] >= 4 * 5 * MS
+    assert entry["samples"]["index"] == [0, 1, 2, 3]
+
+
+@pytest.fixture
+def path():
+    if cgroup2() is None:
+        pytest.skip("no cgroups of version 2 are mounted")
+    with Path() as made:
+        try:
+            yield made
+        finally:
+            if hasattr(made, "lab"):
+                made.lab.close()
+
+
+@in_quiet
+def test_shaped_small_requests_are_network(path):
+    """Requests of one segment each, through 200 kbit/s: the server does not see them wait, the client
+    does, and joined both say so."""
+    path.shape(path.client, "tbf", "rate", "200kbit", "burst", "1600", "latency", "5s")
+    path.serve("--service", "1ms")
+    observer = path.observe("--listen", f"{SERVER}:0")
+    driver = Driver(path.lab.url, "--body", "x" * 1000, connections=1, count=30, netns=path.client,
+                    observer=observer)
+    observer.stop()
+    entry, joined = service(observer.summary(), path.lab.port), driver.document["joined"]
+    observer.close()
+    round_trip_ns = driver.result["round_trip"]["mean_ns"]
+    # 1000 bytes and their headers, at 25 bytes per millisecond; what the burst lets through is less.
+    assert round_trip_ns > 30 * MS
+    assert joined["joined"] == 30 and accounted(entry)
+    assert joined["sum"]["network_ns"] >= 0.9 * joined["sum"]["round_trip_ns"]
+    assert all_add_up(joined)
+    assert stage(entry, "receive")["mean_ns"] < 1 * MS
+    assert stage(entry, "transmit_queue")["mean_ns"] < 1 * MS
+
+
+@in_quiet
+def test_large_response_joined(path):
+    """100,000 bytes through 20 Mbit/s, by the client's clock: the wait is transmit_queue (or, where the
+    send buffer was full, respond), in each single exchange; next to nothing is left for the network."""
+    path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
+    path.serve("--service", "1ms")
+    observer = path.observe("--listen", f"{SERVER}:0")
+    driver = Driver(f"{path.lab.url}?size=100000", connections=1, count=30, netns=path.client,
+                    observer=observer)
+    observer.stop()
+    entry, joined = service(observer.summary(), path.lab.port), driver.document["joined"]
+    observer.close()
+    parts = joined["sum"]
+    assert joined["joined"] == 30 and accounted(entry) and all_add_up(joined)
+    assert parts["round_trip_ns"] > 30 * 35 * MS
+    assert parts["stages"]["transmit_queue"] + parts["stages"]["respond"] >= \
+        0.85 * parts["round_trip_ns"]
+    assert parts["stages"]["transmit_queue"] > 0.5 * parts["round_trip_ns"]
+    assert parts["stages"]["service"] < 0.1 * parts["round_trip_ns"]
+    assert parts["network_ns"] < 0.1 * parts["round_trip_ns"]
