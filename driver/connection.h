@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of a worker's slots: connecting, sending a request, receiving its response, time
- * limits, closing. What the bytes mean is a protocol's: engine_http.c and engine_stream.c. Sees engine.h.
+ * The connections of a worker's slots, with one request at a time: sending it, receiving its response,
+ * time limits. What the bytes mean is a protocol's: engine_http.c and engine_stream.c. Sees engine.h.
  */
 #ifndef DRIVER_CONNECTION_H
 #define DRIVER_CONNECTION_H
@@ -12,25 +12,7 @@
 #include <uv.h>
 
 #include "engine.h"
-#include "policy.h"
-#include "source.h"
-
-#define CONNECTION_BUFFER_SIZE (64U << 10)
-
-/* What all workers share: whom to connect to, and how. */
-struct connection_plan {
-	struct sockaddr_storage address; /* AF_UNIX: a stream socket of the file system */
-	socklen_t address_length;
-	struct connection_policy policy;
-	uint64_t timeout_ns;
-	bool sampling;		   /* results name their flow */
-	uint32_t port_range;	   /* see limits_port_range() */
-	struct source_set sources; /* borrowed from the options */
-};
-
-/* -EINVAL with a reason for people in @ret_error, or another -errno. */
-int connection_plan(const struct options *options, const struct target *target,
-		    struct connection_plan *ret_plan, char **ret_error);
+#include "link.h"
 
 enum connection_state {
 	CONNECTION_CLOSED,  /* no handle */
@@ -42,26 +24,17 @@ enum connection_state {
 };
 
 struct connection {
-	struct connections *all;
+	struct link link; /* the first member */
 	uint32_t slot;
 	enum connection_state state;
 	bool wanted;	    /* CLOSING: the next request waits for a new connection */
-	bool writing;	    /* the request did not fit into the socket at once */
 	uint64_t begin_ns;  /* of connecting, or of the request: what the time limit counts from */
-	uint64_t opened_ns; /* established */
+	uint64_t opened_ns; /* established, TLS included */
 	uint64_t served;    /* requests since then */
 	bool has_flow;
 	uint32_t flow_hash;
 	struct flow flow;
 	struct engine_result result;
-	union {
-		uv_handle_t handle;
-		uv_stream_t stream;
-		uv_tcp_t tcp;
-		uv_pipe_t pipe;
-	};
-	uv_connect_t connect;
-	uv_write_t write;
 
 	/* Set by the protocol: */
 	uv_buf_t request; /* by begin(); stays until the next one */
@@ -86,19 +59,23 @@ struct connection_protocol {
 };
 
 struct connections {
+	struct links links; /* the first member */
 	const struct engine_host *host;
-	const struct connection_plan *plan;
 	const struct connection_protocol *protocol;
 	void *user; /* the protocol's */
-	struct source_cursor sources;
-	char buffer[CONNECTION_BUFFER_SIZE];
 	_Alignas(max_align_t) unsigned char slots[];
 };
 
 /* An engine's state, and what becomes of it: see engine.h. NULL without memory. */
-struct connections *connections_new(const struct engine_host *host,
-				    const struct connection_plan *plan,
+struct connections *connections_new(const struct engine_host *host, const struct link_plan *plan,
 				    const struct connection_protocol *protocol, void *user);
+void connections_free(struct connections *all);
+
+static inline void *connection_user(const struct connection *connection)
+{
+	return ((const struct connections *)connection->link.all)->user;
+}
+
 struct connection *connections_at(struct connections *all, uint32_t slot);
 void connections_start(void *state, uint32_t slot);
 void connections_expire(void *state, uint64_t now_ns);

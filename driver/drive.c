@@ -217,7 +217,10 @@ static int fill_samples(struct drive *drive, struct run_driver *driver)
 	if (!drive->job->options->samples)
 		return 0;
 	if (!drive->job->engine->sampled) {
-		driver->unsampled = strdup("the driver does not sample this kind of target");
+		const char *why = drive->job->engine->unsampled;
+
+		driver->unsampled =
+			strdup(why ? why : "the driver does not sample this kind of target");
 		return driver->unsampled ? 0 : -ENOMEM;
 	}
 	driver->samples =

@@ -10,10 +10,7 @@
 #include "engine_stream.h"
 
 static const struct engine *const engines[] = {
-	&engine_http,
-	&engine_tcp,
-	&engine_unix,
-	&engine_null,
+	&engine_http, &engine_https, &engine_tcp, &engine_unix, &engine_null,
 };
 
 const struct engine *engine_find(const char *scheme)

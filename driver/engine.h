@@ -40,9 +40,11 @@ struct engine_result {
 	uint16_t status;	     /* of a complete response; 0 where the protocol has none */
 	enum engine_verdict verdict; /* likewise */
 	uint64_t start_ns;	     /* request handed to the kernel; 0 if it never was */
-	uint64_t end_ns;	     /* last byte of the response read, or the failure noticed */
+	uint64_t first_ns; /* first byte of the response read; 0: none was, or not known */
+	uint64_t end_ns;   /* last byte of the response read, or the failure noticed */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
+	const char *detail; /* of an error, for people; NULL: none; valid during done() only */
 	/* Where samples are wanted and the engine can tell (else NULL); valid during done() only. */
 	const struct flow *flow;
 	uint32_t flow_hash;
@@ -75,17 +77,21 @@ struct engine_host {
 	void *user;	     /* of the calls below */
 	/* Must be asked before each connection: false under a limit of connections per second. */
 	bool (*may_connect)(void *user);
+	/* TCP is established, and TLS, where there is any, too: secured() follows then. */
 	void (*connected)(void *user, uint32_t slot, uint64_t connect_ns);
+	void (*secured)(void *user, uint64_t tls_ns);
 	enum engine_next (*done)(void *user, uint32_t slot, const struct engine_result *result);
 };
 
 struct engine {
 	const char *scheme;
-	const char *form; /* how its URLs look, for people; NULL: not offered to users */
-	bool addressed;	  /* the URL names a host and port */
-	bool sampled;	  /* its results can name their flow and index */
-	bool local;	  /* SCHEME:PATH names a socket of the file system */
-	bool plain;	  /* a request is --payload: no method, headers or status */
+	const char *form;      /* how its URLs look, for people; NULL: not offered to users */
+	bool addressed;	       /* the URL names a host and port */
+	bool sampled;	       /* its results can name their flow and index */
+	bool local;	       /* SCHEME:PATH names a socket of the file system */
+	bool tls;	       /* the options of TLS make sense */
+	const char *unsampled; /* why not, for people */
+	bool plain;	       /* a request is --payload: no method, headers or status */
 
 	/* Whether the options make sense here: 0, or -EINVAL with a sentence. NULL: they do. */
 	int (*check)(const struct options *options, const struct target *target, char **ret_error);
@@ -111,6 +117,8 @@ struct engine {
 
 /* NULL if no engine speaks @scheme. */
 const struct engine *engine_find(const char *scheme);
+
+#define ENGINE_FORMS_SIZE 512
 
 /* Lists the URL forms that users may write into @buffer, and returns it. */
 char *engine_forms(char *buffer, size_t size);

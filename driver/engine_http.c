@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * http://: HTTP/1.1. Neighbours: connection.c carries the bytes, http_request.c makes them,
+ * http:// and https://: HTTP/1.1. Neighbours: connection.c carries the bytes, http_request.c makes them,
  * http_response.c judges what comes back.
  */
 #include "engine_http.h"
@@ -17,7 +17,7 @@
 #include "target.h"
 
 struct http_shared {
-	struct connection_plan plan;
+	struct link_plan plan;
 	struct message message;
 	bool head;
 	const struct expectation *expectation; /* borrowed from the options */
@@ -38,7 +38,7 @@ struct http_connection {
 static void http_begin(struct connection *base)
 {
 	struct http_connection *connection = (struct http_connection *)base;
-	struct http *http = base->all->user;
+	struct http *http = connection_user(base);
 	struct http_shared *shared = http->shared;
 	size_t length;
 
@@ -72,7 +72,7 @@ static enum connection_verdict http_receive(struct connection *base, const char 
 					    size_t length)
 {
 	struct http_connection *connection = (struct http_connection *)base;
-	struct http *http = base->all->user;
+	struct http *http = connection_user(base);
 
 	return judge(connection,
 		     http_response_feed(&connection->response, &http->memo, data, length));
@@ -96,8 +96,10 @@ static void http_release(void *state)
 {
 	struct http_shared *shared = state;
 
-	if (shared)
-		message_clear(&shared->message);
+	if (!shared)
+		return;
+	link_plan_clear(&shared->plan);
+	message_clear(&shared->message);
 	free(shared);
 }
 
@@ -111,15 +113,16 @@ static int http_check(const struct options *options, const struct target *target
 	return err;
 }
 
-static int http_prepare(const struct options *options, const struct target *target,
-			void **ret_shared, char **ret_error)
+/* @alpn: what to agree on in TLS; NULL: none. */
+static int prepare(const struct options *options, const struct target *target, const char *alpn,
+		   void **ret_shared, char **ret_error)
 {
 	struct http_shared *shared = calloc(1, sizeof(*shared));
 	int err;
 
 	if (!shared)
 		return -ENOMEM;
-	err = connection_plan(options, target, &shared->plan, ret_error);
+	err = link_plan_fill(options, target, alpn, &shared->plan, ret_error);
 	if (!err)
 		err = http_request_build(options, target, &shared->message, ret_error);
 	if (err) {
@@ -130,6 +133,18 @@ static int http_prepare(const struct options *options, const struct target *targ
 	shared->head = !strcmp(options->method, "HEAD");
 	*ret_shared = shared;
 	return 0;
+}
+
+static int http_prepare(const struct options *options, const struct target *target,
+			void **ret_shared, char **ret_error)
+{
+	return prepare(options, target, NULL, ret_shared, ret_error);
+}
+
+static int https_prepare(const struct options *options, const struct target *target,
+			 void **ret_shared, char **ret_error)
+{
+	return prepare(options, target, "http/1.1", ret_shared, ret_error);
 }
 
 static void http_free_worker(struct http *http)
@@ -145,7 +160,7 @@ static void http_free(void *state)
 
 	if (connections)
 		http_free_worker(connections->user);
-	free(connections);
+	connections_free(connections);
 }
 
 static int http_open(const struct engine_host *host, const void *state, void **ret_state)
@@ -167,17 +182,24 @@ static int http_open(const struct engine_host *host, const void *state, void **r
 	return 0;
 }
 
+#define HTTP                                                                                  \
+	.addressed = true, .check = http_check, .release = http_release, .open = http_open,   \
+	.start = connections_start, .expire = connections_expire, .close = connections_close, \
+	.free = http_free
+
 const struct engine engine_http = {
 	.scheme = "http",
 	.form = "http://HOST[:PORT][/PATH]",
-	.addressed = true,
 	.sampled = true,
-	.check = http_check,
 	.prepare = http_prepare,
-	.release = http_release,
-	.open = http_open,
-	.start = connections_start,
-	.expire = connections_expire,
-	.close = connections_close,
-	.free = http_free,
+	HTTP,
+};
+
+const struct engine engine_https = {
+	.scheme = "https",
+	.form = "https://HOST[:PORT][/PATH]",
+	.tls = true,
+	.unsampled = "over TLS the observer sees records and the handshake, not requests",
+	.prepare = https_prepare,
+	HTTP,
 };

@@ -15,7 +15,7 @@
 #include "target.h"
 
 struct stream_shared {
-	struct connection_plan plan;
+	struct link_plan plan;
 	struct framing framing;
 	struct message message;
 };
@@ -34,7 +34,7 @@ struct stream_connection {
 static void stream_begin(struct connection *base)
 {
 	struct stream_connection *connection = (struct stream_connection *)base;
-	struct stream *stream = base->all->user;
+	struct stream *stream = connection_user(base);
 	size_t length;
 
 	connection->state = (struct framing_state){0};
@@ -47,7 +47,7 @@ static enum connection_verdict stream_receive(struct connection *base, const cha
 					      size_t length)
 {
 	struct stream_connection *connection = (struct stream_connection *)base;
-	const struct stream *stream = base->all->user;
+	const struct stream *stream = connection_user(base);
 	struct framing_sent sent = {base->request.base, base->request.len};
 	enum framing_verdict verdict;
 
@@ -64,7 +64,7 @@ static enum connection_verdict stream_receive(struct connection *base, const cha
 /* A server that closes without a word has not answered. */
 static enum connection_verdict stream_end(struct connection *base)
 {
-	const struct stream *stream = base->all->user;
+	const struct stream *stream = connection_user(base);
 
 	return framing_lasts_until_close(&stream->shared->framing) && base->result.bytes_in
 		       ? CONNECTION_COMPLETE
@@ -114,7 +114,7 @@ static int stream_prepare(const struct options *options, const struct target *ta
 
 	if (!shared)
 		return -ENOMEM;
-	err = connection_plan(options, target, &shared->plan, ret_error);
+	err = link_plan_fill(options, target, NULL, &shared->plan, ret_error);
 	if (!err)
 		err = message_build(options, &shared->message, ret_error);
 	if (err) {
@@ -139,7 +139,7 @@ static void stream_free(void *state)
 
 	if (connections)
 		stream_free_worker(connections->user);
-	free(connections);
+	connections_free(connections);
 }
 
 static int stream_open(const struct engine_host *host, const void *state, void **ret_state)

@@ -152,6 +152,35 @@ static char *explain_connect_timeout(const struct options *options, const struct
 	return text;
 }
 
+static char *explain_tls_timeout(const struct options *options, const struct target *target)
+{
+	char limit[TEXT], *text;
+
+	if (asprintf(&text,
+		     "%s accepted the connection and did not finish the handshake within %s "
+		     "(--timeout)",
+		     target->authority,
+		     units_format_duration((double)options->timeout_ns, limit, TEXT)) < 0)
+		return NULL;
+	return text;
+}
+
+/* What one may do about what TLS says. */
+static const char *const advice[RUN_ERROR_COUNT] = {
+	[RUN_ERROR_CERTIFICATE] =
+		"give --ca=FILE or --server-name=NAME, or do without the check: --insecure",
+};
+
+static char *explain_by_detail(enum run_error error, const char *detail)
+{
+	char *text;
+
+	if (!detail[0] || asprintf(&text, "first: %s%s%s", detail, advice[error] ? "; " : "",
+				   advice[error] ? advice[error] : "") < 0)
+		return NULL;
+	return text;
+}
+
 static char *(*const explanations[RUN_ERROR_COUNT])(const struct options *,
 						    const struct target *) = {
 	[RUN_ERROR_REFUSED] = explain_refused,
@@ -159,12 +188,15 @@ static char *(*const explanations[RUN_ERROR_COUNT])(const struct options *,
 	[RUN_ERROR_TOO_MANY_FILES] = explain_files,
 	[RUN_ERROR_CONNECT_TIMEOUT] = explain_connect_timeout,
 	[RUN_ERROR_TIMEOUT] = explain_timeout,
+	[RUN_ERROR_TLS_TIMEOUT] = explain_tls_timeout,
 };
 
-char *explain_failure(enum run_error error, const struct options *options,
+char *explain_failure(enum run_error error, const char *detail, const struct options *options,
 		      const struct target *target)
 {
-	if (!explanations[error] || !target->authority)
+	if (!explanations[error])
+		return explain_by_detail(error, detail);
+	if (!target->authority)
 		return NULL;
 	return explanations[error](options, target);
 }

@@ -7,8 +7,9 @@
 #include "sojourn/run.h"
 #include "target.h"
 
-/* A sentence that the caller frees; NULL if there is nothing to add to run_error_help[]. */
-char *explain_failure(enum run_error error, const struct options *options,
+/* A sentence that the caller frees; NULL if there is nothing to add to run_error_help[].
+ * @detail: of the first one; may be empty. */
+char *explain_failure(enum run_error error, const char *detail, const struct options *options,
 		      const struct target *target);
 
 /* How long TIME_WAIT blocks a source port towards @target: 60 s, 1 s where it is reused. */

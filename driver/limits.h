@@ -3,6 +3,7 @@
 #ifndef DRIVER_LIMITS_H
 #define DRIVER_LIMITS_H
 
+#include_next <limits.h> /* of that name, too: what <openssl/err.h> asks for */
 #include <stdint.h>
 
 /*

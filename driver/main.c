@@ -182,7 +182,7 @@ static int prepare_and_drive(const struct options *options, struct target *targe
 static int check_for(const struct options *options, const struct target *target, char **ret_error)
 {
 	const struct engine *engine = engine_find(target->scheme);
-	int err = options_check(options, engine->scheme, engine->plain, ret_error);
+	int err = options_check(options, engine, ret_error);
 
 	return err || !engine->check ? err : engine->check(options, target, ret_error);
 }

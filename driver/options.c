@@ -16,10 +16,11 @@
 #include "sojourn/join.h"
 
 static const struct option_table *const tables[] = {
-	&option_load, &option_request, &option_connection, &option_stream, &option_output,
+	&option_load, &option_request, &option_connection,
+	&option_tls,  &option_stream,  &option_output,
 };
 
-#define ROWS_MAX 64
+#define ROWS_MAX 96
 #define KEY_LONG 256 /* keys of rows without a letter: this plus their index over all tables */
 
 /* The row of @index over all tables; NULL past the last one. */
@@ -42,10 +43,8 @@ static const char help_head[] =
 	"Usage: sojourn-drive [OPTION]... URL\n"
 	"Load a server, closed loop or at a rate, and report what its clients see.\n"
 	"\n"
-	"URL is %s,\n"
-	"where HOST is a name, an IPv4 address or an [IPv6] address. A name is resolved\n"
-	"once.\n"
-	"\n";
+	"URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] address.\n"
+	"A name is resolved once.\n";
 
 static const char help_tail[] =
 	"\n"
@@ -79,11 +78,21 @@ static void print_row(const struct option_row *row, FILE *file)
 	fprintf(file, "%s\n", line);
 }
 
+/* One a line. */
+static void print_forms(FILE *file)
+{
+	char forms[ENGINE_FORMS_SIZE];
+	char *rest = engine_forms(forms, sizeof(forms)), *form;
+
+	while ((form = strsep(&rest, ",")))
+		fprintf(file, "  %s\n", form + strspn(form, " "));
+	fputs("\n", file);
+}
+
 void options_help(FILE *file)
 {
-	char forms[256];
-
-	fprintf(file, help_head, engine_forms(forms, sizeof(forms)));
+	fputs(help_head, file);
+	print_forms(file);
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		fprintf(file, "%s%s:\n", i ? "\n" : "", tables[i]->title);
 		for (size_t j = 0; j < tables[i]->count; j++)
@@ -191,6 +200,19 @@ static int settle_schedule(struct options *options, char **ret_error)
 	return 0;
 }
 
+static int settle_tls(const struct options *options, char **ret_error)
+{
+	const struct tls_options *tls = &options->tls;
+
+	if (tls->ca_path && tls->insecure)
+		return refuse(ret_error,
+			      "--insecure: every certificate is accepted, --ca says which "
+			      "are; give one of the two");
+	if (tls->key_path && !tls->cert_path)
+		return refuse(ret_error, "--key: it belongs to a certificate; add --cert=FILE");
+	return 0;
+}
+
 /* What no single option can decide. */
 static int settle(struct options *options, int left, char **words, char **ret_error)
 {
@@ -223,7 +245,8 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 	/* Only what is joined or written is worth its memory. */
 	if (!options->observer_url && !options->json_path)
 		options->samples = 0;
-	return settle_schedule(options, ret_error);
+	err = settle_tls(options, ret_error);
+	return err ? err : settle_schedule(options, ret_error);
 }
 
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)
@@ -269,9 +292,16 @@ static const char *plain_option(const struct options *options)
 	return options->framing.kind || options->framing.replies ? "--framing" : NULL;
 }
 
-int options_check(const struct options *options, const char *scheme, bool plain, char **ret_error)
+int options_check(const struct options *options, const struct engine *engine, char **ret_error)
 {
-	const char *wrong = plain ? http_option(options) : plain_option(options);
+	const char *wrong = engine->tls ? NULL : tls_option_given(&options->tls);
+	const char *scheme = engine->scheme;
+	bool plain = engine->plain;
+
+	if (wrong)
+		return refuse(ret_error, "%s: %s: targets have no TLS; it goes with https:", wrong,
+			      scheme);
+	wrong = plain ? http_option(options) : plain_option(options);
 
 	if (wrong)
 		return refuse(ret_error, "%s: %s: targets have none; it goes with %s", wrong,

@@ -15,6 +15,7 @@
 #include "schedule.h"
 #include "source.h"
 #include "template.h"
+#include "tls.h"
 
 enum options_action {
 	OPTIONS_DRIVE,
@@ -43,6 +44,7 @@ struct options {
 	char *body; /* NULL: none */
 	size_t body_length;
 	struct expectation expectation;
+	struct tls_options tls;
 	bool method_given;
 	char *payload; /* NULL: none */
 	size_t payload_length;
@@ -73,10 +75,9 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 void options_clear(struct options *options);
 
 /*
- * Whether they make sense for a scheme; @plain: its requests are --payload, not HTTP's. -EINVAL with a
- * sentence as above.
+ * Whether they make sense for the engine of the target. -EINVAL with a sentence as above.
  */
-int options_check(const struct options *options, const char *scheme, bool plain, char **ret_error);
+int options_check(const struct options *options, const struct engine *engine, char **ret_error);
 
 void options_help(FILE *file);
 

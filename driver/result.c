@@ -35,6 +35,8 @@ static void fill_counts(const struct stats *stats, struct run_driver *driver)
 	memcpy(driver->errors, stats->errors, sizeof(driver->errors));
 	driver->round_trip = stats->round_trip;
 	driver->connect = stats->connect;
+	driver->tls = stats->tls;
+	driver->first_byte = stats->first_byte;
 	driver->scheduled = stats->scheduled;
 	driver->unsent = stats->unsent;
 	driver->response_time = stats->response_time;
@@ -62,7 +64,8 @@ static int fill_failures(const struct options *options, const struct stats *stat
 		failure->count = stats->errors[i];
 		failure->first_ns = since(stats->first_error_ns[i], phase->begin_ns);
 		failure->last_ns = since(stats->last_error_ns[i], phase->begin_ns);
-		failure->explanation = explain_failure((enum run_error)i, options, phase->target);
+		failure->explanation = explain_failure((enum run_error)i, stats->error_detail[i],
+						       options, phase->target);
 	}
 	return 0;
 }

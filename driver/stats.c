@@ -2,11 +2,17 @@
 /* What one worker counts. stats_record() runs for every request. */
 #include "stats.h"
 
-static void record_error(struct stats *stats, enum run_error error, uint64_t now_ns)
+#include <stdio.h>
+#include <string.h>
+
+static void record_error(struct stats *stats, enum run_error error,
+			 const struct engine_result *result)
 {
 	if (!stats->errors[error]++)
-		stats->first_error_ns[error] = now_ns;
-	stats->last_error_ns[error] = now_ns;
+		stats->first_error_ns[error] = result->end_ns;
+	stats->last_error_ns[error] = result->end_ns;
+	if (result->detail && !stats->error_detail[error][0])
+		snprintf(stats->error_detail[error], STATS_DETAIL_SIZE, "%s", result->detail);
 }
 
 static void record_complete(struct stats *stats, const struct engine_result *result)
@@ -17,10 +23,12 @@ static void record_complete(struct stats *stats, const struct engine_result *res
 	stats->requests++;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
 	if (failure != ENGINE_NO_ERROR)
-		record_error(stats, failure, result->end_ns);
+		record_error(stats, failure, result);
 	if (result->end_ns > stats->last_ns)
 		stats->last_ns = result->end_ns;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
+	if (result->first_ns)
+		histogram_record(&stats->first_byte, result->first_ns - result->start_ns);
 }
 
 void stats_record(struct stats *stats, const struct engine_result *result)
@@ -32,7 +40,7 @@ void stats_record(struct stats *stats, const struct engine_result *result)
 	if (result->error == ENGINE_NO_ERROR)
 		record_complete(stats, result);
 	else
-		record_error(stats, result->error, result->end_ns);
+		record_error(stats, result->error, result);
 }
 
 void stats_record_response(struct stats *stats, const struct engine_result *result,
@@ -54,6 +62,11 @@ void stats_record_connect(struct stats *stats, uint64_t connect_ns)
 	histogram_record(&stats->connect, connect_ns);
 }
 
+void stats_record_tls(struct stats *stats, uint64_t tls_ns)
+{
+	histogram_record(&stats->tls, tls_ns);
+}
+
 static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -69,6 +82,8 @@ static void add_error_times(struct stats *stats, const struct stats *other)
 			stats->first_error_ns[i] = other->first_error_ns[i];
 		if (other->last_error_ns[i] > stats->last_error_ns[i])
 			stats->last_error_ns[i] = other->last_error_ns[i];
+		if (!stats->error_detail[i][0])
+			memcpy(stats->error_detail[i], other->error_detail[i], STATS_DETAIL_SIZE);
 	}
 }
 
@@ -87,6 +102,8 @@ void stats_add(struct stats *stats, const struct stats *other)
 		stats->last_ns = other->last_ns;
 	histogram_add(&stats->round_trip, &other->round_trip);
 	histogram_add(&stats->connect, &other->connect);
+	histogram_add(&stats->tls, &other->tls);
+	histogram_add(&stats->first_byte, &other->first_byte);
 	stats->scheduled += other->scheduled;
 	stats->unsent += other->unsent;
 	histogram_add(&stats->response_time, &other->response_time);

@@ -9,6 +9,8 @@
 #include "sojourn/histogram.h"
 #include "sojourn/run.h"
 
+#define STATS_DETAIL_SIZE 96
+
 struct stats {
 	uint64_t requests; /* complete responses */
 	uint64_t connects;
@@ -18,10 +20,13 @@ struct stats {
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid where errors[] is not 0 */
 	uint64_t last_error_ns[RUN_ERROR_COUNT];
+	char error_detail[RUN_ERROR_COUNT][STATS_DETAIL_SIZE]; /* of the first; empty: none */
 	uint64_t first_ns; /* earliest request handed to the kernel; 0 if none */
 	uint64_t last_ns;  /* latest complete response; 0 if none */
 	struct histogram round_trip;
 	struct histogram connect;
+	struct histogram tls;	     /* connection established → TLS is, too */
+	struct histogram first_byte; /* request handed to the kernel → first byte of the response */
 	/* Where a schedule says when requests are due (else empty): */
 	uint64_t scheduled;		 /* due in the phase */
 	uint64_t unsent;		 /* of these: still waiting for a connection at its end */
@@ -36,6 +41,7 @@ void stats_record_response(struct stats *stats, const struct engine_result *resu
 /* A scheduled request leaves, @delay_ns after it could have. */
 void stats_record_scheduled(struct stats *stats, uint64_t delay_ns);
 void stats_record_connect(struct stats *stats, uint64_t connect_ns);
+void stats_record_tls(struct stats *stats, uint64_t tls_ns);
 void stats_add(struct stats *stats, const struct stats *other);
 
 uint64_t stats_errors(const struct stats *stats);

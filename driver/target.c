@@ -138,7 +138,7 @@ static bool is_printable(const char *text)
 
 static int parse_url(CURLU *url, const char *text, struct target *target, char **ret_error)
 {
-	char forms[256];
+	char forms[ENGINE_FORMS_SIZE];
 	CURLUcode code;
 
 	code = curl_url_set(url, CURLUPART_URL, text,

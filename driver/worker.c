@@ -163,6 +163,7 @@ static int open_engine(struct worker *worker)
 		.user = worker,
 		.may_connect = worker_may_connect,
 		.connected = worker_connected,
+		.secured = worker_secured,
 		.done = worker_done,
 	};
 	return worker->setup.engine->open(&worker->host, worker->setup.shared, &worker->engine);

@@ -78,6 +78,7 @@ void worker_tell_if_quiet(struct worker *worker);
 void worker_on_alarm(void *user);
 bool worker_may_connect(void *user);
 void worker_connected(void *user, uint32_t slot, uint64_t connect_ns);
+void worker_secured(void *user, uint64_t tls_ns);
 enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result);
 
 #endif

@@ -272,6 +272,14 @@ void worker_connected(void *user, uint32_t slot, uint64_t connect_ns)
 	stats_record_connect(&worker->stats, connect_ns);
 }
 
+void worker_secured(void *user, uint64_t tls_ns)
+{
+	struct worker *worker = user;
+
+	if (worker->recording)
+		stats_record_tls(&worker->stats, tls_ns);
+}
+
 /* After a response. A request that waited for the slot leaves at once: no delay of ours. */
 static bool goes_on(struct worker *worker, uint32_t slot, uint64_t now_ns)
 {

@@ -262,7 +262,11 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 	report_histogram(page, driver, "round trip", &driver->round_trip);
 	if (driver->schedule_delay.count)
 		report_histogram(page, driver, "schedule delay", &driver->schedule_delay);
+	if (driver->first_byte.count)
+		report_histogram(page, driver, "first byte", &driver->first_byte);
 	report_histogram(page, driver, "connect", &driver->connect);
+	if (driver->tls.count)
+		report_histogram(page, driver, "TLS", &driver->tls);
 	report_intervals(page, driver);
 	report_responses(page, driver);
 	report_errors(page, driver);

@@ -175,6 +175,8 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, cpu_system_ns)},
 	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},
 	{MEMBER(struct run_driver, HISTOGRAM, connect)},
+	{MEMBER(struct run_driver, HISTOGRAM, tls), .optional = true},
+	{MEMBER(struct run_driver, HISTOGRAM, first_byte), .optional = true},
 	{MEMBER(struct run_driver, HISTOGRAM, response_time), .optional = true},
 	{MEMBER(struct run_driver, HISTOGRAM, schedule_delay), .optional = true},
 	{MEMBER(struct run_driver, U64, interval_ns), .merging = RUN_MERGING_OWN, .optional = true},

@@ -136,6 +136,8 @@ static const struct refusal refusals[] = {
 	{{"--connection-lifetime=1us", URL}, {"--connection-lifetime", "'1us'", "at least 1ms"}},
 	{{"--connect-rate=no", URL}, {"--connect-rate", "'no'", "20k"}},
 	{{"--close=maybe", URL}, {"--close", "'maybe'", "rst or fin"}},
+	{{"--ca=a", "--insecure", URL}, {"--insecure", "--ca", "one of the two"}},
+	{{"--key=a", URL}, {"--key", "certificate", "--cert=FILE"}},
 	{{"--nodelay=1", URL}, {"--nodelay", "'1'", "off or on"}},
 	{{"--send-buffer=1", URL}, {"--send-buffer", "'1'", "from 1024 to"}},
 	{{"--receive-buffer=4k", URL}, {"--receive-buffer", "'4k'", "whole number"}},

@@ -28,7 +28,6 @@ static const struct parts urls[] = {
 static const struct {
 	const char *url, *expected;
 } refused[] = {
-	{"https://127.0.0.1/", "allowed: http://"},
 	{"tcp://127.0.0.1", "tcp://HOST:PORT"},
 	{"tcp://127.0.0.1:1/x", "has no path"},
 	{"unix:", "unix:PATH"},
@@ -80,6 +79,19 @@ static void test_refused(void **state)
 	}
 }
 
+static void test_https(void **state)
+{
+	autofree char *error = NULL;
+	struct target target;
+
+	(void)state;
+	assert_int_equal(target_parse("https://name/a", &target, &error), 0);
+	assert_string_equal(target.scheme, "https");
+	assert_int_equal(target.port, 443);
+	assert_string_equal(target.authority, "name");
+	target_clear(&target);
+}
+
 static void test_null_scheme(void **state)
 {
 	autofree char *error = NULL;
@@ -112,9 +124,8 @@ static void test_resolve(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_null_scheme),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_https),	cmocka_unit_test(test_null_scheme),
 		cmocka_unit_test(test_resolve),
 	};
 

@@ -55,12 +55,16 @@ enum run_error {
 	RUN_ERROR_TOO_MANY_FILES,      /* socket: EMFILE or ENFILE */
 	RUN_ERROR_CONNECT_TIMEOUT,
 	RUN_ERROR_CONNECT_OTHER,
-	RUN_ERROR_RESET,	/* ECONNRESET or EPIPE with a request outstanding */
-	RUN_ERROR_CLOSED_EARLY, /* FIN before the response was complete */
-	RUN_ERROR_TIMEOUT,	/* no complete response in time */
-	RUN_ERROR_MALFORMED,	/* the response is not what the protocol or framing allows */
-	RUN_ERROR_STATUS,	/* complete response that says failure: HTTP 400 and above */
-	RUN_ERROR_UNEXPECTED,	/* complete response that is not what the user expects */
+	RUN_ERROR_TLS_TIMEOUT,	  /* TLS: the handshake took too long */
+	RUN_ERROR_TLS,		  /* TLS: it failed, in a way not named below */
+	RUN_ERROR_CERTIFICATE,	  /* TLS: the server's certificate is not accepted */
+	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the protocol asked for */
+	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE with a request outstanding */
+	RUN_ERROR_CLOSED_EARLY,	  /* FIN before the response was complete */
+	RUN_ERROR_TIMEOUT,	  /* no complete response in time */
+	RUN_ERROR_MALFORMED,	  /* the response is not what the protocol or framing allows */
+	RUN_ERROR_STATUS,	  /* complete response that says failure: HTTP 400 and above */
+	RUN_ERROR_UNEXPECTED,	  /* complete response that is not what the user expects */
 	RUN_ERROR_COUNT
 };
 
@@ -290,9 +294,11 @@ struct run_driver {
 	size_t failure_count;
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
-	struct histogram round_trip;	/* request handed to the kernel → last response byte read */
-	struct histogram connect;	/* connect() → established */
-	struct histogram response_time; /* under a rate: intended start → last response byte */
+	struct histogram round_trip; /* request handed to the kernel → last response byte read */
+	struct histogram connect;    /* connect() → established */
+	struct histogram tls;	     /* from there to the end of TLS' handshake */
+	struct histogram first_byte; /* request handed to the kernel → first response byte read */
+	struct histogram response_time;	 /* under a rate: intended start → last response byte */
 	struct histogram schedule_delay; /* could be sent → was sent: the driver's own error */
 	uint64_t interval_ns;		 /* length of the intervals but for the last one */
 	struct run_interval *intervals;	 /* in order of time, without gaps */

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Streams on libuv. Plain, what is sent or received costs one system call; in TLS too, with OpenSSL
+ * in between. The receive buffer is the worker's. Neighbours: link_open.c, tls.c, connection.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "limits.h"
+#include "link_impl.h"
+#include "options.h"
+#include "sojourn/clock.h"
+#include "target.h"
+
+#define TLS_PIECE (64U << 10) /* plaintext that is encrypted ahead of the socket */
+
+struct error_row {
+	int code; /* libuv's */
+	enum run_error error;
+};
+
+static const struct error_row connect_errors[] = {
+	{UV_ECONNREFUSED, RUN_ERROR_REFUSED},
+	{UV_ENOENT, RUN_ERROR_REFUSED}, /* AF_UNIX */
+	{UV_EADDRNOTAVAIL, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{UV_EADDRINUSE, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{UV_EMFILE, RUN_ERROR_TOO_MANY_FILES},
+	{UV_ENFILE, RUN_ERROR_TOO_MANY_FILES},
+	{UV_ETIMEDOUT, RUN_ERROR_CONNECT_TIMEOUT},
+};
+
+enum run_error link_connect_error(int code)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(connect_errors); i++)
+		if (connect_errors[i].code == code)
+			return connect_errors[i].error;
+	return RUN_ERROR_CONNECT_OTHER;
+}
+
+/* ETIMEDOUT: the kernel gave up retransmitting. Any other failure takes the connection with it. */
+enum run_error link_transfer_error(int code)
+{
+	return code == UV_ETIMEDOUT ? RUN_ERROR_TIMEOUT : RUN_ERROR_RESET;
+}
+
+static void on_write(uv_write_t *write, int status);
+
+/* The slow path: @rest waits for room in the socket, and must stay until on_write(). */
+static int write_rest(struct link *link, const char *rest, size_t length)
+{
+	uv_buf_t buffer = uv_buf_init((char *)rest, (unsigned int)length);
+	int err = uv_write(&link->write, &link->stream, &buffer, 1, on_write);
+
+	link->writing = !err;
+	return err;
+}
+
+/* As much as fits at once; *@ret_sent bytes. */
+static int try_write(struct link *link, const char *data, size_t length, size_t *ret_sent)
+{
+	uv_buf_t buffer = uv_buf_init((char *)data, (unsigned int)length);
+	int written = uv_try_write(&link->stream, &buffer, 1);
+
+	*ret_sent = written > 0 ? (size_t)written : 0;
+	return written >= 0 || written == UV_EAGAIN ? 0 : written;
+}
+
+static int send_plain(struct link *link, const char *data, size_t length)
+{
+	size_t sent;
+	int err = try_write(link, data, length, &sent);
+
+	return err || sent == length ? err : write_rest(link, data + sent, length - sent);
+}
+
+/* What TLS wants sent is the worker's buffer: it is free again when this returns. */
+static int flush(struct link *link)
+{
+	struct tls_buffers *buffers = &link->all->tls;
+	size_t length = buffers->out_length, sent;
+	int err;
+
+	buffers->out_length = 0;
+	if (!length)
+		return 0;
+	if (link->writing)
+		return -ENOBUFS; /* TLS speaks up by itself while the server reads nothing */
+	err = try_write(link, buffers->out, length, &sent);
+	if (err || sent == length)
+		return err;
+	link->ciphertext = malloc(length - sent);
+	if (!link->ciphertext)
+		return -ENOMEM;
+	memcpy(link->ciphertext, buffers->out + sent, length - sent);
+	return write_rest(link, link->ciphertext, length - sent);
+}
+
+static int send_unsent(struct link *link)
+{
+	int err = 0;
+
+	while (!err && link->unsent_length && !link->writing) {
+		size_t length = link->unsent_length < TLS_PIECE ? link->unsent_length : TLS_PIECE;
+
+		if (tls_write(link->tls, link->unsent, length) != TLS_DONE)
+			return -EPROTO;
+		link->unsent += length;
+		link->unsent_length -= length;
+		err = flush(link);
+	}
+	return err;
+}
+
+int link_send(struct link *link, const char *data, size_t length)
+{
+	if (!link->tls)
+		return send_plain(link, data, length);
+	link->unsent = data;
+	link->unsent_length = length;
+	return send_unsent(link);
+}
+
+static void on_write(uv_write_t *write, int status)
+{
+	struct link *link = write->handle->data;
+
+	link->writing = false;
+	free(TAKE_PTR(link->ciphertext));
+	if (link->state != LINK_OPEN)
+		return;
+	if (!status)
+		status = send_unsent(link);
+	if (status)
+		link->all->events->ended(link, link_transfer_error(status));
+	else if (!link->writing)
+		link->all->events->drained(link);
+}
+
+static void fail(struct link *link, enum run_error error, const char *detail)
+{
+	link->detail = detail;
+	if (link->state == LINK_OPEN)
+		link->all->events->ended(link, error);
+	else
+		link->all->events->failed(link, error);
+}
+
+static void fail_in_tls(struct link *link)
+{
+	const char *detail;
+	enum run_error error = tls_failure(link->tls, &detail);
+
+	flush(link); /* the alert that tells the server */
+	fail(link, error, detail);
+}
+
+static void link_opened(struct link *link)
+{
+	link->state = LINK_OPEN;
+	link->all->events->opened(link);
+}
+
+static void handshake(struct link *link)
+{
+	enum tls_verdict verdict = tls_handshake(link->tls);
+	int err;
+
+	if (verdict == TLS_FAILED) {
+		fail_in_tls(link);
+		return;
+	}
+	err = flush(link);
+	if (err) {
+		fail(link, RUN_ERROR_TLS, "the connection broke during the handshake");
+		return;
+	}
+	if (verdict != TLS_DONE)
+		return;
+	link->tls_ns = clock_now_ns() - link->begin_ns - link->connect_ns;
+	link_opened(link);
+}
+
+/* Ends when the owner closes, or all is read. */
+static void read_tls(struct link *link)
+{
+	const char *plaintext = link->all->tls.plaintext;
+	enum tls_verdict verdict = TLS_DONE;
+	size_t length;
+
+	while (link->state == LINK_OPEN && verdict == TLS_DONE) {
+		verdict = tls_read(link->tls, &length);
+		if (verdict == TLS_FAILED)
+			fail_in_tls(link);
+		else if (flush(link))
+			fail(link, RUN_ERROR_RESET, NULL);
+		else if (verdict == TLS_ENDED)
+			link->all->events->ended(link, ENGINE_NO_ERROR);
+		else if (length)
+			link->all->events->received(link, plaintext, length);
+	}
+}
+
+static void receive(struct link *link, const char *data, size_t length)
+{
+	if (!link->tls) {
+		link->all->events->received(link, data, length);
+		return;
+	}
+	tls_feed(link->tls, data, length);
+	if (link->state == LINK_SECURING)
+		handshake(link);
+	read_tls(link);
+}
+
+/* libuv takes data with a RST behind it for data with a FIN behind it: the socket knows better. */
+static int check_end(struct link *link, int code)
+{
+	socklen_t length = sizeof(int);
+	int error = 0;
+	uv_os_fd_t fd;
+
+	if (code == UV_EOF && !uv_fileno(&link->handle, &fd))
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	return error ? -error : code;
+}
+
+/* In TLS an end that was not announced may be somebody else's: what came is not all. */
+static void end(struct link *link, int code)
+{
+	bool open = link->state == LINK_OPEN;
+
+	if (!open)
+		fail(link, RUN_ERROR_TLS,
+		     code == UV_EOF ? "the server closed during the handshake"
+				    : "the server reset the connection during the handshake");
+	else if (code != UV_EOF)
+		fail(link, link_transfer_error(code), NULL);
+	else
+		fail(link, link->tls ? RUN_ERROR_CLOSED_EARLY : ENGINE_NO_ERROR, NULL);
+}
+
+void link_on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+	struct link *link = stream->data;
+
+	if (!length || (link->state != LINK_OPEN && link->state != LINK_SECURING))
+		return;
+	if (length > 0)
+		receive(link, buffer->base, (size_t)length);
+	else
+		end(link, check_end(link, (int)length));
+}
+
+void link_on_established(struct link *link)
+{
+	struct links *all = link->all;
+
+	link->connect_ns = clock_now_ns() - link->begin_ns;
+	if (!all->plan->tls) {
+		link_opened(link);
+		return;
+	}
+	link->state = LINK_SECURING;
+	link->tls = tls_new(all->plan->tls, &all->tls);
+	if (link->tls)
+		handshake(link);
+	else
+		fail(link, RUN_ERROR_TLS, "no memory");
+}
+
+static void on_close(uv_handle_t *handle)
+{
+	struct link *link = handle->data;
+
+	tls_free(TAKE_PTR(link->tls));
+	free(TAKE_PTR(link->ciphertext));
+	link->writing = false;
+	link->unsent_length = 0;
+	link->state = LINK_CLOSED;
+	link->all->events->closed(link);
+}
+
+/* The server is told where TLS ends, if it can be told at once. */
+static void say_bye(struct link *link)
+{
+	if (link->state != LINK_OPEN || !link->tls || link->writing)
+		return;
+	tls_bye(link->tls);
+	flush(link);
+}
+
+void link_close(struct link *link)
+{
+	bool reset = link->all->plan->policy.reset && link->handle.type == UV_TCP;
+
+	if (link->state == LINK_CLOSED || link->state == LINK_CLOSING)
+		return;
+	if (!reset)
+		say_bye(link);
+	link->state = LINK_CLOSING;
+	if (reset && !uv_tcp_close_reset(&link->tcp, on_close))
+		return;
+	uv_close(&link->handle, on_close);
+}
+
+int links_init(struct links *all, const struct engine_host *host, const struct link_plan *plan,
+	       const struct link_events *events)
+{
+	*all = (struct links){.loop = host->loop, .plan = plan, .events = events};
+	source_begin(&all->sources, plan->port_range, clock_now_ns() * 0x9e3779b97f4a7c15ULL);
+	all->sources.own_ports =
+		source_divide(plan->port_range, host->first_slot, host->slots, host->all_slots);
+	return plan->tls ? tls_buffers_init(&all->tls) : 0;
+}
+
+void links_clear(struct links *all)
+{
+	tls_buffers_clear(&all->tls);
+}
+
+int link_plan_fill(const struct options *options, const struct target *target, const char *protocol,
+		   struct link_plan *ret_plan, char **ret_error)
+{
+	struct link_plan plan = {
+		.address = target->address,
+		.address_length = target->address_length,
+		.policy = options->policy,
+		.timeout_ns = options->timeout_ns,
+		.sampling = options->samples != 0 && target->address.ss_family != AF_UNIX,
+		.port_range = limits_port_range(),
+		.sources = options->sources,
+	};
+	int err = source_check(&options->sources, target->address.ss_family, ret_error);
+
+	if (!err)
+		err = policy_check(&options->policy, ret_error);
+	if (!err && protocol)
+		err = tls_context_new(&options->tls, target->host, protocol, &plan.tls, ret_error);
+	if (!err)
+		*ret_plan = plan;
+	return err;
+}
+
+void link_plan_clear(struct link_plan *plan)
+{
+	tls_context_free(plan->tls);
+	plan->tls = NULL;
+}
