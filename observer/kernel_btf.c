@@ -3,9 +3,13 @@
 #include "kernel_btf.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+
+#include "sojourn/cleanup.h"
 
 static const struct btf *kernel_btf(void)
 {
@@ -36,4 +40,52 @@ int kernel_btf_parameters(const char *name)
 		return -ENOENT;
 	function = btf__type_by_id(btf, (uint32_t)id);
 	return btf_vlen(btf__type_by_id(btf, function->type));
+}
+
+/* How the kinds of hooks show in BTF. */
+static const struct {
+	const char *kind;
+	const char *type; /* format of the type's name */
+	uint32_t btf_kind;
+	const char *missing; /* format of what is said */
+} hooks[] = {
+	{"tp_btf/", "btf_trace_%.*s", BTF_KIND_TYPEDEF, "this kernel has no tracepoint %.*s"},
+	{"fexit/", "%.*s", BTF_KIND_FUNC, "this kernel has no function %.*s() to attach to"},
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the formats above */
+static int find_target(const struct btf *btf, size_t kind, const char *name, int length,
+		       char *reason, size_t size)
+{
+	char type[128];
+
+	snprintf(type, sizeof(type), hooks[kind].type, length, name);
+	if (btf__find_by_name_kind(btf, type, hooks[kind].btf_kind) >= 0)
+		return 0;
+	snprintf(reason, size, hooks[kind].missing, length, name);
+	return -ENOENT;
+}
+#pragma GCC diagnostic pop
+
+int kernel_btf_hook(const char *hook, char *reason, size_t size)
+{
+	const struct btf *btf = kernel_btf();
+	size_t kind = 0;
+	int r = 0;
+
+	if (!btf)
+		return -errno;
+	while (kind < ARRAY_SIZE(hooks) &&
+	       strncmp(hook, hooks[kind].kind, strlen(hooks[kind].kind)))
+		kind++;
+	if (kind == ARRAY_SIZE(hooks))
+		return 0;
+	for (const char *name = hook + strlen(hooks[kind].kind); !r && *name;) {
+		size_t length = strcspn(name, "+");
+
+		r = find_target(btf, kind, name, (int)length, reason, size);
+		name += length + (name[length] == '+');
+	}
+	return r;
 }

@@ -3,10 +3,18 @@
 #ifndef OBSERVER_KERNEL_BTF_H
 #define OBSERVER_KERNEL_BTF_H
 
+#include <stddef.h>
+
 /*
  * How many parameters the kernel's function @name has; -ENOENT if there is no such function, or
  * another -errno if the kernel does not describe itself.
  */
 int kernel_btf_parameters(const char *name);
+
+/*
+ * Whether the kernel has what @hook names, such as "tp_btf/tcp_probe" or "fexit/tcp_sendmsg+tcp_sendpage".
+ * 0, also for hooks of other kinds; -ENOENT: @reason says what is not there; -errno: no BTF to be read.
+ */
+int kernel_btf_hook(const char *hook, char *reason, size_t size);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Loading, attaching and the maps' memory; see loader.h. What the numbers mean is model.c's affair. */
+/*
+ * Loading, attaching and the maps' memory; see loader.h. What the numbers mean is model.c's affair.
+ * Neighbours: loader_skeleton.c (the object before it is loaded), loader_rehearse.c.
+ */
 #include "loader.h"
 
 #include <errno.h>
@@ -13,9 +16,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "sojourn_bpf.skel.h"
-
-#include "loader_message.h"
+#include "loader_skeleton.h"
 #include "sojourn/log.h"
 
 struct loader {
@@ -32,110 +33,6 @@ struct loader {
 
 /* ---- opening ---- */
 
-static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
-{
-	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
-	const struct {
-		struct bpf_map *map;
-		uint32_t entries;
-	} sizes[] = {
-		{skel->maps.slots, config->cpus * config->max_services},
-		{skel->maps.services, config->max_services},
-		{skel->maps.gauges, config->max_services},
-		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
-		{skel->maps.ring, config->ring_bytes ? config->ring_bytes : page},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		int r = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int open_skeleton(const struct observer_config *config, struct sojourn_bpf **ret_skel)
-{
-	int cpus = libbpf_num_possible_cpus();
-	struct sojourn_bpf *skel;
-
-	if (cpus < 0)
-		return cpus;
-	loader_message_begin();
-	skel = sojourn_bpf__open();
-	if (!skel)
-		return -errno;
-	skel->rodata->config = *config;
-	skel->rodata->config.cpus = (uint32_t)cpus;
-	*ret_skel = skel;
-	return set_sizes(skel, &skel->rodata->config);
-}
-
-static uint32_t verified_instructions(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = {};
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
-		return 0;
-	return info.verified_insns;
-}
-
-static bool wants_cgroup(const struct bpf_program *program)
-{
-	return bpf_program__type(program) == BPF_PROG_TYPE_SOCK_OPS;
-}
-
-static int attach_alone(struct bpf_program *program, int cgroup_fd)
-{
-	struct bpf_link *link;
-
-	if (wants_cgroup(program) && cgroup_fd < 0)
-		return 0;
-	link = wants_cgroup(program) ? bpf_program__attach_cgroup(program, cgroup_fd)
-				     : bpf_program__attach(program);
-	if (!link)
-		return -errno;
-	bpf_link__destroy(link);
-	return 0;
-}
-
-int loader_rehearse(const char *program, int cgroup_fd, uint32_t *ret_verified, char *reason,
-		    size_t size)
-{
-	/* With a ring, or the verifier would leave out what is only for sampled exchanges. */
-	struct observer_config config = {
-		.max_services = 1,
-		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
-	};
-	struct sojourn_bpf *skel = NULL;
-	struct bpf_program *p;
-	int r = open_skeleton(&config, &skel);
-
-	reason[0] = 0;
-	if (r < 0)
-		goto out;
-	p = bpf_object__find_program_by_name(skel->obj, program);
-	bpf_program__set_autoload(p, true);
-	r = sojourn_bpf__load(skel);
-	if (r < 0)
-		goto out;
-	r = attach_alone(p, cgroup_fd);
-	if (!r)
-		*ret_verified = verified_instructions(p);
-out:
-	if (r < 0)
-		snprintf(reason, size, "%s", *loader_message() ? loader_message() : strerror(-r));
-	sojourn_bpf__destroy(skel);
-	return r;
-}
-
-static void choose_program(struct sojourn_bpf *skel, const char *name)
-{
-	bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, name), true);
-}
-
 static void choose(struct sojourn_bpf *skel, const struct plan *plan)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
@@ -143,9 +40,9 @@ static void choose(struct sojourn_bpf *skel, const struct plan *plan)
 
 		if (!row->chosen)
 			continue;
-		choose_program(skel, row->candidate->program);
+		loader_skeleton_choose(skel, row->candidate->program);
 		if (row->candidate->also)
-			choose_program(skel, row->candidate->also);
+			loader_skeleton_choose(skel, row->candidate->also);
 	}
 }
 
@@ -192,7 +89,7 @@ static int own_netns(void)
 static int loader_init(struct loader *loader, const struct plan *plan,
 		       const struct loader_options *options)
 {
-	int r = open_skeleton(&options->config, &loader->skel);
+	int r = loader_skeleton_open(&options->config, &loader->skel);
 
 	if (r < 0)
 		return r;

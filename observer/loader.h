@@ -23,14 +23,21 @@ struct loader_options {
 	bool run_statistics;	       /* have the kernel time the programs while we run */
 };
 
+/* A program to be tried. */
+struct loader_trial {
+	const char *program;
+	/* How many instructions the verifier went through; 0 before Linux 5.16, which does not say
+	 * (aba64c7da983). */
+	uint32_t verified;
+};
+
 /*
- * Loads and attaches @program alone, then lets go of it; one for a cgroup is only loaded without
- * @cgroup_fd (-1). 0 or -errno, @reason then says why.
- * @ret_verified: how many instructions the verifier went through (0 before Linux 5.16, which does
- * not say: aba64c7da983).
+ * Loads all of @trials, attaches each, and lets go of them; one for a cgroup is only loaded without
+ * @cgroup_fd (-1). 0, or -errno if one of them was refused: @reason then says why, @ret_refused which
+ * it was; that is untouched if it could not be told.
  */
-int loader_rehearse(const char *program, int cgroup_fd, uint32_t *ret_verified, char *reason,
-		    size_t size);
+int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
+		    char *reason, size_t size);
 
 /* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,

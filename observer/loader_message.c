@@ -64,3 +64,11 @@ const char *loader_message(void)
 {
 	return message;
 }
+
+bool loader_message_blames(const char *program)
+{
+	char begin[64];
+	int length = snprintf(begin, sizeof(begin), "prog '%s': ", program);
+
+	return !strncmp(message, begin, (size_t)length);
+}

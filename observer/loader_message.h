@@ -3,10 +3,15 @@
 #ifndef OBSERVER_LOADER_MESSAGE_H
 #define OBSERVER_LOADER_MESSAGE_H
 
+#include <stdbool.h>
+
 /* Forgets what was said before, and listens. */
 void loader_message_begin(void);
 
 /* The first complaint since then, with the verifier's verdict; empty if there was none. */
 const char *loader_message(void);
+
+/* Whether that is about @program. */
+bool loader_message_blames(const char *program);
 
 #endif

@@ -169,15 +169,6 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 	return false;
 }
 
-/* A second candidate is not tried where the first is good. */
-static bool wanted(const struct plan *plan, const struct candidate *candidate,
-		   const struct plan_wish *wish)
-{
-	if (wish->everything)
-		return true;
-	return usable(candidate, wish) && !plan_chosen(plan, candidate->question);
-}
-
 /* What keeps all of BPF from us says more than what one program met with. */
 static void explain(struct plan_row *row, int error)
 {
@@ -203,7 +194,7 @@ static int check_parameters(struct plan_row *row)
 			continue;
 		found = kernel_btf_parameters(signatures[i].function);
 		if (found < 0 || found == signatures[i].parameters)
-			return 0; /* a function that is not there is for libbpf to explain */
+			return 0;
 		snprintf(row->reason, sizeof(row->reason), "%s() has %d parameters here, not %d",
 			 signatures[i].function, found, signatures[i].parameters);
 		return -EINVAL;
@@ -211,44 +202,143 @@ static int check_parameters(struct plan_row *row)
 	return 0;
 }
 
-static int rehearse_program(struct plan_row *row, const char *program, int cgroup_fd)
+/* What the kernel's BTF already tells, long before a program is made ready for it. */
+static int check_kernel(struct plan_row *row)
 {
-	uint32_t verified = 0;
-	int r = loader_rehearse(program, cgroup_fd, &verified, row->reason, sizeof(row->reason));
+	int r = kernel_btf_hook(row->candidate->hook, row->reason, sizeof(row->reason));
 
-	row->verified += verified;
+	return r == -ENOENT ? r : check_parameters(row);
+}
+
+/* Their programs, and how many instructions each took; to whom each belongs is told by @rows. */
+static size_t trials_of(struct plan_row **rows, size_t count, struct loader_trial *ret_trials,
+			struct plan_row **ret_owners)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *programs[] = {rows[i]->candidate->program, rows[i]->candidate->also};
+
+		for (size_t k = 0; k < ARRAY_SIZE(programs) && programs[k]; k++) {
+			ret_trials[n].program = programs[k];
+			ret_owners[n++] = rows[i];
+		}
+	}
+	return n;
+}
+
+/*
+ * Loads and attaches what they name together: that they all work, or which of them is refused (NULL:
+ * that could not be told) and why.
+ */
+static int try_together(struct plan_row **rows, size_t count, int cgroup_fd,
+			struct plan_row **ret_refused, char *reason, size_t size)
+{
+	struct loader_trial trials[2 * PLAN_ROWS] = {};
+	struct plan_row *owners[2 * PLAN_ROWS];
+	size_t n = trials_of(rows, count, trials, owners), refused = n;
+	int r = loader_rehearse(trials, n, cgroup_fd, &refused, reason, size);
+
+	*ret_refused = count == 1 ? rows[0] : NULL;
+	if (r < 0 && refused < n)
+		*ret_refused = owners[refused];
+	for (size_t i = 0; !r && i < n; i++)
+		owners[i]->verified += trials[i].verified;
 	return r;
 }
 
-static void rehearse(struct plan_row *row, const struct plan_wish *wish)
+static size_t take_out(struct plan_row **rows, size_t count, const struct plan_row *row)
 {
-	const struct candidate *c = row->candidate;
-	int r;
+	size_t kept = 0;
 
-	row->rehearsed = true;
-	r = check_parameters(row);
-	if (!r)
-		r = rehearse_program(row, c->program, wish->cgroup_fd);
-	if (!r && c->also)
-		r = rehearse_program(row, c->also, -1);
-	if (!r && c->use == USE_TRANSMIT_STAMPS && wish->cgroup_reason)
-		snprintf(row->reason, sizeof(row->reason), "%s", wish->cgroup_reason);
-	if (r < 0)
-		explain(row, r);
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i] != row)
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+/*
+ * To make any program ready, the kernel's whole BTF is read, so all are tried at once: again without
+ * the one that was refused, or in halves where none of them is blamed.
+ */
+static void rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
+{
+	while (count) {
+		char reason[sizeof(rows[0]->reason)];
+		struct plan_row *refused;
+		int r = try_together(rows, count, cgroup_fd, &refused, reason, sizeof(reason));
+
+		if (!r)
+			return;
+		if (refused) {
+			snprintf(refused->reason, sizeof(refused->reason), "%s", reason);
+			explain(refused, r);
+			count = take_out(rows, count, refused);
+			continue;
+		}
+		rehearse(rows, count / 2, cgroup_fd);
+		rows += count / 2;
+		count -= count / 2;
+	}
+}
+
+/* A second candidate is not tried where the first is good, or is about to be tried. */
+static bool has_candidate(const struct plan *plan, enum question question, struct plan_row **next,
+			  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (next[i]->candidate->question == question)
+			return true;
+	}
+	return plan_chosen(plan, question);
+}
+
+/* Those to be tried next; returns their number. */
+static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct plan_row **ret_next)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		struct plan_row *row = &plan->rows[i];
+
+		if (row->rehearsed)
+			continue;
+		if (!wish->everything &&
+		    (!usable(row->candidate, wish) ||
+		     has_candidate(plan, row->candidate->question, ret_next, count)))
+			continue;
+		row->rehearsed = true;
+		if (!check_kernel(row))
+			ret_next[count++] = row;
+	}
+	return count;
+}
+
+static void choose(struct plan *plan, const struct plan_wish *wish)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		struct plan_row *row = &plan->rows[i];
+
+		if (row->candidate->use == USE_TRANSMIT_STAMPS && wish->cgroup_reason &&
+		    row->rehearsed && !row->reason[0])
+			snprintf(row->reason, sizeof(row->reason), "%s", wish->cgroup_reason);
+		row->chosen |= row->rehearsed && !row->reason[0] && usable(row->candidate, wish) &&
+			       !plan_chosen(plan, row->candidate->question);
+	}
 }
 
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 {
-	*ret_plan = (struct plan){.transmit = wish->transmit || wish->everything};
-	for (size_t i = 0; i < PLAN_ROWS; i++) {
-		struct plan_row *row = &ret_plan->rows[i];
+	struct plan_row *next[PLAN_ROWS];
+	size_t count;
 
-		row->candidate = &candidates[i];
-		if (!wanted(ret_plan, row->candidate, wish))
-			continue;
-		rehearse(row, wish);
-		row->chosen = !row->reason[0] && usable(row->candidate, wish) &&
-			      !plan_chosen(ret_plan, row->candidate->question);
+	*ret_plan = (struct plan){.transmit = wish->transmit || wish->everything};
+	for (size_t i = 0; i < PLAN_ROWS; i++)
+		ret_plan->rows[i].candidate = &candidates[i];
+	while ((count = next_rows(ret_plan, wish, next))) {
+		rehearse(next, count, wish->cgroup_fd);
+		choose(ret_plan, wish);
 	}
 	return 0;
 }

@@ -76,7 +76,8 @@ struct plan_wish {
 };
 
 /*
- * Rehearses the candidates (about 10 ms each) and chooses the first of each question that works.
+ * Rehearses the candidates and chooses the first of each question that works. Takes about 30 ms, and
+ * a few times that where some are refused.
  * 0, also when nothing works: see plan_missing(); -ENOMEM.
  */
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
