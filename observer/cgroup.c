@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +81,17 @@ struct search {
 	char path[PATH_MAX];  /* empty: none found yet */
 	char other[PATH_MAX]; /* another one; empty: none */
 	uint32_t pid;	      /* the process in @path */
+	bool without;	      /* a process was found, but no cgroup of its */
 };
 
 static void look(struct search *search, uint32_t pid)
 {
 	char path[PATH_MAX];
 
-	if (read_path(pid, path, sizeof(path)) < 0)
+	if (read_path(pid, path, sizeof(path)) < 0) {
+		search->without = true;
 		return;
+	}
 	if (!search->path[0]) {
 		memcpy(search->path, path, sizeof(path));
 		search->pid = pid;
@@ -137,6 +141,11 @@ static int open_found(const struct search *search, char *reason, size_t size, in
 {
 	char mount[PATH_MAX], path[2 * PATH_MAX];
 
+	/* The kernel tells of no cgroups before their hierarchy has been mounted for the first time. */
+	if (find_mount(mount, sizeof(mount)) < 0)
+		return refuse(reason, size, "no cgroup hierarchy of version 2 is mounted");
+	if (!search->path[0] && search->without)
+		return refuse(reason, size, "the cgroup of the process that listens is not told");
 	if (!search->path[0])
 		return refuse(reason, size, "nothing listens there yet: its cgroup is not known");
 	if (search->other[0]) {
@@ -144,8 +153,6 @@ static int open_found(const struct search *search, char *reason, size_t size, in
 			 search->path, search->other);
 		return -ENOENT;
 	}
-	if (find_mount(mount, sizeof(mount)) < 0)
-		return refuse(reason, size, "no cgroup hierarchy of version 2 is mounted");
 	if (!strncmp(search->path, "/..", 3))
 		return refuse(reason, size, "the process's cgroup is not visible from here");
 	snprintf(path, sizeof(path), "%s%s", mount, search->path);

@@ -9,6 +9,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "loader_message.h"
 #include "sojourn/cleanup.h"
 
 static const struct btf *kernel_btf(void)
@@ -17,6 +18,7 @@ static const struct btf *kernel_btf(void)
 	static int error;
 
 	if (!btf && !error) {
+		loader_message_begin(); /* libbpf's complaints are for access.c to put into words */
 		btf = btf__load_vmlinux_btf();
 		error = (int)libbpf_get_error(btf);
 		if (error)

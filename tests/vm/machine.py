@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Boots a kernel once, runs scenes.sh in it, and holds what it said for the tests to look at."""
+"""Boots kernels, two at a time, runs scenes.sh in each, and holds what they said for the tests to look at."""
 import csv
 import functools
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ import pytest
 from support import ROOT
 
 SKIPPED = 77  # tools/vm: this machine cannot run it
-LIMIT_SECONDS = 150
+LIMIT_SECONDS = 300
 SCENES = Path(__file__).with_name("scenes.sh")
 
 
@@ -67,23 +70,66 @@ class Machine:
                       for part in ("status", "stderr", "run", "drive", "truth", "other")
                       if f"{name}.{part}" in self.parts})
 
-
-@functools.cache
-def booted(kernel, parameters, scenes):
-    """The Machine of a kernel; a text if it cannot be run here."""
-    begun = time.monotonic()
-    done = subprocess.run([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), "--file", SCENES,
-                           "--append", parameters, kernel, "--", "sh", "/scenes.sh", scenes], check=False, capture_output=True,
-                          text=True, timeout=LIMIT_SECONDS + 60, stdin=subprocess.DEVNULL)
-    if done.returncode == SKIPPED:
-        return done.stderr.strip()
-    assert done.returncode == 0, f"{done.stderr[-4000:]}\n{done.stdout[-4000:]}"
-    return Machine(kernel, done.stdout, time.monotonic() - begun)
+    def scene_seconds(self):
+        """{scene: how long it took there}"""
+        return {name.removesuffix(".seconds"): float(said)
+                for name, said in self.parts.items() if name.endswith(".seconds")}
 
 
-def machine(kernel, parameters="", scenes="all"):
-    """The same, but skips the test."""
-    answer = booted(kernel, parameters, scenes)
+class Fleet:
+    """The machines that the selected tests ask for. Each takes one CPU, so two run at a time."""
+
+    def __init__(self):
+        self.pool = ThreadPoolExecutor(max_workers=2)
+        self.running = set()
+        self.booting = {}
+
+    def boot(self, kernel, parameters="", scenes="all"):
+        """Begins with it, if it is not under way yet; a future of its Machine, or of the reason why not."""
+        key = (kernel, parameters, scenes)
+        if key not in self.booting:
+            self.booting[key] = self.pool.submit(self.run, *key)
+        return self.booting[key]
+
+    def run(self, kernel, parameters, scenes):
+        begun = time.monotonic()
+        with subprocess.Popen([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), "--file", SCENES,
+                               "--append", parameters, kernel, "--", "sh", "/scenes.sh", scenes],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+            self.running.add(process)
+            out, err = process.communicate()
+            self.running.discard(process)
+        if process.returncode == SKIPPED:
+            return err.strip()
+        assert process.returncode == 0, f"{err[-4000:]}\n{out[-4000:]}"
+        return Machine(kernel, out, time.monotonic() - begun)
+
+    def close(self):
+        """Ends what nobody waits for any more."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(self.running):
+            os.killpg(process.pid, signal.SIGTERM)
+        self.pool.shutdown()
+
+    def report(self):
+        """A line for each machine: where its time went."""
+        for key, future in self.booting.items():
+            if not future.done() or future.cancelled() or future.exception():
+                continue
+            machine = future.result()
+            if isinstance(machine, Machine):
+                scenes = ", ".join(f"{name} {seconds:.0f}"
+                                   for name, seconds in machine.scene_seconds().items())
+                yield f"{' '.join(filter(None, key))}: {machine.seconds:.0f} s ({scenes})"
+
+
+FLEET = Fleet()
+
+
+def machine(*key):
+    """The Machine of a kernel, with parameters, running some scenes; or skips the test."""
+    answer = FLEET.boot(*key).result()
     if isinstance(answer, str):
         pytest.skip(answer)
     return answer

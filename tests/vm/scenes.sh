@@ -10,6 +10,37 @@ emit() {
 	echo
 }
 
+# took NAME: the seconds since the last one
+took() {
+	read -r now _ </proc/uptime
+	echo "$before $now" | awk '{ printf "%.1f\n", $2 - $1 }' >seconds
+	before=$now
+	emit "$1.seconds" seconds
+}
+
+# serve LAB-OPTIONS: the lab server, at the next port, as $lab
+serve() {
+	port=$((port + 1))
+	# Or the former one's word that it listens would be read.
+	rm -f lab.out
+	# shellcheck disable=SC2086 # options are words
+	sojourn-lab --listen 127.0.0.1:$port --truth truth.csv $1 >lab.out 2>&1 &
+	lab=$!
+	until grep -qs listening lab.out; do sleep 0.05; done
+}
+
+# served NAME: ends it; the scene's documents
+served() {
+	kill -TERM $lab
+	wait $lab
+	for part in run other drive; do
+		[ ! -e $part.json ] || emit "$1.$part" $part.json
+	done
+	emit "$1.truth" truth.csv
+	rm -f run.json other.json drive.json truth.csv
+	took "$1"
+}
+
 # said NAME COMMAND…: its output, its messages and its exit status
 said() {
 	name=$1
@@ -23,24 +54,33 @@ said() {
 
 # scene NAME LAB-OPTIONS PATH OBSERVER-OPTIONS DRIVER-OPTIONS
 scene() {
-	port=$((port + 1))
-	# shellcheck disable=SC2086 # options are words
-	sojourn-lab --listen 127.0.0.1:$port --truth truth.csv $2 >lab.out 2>&1 &
-	lab=$!
-	until grep -q listening lab.out; do sleep 0.05; done
+	serve "$2"
 	# The pause lets the server see its clients go before the observer counts for the last time.
 	# shellcheck disable=SC2086
-	said "$1" sojourn observe --port $port --quiet --json run.json $4 -- \
+	said "$1" sojourn observe --no-doctor --port $port --quiet --json run.json $4 -- \
 		sh -c "sojourn-drive --quiet --json drive.json $5 'http://127.0.0.1:$port/$3' && sleep 0.5"
-	kill -TERM $lab
-	wait $lab
-	emit "$1.run" run.json
-	emit "$1.drive" drive.json
-	emit "$1.truth" truth.csv
-	rm -f run.json drive.json truth.csv
+	served "$1"
 }
 
+# twice NAME LAB-OPTIONS OPTIONS OTHER-OPTIONS DRIVER-OPTIONS: two observers of the same traffic
+twice() {
+	serve "$2"
+	said "$1" sh -c "sojourn observe --no-doctor --port $port --quiet --json run.json $3 -- \
+		sojourn observe --no-doctor --port $port --quiet --json other.json $4 -- \
+		sh -c 'sojourn-drive --quiet --json drive.json $5 http://127.0.0.1:$port/ && sleep 0.5'"
+	served "$1"
+}
+
+# works PROGRAM: whether this kernel takes it
+works() {
+	tr -d '\n' <probe.json | grep -Eq "\"$1\", +\"works\": true"
+}
+
+before=0
+took boot
 said probe sojourn probe --json
+cp out probe.json
+took probe
 scene plain "" "" "" "-c 4 -n 200"
 [ "$1" != few ] || exit 0
 scene service "--service 20ms" "" "" "-c 2 -n 40"
@@ -50,31 +90,22 @@ scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-sour
 	"-c 1 -n 20 --new-connections"
 scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
+# No cgroup hierarchy is mounted yet.
 scene transmit "" "?size=4000" "--transmit all" "-c 2 -n 40"
 scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
-
-# twice NAME LAB-OPTIONS OPTIONS OTHER-OPTIONS DRIVER-OPTIONS: two observers of the same traffic
-twice() {
-	port=$((port + 1))
-	# shellcheck disable=SC2086
-	sojourn-lab --listen 127.0.0.1:$port --truth truth.csv $2 >lab.out 2>&1 &
-	lab=$!
-	until grep -q listening lab.out; do sleep 0.05; done
-	said "$1" sh -c "sojourn observe --port $port --quiet --json run.json $3 -- \
-		sojourn observe --port $port --quiet --json other.json $4 -- \
-		sh -c 'sojourn-drive --quiet --json drive.json $5 http://127.0.0.1:$port/ && sleep 0.5'"
-	kill -TERM $lab
-	wait $lab
-	emit "$1.run" run.json
-	emit "$1.other" other.json
-	emit "$1.drive" drive.json
-	emit "$1.truth" truth.csv
-	rm -f run.json other.json drive.json truth.csv
-}
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
 	--prefer fexit/tcp_recvmsg --prefer exchange_sendmsg" "-c 2 -n 40"
+
+# TX timestamps, where the kernel has them: for a server in a cgroup of its own.
+if works transmit_stamps; then
+	mount -t cgroup2 none /sys/fs/cgroup
+	mkdir /sys/fs/cgroup/lab
+	echo $$ >/sys/fs/cgroup/lab/cgroup.procs
+	scene stamps "" "?size=4000" "--transmit all" "-c 2 -n 40"
+	echo $$ >/sys/fs/cgroup/cgroup.procs
+fi
 
 # busybox's server answers by sendfile().
 mkdir www
@@ -82,17 +113,20 @@ head -c 30000 /bin/busybox >www/file
 httpd -f -p 127.0.0.1:9000 -h www &
 server=$!
 sleep 0.5
-said sendfile sojourn observe --port 9000 --quiet --json run.json -- \
+said sendfile sojourn observe --no-doctor --port 9000 --quiet --json run.json -- \
 	sh -c "sojourn-drive --quiet --json drive.json -c 1 -n 10 --new-connections \
 		http://127.0.0.1:9000/file && sleep 0.5"
 kill $server
 emit sendfile.run run.json
 emit sendfile.drive drive.json
 emit sendfile.truth /dev/null
+took sendfile
 
 said refused sojourn observe --port 80 --for 1s --prefer fexit/tcp_sendmsg+tcp_sendpage
+took refused
 
 # No BTF to be found: the last, since nothing can be observed after it.
 mount -t tmpfs none /sys/kernel/btf
 said btf_probe sojourn probe
 said btf_observe sojourn observe --port 80 --for 1s
+took btf
