@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,9 @@ class Scene:
 
     def mean_truth(self, begin, end):
         return sum(row[end] - row[begin] for row in self.truth) / len(self.truth)
+
+    def median_truth(self, begin, end):
+        return statistics.median(row[end] - row[begin] for row in self.truth)
 
 
 class Machine:

@@ -121,7 +121,8 @@ def test_late_read_is_socket_queue(vm):
     assert scene.mean_truth("readable_ns", "first_read_end_ns") >= 20 * MS
     # One request on each of the two connections may have waited for accept() too.
     assert scene.stage("socket_queue")["p50_ns"] >= 20 * MS
-    assert near(scene.stage("socket_queue")["p50_ns"], 20 * MS)
+    assert near(scene.stage("socket_queue")["p50_ns"],
+                scene.median_truth("readable_ns", "first_read_end_ns"))
     assert scene.stage("service")["p50_ns"] < 20 * MS
 
 
@@ -137,7 +138,8 @@ def test_late_accept_is_accept_queue(vm, source):
     assert scene.stage("accept_queue")["count"] + unseen == 20
     assert scene.stage("accept_queue")["count"] >= 18
     assert scene.stage("accept_queue")["p50_ns"] >= 19 * MS
-    assert near(scene.stage("accept_queue")["p50_ns"], 20 * MS)
+    client = scene.driver["connect"]["sum_ns"] + scene.driver["round_trip"]["sum_ns"]
+    assert scene.stage("accept_queue")["sum_ns"] <= client
     assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
     assert scene.stage("service")["p50_ns"] < SLACK_NS
     if source == "accept":
@@ -154,7 +156,8 @@ def test_prompt_accept_and_late_read(vm):
     assert scene.stage("accept_queue")["count"] == 20
     assert scene.stage("accept_queue")["p50_ns"] < SLACK_NS
     assert scene.stage("socket_queue")["p50_ns"] >= 20 * MS - 1 * MS
-    assert near(scene.stage("socket_queue")["p50_ns"], 20 * MS)
+    assert near(scene.stage("socket_queue")["p50_ns"],
+                scene.median_truth("readable_ns", "first_read_end_ns"))
     assert scene.service["losses"].get("accept_unseen", 0) == 0
 
 
