@@ -128,12 +128,30 @@ class Fleet:
                 yield f"{' '.join(filter(None, key))}: {machine.seconds:.0f} s ({scenes})"
 
 
-FLEET = Fleet()
+def key_of(parameter):
+    """What the parameter of a test names: a kernel's version, or (version, kernel parameters, scenes)."""
+    return (parameter,) if isinstance(parameter, str) else parameter
 
 
-def machine(*key):
-    """The Machine of a kernel, with parameters, running some scenes; or skips the test."""
-    answer = FLEET.boot(*key).result()
+@pytest.fixture(scope="session", name="fleet")
+def fleet_fixture(request):
+    """The machines of all selected tests, booting; at the end a word on where their time went."""
+    fleet = Fleet()
+    for item in request.session.items:
+        if "vm" in item.fixturenames:
+            fleet.boot(*key_of(item.callspec.params["vm"]))
+    yield fleet
+    fleet.close()
+    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+    terminal.line("")
+    for line in fleet.report():
+        terminal.line(line)
+
+
+@pytest.fixture
+def vm(request, fleet):
+    """The Machine that the parameter names; skips the test if it cannot be run here."""
+    answer = fleet.boot(*key_of(request.param)).result()
     if isinstance(answer, str):
         pytest.skip(answer)
     return answer

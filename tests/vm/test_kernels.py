@@ -8,6 +8,7 @@ delay is 20 ms here and a stage may be 10 ms off; by which stage it is in, nothi
 import pytest
 
 import table
+from machine import fleet_fixture, vm  # pylint: disable=unused-import
 
 MS = 1_000_000
 SLACK_NS = 10 * MS
