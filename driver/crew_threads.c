@@ -43,12 +43,13 @@ static int start_worker(struct crew *crew, uint32_t index)
 	const struct options *options = crew->setup.options;
 	uint32_t all = options->threads * options->processes;
 	uint32_t sharer = crew->setup.process * options->threads + index;
+	uint32_t each = options->datagrams.outstanding; /* slots of a socket stay together */
 	struct worker_setup setup = {
 		.engine = crew->setup.engine,
 		.shared = crew->setup.shared,
-		.slots = crew_share(options->connections, all, sharer),
-		.first_slot = crew_share_before(options->connections, all, sharer),
-		.all_slots = options->connections,
+		.slots = crew_share(options->connections, all, sharer) * each,
+		.first_slot = crew_share_before(options->connections, all, sharer) * each,
+		.all_slots = options->connections * each,
 		.interval_ns = options->interval_ns,
 		.sharer = sharer,
 		.sharers = all,

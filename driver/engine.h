@@ -81,6 +81,8 @@ struct engine_host {
 	void (*connected)(void *user, uint32_t slot, uint64_t connect_ns);
 	void (*secured)(void *user, uint64_t tls_ns);
 	enum engine_next (*done)(void *user, uint32_t slot, const struct engine_result *result);
+	/* Datagrams that are no one's result. */
+	void (*note)(void *user, enum run_datagram what, uint64_t count);
 };
 
 struct engine {
@@ -92,6 +94,7 @@ struct engine {
 	bool tls;	       /* the options of TLS make sense */
 	const char *unsampled; /* why not, for people */
 	bool plain;	       /* a request is --payload: no method, headers or status */
+	bool datagrams;	       /* no connections: sockets, each with --outstanding slots */
 
 	/* Whether the options make sense here: 0, or -EINVAL with a sentence. NULL: they do. */
 	int (*check)(const struct options *options, const struct target *target, char **ret_error);

@@ -91,6 +91,9 @@ static int stream_check(const struct options *options, const struct target *targ
 			      "delimiter:TEXT, length:WIDTH, ber, ldap, resp, echo or close)");
 	if (framing_lasts_until_close(&options->framing) && options->framing.replies > 1)
 		return refuse(ret_error, "--replies: with --framing=close there is only one");
+	if (framing_is_whole_datagram(&options->framing))
+		return refuse(ret_error, "--framing: dns marks no end on a stream, where a length "
+					 "of 2 bytes comes first; write --framing=length:2");
 	err = message_build(options, &message, ret_error); /* its fields are bad usage, too */
 	if (!err)
 		message_clear(&message);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "engine.h"
 #include "limits.h"
 #include "preflight.h"
 #include "sojourn/cleanup.h"
@@ -76,6 +77,40 @@ static struct usage count_sockets(const struct target *target)
 	return usage;
 }
 
+/* UDP sockets of this host: each has its port for itself, wherever it sends to. */
+static uint64_t count_datagram_sockets(const struct target *target)
+{
+	bool v4 = target->address.ss_family == AF_INET;
+	autofclose FILE *file = fopen(v4 ? "/proc/self/net/udp" : "/proc/self/net/udp6", "re");
+	char line[256];
+	uint64_t count = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		count++;
+	return count ? count - 1 : 0; /* the heading */
+}
+
+static bool is_datagrams(const struct target *target)
+{
+	const struct engine *engine = engine_find(target->scheme);
+
+	return engine && engine->datagrams;
+}
+
+static char *explain_datagram_ports(uint64_t ports, const struct target *target)
+{
+	char used[TEXT], there[TEXT], *text;
+
+	if (asprintf(
+		    &text,
+		    "%s UDP sockets on this host, and %s ports: add source addresses (--source) or "
+		    "use fewer connections",
+		    units_format_count(count_datagram_sockets(target), used, TEXT),
+		    units_format_count(ports, there, TEXT)) < 0)
+		return NULL;
+	return text;
+}
+
 static char *explain_ports(const struct options *options, const struct target *target)
 {
 	uint32_t range = limits_port_range();
@@ -85,6 +120,8 @@ static char *explain_ports(const struct options *options, const struct target *t
 	char used[TEXT], there[TEXT], limit[TEXT];
 	char *text;
 
+	if (range && is_datagrams(target))
+		return explain_datagram_ports(ports, target);
 	if (!range ||
 	    asprintf(&text,
 		     "%s of %s ports towards %s in use, %.0f %% TIME_WAIT: add source addresses "
@@ -119,8 +156,8 @@ static char *explain_refused(const struct options *options, const struct target 
 	(void)options;
 	if (target->address.ss_family == AF_UNIX)
 		return NULL;
-	if (asprintf(&text, "%s answered with RST: no process listens there", target->authority) <
-	    0)
+	if (asprintf(&text, "%s answered with %s: no process listens there", target->authority,
+		     is_datagrams(target) ? "ICMP port unreachable" : "RST") < 0)
 		return NULL;
 	return text;
 }
@@ -129,8 +166,10 @@ static char *explain_timeout(const struct options *options, const struct target 
 {
 	char limit[TEXT], *text;
 
-	(void)target;
-	if (asprintf(&text, "the limit is %s (--timeout)",
+	if (asprintf(&text,
+		     is_datagrams(target) ? "lost on the way there or back, or not answered within "
+					    "%s (--timeout)"
+					  : "the limit is %s (--timeout)",
 		     units_format_duration((double)options->timeout_ns, limit, TEXT)) < 0)
 		return NULL;
 	return text;

@@ -17,7 +17,7 @@
 #define ADJUST_MAX (1 << 30)
 
 static const char forms[] =
-	"fixed:SIZE, delimiter:TEXT, length:WIDTH, ber, ldap, resp, echo, close";
+	"fixed:SIZE, delimiter:TEXT, length:WIDTH, ber, ldap, resp, dns, echo, close";
 
 static int parse_fixed(const char *text, struct framing *framing, char **ret_error)
 {
@@ -134,6 +134,7 @@ static const struct framing_kind kinds[] = {
 	{"length", parse_length, frame_length}, {"ber", parse_nothing, frame_ber},
 	{"ldap", parse_nothing, frame_ldap},	{"resp", parse_nothing, frame_resp},
 	{"echo", parse_nothing, frame_echo},	{"close", parse_nothing, frame_close},
+	{"dns", parse_nothing, frame_dns},
 };
 
 static const struct framing_kind *find_kind(const char *text)
@@ -163,6 +164,11 @@ int framing_parse(const char *text, struct framing *ret_framing, char **ret_erro
 bool framing_lasts_until_close(const struct framing *framing)
 {
 	return framing->kind && framing->kind->feed == frame_close;
+}
+
+bool framing_is_whole_datagram(const struct framing *framing)
+{
+	return framing->kind && framing->kind->feed == frame_dns;
 }
 
 bool framing_is_echo(const struct framing *framing)

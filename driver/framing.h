@@ -40,7 +40,7 @@ struct framing {
 enum framing_verdict {
 	FRAMING_MORE,
 	FRAMING_COMPLETE,
-	FRAMING_REJECTED, /* complete, and what it says is an error (resp, ldap) */
+	FRAMING_REJECTED, /* complete, and what it says is an error (resp, ldap, dns) */
 	FRAMING_MALFORMED,
 };
 
@@ -69,13 +69,15 @@ struct framing_sent {
 };
 
 /*
- * Takes "fixed:64", "delimiter:\r\n", "length:4,be,offset=0,adjust=0", "ber", "ldap", "resp", "echo"
+ * Takes "fixed:64", "delimiter:\r\n", "length:4,be,offset=0,adjust=0", "ber", "ldap", "resp", "dns", "echo"
  * or "close" apart. -EINVAL with a sentence in @ret_error that names --framing; -ENOMEM.
  */
 int framing_parse(const char *text, struct framing *ret_framing, char **ret_error);
 
 /* Whether a response lasts until the peer closes. */
 bool framing_lasts_until_close(const struct framing *framing);
+/* Whether it judges a datagram, and finds no end on a stream. */
+bool framing_is_whole_datagram(const struct framing *framing);
 /* Whether the response is what was sent. */
 bool framing_is_echo(const struct framing *framing);
 

@@ -121,3 +121,23 @@ enum framing_verdict frame_close(const struct framing *framing, struct framing_s
 	input->used = input->length;
 	return FRAMING_MORE;
 }
+
+#define DNS_HEADER_SIZE	 12U
+#define DNS_IS_REPLY	 0x80U /* of byte 2 */
+#define DNS_CODE_MASK	 0x0fU /* of byte 3: 0 is NOERROR (RFC 1035, 4.1.1) */
+#define DNS_NO_SUCH_NAME 3U    /* NXDOMAIN is an answer, not a failure to answer */
+
+enum framing_verdict frame_dns(const struct framing *framing, struct framing_state *state,
+			       struct framing_sent sent, struct frame_input *input)
+{
+	unsigned int code;
+
+	(void)framing;
+	(void)state;
+	(void)sent;
+	input->used = input->length;
+	if (input->length < DNS_HEADER_SIZE || !(input->data[2] & DNS_IS_REPLY))
+		return FRAMING_MALFORMED;
+	code = input->data[3] & DNS_CODE_MASK;
+	return code && code != DNS_NO_SUCH_NAME ? FRAMING_REJECTED : FRAMING_COMPLETE;
+}

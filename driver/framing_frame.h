@@ -26,7 +26,7 @@ struct framing_kind {
 };
 
 frame_feed frame_fixed, frame_delimiter, frame_length, frame_ber, frame_ldap, frame_resp,
-	frame_echo, frame_close;
+	frame_echo, frame_close, frame_dns;
 
 /* Takes up to @state->left bytes; COMPLETE when none is left. */
 enum framing_verdict frame_skip(struct framing_state *state, struct frame_input *input);

@@ -123,6 +123,7 @@ static void warn_of_ports(const struct options *options, const struct target *ta
 {
 	uint32_t range = limits_port_range();
 	autofree char *text = NULL;
+	bool datagrams = engine_find(target->scheme)->datagrams;
 	struct preflight preflight = {
 		.ports = range ? (range >> 16) - (range & 0xffff) + 1 : 0,
 		.sources = options->sources.count ? options->sources.count : 1,
@@ -136,6 +137,7 @@ static void warn_of_ports(const struct options *options, const struct target *ta
 	if (options->schedule.rate && !options->requests)
 		preflight.requests =
 			multiply(options->schedule.rate, options->duration_ns / NSEC_PER_SEC + 1);
+	preflight.policy.reset |= datagrams; /* no TIME_WAIT */
 	if (!preflight_check(&preflight, &text) && text)
 		log_warn("%s", text);
 }

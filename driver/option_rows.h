@@ -28,6 +28,7 @@ extern const struct option_table option_request;
 extern const struct option_table option_connection;
 extern const struct option_table option_stream;
 extern const struct option_table option_tls;
+extern const struct option_table option_datagram;
 extern const struct option_table option_output;
 
 /* For values: -EINVAL with a sentence in @ret_error, which names the option @name. */

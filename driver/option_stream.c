@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests of bytes, for protocols that the driver does not know: tcp: and unix: targets. */
+/* Requests of bytes, for protocols that the driver does not know: tcp:, udp: and unix: targets. */
 #include "option_rows.h"
 
 #include <errno.h>
@@ -115,12 +115,12 @@ static const struct option_row rows[] = {
 	 apply_payload_file},
 	{0, "framing", "HOW",
 	 "where a response ends: fixed:SIZE, delimiter:TEXT,\n"
-	 "length:WIDTH[,be|le][,offset=N][,adjust=N], ber,\nldap, resp, echo or close", apply_framing},
+	 "length:WIDTH[,be|le][,offset=N][,adjust=N], ber,\nldap, resp, dns, echo or close; udp: only checks it", apply_framing},
 	{0, "replies", "N", "a response is N of these (default 1)", apply_replies},
 	{0, "rows", "FILE", "lines for {{row}} and, between commas, {{row:1}} …", apply_rows},
 	{0, "no-template", NULL, "{{ is sent as it is", apply_no_template},
 };
 /* clang-format on */
 
-const struct option_table option_stream = {"Requests of bytes (tcp, unix), and fields", rows,
+const struct option_table option_stream = {"Requests of bytes (tcp, udp, unix), and fields", rows,
 					   ARRAY_SIZE(rows)};

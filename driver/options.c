@@ -16,8 +16,8 @@
 #include "sojourn/join.h"
 
 static const struct option_table *const tables[] = {
-	&option_load, &option_request, &option_connection,
-	&option_tls,  &option_stream,  &option_output,
+	&option_load,	&option_request,  &option_connection, &option_tls,
+	&option_stream, &option_datagram, &option_output,
 };
 
 #define ROWS_MAX 96
@@ -259,6 +259,7 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 		.timeout_ns = 5 * NSEC_PER_SEC,
 		.samples = 20000,
 		.slowest = JOIN_SLOWEST,
+		.datagrams = {.outstanding = 1},
 	};
 	int err = parse_words(argc, argv, &options, ret_error);
 
@@ -292,6 +293,18 @@ static const char *plain_option(const struct options *options)
 	return options->framing.kind || options->framing.replies ? "--framing" : NULL;
 }
 
+static int check_datagrams(const struct options *options, const struct engine *engine,
+			   char **ret_error)
+{
+	if (!options->datagrams.given || engine->datagrams)
+		return 0;
+	return refuse(
+		ret_error,
+		"--match, --outstanding and --retransmit: %s: targets have no datagrams; they "
+		"go with udp:",
+		engine->scheme);
+}
+
 int options_check(const struct options *options, const struct engine *engine, char **ret_error)
 {
 	const char *wrong = engine->tls ? NULL : tls_option_given(&options->tls);
@@ -305,13 +318,13 @@ int options_check(const struct options *options, const struct engine *engine, ch
 
 	if (wrong)
 		return refuse(ret_error, "%s: %s: targets have none; it goes with %s", wrong,
-			      scheme, plain ? "http:" : "tcp: and unix:");
+			      scheme, plain ? "http:" : "tcp:, udp: and unix:");
 	if (plain && !options->payload)
 		return refuse(ret_error,
 			      "%s: targets need a request: give --payload=TEXT, --payload-hex=HEX "
 			      "or --payload-file=FILE",
 			      scheme);
-	return 0;
+	return check_datagrams(options, engine, ret_error);
 }
 
 void options_clear(struct options *options)

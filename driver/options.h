@@ -10,6 +10,7 @@
 
 #include "assertion.h"
 #include "expectation.h"
+#include "match.h"
 #include "policy.h"
 #include "framing.h"
 #include "schedule.h"
@@ -50,6 +51,12 @@ struct options {
 	size_t payload_length;
 	bool payload_literal; /* no template */
 	struct framing framing;
+	struct {
+		bool given; /* any of these */
+		struct match match;
+		uint32_t outstanding;	/* requests at a time on a socket */
+		uint64_t retransmit_ns; /* 0: never */
+	} datagrams;
 	struct template_rows rows;
 	bool no_template;
 	bool think_distribution_given;

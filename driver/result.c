@@ -33,6 +33,7 @@ static void fill_counts(const struct stats *stats, struct run_driver *driver)
 	driver->bytes_out = stats->bytes_out;
 	memcpy(driver->status, stats->status, sizeof(driver->status));
 	memcpy(driver->errors, stats->errors, sizeof(driver->errors));
+	memcpy(driver->datagrams, stats->datagrams, sizeof(driver->datagrams));
 	driver->round_trip = stats->round_trip;
 	driver->connect = stats->connect;
 	driver->tls = stats->tls;

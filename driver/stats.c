@@ -96,6 +96,7 @@ void stats_add(struct stats *stats, const struct stats *other)
 	add_counts(stats->status, other->status, ARRAY_SIZE(stats->status));
 	add_error_times(stats, other);
 	add_counts(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
+	add_counts(stats->datagrams, other->datagrams, ARRAY_SIZE(stats->datagrams));
 	if (other->first_ns - 1 < stats->first_ns - 1)
 		stats->first_ns = other->first_ns;
 	if (other->last_ns > stats->last_ns)

@@ -18,6 +18,7 @@ struct stats {
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
+	uint64_t datagrams[RUN_DATAGRAM_COUNT];
 	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid where errors[] is not 0 */
 	uint64_t last_error_ns[RUN_ERROR_COUNT];
 	char error_detail[RUN_ERROR_COUNT][STATS_DETAIL_SIZE]; /* of the first; empty: none */

@@ -206,7 +206,9 @@ static const struct addrinfo *choose(const struct addrinfo *list)
 
 int target_resolve(struct target *target, char **ret_error)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	const bool datagrams = engine_find(target->scheme)->datagrams;
+	const struct addrinfo hints = {.ai_socktype = datagrams ? SOCK_DGRAM : SOCK_STREAM,
+				       .ai_flags = AI_NUMERICSERV};
 	CLEANUP(cleanup_freeaddrinfo) struct addrinfo *list = NULL;
 	const struct addrinfo *chosen;
 	char port[8];
@@ -217,7 +219,7 @@ int target_resolve(struct target *target, char **ret_error)
 	if (err)
 		return refuse(ret_error, "cannot resolve '%s': %s", target->host,
 			      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
-	chosen = choose(list);
+	chosen = datagrams ? list : choose(list); /* nothing accepts datagrams */
 	memcpy(&target->address, chosen->ai_addr, chosen->ai_addrlen);
 	target->address_length = chosen->ai_addrlen;
 	return 0;

@@ -24,7 +24,8 @@ int target_parse(const char *url, struct target *ret_target, char **ret_error);
 
 /*
  * Looks the host up, once. Of several addresses it takes the first that accepts a connection, so
- * that "localhost" works where only one family is served. -EINVAL and @ret_error as above.
+ * that "localhost" works where only one family is served; for datagrams the first. -EINVAL and @ret_error
+ * as above.
  */
 int target_resolve(struct target *target, char **ret_error);
 

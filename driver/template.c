@@ -29,6 +29,7 @@ static int append_bytes(struct template *template, const char *bytes, size_t len
 {
 	struct template_part part = {.bytes = bytes, .length = length};
 
+	template->min += length;
 	return length ? append(template, &part, length) : 0;
 }
 

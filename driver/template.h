@@ -37,6 +37,7 @@ struct template
 	struct template_part *parts;
 	size_t count;
 	size_t max;  /* bytes that template_render() writes at most */
+	size_t min;  /* and at least: those outside of fields */
 	bool varies; /* has a field */
 	bool unique; /* has one that no two requests have in common */
 };

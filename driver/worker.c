@@ -165,6 +165,7 @@ static int open_engine(struct worker *worker)
 		.connected = worker_connected,
 		.secured = worker_secured,
 		.done = worker_done,
+		.note = worker_note,
 	};
 	return worker->setup.engine->open(&worker->host, worker->setup.shared, &worker->engine);
 }

@@ -79,6 +79,7 @@ void worker_on_alarm(void *user);
 bool worker_may_connect(void *user);
 void worker_connected(void *user, uint32_t slot, uint64_t connect_ns);
 void worker_secured(void *user, uint64_t tls_ns);
+void worker_note(void *user, enum run_datagram what, uint64_t count);
 enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result);
 
 #endif

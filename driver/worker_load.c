@@ -340,6 +340,14 @@ static void record(struct worker *worker, uint32_t slot, const struct engine_res
 		stats_record_response(&worker->stats, result, worker->slots[slot].intended_ns);
 }
 
+void worker_note(void *user, enum run_datagram what, uint64_t count)
+{
+	struct worker *worker = user;
+
+	if (worker->recording)
+		worker->stats.datagrams[what] += count;
+}
+
 enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result)
 {
 	struct worker *worker = user;

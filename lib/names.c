@@ -79,6 +79,25 @@ const char *const run_error_names[RUN_ERROR_COUNT] = {
 };
 CHECK_LAST(run_error_names, RUN_ERROR_COUNT, RUN_ERROR_UNEXPECTED);
 
+const char *const run_datagram_names[RUN_DATAGRAM_COUNT] = {
+	[RUN_DATAGRAM_LATE] = "late",
+	[RUN_DATAGRAM_DUPLICATE] = "duplicate",
+	[RUN_DATAGRAM_UNMATCHED] = "unmatched",
+	[RUN_DATAGRAM_DROPPED] = "dropped",
+	[RUN_DATAGRAM_RETRANSMITTED] = "retransmitted",
+};
+CHECK_LAST(run_datagram_names, RUN_DATAGRAM_COUNT, RUN_DATAGRAM_RETRANSMITTED);
+
+const char *const run_datagram_help[RUN_DATAGRAM_COUNT] = {
+	[RUN_DATAGRAM_LATE] = "replies after the time limit",
+	[RUN_DATAGRAM_DUPLICATE] = "replies to what was answered already",
+	[RUN_DATAGRAM_UNMATCHED] = "datagrams that answer no request that is known",
+	[RUN_DATAGRAM_DROPPED] =
+		"replies that found the driver's receive buffer full (--receive-buffer)",
+	[RUN_DATAGRAM_RETRANSMITTED] = "requests sent again (--retransmit)",
+};
+CHECK_LAST(run_datagram_help, RUN_DATAGRAM_COUNT, RUN_DATAGRAM_RETRANSMITTED);
+
 const char *const run_error_help[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_REFUSED] = "nothing listens at the target (ECONNREFUSED)",
 	[RUN_ERROR_ADDRESS_UNAVAILABLE] =

@@ -240,6 +240,23 @@ static void report_errors(const struct page *page, const struct run_driver *driv
 	}
 }
 
+static void report_datagrams(const struct page *page, const struct run_driver *driver)
+{
+	char text[SHORT_TEXT];
+	bool any = false;
+
+	for (unsigned int i = 0; i < RUN_DATAGRAM_COUNT; i++) {
+		if (!driver->datagrams[i])
+			continue;
+		page_left(page, report_driver_columns(driver), "%s", any ? "" : "datagrams");
+		page_right(page, 10, "%s", page_count(driver->datagrams[i], text));
+		page_left(page, 1, "%s", "");
+		page_wrap(page, report_driver_columns(driver) + 11, "%s: %s", run_datagram_names[i],
+			  run_datagram_help[i]);
+		any = true;
+	}
+}
+
 static void report_cpu(const struct page *page, const struct run_driver *driver)
 {
 	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
@@ -270,6 +287,7 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 	report_intervals(page, driver);
 	report_responses(page, driver);
 	report_errors(page, driver);
+	report_datagrams(page, driver);
 	report_cpu(page, driver);
 	report_drivers(page, driver);
 }

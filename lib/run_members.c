@@ -167,6 +167,8 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, bytes_out)},
 	COUNTERS(struct run_driver, status, status_names),
 	COUNTERS(struct run_driver, errors, run_error_names),
+	{MEMBER(struct run_driver, COUNTERS, datagrams), .names = run_datagram_names,
+	 .size = ARRAY_SIZE(run_datagram_names), .optional = true},
 	{MEMBER(struct run_driver, LIST, failures),
 	 .merging = RUN_MERGING_OWN, .members = &failure_members,
 	 .count_offset = offsetof(struct run_driver, failure_count),

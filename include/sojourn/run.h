@@ -15,68 +15,11 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
+#include "sojourn/run_kinds.h"
 #include "wire/flow.h"
 #include "wire/stage.h"
 
 #define RUN_SCHEMA "sojourn.run/1"
-
-/* How a connection ended, seen from the service. */
-enum run_close {
-	RUN_CLOSE_BY_SERVER, /* the server's FIN came first */
-	RUN_CLOSE_BY_CLIENT, /* the client's FIN came first */
-	RUN_RESET_BY_SERVER,
-	RUN_RESET_BY_CLIENT,
-	RUN_TIMED_OUT,
-	RUN_CLOSE_COUNT
-};
-
-/* What could not be seen or does not enter a stage: measurement.md's list, per service. */
-enum run_loss {
-	RUN_LOSS_OVERLAPPED,
-	RUN_LOSS_UNSOLICITED,
-	RUN_LOSS_UNANSWERED,
-	RUN_LOSS_PREEXISTING,
-	RUN_LOSS_CUT_OFF,
-	RUN_LOSS_UNTIMED,
-	RUN_LOSS_ACCEPT_UNSEEN,
-	RUN_LOSS_MULTIPLEXED,
-	RUN_LOSS_DROPPED,
-	RUN_LOSS_UNMATCHED,
-	RUN_LOSS_TRANSMIT_UNSEEN,
-	RUN_LOSS_ACK_UNSEEN,
-	RUN_LOSS_STORAGE_FAILED,
-	RUN_LOSS_COUNT
-};
-
-/* What went wrong for the driver, one counter each. */
-enum run_error {
-	RUN_ERROR_REFUSED,	       /* connect: ECONNREFUSED */
-	RUN_ERROR_ADDRESS_UNAVAILABLE, /* connect: EADDRNOTAVAIL, no source port left */
-	RUN_ERROR_TOO_MANY_FILES,      /* socket: EMFILE or ENFILE */
-	RUN_ERROR_CONNECT_TIMEOUT,
-	RUN_ERROR_CONNECT_OTHER,
-	RUN_ERROR_TLS_TIMEOUT,	  /* TLS: the handshake took too long */
-	RUN_ERROR_TLS,		  /* TLS: it failed, in a way not named below */
-	RUN_ERROR_CERTIFICATE,	  /* TLS: the server's certificate is not accepted */
-	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the protocol asked for */
-	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE with a request outstanding */
-	RUN_ERROR_CLOSED_EARLY,	  /* FIN before the response was complete */
-	RUN_ERROR_TIMEOUT,	  /* no complete response in time */
-	RUN_ERROR_MALFORMED,	  /* the response is not what the protocol or framing allows */
-	RUN_ERROR_STATUS,	  /* complete response that says failure: HTTP 400 and above */
-	RUN_ERROR_UNEXPECTED,	  /* complete response that is not what the user expects */
-	RUN_ERROR_COUNT
-};
-
-/* Names as in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
-extern const char *const run_stage_names[STAGE_COUNT];
-extern const char *const run_close_names[RUN_CLOSE_COUNT];
-extern const char *const run_loss_names[RUN_LOSS_COUNT];
-extern const char *const run_error_names[RUN_ERROR_COUNT];
-
-/* The same for people: one clause each, e.g. "request readable before the previous response". */
-extern const char *const run_loss_help[RUN_LOSS_COUNT];
-extern const char *const run_error_help[RUN_ERROR_COUNT];
 
 /* A stage without `measured` is printed as missing, with `reason`; never as zero. */
 struct run_stage {
@@ -290,7 +233,8 @@ struct run_driver {
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
-	struct run_failure *failures; /* those that occurred */
+	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* udp: */
+	struct run_failure *failures;		/* those that occurred */
 	size_t failure_count;
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;

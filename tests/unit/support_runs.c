@@ -252,6 +252,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->bytes_out = next(sequence);
 	set_counters(driver->status, ARRAY_SIZE(driver->status), sequence);
 	set_counters(driver->errors, RUN_ERROR_COUNT, sequence);
+	set_counters(driver->datagrams, RUN_DATAGRAM_COUNT, sequence);
 	driver->cpu_user_ns = next(sequence);
 	driver->cpu_system_ns = next(sequence);
 	set_histogram(&driver->round_trip, sequence);

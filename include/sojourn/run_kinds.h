@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kinds of things that a run document counts, each with its name and its meaning for people:
+ * closes, losses, errors, datagrams. Neighbours: run.h (the document), lib/names.c.
+ */
+#ifndef SOJOURN_RUN_KINDS_H
+#define SOJOURN_RUN_KINDS_H
+
+#include "wire/stage.h"
+
+/* How a connection ended, seen from the service. */
+enum run_close {
+	RUN_CLOSE_BY_SERVER, /* the server's FIN came first */
+	RUN_CLOSE_BY_CLIENT, /* the client's FIN came first */
+	RUN_RESET_BY_SERVER,
+	RUN_RESET_BY_CLIENT,
+	RUN_TIMED_OUT,
+	RUN_CLOSE_COUNT
+};
+
+/* What could not be seen or does not enter a stage: measurement.md's list, per service. */
+enum run_loss {
+	RUN_LOSS_OVERLAPPED,
+	RUN_LOSS_UNSOLICITED,
+	RUN_LOSS_UNANSWERED,
+	RUN_LOSS_PREEXISTING,
+	RUN_LOSS_CUT_OFF,
+	RUN_LOSS_UNTIMED,
+	RUN_LOSS_ACCEPT_UNSEEN,
+	RUN_LOSS_MULTIPLEXED,
+	RUN_LOSS_DROPPED,
+	RUN_LOSS_UNMATCHED,
+	RUN_LOSS_TRANSMIT_UNSEEN,
+	RUN_LOSS_ACK_UNSEEN,
+	RUN_LOSS_STORAGE_FAILED,
+	RUN_LOSS_COUNT
+};
+
+/* What went wrong for the driver, one counter each. */
+enum run_error {
+	RUN_ERROR_REFUSED,	       /* connect: ECONNREFUSED */
+	RUN_ERROR_ADDRESS_UNAVAILABLE, /* connect: EADDRNOTAVAIL, no source port left */
+	RUN_ERROR_TOO_MANY_FILES,      /* socket: EMFILE or ENFILE */
+	RUN_ERROR_CONNECT_TIMEOUT,
+	RUN_ERROR_CONNECT_OTHER,
+	RUN_ERROR_TLS_TIMEOUT,	  /* TLS: the handshake took too long */
+	RUN_ERROR_TLS,		  /* TLS: it failed, in a way not named below */
+	RUN_ERROR_CERTIFICATE,	  /* TLS: the server's certificate is not accepted */
+	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the protocol asked for */
+	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE with a request outstanding */
+	RUN_ERROR_CLOSED_EARLY,	  /* FIN before the response was complete */
+	RUN_ERROR_TIMEOUT,	  /* no complete response in time */
+	RUN_ERROR_MALFORMED,	  /* the response is not what the protocol or framing allows */
+	RUN_ERROR_STATUS,	  /* complete response that says failure: HTTP 400 and above */
+	RUN_ERROR_UNEXPECTED,	  /* complete response that is not what the user expects */
+	RUN_ERROR_COUNT
+};
+
+/* Datagrams that are no exchange of their own, one counter each. */
+enum run_datagram {
+	RUN_DATAGRAM_LATE,	    /* a reply to what was given up already */
+	RUN_DATAGRAM_DUPLICATE,	    /* a reply to what was answered already */
+	RUN_DATAGRAM_UNMATCHED,	    /* answers nothing that is known */
+	RUN_DATAGRAM_DROPPED,	    /* reached the driver's socket and found its buffer full */
+	RUN_DATAGRAM_RETRANSMITTED, /* a request, sent again */
+	RUN_DATAGRAM_COUNT
+};
+
+/* Names as in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
+extern const char *const run_stage_names[STAGE_COUNT];
+extern const char *const run_close_names[RUN_CLOSE_COUNT];
+extern const char *const run_loss_names[RUN_LOSS_COUNT];
+extern const char *const run_error_names[RUN_ERROR_COUNT];
+extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
+
+/* The same for people: one clause each, e.g. "request readable before the previous response". */
+extern const char *const run_loss_help[RUN_LOSS_COUNT];
+extern const char *const run_error_help[RUN_ERROR_COUNT];
+extern const char *const run_datagram_help[RUN_DATAGRAM_COUNT];
+
+#endif
