@@ -13,12 +13,13 @@
 #include "sojourn/units.h"
 #include "web.h"
 
+/* Before and behind the policy's word on connections. */
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n"
-	"<title>Sojourn report</title>\n<style>\n";
+	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src ";
+static const char head_end[] = "\">\n<title>Sojourn</title>\n<style>\n";
 static const char body[] =
 	"</style>\n</head>\n<body>\n<header><h1>Sojourn</h1><span class=\"dim\">where a request's "
 	"time "
@@ -155,19 +156,46 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 	return r;
 }
 
+/* An empty report's data: the page has none of its own. */
+static const char no_data[] = "{\"names\":[],\"driven\":[],\"runs\":[],\"compare\":null}\n";
+
+static const char *const live_scripts[] = {
+	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,
+};
+
+static void put_head(const char *connect, FILE *file)
+{
+	fputs(head, file);
+	fputs(connect, file);
+	fputs(head_end, file);
+	fputs(web_style_css, file);
+	fputs(body, file);
+}
+
+static void put_scripts(const char *const *list, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		fputs("</script>\n<script>\n", file);
+		fputs(list[i], file);
+	}
+	fputs(end, file);
+}
+
+int report_live_page(FILE *file)
+{
+	put_head("'self'", file);
+	fputs(no_data, file);
+	put_scripts(live_scripts, ARRAY_SIZE(live_scripts), file);
+	return fflush(file) || ferror(file) ? -EIO : 0;
+}
+
 int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file)
 {
 	int r;
 
-	fputs(head, file);
-	fputs(web_style_css, file);
-	fputs(body, file);
+	put_head("'none'", file);
 	r = put_data(runs, names, count, file);
-	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
-		fputs("</script>\n<script>\n", file);
-		fputs(scripts[i], file);
-	}
-	fputs(end, file);
+	put_scripts(scripts, ARRAY_SIZE(scripts), file);
 	if (r < 0)
 		return r;
 	return fflush(file) || ferror(file) ? -EIO : 0;

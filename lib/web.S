@@ -14,6 +14,7 @@ embed web_charts_js, "charts.js"
 embed web_series_js, "series.js"
 embed web_compare_js, "compare.js"
 embed web_report_js, "report.js"
+embed web_live_js, "live.js"
 embed web_chart_library_js, "chart.min.js"
 
 .section .note.GNU-stack, "", %progbits

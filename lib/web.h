@@ -9,6 +9,7 @@ extern const char web_charts_js[];
 extern const char web_series_js[];
 extern const char web_compare_js[];
 extern const char web_report_js[];
+extern const char web_live_js[];
 extern const char web_chart_library_js[]; /* Chart.js, MIT licence, its notice included */
 
 #endif

@@ -98,7 +98,8 @@ static in_port_t port_of(const struct sockaddr_storage *address)
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
-void http_address_url(const struct sockaddr_storage *address, char url[HTTP_ADDRESS_URL_MAX])
+void http_address_url(const struct sockaddr_storage *address, bool tls,
+		      char url[HTTP_ADDRESS_URL_MAX])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
@@ -109,8 +110,8 @@ void http_address_url(const struct sockaddr_storage *address, char url[HTTP_ADDR
 	else
 		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
 	snprintf(url, HTTP_ADDRESS_URL_MAX,
-		 address->ss_family == AF_INET6 ? "http://[%s]:%u" : "http://%s:%u", text,
-		 port_of(address));
+		 address->ss_family == AF_INET6 ? "http%s://[%s]:%u" : "http%s://%s:%u",
+		 tls ? "s" : "", text, port_of(address));
 }
 
 /* One form for both families, IPv4 as ::ffff:a.b.c.d: a dual-stack socket reports it so anyway. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* Enough for "http://[" + an IPv6 address + "]:65535". */
+/* Enough for "https://[" + an IPv6 address + "]:65535". */
 #define HTTP_ADDRESS_URL_MAX 64
 
 /* See sink_http_parse_address(). */
@@ -17,8 +17,9 @@ int http_address_parse(const char *text, struct sockaddr_storage *ret_address);
 
 socklen_t http_address_length(const struct sockaddr_storage *address);
 
-/* "http://127.0.0.1:9180", "http://[::1]:9180". */
-void http_address_url(const struct sockaddr_storage *address, char url[HTTP_ADDRESS_URL_MAX]);
+/* "http://127.0.0.1:9180", "http://[::1]:9180", or with https. */
+void http_address_url(const struct sockaddr_storage *address, bool tls,
+		      char url[HTTP_ADDRESS_URL_MAX]);
 
 /*
  * Whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out:

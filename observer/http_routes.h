@@ -4,6 +4,7 @@
 #define OBSERVER_HTTP_ROUTES_H
 
 #include "snapshot.h"
+#include "sojourn/metrics.h"
 
 struct http_reply {
 	unsigned int status;
@@ -13,11 +14,24 @@ struct http_reply {
 	char value[64];	    /* that header's */
 };
 
+/* What answers are made of. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
+struct http_routes {
+	struct snapshot_source source;
+	struct metrics *metrics;
+	struct run *judged; /* findings of a while ago: a look costs more than an answer */
+	uint64_t judged_ns;
+};
+
 /* Makes @reply {"error": @error}; @error must need no escaping. */
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error);
 
-/* Fills @reply, a zeroed one; an unknown path or method and a failing source get an error. */
-void http_routes_answer(const struct snapshot_source *source, const char *method, const char *path,
-			struct http_reply *reply);
+/*
+ * Fills @reply, a zeroed one; an unknown path or method and a failing source get an error. @accept is
+ * the request's Accept header, NULL if it has none.
+ */
+void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
+			const char *accept, struct http_reply *reply);
+
+void http_routes_done(struct http_routes *routes);
 
 #endif

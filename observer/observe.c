@@ -360,7 +360,8 @@ static int open_sinks(struct observation *o)
 	else if (o->options->interval_ns)
 		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
 	if (!r && o->options->listen)
-		r = sink_http_open(&o->options->address, &o->snapshots, &o->http);
+		r = sink_http_open(&o->options->address, &o->snapshots, &o->options->access,
+				   &o->http);
 	loop.model = o->model;
 	loop.term = o->term;
 	loop.live = o->live;

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "options_listen.h"
 #include "options_rows.h"
 #include "plan.h"
 #include "sink_http.h"
@@ -297,6 +298,8 @@ const struct cli_option *options_observe_row(const char *name)
 	return NULL;
 }
 
+static struct cli_option observe_rows[ARRAY_SIZE(observe_table) + OPTIONS_LISTEN_ROWS];
+
 static const struct cli_command observe_command = {
 	.program = "sojourn observe",
 	.usage = "--port PORT | --pid PID | --all-listeners [OPTION...] [-- COMMAND...]",
@@ -305,8 +308,8 @@ static const struct cli_command observe_command = {
 		"where each request's time goes, connections, TIME_WAIT, accept queue, "
 		"descriptors. "
 		"Ends with a summary on Ctrl-C, SIGTERM, after --for, or when COMMAND ends.",
-	.options = observe_table,
-	.option_count = ARRAY_SIZE(observe_table),
+	.options = observe_rows,
+	.option_count = ARRAY_SIZE(observe_rows),
 	.outro = "Examples:\n"
 		 "  sojourn observe --port 8080 --for 10s\n"
 		 "  sojourn observe --port 80,443 --interval 1s --json run.json\n"
@@ -353,7 +356,7 @@ static int check_observe(const struct observe_options *options)
 				 "give only one of --port, --pid and --all-listeners");
 	if (options->cgroup && !options->transmit_below)
 		return cli_error(&observe_command, "--cgroup is for --transmit, which is off");
-	return 0;
+	return options_listen_check(&observe_command, options);
 }
 
 int options_parse_observe(int argc, char **argv, struct observe_options *ret_options)
@@ -361,6 +364,9 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 	int next, r;
 
 	*ret_options = (struct observe_options){.samples = 20000, .ring_kib = 4096};
+	memcpy(observe_rows, observe_table, sizeof(observe_table));
+	memcpy(observe_rows + ARRAY_SIZE(observe_table), options_listen_rows,
+	       sizeof(options_listen_rows));
 	r = cli_parse(&observe_command, argc, argv, ret_options, &next);
 	if (r < 0)
 		return r;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "sink_http.h"
 #include "wire/config.h"
 
 #define OPTIONS_PORTS  64
@@ -27,6 +28,8 @@ struct observe_options {
 	const char *json;     /* file or "-"; NULL: none */
 	bool listen;
 	struct sockaddr_storage address;
+	struct sink_http_access access; /* its texts live as long as the process */
+	bool open_to_all;		/* not loopback, and neither TLS nor token */
 	enum accept_source accept_source;
 	const char *prefer[OPTIONS_PREFER]; /* names that plan.h knows */
 	size_t prefer_count;
@@ -40,6 +43,7 @@ struct observe_options {
 	bool quiet;
 	bool verbose;
 	char **command; /* NULL: none */
+	bool serve;	/* over HTTP, until stopped */
 	bool live;	/* on the terminal, until it is left */
 };
 
@@ -51,6 +55,8 @@ struct probe_options {
 int options_parse_observe(int argc, char **argv, struct observe_options *ret_options);
 /* `sojourn live`: every listener unless told otherwise. */
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options);
+/* `sojourn serve`: every listener, and the endpoint, unless told otherwise. */
+int options_parse_serve(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 
 /* As on the command line: "auto", "accept", "syscall" or "inferred". */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The command line of `sojourn live`: rows of `observe` and a few of its own; see options.h. */
+/* The command lines of `sojourn live` and `serve`: rows of `observe`; see options.h. */
 #include <assert.h>
 #include <string.h>
 
 #include "options.h"
+#include "options_listen.h"
 #include "options_rows.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
@@ -22,7 +23,20 @@ static size_t take_rows(const char *const *names, size_t count, struct cli_optio
 	return count;
 }
 
-/* Parses with the rows @names; words that are no option are refused. */
+/* Words that are no option are refused; without a target every listener is one. */
+static int check_targets(const struct cli_command *command, int argc, char **argv, int next,
+			 struct observe_options *options)
+{
+	if (next < argc)
+		return cli_error(command, "'%s': unexpected, it takes no words", argv[next]);
+	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
+		return cli_error(command, "give only one of --port, --pid and --all-listeners");
+	if (!options->port_count && !options->pid)
+		options->all_listeners = true;
+	return 0;
+}
+
+/* Parses with the rows @names. */
 static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
 		 char **argv, struct observe_options *options)
 {
@@ -34,13 +48,7 @@ static int parse(struct cli_command *command, const char *const *names, size_t n
 	r = cli_parse(command, argc, argv, options, &next);
 	if (r < 0)
 		return r;
-	if (next < argc)
-		return cli_error(command, "'%s': unexpected, it takes no words", argv[next]);
-	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
-		return cli_error(command, "give only one of --port, --pid and --all-listeners");
-	if (!options->port_count && !options->pid)
-		options->all_listeners = true;
-	return 0;
+	return check_targets(command, argc, argv, next, options);
 }
 
 static const char *const live_rows[] = {
@@ -69,4 +77,37 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
 		return cli_error(&command, "--json: '-': standard output is the screen: a file");
 	return r;
+}
+
+static const char *const serve_rows[] = {
+	"port",		 "pid",	   "all-listeners", "for",    "listen",
+	"accept-source", "prefer", "transmit",	    "cgroup", "no-doctor",
+};
+
+int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
+{
+	struct cli_option rows[ROWS_MAX];
+	struct cli_command command = {
+		.program = "sojourn serve",
+		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.intro = "Observes the services of this host and answers over HTTP, until stopped: "
+			 "/metrics for Prometheus, a page for browsers, /healthz, run documents "
+			 "below /api/v1/. Every TCP listener unless told otherwise; at "
+			 "127.0.0.1:9180 unless told otherwise.",
+		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
+			 "wrong "
+			 "options;\n3 this kernel or this user may not observe.\n",
+	};
+	size_t count = take_rows(serve_rows, ARRAY_SIZE(serve_rows), rows);
+	int next, r;
+
+	memcpy(&rows[count], options_listen_rows, sizeof(options_listen_rows));
+	command.options = rows;
+	command.option_count = count + OPTIONS_LISTEN_ROWS;
+	*ret_options = (struct observe_options){.quiet = true, .listen = true, .serve = true};
+	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
+	r = cli_parse(&command, argc, argv, ret_options, &next);
+	if (!r)
+		r = check_targets(&command, argc, argv, next, ret_options);
+	return r ? r : options_listen_check(&command, ret_options);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The HTTP endpoint's connections: libmicrohttpd, run from the caller's loop. Who may ask is decided
- * here (http_address.h knows the names of this machine), what is answered in http_routes.c.
+ * in http_guard.c, what is answered in http_routes.c.
  *
  * Whatever a client sends or leaves out, it holds no more than one of a fixed number of
  * connections, a fixed amount of memory each, for a fixed time.
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "http_address.h"
+#include "http_guard.h"
 #include "http_routes.h"
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
@@ -30,6 +31,7 @@ const struct sink_http_limits sink_http_default_limits = {
 	.idle_s = 10,
 	.request_s = 30,
 	.connection_memory = 16 * 1024,
+	.per_second = 1000,
 };
 
 struct client {
@@ -41,85 +43,16 @@ struct client {
 
 struct sink_http {
 	struct MHD_Daemon *daemon;
-	struct snapshot_source source;
+	struct http_routes routes;
+	struct sink_http_access access;
 	struct sink_http_limits limits;
+	struct http_rate rate;
 	struct sockaddr_storage address;
 	char url[HTTP_ADDRESS_URL_MAX];
 	bool freed;	      /* a connection ended during this sink_http_run() */
 	struct pollfd *polls; /* wake_ended()'s, one per client */
 	struct client clients[];
 };
-
-struct host_check {
-	const struct sink_http *sink;
-	struct sockaddr_storage local;
-	unsigned int hosts;
-	bool host_good;
-	bool origin_good;
-};
-
-/* libmicrohttpd leaves the blanks after a header's value where they are. */
-static bool is_own_host(const struct host_check *check, const char *value)
-{
-	char host[HTTP_ADDRESS_URL_MAX];
-	size_t length = strlen(value);
-
-	while (length && strchr(" \t", value[length - 1]))
-		length--;
-	if (length >= sizeof(host))
-		return false;
-	snprintf(host, sizeof(host), "%.*s", (int)length, value);
-	return http_address_is_host(host, &check->sink->address, &check->local);
-}
-
-static bool is_own_origin(const struct host_check *check, const char *origin)
-{
-	const char scheme[] = "http://";
-
-	return !strncmp(origin, scheme, strlen(scheme)) &&
-	       is_own_host(check, origin + strlen(scheme));
-}
-
-static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, const char *name,
-				    const char *value)
-{
-	struct host_check *check = context;
-
-	(void)kind;
-	if (!strcasecmp(name, MHD_HTTP_HEADER_HOST)) {
-		check->hosts++;
-		check->host_good = value && is_own_host(check, value);
-	} else if (!strcasecmp(name, MHD_HTTP_HEADER_ORIGIN)) {
-		check->origin_good &= value && is_own_origin(check, value);
-	}
-	return MHD_YES;
-}
-
-/*
- * A web page must not reach the endpoint through its visitor's browser: neither under a name that
- * its DNS points here (then Host is that name), nor by a form that posts here (then Origin is the
- * page's). False: @reply says why.
- */
-static bool check_sender(const struct sink_http *sink, struct MHD_Connection *connection,
-			 const struct client *client, struct http_reply *reply)
-{
-	struct host_check check = {.sink = sink, .origin_good = true};
-	socklen_t length = sizeof(check.local);
-
-	if (getsockname(client->fd, (struct sockaddr *)&check.local, &length))
-		check.local = sink->address;
-	MHD_get_connection_values(connection, MHD_HEADER_KIND, check_header, &check);
-	if (check.hosts > 1)
-		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "more than one Host header");
-	else if (!check.host_good)
-		http_reply_error(reply, MHD_HTTP_MISDIRECTED_REQUEST,
-				 "the Host header must name the address listened on");
-	else if (!check.origin_good)
-		http_reply_error(reply, MHD_HTTP_FORBIDDEN, "not for web pages of another origin");
-	else
-		return true;
-	return false;
-}
 
 /* Adds @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
@@ -179,8 +112,10 @@ static enum MHD_Result answer(struct sink_http *sink, const struct client *clien
 
 	if (client->body > BODY_MAX)
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
-	else if (check_sender(sink, connection, client, &reply))
-		http_routes_answer(&sink->source, method, path, &reply);
+	else if (http_guard_admits(&sink->access, &sink->rate, connection, client->fd,
+				   &sink->address, method, &reply))
+		http_routes_answer(&sink->routes, method, path,
+				   header_of(connection, MHD_HTTP_HEADER_ACCEPT), &reply);
 	return send_reply(connection, &reply);
 }
 
@@ -279,6 +214,7 @@ static int open_socket(const struct sockaddr_storage *address, int *ret_fd)
 }
 
 static struct sink_http *sink_new(const struct snapshot_source *source,
+				  const struct sink_http_access *access,
 				  const struct sink_http_limits *limits)
 {
 	struct sink_http *sink =
@@ -291,11 +227,30 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 		free(sink);
 		return NULL;
 	}
-	sink->source = *source;
+	sink->routes.source = *source;
+	if (access)
+		sink->access = *access;
 	sink->limits = *limits;
+	sink->rate.per_second = limits->per_second;
 	for (unsigned int i = 0; i < limits->connections; i++)
 		sink->clients[i].fd = -1;
 	return sink;
+}
+
+static void tls_options(const struct sink_http_access *access, struct MHD_OptionItem options[4])
+{
+	size_t count = 0;
+
+	if (access->tls_key) {
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0,
+							   (void *)access->tls_key};
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
+							   (void *)access->tls_cert};
+	}
+	if (access->tls_client_ca)
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
+							   (void *)access->tls_client_ca};
+	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
 }
 
 /*
@@ -304,9 +259,14 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
  */
 static int start_daemon(struct sink_http *sink, int fd)
 {
+	struct MHD_OptionItem tls[4] = {{0}};
+
+	tls_options(&sink->access, tls);
 	errno = 0;
 	/* clang-format off */
-	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, sink,
+	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
+		0, NULL, NULL, on_request, sink,
+		MHD_OPTION_ARRAY, tls,
 		MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
@@ -317,14 +277,18 @@ static int start_daemon(struct sink_http *sink, int fd)
 	/* clang-format on */
 	if (sink->daemon)
 		return 0;
+	if (sink->access.tls_key)
+		return -EINVAL;
 	return errno ? -errno : -ENOMEM;
 }
 
 int sink_http_open_limited(const struct sockaddr_storage *address,
 			   const struct snapshot_source *source,
+			   const struct sink_http_access *access,
 			   const struct sink_http_limits *limits, struct sink_http **ret_sink)
 {
-	CLEANUP(cleanup_sink_http_close) struct sink_http *sink = sink_new(source, limits);
+	CLEANUP(cleanup_sink_http_close)
+	struct sink_http *sink = sink_new(source, access, limits);
 	socklen_t length = sizeof(sink->address);
 	autoclose int fd = -1;
 	int err;
@@ -336,7 +300,7 @@ int sink_http_open_limited(const struct sockaddr_storage *address,
 		return err;
 	if (getsockname(fd, (struct sockaddr *)&sink->address, &length))
 		return -errno;
-	http_address_url(&sink->address, sink->url);
+	http_address_url(&sink->address, sink->access.tls_key, sink->url);
 	err = start_daemon(sink, TAKE_FD(fd));
 	if (err)
 		return err;
@@ -345,9 +309,9 @@ int sink_http_open_limited(const struct sockaddr_storage *address,
 }
 
 int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
-		   struct sink_http **ret_sink)
+		   const struct sink_http_access *access, struct sink_http **ret_sink)
 {
-	return sink_http_open_limited(address, source, &sink_http_default_limits, ret_sink);
+	return sink_http_open_limited(address, source, access, &sink_http_default_limits, ret_sink);
 }
 
 void sink_http_close(struct sink_http *sink)
@@ -356,6 +320,7 @@ void sink_http_close(struct sink_http *sink)
 		return;
 	if (sink->daemon)
 		MHD_stop_daemon(sink->daemon);
+	http_routes_done(&sink->routes);
 	free(sink->polls);
 	free(sink);
 }

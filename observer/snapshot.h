@@ -19,6 +19,11 @@ struct snapshot_source {
 	int (*total)(void *context, struct run **ret_run);
 	/* The same without single exchanges and findings: for what is shown often. */
 	int (*brief)(void *context, struct run **ret_run);
+	/*
+	 * Adds what is running out now, judged over the last minute, to a document of brief(). Nothing if
+	 * nobody looks: then not_seen stays NULL.
+	 */
+	int (*judge)(void *context, struct run *run);
 	/* Begins a measured phase now. -ENOSPC: SNAPSHOT_PHASES are open. */
 	int (*phase_begin)(void *context, uint64_t *ret_id);
 	/* Ends phase @id and returns what it covers. -ENOENT: there is no such phase. */

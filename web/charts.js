@@ -156,9 +156,10 @@ const cursor = {
 
 // Lines are [{name, label, points: [{x: s, y}]}]; all series of a page share the range of x.
 function series(parent, label, lines, {format = count, log = false, end, fill = false, step = false} = {}) {
-	chart(parent, label, 190, () => ({
+	let shown = lines;
+	const entry = chart(parent, label, 190, () => ({
 		type: "line",
-		data: {datasets: lines.map((line) => ({
+		data: {datasets: shown.map((line) => ({
 			label: line.label,
 			data: line.points,
 			borderColor: colour(line.name),
@@ -182,7 +183,8 @@ function series(parent, label, lines, {format = count, log = false, end, fill = 
 					afterFit: (scale) => {
 						scale.width = 86; // the charts' areas lie exactly above each other
 					},
-					ticks: {maxTicksLimit: 6, callback: (value) => format(value)}}),
+					ticks: {maxTicksLimit: 6, precision: format === count ? 0 : undefined,
+						callback: (value) => format(value)}}),
 			},
 			plugins: {
 				title: {display: true, text: label, align: "start", color: colour("text")},
@@ -193,4 +195,10 @@ function series(parent, label, lines, {format = count, log = false, end, fill = 
 			},
 		},
 	}));
+	// For pages whose lines come and go.
+	entry.remake = (now) => {
+		shown = now;
+		redraw(entry);
+	};
+	return entry;
 }

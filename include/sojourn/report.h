@@ -25,6 +25,9 @@ int report_text(const struct run *run, const struct report_options *options, FIL
  */
 int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file);
 
+/* The page that `sojourn serve` answers with: it asks /api/v1/ again and again. -EIO. */
+int report_live_page(FILE *file);
+
 /* The same as tables of Markdown (GitHub's), for issues and pages: the figures, findings and losses. */
 int report_markdown(struct run *const *runs, const char *const *names, size_t count, FILE *file);
 

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 
 static int fake_run(struct server *server, uint64_t duration_ns, struct run **ret_run)
 {
@@ -37,6 +38,22 @@ static int fake_total(void *context, struct run **ret_run)
 	struct server *server = context;
 
 	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);
+}
+
+/* server->critical findings, as of the doctor. */
+static int fake_judge(void *context, struct run *run)
+{
+	struct server *server = context;
+	struct run_finding *finding;
+
+	server->looks++;
+	if (!server->critical)
+		return run_add_text(&run->not_seen, "nothing");
+	finding = run_add_finding(run);
+	if (!finding)
+		return -ENOMEM;
+	snprintf(finding->severity, sizeof(finding->severity), "critical");
+	return 0;
 }
 
 static int fake_phase_begin(void *context, uint64_t *ret_id)
@@ -94,17 +111,23 @@ static void read_address(struct server *server)
 
 int server_start(struct server *server, const char *text, const struct sink_http_limits *limits)
 {
-	struct snapshot_source source = {server, fake_total, fake_total, fake_phase_begin,
-					 fake_phase_end};
+	return server_start_for(server, text, NULL, limits);
+}
+
+int server_start_for(struct server *server, const char *text, const struct sink_http_access *access,
+		     const struct sink_http_limits *limits)
+{
+	struct snapshot_source source = {server,     fake_total,       fake_total,
+					 fake_judge, fake_phase_begin, fake_phase_end};
 	struct sockaddr_storage address;
 	int err;
 
 	*server = (struct server){0};
 	assert_int_equal(sink_http_parse_address(text, &address), 0);
 	if (limits)
-		err = sink_http_open_limited(&address, &source, limits, &server->sink);
+		err = sink_http_open_limited(&address, &source, access, limits, &server->sink);
 	else
-		err = sink_http_open(&address, &source, &server->sink);
+		err = sink_http_open(&address, &source, access, &server->sink);
 	if (err)
 		return err;
 	read_address(server);

@@ -25,10 +25,12 @@ struct server {
 	struct sockaddr_storage address;
 	pthread_t thread;
 	int stop_fd;
-	atomic_uint runs;    /* calls of sink_http_run() so far */
-	atomic_int fail;     /* what every call of the source returns if not 0 */
-	atomic_uint padding; /* bytes in every run document: makes it large */
-	uint64_t phases;     /* begun so far; the last one's number */
+	atomic_uint runs;     /* calls of sink_http_run() so far */
+	atomic_int fail;      /* what every call of the source returns if not 0 */
+	atomic_uint critical; /* 1: something is exhausted */
+	atomic_uint looks;    /* of the doctor so far */
+	atomic_uint padding;  /* bytes in every run document: makes it large */
+	uint64_t phases;      /* begun so far; the last one's number */
 	bool open[4 * SNAPSHOT_PHASES];
 };
 
@@ -38,6 +40,9 @@ struct server {
 
 /* Listens on @text ("127.0.0.1:0"); 0 or what sink_http_open_limited() returned. */
 int server_start(struct server *server, const char *text, const struct sink_http_limits *limits);
+/* The same for whom @access lets in. */
+int server_start_for(struct server *server, const char *text, const struct sink_http_access *access,
+		     const struct sink_http_limits *limits);
 void server_stop(struct server *server);
 
 unsigned int server_port(const struct server *server);

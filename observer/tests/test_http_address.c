@@ -72,7 +72,7 @@ static void test_parse(void **state)
 		char url[HTTP_ADDRESS_URL_MAX];
 
 		assert_int_equal(sink_http_parse_address(good[i][0], &address), 0);
-		http_address_url(&address, url);
+		http_address_url(&address, false, url);
 		assert_string_equal(url, good[i][1]);
 	}
 }

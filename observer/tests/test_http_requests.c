@@ -56,7 +56,8 @@ static void test_health(void **state)
 	struct response response = ask_route(*state, "GET", "/healthz");
 
 	assert_answer(&response, 200, "application/json");
-	assert_string_equal(response.body, "{\"status\": \"ok\"}\n");
+	assert_string_equal(response.body,
+			    "{\"status\": \"ok\", \"findings\": 0, \"looked\": true}\n");
 	response_free(&response);
 }
 

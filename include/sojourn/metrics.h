@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run document as metrics: the text formats of Prometheus (0.0.4) and OpenMetrics (1.0.0). Names and
+ * units follow their conventions: seconds, bytes, `_total` for what only grows.
+ *
+ * A stage is a classic histogram whose edges are upper bounds of our buckets, two to an octave, so that
+ * every cumulative count is exact (docs/metrics.md).
+ */
+#ifndef SOJOURN_METRICS_H
+#define SOJOURN_METRICS_H
+
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
+
+/* From 1 µs to 17 s. */
+#define METRICS_EDGES 48U
+
+/* Upper bound of histogram edge @edge, in ns: what is at most that long is counted below it. */
+uint64_t metrics_edge_ns(unsigned int edge);
+
+/*
+ * What was exported before, of an observation whose counts only grow. `respond` ends when the next
+ * request begins: until then its last value may still move to a higher bucket. A cumulative count that
+ * went down would look like a restart to whoever reads it; it stays where it was until it is exceeded.
+ */
+struct metrics;
+
+struct metrics *metrics_new(void); /* NULL without memory */
+void metrics_free(struct metrics *metrics);
+DEFINE_CLEANUP(struct metrics *, metrics_free)
+#define autometrics CLEANUP(cleanup_metrics_free)
+
+enum metrics_format {
+	METRICS_PROMETHEUS,
+	METRICS_OPENMETRICS,
+};
+
+/* The Content-Type of a format. */
+extern const char *const metrics_types[];
+
+/* That which an Accept header asks for (RFC 9110, 12.5.1); NULL is none. */
+enum metrics_format metrics_choose(const char *accept);
+
+/* The text of @run, a reading of the whole observation; NULL without memory. The caller frees it. */
+char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format);
+
+#endif
