@@ -10,6 +10,7 @@
 #include "preface.h"
 #include "sample.h"
 #include "service.h"
+#include "thread.h"
 #include "transmit.h"
 
 /* A field of the struct tcp_sock that @sk is. Who knows a cheaper way defines it before. */
@@ -133,6 +134,8 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	arrival_ns = take_arrival(sk, c);
 	c->bytes_in += bytes;
 	c->last_read_ns = now;
+	if (config.cpu)
+		split_begin(c, now);
 	if (c->marks & MARK_MULTIPLEXED || c->phase == CONN_READING || c->flags & CONN_WRITES_OVER)
 		return;
 	c->phase = CONN_READING;
@@ -145,6 +148,23 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	transmit = transmit_marks(c);
 	if (transmit)
 		transmit_begin(sk, c, transmit, TCP_FIELD(sk, write_seq));
+}
+
+/* Zeros of RUNNABLE and BLOCKED, which are most, user space fills in. */
+static __always_inline void exchange_split(struct conn *c, __u64 now)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + c->service;
+	__u64 service_ns = now - c->last_read_ns, blocked_ns;
+	struct service_split *split = bpf_map_lookup_elem(&splits, &index);
+
+	if (!split_end(c, now, service_ns) || !c->start_ns || !split)
+		return;
+	blocked_ns = service_ns - c->split.running_ns - c->split.runnable_ns;
+	SLOT_STAGE(&split->parts[SPLIT_RUNNING], c->split.running_ns);
+	if (c->split.runnable_ns)
+		SLOT_STAGE(&split->parts[SPLIT_RUNNABLE], c->split.runnable_ns);
+	if (blocked_ns)
+		SLOT_STAGE(&split->parts[SPLIT_BLOCKED], blocked_ns);
 }
 
 /* The response begins: everything but its own length is known. */
@@ -168,6 +188,8 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 				   c->last_read_ns - c->first_read_ns);
 		SLOT_STAGE(&slot->stages[STAGE_SERVICE], now - c->last_read_ns);
 	}
+	if (config.cpu)
+		exchange_split(c, now);
 	c->first_write_ns = now;
 	c->last_write_ns = now;
 	if (c->marks & MARK_SAMPLED)

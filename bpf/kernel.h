@@ -115,6 +115,8 @@ struct files_struct {
 
 struct task_struct {
 	struct files_struct *files;
+	unsigned long nvcsw;  /* how often it went to sleep */
+	unsigned long nivcsw; /* how often it was preempted */
 };
 
 struct pt_regs;

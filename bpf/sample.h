@@ -113,8 +113,8 @@ static __always_inline void sample_fill(const struct sock_common *skc, const str
 	e->acked_ns = c->sample.acked_ns;
 	if (c->marks & MARK_TRANSMIT) /* not finished: only the pass over the sockets finds it so */
 		transmit_times(c, &e->on_wire_ns, &e->acked_ns);
-	e->running_ns = c->sample.running_ns;
-	e->runnable_ns = c->sample.runnable_ns;
+	e->running_ns = c->split.running_ns;
+	e->runnable_ns = c->split.runnable_ns;
 }
 
 /* User space looks every second by itself; it is woken when a quarter of the ring is full. */

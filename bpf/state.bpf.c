@@ -4,6 +4,8 @@
 
 struct conns_map conns SEC(".maps");
 struct slots_map slots SEC(".maps");
+struct threads_map threads SEC(".maps");
+struct splits_map splits SEC(".maps");
 struct services_map services SEC(".maps");
 struct gauges_map gauges SEC(".maps");
 struct owners_map owners SEC(".maps");
@@ -17,6 +19,9 @@ __u32 service_next = 0;
 __u32 transmit_followed[TRANSMIT_PLACES] = {};
 __u32 transmit_leaving = 0;
 __u64 epoch = 0;
+__u64 threads_known[THREAD_PLACES / 64] = {};
+__u32 threads_next = 0;
+__u32 threads_watched = 0;
 __u64 sample_threshold = 0;
 __u32 sample_flushing = 0;
 

@@ -47,8 +47,6 @@ struct conn_sample {
 	__u64 accept_delay_ns; /* part of its wait that was the accept queue's */
 	__u64 on_wire_ns;
 	__u64 acked_ns;
-	__u64 running_ns;
-	__u64 runnable_ns;
 	__u32 bytes_in;
 	__u32 bytes_out;
 	__u32 pid;
@@ -58,11 +56,23 @@ struct conn_sample {
 };
 
 /*
+ * With --cpu: the clocks of the thread that has read last (thread.h), and behind the exchange's first
+ * write what they have gone on by since; 0: that is not known.
+ */
+struct conn_split {
+	__u32 thread; /* struct thread.id; 0: the rest is not known */
+	__u32 unseen; /* switches of that thread that its clocks have not seen, ever */
+	__u64 running_ns;
+	__u64 runnable_ns;
+};
+
+/*
  * The kernel keeps it 8 bytes behind the begin of a cache line, so the first 56 bytes are one line,
  * the next 64 another and the rest a third. The first belongs to whoever holds the socket's lock,
  * mostly softirq, which may run on another CPU than the process: the process writes there only to
  * take an arrival time (it exchanges it for 0), once at accept, and once to set `touched`. The second
- * line is the process's alone, the third is used for sampled exchanges only.
+ * line is the process's alone, the third is used for sampled exchanges and
+ * with --cpu only.
  */
 struct conn {
 	__u64 arrival_ns;	 /* oldest unread data is readable since then; 0: nothing unread */
@@ -91,10 +101,11 @@ struct conn {
 	__u16 pad;
 
 	struct conn_sample sample;
+	struct conn_split split;
 };
 
 _Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");
-_Static_assert(sizeof(struct conn_sample) == 64, "one line");
+_Static_assert(sizeof(struct conn_sample) + sizeof(struct conn_split) <= 72, "the third line");
 _Static_assert(__builtin_offsetof(struct conn, sample) == 56 + 64, "and here the sample's");
 
 struct conns_map {
@@ -111,6 +122,39 @@ struct slots_map {
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u32);
 	__type(value, struct service_slot);
+};
+
+/* A thread that has read from an observed socket; see thread.h. */
+enum thread_state {
+	THREAD_RUNNING,
+	THREAD_RUNNABLE,
+	THREAD_BLOCKED,
+};
+
+struct thread {
+	__u32 tid;	/* in the initial pid namespace; 0: the place is free */
+	__u32 state;	/* enum thread_state */
+	__u32 id;	/* no other thread has the same */
+	__u32 switches; /* away from a CPU, that were seen */
+	__u64 since_ns;
+	__u64 running_ns;  /* before since_ns */
+	__u64 runnable_ns; /* likewise */
+};
+
+struct threads_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* THREAD_PLACES with --cpu, set before load */
+	__type(key, __u32);
+	__type(value, struct thread);
+};
+
+/* [cpu × max_services + service], with --cpu. */
+struct splits_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_split);
 };
 
 struct services_map {
@@ -158,6 +202,8 @@ struct ring_map {
 
 extern struct conns_map conns SEC(".maps");
 extern struct slots_map slots SEC(".maps");
+extern struct threads_map threads SEC(".maps");
+extern struct splits_map splits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
 extern struct owners_map owners SEC(".maps");
@@ -182,6 +228,12 @@ extern __u32 transmit_leaving;
 extern __u64 epoch;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
 extern __u64 sample_threshold;
+/* A bit for each place that a thread has. */
+extern __u64 threads_known[THREAD_PLACES / 64];
+/* How many threads have got a clock, ever. */
+extern __u32 threads_next;
+/* Set by user space when the scheduler's programs are all attached: before, clocks would be wrong. */
+extern __u32 threads_watched;
 /* Set by user space while a pass over the sockets is to tell of the complete ones. */
 extern __u32 sample_flushing;
 

@@ -17,6 +17,13 @@ const char *const run_stage_names[STAGE_COUNT] = {
 };
 CHECK_LAST(run_stage_names, STAGE_COUNT, STAGE_ACK);
 
+const char *const run_cpu_names[RUN_CPU_COUNT] = {
+	[RUN_CPU_RUNNING] = "running",
+	[RUN_CPU_RUNNABLE] = "runnable",
+	[RUN_CPU_BLOCKED] = "blocked",
+};
+CHECK_LAST(run_cpu_names, RUN_CPU_COUNT, RUN_CPU_BLOCKED);
+
 const char *const run_close_names[RUN_CLOSE_COUNT] = {
 	[RUN_CLOSE_BY_SERVER] = "closed_by_server",
 	[RUN_CLOSE_BY_CLIENT] = "closed_by_client",

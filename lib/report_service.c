@@ -170,6 +170,24 @@ const char *report_missing(const struct run_stage *stage, enum stage which)
 								       : NULL;
 }
 
+/* What service divides into, below it; without, it says so in one line. */
+static void print_split(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *parts = service->cpu;
+
+	for (unsigned int i = 0; parts->measured && i < RUN_CPU_COUNT; i++) {
+		page_left(page, STAGE_COLUMNS, "  %s", run_cpu_names[i]);
+		print_histogram(page, &parts[i].histogram);
+		fputc('\n', page->file);
+	}
+	if (parts->measured || !parts->reason)
+		return;
+	page_style(page, STYLE_DIM);
+	page_left(page, STAGE_COLUMNS, "  CPU or waiting");
+	page_wrap(page, STAGE_COLUMNS, "not measured: %s", parts->reason);
+	page_style(page, STYLE_PLAIN);
+}
+
 static void print_stage(const struct page *page, const struct run_service *service,
 			enum stage which)
 {
@@ -222,8 +240,11 @@ static void print_way_out(const struct page *page, const struct run_service *ser
 void report_stages(const struct page *page, const struct run_service *service)
 {
 	print_header(page);
-	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
 		print_stage(page, service, i);
+		if (i == STAGE_SERVICE)
+			print_split(page, service);
+	}
 	print_residence(page, service);
 	print_way_out(page, service);
 }
@@ -324,8 +345,38 @@ static void report_ack(const struct page *page, const struct run_service *servic
 	}
 }
 
+/* "service 1.2 ms: running 0.3 ms, runnable 0.5 ms, blocked 0.4 ms": means, which add up. */
+static void report_split(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *parts = service->cpu;
+	double count = (double)parts[RUN_CPU_RUNNING].histogram.count, sum = 0;
+	uint64_t all = service->stages[STAGE_SERVICE].histogram.count;
+	char text[SHORT_TEXT];
+	struct items items;
+
+	if (!parts->measured || !all)
+		return;
+	if (count == 0) {
+		page_left(page, LABEL_COLUMNS, "service");
+		page_wrap(page, LABEL_COLUMNS,
+			  "CPU or waiting is not known: other threads answer than read");
+		return;
+	}
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		sum += (double)parts[i].histogram.sum;
+	items = items_begin(page, "service", LABEL_COLUMNS);
+	items_add(&items, "mean %s", page_time(sum / count, text));
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		items_add(&items, "%s %s", run_cpu_names[i],
+			  page_time((double)parts[i].histogram.sum / count, text));
+	if (parts->histogram.count < all)
+		items_add(&items, "not divided %s", page_count(all - parts->histogram.count, text));
+	items_end(&items);
+}
+
 void report_beside(const struct page *page, const struct run_service *service)
 {
+	report_split(page, service);
 	report_accept_wait(page, service);
 	report_ack(page, service);
 }

@@ -94,14 +94,20 @@ struct run *run_new(const char *program, char **command)
 	return TAKE_PTR(run);
 }
 
+static void free_stages(struct run_stage *stages, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(stages[i].source);
+		free(stages[i].reason);
+	}
+}
+
 static void free_services(struct run_service *services, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		free(services[i].host);
-		for (unsigned int stage = 0; stage < STAGE_COUNT; stage++) {
-			free(services[i].stages[stage].source);
-			free(services[i].stages[stage].reason);
-		}
+		free_stages(services[i].stages, STAGE_COUNT);
+		free_stages(services[i].cpu, RUN_CPU_COUNT);
 		free(services[i].processes);
 		run_samples_free(services[i].samples);
 	}
@@ -148,10 +154,7 @@ void run_joined_free(struct run_joined *joined)
 {
 	if (!joined)
 		return;
-	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
-		free(joined->stages[i].source);
-		free(joined->stages[i].reason);
-	}
+	free_stages(joined->stages, STAGE_COUNT);
 	free(joined->reason);
 	free(joined->tail);
 	free(joined->slowest);
@@ -240,6 +243,13 @@ static void subtract_messages(struct run_service *service, const struct run_serv
 		service->first_message_ns = 0;
 }
 
+static void subtract_stages(struct run_stage *stages, const struct run_stage *earlier, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (stages[i].measured && earlier[i].measured)
+			histogram_subtract(&stages[i].histogram, &earlier[i].histogram);
+}
+
 static void subtract_service(struct run_service *service, const struct run_service *earlier)
 {
 	subtract_count(&service->accepted, earlier->accepted);
@@ -255,10 +265,8 @@ static void subtract_service(struct run_service *service, const struct run_servi
 	subtract_count(&service->retransmits, earlier->retransmits);
 	subtract_count(&service->time_wait_created, earlier->time_wait_created);
 	subtract_number(&service->accept_queue.overflows, &earlier->accept_queue.overflows);
-	for (unsigned int i = 0; i < STAGE_COUNT; i++)
-		if (service->stages[i].measured && earlier->stages[i].measured)
-			histogram_subtract(&service->stages[i].histogram,
-					   &earlier->stages[i].histogram);
+	subtract_stages(service->stages, earlier->stages, STAGE_COUNT);
+	subtract_stages(service->cpu, earlier->cpu, RUN_CPU_COUNT);
 	if (service->samples && earlier->samples)
 		run_samples_subtract(service->samples, earlier->samples);
 }

@@ -36,6 +36,8 @@ _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL
 	{MEMBER(type, NUMBER, field), .optional = true}
 #define COUNTERS(type, field, table) \
 	{MEMBER(type, COUNTERS, field), .names = (table), .size = ARRAY_SIZE(table)}
+#define STAGES(type, field, table, number) \
+	{MEMBER(type, STAGES, field), .names = (table), .size = (number)}
 
 static const struct run_member process_table[] = {
 	{MEMBER(struct run_process, U32, pid)},
@@ -68,9 +70,11 @@ static const struct run_member service_table[] = {
 	COUNTERS(struct run_service, losses, run_loss_names),
 	{MEMBER(struct run_service, U64, first_message_ns)},
 	{MEMBER(struct run_service, U64, last_message_ns)},
-	{MEMBER(struct run_service, STAGES, stages)},
+	STAGES(struct run_service, stages, run_stage_names, STAGE_COUNT),
 	{MEMBER(struct run_service, U64, accept_delayed)},
 	{MEMBER(struct run_service, U64, accept_delay_ns)},
+	{MEMBER(struct run_service, STAGES, cpu), .names = run_cpu_names, .size = RUN_CPU_COUNT,
+	 .optional = true},
 	{MEMBER(struct run_service, U64, transmit_followed), .optional = true},
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),
@@ -252,7 +256,7 @@ static const struct run_member joined_table[] = {
 	{MEMBER(struct run_joined, OBJECT, sum), .members = &parts_members},
 	{MEMBER(struct run_joined, HISTOGRAM, round_trip)},
 	{MEMBER(struct run_joined, HISTOGRAM, network)},
-	{MEMBER(struct run_joined, STAGES, stages)},
+	STAGES(struct run_joined, stages, run_stage_names, STAGE_COUNT),
 	{MEMBER(struct run_joined, LIST, tail), .members = &tail_members,
 	 .count_offset = offsetof(struct run_joined, tail_count), .limit = MAX_TAILS},
 	{MEMBER(struct run_joined, LIST, slowest), .members = &exchange_members,

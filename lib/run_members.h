@@ -23,7 +23,7 @@ enum run_kind {
 	RUN_KIND_COUNTERS, /* uint64_t[size], an object with a member for each of @names */
 	RUN_KIND_NUMBERS,  /* struct run_number[size] likewise; null where not known */
 	RUN_KIND_HISTOGRAM,
-	RUN_KIND_STAGES,  /* struct run_stage[STAGE_COUNT] */
+	RUN_KIND_STAGES,  /* struct run_stage[size], an object with a member for each of @names */
 	RUN_KIND_OBJECT,  /* the structure itself, with @members */
 	RUN_KIND_POINTER, /* pointer to a structure with @members; null if NULL */
 	RUN_KIND_LIST,	  /* pointer to structures with @members, their number at @count_offset */
@@ -50,7 +50,7 @@ struct run_member {
 	enum run_merging merging; /* of members of struct run_driver */
 	bool optional; /* may be absent or null; reads as zero, NULL, empty or not known */
 	size_t offset;
-	size_t size; /* TEXT: capacity; COUNTERS: number of names */
+	size_t size; /* TEXT: capacity; those with names: their number */
 	const char *const *names;
 	const struct run_members *members;
 	size_t count_offset;

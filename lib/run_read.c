@@ -308,13 +308,12 @@ static int read_stages(struct reader *reader, const json_t *json, const struct r
 	struct run_stage *stages = field;
 	int err = 0;
 
-	(void)member;
 	if (!json_is_object(json))
 		return reader_refuse(reader, json, "an object");
-	for (unsigned int i = 0; i < STAGE_COUNT && !err; i++) {
-		size_t before = reader_enter_member(reader, run_stage_names[i]);
+	for (size_t i = 0; i < member->size && !err; i++) {
+		size_t before = reader_enter_member(reader, member->names[i]);
 
-		err = read_stage(reader, json_object_get(json, run_stage_names[i]), &stages[i]);
+		err = read_stage(reader, json_object_get(json, member->names[i]), &stages[i]);
 		reader_leave(reader, before);
 	}
 	return err;

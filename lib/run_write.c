@@ -211,9 +211,8 @@ static json_t *write_stages(const struct run_member *member, const void *field)
 	const struct run_stage *stages = field;
 	autojson json_t *object = json_object();
 
-	(void)member;
-	for (unsigned int i = 0; i < STAGE_COUNT; i++)
-		if (json_object_set_new(object, run_stage_names[i], write_stage(&stages[i])))
+	for (size_t i = 0; i < member->size; i++)
+		if (json_object_set_new(object, member->names[i], write_stage(&stages[i])))
 			return NULL;
 	return TAKE_PTR(object);
 }

@@ -27,6 +27,8 @@ struct loader {
 	int cgroup_fd; /* the caller's */
 	const struct service_slot *slots;
 	size_t slots_bytes;
+	const struct service_split *splits; /* NULL without config.cpu */
+	size_t splits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
 };
@@ -71,6 +73,12 @@ static int map_memories(struct loader *loader)
 	if (r < 0)
 		return r;
 	loader->slots = memory;
+	if (loader->skel->rodata->config.cpu)
+		r = map_memory(loader->skel->maps.splits, PROT_READ, &memory,
+			       &loader->splits_bytes);
+	if (r < 0)
+		return r;
+	loader->splits = loader->skel->rodata->config.cpu ? memory : NULL;
 	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
 		       &loader->gauges_bytes);
 	if (r < 0)
@@ -144,6 +152,8 @@ void loader_close(struct loader *loader)
 	end_stamps(loader);
 	if (loader->slots)
 		munmap((void *)loader->slots, loader->slots_bytes);
+	if (loader->splits)
+		munmap((void *)loader->splits, loader->splits_bytes);
 	if (loader->gauges)
 		munmap(loader->gauges, loader->gauges_bytes);
 	cleanup_close(&loader->statistics_fd);
@@ -187,6 +197,7 @@ int loader_attach(struct loader *loader)
 		r = attach_stamps(loader);
 	if (r < 0)
 		return r;
+	loader->skel->bss->threads_watched = 1;
 	return loader_visit_sockets(loader, false);
 }
 
@@ -257,6 +268,14 @@ uint64_t loader_services_dropped(const struct loader *loader)
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service)
 {
 	return &loader->slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+}
+
+const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+					 uint32_t service)
+{
+	size_t max_services = loader->skel->rodata->config.max_services;
+
+	return loader->splits ? &loader->splits[cpu * max_services + service] : NULL;
 }
 
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)

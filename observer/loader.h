@@ -64,6 +64,9 @@ uint64_t loader_services_dropped(const struct loader *loader);
 
 /* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
+/* NULL without config.cpu. */
+const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+					 uint32_t service);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);

@@ -84,10 +84,11 @@ static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *tria
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size)
 {
-	/* With a ring, or the verifier would leave out what is only for sampled exchanges. */
+	/* With all options, or the verifier would leave out what is only for them. */
 	struct observer_config config = {
 		.max_services = 1,
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
+		.cpu = 1,
 	};
 	struct sojourn_bpf *skel = NULL;
 	int r = loader_skeleton_open(&config, &skel);

@@ -18,6 +18,8 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		uint32_t entries;
 	} sizes[] = {
 		{skel->maps.slots, config->cpus * config->max_services},
+		{skel->maps.splits, config->cpu ? config->cpus * config->max_services : 1},
+		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},

@@ -153,6 +153,7 @@ static int make_plan(struct observation *o)
 		.accept_source = o->options->accept_source,
 		.udp = o->options->udp,
 		.transmit = o->options->transmit_below,
+		.cpu = o->options->cpu,
 		.cgroup_fd = o->cgroup_fd,
 		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
@@ -288,6 +289,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.transmit_below =
 			plan_chosen(&o->plan, QUESTION_TRANSMIT) ? o->options->transmit_below : 0,
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
+		.cpu = !!plan_chosen(&o->plan, QUESTION_CPU),
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
 		.pidns_dev = pidns.st_dev,

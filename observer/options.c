@@ -179,6 +179,13 @@ static const char *set_cgroup(void *target, const char *value)
 	return *value == '/' ? NULL : "the path of a cgroup's directory, e.g. /sys/fs/cgroup/web";
 }
 
+static const char *set_cpu(void *target, const char *value)
+{
+	(void)value;
+	((struct observe_options *)target)->cpu = true;
+	return NULL;
+}
+
 static const char *set_statistics(void *target, const char *value)
 {
 	(void)value;
@@ -261,6 +268,10 @@ static const struct cli_option observe_table[] = {
 	 "Follow this share of the responses to the driver and to their acknowledgement "
 	 "(transmit_queue, ack): all, 1/N, or off (default).",
 	 set_transmit},
+	{"cpu", 0, NULL,
+	 "Divide service into running, runnable (waiting for a CPU) and blocked, by the state of "
+	 "the thread that serves. Our programs then also run at every switch of this host.",
+	 set_cpu},
 	{"cgroup", 0, "PATH",
 	 "Follow them by TX timestamps of the sockets that belong to this cgroup (version 2).",
 	 set_cgroup},

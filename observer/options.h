@@ -34,7 +34,8 @@ struct observe_options {
 	const char *prefer[OPTIONS_PREFER]; /* names that plan.h knows */
 	size_t prefer_count;
 	uint64_t transmit_below; /* of 2^32 exchanges, so many are followed to the wire; 0: none */
-	const char *cgroup;	 /* directory; NULL: not given */
+	bool cpu;
+	const char *cgroup; /* directory; NULL: not given */
 	bool run_statistics;
 	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */
 	uint32_t ring_kib; /* size of the ring that they come through */

@@ -38,6 +38,8 @@ static const struct candidate candidates[] = {
 	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
 	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
 	 "transmit_segment"},
+	{QUESTION_CPU, "thread_switch", "tp_btf/sched_switch+sched_wakeup", USE_CPU,
+	 "thread_wakeup"},
 	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, NULL},
 	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, NULL},
 	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, NULL},
@@ -79,6 +81,8 @@ static const struct {
 			     "accept_queue (without, it is inferred from the first read)"},
 	[QUESTION_TRANSMIT] = {"When did the response leave, and when was it acknowledged?",
 			       "transmit_queue, ack"},
+	[QUESTION_CPU] = {"When do the threads that serve run?",
+			  "service: running, runnable, blocked"},
 	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
 	[QUESTION_UDP_READ] = {"When did the server read it?", "UDP: socket_queue, service"},
 	[QUESTION_UDP_WRITE] = {"When did the server reply?", "UDP: exchanges, service"},
@@ -163,6 +167,8 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 	case USE_TRANSMIT:
 	case USE_TRANSMIT_STAMPS:
 		return wish->transmit;
+	case USE_CPU:
+		return wish->cpu;
 	case USE_UDP:
 		return wish->udp;
 	}
@@ -333,7 +339,10 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 	struct plan_row *next[PLAN_ROWS];
 	size_t count;
 
-	*ret_plan = (struct plan){.transmit = wish->transmit || wish->everything};
+	*ret_plan = (struct plan){
+		.transmit = wish->transmit || wish->everything,
+		.cpu = wish->cpu || wish->everything,
+	};
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		ret_plan->rows[i].candidate = &candidates[i];
 	while ((count = next_rows(ret_plan, wish, next))) {
@@ -443,6 +452,13 @@ const char *plan_missing_udp(const struct plan *plan, enum stage stage)
 	if (stage != STAGE_SOCKET_QUEUE && stage != STAGE_SERVICE)
 		return "a datagram has no such stage";
 	return missing(plan, NEEDS_UDP);
+}
+
+const char *plan_missing_cpu(const struct plan *plan, bool udp)
+{
+	if (!plan->cpu)
+		return "not asked for: --cpu";
+	return udp ? "not for datagrams" : missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_CPU);
 }
 
 size_t plan_working(const struct plan *plan)

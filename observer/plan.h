@@ -24,6 +24,7 @@ enum question {
 	QUESTION_WRITE,	      /* when did the server write the response? */
 	QUESTION_ACCEPT,      /* when did accept() return? */
 	QUESTION_TRANSMIT,    /* when did the response leave, when was it acknowledged? */
+	QUESTION_CPU,	      /* when do the threads that serve run? */
 	QUESTION_UDP_ARRIVAL, /* when did a datagram arrive? */
 	QUESTION_UDP_READ,    /* when did the server read it? */
 	QUESTION_UDP_WRITE,   /* when did it reply? */
@@ -38,6 +39,7 @@ enum candidate_use {
 	USE_ACCEPT_SYSCALL,  /* with --accept-source syscall */
 	USE_TRANSMIT,	     /* with --transmit */
 	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
+	USE_CPU,	     /* with --cpu */
 	USE_UDP,	     /* with a UDP service */
 };
 
@@ -57,17 +59,19 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 22
+#define PLAN_ROWS 23
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
 	bool transmit; /* was asked for */
+	bool cpu;      /* likewise */
 };
 
 struct plan_wish {
 	enum accept_source accept_source;
 	bool udp;
 	bool transmit;
+	bool cpu;
 	int cgroup_fd;		   /* that the services' sockets belong to; -1: not known */
 	const char *cgroup_reason; /* why not */
 	const char *const *prefer; /* candidates to use and no other for their questions */
@@ -113,6 +117,9 @@ enum plan_depth plan_depth(const struct plan *plan);
 const char *plan_missing(const struct plan *plan, enum stage stage);
 /* The same for UDP services, whose exchanges only have socket_queue and service. */
 const char *plan_missing_udp(const struct plan *plan, enum stage stage);
+
+/* Why service cannot be divided into running, runnable and blocked; NULL if it can. */
+const char *plan_missing_cpu(const struct plan *plan, bool udp);
 
 /* How many of the candidates that were not optional work. */
 size_t plan_working(const struct plan *plan);

@@ -91,6 +91,10 @@ static void sample_from(const struct exchange_event *e, struct run_sample *ret_s
 	set_bytes(ret_sample, RUN_SAMPLE_BYTES_OUT, &ret_sample->bytes_out, e->bytes_out);
 	set_value(ret_sample, RUN_SAMPLE_ARRIVAL, &ret_sample->arrival_ns, e->arrival_ns);
 	set_stages(e, ret_sample);
+	if (!e->running_ns)
+		return;
+	set_value(ret_sample, RUN_SAMPLE_RUNNING, &ret_sample->running_ns, e->running_ns);
+	set_value(ret_sample, RUN_SAMPLE_RUNNABLE, &ret_sample->runnable_ns, e->runnable_ns);
 }
 
 /* The promise of every sample: its stages are its residence, to the nanosecond. */
@@ -100,7 +104,8 @@ static bool adds_up(const struct exchange_event *e, const struct run_sample *sam
 
 	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
 		sum += sample->stage_ns[stage];
-	return in_order(e) && sum == e->last_write_ns - e->arrival_ns;
+	return in_order(e) && e->running_ns + e->runnable_ns <= sample->stage_ns[STAGE_SERVICE] &&
+	       sum == e->last_write_ns - e->arrival_ns;
 }
 
 /* ---- periods ---- */

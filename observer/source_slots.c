@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+_Static_assert(SPLIT_RUNNING == (int)RUN_CPU_RUNNING && SPLIT_COUNT == (int)RUN_CPU_COUNT &&
+		       SPLIT_BLOCKED == (int)RUN_CPU_BLOCKED,
+	       "the kernel's parts are the document's");
+
 static const enum counter loss_counters[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_OVERLAPPED] = COUNTER_OVERLAPPED,
 	[RUN_LOSS_UNSOLICITED] = COUNTER_UNSOLICITED,
@@ -65,31 +69,36 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 		service->closes[close] = counter_sum(loader, index, close_counters[close]);
 }
 
+static void add_part(struct histogram *h, const struct stage_histogram *part)
+{
+	h->sum += part->sum_ns;
+	if (part->max_ns > h->max)
+		h->max = part->max_ns;
+	for (uint32_t i = 0; i < BUCKET_COUNT; i++)
+		h->buckets[i] += part->buckets[i];
+}
+
 /*
  * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change
  * CPUs. Only the sum counts; caught in mid-move it can be -1 for a moment, which is 0.
  */
-static void read_histogram(const struct loader *loader, uint32_t index, enum stage stage,
-			   struct histogram *ret_histogram)
+static void count_buckets(struct histogram *h)
 {
-	struct histogram *h = ret_histogram;
-
-	*h = (struct histogram){};
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct stage_histogram *part =
-			&loader_slot(loader, cpu, index)->stages[stage];
-
-		h->sum += part->sum_ns;
-		if (part->max_ns > h->max)
-			h->max = part->max_ns;
-		for (uint32_t i = 0; i < BUCKET_COUNT; i++)
-			h->buckets[i] += part->buckets[i];
-	}
+	h->count = 0;
 	for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
 		if ((int64_t)h->buckets[i] < 0)
 			h->buckets[i] = 0;
 		h->count += h->buckets[i];
 	}
+}
+
+static void read_histogram(const struct loader *loader, uint32_t index, enum stage stage,
+			   struct histogram *ret_histogram)
+{
+	*ret_histogram = (struct histogram){};
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
+		add_part(ret_histogram, &loader_slot(loader, cpu, index)->stages[stage]);
+	count_buckets(ret_histogram);
 }
 
 /* The kernel leaves out zeros (wire/counters.h): every timed exchange that is missing is one. */
@@ -99,6 +108,19 @@ static void fill_zeros(struct histogram *h, uint64_t timed)
 		return;
 	h->buckets[0] += timed - h->count;
 	h->count = timed;
+}
+
+static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
+{
+	for (enum split_part part = 0; part < SPLIT_COUNT; part++) {
+		struct histogram *h = &parts[part].histogram;
+
+		for (uint32_t cpu = 0;
+		     loader_split(loader, cpu, index) && cpu < loader_cpus(loader); cpu++)
+			add_part(h, &loader_split(loader, cpu, index)->parts[part]);
+		count_buckets(h);
+		fill_zeros(h, parts[RUN_CPU_RUNNING].histogram.count);
+	}
 }
 
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
@@ -124,6 +146,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	read_messages(loader, index, service);
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++)
 		read_histogram(loader, index, stage, &service->stages[stage].histogram);
+	read_split(loader, index, service->cpu);
 	timed = service->stages[STAGE_SERVICE].histogram.count;
 	fill_zeros(&service->stages[STAGE_RECEIVE].histogram, timed);
 	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);
@@ -168,6 +191,17 @@ static char *stage_source(const struct loader *loader, const struct plan *plan, 
 	return asprintf(&source, "%s, %s", hook(plan, begin), hook(plan, end)) < 0 ? NULL : source;
 }
 
+static void mark_split(const struct plan *plan, bool udp, struct run_stage *parts)
+{
+	const char *missing = plan_missing_cpu(plan, udp);
+
+	for (enum run_cpu part = 0; part < RUN_CPU_COUNT; part++) {
+		parts[part].measured = !missing;
+		parts[part].reason = missing ? strdup(missing) : NULL;
+		parts[part].source = missing ? NULL : strdup(hook(plan, QUESTION_CPU));
+	}
+}
+
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service)
 {
@@ -182,6 +216,7 @@ void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		service->stages[stage].source =
 			missing || udp ? NULL : stage_source(loader, plan, stage);
 	}
+	mark_split(plan, udp, service->cpu);
 	if (plan_depth(plan) == PLAN_DEPTH_UNSEEN)
 		service->accept_queue.depth_max = (struct run_number){};
 }

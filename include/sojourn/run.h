@@ -141,6 +141,8 @@ struct run_service {
 	/* Exchanges whose request was readable before accept() returned, and their sum of that wait. */
 	uint64_t accept_delayed;
 	uint64_t accept_delay_ns;
+	/* Of the same exchanges; for each they add up to its service. */
+	struct run_stage cpu[RUN_CPU_COUNT];
 	uint64_t transmit_followed; /* exchanges whose transmit_queue and ack were looked for */
 
 	struct run_number connections; /* established now */

@@ -66,8 +66,17 @@ enum run_datagram {
 	RUN_DATAGRAM_COUNT
 };
 
+/* What the stage service divides into, by the state of the thread that served. */
+enum run_cpu {
+	RUN_CPU_RUNNING,  /* it was on a CPU */
+	RUN_CPU_RUNNABLE, /* it could have run and waited for a CPU */
+	RUN_CPU_BLOCKED,  /* it waited for something else */
+	RUN_CPU_COUNT
+};
+
 /* Names as in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
 extern const char *const run_stage_names[STAGE_COUNT];
+extern const char *const run_cpu_names[RUN_CPU_COUNT];
 extern const char *const run_close_names[RUN_CLOSE_COUNT];
 extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];

@@ -15,6 +15,9 @@ enum accept_source {
 	ACCEPT_INFERRED, /* from the first read, when the request had arrived before accept() */
 };
 
+/* With observer_config.cpu: room for as many threads, fewer where their numbers collide. */
+#define THREAD_PLACES 4096
+
 /* Crosses once, before load, as read-only data. */
 struct observer_config {
 	__u32 max_services;  /* slots per CPU */
@@ -27,7 +30,8 @@ struct observer_config {
 	__u8 depth_at_accept; /* nothing sees connections being queued: look when one is taken out */
 	__u8 transmit_stamps; /* followed by TX timestamps, which sockets have to be told to make */
 	__u32 ring_bytes;     /* of the ring that tells of sampled exchanges; 0: none are sampled */
-	__u32 pad;
+	__u8 cpu;	      /* service is divided by the state of the serving thread */
+	__u8 pad[3];
 	__u64 transmit_below; /* how many of 2^32 exchanges are followed to the wire; 0: none */
 	__u64 pidns_dev;      /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;

@@ -67,6 +67,19 @@ struct service_slot {
 	struct stage_histogram stages[STAGE_COUNT];
 };
 
+/* What SERVICE divides into, by the state of the thread that served. */
+enum split_part {
+	SPLIT_RUNNING,	/* on a CPU */
+	SPLIT_RUNNABLE, /* it could have run and waited for a CPU */
+	SPLIT_BLOCKED,	/* it waited for something else */
+	SPLIT_COUNT
+};
+
+/* The same on one CPU, with --cpu. Values of zero are not written into RUNNABLE and BLOCKED. */
+struct service_split {
+	struct stage_histogram parts[SPLIT_COUNT];
+};
+
 _Static_assert(sizeof(struct stage_histogram) == 8 * (2 + BUCKET_COUNT), "no padding");
 _Static_assert(sizeof(struct service_slot) ==
 		       8 * (COUNTER_COUNT + 4) + STAGE_COUNT * sizeof(struct stage_histogram),

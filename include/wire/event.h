@@ -22,7 +22,7 @@ struct exchange_event {
 	__u64 last_write_ns; /* here residence ends */
 	__u64 on_wire_ns;
 	__u64 acked_ns;
-	/* Of service: the thread ran; wanted to run and did not. 0 and 0 where not measured. */
+	/* Of service: the thread ran; wanted to run and did not. running_ns is 0 where not measured. */
 	__u64 running_ns;
 	__u64 runnable_ns;
 };

@@ -181,6 +181,7 @@ static void transmit(void **state)
 
 	(void)state;
 	support_send_stages(&run->services[0], 60);
+	support_split(&run->services[0], 3);
 	check_golden(run, "transmit", 100);
 }
 
@@ -204,6 +205,7 @@ static void transmit_of_observer(void **state)
 
 	(void)state;
 	support_send_stages(&run->services[0], 60);
+	support_split(&run->services[0], 0);
 	check_golden(run, "transmit-observer-only", 100);
 }
 

@@ -40,18 +40,34 @@ static void add_path(struct paths *paths, const char *path)
 	assert_non_null(paths->list[paths->count++]);
 }
 
-static bool is_stage(const char *name)
+static bool is_one_of(const char *const *names, size_t count, const char *name)
 {
-	for (unsigned int i = 0; i < STAGE_COUNT; i++)
-		if (!strcmp(run_stage_names[i], name))
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
 			return true;
 	return false;
+}
+
+static bool ends_in(const char *path, const char *end)
+{
+	size_t length = strlen(path), rest = strlen(end);
+
+	return length > rest && !strcmp(path + length - rest, end);
+}
+
+/* What stands in tables for the member @name of @path: members that are alike have one row. */
+static const char *row_name(const char *path, const char *name)
+{
+	if (ends_in(path, ".stages") && is_one_of(run_stage_names, STAGE_COUNT, name))
+		return "NAME";
+	if (ends_in(path, ".cpu") && is_one_of(run_cpu_names, RUN_CPU_COUNT, name))
+		return "PART";
+	return name;
 }
 
 /* Paths of the members below @json as the document writes them; leaves, and arrays' elements. */
 static void collect(struct paths *paths, const json_t *json, const char *path)
 {
-	bool stages = strlen(path) > 7 && !strcmp(path + strlen(path) - 7, ".stages");
 	const char *name;
 	char below[256];
 	json_t *value;
@@ -66,7 +82,7 @@ static void collect(struct paths *paths, const json_t *json, const char *path)
 	} else if (json_is_object(json)) {
 		json_object_foreach ((json_t *)json, name, value) {
 			snprintf(below, sizeof(below), "%s%s%s", path, *path ? "." : "",
-				 stages && is_stage(name) ? "NAME" : name);
+				 row_name(path, name));
 			collect(paths, value, below);
 		}
 	} else {

@@ -43,9 +43,9 @@ static void assert_same_text(const char *a, const char *b)
 		assert_string_equal(a, b);
 }
 
-static void compare_stages(const struct run_stage *a, const struct run_stage *b)
+static void compare_stages(const struct run_stage *a, const struct run_stage *b, size_t count)
 {
-	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		assert_same_text(a[i].source, b[i].source);
 		assert_same_text(a[i].reason, b[i].reason);
 		assert_int_equal(a[i].measured, b[i].measured);
@@ -55,18 +55,20 @@ static void compare_stages(const struct run_stage *a, const struct run_stage *b)
 
 static void compare_services(const struct run_service *a, const struct run_service *b)
 {
-	compare_stages(a->stages, b->stages);
+	compare_stages(a->stages, b->stages, STAGE_COUNT);
+	compare_stages(a->cpu, b->cpu, RUN_CPU_COUNT);
 	assert_int_equal(a->process_count, b->process_count);
 	if (a->process_count)
 		assert_memory_equal(a->processes, b->processes,
 				    a->process_count * sizeof(*a->processes));
 	support_compare_samples(a->samples, b->samples);
 	assert_same_text(a->host, b->host);
-	ASSERT_SAME(struct run_service, a, b, left_.host = right_.host = NULL,
-		    left_.samples = right_.samples = NULL,
-		    left_.processes = right_.processes = NULL,
-		    memset(left_.stages, 0, sizeof(left_.stages)),
-		    memset(right_.stages, 0, sizeof(right_.stages)));
+	ASSERT_SAME(
+		struct run_service, a, b, left_.host = right_.host = NULL,
+		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
+		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),
+		memset(left_.stages, 0, sizeof(left_.stages)),
+		memset(right_.stages, 0, sizeof(right_.stages)));
 }
 
 static void compare_series(const struct run_driver *a, const struct run_driver *b)
@@ -124,7 +126,7 @@ static void compare_joined(const struct run_joined *a, const struct run_joined *
 	if (!a)
 		return;
 	assert_same_text(a->reason, b->reason);
-	compare_stages(a->stages, b->stages);
+	compare_stages(a->stages, b->stages, STAGE_COUNT);
 	assert_int_equal(a->tail_count, b->tail_count);
 	assert_memory_equal(a->tail, b->tail, a->tail_count * sizeof(*a->tail));
 	assert_int_equal(a->slowest_count, b->slowest_count);

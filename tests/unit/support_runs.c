@@ -77,9 +77,9 @@ static void set_histogram(struct histogram *h, struct sequence *sequence)
 	histogram_record(h, (1ULL << 55) + next(sequence));
 }
 
-static void fill_stages(struct run_stage *stages, struct sequence *sequence)
+static void fill_stages(struct run_stage *stages, size_t count, struct sequence *sequence)
 {
-	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct run_stage *stage = &stages[i];
 
 		stage->measured = true;
@@ -163,7 +163,8 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_counters(service->losses, RUN_LOSS_COUNT, sequence);
 	service->first_message_ns = next(sequence);
 	service->last_message_ns = next(sequence);
-	fill_stages(service->stages, sequence);
+	fill_stages(service->stages, STAGE_COUNT, sequence);
+	fill_stages(service->cpu, RUN_CPU_COUNT, sequence);
 	service->accept_delayed = next(sequence);
 	service->accept_delay_ns = next(sequence);
 	service->transmit_followed = next(sequence);
@@ -328,7 +329,7 @@ static void fill_joined(struct run_joined *joined, struct sequence *sequence)
 	fill_parts(&joined->sum, sequence);
 	set_histogram(&joined->round_trip, sequence);
 	set_histogram(&joined->network, sequence);
-	fill_stages(joined->stages, sequence);
+	fill_stages(joined->stages, STAGE_COUNT, sequence);
 	joined->tail_count = joined->slowest_count = 2;
 	joined->tail = need(calloc(joined->tail_count, sizeof(*joined->tail)));
 	joined->slowest = need(calloc(joined->slowest_count, sizeof(*joined->slowest)));

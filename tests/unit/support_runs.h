@@ -31,6 +31,9 @@ struct run *support_sampled_run(void);
 /* Adds exchange @index of the connection from @port to such a document. */
 void support_add_exchange(struct run *run, uint16_t port, uint32_t index, uint64_t start_ns);
 
+/* Divides the service of all but @unknown exchanges: half running, a third runnable. */
+void support_split(struct run_service *service, unsigned int unknown);
+
 /* Makes @stage of @service missing. */
 void support_miss_stage(struct run_service *service, unsigned int stage, const char *reason);
 

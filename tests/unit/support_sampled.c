@@ -13,6 +13,21 @@ static void *need(void *pointer)
 	return pointer;
 }
 
+void support_split(struct run_service *service, unsigned int unknown)
+{
+	const struct histogram *h = &service->stages[STAGE_SERVICE].histogram;
+	uint64_t mean_ns = h->sum / h->count;
+
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		service->cpu[i] = (struct run_stage){.measured = true};
+	for (uint64_t i = unknown; i < h->count; i++) {
+		histogram_record(&service->cpu[RUN_CPU_RUNNING].histogram, mean_ns / 2);
+		histogram_record(&service->cpu[RUN_CPU_RUNNABLE].histogram, mean_ns / 3);
+		histogram_record(&service->cpu[RUN_CPU_BLOCKED].histogram,
+				 mean_ns - mean_ns / 2 - mean_ns / 3);
+	}
+}
+
 /* The server's clock is this far ahead. */
 #define AHEAD_NS 7000000000000ULL
 
