@@ -263,6 +263,7 @@ def test_slow_request_is_receive(start, tmp_path):
     assert service_is_true(entry, truth)
     assert stage(entry, "socket_queue")["mean_ns"] < 2 * MS
     assert entry["losses"]["overlapped"] == 0
+    assert entry["bytes_in"] == sum(row["request_bytes"] for row in truth)
 
 
 @pytest.mark.parametrize("protocol", ["line", "frame"])
