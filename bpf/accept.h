@@ -3,9 +3,9 @@
  * When accept() returned a connection. No tracepoint says so. ACCEPT_RETURNED times the kernel's
  * function that takes it from the queue, where the kernel lets us. Elsewhere it is inferred: when the
  * request was readable before accept(), the first read follows it at once. With ACCEPT_SYSCALL the
- * return of accept() itself is timed; any syscall tracepoint puts every thread of the host on the
- * kernel's slow syscall path, so that is the user's choice. Neighbours: accept_fexit.bpf.c,
- * accept.bpf.c, exchange.bpf.c.
+ * return of accept() itself is timed, or io_uring's completion; any syscall tracepoint puts every
+ * thread of the host on the kernel's slow syscall path, so that is the user's choice. Neighbours:
+ * accept_fexit.bpf.c, accept.bpf.c, exchange.bpf.c.
  */
 #ifndef BPF_ACCEPT_H
 #define BPF_ACCEPT_H

@@ -29,6 +29,22 @@ static const struct btf *kernel_btf(void)
 	return btf;
 }
 
+/* Its type is that of the functions that it calls, which are handed their own data before all else. */
+static int tracepoint_parameters(const struct btf *btf, const char *name)
+{
+	const struct btf_type *type;
+	char callback[128];
+	int id;
+
+	snprintf(callback, sizeof(callback), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, callback, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return -ENOENT;
+	type = btf__type_by_id(btf, (uint32_t)id);
+	type = btf__type_by_id(btf, type->type); /* a pointer */
+	return btf_vlen(btf__type_by_id(btf, type->type)) - 1;
+}
+
 int kernel_btf_parameters(const char *name)
 {
 	const struct btf *btf = kernel_btf();
@@ -39,7 +55,7 @@ int kernel_btf_parameters(const char *name)
 		return -errno;
 	id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
 	if (id < 0)
-		return -ENOENT;
+		return tracepoint_parameters(btf, name);
 	function = btf__type_by_id(btf, (uint32_t)id);
 	return btf_vlen(btf__type_by_id(btf, function->type));
 }

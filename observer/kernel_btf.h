@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * How many parameters the kernel's function @name has; -ENOENT if there is no such function, or
+ * How many parameters the kernel's function or tracepoint @name has; -ENOENT if there is none, or
  * another -errno if the kernel does not describe itself.
  */
 int kernel_btf_parameters(const char *name);

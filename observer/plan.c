@@ -35,6 +35,12 @@ static const struct candidate candidates[] = {
 	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_ACCEPT_URING, "accept_uring", "tp_btf/io_uring_complete", USE_ACCEPT_SYSCALL,
+	 NULL},
+	{QUESTION_ACCEPT_URING, "accept_uring_result", "tp_btf/io_uring_complete",
+	 USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_ACCEPT_URING, "accept_uring_plain", "tp_btf/io_uring_complete",
+	 USE_ACCEPT_SYSCALL, NULL},
 	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
 	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
 	 "transmit_segment"},
@@ -48,7 +54,7 @@ static const struct candidate candidates[] = {
 
 _Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
 
-/* Of functions that have changed: how many parameters a program takes it to have. */
+/* Of functions and tracepoints that have changed: how many parameters a program takes it to have. */
 static const struct {
 	const char *program;
 	const char *function;
@@ -59,6 +65,9 @@ static const struct {
 	{"exchange_recvmsg_plain", "tcp_recvmsg", 4},
 	{"accept_arg", "inet_csk_accept", 2},
 	{"accept_flags", "inet_csk_accept", 4},
+	{"accept_uring", "io_uring_complete", 3},
+	{"accept_uring_result", "io_uring_complete", 7},
+	{"accept_uring_plain", "io_uring_complete", 4},
 };
 
 static const struct {
@@ -79,6 +88,8 @@ static const struct {
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
 			     "accept_queue (without, it is inferred from the first read)"},
+	[QUESTION_ACCEPT_URING] = {"When did io_uring's accept complete?",
+				   "accept_queue of what io_uring accepts"},
 	[QUESTION_TRANSMIT] = {"When did the response leave, and when was it acknowledged?",
 			       "transmit_queue, ack"},
 	[QUESTION_CPU] = {"When do the threads that serve run?",

@@ -15,20 +15,21 @@
 #include "wire/stage.h"
 
 enum question {
-	QUESTION_SOCKETS,     /* which sockets are there now? */
-	QUESTION_CONNECTIONS, /* when do connections begin and end? */
-	QUESTION_RESETS,      /* which were reset by the peer? */
-	QUESTION_RETRANSMITS, /* which segments were sent again? */
-	QUESTION_ARRIVAL,     /* when did a request become readable? */
-	QUESTION_READ,	      /* when did the server read it? */
-	QUESTION_WRITE,	      /* when did the server write the response? */
-	QUESTION_ACCEPT,      /* when did accept() return? */
-	QUESTION_TRANSMIT,    /* when did the response leave, when was it acknowledged? */
-	QUESTION_CPU,	      /* when do the threads that serve run? */
-	QUESTION_UDP_ARRIVAL, /* when did a datagram arrive? */
-	QUESTION_UDP_READ,    /* when did the server read it? */
-	QUESTION_UDP_WRITE,   /* when did it reply? */
-	QUESTION_UDP_DROP,    /* which datagrams were dropped? */
+	QUESTION_SOCKETS,      /* which sockets are there now? */
+	QUESTION_CONNECTIONS,  /* when do connections begin and end? */
+	QUESTION_RESETS,       /* which were reset by the peer? */
+	QUESTION_RETRANSMITS,  /* which segments were sent again? */
+	QUESTION_ARRIVAL,      /* when did a request become readable? */
+	QUESTION_READ,	       /* when did the server read it? */
+	QUESTION_WRITE,	       /* when did the server write the response? */
+	QUESTION_ACCEPT,       /* when did accept() return? */
+	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
+	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
+	QUESTION_CPU,	       /* when do the threads that serve run? */
+	QUESTION_UDP_ARRIVAL,  /* when did a datagram arrive? */
+	QUESTION_UDP_READ,     /* when did the server read it? */
+	QUESTION_UDP_WRITE,    /* when did it reply? */
+	QUESTION_UDP_DROP,     /* which datagrams were dropped? */
 	QUESTION_COUNT
 };
 
@@ -59,7 +60,7 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 23
+#define PLAN_ROWS 26
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];

@@ -24,7 +24,7 @@ def left_in_kernel():
     names = "|".join((
         "conn_state", "conn_reset", "conn_retransmit", "exchange_ready", "exchange_recv",
         "exchange_send", "exchange_recvmsg", "exchange_segment", "exchange_sendmsg",
-        "exchange_sendpage", "accept_exit", "accept_arg", "accept_flags", "sockets_visit",
+        "exchange_sendpage", "accept_exit", "accept_uring.*", "accept_arg", "accept_flags", "sockets_visit",
         "transmit_start", "transmit_segmen.?", "transmit_stamps",
         "udp_ready", "udp_recv", "udp_send", "udp_drop", "event_conn_stat", "event_backlog_r",
         "event_descripto", "event_file", "event_port", "event_returned"))

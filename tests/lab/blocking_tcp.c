@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "blocking.h"
+#include "uring.h"
 
 #define BACK_OFF_NS   (100 * NSEC_PER_MSEC)
 #define SESSION_STACK (512 * 1024)
@@ -319,6 +320,7 @@ void *blocking_tcp(void *data)
 			handle(blocking, &accepted, &writer);
 		join_finished(blocking);
 	}
+	uring_close();
 	truth_writer_close(&writer);
 	return NULL;
 }

@@ -9,22 +9,52 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "uring.h"
+
 #define INPUT_START 4096
 #define INPUT_MOST  65536 /* where it stops growing of itself; protocols may ask for more */
+
+/* The descriptor or -errno. */
+static int call_accept(const struct server *server, int flags, union address *peer)
+{
+	socklen_t length = sizeof(*peer);
+	int fd;
+
+	switch ((enum accept_call)server->options->accept_call) {
+	case ACCEPT_CALL_ACCEPT:
+		fd = accept(server->fd, &peer->any, &length);
+		return fd < 0 ? -errno : fd;
+	case ACCEPT_CALL_URING:
+	case ACCEPT_CALL_MULTISHOT:
+		return uring_accept(server->fd,
+				    server->options->accept_call == ACCEPT_CALL_MULTISHOT);
+	default:
+		fd = accept4(server->fd, &peer->any, &length, flags | SOCK_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+}
+
+/* io_uring does not tell it with every connection. */
+static void ask_for_peer(int fd, union address *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	if (!peer->any.sa_family)
+		getpeername(fd, &peer->any, &length);
+}
 
 int conn_accept(struct server *server, struct truth_writer *writer, int flags,
 		struct accepted *ret_accepted)
 {
 	union address peer = {0};
-	socklen_t length = sizeof(peer);
 	uint64_t begin_ns = truth_now_ns(writer);
-	int fd = accept4(server->fd, &peer.any, &length, flags | SOCK_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
+	int fd = call_accept(server, flags, &peer);
 	uint64_t end_ns = truth_now_ns(writer);
 	const int on = 1;
 
-	if (err)
-		return err;
+	if (fd < 0)
+		return fd;
+	ask_for_peer(fd, &peer);
 	/* Pieces are to leave when they are written. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	counters_add(server->counters, COUNTER_ACCEPTED, 1);

@@ -30,6 +30,7 @@ enum option_kind {
 
 static const char *const protocol_names[] = {"http", "line", "frame", "udp"};
 static const char *const worker_names[] = {"event", "blocking"};
+static const char *const accept_names[] = {"accept4", "accept", "io_uring", "multishot"};
 
 struct choice {
 	const char *const *names;
@@ -39,6 +40,8 @@ struct choice {
 
 static const struct choice models = {model_names, MODEL_COUNT, "event, threads or prefork"};
 static const struct choice workers = {worker_names, ARRAY_SIZE(worker_names), "event or blocking"};
+static const struct choice accept_calls = {accept_names, ARRAY_SIZE(accept_names),
+					   "accept4, accept, io_uring or multishot"};
 static const struct choice protocols = {protocol_names, ARRAY_SIZE(protocol_names),
 					"http, line, frame or udp"};
 
@@ -77,6 +80,9 @@ static const struct row rows[] = {
 	 "to its end; the others wait to be accepted"},
 	{"backlog", OPTION_NUMBER, AT(backlog), 0, 65535, NULL, "N",
 	 "listen()'s backlog, 0 to 65535 (default 1024)"},
+	{"accept", OPTION_CHOICE, AT(accept_call), 0, 0, &accept_calls, "CALL",
+	 "accept4 (default), or with --model threads:\n"
+	 "accept, io_uring, or multishot: io_uring accepts\nby itself, before anybody asks"},
 	{"accept-delay", OPTION_DURATION, AT(accept_delay_ns), 0, KNOB_MAX_DURATION_NS, NULL, "DUR",
 	 "wait DUR before each accept(), counted from\n"
 	 "when a connection is seen pending; workers take\nturns"},
@@ -269,6 +275,10 @@ static int check(const struct options *options)
 
 	if (udp && options->accept_delay_ns) {
 		warnx("--accept-delay: udp accepts no connections");
+		return EXIT_USAGE;
+	}
+	if (options->accept_call && (udp || options->model != MODEL_THREADS)) {
+		warnx("--accept: only --model threads has a choice of calls, and not udp");
 		return EXIT_USAGE;
 	}
 	if (options->blocking_workers && options->model != MODEL_PREFORK) {

@@ -18,6 +18,14 @@ enum model {
 
 extern const char *const model_names[MODEL_COUNT];
 
+/* By which call the threads model accepts. */
+enum accept_call {
+	ACCEPT_CALL_ACCEPT4,
+	ACCEPT_CALL_ACCEPT,
+	ACCEPT_CALL_URING,
+	ACCEPT_CALL_MULTISHOT,
+};
+
 struct options {
 	union address listen;
 	const char *protocol; /* one that exists */
@@ -25,6 +33,7 @@ struct options {
 	uint64_t workers;
 	uint64_t blocking_workers;
 	uint64_t backlog;
+	uint64_t accept_call; /* enum accept_call */
 	uint64_t accept_delay_ns;
 	uint64_t read_delay_ns;
 	uint64_t one_in;

@@ -339,3 +339,18 @@ def test_one_in_n_waits(lab, model, kind):
     # The read that finds the end of a connection is one too: of 24, every other late one.
     late = sum(wait >= 30 * MS for wait in waits)
     assert late == 4 if kind == "accept" else 2 <= late <= 6
+
+
+@pytest.mark.parametrize("call", ["accept4", "accept", "io_uring", "multishot"])
+def test_every_way_to_accept(lab, call):
+    """Connections are served as ever, however they were accepted; the listener's end wakes it."""
+    server = lab("--protocol", "line", "--model", "threads", "--accept", call)
+    clients = [Line(server) for _ in range(10)]
+    for _ in range(3):
+        for client in clients:
+            assert client.ask("hello") == b"hello"
+    summary, truth = server.stop()
+    assert summary["accepted"] == 10
+    assert len(truth) == 30
+    assert {row["peer"] for row in truth} == \
+        {"{}:{}".format(*client.sock.getsockname()) for client in clients}

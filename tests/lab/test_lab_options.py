@@ -23,6 +23,8 @@ def run(*args):
     ["--nonsense"], ["--service"], ["-x"], ["argument"],
     ["--protocol", "udp", "--accept-delay", "1ms"], ["--protocol", "udp", "--reset"],
     ["--protocol", "line", "--chunked"], ["--worker", "blocking"],
+    ["--accept", "later"], ["--accept", "io_uring"], ["--one-in", "0"],
+    ["--accept", "accept", "--model", "threads", "--protocol", "udp"],
     ["--pieces", "1000", "--pause", "1s"],
 ])
 def test_bad_options_are_refused(args):
@@ -48,8 +50,8 @@ def test_help():
     result = run("--help")
     assert result.returncode == 0 and result.stderr == ""
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
-    for option in ("listen", "protocol", "model", "workers", "worker", "backlog", "accept-delay",
-                   "read-delay", "truth", "truth-limit", "summary", "service", "mode", "block",
+    for option in ("listen", "protocol", "model", "workers", "worker", "backlog", "accept", "accept-delay",
+                   "read-delay", "one-in", "truth", "truth-limit", "summary", "service", "mode", "block",
                    "pieces", "pause", "size", "chunked", "early-close", "leak", "ignore-fin",
                    "reset", "close", "help", "version"):
         assert f"  --{option} " in result.stdout, option
