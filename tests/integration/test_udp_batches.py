@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""UDP as busy servers use it: batches by recvmmsg() and sendmmsg(), several threads on one socket, and
+several sockets on one port.
+
+The truth is the test's own clock around its calls, the lab server's, and what each socket has read.
+tools/mutate: "datagrams matched to the newest arrival" and "replies matched to the newest read" fail
+mmsg, "every reader is the same" several_threads, "exchanges counted twice (UDP)" all of them.
+"""
+import ctypes
+import os
+import select
+import socket
+import statistics
+import struct
+import threading
+import time
+
+import pytest
+
+from support.documents import service
+from support.programs import Lab, Observer
+from test_stages import MS, US, in_quiet, service_is_true, stage, truth_of
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+MSG_WAITFORONE = 0x10000
+BATCH = 16
+
+
+class Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+class Msghdr(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("name_length", ctypes.c_uint32),
+                ("iov", ctypes.POINTER(Iovec)), ("iov_length", ctypes.c_size_t),
+                ("control", ctypes.c_void_p), ("control_length", ctypes.c_size_t),
+                ("flags", ctypes.c_int)]
+
+
+class Mmsghdr(ctypes.Structure):
+    _fields_ = [("header", Msghdr), ("length", ctypes.c_uint)]
+
+
+class Batch:
+    """Room for BATCH datagrams, each with its sender."""
+
+    def __init__(self):
+        self.names = [ctypes.create_string_buffer(28) for _ in range(BATCH)]
+        self.data = [ctypes.create_string_buffer(2048) for _ in range(BATCH)]
+        self.vectors = (Iovec * BATCH)(*[Iovec(ctypes.addressof(data), 2048)
+                                         for data in self.data])
+        self.messages = (Mmsghdr * BATCH)()
+        for at, message in enumerate(self.messages):
+            message.header = Msghdr(ctypes.addressof(self.names[at]), 28,
+                                    ctypes.pointer(self.vectors[at]), 1, None, 0, 0)
+
+    def receive(self, descriptor):
+        """How many came: at least one is waited for."""
+        for at in range(BATCH):
+            self.messages[at].header.name_length = 28
+            self.vectors[at].length = 2048
+        got = LIBC.recvmmsg(descriptor, self.messages, BATCH, MSG_WAITFORONE, None)
+        if got < 0:
+            raise OSError(ctypes.get_errno(), "recvmmsg")
+        return got
+
+    def send(self, descriptor, first, count):
+        for at in range(first, first + count):
+            self.vectors[at].length = self.messages[at].length
+        sent = LIBC.sendmmsg(descriptor, ctypes.byref(self.messages[first]), count, 0)
+        assert sent == count, os.strerror(ctypes.get_errno())
+
+
+@in_quiet
+def test_mmsg_batches(start):
+    """16 datagrams, sent 1 ms apart, are read by one call and answered by two: each has its own wait,
+    and the first half less service than the second."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        server.bind(("127.0.0.1", 0))
+        client.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        observer = start(Observer(ports=[f"{port}/udp"]))
+        waits, services = [], []
+        for _ in range(5):
+            sent = []
+            for number in range(BATCH):
+                client.sendto(b"%d" % number, ("127.0.0.1", port))
+                sent.append(time.monotonic_ns())
+                time.sleep(0.001)
+            batch = Batch()
+            assert batch.receive(server.fileno()) == BATCH
+            read_ns = time.monotonic_ns()
+            waits += [read_ns - at for at in sent]
+            for half, pause in ((0, 0.004), (BATCH // 2, 0.008)):
+                time.sleep(pause)
+                batch.send(server.fileno(), half, BATCH // 2)
+                services += [time.monotonic_ns() - read_ns] * (BATCH // 2)
+            assert [int(client.recv(100)) for _ in range(BATCH)] == list(range(BATCH))
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == stage(entry, "service")["count"] == 5 * BATCH
+    assert stage(entry, "socket_queue")["count"] == 5 * BATCH
+    assert not any(entry["losses"].values()), entry["losses"]
+    for name, true in (("socket_queue", waits), ("service", services)):
+        assert stage(entry, name)["mean_ns"] == pytest.approx(statistics.fmean(true), abs=MS / 2)
+        assert stage(entry, name)["max_ns"] == pytest.approx(max(true), abs=MS)
+        rank = sorted(true)[len(true) // 2 - 1]
+        assert stage(entry, name)["p50_ns"] == pytest.approx(rank, abs=MS)
+
+
+@in_quiet
+def test_several_threads_on_one_socket(start, tmp_path):
+    """Four threads block in recvfrom() on one socket, eight clients keep them busy: each reply is that
+    of its own thread's read."""
+    path = tmp_path / "truth.csv"
+    lab = start(Lab("--truth", path, "--workers", "4", protocol="udp", model="threads"))
+    observer = start(Observer(ports=[f"{lab.port}/udp"]))
+
+    def ask(milliseconds):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(10)
+            client.connect(("127.0.0.1", lab.port))
+            for _ in range(20):
+                client.send(b"service=%dms" % milliseconds)
+                assert client.recv(100)
+
+    clients = [threading.Thread(target=ask, args=(milliseconds,))
+               for milliseconds in (1, 1, 2, 3, 5, 8, 13, 21)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    observer.stop()
+    entry, truth = service(observer.summary(), lab.port), truth_of(lab, path)
+    assert entry["exchanges"] == len(truth) == 160
+    assert not any(entry["losses"].values()), entry["losses"]
+    assert service_is_true(entry, truth)
+    true = sorted(row["first_write_end_ns"] - row["last_read_end_ns"] for row in truth)
+    for name, rank in (("p50_ns", 79), ("p90_ns", 143)):
+        assert true[rank] * 0.98 - 100 * US <= stage(entry, "service")[name] <= \
+            true[rank] * 1.02 + 100 * US
+    # Eight wait for four.
+    assert stage(entry, "socket_queue")["p50_ns"] > 100 * US
+
+
+def serve_group(server, count, stop):
+    """Echoes until told to stop; how many."""
+    with select.epoll() as poll:
+        poll.register(server, select.EPOLLIN)
+        while not stop.is_set():
+            if not poll.poll(0.05):
+                continue
+            data, peer = server.recvfrom(100)
+            server.sendto(data, peer)
+            count[server.fileno()] = count.get(server.fileno(), 0) + 1
+
+
+def test_reuseport_group_is_one_service(start):
+    """Four sockets share the port; the kernel spreads the clients over them."""
+    servers, counts, stop = [], {}, threading.Event()
+    for _ in range(4):
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        server.bind(("127.0.0.1", servers[0].getsockname()[1] if servers else 0))
+        servers.append(server)
+    port = servers[0].getsockname()[1]
+    observer = start(Observer(ports=[f"{port}/udp"]))
+    threads = [threading.Thread(target=serve_group, args=(server, counts, stop))
+               for server in servers]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(40):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+                client.settimeout(5)
+                client.connect(("127.0.0.1", port))
+                for index in range(25):
+                    client.send(struct.pack("!II", number, index))
+                    assert client.recv(100) == struct.pack("!II", number, index)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        for server in servers:
+            server.close()
+    observer.stop()
+    entry = service(observer.summary(), port)
+    assert sum(counts.values()) == 1000 and len(counts) >= 2
+    assert entry["exchanges"] == 1000
+    assert stage(entry, "socket_queue")["count"] == stage(entry, "service")["count"] == 1000
+    assert not any(entry["losses"].values()), entry["losses"]
+    assert entry["bytes_in"] == entry["bytes_out"] == 8000
