@@ -5,10 +5,11 @@ the scheduler's own count of waiting, the client's.
 tools/mutate: "samples: told with the next one's pid and bytes" fails each_exchange, "arrival is the
 first read" starvation, "resets are closes" reset_mid_response, "existing connections forgotten"
 existing_connections, "first write moves" a_burst, "join: the network is the round trip"
-shaped_small_requests, "what left is not told" large_response_joined.
+shaped_small_requests, "the first message is the last" server_throughput, "what left is not told" large_response_joined.
 """
 import os
 import random
+import re
 import socket
 import struct
 import threading
@@ -182,6 +183,22 @@ def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
     # From the first of the five answers to the last: four more services.
     assert stage(entry, "respond")["mean_ns"] >= 4 * 5 * MS
     assert entry["samples"]["index"] == [0, 1, 2, 3]
+
+
+@in_quiet
+def test_server_throughput_is_the_clients(start):
+    """From first message to last, over the measured phase: what is asked for at a known rate."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    driver = Driver(lab.url, "--rate", "500", "--warmup", "300ms", connections=4, count=1500,
+                    observer=observer)
+    observer.stop()
+    entry = service(driver.document, lab.port)
+    seconds = (entry["last_message_ns"] - entry["first_message_ns"]) / 1e9
+    assert entry["exchanges"] == driver.result["requests"] == 1500
+    assert 1499 / seconds == pytest.approx(500, rel=0.01)
+    told = re.search(r"^server throughput (\d+)/s ", driver.report, re.MULTILINE)
+    assert int(told[1]) == pytest.approx(500, rel=0.01), driver.report
 
 
 @pytest.fixture
