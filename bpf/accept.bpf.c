@@ -3,8 +3,8 @@
  * Times the return of accept() and accept4(), and the completion of io_uring's accept: the optional
  * source of accept_queue (accept.h).
  *
- * io_uring's tracepoint changed in 5.19 and 6.14; of its programs the one is loaded whose number of
- * arguments is the kernel's. Its completions come in the context of the thread that owns the ring, or
+ * io_uring's tracepoint has changed twice (docs/kernels.md); of its programs the one is loaded whose
+ * number of arguments is the kernel's. Its completions come in the context of the thread that owns the ring, or
  * of a worker that shares its descriptors. A connection that goes into a slot of the ring (a "direct
  * descriptor") has no descriptor to be found by, and stays accept_unseen.
  */

@@ -9,7 +9,7 @@ a comparison of means is tried three times and must hold once.
 tools/mutate breaks the observer on purpose. What it showed: "service and respond swapped" and "service
 3 % too long" fail the tests of service, "last read is the first" slow_request, "arrival is the first
 read" late_read and pipelined, "accepted as soon as established", "accepted when the request came" and
-"io_uring accepts nothing" late_accept and prompt_accept, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
+"io_uring accepts nothing" late_accept, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
 "nothing is pipelined" pipelined, "peeking is reading" peeking, "greetings are responses" greetings.
 """
 import csv
@@ -208,27 +208,6 @@ def test_late_accept_is_accept_queue(start, tmp_path, call, source):
     # The request waited in it: it is part of the exchange's time, once.
     assert entry["accept_delayed"] == 50
     assert close_to(entry["accept_delay_ns"] / 50, waited_ns, 500 * US)
-
-
-@pytest.mark.parametrize("call", ["accept4", "accept", "io_uring", "multishot"])
-@in_quiet
-def test_prompt_accept_and_late_read(start, tmp_path, call):
-    """Every request is its connection's first, and there before it is read: the return of the call, or
-    io_uring's completion, tells that it waited for the read alone."""
-    scene = Scene(start, tmp_path, "--read-delay", "10ms", "--accept", call, model="threads",
-                  observe=["--accept-source", "syscall"])
-    established = {}
-    connect_and_ask(scene.lab.port, 30, established)
-    entry, truth = scene.end()
-    waited_ns = statistics.fmean(row["accept_end_ns"] - established[int(row["peer"].split(":")[1])]
-                                 for row in truth)
-    accept = stage(entry, "accept_queue")
-    assert accept["source"] == "syscall"
-    assert accept["count"] == len(truth) == entry["exchanges"] == 30
-    assert entry["losses"]["accept_unseen"] == 0
-    assert -1 * MS < waited_ns < 5 * MS
-    assert close_to(accept["mean_ns"], max(waited_ns, 0), 500 * US)
-    assert stage(entry, "socket_queue")["mean_ns"] >= 9 * MS
 
 
 def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):

@@ -5,12 +5,14 @@ the scheduler's own count of waiting, the client's.
 tools/mutate: "samples: told with the next one's pid and bytes" fails each_exchange, "arrival is the
 first read" starvation, "resets are closes" reset_mid_response, "existing connections forgotten"
 existing_connections, "first write moves" a_burst, "join: the network is the round trip"
-shaped_small_requests, "the first message is the last" server_throughput, "what left is not told" large_response_joined.
+shaped_small_requests, "the first message is the last" server_throughput,
+"io_uring accepts nothing" prompt_accept, "what left is not told" large_response_joined.
 """
 import os
 import random
 import re
 import socket
+import statistics
 import struct
 import threading
 import time
@@ -20,7 +22,8 @@ import pytest
 from support.cgroup import cgroup2
 from support.documents import service
 from support.programs import Driver, Lab, Observer
-from test_stages import MS, US, Scene, in_quiet, mean, service_is_true, stage, truth_of
+from test_stages import (
+    MS, US, Scene, close_to, connect_and_ask, in_quiet, mean, service_is_true, stage, truth_of)
 from test_tail import RESIDENCE, all_add_up
 from test_transmit import SERVER, Path, accounted
 
@@ -160,6 +163,43 @@ def test_existing_connections_are_true(start, tmp_path):
     assert entry["losses"]["cut_off"] == entry["losses"]["untimed"] == 0
     assert service_is_true(entry, truth)
     assert entry["samples"]["flow"] == [], "which exchange of its connection it is, nobody knows"
+
+
+@pytest.mark.parametrize("call", ["accept4", "accept", "io_uring", "multishot"])
+@in_quiet
+def test_prompt_accept_and_late_read(start, tmp_path, call):
+    """Every request is its connection's first, and there before it is read: the return of the call, or
+    io_uring's completion, tells that it waited for the read alone."""
+    scene = Scene(start, tmp_path, "--read-delay", "10ms", "--accept", call, model="threads",
+                  observe=["--accept-source", "syscall"])
+    established = {}
+    connect_and_ask(scene.lab.port, 30, established)
+    entry, truth = scene.end()
+    waited_ns = statistics.fmean(row["accept_end_ns"] - established[int(row["peer"].split(":")[1])]
+                                 for row in truth)
+    accept = stage(entry, "accept_queue")
+    assert accept["source"] == "syscall"
+    assert accept["count"] == len(truth) == entry["exchanges"] == 30
+    assert entry["losses"]["accept_unseen"] == 0
+    assert -1 * MS < waited_ns < 5 * MS
+    assert close_to(accept["mean_ns"], max(waited_ns, 0), 500 * US)
+    assert stage(entry, "socket_queue")["mean_ns"] >= 9 * MS
+
+
+@pytest.mark.parametrize("listen, connect", [("::1", "[::1]"), ("::", "127.0.0.1")],
+                         ids=["ipv6", "mapped"])
+@in_quiet
+def test_ipv6_is_true(start, tmp_path, listen, connect):
+    """Also where an IPv4 client meets a socket of both families: joined by what it is to each side."""
+    scene = Scene(start, tmp_path, "--service", "5ms", "--read-delay", "5ms", address=listen)
+    driver = Driver(f"http://{connect}:{scene.lab.port}/", connections=2, count=60,
+                    observer=scene.observer)
+    entry, truth = scene.end()
+    assert entry["exchanges"] == len(truth) == driver.document["joined"]["joined"] == 60
+    assert service_is_true(entry, truth)
+    queued_ns = stage(entry, "socket_queue")["mean_ns"] + entry["accept_delay_ns"] / 60
+    assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
+    assert all_add_up(driver.document["joined"])
 
 
 @in_quiet
