@@ -31,6 +31,9 @@ struct shared {
 	struct gate gate;
 };
 
+/* --start-at without warm-up: so long before it the observer is told. */
+#define OBSERVER_LEAD_NS (200 * NSEC_PER_MSEC)
+
 struct drive {
 	const struct drive_job *job;
 	uv_loop_t loop;
@@ -39,6 +42,7 @@ struct drive {
 	uv_signal_t signals[2];
 	bool interrupted;
 	bool measuring;
+	uint64_t start_ns; /* of the first phase, by CLOCK_MONOTONIC; 0: as soon as it can */
 	struct shared *shared;
 	const struct crew_kind *kind;
 	struct crew *crew;
@@ -127,10 +131,24 @@ static bool is_paced(const struct drive *drive)
 	return drive->job->options->schedule.rate || drive->job->options->schedule.think_ns;
 }
 
+static void sleep_until(uint64_t at_ns)
+{
+	const struct timespec at = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
+				    .tv_nsec = (long)(at_ns % NSEC_PER_SEC)};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
 /* When the phase that is started now begins for the workers. */
 static uint64_t begin_of_phase(struct drive *drive)
 {
-	return clock_now_ns() + (is_paced(drive) ? LEAD_NS : 0);
+	uint64_t begin_ns = clock_now_ns() + (is_paced(drive) ? LEAD_NS : 0);
+
+	if (is_paced(drive) && drive->start_ns)
+		begin_ns = drive->start_ns;
+	drive->start_ns = 0;
+	return begin_ns;
 }
 
 /*
@@ -144,6 +162,8 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 
 	if (drive->kind->lost(drive->crew))
 		return;
+	if (drive->start_ns)
+		sleep_until(drive->start_ns - lead_ns);
 	atomic_store(&drive->shared->budget.left, requests ? requests : BUDGET_UNLIMITED);
 	drive->measuring = phase == WORKER_MEASURE;
 	drive->phase.stop_ns = 0;
@@ -155,6 +175,7 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 	if (progress_is_shown(&drive->progress))
 		uv_timer_start(&drive->tick, on_tick, TICK_MS, TICK_MS);
 	drive->phase.begin_ns = begin_of_phase(drive);
+	drive->phase.begin_wall_ns = clock_wall_ns() + drive->phase.begin_ns - clock_now_ns();
 	drive->kind->set_phase(drive->crew, phase, drive->phase.begin_ns);
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&drive->deadline);
@@ -177,7 +198,6 @@ static int measure(struct drive *drive, char **ret_error)
 	const char *lost;
 	int err;
 
-	drive->phase.begin_wall_ns = clock_wall_ns() + (is_paced(drive) ? LEAD_NS : 0);
 	run_phase(drive, WORKER_MEASURE, options->duration_ns, options->requests);
 	lost = drive->kind->lost(drive->crew);
 	if (lost)
@@ -295,11 +315,29 @@ static int open_observer(struct drive *drive, struct observer **ret_observer, ch
 	return err;
 }
 
+/* The flag, then the time: shortly before that, as run_phase() and the observer need a moment. */
+static int await_start(struct drive *drive, bool observed, char **ret_error)
+{
+	const struct start_patience patience = {.is_over = is_interrupted, .user = drive};
+	const struct options *options = drive->job->options;
+	uint64_t early_ns = observed && !options->warmup_ns ? OBSERVER_LEAD_NS : 2 * LEAD_NS;
+	int err = start_await_flag(&options->start, patience, ret_error);
+
+	if (!err)
+		err = start_await_time(&options->start, early_ns, patience, &drive->start_ns,
+				       ret_error);
+	if (err == -ECANCELED)
+		return refuse(ret_error, "interrupted before the start: nothing to report");
+	return err;
+}
+
 static int run_phases(struct drive *drive, struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
 	int err = open_observer(drive, &observer, ret_error);
 
+	if (!err)
+		err = await_start(drive, observer, ret_error);
 	if (err)
 		return err;
 	warm_up(drive);

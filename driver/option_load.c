@@ -130,6 +130,22 @@ static int apply_think_distribution(struct options *options, const char *value, 
 	return 0;
 }
 
+static int apply_start_at(struct options *options, const char *value, char **ret_error)
+{
+	if (start_parse_time(value, &options->start.at_ns))
+		return refuse(ret_error,
+			      "--start-at: '%s' is not a time; write seconds since 1970, or like "
+			      "2026-01-31T12:00:00Z",
+			      value);
+	return 0;
+}
+
+static int apply_wait_for(struct options *options, const char *value, char **ret_error)
+{
+	options->start.flag = value;
+	return start_check_flag(value, ret_error);
+}
+
 static int apply_source(struct options *options, const char *value, char **ret_error)
 {
 	return source_parse(value, &options->sources, ret_error);
@@ -171,6 +187,10 @@ static const struct option_row rows[] = {
 	 "connect from these addresses in turn: each has its\nown source ports",
 	 apply_source},
 	{0, "port-choice", "HOW", NULL, apply_port_choice}, /* for tests and benchmarks */
+	{0, "wait-for", "FLAG",
+	 "begin once FLAG is up: a file that exists, fd:N that\ncan be read, or a URL that answers 2xx", apply_wait_for},
+	{0, "start-at", "TIMESTAMP",
+	 "begin then: seconds since 1970, or ISO 8601 like\n2026-01-31T12:00:00.5Z", apply_start_at},
 	{0, "warmup", "TIME", "send load for TIME first, unmeasured (default 0)", apply_warmup},
 	{0, "cool-down", "TIME", "go on for TIME afterwards, unmeasured (default 0)",
 	 apply_cooldown},

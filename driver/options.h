@@ -15,6 +15,7 @@
 #include "framing.h"
 #include "schedule.h"
 #include "source.h"
+#include "start.h"
 #include "template.h"
 #include "tls.h"
 
@@ -36,6 +37,7 @@ struct options {
 	uint64_t warmup_ns;
 	uint64_t cooldown_ns;
 	uint64_t interval_ns;
+	struct start_spec start;
 	struct schedule_spec schedule;
 	struct source_set sources;
 	uint64_t timeout_ns;
