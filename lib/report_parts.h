@@ -44,6 +44,9 @@ void report_drivers(const struct page *page, const struct run_driver *driver);
 /* report_joined.c: what of the slow requests is whose, and the slowest; nothing if nothing was sampled. */
 void report_joined(const struct page *page, const struct run *run);
 
+/* report_sweep.c: a table of loads and what follows from it; nothing without a sweep. */
+void report_sweep(const struct page *page, const struct run *run);
+
 /* report_findings.c: what was running out on the observer's host, if anybody looked. */
 void report_findings(const struct page *page, const struct run *run);
 

@@ -185,6 +185,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		fputc('\n', file);
 		report_driver(&page, run->driver);
 	}
+	report_sweep(&page, run);
 	report_findings(&page, run);
 	print_services(&page, run, driven);
 	if (run->cost) {

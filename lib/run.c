@@ -14,6 +14,7 @@
 #include "run_finding.h"
 #include "run_samples.h"
 #include "sojourn/clock.h"
+#include "sojourn/sweep.h"
 
 /* RFC 3339 in UTC with milliseconds; NULL without memory. */
 char *run_format_time(uint64_t wall_ns)
@@ -174,6 +175,7 @@ void run_free(struct run *run)
 	free_cost(run->cost);
 	free_driver(run->driver);
 	run_joined_free(run->joined);
+	run_sweep_free(run->sweep);
 	run_findings_free(run->findings, run->finding_count);
 	free_strings(run->not_seen);
 	free(run);

@@ -6,6 +6,7 @@
 #include "sojourn/finding.h"
 #include "sojourn/join.h"
 #include "sojourn/run.h"
+#include "sojourn/sweep.h"
 
 /* More than any real document has; a hostile one must not make the reader use all memory. */
 #define MAX_SERVICES  1024
@@ -19,6 +20,7 @@
 #define MAX_SLOWEST   JOIN_SLOWEST_MAX
 #define MAX_FINDINGS  4096
 #define MAX_TEXTS     1024
+#define MAX_STEPS     1024
 
 static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
@@ -296,6 +298,39 @@ static const struct run_member finding_table[] = {
 };
 static const struct run_members finding_members = MEMBERS(struct run_finding, finding_table);
 
+static const struct run_member step_table[] = {
+	{MEMBER(struct run_step, U64, load)},
+	{MEMBER(struct run_step, U64, warmup_ns)},
+	{MEMBER(struct run_step, U64, duration_ns)},
+	{MEMBER(struct run_step, U64, requests)},
+	{MEMBER(struct run_step, U64, errors)},
+	{MEMBER(struct run_step, U64, unsent)},
+	{MEMBER(struct run_step, U32, attempts)},
+	{MEMBER(struct run_step, BOOL, steady)},
+	NUMBER(struct run_step, server_exchanges),
+	NUMBER(struct run_step, server_duration_ns),
+	STRING(struct run_step, limited),
+	{MEMBER(struct run_step, HISTOGRAM, latency)},
+};
+static const struct run_members step_members = MEMBERS(struct run_step, step_table);
+
+static const struct run_member sweep_table[] = {
+	STRING(struct run_sweep, target),
+	STRING(struct run_sweep, method),
+	STRING(struct run_sweep, over),
+	{MEMBER(struct run_sweep, U32, connections), .optional = true},
+	{MEMBER(struct run_sweep, LIST, steps), .members = &step_members,
+	 .count_offset = offsetof(struct run_sweep, step_count), .limit = MAX_STEPS},
+	NUMBER(struct run_sweep, plateau),
+	NUMBER(struct run_sweep, knee),
+	NUMBER(struct run_sweep, misfit_per_mille),
+	STRING(struct run_sweep, unfitted),
+	STRING(struct run_sweep, stopped),
+	{MEMBER(struct run_sweep, POINTER, three_quarters), .members = &step_members,
+	 .optional = true},
+};
+static const struct run_members sweep_members = MEMBERS(struct run_sweep, sweep_table);
+
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
 	STRING(struct run, kernel),
@@ -310,6 +345,7 @@ static const struct run_member document_table[] = {
 	{MEMBER(struct run, POINTER, cost), .members = &cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
 	{MEMBER(struct run, POINTER, joined), .members = &joined_members, .optional = true},
+	{MEMBER(struct run, POINTER, sweep), .members = &sweep_members, .optional = true},
 	{MEMBER(struct run, LIST, findings), .members = &finding_members,
 	 .count_offset = offsetof(struct run, finding_count),
 	 .limit = MAX_FINDINGS, .optional = true},

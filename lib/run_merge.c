@@ -275,8 +275,12 @@ static int merge_labels(struct run *run, const struct run *other)
 
 int run_merge(struct run *run, struct run *other, char **ret_error)
 {
-	int err = name_driver(run);
+	int err;
 
+	if (run->sweep || other->sweep)
+		return merge_refuse(ret_error,
+				    "sweep: of what several sweeps found there is no sum");
+	err = name_driver(run);
 	if (!err)
 		err = name_driver(other);
 	if (!err && run->driver && other->driver)

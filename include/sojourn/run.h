@@ -327,6 +327,7 @@ struct run_joined {
 };
 
 struct run_finding; /* finding.h */
+struct run_sweep;   /* sweep.h */
 
 struct run {
 	char *host;
@@ -341,6 +342,7 @@ struct run {
 	uint64_t services_dropped;    /* services that found no slot: not observed at all */
 	struct run_driver *driver;    /* NULL in a document of the observer alone */
 	struct run_joined *joined;    /* NULL unless both sides' samples were there; see join.h */
+	struct run_sweep *sweep; /* NULL unless loads were gone through; then there is no driver */
 	struct run_finding *findings; /* worst first */
 	size_t finding_count;
 	char **not_seen; /* what the doctor could not see; NULL: it did not look */

@@ -88,6 +88,7 @@ static void merging_keeps_the_observers(void **state)
 	(void)state;
 	assert_non_null(rest);
 	rest->driver = TAKE_PTR(observer->driver);
+	rest->sweep = TAKE_PTR(observer->sweep);
 	assert_int_equal(run_merge(driver, observer, &error), 0);
 	assert_int_equal(driver->finding_count, 2);
 	assert_non_null(driver->not_seen);

@@ -116,7 +116,8 @@ static void collect_documented(struct paths *paths)
 		*end = '\0';
 		/* These are introduced by a row of their own. */
 		if (strcmp(line + 3, "cost") && strcmp(line + 3, "driver") &&
-		    strcmp(line + 3, "joined"))
+		    strcmp(line + 3, "joined") && strcmp(line + 3, "sweep") &&
+		    strcmp(line + 3, "sweep.three_quarters"))
 			add_path(paths, line + 3);
 	}
 }

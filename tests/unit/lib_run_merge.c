@@ -336,6 +336,16 @@ static void drift_is_a_correlation(void **state)
 	assert_false(run_drift(driver).known);
 }
 
+static void sweeps_are_refused(void **state)
+{
+	autorun struct run *sweep = support_full_run(), *driver = support_driver_run();
+	autofree char *error = NULL;
+
+	(void)state;
+	assert_int_equal(run_merge(driver, sweep, &error), -EINVAL);
+	assert_non_null(strstr(error, "sweep: "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +360,7 @@ int main(void)
 		cmocka_unit_test(older_documents_merge),
 		cmocka_unit_test(observers_of_several_hosts),
 		cmocka_unit_test(drift_is_a_correlation),
+		cmocka_unit_test(sweeps_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

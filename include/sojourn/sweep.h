@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What a sweep over loads found, as the run document has it: docs/driver.md, Finding the limit. */
+#ifndef SOJOURN_SWEEP_H
+#define SOJOURN_SWEEP_H
+
+#include "sojourn/run.h"
+
+struct run_step {
+	uint64_t load; /* connections, or requests/s that were due */
+	uint64_t warmup_ns;
+	uint64_t duration_ns;
+	uint64_t requests;
+	uint64_t errors;
+	uint64_t unsent;   /* under a rate: due, but all connections were busy until the end */
+	uint32_t attempts; /* until it was steady, or was given up */
+	bool steady;
+	struct run_number server_exchanges;   /* what the observer saw at the target's port, */
+	struct run_number server_duration_ns; /* over so long */
+	char *limited;			      /* by what of the driver itself; NULL: by nothing */
+	struct histogram latency;	      /* response time under a rate, else round trip */
+};
+
+struct run_sweep {
+	char *target;		/* URL */
+	char *method;		/* NULL: the protocol has none */
+	char *over;		/* "connections" or "rate" */
+	uint32_t connections;	/* over rates: of every step; else 0 */
+	struct run_step *steps; /* in order of load */
+	size_t step_count;
+	struct run_number plateau; /* requests/s beyond the knee */
+	struct run_number knee;	   /* load from which on throughput does not grow any more */
+	struct run_number
+		misfit_per_mille; /* of the throughput: how far the steps are off the fit */
+	char *unfitted;		  /* why there is no plateau; NULL: there is */
+	char *stopped;		  /* why the ladder was not gone through to its end; NULL: it was */
+	struct run_step *three_quarters; /* at a rate of 75 % of the plateau; NULL: not measured */
+};
+
+/* A zeroed step appended to the sweep; valid until the next one. NULL without memory. */
+struct run_step *run_add_step(struct run_sweep *sweep);
+
+/* Takes NULL. */
+void run_sweep_free(struct run_sweep *sweep);
+
+#endif

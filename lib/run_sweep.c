@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+/* A sweep in memory; see sojourn/sweep.h. */
+#include "sojourn/sweep.h"
+
+#include <stdlib.h>
+
+struct run_step *run_add_step(struct run_sweep *sweep)
+{
+	struct run_step *steps =
+		reallocarray(sweep->steps, sweep->step_count + 1, sizeof(*sweep->steps));
+
+	if (!steps)
+		return NULL;
+	sweep->steps = steps;
+	steps[sweep->step_count] = (struct run_step){0};
+	return &steps[sweep->step_count++];
+}
+
+void run_sweep_free(struct run_sweep *sweep)
+{
+	if (!sweep)
+		return;
+	for (size_t i = 0; i < sweep->step_count; i++)
+		free(sweep->steps[i].limited);
+	if (sweep->three_quarters)
+		free(sweep->three_quarters->limited);
+	free(sweep->three_quarters);
+	free(sweep->steps);
+	free(sweep->target);
+	free(sweep->method);
+	free(sweep->over);
+	free(sweep->unfitted);
+	free(sweep->stopped);
+	free(sweep);
+}

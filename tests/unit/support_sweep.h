@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* A sweep with every member set, no two numbers the same; for support_runs.c. */
+#ifndef UNIT_SUPPORT_SWEEP_H
+#define UNIT_SUPPORT_SWEEP_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/sweep.h"
+
+static inline void support_fill_step(struct run_step *step, uint32_t from)
+{
+	step->load = from;
+	step->warmup_ns = from + 1;
+	step->duration_ns = from + 2;
+	step->requests = from + 3;
+	step->errors = from + 4;
+	step->unsent = from + 5;
+	step->attempts = from + 6;
+	step->steady = true;
+	step->server_exchanges.known = step->server_duration_ns.known = true;
+	step->server_exchanges.value = from + 7;
+	step->server_duration_ns.value = from + 8;
+	step->limited = strdup("cpu");
+	for (uint64_t i = 1; i <= from; i++)
+		histogram_record(&step->latency, i * 1000);
+}
+
+static inline void support_fill_sweep(struct run *run)
+{
+	struct run_sweep *sweep = calloc(1, sizeof(*sweep));
+
+	if (!sweep)
+		abort();
+	run->sweep = sweep;
+	sweep->target = strdup("http://127.0.0.1:8080/");
+	sweep->method = strdup("GET");
+	sweep->over = strdup("rate");
+	sweep->connections = 41;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct run_step *step = run_add_step(sweep);
+
+		if (!step)
+			abort();
+		support_fill_step(step, 900 + 20 * i);
+	}
+	sweep->plateau.known = sweep->knee.known = sweep->misfit_per_mille.known = true;
+	sweep->plateau.value = 42;
+	sweep->knee.value = 43;
+	sweep->misfit_per_mille.value = 44;
+	sweep->unfitted = strdup("it still grew");
+	sweep->stopped = strdup("more load only queues");
+	sweep->three_quarters = calloc(1, sizeof(*sweep->three_quarters));
+	if (!sweep->three_quarters)
+		abort();
+	support_fill_step(sweep->three_quarters, 940);
+}
+
+#endif
