@@ -452,6 +452,8 @@ int drive_run(const struct drive_job *job, struct run **ret_run, char **ret_erro
 		err = drive->kind->open(drive->crew, &drive->loop, on_ring, drive, ret_error);
 	if (!err)
 		err = run_phases(drive, ret_run, ret_error);
+	if (job->ret_interrupted)
+		*job->ret_interrupted = drive->interrupted;
 	drive_close(drive);
 	return err;
 }

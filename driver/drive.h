@@ -12,8 +12,9 @@ struct drive_job {
 	const struct options *options;
 	const struct target *target;
 	const struct engine *engine;
-	const void *shared; /* of the engine */
-	char **command;	    /* argv */
+	const void *shared;    /* of the engine */
+	char **command;	       /* argv */
+	bool *ret_interrupted; /* set if the run was ended by a signal; may be NULL */
 };
 
 /*

@@ -16,7 +16,9 @@
 #include "sojourn/log.h"
 #include "sojourn/report.h"
 #include "sojourn/run.h"
+#include "sojourn/sweep.h"
 #include "sojourn/trace.h"
+#include "sweep.h"
 #include "target.h"
 
 enum {
@@ -111,12 +113,34 @@ static int conclude(const struct options *options, const struct run *run)
 	return EXIT_SUCCESS;
 }
 
+/* Overload makes errors, which is what a sweep is for; a server that never answered is none. */
+static int conclude_sweep(const struct options *options, const struct run *run)
+{
+	uint64_t requests = 0;
+
+	for (size_t i = 0; i < run->sweep->step_count; i++)
+		requests += run->sweep->steps[i].requests;
+	if (!requests)
+		log_error("no request was answered");
+	return write_outputs(options, run) || !requests ? EXIT_DEGRADED : EXIT_SUCCESS;
+}
+
 /* The largest number if the product is larger. */
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
 	uint64_t product;
 
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* At any time of the run. */
+static uint32_t most_connections(const struct options *options)
+{
+	const struct ladder *ladder = &options->ladder;
+
+	if (!options->sweeping || ladder->of_rates)
+		return options->connections;
+	return (uint32_t)ladder->loads[ladder->count - 1];
 }
 
 static void warn_of_ports(const struct options *options, const struct target *target)
@@ -127,7 +151,7 @@ static void warn_of_ports(const struct options *options, const struct target *ta
 	struct preflight preflight = {
 		.ports = range ? (range >> 16) - (range & 0xffff) + 1 : 0,
 		.sources = options->sources.count ? options->sources.count : 1,
-		.connections = options->connections,
+		.connections = most_connections(options),
 		.policy = options->policy,
 		.rate = options->schedule.rate,
 		.requests = options->requests,
@@ -146,16 +170,18 @@ static int drive(const struct drive_job *job)
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	int err = limits_raise_files(job->options->connections, job->options->processes,
-				     job->options->threads, &error);
+	uint32_t connections = most_connections(job->options);
+	int err = limits_raise_files(connections, job->options->processes, job->options->threads,
+				     &error);
 
 	if (!err && job->engine->addressed)
 		warn_of_ports(job->options, job->target);
 	if (!err)
-		err = drive_run(job, &run, &error);
+		err = job->options->sweeping ? sweep_run(job, &run, &error)
+					     : drive_run(job, &run, &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
-	return conclude(job->options, run);
+	return run->sweep ? conclude_sweep(job->options, run) : conclude(job->options, run);
 }
 
 /* Resolves, lets the engine prepare what all workers share, and drives. */

@@ -30,6 +30,10 @@ extern const struct option_table option_stream;
 extern const struct option_table option_tls;
 extern const struct option_table option_datagram;
 extern const struct option_table option_output;
+extern const struct option_table option_sweep;
+
+/* What a sweep has for defaults and refuses; nothing for a run. -EINVAL with a sentence. */
+int option_settle_sweep(struct options *options, char **ret_error);
 
 /* For values: -EINVAL with a sentence in @ret_error, which names the option @name. */
 int option_parse_number(const char *name, const char *value, uint64_t min, uint64_t max,

@@ -17,7 +17,7 @@
 
 static const struct option_table *const tables[] = {
 	&option_load,	&option_request,  &option_connection, &option_tls,
-	&option_stream, &option_datagram, &option_output,
+	&option_stream, &option_datagram, &option_output,     &option_sweep,
 };
 
 #define ROWS_MAX 96
@@ -41,7 +41,9 @@ static int key_of(const struct option_row *row, size_t index)
 
 static const char help_head[] =
 	"Usage: sojourn-drive [OPTION]... URL\n"
-	"Load a server, closed loop or at a rate, and report what its clients see.\n"
+	"       sojourn-drive sweep [OPTION]... URL\n"
+	"Load a server, closed loop or at a rate, and report what its clients see;\n"
+	"or sweep over loads to find what it can do.\n"
 	"\n"
 	"URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] address.\n"
 	"A name is resolved once.\n";
@@ -186,6 +188,8 @@ static int settle_schedule(struct options *options, char **ret_error)
 {
 	struct schedule_spec *spec = &options->schedule;
 
+	if (options->sweeping)
+		return 0; /* each step has its own */
 	if (spec->arrival != SCHEDULE_CLOSED && !spec->rate)
 		return refuse(ret_error, "--arrival: %s needs a rate; add --rate=N",
 			      schedule_arrival_names[spec->arrival]);
@@ -231,6 +235,9 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 			"thread needs a connection",
 			options->connections, options->threads * options->processes,
 			options->processes > 1 ? " times --processes" : "");
+	err = option_settle_sweep(options, ret_error);
+	if (err)
+		return err;
 	options->url = words[0];
 	if (!options->method)
 		options->method = options->body ? "POST" : "GET";
@@ -261,8 +268,14 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 		.slowest = JOIN_SLOWEST,
 		.datagrams = {.outstanding = 1},
 	};
-	int err = parse_words(argc, argv, &options, ret_error);
+	int err;
 
+	if (argc > 1 && !strcmp(argv[1], "sweep")) {
+		options.sweeping = true;
+		argc--;
+		argv++;
+	}
+	err = parse_words(argc, argv, &options, ret_error);
 	if (!err && options.action == OPTIONS_DRIVE)
 		err = settle(&options, argc - optind, argv + optind, ret_error);
 	if (err) {

@@ -10,6 +10,7 @@
 
 #include "assertion.h"
 #include "expectation.h"
+#include "ladder.h"
 #include "match.h"
 #include "policy.h"
 #include "framing.h"
@@ -38,6 +39,8 @@ struct options {
 	uint64_t cooldown_ns;
 	uint64_t interval_ns;
 	struct start_spec start;
+	bool sweeping;	      /* through @ladder */
+	struct ladder ladder; /* without steps unless sweeping */
 	struct schedule_spec schedule;
 	struct source_set sources;
 	uint64_t timeout_ns;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/* What only a sweep has. */
+#include "option_rows.h"
+
+#include <errno.h>
+
+#include "refuse.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+
+#define SWEEP_DURATION_NS (2 * NSEC_PER_SEC)
+#define SWEEP_WARMUP_NS	  (500 * NSEC_PER_MSEC)
+
+static int apply_ladder(struct options *options, const char *value, char **ret_error)
+{
+	return ladder_parse(value, &options->ladder, ret_error);
+}
+
+/* clang-format off */
+static const struct option_row rows[] = {
+	{0, "ladder", "STEPS",
+	 "the loads, one run each: connections like 1..512\n(doubling, the default), 1..512x1.5, 100..900+200,\n"
+	 "1,2,8,32, or rates like rate:1k..64k", apply_ladder},
+};
+/* clang-format on */
+
+const struct option_table option_sweep = {"Sweep", rows, ARRAY_SIZE(rows)};
+
+/* Which option has no meaning where every step is a run of its own; NULL: none. */
+static const char *option_against_sweep(const struct options *options)
+{
+	if (options->requests)
+		return "--requests";
+	if (options->schedule.rate)
+		return "--rate";
+	if (options->assertion_count)
+		return "--assert";
+	if (options->fail_fast)
+		return "--fail-fast";
+	if (options->ladder.of_rates && options->schedule.think_ns)
+		return "--think";
+	return options->trace_path ? "--trace" : NULL;
+}
+
+int option_settle_sweep(struct options *options, char **ret_error)
+{
+	const char *wrong = option_against_sweep(options);
+
+	if (!options->sweeping && options->ladder.count)
+		return refuse(ret_error, "--ladder: it is for sojourn-drive sweep");
+	if (!options->sweeping)
+		return 0;
+	if (wrong)
+		return refuse(ret_error, "%s: a sweep has none; see --ladder", wrong);
+	if (!options->ladder.count && ladder_parse("1..512", &options->ladder, ret_error))
+		return -EINVAL;
+	if (!options->duration_ns)
+		options->duration_ns = SWEEP_DURATION_NS;
+	if (options->duration_ns < 100 * NSEC_PER_MSEC)
+		return refuse(ret_error, "--duration: a step of a sweep takes at least 100ms");
+	if (!options->warmup_ns)
+		options->warmup_ns = SWEEP_WARMUP_NS;
+	return 0;
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Sweeps: a server whose limit is known, one that has none within reach, and what ends a sweep."""
+import os
+import signal
+import time
+
+import pytest
+
+from support import documents
+from support.process import Process, run
+from support.programs import DRIVER, OBSERVER, Lab, Observer
+
+
+def sweep(url, path, *options, check=True):
+    result = run([DRIVER, "sweep", url, "--json", path, "-d600ms", "--warmup=200ms", *options],
+                 check=check, seconds=120)
+    return result, documents.load(path) if path.exists() else None
+
+
+def served_each_ns(lab, tmp_path):
+    """How long the server's loop is taken by one request: what one client sees of it, at its median."""
+    path = tmp_path / "one.json"
+    run([DRIVER, lab.url, "-c1", "-n100", "--quiet", "--json", path])
+    return documents.load(path)["driver"]["round_trip"]["p50_ns"]
+
+
+def test_knee_of_connections(start, tmp_path):
+    """One loop, 5 ms each; clients that think for 50 ms: by the operational laws the knee is at 11."""
+    lab = start(Lab("--service", "5ms", "--block"))
+    each = served_each_ns(lab, tmp_path) / 1e9
+    for _ in range(3):  # the machine's other load is in every step
+        result, document = sweep(lab.url, tmp_path / "sweep.json", "--think=50ms",
+                                 "--ladder=2,4,6,8,12,16,24,32,48")
+        found = document["sweep"]
+        if 0.85 / each < found["plateau"] < 1.1 / each:
+            break
+    assert 0.85 / each < found["plateau"] < 1.1 / each
+    assert 8 <= found["knee"] <= 14
+    assert found["stopped"].startswith("more load only queues")
+    assert len(found["steps"]) < 9
+    loads = [step["load"] for step in found["steps"]]
+    assert loads == [2, 4, 6, 8, 12, 16, 24, 32, 48][:len(loads)]
+    assert all(step["requests"] and step["latency"]["count"] for step in found["steps"])
+    three = found["three_quarters"]
+    assert three["load"] == int(found["plateau"] * 0.75)
+    assert 0.8 < three["requests"] / three["duration_ns"] * 1e9 / three["load"] < 1.2
+    # Below the knee there is hardly a queue, beyond it there is one.
+    assert three["latency"]["p50_ns"] < found["steps"][-1]["latency"]["p50_ns"] / 2
+    assert document.get("driver") is None
+    shown = run([OBSERVER, "report", tmp_path / "sweep.json"]).stdout
+    assert shown == result.stdout
+    assert f"plateau        {found['plateau']:,} requests/s" in shown
+
+
+def test_knee_of_rates(start, tmp_path):
+    lab = start(Lab("--service", "5ms", "--block"))
+    each = served_each_ns(lab, tmp_path) / 1e9
+    for _ in range(3):
+        found = sweep(lab.url, tmp_path / "sweep.json", "-c50",
+                      "--ladder=rate:60..540+60")[1]["sweep"]
+        if 0.85 / each < found["plateau"] < 1.1 / each:
+            break
+    assert 0.85 / each < found["plateau"] < 1.1 / each
+    assert 0.85 / each < found["knee"] < 1.1 / each
+    assert found["over"] == "rate" and found["connections"] == 50
+
+
+def test_no_plateau_within_reach(start, tmp_path):
+    """Every client has a thread to itself that sleeps: throughput is in proportion to clients."""
+    lab = start(Lab("--service", "20ms", model="threads"))
+    result, document = sweep(lab.url, tmp_path / "sweep.json", "--ladder=1..16")
+    found = document["sweep"]
+    assert found["plateau"] is None and found["knee"] is None and found["three_quarters"] is None
+    assert "still grew" in found["unfitted"] and "still grew" in result.stdout
+    assert found["stopped"] is None and len(found["steps"]) == 5
+
+
+def test_server_side_throughput(start, tmp_path):
+    """The observer's count of each step is that of the driver, but for what its bracket holds besides."""
+    lab = start(Lab("--service", "5ms", model="threads"))
+    observer = start(Observer(ports=[lab.port]))
+    found = sweep(lab.url, tmp_path / "sweep.json", "--ladder=1,2,4",
+                  "--observer", observer.url)[1]["sweep"]
+    for step in found["steps"]:
+        assert abs(step["server_exchanges"] - step["requests"]) <= step["load"]
+        assert step["server_duration_ns"] == step["duration_ns"]
+
+
+def test_interrupted(start, tmp_path):
+    """The steps that are through are reported, the one under way is not."""
+    lab = start(Lab("--service", "5ms", model="threads"))
+    path = tmp_path / "sweep.json"
+    driver = start(Process([DRIVER, "sweep", lab.url, "-d500ms", "--warmup=100ms", "--json", path,
+                            "--ladder=1..64"]))
+    time.sleep(2.2)
+    os.kill(driver.pid, signal.SIGINT)
+    assert driver.wait(seconds=20) == 0, driver.stderr
+    found = documents.load(path)["sweep"]
+    assert found["stopped"] == "interrupted" and 1 <= len(found["steps"]) <= 4
+
+
+def test_nobody_answers(tmp_path):
+    result, document = sweep("http://127.0.0.1:1/", tmp_path / "sweep.json", "--ladder=1,2,4",
+                             check=False)
+    assert result.status == 1 and "no request was answered" in result.stderr
+    assert document["sweep"]["stopped"] == "no request was answered"
+    assert document["sweep"]["plateau"] is None and len(document["sweep"]["steps"]) == 1
+
+
+@pytest.mark.parametrize("option, text", [
+    ("--ladder=5..1", "write rising steps"), ("-n100", "--requests: a sweep has none"),
+    ("--rate=5", "--rate: a sweep has none"), ("-d50ms", "at least 100ms")])
+def test_refusals(option, text):
+    refused = run([DRIVER, "sweep", "http://127.0.0.1:1/", option], check=False)
+    assert refused.status == 2 and text in refused.stderr
+
+
+def test_ladder_without_sweep():
+    refused = run([DRIVER, "--ladder=1..8", "http://127.0.0.1:1/"], check=False)
+    assert refused.status == 2 and "it is for sojourn-drive sweep" in refused.stderr
