@@ -38,15 +38,17 @@ bool fit_is_steady(const uint64_t *counts, size_t count)
 {
 	struct moments all, first, second;
 	double apart, error;
+	size_t half, rest;
 
 	if (count < INTERVALS_MIN)
 		return false;
 	all = measure(counts, count);
-	first = measure(counts, count / 2);
-	second = measure(counts + count / 2, count - count / 2);
+	half = count / 2;
+	rest = count - half;
+	first = measure(counts, half);
+	second = measure(counts + half, rest);
 	apart = fabs(second.mean - first.mean);
-	error = sqrt(first.variance / (double)(count / 2) +
-		     second.variance / (double)(count - count / 2));
+	error = sqrt(first.variance / (double)half + second.variance / (double)rest);
 	if (all.mean <= 0 ||
 	    all.variance > all.mean + SCATTER_MAX * SCATTER_MAX * all.mean * all.mean)
 		return false;
