@@ -338,10 +338,10 @@ struct run {
 	char **command; /* NULL-terminated argv, may be NULL */
 	struct run_service *services;
 	size_t service_count;
-	struct run_cost *cost;	      /* NULL in a document of the driver alone */
-	uint64_t services_dropped;    /* services that found no slot: not observed at all */
-	struct run_driver *driver;    /* NULL in a document of the observer alone */
-	struct run_joined *joined;    /* NULL unless both sides' samples were there; see join.h */
+	struct run_cost *cost;	   /* NULL in a document of the driver alone */
+	uint64_t services_dropped; /* services that found no slot: not observed at all */
+	struct run_driver *driver; /* NULL in a document of the observer alone */
+	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */
 	struct run_sweep *sweep; /* NULL unless loads were gone through; then there is no driver */
 	struct run_finding *findings; /* worst first */
 	size_t finding_count;

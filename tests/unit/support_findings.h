@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two findings with every member set, no two numbers the same; for support_runs.c. */
+/* Two findings and a sweep with every member set, no two numbers the same; for support_runs.c. */
 #ifndef UNIT_SUPPORT_FINDINGS_H
 #define UNIT_SUPPORT_FINDINGS_H
 
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sojourn/finding.h"
+#include "support_sweep.h"
 
 static inline void support_fill_finding(struct run_finding *finding, uint32_t from)
 {
@@ -48,6 +49,7 @@ static inline void support_fill_findings(struct run *run)
 	}
 	if (run_add_text(&run->not_seen, "rates"))
 		abort();
+	support_fill_sweep(run);
 }
 
 #endif

@@ -3,7 +3,6 @@
 #include "support_runs.h"
 
 #include "support_findings.h"
-#include "support_sweep.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -360,7 +359,6 @@ struct run *support_full_run(void)
 	run->joined = need(calloc(1, sizeof(*run->joined)));
 	fill_joined(run->joined, &sequence);
 	support_fill_findings(run);
-	support_fill_sweep(run);
 	return run;
 }
 
