@@ -49,6 +49,25 @@ static int write_trace(const char *path, const struct run *run)
 	return err ? log_errno(err, "cannot write '%s'", path) : 0;
 }
 
+static int write_figures(const char *path, int (*print)(const struct run *run, FILE *file),
+			 const struct run *run)
+{
+	autofree char *text = NULL;
+	size_t size;
+	FILE *file;
+	int err;
+
+	if (!path)
+		return 0;
+	file = open_memstream(&text, &size);
+	err = file ? print(run, file) : -errno;
+	if (file && fclose(file) && !err)
+		err = -errno;
+	if (!err)
+		err = run_write_text(text, path);
+	return err ? log_errno(err, "cannot write '%s'", path) : 0;
+}
+
 static int write_outputs(const struct options *options, const struct run *run)
 {
 	const char *path = options->json_path;
@@ -60,7 +79,12 @@ static int write_outputs(const struct options *options, const struct run *run)
 		if (err)
 			return log_errno(err, "cannot write '%s'", path);
 	}
-	if (!options->quiet && !(path && !strcmp(path, "-"))) {
+	err = write_figures(options->csv_path, report_csv, run);
+	if (!err)
+		err = write_figures(options->hlog_path, report_hlog, run);
+	if (err)
+		return err;
+	if (!options->quiet && !options_own_stdout(options)) {
 		report_options_for(stdout, &report);
 		err = report_text(run, &report, stdout);
 		if (!err && fflush(stdout))

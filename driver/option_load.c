@@ -13,7 +13,6 @@
 #define CONNECTIONS_MAX 1000000
 #define THREADS_MAX	1024
 #define PROCESSES_MAX	256
-#define RATE_MAX	1000000000ULL
 
 static int apply_connections(struct options *options, const char *value, char **ret_error)
 {
@@ -79,17 +78,12 @@ static int apply_cooldown(struct options *options, const char *value, char **ret
 	return option_parse_duration("cool-down", value, 0, &options->cooldown_ns, ret_error);
 }
 
+/* The mean is known when the duration is; until then any rate says that there is one. */
 static int apply_rate(struct options *options, const char *value, char **ret_error)
 {
-	uint64_t rate;
-
-	if (units_parse_count(value, &rate) || !rate || rate > RATE_MAX)
-		return refuse(ret_error,
-			      "--rate: '%s' is not a rate; write requests per second, from 1 to "
-			      "1G, like 500 or 20k",
-			      value);
-	options->schedule.rate = rate;
-	return 0;
+	options->rate_text = value;
+	options->schedule.rate = 1;
+	return shape_parse(value, &options->schedule.shape, ret_error);
 }
 
 /* The index of @value in @names, from @first on; @count if it is not there. */
@@ -176,7 +170,8 @@ static const struct option_row rows[] = {
 	{'n', "requests", "N", "measure exactly N requests, e.g. 1000, 200k, 5M", apply_requests},
 	{0, "rate", "N",
 	 "start N requests per second, over all connections,\nwhether or not responses come (open loop);\n"
-	 "latency counts from when a request was due", apply_rate},
+	 "latency counts from when a request was due. A ramp:\n100..2k; steps: 100,200,400; both with lengths:\n"
+	 "0..500:10s,500:30s", apply_rate},
 	{0, "arrival", "KIND", "with --rate: constant (default) or poisson", apply_arrival},
 	{0, "think", "TIME",
 	 "closed loop: wait TIME between a response and the\nconnection's next request (default 0)",

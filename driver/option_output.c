@@ -95,6 +95,24 @@ static int apply_fail_fast(struct options *options, const char *value, char **re
 	return 0;
 }
 
+static int apply_csv(struct options *options, const char *value, char **ret_error)
+{
+	if (!*value)
+		return refuse(ret_error,
+			      "--csv: '' is no file; give one, or - for standard output");
+	options->csv_path = value;
+	return 0;
+}
+
+static int apply_hlog(struct options *options, const char *value, char **ret_error)
+{
+	if (!*value)
+		return refuse(ret_error,
+			      "--hlog: '' is no file; give one, or - for standard output");
+	options->hlog_path = value;
+	return 0;
+}
+
 static int apply_assert(struct options *options, const char *value, char **ret_error)
 {
 	size_t size = (options->assertion_count + 1) * sizeof(*options->assertions);
@@ -146,6 +164,10 @@ static const struct option_row rows[] = {
 	 "write the run document to FILE; with - to standard\n"
 	 "output, in place of the text report",
 	 apply_json},
+	{0, "csv", "FILE",
+	 "write intervals and overall figures to FILE, comma-\nseparated; - as with --json", apply_csv},
+	{0, "hlog", "FILE",
+	 "write the latency of the intervals to FILE as a log\nof HdrHistogram; - as with --json", apply_hlog},
 	{0, "interval", "TIME", "length of the intervals in the results (default 1s)",
 	 apply_interval},
 	{0, "assert", "CONDITION",

@@ -39,6 +39,8 @@ static const char *option_against_sweep(const struct options *options)
 		return "--fail-fast";
 	if (options->ladder.of_rates && options->schedule.think_ns)
 		return "--think";
+	if (options->hlog_path)
+		return "--hlog";
 	return options->trace_path ? "--trace" : NULL;
 }
 

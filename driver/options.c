@@ -20,8 +20,9 @@ static const struct option_table *const tables[] = {
 	&option_stream, &option_datagram, &option_output,     &option_sweep,
 };
 
-#define ROWS_MAX 96
-#define KEY_LONG 256 /* keys of rows without a letter: this plus their index over all tables */
+#define ROWS_MAX    96
+#define DURATION_NS (10 * NSEC_PER_SEC)
+#define KEY_LONG    256 /* keys of rows without a letter: this plus their index over all tables */
 
 /* The row of @index over all tables; NULL past the last one. */
 static const struct option_row *row_at(size_t index)
@@ -70,11 +71,13 @@ static void print_row(const struct option_row *row, FILE *file)
 	snprintf(left, sizeof(left), "--%s%s%s", row->name, row->argument ? "=" : "",
 		 row->argument ? row->argument : "");
 	if (row->letter)
-		fprintf(file, "  -%c, %-20s  ", row->letter, left);
+		fprintf(file, "  -%c, ", row->letter);
 	else
-		fprintf(file, "      %-20s  ", left);
+		fprintf(file, "      ");
 	if (strlen(left) > 20)
-		fprintf(file, "\n%28s", "");
+		fprintf(file, "%s\n%28s", left, "");
+	else
+		fprintf(file, "%-20s  ", left);
 	for (const char *end; (end = strchr(line, '\n')); line = end + 1)
 		fprintf(file, "%.*s\n%28s", (int)(end - line), line, "");
 	fprintf(file, "%s\n", line);
@@ -184,6 +187,41 @@ static int settle_policy(struct options *options, char **ret_error)
 	return 0;
 }
 
+/* A rate of one segment without a length is no shape. The mean is what the rest goes by. */
+static int settle_shape(struct options *options, char **ret_error)
+{
+	struct schedule_spec *spec = &options->schedule;
+	struct shape *shape = &spec->shape;
+	const struct shape_segment *last = &shape->segments[shape->count - 1];
+	bool timed = shape->count && last->duration_ns;
+	uint64_t total_ns = 0;
+	double duration_ns;
+	int err;
+
+	if (!shape->count)
+		return 0;
+	if (shape->count == 1 && !timed && last->from == last->to) {
+		spec->rate = (uint64_t)last->from;
+		shape->count = 0;
+		return 0;
+	}
+	for (size_t i = 0; i < shape->count && timed; i++)
+		total_ns += shape->segments[i].duration_ns;
+	if (!options->duration_ns && !options->requests)
+		options->duration_ns = total_ns ? total_ns : DURATION_NS;
+	err = shape_settle(shape, options->duration_ns, ret_error);
+	if (err)
+		return err;
+	last = &shape->segments[shape->count - 1];
+	duration_ns = options->duration_ns ? (double)options->duration_ns
+					   : last->begin_ns + (double)last->duration_ns;
+	spec->rate =
+		(uint64_t)(shape_count(shape, duration_ns) / duration_ns * (double)NSEC_PER_SEC +
+			   0.5);
+	spec->rate = spec->rate ? spec->rate : 1;
+	return 0;
+}
+
 static int settle_schedule(struct options *options, char **ret_error)
 {
 	struct schedule_spec *spec = &options->schedule;
@@ -202,6 +240,26 @@ static int settle_schedule(struct options *options, char **ret_error)
 	if (spec->rate && spec->arrival == SCHEDULE_CLOSED)
 		spec->arrival = SCHEDULE_CONSTANT;
 	return 0;
+}
+
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+static int settle_outputs(const struct options *options, char **ret_error)
+{
+	if (is_stdout(options->json_path) + is_stdout(options->csv_path) +
+		    is_stdout(options->hlog_path) >
+	    1)
+		return refuse(ret_error, "only one of --json, --csv and --hlog can be -");
+	return 0;
+}
+
+bool options_own_stdout(const struct options *options)
+{
+	return is_stdout(options->json_path) || is_stdout(options->csv_path) ||
+	       is_stdout(options->hlog_path);
 }
 
 static int settle_tls(const struct options *options, char **ret_error)
@@ -241,8 +299,11 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 	options->url = words[0];
 	if (!options->method)
 		options->method = options->body ? "POST" : "GET";
+	err = settle_shape(options, ret_error);
+	if (err)
+		return err;
 	if (!options->duration_ns && !options->requests)
-		options->duration_ns = 10 * NSEC_PER_SEC;
+		options->duration_ns = DURATION_NS;
 	err = settle_policy(options, ret_error);
 	if (err)
 		return err;
@@ -252,7 +313,9 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 	/* Only what is joined or written is worth its memory. */
 	if (!options->observer_url && !options->json_path)
 		options->samples = 0;
-	err = settle_tls(options, ret_error);
+	err = settle_outputs(options, ret_error);
+	if (!err)
+		err = settle_tls(options, ret_error);
 	return err ? err : settle_schedule(options, ret_error);
 }
 

@@ -42,6 +42,7 @@ struct options {
 	bool sweeping;	      /* through @ladder */
 	struct ladder ladder; /* without steps unless sweeping */
 	struct schedule_spec schedule;
+	const char *rate_text; /* --rate as it was given */
 	struct source_set sources;
 	uint64_t timeout_ns;
 	const char *method;
@@ -72,6 +73,8 @@ struct options {
 	struct assertion *assertions;
 	size_t assertion_count;
 	const char *json_path;	  /* NULL: none; "-": standard output */
+	const char *csv_path;	  /* the same */
+	const char *hlog_path;	  /* the same */
 	const char *observer_url; /* NULL: none */
 	uint32_t samples;	  /* kept to be joined; 0: none */
 	bool keep_samples;	  /* in the document, although they are joined */
@@ -90,6 +93,9 @@ void options_clear(struct options *options);
  * Whether they make sense for the engine of the target. -EINVAL with a sentence as above.
  */
 int options_check(const struct options *options, const struct engine *engine, char **ret_error);
+
+/* Whether standard output is for one of the files, and the text report has no place there. */
+bool options_own_stdout(const struct options *options);
 
 void options_help(FILE *file);
 

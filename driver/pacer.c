@@ -92,12 +92,24 @@ void pacer_rest(struct pacer *pacer, uint32_t slot, uint64_t now_ns)
 		heap_push(pacer, entry);
 }
 
-void pacer_begin(struct pacer *pacer, uint64_t now_ns)
+static void begin(struct pacer *pacer, const struct schedule_spec *spec, uint64_t now_ns)
 {
-	schedule_begin(&pacer->schedule, &pacer->spec, pacer->sharer, pacer->sharers, now_ns);
+	schedule_begin(&pacer->schedule, spec, pacer->sharer, pacer->sharers, now_ns);
 	pacer->resting = pacer->first = pacer->returned = 0;
 	for (uint32_t slot = 0; slot < pacer->slots; slot++)
 		pacer_rest(pacer, slot, now_ns);
+}
+
+void pacer_begin(struct pacer *pacer, uint64_t now_ns)
+{
+	begin(pacer, &pacer->spec, now_ns);
+}
+
+void pacer_begin_level(struct pacer *pacer, uint64_t now_ns)
+{
+	struct schedule_spec level = schedule_level(&pacer->spec);
+
+	begin(pacer, &level, now_ns);
 }
 
 /* Takes the next request that is due by @now_ns, those returned first. */

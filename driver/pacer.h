@@ -45,6 +45,9 @@ void pacer_close(struct pacer *pacer);
 /* A phase begins: every slot is at rest, nothing waits. */
 void pacer_begin(struct pacer *pacer, uint64_t now_ns);
 
+/* The same without the shape of the rate: a phase before or after the measured one. */
+void pacer_begin_level(struct pacer *pacer, uint64_t now_ns);
+
 /* Whether a request is to be sent at @now_ns, and by which slot; the slot rests no more. */
 bool pacer_take(struct pacer *pacer, uint64_t now_ns, struct pacer_due *ret_due);
 

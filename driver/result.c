@@ -81,6 +81,17 @@ static void fill_phase(const struct crew_result *result, const struct result_pha
 	driver->cpu_system_ns = result->cpu_system_ns;
 }
 
+/* "constant", "poisson along 100..1k". NULL without memory. */
+static char *describe_arrival(const struct options *options)
+{
+	const char *name = schedule_arrival_names[options->schedule.arrival];
+	char *text;
+
+	if (!options->schedule.shape.count)
+		return strdup(name);
+	return asprintf(&text, "%s along %s", name, options->rate_text) < 0 ? NULL : text;
+}
+
 int result_fill(const struct options *options, struct crew_result *result,
 		const struct result_phase *phase, struct run *run)
 {
@@ -98,7 +109,7 @@ int result_fill(const struct options *options, struct crew_result *result,
 	driver->processes = options->processes;
 	driver->threads = options->threads * options->processes;
 	driver->new_connections = options->new_connections;
-	driver->arrival = strdup(schedule_arrival_names[options->schedule.arrival]);
+	driver->arrival = describe_arrival(options);
 	driver->rate = options->schedule.rate;
 	driver->think_ns = options->schedule.think_ns;
 	driver->cooldown_ns = options->cooldown_ns;

@@ -2,6 +2,8 @@
 /* When requests are due. Neighbours: pacer.c (gives them to connections), random.h. */
 #include "schedule.h"
 
+#include <math.h>
+
 #include "random.h"
 #include "sojourn/clock.h"
 
@@ -22,12 +24,39 @@ static double interval_ns(const struct schedule_spec *spec)
 	return (double)NSEC_PER_SEC / (double)spec->rate;
 }
 
+struct schedule_spec schedule_level(const struct schedule_spec *spec)
+{
+	struct schedule_spec level = *spec;
+
+	if (!spec->shape.count)
+		return level;
+	level.shape.count = 0;
+	level.rate = (uint64_t)fmax(1, spec->shape.segments[0].from);
+	return level;
+}
+
+/* SCHEDULE_NEVER where the shape ends in nothing. */
+static uint64_t shaped_ns(const struct schedule *schedule, double number)
+{
+	double due_ns = shape_due_ns(&schedule->spec.shape, number);
+
+	return isinf(due_ns) ? SCHEDULE_NEVER : schedule->begin_ns + (uint64_t)due_ns;
+}
+
 /* From the index, not from the last one: roundings must not add up to another rate. */
 static uint64_t constant_ns(const struct schedule *schedule)
 {
 	double number = (double)schedule->index * schedule->sharers + schedule->sharer;
 
+	if (schedule->spec.shape.count)
+		return shaped_ns(schedule, number);
 	return schedule->begin_ns + (uint64_t)(number * interval_ns(&schedule->spec));
+}
+
+static void step_shaped_poisson(struct schedule *schedule)
+{
+	schedule->number += random_exponential(&schedule->random, schedule->sharers);
+	schedule->next_ns = shaped_ns(schedule, schedule->number);
 }
 
 static void step_poisson(struct schedule *schedule)
@@ -42,6 +71,8 @@ static void set_next(struct schedule *schedule)
 {
 	if (schedule->spec.arrival == SCHEDULE_CONSTANT)
 		schedule->next_ns = constant_ns(schedule);
+	else if (schedule->spec.arrival == SCHEDULE_POISSON && schedule->spec.shape.count)
+		step_shaped_poisson(schedule);
 	else if (schedule->spec.arrival == SCHEDULE_POISSON)
 		step_poisson(schedule);
 	else

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "shape.h"
+
 #define SCHEDULE_NEVER UINT64_MAX
 
 enum schedule_arrival {
@@ -25,6 +27,7 @@ enum schedule_think {
 struct schedule_spec {
 	enum schedule_arrival arrival;
 	uint64_t rate;		   /* requests per second, of all sharers; 0 if closed */
+	struct shape shape;	   /* of the rate over time; then @rate is its mean */
 	uint64_t think_ns;	   /* closed: from a response to the next request; mean */
 	enum schedule_think think; /* closed */
 	uint64_t seed;
@@ -34,6 +37,9 @@ struct schedule_spec {
 extern const char *const schedule_arrival_names[3];
 extern const char *const schedule_think_names[2];
 
+/* The same load without a shape: at the rate that it begins with, 1/s at least. */
+struct schedule_spec schedule_level(const struct schedule_spec *spec);
+
 /* Open loop: the arrivals of one sharer, one after the other. */
 struct schedule {
 	struct schedule_spec spec;
@@ -42,6 +48,7 @@ struct schedule {
 	uint64_t begin_ns;
 	uint64_t index;
 	double elapsed_ns; /* Poisson: from begin_ns to next_ns, unrounded */
+	double number;	   /* Poisson with a shape: the same in requests */
 	uint64_t random;
 	uint64_t next_ns; /* when the next request is due; SCHEDULE_NEVER if closed */
 };

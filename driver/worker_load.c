@@ -376,7 +376,10 @@ void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t 
 	worker->spent = false;
 	worker->tickets = 0;
 	if (worker->paced) {
-		pacer_begin(&worker->pacer, begin_ns);
+		if (worker->recording)
+			pacer_begin(&worker->pacer, begin_ns);
+		else
+			pacer_begin_level(&worker->pacer, begin_ns);
 		start_due(worker);
 		return;
 	}

@@ -95,7 +95,8 @@ static const struct cli_option table[] = {
 	{"output", 'o', "FILE",
 	 "Write the report to FILE, in the form that its end names: .html is a page with charts.",
 	 set_output},
-	{"format", 'f', "FORM", "Which form: text (default), html, markdown or json.", set_format},
+	{"format", 'f', "FORM", "Which form: text (default), html, markdown, json, csv or hlog.",
+	 set_format},
 	{"compare", 'c', NULL,
 	 "Keep the FILEs apart, and tell how the others differ from the first.", set_compare},
 	{"json", 'j', "FILE", "Write the merged document to FILE too; - prints it instead.",
@@ -304,7 +305,7 @@ static int check(const struct options *options, int count)
 	    (options->json || options->trace || !report_format_compares(format)))
 		return cli_error(&command,
 				 "--compare keeps documents apart: --json, --trace and --format "
-				 "json are of one");
+				 "json, csv and hlog are of one");
 	if (options->output && outputs > 1)
 		return cli_error(&command, "only one of --output, --json and --trace can be -");
 	return 0;

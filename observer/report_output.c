@@ -16,7 +16,7 @@ struct report_format {
 		     const struct report_options *options, FILE *file);
 };
 
-const char report_format_names[] = "text, html, markdown or json";
+const char report_format_names[] = "text, html, markdown, json, csv or hlog";
 
 static int print_text(struct run *const *runs, const char *const *names, size_t count,
 		      const struct report_options *options, FILE *file)
@@ -61,11 +61,28 @@ static int print_json(struct run *const *runs, const char *const *names, size_t 
 	return fputs(json, file) < 0 ? -EIO : 0;
 }
 
+static int print_csv(struct run *const *runs, const char *const *names, size_t count,
+		     const struct report_options *options, FILE *file)
+{
+	(void)names;
+	(void)count;
+	(void)options;
+	return report_csv(runs[0], file);
+}
+
+static int print_hlog(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	(void)names;
+	(void)count;
+	(void)options;
+	return report_hlog(runs[0], file);
+}
+
 static const struct report_format formats[] = {
-	{"text", ".txt", true, print_text},
-	{"html", ".html", true, print_html},
-	{"markdown", ".md", true, print_markdown},
-	{"json", ".json", false, print_json},
+	{"text", ".txt", true, print_text},	   {"html", ".html", true, print_html},
+	{"markdown", ".md", true, print_markdown}, {"json", ".json", false, print_json},
+	{"csv", ".csv", false, print_csv},	   {"hlog", ".hlog", false, print_hlog},
 };
 
 const struct report_format *report_format_named(const char *name)

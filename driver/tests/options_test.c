@@ -91,6 +91,33 @@ static void test_body_file(void **state)
 	unlink(path);
 }
 
+static void test_shaped_rates(void **state)
+{
+	static const struct {
+		const char *rate;
+		uint64_t mean, seconds;
+		size_t segments;
+	} cases[] = {
+		{"500", 500, 10, 0},	      {"100..300", 200, 10, 1}, {"100,200,600", 300, 10, 3},
+		{"0..10:4s,10:6s", 8, 10, 2}, {"7:3s", 7, 3, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *error = NULL;
+		struct options options;
+		char text[64];
+
+		snprintf(text, sizeof(text), "--rate=%s", cases[i].rate);
+		assert_int_equal(PARSE(&options, &error, text, URL), 0);
+		assert_int_equal(options.schedule.rate, cases[i].mean);
+		assert_int_equal(options.schedule.arrival, SCHEDULE_CONSTANT);
+		assert_int_equal(options.schedule.shape.count, cases[i].segments);
+		assert_int_equal(options.duration_ns, cases[i].seconds * NSEC_PER_SEC);
+		options_clear(&options);
+	}
+}
+
 static void test_help_and_version_win(void **state)
 {
 	autofree char *error = NULL;
@@ -124,6 +151,8 @@ static const struct refusal refusals[] = {
 	{{"-n", "0", URL}, {"--requests", "'0'", "200k"}},
 	{{"-n", "many", URL}, {"--requests", "'many'", "200k"}},
 	{{"--rate=0", URL}, {"--rate", "'0'", "20k"}},
+	{{"--rate=1..5:10s,3", "-d10s", URL}, {"--rate", "as long as", "--duration"}},
+	{{"--rate=1,2", "-n5", URL}, {"--rate", "how long", "--duration"}},
 	{{"--rate=fast", URL}, {"--rate", "'fast'", "20k"}},
 	{{"--arrival=closed", URL}, {"--arrival", "'closed'", "poisson"}},
 	{{"--arrival=poisson", URL}, {"--arrival", "poisson", "--rate"}},
@@ -190,14 +219,16 @@ static void test_help_fits(void **state)
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 		if (strcspn(line, "\n") > 80)
 			fail_msg("too wide: %.*s", (int)strcspn(line, "\n"), line);
+	assert_null(strstr(text, " \n"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_body_file), cmocka_unit_test(test_help_and_version_win),
-		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_help_fits),
+		cmocka_unit_test(test_defaults),     cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_body_file),    cmocka_unit_test(test_help_and_version_win),
+		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_help_fits),
+		cmocka_unit_test(test_shaped_rates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

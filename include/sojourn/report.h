@@ -31,6 +31,18 @@ int report_live_page(FILE *file);
 /* The same as tables of Markdown (GitHub's), for issues and pages: the figures, findings and losses. */
 int report_markdown(struct run *const *runs, const char *const *names, size_t count, FILE *file);
 
+/*
+ * The driver's figures as comma-separated values: a row per interval, per kind of latency of the whole
+ * run, per step of a sweep. -ENODATA: there is no driver's part; -EIO.
+ */
+int report_csv(const struct run *run, FILE *file);
+
+/*
+ * Its latency as an HdrHistogram log with an interval per line, for the tools of that name; one line if
+ * there are no intervals. -ENODATA: there is no driver's part; -ENOMEM, -EIO.
+ */
+int report_hlog(const struct run *run, FILE *file);
+
 /* Several runs against the first, for people; -ENOMEM. @count is 2 or more. */
 int report_compare(struct run *const *runs, const char *const *names, size_t count,
 		   const struct report_options *options, FILE *file);

@@ -112,3 +112,18 @@ def test_null_engine_is_limited_by_its_cpu():
         pytest.skip("the machine is busy: the driver did not get a CPU of its own")
     assert driver.result["limited"]["by"] == "cpu"
     assert driver.report.splitlines()[0].startswith("LIMITED BY THE DRIVER")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rate_follows_its_shape(start, processes):
+    """A ramp from 0, a pause, a step: what the server got in each part is the rate's integral."""
+    nginx = start(Nginx())
+    result = Driver(nginx.url, "--rate=0..1600:1s,0:500ms,400", "--interval=500ms", "--warmup=100ms",
+                    f"--processes={processes}", connections=8, duration="2500ms").result
+    assert abs(result["scheduled"] - 1200) <= 2
+    assert nginx.status()["requests"] >= result["requests"]
+    counts = [entry["requests"] for entry in result["intervals"]][:5]
+    for count, wanted in zip(counts, [200, 600, 0, 200, 200]):
+        assert abs(count - wanted) <= 60, counts
+    assert result["arrival"] == "constant along 0..1600:1s,0:500ms,400"
+    assert result["rate"] == 480

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/* Parses shapes and inverts their integral; see shape.h. */
+#include "shape.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "refuse.h"
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+#define RATE_MAX 1000000000ULL
+
+static int refuse_shape(const char *text, char **ret_error)
+{
+	return refuse(ret_error,
+		      "--rate: '%s' is not a rate; write requests per second, from 1 to 1G, like "
+		      "500 or 20k, a ramp like 100..2k, steps like 100,200,400, or segments like "
+		      "0..500:10s,500:30s (at most %d)",
+		      text, SHAPE_MAX);
+}
+
+static int take_rate(const char *text, size_t length, double *ret_rate)
+{
+	char copy[32];
+	uint64_t rate;
+
+	if (!length || length >= sizeof(copy))
+		return -EINVAL;
+	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
+	if (units_parse_count(copy, &rate) || rate > RATE_MAX)
+		return -EINVAL;
+	*ret_rate = (double)rate;
+	return 0;
+}
+
+/* RATE, RATE..RATE, with :TIME behind it or without; @length characters. */
+static int parse_segment(const char *text, size_t length, struct shape_segment *ret_segment)
+{
+	const char *colon = memchr(text, ':', length);
+	size_t rates = colon ? (size_t)(colon - text) : length;
+	const char *dots = memmem(text, rates, "..", 2);
+	struct shape_segment segment = {0};
+	char copy[32];
+
+	if (take_rate(text, dots ? (size_t)(dots - text) : rates, &segment.from))
+		return -EINVAL;
+	segment.to = segment.from;
+	if (dots && take_rate(dots + 2, rates - (size_t)(dots + 2 - text), &segment.to))
+		return -EINVAL;
+	if (colon) {
+		snprintf(copy, sizeof(copy), "%.*s", (int)(length - rates - 1), colon + 1);
+		if (length - rates >= sizeof(copy) ||
+		    units_parse_duration(copy, &segment.duration_ns) || !segment.duration_ns)
+			return -EINVAL;
+	}
+	*ret_segment = segment;
+	return 0;
+}
+
+/* All with a length, none, or all but the last; and some requests at all. */
+static int check(const struct shape *shape)
+{
+	size_t timed = 0;
+	double highest = 0;
+
+	for (size_t i = 0; i < shape->count; i++) {
+		timed += shape->segments[i].duration_ns != 0;
+		highest = fmax(highest, fmax(shape->segments[i].from, shape->segments[i].to));
+	}
+	if (highest < 1)
+		return -EINVAL;
+	if (!timed || timed == shape->count)
+		return 0;
+	return timed == shape->count - 1 && !shape->segments[timed].duration_ns ? 0 : -EINVAL;
+}
+
+int shape_parse(const char *text, struct shape *ret_shape, char **ret_error)
+{
+	struct shape shape = {0};
+	const char *at = text;
+
+	for (;;) {
+		size_t length = strcspn(at, ",");
+
+		if (shape.count == SHAPE_MAX ||
+		    parse_segment(at, length, &shape.segments[shape.count]))
+			return refuse_shape(text, ret_error);
+		shape.count++;
+		if (!at[length])
+			break;
+		at += length + 1;
+	}
+	if (check(&shape))
+		return refuse_shape(text, ret_error);
+	*ret_shape = shape;
+	return 0;
+}
+
+static int share_out(struct shape *shape, uint64_t duration_ns, char **ret_error)
+{
+	uint64_t timed_ns = 0;
+	size_t timed = 0;
+
+	for (size_t i = 0; i < shape->count; i++) {
+		timed_ns += shape->segments[i].duration_ns;
+		timed += shape->segments[i].duration_ns != 0;
+	}
+	if (timed == shape->count)
+		return 0;
+	if (!duration_ns)
+		return refuse(ret_error, "--rate: how long do its segments last? Give --duration, "
+					 "or lengths like 100:10s");
+	if (timed && timed_ns >= duration_ns)
+		return refuse(ret_error, "--rate: the segments before the last one are as long as "
+					 "the whole --duration");
+	for (size_t i = timed; i < shape->count; i++)
+		shape->segments[i].duration_ns = (duration_ns - timed_ns) / (shape->count - timed);
+	return 0;
+}
+
+int shape_settle(struct shape *shape, uint64_t duration_ns, char **ret_error)
+{
+	int err = share_out(shape, duration_ns, ret_error);
+	double begin_ns = 0, before = 0;
+
+	for (size_t i = 0; i < shape->count && !err; i++) {
+		struct shape_segment *segment = &shape->segments[i];
+		double length_ns = (double)segment->duration_ns;
+
+		segment->begin_ns = begin_ns;
+		segment->before = before;
+		segment->count =
+			(segment->from + segment->to) / 2 * length_ns / (double)NSEC_PER_SEC;
+		begin_ns += length_ns;
+		before += segment->count;
+	}
+	return err;
+}
+
+/*
+ * The time t within a segment at which n requests are due: n = from·t + (to − from)·t²/2T, solved
+ * in the form that loses no digits when the rate hardly changes.
+ */
+static double within_ns(const struct shape_segment *segment, double n)
+{
+	double seconds = (double)segment->duration_ns / (double)NSEC_PER_SEC;
+	double slope = seconds > 0 ? (segment->to - segment->from) / seconds : 0;
+	double root = sqrt(fmax(0, segment->from * segment->from + 2 * slope * n));
+
+	if (segment->from + root <= 0)
+		return 0;
+	return 2 * n / (segment->from + root) * (double)NSEC_PER_SEC;
+}
+
+double shape_due_ns(const struct shape *shape, double number)
+{
+	const struct shape_segment *segment = shape->segments;
+	const struct shape_segment *last = &segment[shape->count - 1];
+	double over;
+
+	for (; segment <= last; segment++)
+		if (number < segment->before + segment->count)
+			return segment->begin_ns + within_ns(segment, number - segment->before);
+	over = number - last->before - last->count;
+	if (last->to <= 0)
+		return INFINITY;
+	return last->begin_ns + (double)last->duration_ns + over / last->to * (double)NSEC_PER_SEC;
+}
+
+double shape_count(const struct shape *shape, double duration_ns)
+{
+	const struct shape_segment *segment = shape->segments;
+	double count = 0;
+
+	for (size_t i = 0; i < shape->count; i++, segment++) {
+		double length_ns = (double)segment->duration_ns;
+		double part_ns = fmin(fmax(duration_ns - segment->begin_ns, 0), length_ns);
+		double end = segment->from + (segment->to - segment->from) * part_ns / length_ns;
+
+		count += (segment->from + end) / 2 * part_ns / (double)NSEC_PER_SEC;
+	}
+	segment--;
+	if (duration_ns > segment->begin_ns + (double)segment->duration_ns)
+		count += segment->to *
+			 (duration_ns - segment->begin_ns - (double)segment->duration_ns) /
+			 (double)NSEC_PER_SEC;
+	return count;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The driver's figures as comma-separated values (RFC 4180): a row per interval, one for each kind of
+ * latency of the whole run, and one per step of a sweep. Times are in ns but for the first columns,
+ * which spreadsheets draw over. What is not known is left empty.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+#include "sojourn/sweep.h"
+#include "sojourn/cleanup.h"
+
+struct row {
+	const char *part;    /* "interval", "overall", "step" */
+	const char *latency; /* of what the percentiles are */
+	const uint64_t *load;
+	const uint64_t *begin_ns;
+	uint64_t duration_ns;
+	uint64_t requests;
+	uint64_t errors;
+	const uint64_t *connects, *bytes_in, *bytes_out;
+	const struct histogram *h;
+};
+
+static const struct {
+	const char *name;
+	double quantile;
+} quantiles[] = {
+	{"p50_ns", 0.5},    {"p90_ns", 0.9},	  {"p99_ns", 0.99},
+	{"p999_ns", 0.999}, {"p9999_ns", 0.9999}, {"p99999_ns", 0.99999},
+};
+
+static void print_head(FILE *file)
+{
+	fputs("part,load,begin_s,duration_s,requests,requests_per_s,errors,connects,bytes_in,"
+	      "bytes_out,latency,latency_count,mean_ns,stddev_ns",
+	      file);
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		fprintf(file, ",%s", quantiles[i].name);
+	fputs(",max_ns\r\n", file);
+}
+
+static void print_number(const uint64_t *number, FILE *file)
+{
+	fputc(',', file);
+	if (number)
+		fprintf(file, "%" PRIu64, *number);
+}
+
+/* To the ns. */
+static void print_seconds(const uint64_t *ns, FILE *file)
+{
+	fputc(',', file);
+	if (ns)
+		fprintf(file, "%" PRIu64 ".%09" PRIu64, (uint64_t)(*ns / NSEC_PER_SEC),
+			(uint64_t)(*ns % NSEC_PER_SEC));
+}
+
+static void print_latency(const struct row *row, FILE *file)
+{
+	fprintf(file, ",%s,%" PRIu64, row->latency, row->h->count);
+	if (!row->h->count) {
+		for (size_t i = 0; i < ARRAY_SIZE(quantiles) + 3; i++)
+			fputc(',', file);
+		return;
+	}
+	fprintf(file, ",%.0f,%.0f", histogram_mean(row->h), histogram_stddev(row->h));
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		fprintf(file, ",%" PRIu64, histogram_quantile(row->h, quantiles[i].quantile));
+	fprintf(file, ",%" PRIu64, row->h->max);
+}
+
+static void print_row(const struct row *row, FILE *file)
+{
+	fputs(row->part, file);
+	print_number(row->load, file);
+	print_seconds(row->begin_ns, file);
+	print_seconds(&row->duration_ns, file);
+	print_number(&row->requests, file);
+	fputc(',', file);
+	if (row->duration_ns)
+		fprintf(file, "%.3f",
+			(double)row->requests * (double)NSEC_PER_SEC / (double)row->duration_ns);
+	print_number(&row->errors, file);
+	print_number(row->connects, file);
+	print_number(row->bytes_in, file);
+	print_number(row->bytes_out, file);
+	print_latency(row, file);
+	fputs("\r\n", file);
+}
+
+static void print_intervals(const struct run_driver *driver, FILE *file)
+{
+	for (size_t i = 0; i < driver->interval_count; i++) {
+		const struct run_interval *interval = &driver->intervals[i];
+
+		print_row(
+			&(struct row){
+				.part = "interval",
+				.latency = driver->rate ? "response_time" : "round_trip",
+				.begin_ns = &interval->begin_ns,
+				.duration_ns = interval->duration_ns,
+				.requests = interval->requests,
+				.errors = interval->errors,
+				.connects = &interval->connects,
+				.bytes_in = &interval->bytes_in,
+				.bytes_out = &interval->bytes_out,
+				.h = &interval->latency,
+			},
+			file);
+	}
+}
+
+static void print_overall(const struct run_driver *driver, FILE *file)
+{
+	const struct {
+		const char *name;
+		const struct histogram *h;
+	} kinds[] = {
+		{"response_time", &driver->response_time},
+		{"round_trip", &driver->round_trip},
+		{"connect", &driver->connect},
+		{"schedule_delay", &driver->schedule_delay},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!kinds[i].h->count && kinds[i].h != &driver->round_trip)
+			continue;
+		print_row(
+			&(struct row){
+				.part = "overall",
+				.latency = kinds[i].name,
+				.duration_ns = driver->duration_ns,
+				.requests = driver->requests,
+				.errors = run_driver_errors(driver),
+				.connects = &driver->connects,
+				.bytes_in = &driver->bytes_in,
+				.bytes_out = &driver->bytes_out,
+				.h = kinds[i].h,
+			},
+			file);
+	}
+}
+
+static void print_step(const char *part, const char *latency, const struct run_step *step,
+		       FILE *file)
+{
+	print_row(
+		&(struct row){
+			.part = part,
+			.latency = latency,
+			.load = &step->load,
+			.duration_ns = step->duration_ns,
+			.requests = step->requests,
+			.errors = step->errors,
+			.h = &step->latency,
+		},
+		file);
+}
+
+static void print_sweep(const struct run_sweep *sweep, FILE *file)
+{
+	bool rated = sweep->over && !strcmp(sweep->over, "rate");
+
+	for (size_t i = 0; i < sweep->step_count; i++)
+		print_step("step", rated ? "response_time" : "round_trip", &sweep->steps[i], file);
+	if (sweep->three_quarters)
+		print_step("three_quarters", "response_time", sweep->three_quarters, file);
+}
+
+int report_csv(const struct run *run, FILE *file)
+{
+	if (!run->driver && !run->sweep)
+		return -ENODATA;
+	print_head(file);
+	if (run->driver) {
+		print_intervals(run->driver, file);
+		print_overall(run->driver, file);
+	}
+	if (run->sweep)
+		print_sweep(run->sweep, file);
+	return ferror(file) ? -EIO : 0;
+}
