@@ -1,10 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How much load a CPU second of the driver makes, beside wrk's.
+"""How much load a CPU second of the driver makes, beside its peers'.
 
-nginx with one worker on one core, the client on another, 64 connections; sojourn-drive and wrk take
-turns. Prints requests per second and per CPU second of the client, keep-alive and with a connection
-per request, and the ratio of each round's pair.
+The server is pinned to one core, the client to another; all clients of a scene take turns. Prints
+requests per second and per CPU second of the client, peak memory, and the ratio of each round's
+pair. Scenes:
+
+  keep-alive  HTTP against nginx with one worker, 64 connections
+  fresh       the same, a connection per request
+  first       likewise, but the client closes first; tcp_tw_reuse is 0, as towards any other host
+  udp         64 B datagrams to an echo server from 64 sockets, beside a bare loop of epoll_wait(),
+              recv() and send() without clock or statistics; udp-8: 8 requests on each socket
+  null        requests without I/O: the driver's own ceiling
 """
 import argparse
 import json
@@ -12,49 +19,139 @@ import re
 import statistics
 import sys
 import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
-from common import Timed, machine, need, pinned_nginx, ratios, spread
+from common import CLIENT_CPU, SERVER_CPU, Timed, machine, need, pinned_nginx, ratios, spread
 
-from support.programs import DRIVER
+from support.net import Netns, free_port
+from support.process import Process
+from support.programs import BUILD, DRIVER
 
 CONNECTIONS = 64
+OURS = "sojourn-drive"
+BARE = BUILD / "tests/bench/bare_udp"
+SIZE = 64
 
 
-def drive(nginx, seconds, fresh):
-    """(requests, requests per second, the finished command)"""
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-        done = Timed([DRIVER, nginx.url, "-c", CONNECTIONS, "-d", f"{seconds}s", "--quiet",
-                      "--json", file.name, *(["-H", "Connection: close", "--new-connections"]
-                                             if fresh else [])])
-        with open(file.name, encoding="utf-8") as written:
-            driver = json.load(written)["driver"]
-    if any(driver["errors"].values()):
-        sys.exit(f"sojourn-drive had errors: {driver['errors']}")
-    return driver["requests"], driver["requests"] / driver["duration_ns"] * 1e9, done
+def ours(*options, netns=None, cpu=CLIENT_CPU):
+    def run(url, seconds):
+        with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+            done = Timed([*(netns.prefix() if netns else []), DRIVER, url, "-c", CONNECTIONS, "-d",
+                          f"{seconds}s", "--quiet", "--json", file.name, *options], cpu)
+            with open(file.name, encoding="utf-8") as written:
+                driver = json.load(written)["driver"]
+        if any(driver["errors"].values()):
+            sys.exit(f"sojourn-drive had errors: {driver['errors']}")
+        return driver["requests"], driver["requests"] / driver["duration_ns"] * 1e9, done
+    return run
 
 
-def wrk(nginx, seconds, fresh):
-    done = Timed(["wrk", "-c", CONNECTIONS, "-t", 1, "-d", f"{seconds}s",
-                  *(["-H", "Connection: close"] if fresh else []), nginx.url])
-    requests = int(re.search(r"(\d+) requests in", done.text)[1])
-    return requests, float(re.search(r"Requests/sec:\s+([\d.]+)", done.text)[1]), done
+def peer(count, rate, *command):
+    """A client that prints what these patterns find; {url} and {seconds} stand for themselves."""
+    def run(url, seconds):
+        words = [str(word).format(url=url, seconds=seconds) for word in command]
+        done = Timed(words)
+        return int(re.search(count, done.text)[1]), float(re.search(rate, done.text)[1]), done
+    return run
 
 
-def compare(nginx, arguments, fresh):
-    rates, per_cpu, memory = ({"sojourn-drive": [], "wrk": []} for _ in range(3))
+CLOSE = ("-H", "Connection: close")
+PEERS = {
+    "wrk": lambda fresh: peer(r"(\d+) requests in", r"Requests/sec:\s+([\d.]+)", "wrk", "-c",
+                              CONNECTIONS, "-t", 1, "-d", "{seconds}s",
+                              *(CLOSE if fresh else ()), "{url}"),
+    # With -D and a connection per request it never ends (1.52).
+    "h2load": lambda fresh: peer(r"requests: \d+ total, \d+ started, (\d+) done",
+                                 r"([\d.]+) req/s", "h2load", "--h1", "-c", CONNECTIONS, "-t", 1,
+                                 *(("-n", 40000, *CLOSE) if fresh else ("-D", "{seconds}")),
+                                 "{url}"),
+    "ab": lambda fresh: peer(r"Complete requests:\s+(\d+)", r"Requests per second:\s+([\d.]+)",
+                             "ab", "-q", "-c", CONNECTIONS, "-t", "{seconds}", "-n", 100000000,
+                             *(() if fresh else ("-k",)), "{url}"),
+}
+
+
+@contextmanager
+def http():
+    with pinned_nginx() as nginx:
+        yield nginx.url
+
+
+@contextmanager
+def namespace():
+    with Netns("bench") as netns:
+        netns.exec(["sysctl", "-qw", "net.ipv4.tcp_tw_reuse=0",
+                    "net.ipv4.tcp_max_tw_buckets=2000000"])
+        with pinned_nginx(netns) as nginx:
+            yield nginx.url, netns
+
+
+@contextmanager
+def echo():
+    port = free_port()
+    with Process(["taskset", "-c", SERVER_CPU, BARE, "serve", port]) as server:
+        server.wait_for("ready")
+        yield f"udp://127.0.0.1:{port}", port
+
+
+def bare(port):
+    def run(_, seconds):
+        done = Timed([BARE, "ask", port, CONNECTIONS, SIZE, seconds])
+        return int(done.text), int(done.text) / seconds, done
+    return run
+
+
+def compare(title, url, clients, arguments):
+    rates, per_cpu, memory = ({name: [] for name in clients} for _ in range(3))
     for _ in range(arguments.rounds):
-        for name, client in (("sojourn-drive", drive), ("wrk", wrk)):
-            requests, rate, done = client(nginx, arguments.seconds, fresh)
+        for name, client in clients.items():
+            requests, rate, done = client(url, arguments.seconds)
             rates[name].append(rate)
             per_cpu[name].append(requests / done.cpu)
             memory[name].append(done.resident_kib / 1024)
-    print("\none connection per request" if fresh else "\nkeep-alive")
+    print(f"\n{title}")
     for name, values in per_cpu.items():
         print(f"  {name:<14}{statistics.median(rates[name]):10,.0f} requests/s"
               f"{statistics.median(values):12,.0f} per CPU second"
               f"{statistics.median(memory[name]):8.1f} MiB")
-    print(f"  ratio per CPU second {spread(ratios(per_cpu, 'sojourn-drive', 'wrk'))}")
-    print(f"  ratio of rates       {spread(ratios(rates, 'sojourn-drive', 'wrk'))}")
+    for name in list(clients)[1:]:
+        print(f"  to {name:<10} per CPU second {spread(ratios(per_cpu, OURS, name))}"
+              f"   rate {spread(ratios(rates, OURS, name))}")
+
+
+def scene_http(title, arguments, fresh):
+    options = ["-H", "Connection: close", "--new-connections"] if fresh else []
+    with http() as url:
+        compare(title, url, {OURS: ours(*options)} | {n: p(fresh) for n, p in PEERS.items()},
+                arguments)
+
+
+def scene_first(title, arguments):
+    with namespace() as (url, netns):
+        compare(title, url, {OURS: ours("--new-connections", "--source", "127.0.0.2-127.0.0.40",
+                                        netns=netns)}, arguments)
+
+
+def scene_udp(title, arguments, *options):
+    with echo() as (url, port):
+        compare(title, url, {OURS: ours("--payload", "x" * SIZE, *options), "bare loop": bare(port)},
+                arguments)
+
+
+def scene_null(title, arguments):
+    compare(title, "null://", {OURS: ours()}, arguments)
+
+
+SCENES = {
+    "keep-alive": lambda title, arguments: scene_http(title, arguments, False),
+    "fresh": lambda title, arguments: scene_http(title, arguments, True),
+    "first": scene_first,
+    "udp": scene_udp,
+    "udp-8": lambda title, arguments: scene_udp(title, arguments, "--match=id:4",
+                                                "--outstanding=8"),
+    "null": scene_null,
+}
 
 
 def main():
@@ -62,14 +159,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=4, help="length of each run")
+    parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], default=[],
+                        help="default: all of them")
     arguments = parser.parse_args()
-    need("wrk", "nginx")
+    need("wrk", "h2load", "ab", "nginx")
+    if not Path(BARE).exists():
+        sys.exit(f"{BARE} is missing: build with -D SOJOURN_TESTS=ON")
     print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS} "
           "connections, medians [quartiles]")
-    with pinned_nginx() as nginx:
-        wrk(nginx, 1, False)
-        for fresh in (False, True):
-            compare(nginx, arguments, fresh)
+    for scene in arguments.scenes or SCENES:
+        SCENES[scene](scene, arguments)
 
 
 if __name__ == "__main__":
