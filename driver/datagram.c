@@ -22,10 +22,7 @@ struct datagram_io {
 	bool segments_refused;
 	struct mmsghdr messages[DATAGRAM_BATCH];
 	struct iovec pieces[DATAGRAM_BATCH];
-	union {
-		char bytes[CMSG_SPACE(sizeof(uint16_t))];
-		struct cmsghdr align;
-	} segment;
+	_Alignas(struct cmsghdr) char segment[CMSG_SPACE(sizeof(uint16_t))];
 	unsigned int buffers;
 	char bytes[];
 };
@@ -69,8 +66,8 @@ static int send_segments(struct datagram_io *io, int fd, const struct iovec *lis
 	struct msghdr message = {
 		.msg_iov = (struct iovec *)list, /* sendmsg() leaves it alone */
 		.msg_iovlen = count,
-		.msg_control = io->segment.bytes,
-		.msg_controllen = sizeof(io->segment.bytes),
+		.msg_control = io->segment,
+		.msg_controllen = sizeof(io->segment),
 	};
 	const uint16_t size = (uint16_t)list[0].iov_len;
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);

@@ -92,6 +92,7 @@ struct engine {
 	bool sampled;	       /* its results can name their flow and index */
 	bool local;	       /* SCHEME:PATH names a socket of the file system */
 	bool tls;	       /* the options of TLS make sense */
+	uint16_t default_port; /* 0: there is none */
 	const char *unsampled; /* why not, for people */
 	bool plain;	       /* a request is --payload: no method, headers or status */
 	bool datagrams;	       /* no connections: sockets, each with --outstanding slots */

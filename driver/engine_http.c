@@ -189,6 +189,7 @@ static int http_open(const struct engine_host *host, const void *state, void **r
 
 const struct engine engine_http = {
 	.scheme = "http",
+	.default_port = 80,
 	.form = "http://HOST[:PORT][/PATH]",
 	.sampled = true,
 	.prepare = http_prepare,
@@ -197,6 +198,7 @@ const struct engine engine_http = {
 
 const struct engine engine_https = {
 	.scheme = "https",
+	.default_port = 443,
 	.form = "https://HOST[:PORT][/PATH]",
 	.tls = true,
 	.unsampled = "over TLS the observer sees records and the handshake, not requests",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* sojourn-drive: options → target → engine → drive → report. The only file here that logs. */
-#include <curl/curl.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -283,9 +282,7 @@ int main(int argc, char **argv)
 	err = options_parse(argc, argv, &options, &error);
 	if (err)
 		return fail(err, error, EXIT_USAGE);
-	curl_global_init(CURL_GLOBAL_NOTHING);
 	status = run_options(&options, command);
-	curl_global_cleanup();
 	options_clear(&options);
 	return status;
 }

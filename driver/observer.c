@@ -64,9 +64,11 @@ int observer_new(const char *url, struct observer_patience patience, struct obse
 	while (length && url[length - 1] == '/')
 		length--;
 	observer->base = strndup(url, length);
-	observer->curl = curl_easy_init();
-	if (!observer->base || !observer->curl)
+	if (!observer->base)
 		return -ENOMEM;
+	observer->curl = curl_easy_init();
+	if (!observer->curl)
+		return -ELIBACC; /* see curl_lazy.c */
 	observer->patience = patience;
 	set_options(observer);
 	*ret_observer = TAKE_PTR(observer);

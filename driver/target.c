@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Whom to load. URLs are libcurl's work, names are getaddrinfo's. */
+/* Whom to load. Neighbour: url.c, which takes URLs apart; names are getaddrinfo's. */
 #include "target.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -15,87 +14,77 @@
 #include "engine.h"
 #include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "url.h"
 
 #define PROBE_TIMEOUT_MS 1000
 
-DEFINE_CLEANUP(CURLU *, curl_url_cleanup)
 DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo)
 
-/* A copy that free() takes; NULL if the URL lacks the part (or memory is out). */
-static char *url_part(CURLU *url, CURLUPart part, unsigned int flags)
+/* A host for getaddrinfo(): "fe80::1%25eth0" names the zone eth0 (RFC 6874). */
+static char *copy_host(const struct url *url)
 {
-	char *value = NULL;
-	char *copy;
+	char *host = strndup(url->host.text, url->host.length);
+	char *zone = host ? strstr(host, "%25") : NULL;
 
-	if (curl_url_get(url, part, &value, flags))
-		return NULL;
-	copy = strdup(value);
-	curl_free(value);
-	return copy;
+	if (zone)
+		memmove(zone + 1, zone + 3, strlen(zone + 3) + 1);
+	return host;
 }
 
-static int fill_authority(CURLU *url, struct target *target)
+/* Without the default port, and without a zone, which means nothing to the server. */
+static int fill_authority(const struct url *url, uint16_t default_port, struct target *target)
 {
-	autofree char *port = url_part(url, CURLUPART_PORT, CURLU_NO_DEFAULT_PORT);
-	bool brackets = strchr(target->host, ':');
-	int length;
+	char port[8] = "";
+	int host = (int)strcspn(target->host, "%"), length;
 
-	length = asprintf(&target->authority, "%s%s%s%s%s", brackets ? "[" : "", target->host,
-			  brackets ? "]" : "", port ? ":" : "", port ? port : "");
+	if (target->port != default_port)
+		snprintf(port, sizeof(port), ":%u", target->port);
+	length = asprintf(&target->authority, "%s%.*s%s%s", url->is_ipv6 ? "[" : "", host,
+			  target->host, url->is_ipv6 ? "]" : "", port);
 	return length < 0 ? -ENOMEM : 0;
 }
 
-/* "[::1]" → "::1" */
-static void strip_brackets(char *host)
+static int fill_path(const struct url *url, struct target *target)
 {
-	size_t length = strlen(host);
+	int length = asprintf(&target->path, "%s%.*s%s%.*s", url->path.length ? "" : "/",
+			      (int)url->path.length, url->path.text, url->has_query ? "?" : "",
+			      (int)url->query.length, url->query.text ? url->query.text : "");
 
-	if (host[0] != '[' || length < 2)
-		return;
-	memmove(host, host + 1, length - 2);
-	host[length - 2] = '\0';
-}
-
-static int fill_path(CURLU *url, struct target *target)
-{
-	autofree char *path = url_part(url, CURLUPART_PATH, 0);
-	autofree char *query = url_part(url, CURLUPART_QUERY, 0);
-	int length;
-
-	length = asprintf(&target->path, "%s%s%s", path ? path : "/", query ? "?" : "",
-			  query ? query : "");
 	return length < 0 ? -ENOMEM : 0;
 }
 
-static int fill_address_parts(CURLU *url, const char *text, struct target *target, char **ret_error)
+static int fill_address_parts(const struct url *url, const char *text, struct target *target,
+			      char **ret_error)
 {
-	autofree char *user = url_part(url, CURLUPART_USER, 0);
-	autofree char *port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+	const struct engine *engine = engine_find(target->scheme);
+	const bool has_port = url->port.length || engine->default_port;
 	int err;
 
-	if (user)
+	if (url->has_user)
 		return refuse(ret_error,
 			      "'%s': a user name in the URL is not supported; use "
 			      "-H 'Authorization: ...'",
 			      text);
-	target->host = url_part(url, CURLUPART_HOST, 0);
-	if (!target->host || !*target->host || !port)
+	if (!url->host.length || !has_port)
 		return refuse(ret_error, "'%s' names no host%s; write it like %s", text,
-			      port ? "" : " or no port", engine_find(target->scheme)->form);
-	strip_brackets(target->host);
-	target->port = (uint16_t)strtoul(port, NULL, 10);
+			      has_port ? "" : " or no port", engine->form);
+	target->host = copy_host(url);
+	if (!target->host)
+		return -ENOMEM;
+	target->port = url->port.length ? (uint16_t)strtoul(url->port.text, NULL, 10)
+					: engine->default_port;
 	if (!target->port)
 		return refuse(ret_error, "'%s': the port must be from 1 to 65535", text);
-	err = fill_authority(url, target);
+	err = fill_authority(url, engine->default_port, target);
 	if (!err)
 		err = fill_path(url, target);
-	if (!err && engine_find(target->scheme)->plain && strcmp(target->path, "/") != 0)
+	if (!err && engine->plain && strcmp(target->path, "/") != 0)
 		return refuse(ret_error, "'%s': %s:// has no path; write it like %s", text,
-			      target->scheme, engine_find(target->scheme)->form);
+			      target->scheme, engine->form);
 	return err;
 }
 
-/* "unix:PATH" is no URL to libcurl. */
+/* "unix:PATH" has no authority. */
 static int fill_local(const struct engine *engine, const char *text, struct target *target,
 		      char **ret_error)
 {
@@ -127,27 +116,16 @@ static const struct engine *find_local(const char *text)
 	return engine && engine->local ? engine : NULL;
 }
 
-/* Whether @text is free of what would break the request line. */
-static bool is_printable(const char *text)
-{
-	for (; *text; text++)
-		if (*text <= ' ' || *text == 0x7f)
-			return false;
-	return true;
-}
-
-static int parse_url(CURLU *url, const char *text, struct target *target, char **ret_error)
+static int parse_url(const char *text, struct target *target, char **ret_error)
 {
 	char forms[ENGINE_FORMS_SIZE];
-	CURLUcode code;
+	struct url url;
+	const char *wrong = url_split(text, &url);
 
-	code = curl_url_set(url, CURLUPART_URL, text,
-			    CURLU_NON_SUPPORT_SCHEME | CURLU_NO_AUTHORITY | CURLU_PATH_AS_IS);
-	if (code || !is_printable(text))
+	if (wrong)
 		return refuse(ret_error, "'%s' is not a usable URL (%s); write it like %s", text,
-			      code ? curl_url_strerror(code) : "it must be printable ASCII",
-			      engine_forms(forms, sizeof(forms)));
-	target->scheme = url_part(url, CURLUPART_SCHEME, 0);
+			      wrong, engine_forms(forms, sizeof(forms)));
+	target->scheme = strdup(url.scheme);
 	if (!target->scheme)
 		return -ENOMEM;
 	if (!engine_find(target->scheme))
@@ -155,20 +133,17 @@ static int parse_url(CURLU *url, const char *text, struct target *target, char *
 			      target->scheme, engine_forms(forms, sizeof(forms)));
 	if (!engine_find(target->scheme)->addressed)
 		return 0;
-	return fill_address_parts(url, text, target, ret_error);
+	return fill_address_parts(&url, text, target, ret_error);
 }
 
 int target_parse(const char *text, struct target *ret_target, char **ret_error)
 {
-	CLEANUP(cleanup_curl_url_cleanup) CURLU *url = curl_url();
 	const struct engine *local = find_local(text);
 	struct target target = {0};
 	int err;
 
-	if (!url)
-		return -ENOMEM;
 	err = local ? fill_local(local, text, &target, ret_error)
-		    : parse_url(url, text, &target, ret_error);
+		    : parse_url(text, &target, ret_error);
 	if (err) {
 		target_clear(&target);
 		return err;

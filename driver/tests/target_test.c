@@ -23,6 +23,14 @@ static const struct parts urls[] = {
 	{"http://[::1]", "::1", "[::1]", "/", 80},
 	{"http://h/a/../b//c", "h", "h", "/a/../b//c", 80},
 	{"http://h/%20?%0a", "h", "h", "/%20?%0a", 80},
+	{"http://h:80", "h", "h", "/", 80},
+	{"http://h:00081/", "h", "h:81", "/", 81},
+	{"http://h:", "h", "h", "/", 80},
+	{"http://h?", "h", "h", "/?", 80},
+	{"http://h/?a?b#c?d", "h", "h", "/?a?b", 80},
+	{"http://h#/x", "h", "h", "/", 80},
+	{"http://[fe80::1%25eth0]:81", "fe80::1%eth0", "[fe80::1]:81", "/", 81},
+	{"http://[::ffff:1.2.3.4]", "::ffff:1.2.3.4", "[::ffff:1.2.3.4]", "/", 80},
 };
 
 static const struct {
@@ -44,6 +52,17 @@ static const struct {
 	{"http://h:x/", "http://HOST"},
 	{"http://user:secret@h/", "Authorization"},
 	{"http://h/a b", "http://HOST"},
+	{"http://[::1/", "bracket"},
+	{"http://[::1]x/", "bracket"},
+	{"http://[]/", "no IPv6 address"},
+	{"http://[h]/", "no IPv6 address"},
+	{"http://::1/", "no number"},
+	{"http://a%20b/", "no host has"},
+	{"http://a,b/", "no host has"},
+	{"http:/h/", "scheme"},
+	{"1http://h/", "scheme"},
+	{"http://h:99999999999/", "65535"},
+	{"averyveryverylongscheme://h/", "scheme"},
 	{"http://h/a\r\nX: y", "http://HOST"},
 	{"http://h/\303\244", "printable ASCII"},
 };

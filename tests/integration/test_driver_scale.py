@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What the driver itself takes: memory, alone and for each of many connections; and how gently it
+opens these. The kernel's figures are the truth."""
+import re
+import resource
+import time
+
+import pytest
+
+from conftest import kernel_counter, sockets
+from support.process import Process
+from support.programs import DRIVER, Lab, Nginx
+
+MANY = 10_000
+MIB_KIB = 1024
+
+
+def memory(process, name):
+    """Of a running process, in KiB."""
+    with open(f"/proc/{process.pid}/status", encoding="ascii", errors="replace") as file:
+        return int(re.search(rf"^{name}:\s+(\d+)", file.read(), re.MULTILINE)[1])
+
+
+@pytest.fixture(name="many_files", autouse=True)
+def _many_files():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] < MANY + 100:
+        pytest.skip(f"needs a hard limit of {MANY + 100} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_ten_mebibytes_resident(start):
+    nginx = start(Nginx())
+    driver = start(Process([DRIVER, nginx.url, "-c", 64, "-d", "60s", "--quiet"]))
+    time.sleep(2)
+    assert len(sockets("established", f"dport = :{nginx.port}")) == 64
+    assert memory(driver, "VmHWM") <= 10 * MIB_KIB
+
+
+def established(port, count, seconds=60):
+    deadline = time.monotonic() + seconds
+    while len(sockets("established", f"dport = :{port}")) < count:
+        assert time.monotonic() < deadline, f"{count} connections are not open"
+        time.sleep(0.2)
+
+
+@pytest.mark.timeout(180)
+def test_ten_thousand_connections(start):
+    """Each takes up to 4 KiB of the driver's memory, and none is dropped by a full accept queue."""
+    lab = start(Lab("--backlog", "4096"))
+    few = start(Process([DRIVER, lab.url, "-c", 10, "-d", "120s", "--quiet"]))
+    established(lab.port, 10)
+    time.sleep(1)
+    before = memory(few, "RssAnon")
+    few.stop()
+    many = start(Process([DRIVER, lab.url, "-c", MANY, "-d", "120s", "--quiet"]))
+    established(lab.port, MANY)
+    time.sleep(1)
+    each = (memory(many, "RssAnon") - before) * 1024 / (MANY - 10)
+    assert each <= 4096
+    assert kernel_counter("ListenDrops") == kernel_counter("ListenOverflows") == 0
+    assert kernel_counter("TCPReqQFullDrop") == 0
