@@ -13,6 +13,7 @@
 
 #include "run_finding.h"
 #include "run_samples.h"
+#include "sojourn/series.h"
 #include "sojourn/clock.h"
 #include "sojourn/sweep.h"
 
@@ -111,6 +112,7 @@ static void free_services(struct run_service *services, size_t count)
 		free_stages(services[i].cpu, RUN_CPU_COUNT);
 		free(services[i].processes);
 		run_samples_free(services[i].samples);
+		run_series_free(services[i].series);
 	}
 	free(services);
 }

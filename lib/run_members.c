@@ -89,6 +89,7 @@ static const struct run_member service_table[] = {
 	 .count_offset = offsetof(struct run_service, process_count),
 	 .limit = MAX_PROCESSES, .optional = true},
 	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
+	{MEMBER(struct run_service, SERIES, series), .optional = true},
 };
 static const struct run_members service_members = MEMBERS(struct run_service, service_table);
 

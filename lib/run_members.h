@@ -28,6 +28,7 @@ enum run_kind {
 	RUN_KIND_POINTER, /* pointer to a structure with @members; null if NULL */
 	RUN_KIND_LIST,	  /* pointer to structures with @members, their number at @count_offset */
 	RUN_KIND_SAMPLES, /* pointer to struct run_samples, in columns; null if NULL */
+	RUN_KIND_SERIES,  /* pointer to struct run_series, likewise */
 	RUN_KIND_COUNT
 };
 

@@ -13,6 +13,7 @@
 #include "run_members.h"
 #include "run_reader.h"
 #include "run_samples.h"
+#include "run_series.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
@@ -386,6 +387,7 @@ static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 	[RUN_KIND_POINTER] = read_pointer,
 	[RUN_KIND_LIST] = read_list,
 	[RUN_KIND_SAMPLES] = read_samples,
+	[RUN_KIND_SERIES] = run_series_read,
 	[RUN_KIND_NUMBERS] = read_numbers,
 };
 

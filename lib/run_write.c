@@ -8,6 +8,7 @@
 
 #include "run_members.h"
 #include "run_samples.h"
+#include "run_series.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
@@ -246,6 +247,14 @@ static json_t *write_list(const struct run_member *member, const void *field)
 	return TAKE_PTR(array);
 }
 
+static json_t *write_series(const struct run_member *member, const void *field)
+{
+	const struct run_series *series = *(struct run_series *const *)field;
+
+	(void)member;
+	return series ? run_series_write(series) : json_null();
+}
+
 static json_t *write_samples(const struct run_member *member, const void *field)
 {
 	const struct run_samples *samples = *(struct run_samples *const *)field;
@@ -271,6 +280,7 @@ static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const
 	[RUN_KIND_POINTER] = write_pointer,
 	[RUN_KIND_LIST] = write_list,
 	[RUN_KIND_SAMPLES] = write_samples,
+	[RUN_KIND_SERIES] = write_series,
 	[RUN_KIND_NUMBERS] = write_numbers,
 };
 

@@ -12,6 +12,7 @@
 #include "source.h"
 #include "source_findings.h"
 #include "source_ring.h"
+#include "source_series.h"
 
 /* A period: from its begin, whose reading is @base, until it is asked for. */
 struct period {
@@ -20,6 +21,8 @@ struct period {
 	uint64_t *first_ns; /* by service: earliest arrival since the begin, 0: none yet */
 	struct source_samples *samples;	  /* NULL: none are taken */
 	struct source_findings *findings; /* NULL: not looked for */
+	struct source_series *series;	  /* NULL: none is kept */
+	bool pointed; /* its last point ended with the model's tick, not its base */
 };
 
 struct model {
@@ -41,6 +44,7 @@ struct model {
 	uint64_t recent_ns;
 	struct period phases[SNAPSHOT_PHASES];
 	uint64_t last_id;
+	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
 };
 
 static void period_done(struct model *model, struct period *period)
@@ -49,6 +53,7 @@ static void period_done(struct model *model, struct period *period)
 	run_free(period->base);
 	free(period->first_ns);
 	source_findings_end(period->findings);
+	source_series_free(period->series);
 	*period = (struct period){};
 }
 
@@ -60,6 +65,7 @@ void model_free(struct model *model)
 	period_done(model, &model->total);
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
 		period_done(model, &model->phases[i]);
+	run_free(model->tick);
 	source_ring_free(model->ring);
 	source_proc_free(model->proc);
 	resource_events_close(model->events);
@@ -168,6 +174,8 @@ static int period_begin(struct model *model, struct period *period)
 		return r;
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
+	if (!r)
+		r = source_series_new(&begun.series);
 	if (r < 0) {
 		period_done(model, &begun);
 		return r;
@@ -215,6 +223,12 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
+/* The reading with which the last point of the period's series ended. */
+static const struct run *last_point(const struct model *model, const struct period *period)
+{
+	return period->pointed ? model->tick : period->base;
+}
+
 /* @whole: with single exchanges, which are many, and findings, which cost more than counts. */
 static int period_read(struct model *model, const struct period *period, bool whole,
 		       struct run **ret_run)
@@ -224,6 +238,9 @@ static int period_read(struct model *model, const struct period *period, bool wh
 
 	if (!r && whole)
 		r = add_samples(model, period, run);
+	if (!r && whole && period->series)
+		r = source_series_read(period->series, period->base, last_point(model, period),
+				       run);
 	if (r < 0)
 		return r;
 	note_all_first(model);
@@ -252,19 +269,38 @@ int model_drain(struct model *model)
 	return source_ring_drain(model->ring);
 }
 
+/* A series that lacks a point would not add up: without memory there is none. */
+static void point_period(struct model *model, struct period *period, const struct run *now)
+{
+	if (period->findings)
+		source_findings_point(period->findings);
+	if (!now || !period->series)
+		return;
+	if (source_series_point(period->series, period->base, last_point(model, period), now))
+		source_series_free(TAKE_PTR(period->series));
+	period->pointed = true;
+}
+
+/* Without a reading the next point is of a longer time. */
 void model_point(struct model *model)
 {
-	if (model->total.findings)
-		source_findings_point(model->total.findings);
-	for (size_t i = 0; i < SNAPSHOT_PHASES; i++) {
-		if (model->phases[i].findings)
-			source_findings_point(model->phases[i].findings);
-	}
+	struct run *now = NULL;
+
+	(void)take_reading(model, false, &now);
+	point_period(model, &model->total, now);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		point_period(model, &model->phases[i], now);
+	if (!now)
+		return;
+	run_free(model->tick);
+	model->tick = now;
 }
 
 uint64_t model_point_interval_ns(const struct model *model)
 {
-	return model->options.findings ? FINDINGS_POINT_NS : 0;
+	_Static_assert(SERIES_POINT_NS == FINDINGS_POINT_NS, "points of both are taken together");
+	(void)model;
+	return SERIES_POINT_NS;
 }
 
 static struct period *find_phase(struct model *model, uint64_t id)

@@ -41,7 +41,7 @@ int model_read(struct model *model, struct run **ret_run);
 int model_fd(const struct model *model);
 int model_drain(struct model *model);
 
-/* One more point of what grows; to be called every @ret_interval_ns, 0: never. */
+/* One more point of every series; to be called every model_point_interval_ns(). */
 void model_point(struct model *model);
 uint64_t model_point_interval_ns(const struct model *model);
 

@@ -118,6 +118,8 @@ struct run_samples {
 /* The threshold that is above every hash. */
 #define RUN_SAMPLE_ALL (1ULL << 32)
 
+struct run_series; /* series.h */
+
 struct run_service {
 	char *host;	  /* in a document of several observers; NULL: that of the document */
 	char protocol[8]; /* "tcp" */
@@ -155,6 +157,7 @@ struct run_service {
 	struct run_process *processes;
 	size_t process_count;
 	struct run_samples *samples; /* NULL: none were taken */
+	struct run_series *series;   /* series.h; NULL: none was kept */
 };
 
 struct run_program {

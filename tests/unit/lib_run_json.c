@@ -7,6 +7,7 @@
 
 #include "sojourn/run.h"
 #include "support_runs.h"
+#include "support_series.h"
 
 /* Any number in support_full_run() outside of histograms is below this. */
 #define LARGEST_NUMBER 1000
@@ -62,13 +63,15 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		assert_memory_equal(a->processes, b->processes,
 				    a->process_count * sizeof(*a->processes));
 	support_compare_samples(a->samples, b->samples);
+	support_compare_series(a->series, b->series);
 	assert_same_text(a->host, b->host);
-	ASSERT_SAME(
-		struct run_service, a, b, left_.host = right_.host = NULL,
-		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
-		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),
-		memset(left_.stages, 0, sizeof(left_.stages)),
-		memset(right_.stages, 0, sizeof(right_.stages)));
+	ASSERT_SAME(struct run_service, a, b, left_.host = right_.host = NULL,
+		    left_.samples = right_.samples = NULL,
+		    left_.processes = right_.processes = NULL, left_.series = right_.series = NULL,
+		    memset(left_.cpu, 0, sizeof(left_.cpu)),
+		    memset(right_.cpu, 0, sizeof(right_.cpu)),
+		    memset(left_.stages, 0, sizeof(left_.stages)),
+		    memset(right_.stages, 0, sizeof(right_.stages)));
 }
 
 static void compare_series(const struct run_driver *a, const struct run_driver *b)

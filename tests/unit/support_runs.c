@@ -2,14 +2,14 @@
 /* Run documents for tests. */
 #include "support_runs.h"
 
-#include "support_findings.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support_findings.h"
+#include "support_series.h"
 #include "unit.h"
 
 /* What the two know of a sample. */
@@ -34,9 +34,7 @@ static char *text(const char *string)
 
 static struct run_number known(uint64_t value)
 {
-	struct run_number number = {.known = true, .value = value};
-
-	return number;
+	return (struct run_number){.known = true, .value = value};
 }
 
 /* @count values spread evenly around @mean, half of it to either side. */
@@ -180,6 +178,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_number(&service->accept_queue.overflows, sequence);
 	fill_processes(service, sequence);
 	service->samples = fill_samples(OBSERVERS, sequence);
+	service->series = support_series(&sequence->last);
 }
 
 static void fill_cost(struct run_cost *cost, struct sequence *sequence)

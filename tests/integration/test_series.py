@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""The past of a service, point by point: what is counted in the points is what is counted in all, and the state
+at their ends is what `ss` shows then.
+
+tools/mutate: "the series lacks its end" fails sums, "phases share a series" phases.
+"""
+import socket
+import time
+
+from support.documents import service
+from support.programs import Driver, Lab, Observer
+
+SECOND = 1_000_000_000
+COUNTS = ("accepted", "exchanges", "bytes_in", "bytes_out", "retransmits", "time_wait_created")
+
+
+def adds_up(entry, duration_ns):
+    """Over all points: counts, resets and each stage; and the time, without gaps."""
+    series = entry["series"]
+    for name in COUNTS:
+        assert sum(series[name]) == entry[name], name
+    assert sum(series["resets"]) == \
+        entry["closes"]["reset_by_server"] + entry["closes"]["reset_by_client"]
+    for name, stage in entry["stages"].items():
+        if stage["measured"]:
+            for each in ("count", "sum_ns"):
+                assert sum(series["stages"][name][each]) == stage[each], (name, each)
+        else:
+            assert name not in series["stages"]
+    ends = [begin + duration for begin, duration in zip(series["begin_ns"], series["duration_ns"])]
+    assert series["begin_ns"] == [0, *ends[:-1]] and ends[-1] == duration_ns
+    return series
+
+
+def test_sums_are_the_totals(start):
+    """Three seconds, busy and idle ones, connections of both kinds, resets."""
+    lab = start(Lab("--service", "1ms"))
+    observer = start(Observer(ports=[lab.port]))
+    Driver(lab.url, "--new-connections", connections=4, count=400)
+    time.sleep(1.2)
+    Driver(lab.url, connections=4, count=2000)
+    Driver(f"{lab.url}?reset=1", connections=1, count=5, check=False)
+    time.sleep(0.3)
+    observer.stop()
+    document = observer.summary()
+    series = adds_up(service(document, lab.port), document["duration_ns"])
+
+    assert sum(series["exchanges"]) == 2400 and sum(series["resets"]) > 0
+    assert len(series["begin_ns"]) >= 3
+    # A point a second, but for the last: the machine may come late to one, and to the next early.
+    assert all(0.3 * SECOND < each < 1.7 * SECOND for each in series["duration_ns"][:-1])
+    for point, count in enumerate(series["stages"]["service"]["count"]):
+        p50_ns = series["stages"]["service"]["p50_ns"][point]
+        assert (p50_ns is None) == (count == 0)
+        assert p50_ns is None or p50_ns > 0.9e6
+
+
+def test_state_at_the_ends(start):
+    """Five connections that wait, more or less than a point each."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    clients = [socket.create_connection(("127.0.0.1", lab.port)) for _ in range(5)]
+    time.sleep(1.3)
+    for client in clients[:3]:
+        client.close()
+    time.sleep(1.3)
+    observer.stop()
+    series = service(observer.summary(), lab.port)["series"]
+    for client in clients:
+        client.close()
+    assert series["connections"][0] == 5
+    assert series["connections"][-1] == 2
+    # One descriptor for each connection, and none other came or went.
+    assert series["fds"][0] - series["fds"][-1] == 3
+
+
+def test_phases_have_their_own(start):
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    Driver(lab.url, connections=2, count=100)
+    phase = observer.begin_phase()
+    Driver(lab.url, connections=2, count=300)
+    time.sleep(1.1)
+    document = observer.end_phase(phase)
+    series = adds_up(service(document, lab.port), document["duration_ns"])
+    assert sum(series["exchanges"]) == 300
+    whole = observer.document()
+    of_all = adds_up(service(whole, lab.port), whole["duration_ns"])
+    assert sum(of_all["exchanges"]) == 400
+    assert series["started_ns"] > of_all["started_ns"]
+    observer.stop()

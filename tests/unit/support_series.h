@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* A service's past in which everything is known and no number is like another; for support_runs.c. */
+#ifndef SUPPORT_SERIES_H
+#define SUPPORT_SERIES_H
+
+#include "sojourn/series.h"
+
+#include "unit.h"
+
+static inline struct run_point support_point(uint64_t *last)
+{
+	struct run_point point = {
+		.begin_ns = ++*last,
+		.duration_ns = ++*last,
+		.known = RUN_POINT_CONNECTIONS | RUN_POINT_TIME_WAIT | RUN_POINT_DEPTH |
+			 RUN_POINT_FDS | RUN_POINT_SRTT,
+		.accepted = ++*last,
+		.exchanges = ++*last,
+		.bytes_in = ++*last,
+		.bytes_out = ++*last,
+		.retransmits = ++*last,
+		.resets = ++*last,
+		.time_wait_created = ++*last,
+		.connections = ++*last,
+		.time_wait = ++*last,
+		.depth = ++*last,
+		.fds = ++*last,
+		.srtt_ns = ++*last,
+	};
+
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		point.known |= RUN_POINT_STAGE(i) | RUN_POINT_QUANTILE(i);
+		point.stages[i] = (struct run_point_stage){++*last, ++*last, ++*last, ++*last};
+	}
+	return point;
+}
+
+static inline struct run_series *support_series(uint64_t *last)
+{
+	struct run_series *series = run_series_new();
+
+	assert_non_null(series);
+	series->started_ns = ++*last;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct run_point point = support_point(last);
+
+		assert_int_equal(run_series_add(series, &point), 0);
+	}
+	return series;
+}
+
+static inline void support_compare_series(const struct run_series *a, const struct run_series *b)
+{
+	assert_int_equal(!a, !b);
+	if (!a)
+		return;
+	assert_int_equal(a->started_ns, b->started_ns);
+	assert_int_equal(a->count, b->count);
+	assert_memory_equal(a->points, b->points, a->count * sizeof(*a->points));
+}
+
+#endif
