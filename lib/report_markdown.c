@@ -91,6 +91,17 @@ static void put_lost(const struct run *run, const struct run_service *service, F
 				page_count(service->losses[i], text));
 }
 
+/* What service divides into. */
+static void put_split(const struct run_stage *parts, FILE *file)
+{
+	char name[SHORT_TEXT];
+
+	for (unsigned int i = 0; parts->measured && i < RUN_CPU_COUNT; i++) {
+		snprintf(name, sizeof(name), "of it %s", run_cpu_names[i]);
+		put_histogram(name, &parts[i].histogram, file);
+	}
+}
+
 static void put_service(const struct run *run, const struct run_service *service, FILE *file)
 {
 	char name[SHORT_TEXT];
@@ -105,6 +116,8 @@ static void put_service(const struct run *run, const struct run_service *service
 		if (stage->measured)
 			put_histogram(page_words(run_stage_names[i], name), &stage->histogram,
 				      file);
+		if (i == STAGE_SERVICE)
+			put_split(service->cpu, file);
 	}
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
 		const struct run_stage *stage = &service->stages[i];

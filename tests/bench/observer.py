@@ -4,8 +4,9 @@
 
 nginx with one worker is saturated by wrk over 64 connections, each on a core of its own, without a
 pause. Meanwhile the observer comes and goes: every round has a window without it, one with it, one
-with the floor, the same programs returning right after their filter, and others with all stages, of
-one response in 16 and of every one; with --stamps also by TX timestamps; in changing order. nginx's
+with the floor, the same programs returning right after their filter, with service divided (--cpu), with
+accept() told by its system call, whose tracepoint taxes every call of the host, and others with all
+stages, of one response in 16 and of every one; with --stamps also by TX timestamps; in changing order. nginx's
 own counter tells each window's throughput, so neighbouring windows of one and the same load are
 compared and the machine's drift cancels. Then p99 from whole runs of wrk, the BPF time per request by
 the kernel's run statistics, and the observer's CPU time and memory.
@@ -22,10 +23,12 @@ from support.cgroup import Cgroup
 from support.programs import Observer
 
 MODES = {"not observed": None, "observed": [], "floor": ["--floor"],
+         "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
+LONGEST = 86400  # seconds of the load, which ends with the windows
 UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
 
@@ -51,8 +54,7 @@ def window(nginx, options, seconds):
 
 def throughputs(nginx, arguments):
     rates, documents = ({mode: [] for mode in MODES} for _ in range(2))
-    seconds = int(arguments.rounds * len(MODES) * (arguments.window + 2) + 10)
-    load = pinned([str(word) for word in wrk(nginx, seconds, arguments.connections)])
+    load = pinned([str(word) for word in wrk(nginx, LONGEST, arguments.connections)])
     try:
         time.sleep(1)
         for number in range(arguments.rounds):
@@ -89,7 +91,7 @@ def program_costs(nginx, options, arguments):
     requests = int(re.search(r"(\d+) requests in", text)[1])
     return sum(p["run_ns"] for p in programs) / requests, {
         p["name"]: (p["run_ns"] / p["runs"], p["runs"] / requests)
-        for p in programs if p["runs"] > requests / 2}
+        for p in programs if p["runs"] > requests / 100}
 
 
 def print_cost(documents):

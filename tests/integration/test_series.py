@@ -2,13 +2,15 @@
 """The past of a service, point by point: what is counted in the points is what is counted in all, and the state
 at their ends is what `ss` shows then.
 
-tools/mutate: "the series lacks its end" fails sums, "phases share a series" phases.
+tools/mutate: "the series lacks its end" fails sums, "phases share a series" phases,
+"the first message is the last" (of test_truth) throughput.
 """
 import socket
 import time
 
 from support.documents import service
 from support.programs import Driver, Lab, Observer
+from test_stages import in_quiet
 
 SECOND = 1_000_000_000
 COUNTS = ("accepted", "exchanges", "bytes_in", "bytes_out", "retransmits", "time_wait_created")
@@ -89,3 +91,22 @@ def test_phases_have_their_own(start):
     assert sum(of_all["exchanges"]) == 400
     assert series["started_ns"] > of_all["started_ns"]
     observer.stop()
+
+
+@in_quiet
+def test_throughput_without_the_idle(start):
+    """A phase that begins a second before the load and ends one behind it: from first message to last the
+    server had the rate that the client measured, over the whole phase far less."""
+    lab = start(Lab("--service", "1ms"))
+    observer = start(Observer(ports=[lab.port]))
+    phase = observer.begin_phase()
+    time.sleep(1)
+    driver = Driver(lab.url, connections=2, count=1000).result
+    time.sleep(1)
+    document = observer.end_phase(phase)
+    entry = service(document, lab.port)
+    own = driver["requests"] / driver["duration_ns"]
+    seen = entry["exchanges"] / (entry["last_message_ns"] - entry["first_message_ns"])
+    assert entry["exchanges"] == driver["requests"] == 1000
+    assert abs(seen / own - 1) < 0.05
+    assert entry["exchanges"] / document["duration_ns"] < 0.5 * own
