@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "cgroup.h"
+#include "confine.h"
 #include "loader.h"
 #include "loop.h"
 #include "model.h"
@@ -381,6 +382,14 @@ static const struct {
 	{open_sinks, "cannot open the outputs"},
 };
 
+/* Who answers over a network for weeks holds nothing that it does not use. */
+static int give_up_privileges(const struct observation *o)
+{
+	int r = o->options->serve ? confine(o->netns_fd >= 0) : 0;
+
+	return r < 0 ? log_errno(r, "cannot give up privileges") : 0;
+}
+
 static int start(struct observation *o)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -401,6 +410,8 @@ static int start(struct observation *o)
 			return EXIT_FAILURE;
 		}
 	}
+	if (give_up_privileges(o))
+		return EXIT_FAILURE;
 	if (o->http)
 		fprintf(stderr, "sojourn: listening on %s\n", sink_http_url(o->http));
 	else

@@ -199,3 +199,43 @@ def test_the_page_lives(start, tmp_path):
     assert f'data-member="exchanges {nginx.port}" data-value="321"' in done.stdout
     assert done.stdout.count("<canvas") == 6
     assert "Nothing is running out" in done.stdout
+
+
+# capabilities(7), by number
+NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF = 12, 2, 19, 38, 39
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def test_it_gives_up_what_it_does_not_need(start):
+    """The kernel's own view: capabilities, no_new_privs, seccomp; and it still counts."""
+    nginx = start(Nginx())
+    serve = start(Serve(nginx.port))
+    status = status_of(serve.pid)
+    allowed = sum(1 << n for n in (NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF))
+    for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
+        assert int(status[name], 16) & ~allowed == 0, name
+    assert status["NoNewPrivs"].strip() == "1"
+    assert status["Seccomp"].strip() == "2"
+    Driver(nginx.url, connections=2, count=50)
+    document = json.loads(serve.get("/v1/run"))
+    assert document["services"][0]["exchanges"] == 50
+    assert document["services"][0]["processes"][0]["open_fds"] > 0
+
+
+def test_three_capabilities_are_enough(start):
+    """Another user, with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and no other."""
+    nginx = start(Nginx())
+    held = "-all,+bpf,+perfmon,+net_admin"
+    done = start(Process(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                          f"--inh-caps={held}", f"--ambient-caps={held}",
+                          f"--bounding-set={held}", "--no-new-privs", OBSERVER, "serve",
+                          "--port", nginx.port, "--listen", "127.0.0.1:0"]))
+    url = done.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    Driver(nginx.url, connections=2, count=50)
+    document = json.loads(http.request(url + "/v1/services", "GET", None))
+    assert document["services"][0]["exchanges"] == 50
+    assert document["services"][0]["stages"]["service"]["count"] == 50

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Gives up what an observation needs no longer once it runs. */
+#ifndef OBSERVER_CONFINE_H
+#define OBSERVER_CONFINE_H
+
+#include <stdbool.h>
+
+/*
+ * Keeps, of the capabilities held, those that reading needs (docs/privileges.md), and with
+ * @other_netns what entering another network namespace needs; sets no_new_privs; and forbids system
+ * calls that no observation makes: programs, other processes' memory, mounts, modules, other users.
+ * They fail with EPERM. Irrevocable. 0 or -errno; then less than that was given up.
+ */
+int confine(bool other_netns);
+
+#endif

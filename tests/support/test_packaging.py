@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What is packaged beside the programs means what they mean: metrics, options, privileges."""
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from . import BUILD
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+CAPABILITIES = {"BPF", "PERFMON", "NET_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH"}
+
+
+def metrics():
+    """Names of all samples that docs/metrics.md allows (a unit test holds it to the code)."""
+    rows = re.findall(r"^\| `(sojourn_\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(),
+                      re.MULTILINE)
+    assert len(rows) > 20
+    return {name + suffix for name, kind in rows
+            for suffix in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))}
+
+
+@pytest.mark.parametrize("path", ["grafana/sojourn.json", "prometheus/alerts.yml"])
+def test_only_metrics_that_exist(path):
+    text = (PACKAGING / path).read_text()
+    used = set(re.findall(r"sojourn_\w+", text))
+    assert used and used <= metrics()
+
+
+def test_the_dashboard_is_one():
+    dashboard = json.loads((PACKAGING / "grafana/sojourn.json").read_text())
+    panels = dashboard["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) >= 10
+    for panel in panels:
+        assert panel["targets"] and all(target["expr"] for target in panel["targets"])
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_alerts_fire_and_keep_silent():
+    done = subprocess.run(["promtool", "test", "rules", "alerts_test.yml"], text=True,
+                          cwd=PACKAGING / "prometheus", capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_tested():
+    names = re.findall(r"alert: (\w+)", (PACKAGING / "prometheus/alerts.yml").read_text())
+    tested = (PACKAGING / "prometheus/alerts_test.yml").read_text()
+    for name in names:
+        assert re.search(rf"alertname: {name}\n\s+eval_time: \S+\n\s+exp_alerts:\n", tested), name
+
+
+def kept_by_the_program():
+    return set(re.findall(r"\{CAP_(\w+), false\}", (ROOT / "observer/confine.c").read_text()))
+
+
+def test_privileges_are_the_same_everywhere():
+    assert kept_by_the_program() == CAPABILITIES
+    unit = (PACKAGING / "sojourn.service").read_text()
+    for key in ("AmbientCapabilities", "CapabilityBoundingSet"):
+        assert set(re.findall(rf"^{key}=(.*)$", unit, re.MULTILINE)[0].split()) == \
+            {f"CAP_{name}" for name in CAPABILITIES}
+    manifest = (PACKAGING / "container/observer.yaml").read_text()
+    assert set(re.search(r"add: \[(.*)\]", manifest)[1].split(", ")) == CAPABILITIES
+    assert set(re.findall(r"--cap-add (\w+)", (PACKAGING / "container/Dockerfile").read_text())) \
+        == CAPABILITIES
+
+
+@pytest.mark.parametrize("path", ["container/observer.yaml", "container/driver.yaml"])
+def test_options_of_manifests_exist(path):
+    words = re.search(r"command: \[(.*)\]", (PACKAGING / path).read_text())[1]
+    program = [BUILD / "driver/sojourn-drive"] if words.startswith("sojourn-drive") else \
+        [BUILD / "observer/sojourn", "serve"]
+    text = subprocess.run([*program, "--help"], check=True, capture_output=True, text=True).stdout
+    options = re.findall(r"(--[a-z-]+)", words)
+    assert options and all(re.search(rf"{option}\b", text) for option in options)
+
+
+def test_versions_are_the_same():
+    version = re.search(r"project\(sojourn VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    assert f"({version})" in (PACKAGING / "changelog").read_text()
+    for name in ("observer.yaml", "driver.yaml"):
+        assert f"image: sojourn:{version}" in (PACKAGING / "container" / name).read_text()
