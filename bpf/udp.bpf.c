@@ -4,7 +4,8 @@
  *
  * A receive queue is first in, first out, so the n-th arrival on a socket is the n-th read. A reply
  * answers the oldest read of the same socket by the same thread that has none yet, so that
- * recvmmsg() and sendmmsg() batches match one by one. Loaded only when a UDP service is observed;
+ * recvmmsg() and sendmmsg() batches match one by one. Where the two counts drift apart (see
+ * drift_check()), nothing is timed until they agree again. Loaded only when a UDP service is observed;
  * neighbours: exchange.bpf.c (TCP), service.h (who is observed). Rules: docs/measurement.md.
  */
 #include "service.h"
@@ -14,6 +15,13 @@
  * datagrams; a socket's storage must stay below net.core.optmem_max (20 KiB before Linux 6.7).
  */
 #define UDP_ARRIVALS 2048
+/*
+ * After so many reads that all found the same drift nothing is timed, and after so many more the counts
+ * are put right. A datagram that is queued but not yet announced, or a read that another thread is just
+ * returning from, lasts for a microsecond, mostly.
+ */
+#define UDP_DRIFTING 8
+#define UDP_DRIFTED  16
 /* Reads of a thread without a reply: the largest batch that is matched. */
 #define UDP_READS 64
 
@@ -22,6 +30,10 @@ struct udp_socket {
 	__u32 skip; /* datagrams that were queued before we looked: their reads match nothing */
 	__u32 arrived;
 	__u32 read;
+	__s32 drift;	/* how many arrivals too many the latest reads have found */
+	__u32 drifting; /* how many of them, one after the other */
+	__u32 met;	/* somebody has looked for what was queued before */
+	__u32 pad;
 	__u64 arrival_ns[UDP_ARRIVALS];
 };
 
@@ -89,11 +101,15 @@ static __always_inline struct udp_socket *udp_follow(const struct sock *sk, __u3
 	slot = slot_of(service);
 	if (!slot)
 		return NULL;
+	if (!u) /* another CPU is just making it */
+		u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
 	if (!u) {
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
 		return NULL;
 	}
 	u->service = service;
+	if (__sync_val_compare_and_swap(&u->met, 0, 1))
+		return u;
 	u->skip = queued;
 	if (queued)
 		count_atomic(slot, COUNTER_UNMATCHED, queued);
@@ -103,6 +119,26 @@ static __always_inline struct udp_socket *udp_follow(const struct sock *sk, __u3
 static __always_inline bool udp_observed(const struct sock *sk)
 {
 	return port_observed(sk->__sk_common.skc_num) && sk->sk_protocol == PROTO_UDP;
+}
+
+/* A reader that was faster than we has left a mark in its place: then the time is nobody's any more. */
+#define READ_ALREADY 1
+
+static __always_inline void arrival_put(__u64 *place)
+{
+	if (__sync_val_compare_and_swap(place, READ_ALREADY, 0) != READ_ALREADY)
+		*place = bpf_ktime_get_ns();
+}
+
+/* The time is taken out; 0: it is not there yet. @ahead: nothing has been announced for this place. */
+static __always_inline __u64 arrival_take(__u64 *place, bool ahead)
+{
+	__u64 arrival_ns = __sync_lock_test_and_set(place, 0);
+
+	if (!ahead && arrival_ns)
+		return arrival_ns == READ_ALREADY ? 0 : arrival_ns;
+	arrival_ns = __sync_val_compare_and_swap(place, 0, READ_ALREADY);
+	return arrival_ns > READ_ALREADY ? __sync_lock_test_and_set(place, 0) : 0;
 }
 
 static __always_inline void datagram_arrived(const struct sock *sk)
@@ -118,22 +154,50 @@ static __always_inline void datagram_arrived(const struct sock *sk)
 	if (!u)
 		return;
 	number = __sync_fetch_and_add(&u->arrived, 1);
-	u->arrival_ns[number & (UDP_ARRIVALS - 1)] = bpf_ktime_get_ns();
+	arrival_put(&u->arrival_ns[number & (UDP_ARRIVALS - 1)]);
+}
+
+/*
+ * Arrivals and reads are counted apart, and could lose step for good: two datagrams that came at once
+ * when the socket was met, one that was thrown away for its checksum or a reader's bad address, one that
+ * an interrupted program of ours missed. The queue's own length tells. 0: they agree, as far as that can
+ * be known.
+ */
+static __always_inline __u32 drift_check(const struct sock *sk, struct udp_socket *u, __u32 number)
+{
+	__s32 drift = u->arrived - (number + 1) + u->skip - queued_datagrams(sk);
+	__u32 run;
+
+	if (!drift || drift != u->drift) {
+		u->drift = drift;
+		u->drifting = 0;
+		return 0;
+	}
+	run = __sync_fetch_and_add(&u->drifting, 1);
+	if (run + 1 == UDP_DRIFTED) {
+		__sync_fetch_and_add(&u->read, drift);
+		u->drifting = 0;
+	}
+	return run >= UDP_DRIFTING;
 }
 
 /* When the datagram that was just read had arrived; 0 if that is not known. */
-static __always_inline __u64 matching_arrival(struct udp_socket *u, struct service_slot *slot)
+static __always_inline __u64 matching_arrival(const struct sock *sk, struct udp_socket *u,
+					      struct service_slot *slot)
 {
 	__u32 number, skip = u->skip;
 	__u64 arrival_ns = 0;
+	__s32 behind;
 
 	if (skip && __sync_val_compare_and_swap(&u->skip, skip, skip - 1) == skip)
 		return 0; /* counted when the socket was met */
 	number = __sync_fetch_and_add(&u->read, 1);
-	/* Each time is taken out: one that is not there yet, or was overwritten, shows. */
-	if (u->arrived - number <= UDP_ARRIVALS)
-		arrival_ns =
-			__sync_lock_test_and_set(&u->arrival_ns[number & (UDP_ARRIVALS - 1)], 0);
+	behind = u->arrived - number;
+	/* Not where it was overwritten by one that came much later. */
+	if (behind <= UDP_ARRIVALS)
+		arrival_ns = arrival_take(&u->arrival_ns[number & (UDP_ARRIVALS - 1)], behind <= 0);
+	if (drift_check(sk, u, number))
+		arrival_ns = 0;
 	if (!arrival_ns)
 		count_atomic(slot, COUNTER_UNMATCHED, 1);
 	return arrival_ns;
@@ -187,7 +251,7 @@ static __always_inline void datagram_read(const struct sock *sk, __u32 bytes)
 		return;
 	now = bpf_ktime_get_ns();
 	count(slot, COUNTER_BYTES_IN, bytes);
-	arrival_ns = matching_arrival(u, slot);
+	arrival_ns = matching_arrival(sk, u, slot);
 	/* Two CPUs' clocks may differ by a few ns; a difference is never negative. */
 	if (arrival_ns)
 		stage_add(&slot->stages[STAGE_SOCKET_QUEUE],

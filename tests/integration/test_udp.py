@@ -3,8 +3,11 @@
 
 Compared with the lab server's clock, with what the test itself read and sent, and with the
 kernel's own count of drops. tools/mutate: "datagrams matched to the newest arrival" and "replies
-matched to the newest read" fail batch, "drops not counted" fails drops.
+matched to the newest read" fail batch, "drops not counted" fails drops, "one that
+vanishes is never missed" vanishes.
 """
+import ctypes
+import errno
 import socket
 import statistics
 import subprocess
@@ -202,6 +205,35 @@ def test_two_senders_race_into_one_socket(start):
     # One that a busy reader took before its arrival was announced is counted, not timed.
     assert stage(entry, "socket_queue")["count"] + entry["losses"]["unmatched"] == count
     assert entry["losses"]["unmatched"] <= count // 1000
+
+
+@in_quiet
+def test_one_that_vanishes_delays_no_other(start):
+    """Thrown away as it was read (here into memory that is not there; a wrong checksum does the same):
+    the counts of arrivals and reads differ from then on, until the queue's length puts them right."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        server.bind(("127.0.0.1", 0))
+        client.connect(server.getsockname())
+        observer = start(Observer(ports=[f"{server.getsockname()[1]}/udp"]))
+        client.send(b"vanishes")
+        assert libc.recv(server.fileno(), ctypes.c_void_p(1), 100, 0) == -1
+        assert ctypes.get_errno() == errno.EFAULT
+        for _ in range(200):
+            client.send(b"x")
+            server.recv(10)
+            server.sendto(b"y", client.getsockname())
+            time.sleep(0.002)
+        port = server.getsockname()[1]
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == stage(entry, "service")["count"] == 200
+    assert 0 < entry["losses"]["unmatched"] == entry["losses"]["untimed"] <= 20
+    assert stage(entry, "socket_queue")["count"] == 200 - entry["losses"]["unmatched"]
+    # The first few have each the time of the one before, 2 ms ago.
+    assert stage(entry, "socket_queue")["p90_ns"] < 1 * MS
+    assert stage(entry, "socket_queue")["mean_ns"] < 0.5 * MS
 
 
 def test_queued_before_the_observation_is_unmatched(start):

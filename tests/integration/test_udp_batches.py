@@ -3,8 +3,8 @@
 several sockets on one port.
 
 The truth is the test's own clock around its calls, the lab server's, and what each socket has read.
-tools/mutate: "datagrams matched to the newest arrival" and "replies matched to the newest read" fail
-mmsg, "every reader is the same" several_threads, "exchanges counted twice (UDP)" all of them.
+tools/mutate: "datagrams matched to the newest arrival" fails mmsg, "every reader is the same"
+several_threads, "exchanges counted twice (UDP)" all of them.
 """
 import ctypes
 import os

@@ -107,6 +107,15 @@ if works transmit_stamps; then
 	echo $$ >/sys/fs/cgroup/cgroup.procs
 fi
 
+# Two senders, on a CPU each, race into one socket, which two threads read.
+if works udp_ready; then
+	serve "--protocol udp --model threads --workers 2"
+	racer="sojourn-drive --quiet -c 4 -n 1000 --payload=hello --framing=echo udp://127.0.0.1:$port"
+	said race sojourn observe --no-doctor --port $port/udp --quiet --json run.json -- \
+		sh -c "$racer & other=\$!; $racer --json drive.json && wait \$other"
+	served race
+fi
+
 # busybox's server answers by sendfile().
 mkdir www
 head -c 30000 /bin/busybox >www/file

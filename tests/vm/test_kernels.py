@@ -200,6 +200,23 @@ def test_transmit_by_stamps(vm):
     check_transmit(vm.scene("stamps"), "sockops")
 
 
+def test_two_senders_race_into_one_socket(vm):
+    """Every datagram is announced exactly once: were one missed, or told twice, its successors would
+    find no arrival of theirs, and be unmatched by the dozen."""
+    if not hooks(vm)["udp_ready"]:
+        pytest.skip("UDP needs the tracepoints of 6.3")
+    scene = vm.scene("race")
+    assert scene.status == 0
+    assert len(scene.truth) == scene.service["exchanges"] == 2000
+    losses = {name: count for name, count in scene.service["losses"].items() if count}
+    assert set(losses) <= {"unmatched", "untimed"}, losses
+    unmatched = losses.get("unmatched", 0)
+    assert unmatched <= 40  # read before they were announced, on a machine that pauses anywhere
+    assert scene.stage("socket_queue")["count"] == 2000 - unmatched
+    assert scene.stage("service")["count"] == 2000
+    assert all(p["recursion_misses"] == 0 for p in scene.run["cost"]["programs"])
+
+
 def hooks(vm):
     """{program: works}"""
     return {candidate["program"]: candidate["works"] for candidate in vm.probe["candidates"]}
