@@ -71,6 +71,11 @@ struct connections *connections_new(const struct engine_host *host, const struct
 				    const struct connection_protocol *protocol, void *user);
 void connections_free(struct connections *all);
 
+static inline const struct engine_host *connection_host(const struct connection *connection)
+{
+	return ((const struct connections *)connection->link.all)->host;
+}
+
 static inline void *connection_user(const struct connection *connection)
 {
 	return ((const struct connections *)connection->link.all)->user;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "crew.h"
+#include "scenario.h"
 #include "sojourn/clock.h"
 
 struct crew {
@@ -63,6 +64,10 @@ static int start_worker(struct crew *crew, uint32_t index)
 	};
 
 	setup.schedule.seed = crew->setup.seed;
+	setup.steps = step_table_row(&crew->setup.steps, sharer);
+	setup.step_count = crew->setup.steps.steps;
+	if (options->scenario && options->scenario->thinks)
+		setup.step_think_ns = options->scenario->think_ns;
 	return worker_new(&setup, &crew->workers[index]);
 }
 

@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "refuse.h"
 #include "result.h"
+#include "scenario.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
 
@@ -128,7 +129,10 @@ static uint64_t round_up_ms(uint64_t ns)
 
 static bool is_paced(const struct drive *drive)
 {
-	return drive->job->options->schedule.rate || drive->job->options->schedule.think_ns;
+	const struct options *options = drive->job->options;
+
+	return options->schedule.rate || options->schedule.think_ns ||
+	       (options->scenario && options->scenario->thinks);
 }
 
 static void sleep_until(uint64_t at_ns)
@@ -388,6 +392,7 @@ static void drive_close(struct drive *drive)
 	uv_loop_close(&drive->loop);
 	drive->kind->free(drive->crew);
 	munmap(drive->shared, sizeof(*drive->shared));
+	step_table_close(&drive->phase.steps);
 	crew_result_clear(&drive->total);
 	free(drive);
 }
@@ -401,6 +406,7 @@ static int create_crew(struct drive *drive, char **ret_error)
 		.shared = drive->job->shared,
 		.budget = &drive->shared->budget,
 		.gate = &drive->shared->gate,
+		.steps = drive->phase.steps,
 	};
 
 	if (getrandom(&setup.seed, sizeof(setup.seed), GRND_NONBLOCK) < 0)
@@ -409,6 +415,16 @@ static int create_crew(struct drive *drive, char **ret_error)
 	drive->shared->gate.rate = options->policy.connect_rate;
 	drive->kind = options->processes > 1 ? &crew_processes : &crew_threads;
 	return drive->kind->create(&setup, &drive->crew, ret_error);
+}
+
+static int open_steps(struct drive *drive)
+{
+	const struct options *options = drive->job->options;
+
+	if (!options->scenario)
+		return 0;
+	return step_table_open(&drive->phase.steps, (uint32_t)options->scenario->step_count,
+			       options->threads * options->processes);
 }
 
 /* Processes are started before there is a loop or a thread that they would inherit half of. */
@@ -425,7 +441,9 @@ static int drive_new(const struct drive_job *job, struct drive **ret_drive, char
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (drive->shared == MAP_FAILED)
 		return -ENOMEM;
-	err = create_crew(drive, ret_error);
+	err = open_steps(drive);
+	if (!err)
+		err = create_crew(drive, ret_error);
 	if (!err) {
 		err = uv_loop_init(&drive->loop);
 		if (err)
@@ -433,6 +451,7 @@ static int drive_new(const struct drive_job *job, struct drive **ret_drive, char
 	}
 	if (err) {
 		munmap(drive->shared, sizeof(*drive->shared));
+		step_table_close(&drive->phase.steps);
 		return err;
 	}
 	progress_open(&drive->progress, stderr, job->options->quiet);

@@ -13,6 +13,7 @@ struct drive_job {
 	const struct target *target;
 	const struct engine *engine;
 	const void *shared;    /* of the engine */
+	uint32_t sockets;      /* that a connection of the options may consist of */
 	char **command;	       /* argv */
 	bool *ret_interrupted; /* set if the run was ended by a signal; may be NULL */
 };

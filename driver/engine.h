@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "capture.h"
 #include "sojourn/run.h"
 #include "wire/flow.h"
 
@@ -69,9 +70,16 @@ static inline enum run_error engine_failure(const struct engine_result *result)
 	return ENGINE_NO_ERROR;
 }
 
+/* What a scenario says of a slot. */
+struct engine_client {
+	uint32_t kind;		    /* of request that comes next: see add() */
+	struct capture_store store; /* its variables */
+};
+
 struct engine_host {
 	uv_loop_t *loop;
 	uint32_t slots;
+	struct engine_client *clients; /* by slot; NULL: all requests are of kind 0 */
 	uint32_t first_slot; /* how many slots the workers before this one have, and all: */
 	uint32_t all_slots;  /* what is divided between them can be divided without collision */
 	void *user;	     /* of the calls below */
@@ -108,11 +116,27 @@ struct engine {
 		       void **ret_shared, char **ret_error);
 	void (*release)(void *shared);
 
+	/*
+	 * Scenarios: adds a kind of request to @shared, with what it expects and captures; the n-th
+	 * call adds kind n, towards the same server as prepare()'s kind 0. Errors as there. NULL:
+	 * there is one kind, and nothing is captured.
+	 */
+	int (*add)(void *shared, const struct options *options, const struct target *target,
+		   char **ret_error);
+
 	/* One worker's state on its loop; no I/O yet. -errno. */
 	int (*open)(const struct engine_host *host, const void *shared, void **ret_state);
 	void (*start)(void *state, uint32_t slot);
 	/* Called every few milliseconds: fails what has outlived its time limit. */
 	void (*expire)(void *state, uint64_t now_ns);
+	/*
+	 * An engine that knows steps: a request of @slot has ended so. Returns which step it was. Asked
+	 * in done(), and then, if the next request is to start at once, what done() is to answer after
+	 * step @finished.
+	 * NULL: there are no steps.
+	 */
+	uint32_t (*finish)(void *state, uint32_t slot, const struct engine_result *result);
+	enum engine_next (*go_on)(void *state, uint32_t slot, uint32_t finished);
 	/* Begins to close every handle; nothing is reported any more. */
 	void (*close)(void *state);
 	/* Frees @state, once the loop has run out; takes NULL. */

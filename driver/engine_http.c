@@ -16,35 +16,49 @@
 #include "options.h"
 #include "target.h"
 
-struct http_shared {
-	struct link_plan plan;
+/* One kind of request, and what becomes of its responses. */
+struct http_kind {
 	struct message message;
 	bool head;
 	const struct expectation *expectation; /* borrowed from the options */
+	const struct capture_list *captures;   /* likewise; NULL: nothing is captured */
+};
+
+struct http_shared {
+	struct link_plan plan;
+	struct http_kind **kinds; /* the messages' addresses stay */
+	uint32_t kind_count;
 };
 
 /* One worker's. */
 struct http {
 	struct http_shared *shared;
 	struct message_room room;
-	struct http_memo memo;
+	struct http_memo memos[]; /* by kind */
 };
 
 struct http_connection {
 	struct connection base;
+	uint32_t kind;
 	struct http_response response;
 };
 
 static void http_begin(struct connection *base)
 {
 	struct http_connection *connection = (struct http_connection *)base;
+	struct engine_client *clients = connection_host(base)->clients;
 	struct http *http = connection_user(base);
-	struct http_shared *shared = http->shared;
+	struct http_kind *kind;
 	size_t length;
 
-	http_response_begin(&connection->response, shared->head);
-	connection->response.expectation = shared->expectation;
-	base->request.base = message_next(&shared->message, &http->room, base->slot, &length);
+	connection->kind = clients ? clients[base->slot].kind : 0;
+	kind = http->shared->kinds[connection->kind];
+	http_response_begin(&connection->response, kind->head);
+	connection->response.expectation = kind->expectation;
+	if (clients && kind->captures)
+		http_response_capture(&connection->response, kind->captures,
+				      &clients[base->slot].store);
+	base->request.base = message_next(&kind->message, &http->room, base->slot, &length);
 	base->request.len = length;
 }
 
@@ -63,8 +77,7 @@ static enum connection_verdict judge(struct http_connection *connection, enum ht
 	connection->base.keep_alive = response->keep_alive;
 	connection->base.result.status = response->status;
 	if (verdict == HTTP_COMPLETE)
-		connection->base.result.verdict = expectation_judge(
-			response->expectation, &response->search, response->status);
+		connection->base.result.verdict = http_response_judge(response);
 	return verdicts[verdict];
 }
 
@@ -74,8 +87,8 @@ static enum connection_verdict http_receive(struct connection *base, const char 
 	struct http_connection *connection = (struct http_connection *)base;
 	struct http *http = connection_user(base);
 
-	return judge(connection,
-		     http_response_feed(&connection->response, &http->memo, data, length));
+	return judge(connection, http_response_feed(&connection->response,
+						    &http->memos[connection->kind], data, length));
 }
 
 static enum connection_verdict http_end(struct connection *base)
@@ -92,6 +105,12 @@ static const struct connection_protocol protocol = {
 	.end = http_end,
 };
 
+static void free_kind(struct http_kind *kind)
+{
+	message_clear(&kind->message);
+	free(kind);
+}
+
 static void http_release(void *state)
 {
 	struct http_shared *shared = state;
@@ -99,7 +118,9 @@ static void http_release(void *state)
 	if (!shared)
 		return;
 	link_plan_clear(&shared->plan);
-	message_clear(&shared->message);
+	for (uint32_t i = 0; i < shared->kind_count; i++)
+		free_kind(shared->kinds[i]);
+	free(shared->kinds);
 	free(shared);
 }
 
@@ -113,6 +134,30 @@ static int http_check(const struct options *options, const struct target *target
 	return err;
 }
 
+static int http_add(void *state, const struct options *options, const struct target *target,
+		    char **ret_error)
+{
+	struct http_shared *shared = state;
+	struct http_kind *kind = calloc(1, sizeof(*kind)), **kinds;
+	int err = kind ? http_request_build(options, target, &kind->message, ret_error) : -ENOMEM;
+
+	if (err) {
+		free(kind);
+		return err;
+	}
+	kinds = reallocarray(shared->kinds, shared->kind_count + 1, sizeof(struct http_kind *));
+	if (!kinds) {
+		free_kind(kind);
+		return -ENOMEM;
+	}
+	kind->expectation = &options->expectation;
+	kind->captures = options->captures && options->captures->count ? options->captures : NULL;
+	kind->head = !strcmp(options->method, "HEAD");
+	shared->kinds = kinds;
+	kinds[shared->kind_count++] = kind;
+	return 0;
+}
+
 /* @alpn: what to agree on in TLS; NULL: none. */
 static int prepare(const struct options *options, const struct target *target, const char *alpn,
 		   void **ret_shared, char **ret_error)
@@ -124,15 +169,12 @@ static int prepare(const struct options *options, const struct target *target, c
 		return -ENOMEM;
 	err = link_plan_fill(options, target, alpn, &shared->plan, ret_error);
 	if (!err)
-		err = http_request_build(options, target, &shared->message, ret_error);
-	if (err) {
+		err = http_add(shared, options, target, ret_error);
+	if (err)
 		http_release(shared);
-		return err;
-	}
-	shared->expectation = &options->expectation;
-	shared->head = !strcmp(options->method, "HEAD");
-	*ret_shared = shared;
-	return 0;
+	else
+		*ret_shared = shared;
+	return err;
 }
 
 static int http_prepare(const struct options *options, const struct target *target,
@@ -166,13 +208,16 @@ static void http_free(void *state)
 static int http_open(const struct engine_host *host, const void *state, void **ret_state)
 {
 	struct http_shared *shared = (struct http_shared *)state; /* it numbers the requests */
-	struct http *http = calloc(1, sizeof(*http));
+	struct http *http = calloc(1, sizeof(*http) + shared->kind_count * sizeof(http->memos[0]));
 	struct connections *connections = NULL;
+	size_t size = 0;
 
 	if (!http)
 		return -ENOMEM;
 	http->shared = shared;
-	if (!message_room_open(&http->room, message_room_size(&shared->message), host->slots))
+	for (uint32_t i = 0; i < shared->kind_count; i++)
+		size = message_room_max(&shared->kinds[i]->message, size);
+	if (!message_room_open(&http->room, size, host))
 		connections = connections_new(host, &shared->plan, &protocol, http);
 	if (!connections) {
 		http_free_worker(http);
@@ -182,10 +227,10 @@ static int http_open(const struct engine_host *host, const void *state, void **r
 	return 0;
 }
 
-#define HTTP                                                                                  \
-	.addressed = true, .check = http_check, .release = http_release, .open = http_open,   \
-	.start = connections_start, .expire = connections_expire, .close = connections_close, \
-	.free = http_free
+#define HTTP                                                                              \
+	.addressed = true, .check = http_check, .release = http_release, .add = http_add, \
+	.open = http_open, .start = connections_start, .expire = connections_expire,      \
+	.close = connections_close, .free = http_free
 
 const struct engine engine_http = {
 	.scheme = "http",

@@ -14,10 +14,18 @@
 #include "refuse.h"
 #include "target.h"
 
-struct stream_shared {
-	struct link_plan plan;
+/* One kind of request, and what becomes of its responses. */
+struct stream_kind {
 	struct framing framing;
 	struct message message;
+	const struct expectation *expectation; /* borrowed from the options */
+	const struct capture_list *captures;   /* likewise; NULL: nothing is captured */
+};
+
+struct stream_shared {
+	struct link_plan plan;
+	struct stream_kind **kinds; /* the messages' addresses stay */
+	uint32_t kind_count;
 };
 
 /* One worker's. */
@@ -28,47 +36,77 @@ struct stream {
 
 struct stream_connection {
 	struct connection base;
+	struct stream_kind *kind;
 	struct framing_state state;
+	struct expectation_search search;
 };
+
+static struct capture_store *store_of(const struct connection *base)
+{
+	return &connection_host(base)->clients[base->slot].store;
+}
 
 static void stream_begin(struct connection *base)
 {
 	struct stream_connection *connection = (struct stream_connection *)base;
+	const struct engine_client *clients = connection_host(base)->clients;
 	struct stream *stream = connection_user(base);
+	struct stream_kind *kind = stream->shared->kinds[clients ? clients[base->slot].kind : 0];
 	size_t length;
 
+	connection->kind = kind;
 	connection->state = (struct framing_state){0};
-	base->request.base =
-		message_next(&stream->shared->message, &stream->room, base->slot, &length);
+	connection->search = (struct expectation_search){0};
+	if (kind->captures)
+		capture_begin(store_of(base));
+	base->request.base = message_next(&kind->message, &stream->room, base->slot, &length);
 	base->request.len = length;
+}
+
+/* Of a complete response: @rejected by what it says, else by what the user expects. */
+static enum engine_verdict judge(struct stream_connection *connection, bool rejected)
+{
+	const struct stream_kind *kind = connection->kind;
+	bool captured = !kind->captures || capture_end(kind->captures, store_of(&connection->base));
+
+	if (rejected)
+		return ENGINE_BAD_STATUS;
+	if (kind->expectation->body && !connection->search.found)
+		return ENGINE_UNEXPECTED;
+	return captured ? ENGINE_GOOD : ENGINE_UNEXPECTED;
 }
 
 static enum connection_verdict stream_receive(struct connection *base, const char *data,
 					      size_t length)
 {
 	struct stream_connection *connection = (struct stream_connection *)base;
-	const struct stream *stream = connection_user(base);
 	struct framing_sent sent = {base->request.base, base->request.len};
+	const struct stream_kind *kind = connection->kind;
 	enum framing_verdict verdict;
 
-	verdict = framing_feed(&stream->shared->framing, &connection->state, sent, data, length);
-	if (verdict == FRAMING_MORE)
-		return CONNECTION_MORE;
+	verdict = framing_feed(&kind->framing, &connection->state, sent, data, length);
 	if (verdict == FRAMING_MALFORMED)
 		return CONNECTION_MALFORMED;
+	if (kind->expectation->body)
+		expectation_feed(kind->expectation, &connection->search, data, length);
+	if (kind->captures)
+		capture_body(kind->captures, store_of(base), data, length);
+	if (verdict == FRAMING_MORE)
+		return CONNECTION_MORE;
 	base->keep_alive = true;
-	base->result.verdict = verdict == FRAMING_REJECTED ? ENGINE_BAD_STATUS : ENGINE_GOOD;
+	base->result.verdict = judge(connection, verdict == FRAMING_REJECTED);
 	return CONNECTION_COMPLETE;
 }
 
 /* A server that closes without a word has not answered. */
 static enum connection_verdict stream_end(struct connection *base)
 {
-	const struct stream *stream = connection_user(base);
+	struct stream_connection *connection = (struct stream_connection *)base;
 
-	return framing_lasts_until_close(&stream->shared->framing) && base->result.bytes_in
-		       ? CONNECTION_COMPLETE
-		       : CONNECTION_TRUNCATED;
+	if (!framing_lasts_until_close(&connection->kind->framing) || !base->result.bytes_in)
+		return CONNECTION_TRUNCATED;
+	base->result.verdict = judge(connection, false);
+	return CONNECTION_COMPLETE;
 }
 
 static const struct connection_protocol protocol = {
@@ -100,13 +138,47 @@ static int stream_check(const struct options *options, const struct target *targ
 	return err;
 }
 
+static void free_kind(struct stream_kind *kind)
+{
+	message_clear(&kind->message);
+	free(kind);
+}
+
 static void stream_release(void *state)
 {
 	struct stream_shared *shared = state;
 
-	if (shared)
-		message_clear(&shared->message);
+	if (!shared)
+		return;
+	for (uint32_t i = 0; i < shared->kind_count; i++)
+		free_kind(shared->kinds[i]);
+	free(shared->kinds);
 	free(shared);
+}
+
+static int stream_add(void *state, const struct options *options, const struct target *target,
+		      char **ret_error)
+{
+	struct stream_shared *shared = state;
+	struct stream_kind *kind = calloc(1, sizeof(*kind)), **kinds;
+	int err = kind ? message_build(options, &kind->message, ret_error) : -ENOMEM;
+
+	(void)target;
+	if (err) {
+		free(kind);
+		return err;
+	}
+	kinds = reallocarray(shared->kinds, shared->kind_count + 1, sizeof(struct stream_kind *));
+	if (!kinds) {
+		free_kind(kind);
+		return -ENOMEM;
+	}
+	kind->framing = options->framing;
+	kind->expectation = &options->expectation;
+	kind->captures = options->captures && options->captures->count ? options->captures : NULL;
+	shared->kinds = kinds;
+	kinds[shared->kind_count++] = kind;
+	return 0;
 }
 
 static int stream_prepare(const struct options *options, const struct target *target,
@@ -119,14 +191,12 @@ static int stream_prepare(const struct options *options, const struct target *ta
 		return -ENOMEM;
 	err = link_plan_fill(options, target, NULL, &shared->plan, ret_error);
 	if (!err)
-		err = message_build(options, &shared->message, ret_error);
-	if (err) {
+		err = stream_add(shared, options, target, ret_error);
+	if (err)
 		stream_release(shared);
-		return err;
-	}
-	shared->framing = options->framing;
-	*ret_shared = shared;
-	return 0;
+	else
+		*ret_shared = shared;
+	return err;
 }
 
 static void stream_free_worker(struct stream *stream)
@@ -150,11 +220,14 @@ static int stream_open(const struct engine_host *host, const void *state, void *
 	struct stream_shared *shared = (struct stream_shared *)state; /* it numbers the requests */
 	struct stream *stream = calloc(1, sizeof(*stream));
 	struct connections *connections = NULL;
+	size_t size = 0;
 
 	if (!stream)
 		return -ENOMEM;
 	stream->shared = shared;
-	if (!message_room_open(&stream->room, message_room_size(&shared->message), host->slots))
+	for (uint32_t i = 0; i < shared->kind_count; i++)
+		size = message_room_max(&shared->kinds[i]->message, size);
+	if (!message_room_open(&stream->room, size, host))
 		connections = connections_new(host, &shared->plan, &protocol, stream);
 	if (!connections) {
 		stream_free_worker(stream);
@@ -164,10 +237,11 @@ static int stream_open(const struct engine_host *host, const void *state, void *
 	return 0;
 }
 
-#define STREAM                                                                      \
-	.plain = true, .check = stream_check, .prepare = stream_prepare,            \
-	.release = stream_release, .open = stream_open, .start = connections_start, \
-	.expire = connections_expire, .close = connections_close, .free = stream_free
+#define STREAM                                                                                \
+	.plain = true, .check = stream_check, .prepare = stream_prepare,                      \
+	.release = stream_release, .add = stream_add, .open = stream_open,                    \
+	.start = connections_start, .expire = connections_expire, .close = connections_close, \
+	.free = stream_free
 
 const struct engine engine_tcp = {
 	.scheme = "tcp", .form = "tcp://HOST:PORT", .addressed = true, STREAM};

@@ -146,6 +146,8 @@ int http_request_build(const struct options *options, const struct target *targe
 {
 	struct builder builder = {options, ret_message, ret_error, 0};
 
+	ret_message->template.variables = &options->variables;
+	ret_message->body.variables = &options->variables;
 	add_head(&builder, target);
 	if (options->body)
 		add_body(&builder);

@@ -41,6 +41,39 @@ static int on_body(llhttp_t *parser, const char *data, size_t length)
 
 	if (response->expectation)
 		expectation_feed(response->expectation, &response->search, data, length);
+	if (response->captures)
+		capture_body(response->captures, response->store, data, length);
+	return HPE_OK;
+}
+
+/* A header is put together where the body will be: that begins after the last one. */
+static int on_header_part(llhttp_t *parser, const char *data, size_t length)
+{
+	struct http_response *response = of(parser);
+
+	if (!response->in_body)
+		capture_append(response->store, data, length);
+	return HPE_OK;
+}
+
+static int on_header_name(llhttp_t *parser)
+{
+	of(parser)->name_length = of(parser)->store->body_length;
+	return HPE_OK;
+}
+
+static int on_header(llhttp_t *parser)
+{
+	struct http_response *response = of(parser);
+	struct capture_store *store = response->store;
+	size_t name = response->name_length;
+
+	if (response->in_body)
+		return HPE_OK;
+	if (!store->overflow)
+		capture_header(response->captures, store, store->body, name, store->body + name,
+			       store->body_length - name);
+	store->body_length = 0;
 	return HPE_OK;
 }
 
@@ -60,6 +93,35 @@ static const llhttp_settings_t settings = {
 	.on_body = on_body,
 	.on_message_complete = on_message_complete,
 };
+
+static const llhttp_settings_t capturing = {
+	.on_header_field = on_header_part,
+	.on_header_field_complete = on_header_name,
+	.on_header_value = on_header_part,
+	.on_header_value_complete = on_header,
+	.on_headers_complete = on_headers_complete,
+	.on_body = on_body,
+	.on_message_complete = on_message_complete,
+};
+
+void http_response_capture(struct http_response *response, const struct capture_list *captures,
+			   struct capture_store *store)
+{
+	capture_begin(store);
+	response->captures = captures;
+	response->store = store;
+	if (captures->headers)
+		llhttp_init(&response->parser, HTTP_RESPONSE, &capturing);
+}
+
+enum engine_verdict http_response_judge(const struct http_response *response)
+{
+	enum engine_verdict verdict =
+		expectation_judge(response->expectation, &response->search, response->status);
+	bool captured = !response->captures || capture_end(response->captures, response->store);
+
+	return verdict == ENGINE_GOOD && !captured ? ENGINE_UNEXPECTED : verdict;
+}
 
 void http_response_begin(struct http_response *response, bool head)
 {
@@ -110,6 +172,8 @@ static enum http_verdict feed_first(struct http_response *response, struct http_
 {
 	enum http_verdict verdict;
 
+	if (response->captures)
+		return parse(response, data, length);
 	if (is_remembered(memo, data, length)) {
 		response->complete = true;
 		response->keep_alive = true;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "capture.h"
 #include "expectation.h"
 
 /* Interim responses included: a server that sends more than this is taken for broken. */
@@ -34,6 +35,9 @@ struct http_response {
 	uint16_t status; /* of the final response */
 	const struct expectation *expectation; /* of the body; NULL: none. Set after the begin */
 	struct expectation_search search;
+	const struct capture_list *captures; /* NULL: none */
+	struct capture_store *store;
+	size_t name_length; /* of the header under way, at the begin of store->body */
 };
 
 /*
@@ -50,6 +54,13 @@ struct http_memo {
 
 /* Must be called before each response; @head: the request was a HEAD. */
 void http_response_begin(struct http_response *response, bool head);
+
+/* Something is taken from the response that begins: no memo is used. */
+void http_response_capture(struct http_response *response, const struct capture_list *captures,
+			   struct capture_store *store);
+
+/* What a complete response is worth; ends the captures. */
+enum engine_verdict http_response_judge(const struct http_response *response);
 
 enum http_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
 				     const char *data, size_t length);

@@ -7,10 +7,12 @@
 
 #include "drive.h"
 #include "engine.h"
+#include "engine_scenario.h"
 #include "explain.h"
 #include "limits.h"
 #include "options.h"
 #include "preflight.h"
+#include "scenario.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
@@ -193,7 +195,7 @@ static int drive(const struct drive_job *job)
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	uint32_t connections = most_connections(job->options);
+	uint32_t connections = most_connections(job->options) * job->sockets;
 	int err = limits_raise_files(connections, job->options->processes, job->options->threads,
 				     &error);
 
@@ -211,8 +213,11 @@ static int drive(const struct drive_job *job)
 static int prepare_and_drive(const struct options *options, struct target *target, char **command)
 {
 	const struct engine *engine = engine_find(target->scheme);
-	struct drive_job job = {
-		.options = options, .target = target, .engine = engine, .command = command};
+	struct drive_job job = {.options = options,
+				.target = target,
+				.engine = engine,
+				.sockets = 1,
+				.command = command};
 	autofree char *error = NULL;
 	void *shared = NULL;
 	int err = 0, status;
@@ -238,6 +243,41 @@ static int check_for(const struct options *options, const struct target *target,
 	return err || !engine->check ? err : engine->check(options, target, ret_error);
 }
 
+/* The steps have been checked with the options: nothing of bad usage is left. */
+static int run_scenario(const struct options *options, char **command)
+{
+	const struct scenario *scenario = options->scenario;
+	struct drive_job job = {.options = options,
+				.target = &scenario->steps[0].target,
+				.engine = &engine_scenario,
+				.command = command};
+	autofree char *error = NULL;
+	void *shared = NULL;
+	int err, status;
+
+	err = engine_scenario.prepare(options, NULL, &shared, &error);
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	job.shared = shared;
+	job.sockets = engine_scenario_connections(shared);
+	status = drive(&job);
+	engine_scenario.release(shared);
+	return status;
+}
+
+/* --check: what would be done. */
+static int tell_valid(const struct options *options)
+{
+	const struct scenario *scenario = options->scenario;
+
+	if (scenario)
+		printf("%s is valid: %zu step%s, %s\n", scenario->path, scenario->step_count,
+		       scenario->step_count == 1 ? "" : "s", scenario_order_names[scenario->order]);
+	else
+		puts("the options are valid");
+	return EXIT_SUCCESS;
+}
+
 static int run_options(const struct options *options, char **command)
 {
 	struct target target = {0};
@@ -252,10 +292,16 @@ static int run_options(const struct options *options, char **command)
 		puts("sojourn-drive " SOJOURN_VERSION);
 		return EXIT_SUCCESS;
 	}
+	if (options->scenario)
+		return options->check_only ? tell_valid(options) : run_scenario(options, command);
 	err = target_parse(options->url, &target, &error);
 	if (!err)
 		err = check_for(options, &target, &error);
-	status = err ? fail(err, error, EXIT_USAGE) : prepare_and_drive(options, &target, command);
+	if (err)
+		status = fail(err, error, EXIT_USAGE);
+	else
+		status = options->check_only ? tell_valid(options)
+					     : prepare_and_drive(options, &target, command);
 	target_clear(&target);
 	return status;
 }

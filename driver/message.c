@@ -43,6 +43,7 @@ int message_build(const struct options *options, struct message *ret_message, ch
 	struct message *message = ret_message;
 	int err;
 
+	message->template.variables = &options->variables;
 	err = template_add(&message->template, "--payload",
 			   literal ? TEMPLATE_LITERAL : TEMPLATE_BYTES, options->payload,
 			   options->payload_length, &options->rows, ret_error);
@@ -64,14 +65,15 @@ void message_clear(struct message *message)
 	message->number = NULL;
 }
 
-int message_room_open(struct message_room *room, size_t size, uint32_t slots)
+int message_room_open(struct message_room *room, size_t size, const struct engine_host *host)
 {
 	*room = (struct message_room){
+		.host = host,
 		.random = clock_now_ns() * 0x9e3779b97f4a7c15ULL,
 		.size = size,
 	};
 	if (size)
-		room->bytes = calloc(slots, size);
+		room->bytes = calloc(host->slots, size);
 	return size && !room->bytes ? -ENOMEM : 0;
 }
 
@@ -81,9 +83,11 @@ void message_room_close(struct message_room *room)
 	*room = (struct message_room){0};
 }
 
-size_t message_room_size(const struct message *message)
+size_t message_room_max(const struct message *message, size_t size)
 {
-	return message->fixed ? 0 : message->length + 1;
+	size_t needed = message->fixed ? 0 : message->length + 1;
+
+	return needed > size ? needed : size;
 }
 
 /* The body is rendered behind the room for its length, and then moved up to it. */
@@ -102,12 +106,15 @@ char *message_next(struct message *message, struct message_room *room, uint32_t 
 		   size_t *ret_length)
 {
 	char *buffer = room->bytes + slot * room->size;
+	const struct engine_host *host = room->host;
 	struct template_turn turn = {.random = &room->random};
 
 	if (message->fixed) {
 		*ret_length = message->length;
 		return message->fixed;
 	}
+	turn.client = (uint64_t)host->first_slot + slot + 1;
+	turn.values = host->clients ? host->clients[slot].store.values : NULL;
 	turn.number = atomic_fetch_add_explicit(message->number, 1, memory_order_relaxed) + 1;
 	*ret_length = template_render(&message->template, &turn, buffer);
 	if (message->body.count)

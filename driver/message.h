@@ -34,16 +34,17 @@ void message_clear(struct message *message);
 
 /* One worker's: where it renders, a piece for each slot. A zeroed one is valid and empty. */
 struct message_room {
+	const struct engine_host *host;
 	uint64_t random;
 	size_t size; /* of a piece */
 	char *bytes; /* NULL: no request varies */
 };
 
-/* For requests of up to @size bytes in so many slots; 0: none varies. -ENOMEM. */
-int message_room_open(struct message_room *room, size_t size, uint32_t slots);
+/* For requests of up to @size bytes in @host's slots; 0: none varies. -ENOMEM. */
+int message_room_open(struct message_room *room, size_t size, const struct engine_host *host);
 void message_room_close(struct message_room *room);
-/* What a room needs for @message. */
-size_t message_room_size(const struct message *message);
+/* What a room needs for @message, and for what else needs @size. */
+size_t message_room_max(const struct message *message, size_t size);
 
 /* The next request and its length; it stays until the slot's next one. */
 char *message_next(struct message *message, struct message_room *room, uint32_t slot,

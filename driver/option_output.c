@@ -129,6 +129,14 @@ static int apply_assert(struct options *options, const char *value, char **ret_e
 	return 0;
 }
 
+static int apply_check(struct options *options, const char *value, char **ret_error)
+{
+	(void)value;
+	(void)ret_error;
+	options->check_only = true;
+	return 0;
+}
+
 static int apply_help(struct options *options, const char *value, char **ret_error)
 {
 	(void)value;
@@ -175,6 +183,7 @@ static const struct option_row rows[] = {
 	 "decides how many are too many", apply_assert},
 	{0, "fail-fast", NULL, "end the run at the first failure", apply_fail_fast},
 	{0, "quiet", NULL, "no progress line and no text report", apply_quiet},
+	{0, "check", NULL, "only say whether options and scenario are valid", apply_check},
 	{'h', "help", NULL, "print this help", apply_help},
 	{0, "version", NULL, "print the version", apply_version},
 };

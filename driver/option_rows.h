@@ -35,6 +35,13 @@ extern const struct option_table option_sweep;
 /* What a sweep has for defaults and refuses; nothing for a run. -EINVAL with a sentence. */
 int option_settle_sweep(struct options *options, char **ret_error);
 
+/* The words of a command line: options are applied, others are left from optind on. As options_parse(). */
+int options_parse_words(int argc, char **argv, struct options *options, char **ret_error);
+/* `run FILE.yaml …`: @argv[0] is "run"; @options hold the defaults. */
+int options_parse_run(int argc, char **argv, struct options *options, char **ret_error);
+/* What no single option can decide, when all have been applied. */
+int options_settle(struct options *options, char **ret_error);
+
 /* For values: -EINVAL with a sentence in @ret_error, which names the option @name. */
 int option_parse_number(const char *name, const char *value, uint64_t min, uint64_t max,
 			uint64_t *ret_number, char **ret_error);

@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "option_rows.h"
 #include "refuse.h"
+#include "scenario.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
@@ -43,8 +44,12 @@ static int key_of(const struct option_row *row, size_t index)
 static const char help_head[] =
 	"Usage: sojourn-drive [OPTION]... URL\n"
 	"       sojourn-drive sweep [OPTION]... URL\n"
+	"       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
 	"Load a server, closed loop or at a rate, and report what its clients see;\n"
 	"or sweep over loads to find what it can do.\n"
+	"\n"
+	"run carries out the steps of a scenario (docs/scenarios.md). Options replace\n"
+	"the file's settings, URL its target.\n"
 	"\n"
 	"URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] address.\n"
 	"A name is resolved once.\n";
@@ -154,7 +159,7 @@ static int refuse_option(int result, const char *word, char **ret_error)
 		      word);
 }
 
-static int parse_words(int argc, char **argv, struct options *options, char **ret_error)
+int options_parse_words(int argc, char **argv, struct options *options, char **ret_error)
 {
 	char short_options[2 + 2 * ROWS_MAX];
 	struct option long_options[ROWS_MAX + 1];
@@ -276,16 +281,10 @@ static int settle_tls(const struct options *options, char **ret_error)
 }
 
 /* What no single option can decide. */
-static int settle(struct options *options, int left, char **words, char **ret_error)
+int options_settle(struct options *options, char **ret_error)
 {
 	int err;
 
-	if (!left)
-		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
-					 "http://127.0.0.1:8080/");
-	if (left > 1)
-		return refuse(ret_error, "one URL is allowed, but '%s' follows '%s'", words[1],
-			      words[0]);
 	if (options->connections < options->threads * options->processes)
 		return refuse(
 			ret_error,
@@ -294,12 +293,8 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 			options->connections, options->threads * options->processes,
 			options->processes > 1 ? " times --processes" : "");
 	err = option_settle_sweep(options, ret_error);
-	if (err)
-		return err;
-	options->url = words[0];
-	if (!options->method)
-		options->method = options->body ? "POST" : "GET";
-	err = settle_shape(options, ret_error);
+	if (!err)
+		err = settle_shape(options, ret_error);
 	if (err)
 		return err;
 	if (!options->duration_ns && !options->requests)
@@ -319,6 +314,31 @@ static int settle(struct options *options, int left, char **words, char **ret_er
 	return err ? err : settle_schedule(options, ret_error);
 }
 
+/* The words that are no options. */
+static int take_words(struct options *options, int left, char **words, char **ret_error)
+{
+	if (!left)
+		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
+					 "http://127.0.0.1:8080/");
+	if (left > 1)
+		return refuse(ret_error, "one URL is allowed, but '%s' follows '%s'", words[1],
+			      words[0]);
+	options->url = words[0];
+	if (!options->method)
+		options->method = options->body ? "POST" : "GET";
+	return 0;
+}
+
+static int parse_plain(int argc, char **argv, struct options *options, char **ret_error)
+{
+	int err = options_parse_words(argc, argv, options, ret_error);
+
+	if (err || options->action != OPTIONS_DRIVE)
+		return err;
+	err = take_words(options, argc - optind, argv + optind, ret_error);
+	return err ? err : options_settle(options, ret_error);
+}
+
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)
 {
 	struct options options = {
@@ -331,16 +351,14 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 		.slowest = JOIN_SLOWEST,
 		.datagrams = {.outstanding = 1},
 	};
+	bool run = argc > 1 && !strcmp(argv[1], "run");
 	int err;
 
-	if (argc > 1 && !strcmp(argv[1], "sweep")) {
-		options.sweeping = true;
-		argc--;
-		argv++;
-	}
-	err = parse_words(argc, argv, &options, ret_error);
-	if (!err && options.action == OPTIONS_DRIVE)
-		err = settle(&options, argc - optind, argv + optind, ret_error);
+	options.sweeping = argc > 1 && !strcmp(argv[1], "sweep");
+	argc -= run || options.sweeping;
+	argv += run || options.sweeping;
+	err = run ? options_parse_run(argc, argv, &options, ret_error)
+		  : parse_plain(argc, argv, &options, ret_error);
 	if (err) {
 		options_clear(&options);
 		return err;
@@ -357,8 +375,6 @@ static const char *http_option(const struct options *options)
 		return "--body";
 	if (options->expectation.status_count)
 		return "--expect-status";
-	if (options->expectation.body)
-		return "--expect-body";
 	return options->header_count ? "--header" : NULL;
 }
 
@@ -395,12 +411,48 @@ int options_check(const struct options *options, const struct engine *engine, ch
 	if (wrong)
 		return refuse(ret_error, "%s: %s: targets have none; it goes with %s", wrong,
 			      scheme, plain ? "http:" : "tcp:, udp: and unix:");
+	if (plain && options->expectation.body && !engine_find(scheme)->add)
+		return refuse(
+			ret_error,
+			"--expect-body: %s: responses are not looked into; it goes with http:, "
+			"tcp: and unix:",
+			scheme);
 	if (plain && !options->payload)
 		return refuse(ret_error,
 			      "%s: targets need a request: give --payload=TEXT, --payload-hex=HEX "
 			      "or --payload-file=FILE",
 			      scheme);
 	return check_datagrams(options, engine, ret_error);
+}
+
+void options_take_request(struct options *options, const struct options *step)
+{
+	options->method = step->method;
+	options->method_given = step->method_given;
+	options->headers = step->headers;
+	options->header_count = step->header_count;
+	options->body = step->body;
+	options->body_length = step->body_length;
+	options->expectation = step->expectation;
+	options->payload = step->payload;
+	options->payload_length = step->payload_length;
+	options->payload_literal = step->payload_literal;
+	options->framing = step->framing;
+	options->rows = step->rows;
+	options->no_template = step->no_template;
+}
+
+const char *options_request_given(const struct options *options)
+{
+	const char *given = http_option(options);
+
+	if (!given)
+		given = plain_option(options);
+	if (!given && options->rows.count)
+		given = "--rows";
+	if (!given && options->expectation.body)
+		given = "--expect-body";
+	return !given && options->no_template ? "--no-template" : given;
 }
 
 void options_clear(struct options *options)
@@ -412,5 +464,6 @@ void options_clear(struct options *options)
 	free(options->assertions);
 	source_clear(&options->sources);
 	expectation_clear(&options->expectation);
+	scenario_free(options->scenario);
 	*options = (struct options){0};
 }

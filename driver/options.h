@@ -20,6 +20,9 @@
 #include "template.h"
 #include "tls.h"
 
+struct capture_list;
+struct scenario;
+
 enum options_action {
 	OPTIONS_DRIVE,
 	OPTIONS_HELP,
@@ -80,6 +83,11 @@ struct options {
 	bool keep_samples;	  /* in the document, although they are joined */
 	size_t slowest;		  /* joined exchanges with their timeline */
 	const char *trace_path;	  /* NULL: none */
+	bool check_only;
+	struct scenario *scenario; /* NULL: every request is the same; else owned */
+	/* Of a scenario's step, borrowed: */
+	struct template_variables variables;
+	const struct capture_list *captures; /* NULL: none */
 };
 
 /*
@@ -88,6 +96,12 @@ struct options {
  */
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error);
 void options_clear(struct options *options);
+
+/* Copies what says what is asked and expected of the server, and how; borrowed from @step. */
+void options_take_request(struct options *options, const struct options *step);
+
+/* The first option of that kind that was given; NULL: none was. */
+const char *options_request_given(const struct options *options);
 
 /*
  * Whether they make sense for the engine of the target. -EINVAL with a sentence as above.

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "explain.h"
 #include "limited.h"
+#include "scenario.h"
 #include "sojourn/clock.h"
 
 static uint64_t end_of(const struct stats *stats, const struct result_phase *phase)
@@ -71,6 +72,52 @@ static int fill_failures(const struct options *options, const struct stats *stat
 	return 0;
 }
 
+/* What a step sends, and where to. */
+static int describe_step(const struct scenario_step *from, struct run_scenario_step *step)
+{
+	const struct target *target = &from->target;
+	const struct engine *engine = engine_find(target->scheme);
+	int length;
+
+	step->name = strdup(from->name);
+	step->method = engine->plain ? NULL : strdup(from->options.method);
+	if (!step->name || (!engine->plain && !step->method))
+		return -ENOMEM;
+	length = asprintf(&step->target, "%s%s%s%s", target->scheme, engine->local ? ":" : "://",
+			  target->authority, engine->plain ? "" : target->path);
+	return length < 0 ? -ENOMEM : 0;
+}
+
+static int fill_steps(const struct options *options, const struct result_phase *phase,
+		      struct run_driver *driver)
+{
+	const struct scenario *scenario = options->scenario;
+	autofree struct step_stats *sum = malloc(sizeof(*sum));
+	int err = 0;
+
+	if (!sum)
+		return -ENOMEM;
+	driver->steps = calloc(scenario->step_count, sizeof(*driver->steps));
+	if (!driver->steps)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < scenario->step_count && !err; i++) {
+		struct run_scenario_step *step = &driver->steps[driver->step_count++];
+
+		memset(sum, 0, sizeof(*sum));
+		step_table_add(&phase->steps, i, sum);
+		step->requests = sum->requests;
+		step->bytes_in = sum->bytes_in;
+		step->bytes_out = sum->bytes_out;
+		memcpy(step->status, sum->status, sizeof(step->status));
+		memcpy(step->errors, sum->errors, sizeof(step->errors));
+		step->round_trip = sum->round_trip;
+		step->response_time = sum->response_time;
+		err = describe_step(&scenario->steps[i], step);
+	}
+	driver->scenario = strdup(scenario->name ? scenario->name : scenario->path);
+	return err || !driver->scenario ? -ENOMEM : 0;
+}
+
 static void fill_phase(const struct crew_result *result, const struct result_phase *phase,
 		       struct run_driver *driver)
 {
@@ -102,8 +149,8 @@ int result_fill(const struct options *options, struct crew_result *result,
 	if (!driver)
 		return -ENOMEM;
 	run->driver = driver;
-	driver->target = strdup(options->url);
-	plain = phase->target && engine_find(phase->target->scheme)->plain;
+	driver->target = options->url ? strdup(options->url) : NULL;
+	plain = options->scenario || (phase->target && engine_find(phase->target->scheme)->plain);
 	driver->method = plain ? NULL : strdup(options->method);
 	driver->connections = options->connections;
 	driver->processes = options->processes;
@@ -116,7 +163,9 @@ int result_fill(const struct options *options, struct crew_result *result,
 	fill_counts(stats, driver);
 	fill_phase(result, phase, driver);
 	run->duration_ns = driver->duration_ns;
-	if (!driver->target || (!driver->method && !plain) || !driver->arrival)
+	if ((options->url && !driver->target) || (!driver->method && !plain) || !driver->arrival)
+		return -ENOMEM;
+	if (options->scenario && fill_steps(options, phase, driver))
 		return -ENOMEM;
 	if (fill_failures(options, stats, phase, driver) ||
 	    series_fill(&result->series, end_of(stats, phase), driver))

@@ -41,16 +41,41 @@ static int refuse_field(const char *option, const char *text, char **ret_error)
 		      option, text, template_forms);
 }
 
+/* Why a variable cannot stand there. */
+static int refuse_variable(const struct template *template, const char *option, const char *text,
+			   char **ret_error)
+{
+	const struct template_variables *variables = template->variables;
+
+	if (!variables || !variables->count)
+		return refuse(ret_error,
+			      "%s: '{{%s}}' is a variable, which only the steps of a scenario "
+			      "have",
+			      option, text);
+	return refuse(ret_error,
+		      "%s: '{{%s}}' has no value here; a step before it, or its own 'set', must "
+		      "give it one",
+		      option, text);
+}
+
 static int append_field(struct template *template, const char *option, enum template_form form,
 			const char *text, const struct template_rows *rows, char **ret_error)
 {
 	size_t name = strcspn(text, ":");
 	struct template_part part = {.field = template_field_find(text, name),
 				     .rows = rows,
-				     .encoded = form == TEMPLATE_URL};
+				     .variables = template->variables,
+				     .encoded = form == TEMPLATE_URL,
+				     .line = form == TEMPLATE_LINE};
 	size_t max;
+	int err;
 
-	if (!part.field || part.field->parse(text[name] ? text + name + 1 : NULL, &part))
+	if (!part.field)
+		return refuse_field(option, text, ret_error);
+	err = part.field->parse(text[name] ? text + name + 1 : NULL, &part);
+	if (err == -ENODATA)
+		return refuse_variable(template, option, text, ret_error);
+	if (err)
 		return refuse_field(option, text, ret_error);
 	if (part.field->binary && form != TEMPLATE_BYTES)
 		return refuse(ret_error, "%s: '{{%s}}' gives any bytes and cannot stand here",
@@ -58,6 +83,7 @@ static int append_field(struct template *template, const char *option, enum temp
 	template->varies = true;
 	template->unique |= part.field->unique;
 	max = part.field->max(&part);
+	part.variables = NULL;
 	return append(template, &part, part.encoded ? 3 * max : max);
 }
 
@@ -139,6 +165,14 @@ static size_t encode(char *buffer, size_t length)
 	return encoded;
 }
 
+/* What a server or a file gives must not end the line that it stands in. */
+static void keep_on_line(char *buffer, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (((unsigned char)buffer[i] < ' ' && buffer[i] != '\t') || buffer[i] == 0x7f)
+			buffer[i] = '?';
+}
+
 static size_t render_part(const struct template_part *part, const struct template_turn *turn,
 			  char *buffer)
 {
@@ -149,6 +183,8 @@ static size_t render_part(const struct template_part *part, const struct templat
 		return part->length;
 	}
 	length = part->field->render(part, turn, buffer);
+	if (part->line)
+		keep_on_line(buffer, length);
 	return part->encoded ? encode(buffer, length) : length;
 }
 

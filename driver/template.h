@@ -31,9 +31,27 @@ enum template_form {
 	TEMPLATE_URL,	  /* what a field gives is percent-encoded */
 };
 
+/* What a scenario's steps keep from each other: {{var:NAME}}. */
+struct template_variable {
+	const char *name;
+	size_t max; /* bytes of its value */
+};
+
+struct template_value {
+	char *bytes;
+	size_t length;
+};
+
+struct template_variables {
+	const struct template_variable *list;
+	size_t count;	  /* at most 64 */
+	uint64_t visible; /* bits: those that have a value when the template is rendered */
+};
+
 /* A zeroed one is valid and empty. */
 struct template
 {
+	const struct template_variables *variables; /* template_add() looks there; NULL: none */
 	struct template_part *parts;
 	size_t count;
 	size_t max;  /* bytes that template_render() writes at most */
@@ -53,8 +71,10 @@ void template_clear(struct template *template);
 
 /* What the fields of one request have in common. */
 struct template_turn {
-	uint64_t number;  /* of the request, from 1: {{counter}} */
-	uint64_t *random; /* state of a generator, see random.h */
+	uint64_t number;		     /* of the request, from 1: {{counter}} */
+	uint64_t client;		     /* which connection sends it, from 1: {{client}} */
+	uint64_t *random;		     /* state of a generator, see random.h */
+	const struct template_value *values; /* of the variables, if there are any */
 };
 
 /* Writes the bytes of one request to @buffer, of at least template.max, and returns their number. */

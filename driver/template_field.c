@@ -17,7 +17,7 @@
 
 const char template_forms[] = "counter[:DIGITS] counter-be:BYTES counter-le:BYTES "
 			      "random:MIN-MAX random-hex:DIGITS random-bytes:BYTES uuid timestamp "
-			      "timestamp-ms timestamp-ns row[:COLUMN]";
+			      "timestamp-ms timestamp-ns row[:COLUMN] client[:DIGITS] var:NAME";
 
 static int parse_none(const char *text, struct template_part *part)
 {
@@ -63,6 +63,26 @@ static int parse_row(const char *text, struct template_part *part)
 	if (!part->rows || !part->rows->count)
 		return -EINVAL;
 	return text ? units_parse_u64(text, 1, COLUMN_MAX, &part->a) : 0;
+}
+
+/* a: which one. -ENODATA: there is none of this name that has a value. */
+static int parse_variable(const char *text, struct template_part *part)
+{
+	const struct template_variables *variables = part->variables;
+
+	if (!text || !*text)
+		return -EINVAL;
+	for (size_t i = 0; variables && i < variables->count; i++)
+		if (!strcmp(variables->list[i].name, text) && (variables->visible >> i & 1)) {
+			part->a = i;
+			return 0;
+		}
+	return -ENODATA;
+}
+
+static size_t max_variable(const struct template_part *part)
+{
+	return part->variables->list[part->a].max;
 }
 
 static size_t max_digits(const struct template_part *part)
@@ -237,6 +257,21 @@ static size_t render_row(const struct template_part *part, const struct template
 	return row.length;
 }
 
+static size_t render_client(const struct template_part *part, const struct template_turn *turn,
+			    char *buffer)
+{
+	return put_number(turn->client, part->a, buffer);
+}
+
+static size_t render_variable(const struct template_part *part, const struct template_turn *turn,
+			      char *buffer)
+{
+	const struct template_value *value = &turn->values[part->a];
+
+	memcpy(buffer, value->bytes, value->length);
+	return value->length;
+}
+
 /* clang-format off */
 static const struct template_field fields[] = {
 	{"counter", true, false, parse_digits, max_digits, render_counter},
@@ -250,6 +285,8 @@ static const struct template_field fields[] = {
 	{"timestamp-ms", false, false, parse_none, max_digits, render_timestamp_ms},
 	{"timestamp-ns", false, false, parse_none, max_digits, render_timestamp_ns},
 	{"row", false, false, parse_row, max_row, render_row},
+	{"client", false, false, parse_digits, max_digits, render_client},
+	{"var", false, false, parse_variable, max_variable, render_variable},
 };
 /* clang-format on */
 

@@ -13,7 +13,9 @@ struct template_part {
 	size_t length;
 	uint64_t a, b; /* the field's own */
 	const struct template_rows *rows;
-	bool encoded; /* percent-encode what the field gives */
+	const struct template_variables *variables; /* while it is being parsed */
+	bool encoded;				    /* percent-encode what the field gives */
+	bool line; /* it stands in a header: no control characters */
 };
 
 struct template_field {

@@ -417,10 +417,9 @@ static int open_room(struct udp *udp)
 {
 	const struct udp_plan *plan = udp->plan;
 	const bool numbered = plan->match.kind == MATCH_ID;
+	size_t size = numbered ? plan->message.length + 1 : 0;
 
-	return message_room_open(
-		&udp->room, numbered ? plan->message.length + 1 : message_room_size(&plan->message),
-		udp->host->slots);
+	return message_room_open(&udp->room, message_room_max(&plan->message, size), udp->host);
 }
 
 struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan)

@@ -140,7 +140,7 @@ static int open_pacing(struct worker *worker)
 	const struct worker_setup *setup = &worker->setup;
 	int err;
 
-	worker->paced = setup->schedule.rate || setup->schedule.think_ns;
+	worker->paced = setup->schedule.rate || setup->schedule.think_ns || setup->step_think_ns;
 	if (!worker->paced)
 		return 0;
 	err = pacer_open(&worker->pacer, &setup->schedule, setup->sharer, setup->sharers,

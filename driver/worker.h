@@ -19,6 +19,7 @@
 #include "series.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
+#include "steps.h"
 
 enum worker_phase {
 	WORKER_REST,	/* start nothing; what is under way runs out */
@@ -37,9 +38,13 @@ struct worker_setup {
 	uint32_t sharer;      /* which of the schedule's sharers it is, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
-	bool tell_failure;   /* send news at the first failure */
-	uint32_t samples;    /* room for exchanges to be joined; 0: none */
-	uint64_t timeout_ns; /* decides how often the engine is asked to expire requests */
+	struct step_stats *steps; /* its own row; NULL: there are none */
+	uint32_t step_count;
+	const uint64_t
+		*step_think_ns; /* closed loop: after each of them; NULL: as the schedule says */
+	bool tell_failure;	/* send news at the first failure */
+	uint32_t samples;	/* room for exchanges to be joined; 0: none */
+	uint64_t timeout_ns;	/* decides how often the engine is asked to expire requests */
 	struct budget *budget;
 	struct gate *gate;
 	uv_async_t *news; /* sent when the worker has come to rest or published its statistics */

@@ -3,6 +3,8 @@
  * When a worker's slots start requests, and what becomes of the results: closed loop, paced, waiting
  * after a failure, waiting for a port. Runs on the worker's thread alone.
  */
+#include <string.h>
+
 #include "sojourn/clock.h"
 #include "worker_impl.h"
 
@@ -25,6 +27,8 @@ static void begin_recording(struct worker *worker, uint64_t begin_ns)
 	const struct worker_setup *setup = &worker->setup;
 
 	worker->stats = worker->total = (struct stats){0};
+	if (setup->steps)
+		memset(setup->steps, 0, setup->step_count * sizeof(*setup->steps));
 	sampler_reset(&worker->sampler);
 	series_clear(&worker->series);
 	series_begin(&worker->series, begin_ns, setup->interval_ns, setup->schedule.rate);
@@ -281,14 +285,19 @@ void worker_secured(void *user, uint64_t tls_ns)
 }
 
 /* After a response. A request that waited for the slot leaves at once: no delay of ours. */
-static bool goes_on(struct worker *worker, uint32_t slot, uint64_t now_ns)
+static bool goes_on(struct worker *worker, uint32_t slot, uint32_t step, uint64_t now_ns)
 {
+	const uint64_t *thinks = worker->setup.step_think_ns;
 	uint64_t intended_ns;
 
 	if (!worker->issuing)
 		return false;
 	if (!worker->paced)
 		return take_ticket(worker);
+	if (thinks && !thinks[step])
+		return take_ticket(worker) && (note_sent(worker, slot, now_ns, 0), true);
+	if (thinks)
+		worker->pacer.spec.think_ns = thinks[step];
 	if (worker->spent || !pacer_next(&worker->pacer, slot, now_ns, &intended_ns)) {
 		set_alarm(worker);
 		return false;
@@ -327,8 +336,11 @@ static void sample(struct worker *worker, uint32_t slot, const struct engine_res
 	sampler_add(&worker->sampler, &taken);
 }
 
-static void record(struct worker *worker, uint32_t slot, const struct engine_result *result)
+static void record(struct worker *worker, uint32_t slot, uint32_t step,
+		   const struct engine_result *result)
 {
+	uint64_t intended_ns = worker->setup.schedule.rate ? worker->slots[slot].intended_ns : 0;
+
 	if (result->end_ns >= worker->roll_ns)
 		roll(worker, result->end_ns);
 	stats_record(&worker->stats, result);
@@ -336,8 +348,10 @@ static void record(struct worker *worker, uint32_t slot, const struct engine_res
 		sample(worker, slot, result);
 	if (worker->setup.tell_failure)
 		tell_failure(worker, result);
-	if (worker->setup.schedule.rate)
-		stats_record_response(&worker->stats, result, worker->slots[slot].intended_ns);
+	if (intended_ns)
+		stats_record_response(&worker->stats, result, intended_ns);
+	if (worker->setup.steps)
+		step_stats_record(&worker->setup.steps[step], result, intended_ns);
 }
 
 void worker_note(void *user, enum run_datagram what, uint64_t count)
@@ -351,11 +365,14 @@ void worker_note(void *user, enum run_datagram what, uint64_t count)
 enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result)
 {
 	struct worker *worker = user;
+	const struct engine *engine = worker->setup.engine;
+	uint32_t step = engine->finish ? engine->finish(worker->engine, slot, result) : 0;
 
 	if (worker->recording && !result->not_yet)
-		record(worker, slot, result);
-	if (!result->connect_failed && !result->not_yet && goes_on(worker, slot, result->end_ns))
-		return ENGINE_AGAIN;
+		record(worker, slot, step, result);
+	if (!result->connect_failed && !result->not_yet &&
+	    goes_on(worker, slot, step, result->end_ns))
+		return engine->go_on ? engine->go_on(worker->engine, slot, step) : ENGINE_AGAIN;
 	worker->under_way--;
 	if (result->not_yet)
 		hold(worker, slot);

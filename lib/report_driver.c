@@ -35,6 +35,10 @@ static void add_arrival(struct items *items, const struct run_driver *driver)
 /* Drivers of several targets: report_parts() lists them. */
 static void add_target(struct items *items, const struct run_driver *driver)
 {
+	if (driver->scenario)
+		items_add(items, "scenario %s", driver->scenario);
+	if (driver->scenario && !driver->target)
+		return;
 	if (driver->part_count > 1 && !driver->target)
 		items_add(items, "several targets");
 	else
@@ -285,6 +289,7 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 	if (driver->tls.count)
 		report_histogram(page, driver, "TLS", &driver->tls);
 	report_intervals(page, driver);
+	report_steps(page, driver);
 	report_responses(page, driver);
 	report_errors(page, driver);
 	report_datagrams(page, driver);

@@ -142,6 +142,13 @@ static void free_driver(struct run_driver *driver)
 		free(driver->parts[i].target);
 	}
 	free(driver->parts);
+	free(driver->scenario);
+	for (size_t i = 0; i < driver->step_count; i++) {
+		free(driver->steps[i].name);
+		free(driver->steps[i].target);
+		free(driver->steps[i].method);
+	}
+	free(driver->steps);
 	if (driver->limited) {
 		free(driver->limited->by);
 		free(driver->limited->why);

@@ -144,6 +144,20 @@ static const struct run_member part_table[] = {
 };
 static const struct run_members part_members = MEMBERS(struct run_part, part_table);
 
+static const struct run_member scenario_step_table[] = {
+	STRING(struct run_scenario_step, name),
+	STRING(struct run_scenario_step, target),
+	STRING(struct run_scenario_step, method),
+	{MEMBER(struct run_scenario_step, U64, requests)},
+	{MEMBER(struct run_scenario_step, U64, bytes_in)},
+	{MEMBER(struct run_scenario_step, U64, bytes_out)},
+	COUNTERS(struct run_scenario_step, status, status_names),
+	COUNTERS(struct run_scenario_step, errors, run_error_names),
+	{MEMBER(struct run_scenario_step, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_scenario_step, HISTOGRAM, response_time), .optional = true},
+};
+const struct run_members run_scenario_step_members = MEMBERS(struct run_scenario_step, scenario_step_table);
+
 static const struct run_member limited_table[] = {
 	STRING(struct run_limited, by),
 	STRING(struct run_limited, why),
@@ -194,6 +208,11 @@ static const struct run_member driver_table[] = {
 	 .count_offset = offsetof(struct run_driver, interval_count),
 	 .limit = MAX_INTERVALS, .optional = true},
 	{MEMBER(struct run_driver, RATIO, drift), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, STRING, scenario), .optional = true},
+	{MEMBER(struct run_driver, LIST, steps),
+	 .merging = RUN_MERGING_OWN, .members = &run_scenario_step_members,
+	 .count_offset = offsetof(struct run_driver, step_count),
+	 .limit = RUN_STEPS_MAX, .optional = true},
 	{MEMBER(struct run_driver, LIST, parts),
 	 .merging = RUN_MERGING_OWN, .members = &part_members,
 	 .count_offset = offsetof(struct run_driver, part_count),

@@ -20,6 +20,17 @@ bool merge_same(const char *a, const char *b);
 /* Of labels that differ nothing is left. */
 void merge_label(char **field, const char *other);
 
+/*
+ * Adds every member of @other to that of @structure that needs nothing but its row of the table. Errors as
+ * run_merge().
+ */
+struct run_members;
+int merge_members(const struct run_members *members, void *structure, const void *other,
+		  char **ret_error);
+
+/* Adds the steps of @other. Errors as run_merge(). */
+int merge_steps(struct run_driver *driver, struct run_driver *other, char **ret_error);
+
 /* Adds the driver's part of @other to that of @run; both have one. Errors as run_merge(). */
 int merge_driver(struct run *run, struct run *other, char **ret_error);
 

@@ -130,21 +130,20 @@ static int (*const mergers[RUN_KIND_COUNT])(const struct merging *, void *, cons
 	[RUN_KIND_SAMPLES] = merge_samples,
 };
 
-/* Every member that needs nothing but its row of the table. */
-static int merge_members(struct run_driver *driver, const struct run_driver *other,
-			 char **ret_error)
+int merge_members(const struct run_members *members, void *structure, const void *other,
+		  char **ret_error)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < run_driver_members.count && !err; i++) {
-		const struct run_member *member = &run_driver_members.list[i];
+	for (size_t i = 0; i < members->count && !err; i++) {
+		const struct run_member *member = &members->list[i];
 		const struct merging merging = {member, ret_error};
 
 		if (member->merging == RUN_MERGING_OWN)
 			continue;
 		if (!mergers[member->kind])
 			return merge_refuse(ret_error, "driver.%s: cannot be merged", member->name);
-		err = mergers[member->kind](&merging, (char *)driver + member->offset,
+		err = mergers[member->kind](&merging, (char *)structure + member->offset,
 					    (const char *)other + member->offset);
 	}
 	return err;
@@ -321,6 +320,8 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	if (!err)
 		err = merge_limited(driver, other);
 	if (!err)
+		err = merge_steps(driver, other, ret_error);
+	if (!err)
 		err = merge_parts(driver, other, ret_error);
 	if (err)
 		return err;
@@ -341,6 +342,6 @@ int merge_driver(struct run *run, struct run *other, char **ret_error)
 	if (!err)
 		err = settle_parts(other->driver);
 	if (!err)
-		err = merge_members(run->driver, other->driver, ret_error);
+		err = merge_members(&run_driver_members, run->driver, other->driver, ret_error);
 	return err ? err : merge_own(run->driver, other->driver, ret_error);
 }

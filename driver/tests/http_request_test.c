@@ -16,12 +16,13 @@ static void expect_requests(const struct options *options, const struct target *
 			    const char *const *expected, const size_t *lengths, size_t count)
 {
 	autofree char *error = NULL;
+	struct engine_host host = {.slots = 2};
 	struct message message = {0};
 	struct message_room room;
 	size_t got = 0;
 
 	assert_int_equal(http_request_build(options, target, &message, &error), 0);
-	assert_int_equal(message_room_open(&room, message_room_size(&message), 2), 0);
+	assert_int_equal(message_room_open(&room, message_room_max(&message, 0), &host), 0);
 	for (size_t i = 0; i < count; i++) {
 		const char *bytes = message_next(&message, &room, i % 2, &got);
 
@@ -115,6 +116,19 @@ static void test_fields(void **state)
 	template_rows_clear(&options.rows);
 }
 
+/* A value that a server gave ends neither the header nor the request. */
+static void test_headers_stay_lines(void **state)
+{
+	const char *headers[] = {"X: {{row}}"};
+	struct target target = {.authority = (char *)"h", .path = (char *)"/"};
+	struct options options = {.method = "GET", .headers = headers, .header_count = 1};
+
+	(void)state;
+	assert_int_equal(template_rows_take(strdup("a\rY: b\tc\x7f"), 9, &options.rows), 0);
+	expect_at(&options, &target, "GET / HTTP/1.1\r\nHost: h\r\n" AGENT "X: a?Y: b\tc?\r\n\r\n");
+	template_rows_clear(&options.rows);
+}
+
 static void refuse(const char *path, const char *header, const char *expected)
 {
 	struct target target = {.authority = (char *)"h", .path = (char *)path};
@@ -137,9 +151,13 @@ static void test_wrong_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),  cmocka_unit_test(test_headers_replace_ours),
-		cmocka_unit_test(test_body),   cmocka_unit_test(test_empty_body),
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_wrong_fields),
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_headers_replace_ours),
+		cmocka_unit_test(test_body),
+		cmocka_unit_test(test_empty_body),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_wrong_fields),
+		cmocka_unit_test(test_headers_stay_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static int parse(const char *text, enum template_form form, const struct templat
 static char *rendered(struct template *template, uint64_t number, char *buffer, size_t size)
 {
 	uint64_t random = number;
-	struct template_turn turn = {number, &random};
+	struct template_turn turn = {.number = number, .random = &random};
 	size_t length;
 
 	assert_true(template->max < size);
@@ -120,7 +120,7 @@ static void test_patterns(void **unused)
 static void test_random_is_even(void **unused)
 {
 	uint64_t random = 1, counts[10] = {0};
-	struct template_turn turn = {1, &random};
+	struct template_turn turn = {.number = 1, .random = &random};
 	struct template template;
 	char digit[32];
 

@@ -203,6 +203,22 @@ struct run_interval {
 	struct histogram latency; /* response time under a rate, else round trip */
 };
 
+#define RUN_STEPS_MAX 256U
+
+/* One step of a scenario; members mean what they mean in struct run_driver. */
+struct run_scenario_step {
+	char *name;
+	char *target;
+	char *method;
+	uint64_t requests;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t status[6];
+	uint64_t errors[RUN_ERROR_COUNT];
+	struct histogram round_trip;
+	struct histogram response_time; /* under a rate */
+};
+
 /* One driver of several whose documents were merged. */
 struct run_part {
 	char *host;
@@ -252,7 +268,10 @@ struct run_driver {
 	uint64_t interval_ns;		 /* length of the intervals but for the last one */
 	struct run_interval *intervals;	 /* in order of time, without gaps */
 	size_t interval_count;
-	struct run_ratio drift; /* correlation of the intervals' rate with time, -1 … 1 */
+	struct run_ratio drift;		 /* correlation of the intervals' rate with time, -1 … 1 */
+	char *scenario;			 /* name or file; NULL: every request was the same */
+	struct run_scenario_step *steps; /* of the scenario, in its order */
+	size_t step_count;
 	struct run_part *parts; /* of a merged document: every driver */
 	size_t part_count;
 	struct run_limited *limited; /* NULL: the driver kept up */

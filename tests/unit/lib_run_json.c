@@ -91,8 +91,7 @@ static void compare_series(const struct run_driver *a, const struct run_driver *
 
 static void compare_drivers(const struct run_driver *a, const struct run_driver *b)
 {
-	assert_non_null(a);
-	assert_non_null(b);
+	assert_true(a && b);
 	assert_same_text(a->host, b->host);
 	assert_same_text(a->target, b->target);
 	assert_same_text(a->method, b->method);
@@ -114,11 +113,13 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	assert_same_text(a->observer_error, b->observer_error);
 	support_compare_samples(a->samples, b->samples);
 	compare_series(a, b);
+	support_compare_steps(a, b);
 	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
 		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,
 		    left_.method = right_.method = NULL, left_.arrival = right_.arrival = NULL,
 		    left_.limited = right_.limited = NULL, left_.failures = right_.failures = NULL,
 		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
+		    left_.steps = right_.steps = NULL, left_.scenario = right_.scenario = NULL,
 		    left_.unsampled = right_.unsampled = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
 }

@@ -346,12 +346,58 @@ static void sweeps_are_refused(void **state)
 	assert_non_null(strstr(error, "sweep: "));
 }
 
+static struct run *run_with_steps(const char *host, const char *const *names, size_t count)
+{
+	struct run *run = driver_run(host, 0, 1);
+
+	run->driver->scenario = strdup("shop");
+	run->driver->step_count = count;
+	run->driver->steps = calloc(count, sizeof(*run->driver->steps));
+	assert_non_null(run->driver->steps);
+	for (size_t i = 0; i < count; i++) {
+		struct run_scenario_step *step = &run->driver->steps[i];
+
+		step->name = strdup(names[i]);
+		step->target = strdup(host);
+		step->requests = 10 * (i + 1);
+		step->errors[RUN_ERROR_UNEXPECTED] = i;
+		histogram_record(&step->round_trip, 1000 * (i + 1));
+	}
+	return run;
+}
+
+/* Those of one name are one, wherever they stand; others follow. */
+static void steps_add_by_name(void **state)
+{
+	autorun struct run *run = run_with_steps("a", (const char *const[]){"create", "read"}, 2);
+	struct run *other = run_with_steps("b", (const char *const[]){"delete", "create"}, 2);
+	const struct run_scenario_step *steps;
+
+	(void)state;
+	merge(run, other);
+	run_free(other);
+	steps = run->driver->steps;
+	assert_int_equal(run->driver->step_count, 3);
+	assert_string_equal(run->driver->scenario, "shop");
+	assert_string_equal(steps[0].name, "create");
+	assert_int_equal(steps[0].requests, 10 + 20);
+	assert_int_equal(steps[0].errors[RUN_ERROR_UNEXPECTED], 1);
+	assert_int_equal(steps[0].round_trip.count, 2);
+	assert_int_equal(steps[0].round_trip.sum, 1000 + 2000);
+	assert_null(steps[0].target); /* they had different ones */
+	assert_string_equal(steps[1].name, "read");
+	assert_int_equal(steps[1].requests, 20);
+	assert_string_equal(steps[2].name, "delete");
+	assert_string_equal(steps[2].target, "b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merge_works_either_way),
 		cmocka_unit_test(drivers_add_exactly),
 		cmocka_unit_test(the_parts_remain),
+		cmocka_unit_test(steps_add_by_name),
 		cmocka_unit_test(intervals_are_aligned),
 		cmocka_unit_test(intervals_of_other_lengths_are_joined),
 		cmocka_unit_test(far_apart),

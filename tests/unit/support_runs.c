@@ -2,6 +2,8 @@
 /* Run documents for tests. */
 #include "support_runs.h"
 
+#include "support_sequence.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +22,6 @@
 	((RUN_SAMPLE_STAGE(STAGE_COUNT) - 1) | RUN_SAMPLE_PID | RUN_SAMPLE_BYTES_IN | \
 	 RUN_SAMPLE_BYTES_OUT | RUN_SAMPLE_ARRIVAL | RUN_SAMPLE_RUNNING | RUN_SAMPLE_RUNNABLE)
 
-static void *need(void *pointer)
-{
-	if (!pointer)
-		abort();
-	return pointer;
-}
-
-static char *text(const char *string)
-{
-	return need(strdup(string));
-}
-
 static struct run_number known(uint64_t value)
 {
 	return (struct run_number){.known = true, .value = value};
@@ -42,37 +32,6 @@ static void spread(struct histogram *h, unsigned int count, uint64_t mean)
 {
 	for (unsigned int i = 0; i < count; i++)
 		histogram_record(h, mean / 2 + mean * i / count);
-}
-
-/* Numbers that are never the same, and small enough to be told from misread memory. */
-struct sequence {
-	uint64_t last;
-};
-
-static uint64_t next(struct sequence *sequence)
-{
-	return ++sequence->last;
-}
-
-/* Set member by member, so that padding stays zero and structures can be compared as bytes. */
-static void set_number(struct run_number *number, struct sequence *sequence)
-{
-	number->known = true;
-	number->value = next(sequence);
-}
-
-static void set_counters(uint64_t *counters, size_t count, struct sequence *sequence)
-{
-	for (size_t i = 0; i < count; i++)
-		counters[i] = next(sequence);
-}
-
-/* A sum beyond 2^53 is what a double would lose. */
-static void set_histogram(struct histogram *h, struct sequence *sequence)
-{
-	histogram_record(h, next(sequence));
-	histogram_record(h, 1000 * next(sequence));
-	histogram_record(h, (1ULL << 55) + next(sequence));
 }
 
 static void fill_stages(struct run_stage *stages, size_t count, struct sequence *sequence)
@@ -236,6 +195,27 @@ static void fill_driver_parts(struct run_driver *driver, struct sequence *sequen
 	}
 }
 
+static void fill_steps(struct run_driver *driver, struct sequence *sequence)
+{
+	driver->scenario = text("shop");
+	driver->step_count = 2;
+	driver->steps = need(calloc(driver->step_count, sizeof(*driver->steps)));
+	for (size_t i = 0; i < driver->step_count; i++) {
+		struct run_scenario_step *step = &driver->steps[i];
+
+		step->name = text(i ? "read" : "create");
+		step->target = text("http://server/items");
+		step->method = text(i ? "GET" : "POST");
+		step->requests = next(sequence);
+		step->bytes_in = next(sequence);
+		step->bytes_out = next(sequence);
+		set_counters(step->status, ARRAY_SIZE(step->status), sequence);
+		set_counters(step->errors, RUN_ERROR_COUNT, sequence);
+		set_histogram(&step->round_trip, sequence);
+		set_histogram(&step->response_time, sequence);
+	}
+}
+
 static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 {
 	driver->host = text("client");
@@ -269,6 +249,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->begin_ns = next(sequence);
 	fill_intervals(driver, sequence);
 	fill_driver_parts(driver, sequence);
+	fill_steps(driver, sequence);
 	driver->failure_count = 1;
 	driver->failures = need(calloc(1, sizeof(*driver->failures)));
 	strcpy(driver->failures[0].kind, "refused");
@@ -496,4 +477,21 @@ void support_compare_samples(const struct run_samples *a, const struct run_sampl
 	assert_int_equal(a->inconsistent, b->inconsistent);
 	assert_int_equal(a->count, b->count);
 	assert_memory_equal(a->samples, b->samples, a->count * sizeof(*a->samples));
+}
+
+void support_compare_steps(const struct run_driver *a, const struct run_driver *b)
+{
+	size_t plain =
+		offsetof(struct run_scenario_step, requests); /* what follows has no pointers */
+
+	assert_int_equal(a->step_count, b->step_count);
+	for (size_t i = 0; i < a->step_count; i++) {
+		const struct run_scenario_step *left = &a->steps[i], *right = &b->steps[i];
+
+		assert_string_equal(left->name, right->name);
+		assert_string_equal(left->target, right->target);
+		assert_string_equal(left->method, right->method);
+		assert_memory_equal((const char *)left + plain, (const char *)right + plain,
+				    sizeof(*left) - plain);
+	}
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The steps of a scenario, carried out by the engines of their targets. */
+#ifndef DRIVER_ENGINE_SCENARIO_H
+#define DRIVER_ENGINE_SCENARIO_H
+
+#include "engine.h"
+
+/* Not in the table: no URL is its. options->scenario is what it prepares. */
+extern const struct engine engine_scenario;
+
+/* How many servers each client has a connection to, at most. */
+uint32_t engine_scenario_connections(const void *shared);
+
+#endif

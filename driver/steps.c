@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/* What each step counts. step_stats_record() runs for every request of a scenario. */
+#include "steps.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+static size_t size_of(const struct step_table *table)
+{
+	return (size_t)table->steps * table->workers * sizeof(*table->rows);
+}
+
+int step_table_open(struct step_table *table, uint32_t steps, uint32_t workers)
+{
+	struct step_table opened = {.steps = steps, .workers = workers};
+	void *memory;
+
+	if (steps) {
+		/* What no worker touches takes no memory. */
+		memory = mmap(NULL, size_of(&opened), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED)
+			return -ENOMEM;
+		opened.rows = memory;
+	}
+	*table = opened;
+	return 0;
+}
+
+void step_table_close(struct step_table *table)
+{
+	if (table->rows)
+		munmap(table->rows, size_of(table));
+	*table = (struct step_table){0};
+}
+
+struct step_stats *step_table_row(const struct step_table *table, uint32_t worker)
+{
+	return table->rows ? table->rows + (size_t)worker * table->steps : NULL;
+}
+
+static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		counts[i] += others[i];
+}
+
+void step_table_add(const struct step_table *table, uint32_t step, struct step_stats *sum)
+{
+	for (uint32_t i = 0; i < table->workers; i++) {
+		const struct step_stats *stats = step_table_row(table, i) + step;
+
+		sum->requests += stats->requests;
+		sum->bytes_in += stats->bytes_in;
+		sum->bytes_out += stats->bytes_out;
+		add_counts(sum->status, stats->status, ARRAY_SIZE(sum->status));
+		add_counts(sum->errors, stats->errors, ARRAY_SIZE(sum->errors));
+		histogram_add(&sum->round_trip, &stats->round_trip);
+		histogram_add(&sum->response_time, &stats->response_time);
+	}
+}
+
+uint64_t step_table_requests(const struct step_table *table, uint32_t step)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < table->workers; i++)
+		sum += __atomic_load_n(&step_table_row(table, i)[step].requests, __ATOMIC_RELAXED);
+	return sum;
+}
+
+void step_stats_record(struct step_stats *stats, const struct engine_result *result,
+		       uint64_t intended_ns)
+{
+	enum run_error failure = engine_failure(result);
+	unsigned int hundreds = result->status / 100;
+
+	stats->bytes_in += result->bytes_in;
+	stats->bytes_out += result->bytes_out;
+	if (failure != ENGINE_NO_ERROR)
+		stats->errors[failure]++;
+	if (result->error != ENGINE_NO_ERROR)
+		return;
+	/* step_table_requests() may look at any time. */
+	__atomic_store_n(&stats->requests, stats->requests + 1, __ATOMIC_RELAXED);
+	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
+	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
+	if (intended_ns)
+		histogram_record(&stats->response_time, result->end_ns - intended_ns);
+}
