@@ -71,7 +71,7 @@ static bool was_steady(const struct run_driver *driver)
 }
 
 /* All services at the target's port: one, unless it is bound at several addresses. */
-static void fill_server(const struct run *run, uint16_t port, struct run_step *step)
+static void fill_server(const struct run *run, uint16_t port, struct run_sweep_step *step)
 {
 	uint64_t exchanges = 0;
 
@@ -84,7 +84,7 @@ static void fill_server(const struct run *run, uint16_t port, struct run_step *s
 	step->server_duration_ns = (struct run_number){true, run->driver->duration_ns};
 }
 
-static int fill_step(const struct run *run, uint16_t port, struct run_step *step)
+static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step *step)
 {
 	const struct run_driver *driver = run->driver;
 
@@ -113,7 +113,7 @@ static int check_observer(const struct run *run, char **ret_error)
 	return reason ? refuse(ret_error, "the observer's part is missing: %s", reason) : 0;
 }
 
-static int attempt(struct sweep *sweep, const struct options *options, struct run_step *step,
+static int attempt(struct sweep *sweep, const struct options *options, struct run_sweep_step *step,
 		   char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
@@ -129,7 +129,7 @@ static int attempt(struct sweep *sweep, const struct options *options, struct ru
 }
 
 /* A step that was not steady is measured again, after twice the warm-up. */
-static int measure(struct sweep *sweep, const struct options *once, struct run_step *step,
+static int measure(struct sweep *sweep, const struct options *once, struct run_sweep_step *step,
 		   char **ret_error)
 {
 	struct options options = *once;
@@ -146,7 +146,7 @@ static int measure(struct sweep *sweep, const struct options *once, struct run_s
 	return err;
 }
 
-static double throughput(const struct run_step *step)
+static double throughput(const struct run_sweep_step *step)
 {
 	if (!step->duration_ns)
 		return 0;
@@ -155,7 +155,7 @@ static double throughput(const struct run_step *step)
 
 static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 {
-	struct run_step *step = run_add_step(sweep->result);
+	struct run_sweep_step *step = run_add_sweep_step(sweep->result);
 	struct options options = sweep->options;
 	int err;
 
@@ -179,7 +179,7 @@ static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 /* Why the next step is not worth its time; NULL: it is. */
 static const char *reason_to_stop(const struct sweep *sweep)
 {
-	const struct run_step *last = &sweep->result->steps[sweep->result->step_count - 1];
+	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
 
 	if (sweep->interrupted)
 		return "interrupted";

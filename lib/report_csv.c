@@ -146,7 +146,7 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 	}
 }
 
-static void print_step(const char *part, const char *latency, const struct run_step *step,
+static void print_step(const char *part, const char *latency, const struct run_sweep_step *step,
 		       FILE *file)
 {
 	print_row(

@@ -54,14 +54,15 @@ static void print_head(const struct page *page, const struct run_sweep *sweep)
 	fputc('\n', page->file);
 }
 
-static const char *server_rate(const struct run_step *step, char text[static SHORT_TEXT])
+static const char *server_rate(const struct run_sweep_step *step, char text[static SHORT_TEXT])
 {
 	if (!step->server_exchanges.known || !step->server_duration_ns.known)
 		return "-";
 	return page_rate(step->server_exchanges.value, step->server_duration_ns.value, text);
 }
 
-static const char *quantile(const struct run_step *step, double of, char text[static SHORT_TEXT])
+static const char *quantile(const struct run_sweep_step *step, double of,
+			    char text[static SHORT_TEXT])
 {
 	if (!step->latency.count)
 		return "-";
@@ -69,7 +70,7 @@ static const char *quantile(const struct run_step *step, double of, char text[st
 }
 
 /* What one client has of it: a connection's requests per second. */
-static const char *rate_of_each(const struct run_sweep *sweep, const struct run_step *step,
+static const char *rate_of_each(const struct run_sweep *sweep, const struct run_sweep_step *step,
 				char text[static SHORT_TEXT])
 {
 	uint64_t clients = is_over_rate(sweep) ? sweep->connections : step->load;
@@ -78,7 +79,7 @@ static const char *rate_of_each(const struct run_sweep *sweep, const struct run_
 }
 
 /* What is to be known before a row's figures are used. */
-static void print_remarks(const struct page *page, const struct run_step *step)
+static void print_remarks(const struct page *page, const struct run_sweep_step *step)
 {
 	char text[SHORT_TEXT];
 
@@ -91,7 +92,7 @@ static void print_remarks(const struct page *page, const struct run_step *step)
 }
 
 static void print_step(const struct page *page, const struct run_sweep *sweep,
-		       const struct run_step *step)
+		       const struct run_sweep_step *step)
 {
 	char text[SHORT_TEXT];
 
@@ -128,7 +129,7 @@ static void print_plateau(const struct page *page, const struct run_sweep *sweep
 
 static void print_three_quarters(const struct page *page, const struct run_sweep *sweep)
 {
-	const struct run_step *step = sweep->three_quarters;
+	const struct run_sweep_step *step = sweep->three_quarters;
 	struct items items;
 	char text[SHORT_TEXT];
 
@@ -168,7 +169,7 @@ static void print_limited(const struct page *page, const struct run_sweep *sweep
 	page_style(page, STYLE_PLAIN);
 }
 
-static double throughput(const struct run_step *step)
+static double throughput(const struct run_sweep_step *step)
 {
 	return step->duration_ns ? (double)step->requests / (double)step->duration_ns : 0;
 }
@@ -186,7 +187,7 @@ static void print_plot(const struct page *page, const struct run_sweep *sweep)
 		highest = throughput(&sweep->steps[i]) > highest ? throughput(&sweep->steps[i])
 								 : highest;
 	for (size_t i = 0; i < sweep->step_count && highest > 0; i++) {
-		const struct run_step *step = &sweep->steps[i];
+		const struct run_sweep_step *step = &sweep->steps[i];
 		bool knee = !marked && step->load >= sweep->knee.value;
 
 		page_right(page, widths[COLUMN_LOAD], "%s", page_count(step->load, text));

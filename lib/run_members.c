@@ -318,35 +318,35 @@ static const struct run_member finding_table[] = {
 };
 static const struct run_members finding_members = MEMBERS(struct run_finding, finding_table);
 
-static const struct run_member step_table[] = {
-	{MEMBER(struct run_step, U64, load)},
-	{MEMBER(struct run_step, U64, warmup_ns)},
-	{MEMBER(struct run_step, U64, duration_ns)},
-	{MEMBER(struct run_step, U64, requests)},
-	{MEMBER(struct run_step, U64, errors)},
-	{MEMBER(struct run_step, U64, unsent)},
-	{MEMBER(struct run_step, U32, attempts)},
-	{MEMBER(struct run_step, BOOL, steady)},
-	NUMBER(struct run_step, server_exchanges),
-	NUMBER(struct run_step, server_duration_ns),
-	STRING(struct run_step, limited),
-	{MEMBER(struct run_step, HISTOGRAM, latency)},
+static const struct run_member sweep_step_table[] = {
+	{MEMBER(struct run_sweep_step, U64, load)},
+	{MEMBER(struct run_sweep_step, U64, warmup_ns)},
+	{MEMBER(struct run_sweep_step, U64, duration_ns)},
+	{MEMBER(struct run_sweep_step, U64, requests)},
+	{MEMBER(struct run_sweep_step, U64, errors)},
+	{MEMBER(struct run_sweep_step, U64, unsent)},
+	{MEMBER(struct run_sweep_step, U32, attempts)},
+	{MEMBER(struct run_sweep_step, BOOL, steady)},
+	NUMBER(struct run_sweep_step, server_exchanges),
+	NUMBER(struct run_sweep_step, server_duration_ns),
+	STRING(struct run_sweep_step, limited),
+	{MEMBER(struct run_sweep_step, HISTOGRAM, latency)},
 };
-static const struct run_members step_members = MEMBERS(struct run_step, step_table);
+static const struct run_members sweep_step_members = MEMBERS(struct run_sweep_step, sweep_step_table);
 
 static const struct run_member sweep_table[] = {
 	STRING(struct run_sweep, target),
 	STRING(struct run_sweep, method),
 	STRING(struct run_sweep, over),
 	{MEMBER(struct run_sweep, U32, connections), .optional = true},
-	{MEMBER(struct run_sweep, LIST, steps), .members = &step_members,
+	{MEMBER(struct run_sweep, LIST, steps), .members = &sweep_step_members,
 	 .count_offset = offsetof(struct run_sweep, step_count), .limit = MAX_STEPS},
 	NUMBER(struct run_sweep, plateau),
 	NUMBER(struct run_sweep, knee),
 	NUMBER(struct run_sweep, misfit_per_mille),
 	STRING(struct run_sweep, unfitted),
 	STRING(struct run_sweep, stopped),
-	{MEMBER(struct run_sweep, POINTER, three_quarters), .members = &step_members,
+	{MEMBER(struct run_sweep, POINTER, three_quarters), .members = &sweep_step_members,
 	 .optional = true},
 };
 static const struct run_members sweep_members = MEMBERS(struct run_sweep, sweep_table);

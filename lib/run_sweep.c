@@ -4,15 +4,15 @@
 
 #include <stdlib.h>
 
-struct run_step *run_add_step(struct run_sweep *sweep)
+struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep)
 {
-	struct run_step *steps =
+	struct run_sweep_step *steps =
 		reallocarray(sweep->steps, sweep->step_count + 1, sizeof(*sweep->steps));
 
 	if (!steps)
 		return NULL;
 	sweep->steps = steps;
-	steps[sweep->step_count] = (struct run_step){0};
+	steps[sweep->step_count] = (struct run_sweep_step){0};
 	return &steps[sweep->step_count++];
 }
 

@@ -5,7 +5,7 @@
 
 #include "sojourn/run.h"
 
-struct run_step {
+struct run_sweep_step {
 	uint64_t load; /* connections, or requests/s that were due */
 	uint64_t warmup_ns;
 	uint64_t duration_ns;
@@ -21,11 +21,11 @@ struct run_step {
 };
 
 struct run_sweep {
-	char *target;		/* URL */
-	char *method;		/* NULL: the protocol has none */
-	char *over;		/* "connections" or "rate" */
-	uint32_t connections;	/* over rates: of every step; else 0 */
-	struct run_step *steps; /* in order of load */
+	char *target;		      /* URL */
+	char *method;		      /* NULL: the protocol has none */
+	char *over;		      /* "connections" or "rate" */
+	uint32_t connections;	      /* over rates: of every step; else 0 */
+	struct run_sweep_step *steps; /* in order of load */
 	size_t step_count;
 	struct run_number plateau; /* requests/s beyond the knee */
 	struct run_number knee;	   /* load from which on throughput does not grow any more */
@@ -33,11 +33,12 @@ struct run_sweep {
 		misfit_per_mille; /* of the throughput: how far the steps are off the fit */
 	char *unfitted;		  /* why there is no plateau; NULL: there is */
 	char *stopped;		  /* why the ladder was not gone through to its end; NULL: it was */
-	struct run_step *three_quarters; /* at a rate of 75 % of the plateau; NULL: not measured */
+	struct run_sweep_step
+		*three_quarters; /* at a rate of 75 % of the plateau; NULL: not measured */
 };
 
 /* A zeroed step appended to the sweep; valid until the next one. NULL without memory. */
-struct run_step *run_add_step(struct run_sweep *sweep);
+struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep);
 
 /* Takes NULL. */
 void run_sweep_free(struct run_sweep *sweep);

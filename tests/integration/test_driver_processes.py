@@ -11,7 +11,7 @@ import pytest
 
 from support import documents
 from support.process import Process, run
-from support.programs import DRIVER, Driver, Nginx
+from support.programs import DRIVER, Driver, Lab, Nginx
 
 
 def children(pid):
@@ -24,6 +24,14 @@ def is_there(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def descriptors(parent):
+    """How many its children have open; 0 if one is just going away."""
+    try:
+        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in children(parent))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def wait_until(condition, seconds=10):
@@ -82,6 +90,23 @@ def test_more_connections_than_descriptors(start):
     run(["sh", "-c", f"ulimit -n 128; {command} {remedy[0]}"])
     assert nginx.status()["accepts"] == 150
     assert nginx.status()["requests"] == 3000
+
+
+def test_twenty_thousand_sockets_and_more(start, tmp_path):
+    """24,000 connections, all open at the end, where a process may have 13,000 descriptors."""
+    lab = start(Lab("--service", "4s", "--workers", "4", "--backlog", "4096", model="prefork"))
+    path = tmp_path / "run.json"
+    command = shlex.join([str(DRIVER), lab.url, "-c24000", "-d7s", "--processes=2", "--quiet",
+                          "--connect-rate=8000", "--timeout=30s", "--json", str(path)])
+    driver = start(Process(["sh", "-c", f"ulimit -n 13000; exec {command}"]))
+    most = 0
+    while driver.running():
+        most = max(most, descriptors(driver.pid))
+        time.sleep(0.2)
+    result = documents.load(path)["driver"]
+    assert (result["connects"], sum(result["errors"].values())) == (24000, 0)
+    assert result["requests"] >= 24000
+    assert most > 24000
 
 
 def test_lost_process_is_an_error(running):

@@ -12,7 +12,7 @@
 
 static void add_step(struct run_sweep *sweep, uint64_t load, uint64_t per_second, uint64_t mean_ns)
 {
-	struct run_step *step = run_add_step(sweep);
+	struct run_sweep_step *step = run_add_sweep_step(sweep);
 
 	assert_non_null(step);
 	step->load = load;

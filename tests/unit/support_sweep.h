@@ -8,7 +8,7 @@
 
 #include "sojourn/sweep.h"
 
-static inline void support_fill_step(struct run_step *step, uint32_t from)
+static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t from)
 {
 	step->load = from;
 	step->warmup_ns = from + 1;
@@ -38,11 +38,11 @@ static inline void support_fill_sweep(struct run *run)
 	sweep->over = strdup("rate");
 	sweep->connections = 41;
 	for (uint32_t i = 0; i < 2; i++) {
-		struct run_step *step = run_add_step(sweep);
+		struct run_sweep_step *step = run_add_sweep_step(sweep);
 
 		if (!step)
 			abort();
-		support_fill_step(step, 900 + 20 * i);
+		support_fill_sweep_step(step, 900 + 20 * i);
 	}
 	sweep->plateau.known = sweep->knee.known = sweep->misfit_per_mille.known = true;
 	sweep->plateau.value = 42;
@@ -53,7 +53,7 @@ static inline void support_fill_sweep(struct run *run)
 	sweep->three_quarters = calloc(1, sizeof(*sweep->three_quarters));
 	if (!sweep->three_quarters)
 		abort();
-	support_fill_step(sweep->three_quarters, 940);
+	support_fill_sweep_step(sweep->three_quarters, 940);
 }
 
 #endif
