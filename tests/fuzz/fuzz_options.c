@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any text as a URL and as the values of the driver's options that have a grammar of their own: taken,
+ * or refused with a sentence.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "escape.h"
+#include "framing.h"
+#include "match.h"
+#include "sojourn/cleanup.h"
+#include "source.h"
+#include "target.h"
+#include "template.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void check(int err, const char *error)
+{
+	require(!err ? !error : err == -EINVAL && error && *error);
+}
+
+static void parse_url(const char *text)
+{
+	autofree char *error = NULL;
+	struct target target = {0};
+	int err = target_parse(text, &target, &error);
+
+	check(err, error);
+	if (!err)
+		require(target.scheme != NULL);
+	target_clear(&target);
+}
+
+static void parse_framing(const char *text)
+{
+	autofree char *error = NULL;
+	struct framing framing;
+
+	check(framing_parse(text, &framing, &error), error);
+}
+
+/* What is written is what is read, wherever it stands. */
+static void parse_match(const char *text)
+{
+	autofree char *error = NULL;
+	struct match match;
+	uint64_t key;
+	int err = match_parse(text, &match, &error);
+
+	check(err, error);
+	if (err || match.kind != MATCH_ID)
+		return;
+	autofree char *request = calloc(1, match.offset + match.width);
+
+	match_write(&match, 0x8899aabbccddeeff, request);
+	require(match_request_key(&match, request, match.offset + match.width, &key));
+	require(key ==
+		(match.width == 8 ? 0x8899aabbccddeeff : 0x8899aabbccddeeff % match_ids(&match)));
+}
+
+static void parse_template(const char *text)
+{
+	autofree char *error = NULL, *buffer = NULL;
+	uint64_t random = 1;
+	struct template template = {0};
+	const struct template_turn turn = {.number = 1, .random = &random};
+	int err = template_add(&template, "--payload", TEMPLATE_BYTES, text, strlen(text), NULL,
+			       &error);
+
+	check(err, error);
+	if (!err && template.max < (1 << 20)) {
+		buffer = malloc(template.max + 1);
+		require(template_render(&template, &turn, buffer) <= template.max);
+	}
+	template_clear(&template);
+}
+
+static void parse_sources(const char *text)
+{
+	autofree char *error = NULL;
+	struct source_set set = {0};
+
+	check(source_parse(text, &set, &error), error);
+	source_clear(&set);
+}
+
+static void parse_escapes(const char *text)
+{
+	autofree char *bytes = NULL;
+	size_t length = 0;
+
+	if (!escape_decode(text, &bytes, &length))
+		require(length <= strlen(text));
+}
+
+static void (*const parsers[])(const char *text) = {
+	parse_url, parse_framing, parse_match, parse_template, parse_sources, parse_escapes,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autofree char *text = NULL;
+
+	if (!size)
+		return 0;
+	text = strndup((const char *)data + 1, size - 1);
+	require(text != NULL);
+	parsers[data[0] % ARRAY_SIZE(parsers)](text);
+	return 0;
+}
