@@ -101,6 +101,14 @@ static void find_holders(struct source_proc *source)
 	procfs_held_by_all(listeners, count, add_holder, source);
 }
 
+/* By the last visit to the sockets. Who holds a listener is dear to find out: not where there is none. */
+static bool listens(const struct loader *loader, uint32_t service)
+{
+	const struct service_gauges *gauges = loader_gauges(loader, service);
+
+	return !gauges || gauges->listeners;
+}
+
 void source_proc_update(struct source_proc *source, const struct loader *loader,
 			const struct service_key *keys, size_t count)
 {
@@ -109,7 +117,7 @@ void source_proc_update(struct source_proc *source, const struct loader *loader,
 	loader_owners(loader, add_owner, source);
 	forget_ended(source);
 	for (size_t i = 0; i < count; i++)
-		missing |= !has_owner(source, (uint32_t)i);
+		missing |= !has_owner(source, (uint32_t)i) && listens(loader, (uint32_t)i);
 	source->keys = keys;
 	source->key_count = count;
 	if (missing)
