@@ -203,6 +203,9 @@ const char *page_time(double ns, char buffer[static SHORT_TEXT])
 	};
 	size_t i = 0;
 
+	/* Nothing shorter than half a nanosecond is told from zero, and zero has no sign. */
+	if (fabs(ns) <= 0.5)
+		ns = 0;
 	while (i < ARRAY_SIZE(units) - 1 && fabs(ns) >= units[i].below)
 		i++;
 	snprintf(buffer, SHORT_TEXT, "%.*f %s", units[i].decimals, ns / units[i].unit,

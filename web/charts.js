@@ -113,7 +113,7 @@ function percentiles(parent, label, lines) {
 			scales: {
 				x: axis("percentile", {type: "linear", min: 0,
 					max: Math.max(...lines.map(({histogram}) => Math.log10(Math.max(2, histogram.count)))), ticks: {stepSize: 1,
-					callback: (x) => (x ? `p${(100 * (1 - 10 ** -x)).toFixed(Math.max(0, x - 2))}` : "min")}}),
+					callback: (x) => (!Number.isInteger(x) ? "" : x ? `p${(100 * (1 - 10 ** -x)).toFixed(Math.max(0, x - 2))}` : "min")}}),
 				y: axis("time (log)", {type: "logarithmic", min: lowest(lines), ticks: {maxTicksLimit: 12,
 					callback: (value) => (/^[125]0*$/.test(String(value)) ? time(value) : "")}}),
 			},
@@ -184,7 +184,7 @@ function series(parent, label, lines, {format = count, log = false, end, fill = 
 						scale.width = 86; // the charts' areas lie exactly above each other
 					},
 					ticks: {maxTicksLimit: 6, precision: format === count ? 0 : undefined,
-						callback: (value) => format(value)}}),
+						callback: (value) => (log && !/^[125]0*$/.test(String(value)) ? "" : format(value))}}),
 			},
 			plugins: {
 				title: {display: true, text: label, align: "start", color: colour("text")},

@@ -118,7 +118,8 @@ function percentileSection() {
 }
 
 function driverSeries(run, node, end) {
-	const {intervals} = run.driver;
+	// The last one may be so short that its rate says nothing.
+	const intervals = run.driver.intervals.filter((i) => i.duration_ns * 10 > run.driver.interval_ns);
 	const points = (value) => intervals.map((interval) => ({
 		x: (interval.begin_ns + interval.duration_ns) / 1e9, y: value(interval)}));
 	const per = (member) => points((i) => i[member] / (i.duration_ns / 1e9));

@@ -2,8 +2,49 @@
 // The observer's gauges and rates over time.
 "use strict";
 
+const RESIDENCE_HUES = {socket_queue: [], receive: [4, 2], service: [], respond: [4, 2]};
+
 function hasSeries(service) {
 	return Boolean(service.series && service.series.begin_ns && service.series.begin_ns.length > 1);
 }
 
-function serviceSeries() {}
+// A column as points at the ends of their times; `value` is called with the index.
+function pointsOf(columns, value) {
+	return columns.begin_ns.map((begin, i) => ({x: (begin + columns.duration_ns[i]) / 1e9, y: value(i) ?? NaN}));
+}
+
+function gauges(columns, names) {
+	return names.filter(([member]) => (columns[member] || []).some((value) => value !== null))
+		.map(([member, label, name]) => ({name, label, points: pointsOf(columns, (i) => columns[member][i])}));
+}
+
+function stageLines(columns, member) {
+	return Object.keys(RESIDENCE_HUES).filter((stage) => columns.stages && columns.stages[stage]).map((stage) => ({
+		name: stage, label: nameOf(stage), dash: RESIDENCE_HUES[stage],
+		points: pointsOf(columns, (i) => {
+			const {[stage]: kept} = columns.stages;
+			if (member === "mean") return kept.count[i] ? kept.sum_ns[i] / kept.count[i] : NaN;
+			return kept[member] && kept[member][i] !== null ? kept[member][i] : NaN;
+		}),
+	}));
+}
+
+// `series` of the document, in charts that share the driver's seconds as far as the two began together.
+function serviceSeries(run, service, node, end) {
+	const columns = service.series;
+	const per = (member) => pointsOf(columns, (i) => columns[member][i] / (columns.duration_ns[i] / 1e9));
+	const named = (text) => title(run, `${text}, at ${service.protocol} port ${service.port}`);
+	series(node, named("requests and accepts per second"), [
+		{name: "service", label: "requests/s", points: per("exchanges")},
+		{name: "accept_queue", label: "accepts/s", points: per("accepted")}], {end});
+	series(node, named("mean of each stage"), stageLines(columns, "mean"), {end, format: time, fill: true});
+	series(node, named("p99 of each stage"), stageLines(columns, "p99_ns"), {end, format: time});
+	for (const [text, names] of [
+		["connections", [["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]],
+		["accept queue", [["depth", "waiting for accept()", "accept_queue"]]],
+		["descriptors", [["fds", "open", "transmit_queue"]]],
+	]) {
+		const lines = gauges(columns, names);
+		if (lines.length) series(node, named(text), lines, {end, step: true});
+	}
+}
