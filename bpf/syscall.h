@@ -9,17 +9,17 @@
 #include <bpf/bpf_helpers.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct pt_regs___x86 {
+struct pt_regs___syscall_x86 {
 	unsigned long orig_ax;
 	unsigned long si;
 };
 
-struct user_pt_regs___arm64 {
+struct user_pt_regs___syscall_arm64 {
 	__u64 regs[31];
 };
 
-struct pt_regs___arm64 {
-	struct user_pt_regs___arm64 user_regs;
+struct pt_regs___syscall_arm64 {
+	struct user_pt_regs___syscall_arm64 user_regs;
 	__u64 syscallno;
 };
 #pragma clang attribute pop
@@ -35,13 +35,13 @@ struct pt_regs___arm64 {
 
 static __always_inline long syscall_number(const struct pt_regs *regs)
 {
-	return BPF_CORE_READ((const struct pt_regs___x86 *)regs, orig_ax);
+	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, orig_ax);
 }
 
 /* The second argument: a buffer, an iovec or a msghdr. */
 static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
-	return BPF_CORE_READ((const struct pt_regs___x86 *)regs, si);
+	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, si);
 }
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_READ	    63
@@ -54,12 +54,12 @@ static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 
 static __always_inline long syscall_number(const struct pt_regs *regs)
 {
-	return BPF_CORE_READ((const struct pt_regs___arm64 *)regs, syscallno);
+	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, syscallno);
 }
 
 static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
-	return BPF_CORE_READ((const struct pt_regs___arm64 *)regs, user_regs.regs[1]);
+	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, user_regs.regs[1]);
 }
 #else
 #error "the system call numbers of this architecture are not known"

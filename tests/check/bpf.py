@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every BPF source compiles without a warning for each architecture, with the oldest clang that is
+supported and with the newest. Those that are not installed are named; without any it is a skip."""
+import concurrent.futures
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import tree
+from tree import Example
+
+ARCHITECTURES = ("x86", "arm64")
+# Newest first. 14 is too old: it makes calls of memcmp() out of comparisons, and BPF has none.
+CLANGS = ("clang-19", "clang-18", "clang-17", "clang-16")
+FLAGS = ("-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu17", "-Wall", "-Wextra",
+         "-Wno-unused-parameter", "-Werror")
+
+
+def system_headers():
+    """<asm/types.h> lives in the multiarch folder, which clang leaves out for other targets."""
+    return [str(path.parent.parent) for path in Path("/usr/include").glob("*/asm/types.h")]
+
+
+def compile_one(root, clang, architecture, source):
+    """What the compiler complains of, first line only."""
+    flags = [*FLAGS, f"-D__TARGET_ARCH_{architecture}", f"-I{root / 'include'}"]
+    for folder in system_headers():
+        flags += ["-idirafter", folder]
+    with tempfile.TemporaryDirectory() as folder:
+        done = tree.run([clang, *flags, "-c", root / source, "-o", Path(folder, "object")])
+    if done.returncode == 0:
+        return None
+    said = [line for line in done.stderr.splitlines() if "error:" in line] or ["failed"]
+    return f"{source}: {clang} for {architecture}: {said[0]}"
+
+
+def problems(root, _options):
+    installed = [clang for clang in CLANGS if shutil.which(clang)]
+    if not installed:
+        raise tree.Skip(f"none of {', '.join(CLANGS)} is installed")
+    chosen = dict.fromkeys((installed[0], installed[-1]))
+    if CLANGS[-1] not in chosen:
+        print(f"not compiled with {CLANGS[-1]}, the oldest: it is not installed (tools/setup test)")
+    sources = [path for path in tree.files(root, ".c") if path.name.endswith(".bpf.c")]
+    work = [(root, clang, architecture, source) for clang in chosen
+            for architecture in ARCHITECTURES for source in sources]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from filter(None, pool.map(lambda words: compile_one(*words), work))
+
+
+ONLY_X86 = "#if !defined(__TARGET_ARCH_x86)\n#error only one\n#endif\nint a;\n"
+EXAMPLES = [
+    Example("compiles", {"bpf/a.bpf.c": "#include <linux/types.h>\n__u32 a;\n"}, []),
+    Example("one architecture", {"bpf/a.bpf.c": ONLY_X86}, ["for arm64: ", "for arm64: "]),
+    Example("a warning", {"bpf/a.bpf.c": "static int a;\n"},
+            ["for x86: ", "for arm64: ", "for x86: ", "for arm64: "]),
+]
+if sum(bool(shutil.which(clang)) for clang in CLANGS) < 2:
+    EXAMPLES = [Example(name, files, expected[:len(expected) // 2])
+                for name, files, expected in EXAMPLES]
+
+if __name__ == "__main__":
+    sys.exit(tree.main(problems, EXAMPLES))
