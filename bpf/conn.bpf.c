@@ -16,7 +16,7 @@ static __always_inline void listener_mark(const struct sock *sk)
 
 	if (service == SERVICE_NONE)
 		return;
-	c = bpf_sk_storage_get(&conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	c = conn_new(sk);
 	if (!c)
 		return;
 	c->service = service;
@@ -38,7 +38,7 @@ static __always_inline struct conn *child_storage(const struct sock *sk)
 	service = service_find(&key);
 	if (service == SERVICE_NONE)
 		return NULL;
-	c = bpf_sk_storage_get(&conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	c = conn_new(sk);
 	if (c) {
 		c->service = service;
 		return c;
@@ -121,11 +121,12 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 	conn_writes_over(c);
 	sample_complete(sk, c);
 	accept_forget(sk);
-	if (!slot)
-		return;
-	count_atomic(slot, close_kind(sk, c, old), 1);
-	if (left_time_wait(sk, c, old))
-		count_atomic(slot, COUNTER_TIME_WAIT_CREATED, 1);
+	if (slot) {
+		count_atomic(slot, close_kind(sk, c, old), 1);
+		if (left_time_wait(sk, c, old))
+			count_atomic(slot, COUNTER_TIME_WAIT_CREATED, 1);
+	}
+	conn_free(sk);
 }
 
 /*
@@ -152,6 +153,8 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 {
 	struct conn *c = conn_of(sk);
 
+	if (c && c->flags & CONN_LISTENER && new == TCP_CLOSE)
+		conn_free(sk);
 	if (!c || c->flags & CONN_LISTENER)
 		return;
 	if (config.transmit_below && c->marks & MARK_TRANSMIT)

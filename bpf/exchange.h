@@ -94,10 +94,10 @@ static __always_inline bool pipelined(const struct sock *sk, const struct conn *
  */
 static __always_inline __u64 take_arrival(const struct sock *sk, struct conn *c)
 {
-	__u64 arrival_ns = __sync_lock_test_and_set(&c->arrival_ns, 0);
+	__u64 arrival_ns = atomic_take(&c->arrival_ns);
 
 	if (unread_bytes(sk))
-		__sync_val_compare_and_swap(&c->arrival_ns, 0, arrival_ns);
+		atomic_set_zero(&c->arrival_ns, arrival_ns);
 	return arrival_ns;
 }
 

@@ -114,6 +114,7 @@ struct files_struct {
 };
 
 struct task_struct {
+	void *stack;
 	struct files_struct *files;
 	unsigned long nvcsw;  /* how often it went to sleep */
 	unsigned long nivcsw; /* how often it was preempted */

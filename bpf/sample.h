@@ -75,7 +75,7 @@ static __always_inline void sample_answered(struct conn *c, __u32 pid)
 {
 	c->sample.bytes_in = c->bytes_in > ~0U ? ~0U : c->bytes_in;
 	c->sample.pid = pid;
-	__sync_lock_test_and_set(&c->pending, 1);
+	atomic_publish(&c->pending, 1);
 }
 
 /* Some of the response was written. */
@@ -128,7 +128,7 @@ static __always_inline __u64 sample_wakeup(void)
 /* Takes the right to tell of the exchange; false: it is told already, or there is no response yet. */
 static __always_inline bool sample_take(struct conn *c)
 {
-	return c->marks & MARK_SAMPLED && __sync_lock_test_and_set(&c->pending, 0);
+	return c->marks & MARK_SAMPLED && atomic_take(&c->pending);
 }
 
 /* The response is over. Called by whoever may change the exchange, before it does. */
@@ -166,7 +166,7 @@ static __always_inline void sample_flush(const struct sock_common *skc, struct c
 		return;
 	}
 	sample_fill(skc, c, e);
-	__sync_fetch_and_add(&c->pending, 0);
+	atomic_fence(&c->pending);
 	if (*version != before) {
 		bpf_ringbuf_discard(e, 0);
 		sample_lost(c);

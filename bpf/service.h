@@ -43,15 +43,50 @@ static __always_inline __u32 service_find(const struct service_key *key)
 	return index ? *index : SERVICE_NONE;
 }
 
+/*
+ * The next free index. Without atomics that return, each index is claimed in a map that lets only one
+ * have it, under a key that is no address.
+ */
+static __always_inline __u32 service_claim(void)
+{
+	struct conn nothing = {};
+
+	if (!config.plain)
+		return __sync_fetch_and_add(&service_next, 1);
+	for (int i = 0; i < 4; i++) {
+		__u32 index = service_next;
+		__u64 key = (__u64)index + 1;
+
+		__sync_fetch_and_add(&service_next, 1);
+		if (!bpf_map_update_elem(&conns_by_address, &key, &nothing, BPF_NOEXIST))
+			return index;
+	}
+	return SERVICE_NONE;
+}
+
+/* Twice, where it is no single operation: another CPU may have set its own bit in between. */
+static __always_inline void port_observe(__u16 port)
+{
+	__u64 *word = &observed_ports[(port >> 6) & 1023];
+	__u64 bit = 1ULL << (port & 63);
+
+	if (!config.plain) {
+		__sync_fetch_and_or(word, bit);
+		return;
+	}
+	PLAIN(word) |= bit;
+	PLAIN(word) |= bit;
+}
+
 static __always_inline __u32 service_new(const struct service_key *key)
 {
-	__u32 index = __sync_fetch_and_add(&service_next, 1);
+	__u32 index = service_claim();
 
 	if (index >= config.max_services)
 		return SERVICE_NONE;
 	if (bpf_map_update_elem(&services, key, &index, BPF_NOEXIST))
 		return service_find(key); /* another CPU was faster; the index stays unused */
-	__sync_fetch_and_or(&observed_ports[(key->port >> 6) & 1023], 1ULL << (key->port & 63));
+	port_observe(key->port);
 	return index;
 }
 

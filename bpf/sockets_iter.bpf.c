@@ -52,9 +52,9 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 	struct service_slot *slot;
 	struct conn *c;
 
-	if (bpf_sk_storage_get(&conns, skc, 0, 0))
+	if (conn_of(skc))
 		return;
-	c = bpf_sk_storage_get(&conns, skc, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	c = conn_new(skc);
 	slot = slot_of(service);
 	if (c) {
 		struct tcp_sock *tp = bpf_skc_to_tcp_sock(skc);
@@ -150,7 +150,7 @@ static __always_inline void visit_connection(struct sock_common *skc)
 
 static __always_inline void visit_sampled(struct sock_common *skc)
 {
-	struct conn *c = bpf_sk_storage_get(&conns, skc, 0, 0);
+	struct conn *c = conn_of(skc);
 
 	if (c && !(c->flags & CONN_LISTENER))
 		sample_flush(skc, c);

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "atomic.h"
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/event.h"
@@ -115,6 +116,15 @@ struct conns_map {
 	__type(value, struct conn);
 };
 
+/* The same by socket address, where tracing programs may not use storage in sockets (config.plain). */
+#define CONNS_BY_ADDRESS 65536
+struct conns_by_address_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u64);
+	__type(value, struct conn);
+};
+
 /* [cpu × max_services + service]: one inlined lookup, readable by mmap without a system call. */
 struct slots_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -201,6 +211,7 @@ struct ring_map {
 };
 
 extern struct conns_map conns SEC(".maps");
+extern struct conns_by_address_map conns_by_address SEC(".maps");
 extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
@@ -239,7 +250,34 @@ extern __u32 sample_flushing;
 
 static __always_inline struct conn *conn_of(const void *sk)
 {
+	__u64 key = (__u64)sk;
+
+	if (config.plain)
+		return bpf_map_lookup_elem(&conns_by_address, &key);
 	return bpf_sk_storage_get(&conns, (void *)sk, 0, 0);
+}
+
+/* Makes it for a socket that has none; NULL: the kernel has no memory, or the map no room. */
+static __always_inline struct conn *conn_new(const void *sk)
+{
+	__u64 key = (__u64)sk;
+
+	if (config.plain) {
+		struct conn fresh = {};
+
+		bpf_map_update_elem(&conns_by_address, &key, &fresh, BPF_ANY);
+		return bpf_map_lookup_elem(&conns_by_address, &key);
+	}
+	return bpf_sk_storage_get(&conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+/* The socket is closed: the kernel frees its storage itself. */
+static __always_inline void conn_free(const void *sk)
+{
+	__u64 key = (__u64)sk;
+
+	if (config.plain)
+		bpf_map_delete_elem(&conns_by_address, &key);
 }
 
 static __always_inline struct service_slot *slot_of(__u32 service)

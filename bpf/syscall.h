@@ -33,6 +33,8 @@ struct pt_regs___syscall_arm64 {
 #define NR_BIND	    49
 #define NR_ACCEPT4  288
 
+#define SYSCALL_REGISTERS_BYTES bpf_core_type_size(struct pt_regs___syscall_x86)
+
 static __always_inline long syscall_number(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, orig_ax);
@@ -51,6 +53,8 @@ static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 #define NR_RECVFROM 207
 #define NR_RECVMSG  212
 #define NR_ACCEPT4  242
+
+#define SYSCALL_REGISTERS_BYTES bpf_core_type_size(struct pt_regs___syscall_arm64)
 
 static __always_inline long syscall_number(const struct pt_regs *regs)
 {

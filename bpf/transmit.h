@@ -67,7 +67,7 @@ static __always_inline void transmit_left(struct conn *c, __u32 end)
 	if (!seq_after(end, c->sample.wire_seq))
 		return;
 	c->sample.on_wire_ns = bpf_ktime_get_ns();
-	__sync_lock_test_and_set(&c->sample.wire_seq, end);
+	atomic_publish(&c->sample.wire_seq, end);
 }
 
 static __always_inline void transmit_acked(struct conn *c, __u32 end)
@@ -75,7 +75,7 @@ static __always_inline void transmit_acked(struct conn *c, __u32 end)
 	if (!seq_after(end, c->sample.acked_seq))
 		return;
 	c->sample.acked_ns = bpf_ktime_get_ns();
-	__sync_lock_test_and_set(&c->sample.acked_seq, end);
+	atomic_publish(&c->sample.acked_seq, end);
 }
 
 /*

@@ -35,17 +35,20 @@ struct loader {
 
 /* ---- opening ---- */
 
-static void choose(struct sojourn_bpf *skel, const struct plan *plan)
+static int choose(struct sojourn_bpf *skel, const struct plan *plan)
 {
-	for (size_t i = 0; i < PLAN_ROWS; i++) {
+	int r = 0;
+
+	for (size_t i = 0; !r && i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
 		if (!row->chosen)
 			continue;
-		loader_skeleton_choose(skel, row->candidate->program);
-		if (row->candidate->also)
-			loader_skeleton_choose(skel, row->candidate->also);
+		r = loader_skeleton_choose(skel, row->candidate->program);
+		if (!r && row->candidate->also)
+			r = loader_skeleton_choose(skel, row->candidate->also);
 	}
+	return r;
 }
 
 /* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
@@ -101,8 +104,9 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 
 	if (r < 0)
 		return r;
-	choose(loader->skel, plan);
-	r = sojourn_bpf__load(loader->skel);
+	r = choose(loader->skel, plan);
+	if (!r)
+		r = sojourn_bpf__load(loader->skel);
 	if (r < 0)
 		return r;
 	loader->own_netns_fd = own_netns();

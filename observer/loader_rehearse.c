@@ -41,6 +41,16 @@ static int attach_alone(struct bpf_program *program, int cgroup_fd)
 	return 0;
 }
 
+/* Two candidates may need the same program; a kernel before 5.11 lets one be attached but once. */
+static bool was_tried(const struct loader_trial *trials, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (!strcmp(trials[i].program, trials[at].program))
+			return true;
+	}
+	return false;
+}
+
 /* Attaches each by itself: what works alone works together. */
 static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, size_t count,
 			 int cgroup_fd, size_t *ret_refused)
@@ -48,7 +58,7 @@ static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, 
 	for (size_t i = 0; i < count; i++) {
 		struct bpf_program *program =
 			bpf_object__find_program_by_name(skel->obj, trials[i].program);
-		int r = attach_alone(program, cgroup_fd);
+		int r = was_tried(trials, i) ? 0 : attach_alone(program, cgroup_fd);
 
 		if (r < 0) {
 			*ret_refused = i;
@@ -71,11 +81,12 @@ static void find_blamed(const struct loader_trial *trials, size_t count, size_t 
 static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *trials, size_t count,
 		       size_t *ret_refused)
 {
-	int r;
+	int r = 0;
 
-	for (size_t i = 0; i < count; i++)
-		loader_skeleton_choose(skel, trials[i].program);
-	r = sojourn_bpf__load(skel);
+	for (size_t i = 0; !r && i < count; i++)
+		r = loader_skeleton_choose(skel, trials[i].program);
+	if (!r)
+		r = sojourn_bpf__load(skel);
 	if (r < 0)
 		find_blamed(trials, count, ret_refused);
 	return r;

@@ -3,12 +3,52 @@
 #include "loader_skeleton.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "loader_message.h"
 #include "sojourn/cleanup.h"
+
+/* Connections that are followed at once where they are kept by address; as in bpf/state.h. */
+#define CONNS_BY_ADDRESS 65536
+
+/* What the verifier takes since 5.12 (5ca419f2864a), in a program of no other use. */
+static int try_atomics(void)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW,
+		 .dst_reg = BPF_REG_10,
+		 .src_reg = BPF_REG_1,
+		 .off = -8,
+		 .imm = BPF_ADD | BPF_FETCH},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, NULL, "GPL", program,
+			       ARRAY_SIZE(program), NULL);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+bool loader_skeleton_plain(void)
+{
+	static int known, plain;
+
+	/* Refused for another reason, nothing can be loaded at all, and that will be said. */
+	if (!known)
+		plain = try_atomics() == -EINVAL;
+	known = 1;
+	return plain;
+}
 
 static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
 {
@@ -21,6 +61,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.splits, config->cpu ? config->cpus * config->max_services : 1},
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
+		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
 		{skel->maps.ring, config->ring_bytes ? config->ring_bytes : page},
@@ -48,11 +89,35 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 		return -errno;
 	skel->rodata->config = *config;
 	skel->rodata->config.cpus = (uint32_t)cpus;
+	skel->rodata->config.plain = loader_skeleton_plain();
 	*ret_skel = skel;
 	return set_sizes(skel, &skel->rodata->config);
 }
 
-void loader_skeleton_choose(struct sojourn_bpf *skel, const char *name)
+/*
+ * The verifier of an old kernel looks at the form of all instructions, of dead ones too. What takes the
+ * place of those that it does not know is a call of nothing, which it refuses if it is ever reached.
+ */
+static int remove_atomics(struct bpf_program *program)
 {
-	bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, name), true);
+	size_t count = bpf_program__insn_cnt(program);
+	autofree struct bpf_insn *code = calloc(count, sizeof(*code));
+
+	if (!code)
+		return -ENOMEM;
+	memcpy(code, bpf_program__insns(program), count * sizeof(*code));
+	for (size_t i = 0; i < count; i++) {
+		if (BPF_CLASS(code[i].code) == BPF_STX && BPF_MODE(code[i].code) == BPF_ATOMIC &&
+		    code[i].imm != BPF_ADD)
+			code[i] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL};
+	}
+	return bpf_program__set_insns(program, code, count);
+}
+
+int loader_skeleton_choose(struct sojourn_bpf *skel, const char *name)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(skel->obj, name);
+
+	bpf_program__set_autoload(program, true);
+	return loader_skeleton_plain() ? remove_atomics(program) : 0;
 }

@@ -3,6 +3,8 @@
 #ifndef OBSERVER_LOADER_SKELETON_H
 #define OBSERVER_LOADER_SKELETON_H
 
+#include <stdbool.h>
+
 #include "wire/config.h"
 
 #include "sojourn_bpf.skel.h"
@@ -13,7 +15,10 @@
  */
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel);
 
-/* Has @program loaded with the object. */
-void loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);
+/* Whether the kernel is so old that programs have to do without storage in sockets (bpf/atomic.h). */
+bool loader_skeleton_plain(void);
+
+/* Has @program loaded with the object. 0 or -ENOMEM. */
+int loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);
 
 #endif

@@ -17,7 +17,7 @@ from support import BUILD, ROOT  # pylint: disable=wrong-import-position
 
 DOCUMENT = ROOT / "docs" / "kernels.md"
 BEGIN, END = "<!-- tests/vm/table.py: begin -->", "<!-- tests/vm/table.py: end -->"
-KERNELS = ("5.15", "6.1", "6.8", "6.12", "7.3")
+KERNELS = ("5.10", "5.15", "6.1", "6.8", "6.12", "7.3")
 
 
 COST_HEAD = "program, instructions verified"
