@@ -51,6 +51,11 @@ static int choose(struct sojourn_bpf *skel, const struct plan *plan)
 	return r;
 }
 
+const char *loader_storage(void)
+{
+	return loader_skeleton_plain() ? "hash by socket address" : "storage in the socket";
+}
+
 /* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
 static int map_memory(const struct bpf_map *map, int protection, void **ret_memory,
 		      size_t *ret_bytes)

@@ -39,6 +39,9 @@ struct loader_trial {
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size);
 
+/* Where this kernel has us keep what is known of a connection: "storage in the socket", … */
+const char *loader_storage(void);
+
 /* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,
 		struct loader **ret_loader);

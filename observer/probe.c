@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <sys/utsname.h>
 
+#include "loader.h"
 #include "sojourn/run.h"
 
 static const char *row_state(const struct plan_row *row)
@@ -37,6 +38,7 @@ void probe_print_text(const struct plan *plan, FILE *file)
 	fprintf(file, "Linux %s %s\n\n", name.release, name.machine);
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		print_row(&plan->rows[i], file);
+	fprintf(file, "\nConnections are kept in: %s\n", loader_storage());
 	fprintf(file, "\nStages\n");
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
 		const char *missing = plan_missing(plan, stage);
@@ -75,8 +77,9 @@ int probe_print_json(const struct plan *plan, FILE *file)
 		json_array_append_new(candidates, row_json(&plan->rows[i]));
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++)
 		json_object_set_new(stages, run_stage_names[stage], stage_json(plan, stage));
-	root = json_pack("{s:s, s:s, s:o, s:o}", "schema", "sojourn.probe/1", "kernel",
-			 name.release, "candidates", candidates, "stages", stages);
+	root = json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "sojourn.probe/1", "kernel",
+			 name.release, "connections", loader_storage(), "candidates", candidates,
+			 "stages", stages);
 	if (!root)
 		return -ENOMEM;
 	r = json_dumpf(root, file, JSON_INDENT(2));

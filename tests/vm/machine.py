@@ -29,7 +29,8 @@ class Scene:
         self.status = int(parts["status"])
         self.stderr = parts["stderr"]
         self.run = json.loads(parts["run"])
-        self.other = json.loads(parts["other"])["services"][0] if "other" in parts else None
+        self.documents = [self.run] + [json.loads(parts[part]) for part in ("other",) if part in parts]
+        self.other = self.documents[-1]["services"][0]
         self.driver = json.loads(parts["drive"])["driver"]
         self.truth = [{name: value if name == "peer" else int(value) for name, value in row.items()}
                       for row in csv.DictReader(io.StringIO(parts["truth"]))]
@@ -73,6 +74,9 @@ class Machine:
         return Scene({part: self.parts[f"{name}.{part}"]
                       for part in ("status", "stderr", "run", "drive", "truth", "other")
                       if f"{name}.{part}" in self.parts})
+
+    def scenes(self):
+        return [self.scene(name.removesuffix(".run")) for name in self.parts if name.endswith(".run")]
 
     def scene_seconds(self):
         """{scene: how long it took there}"""

@@ -3,6 +3,8 @@
 # What runs inside the machine: scenes of lab server, observer and driver, and whatever else the
 # tests ask of a kernel; with the word few, only the first ones. Prints every result after a line "=== NAME", for machine.py to take apart.
 port=8000
+scheme=http
+protocol=
 
 emit() {
 	echo "=== $1"
@@ -57,16 +59,16 @@ scene() {
 	serve "$2"
 	# The pause lets the server see its clients go before the observer counts for the last time.
 	# shellcheck disable=SC2086
-	said "$1" sojourn observe --no-doctor --port $port --quiet --json run.json $4 -- \
-		sh -c "sojourn-drive --quiet --json drive.json $5 'http://127.0.0.1:$port/$3' && sleep 0.5"
+	said "$1" sojourn observe --no-doctor --cost --port $port$protocol --quiet --json run.json $4 -- \
+		sh -c "sojourn-drive --quiet --json drive.json $5 '$scheme://127.0.0.1:$port/$3' && sleep 0.5"
 	served "$1"
 }
 
 # twice NAME LAB-OPTIONS OPTIONS OTHER-OPTIONS DRIVER-OPTIONS: two observers of the same traffic
 twice() {
 	serve "$2"
-	said "$1" sh -c "sojourn observe --no-doctor --port $port --quiet --json run.json $3 -- \
-		sojourn observe --no-doctor --port $port --quiet --json other.json $4 -- \
+	said "$1" sh -c "sojourn observe --no-doctor --cost --port $port --quiet --json run.json $3 -- \
+		sojourn observe --no-doctor --cost --port $port --quiet --json other.json $4 -- \
 		sh -c 'sojourn-drive --quiet --json drive.json $5 http://127.0.0.1:$port/ && sleep 0.5'"
 	served "$1"
 }
@@ -88,11 +90,20 @@ scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
 scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
 	"-c 1 -n 20 --new-connections"
+# Costs every system call, so it is on request; one kernel is enough.
+case $(uname -r) in 6.12.*)
+	scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
+		"-c 1 -n 20 --new-connections" ;;
+esac
 scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
 # No cgroup hierarchy is mounted yet.
 scene transmit "" "?size=4000" "--transmit all" "-c 2 -n 40"
 scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
+
+scheme=udp protocol=/udp
+scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40"
+scheme=http protocol=
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
@@ -122,10 +133,9 @@ head -c 30000 /bin/busybox >www/file
 httpd -f -p 127.0.0.1:9000 -h www &
 server=$!
 sleep 0.5
-said sendfile sojourn observe --no-doctor --port 9000 --quiet --json run.json -- \
+said sendfile sojourn observe --no-doctor --cost --port 9000 --quiet --json run.json -- \
 	sh -c "sojourn-drive --quiet --json drive.json -c 1 -n 10 --new-connections \
 		http://127.0.0.1:9000/file && sleep 0.5"
-kill $server
 emit sendfile.run run.json
 emit sendfile.drive drive.json
 emit sendfile.truth /dev/null
@@ -138,4 +148,7 @@ took refused
 mount -t tmpfs none /sys/kernel/btf
 said btf_probe sojourn probe
 said btf_observe sojourn observe --port 80 --for 1s
+said btf_doctor sojourn doctor --sample 0 --json
+said btf_drive sojourn-drive --quiet --json - -c 1 -n 10 http://127.0.0.1:9000/file
 took btf
+kill $server

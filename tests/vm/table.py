@@ -5,6 +5,7 @@
     tests/vm/table.py           prints them, from the emulated kernels and the one that runs here
     tests/vm/table.py --write   puts them into docs/kernels.md
 """
+import concurrent.futures
 import datetime
 import json
 import re
@@ -49,6 +50,7 @@ def column(answer):
     """{row of the tables: its cell} of one kernel."""
     cells = {f"`{name}`": "measured" if stage["measured"] else "missing"
              for name, stage in answer["stages"].items()}
+    cells["Where is what is known of a connection kept?"] = answer["connections"]
     cells.update({f"{candidate['question']} `{candidate['hook']}` (`{candidate['program']}`)":
                   state(candidate) for candidate in answer["candidates"]})
     return cells
@@ -116,7 +118,8 @@ def read(text, kernel):
 
 
 def main():
-    tables = render([probe(kernel) for kernel in (*KERNELS, None)])
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        tables = render(list(pool.map(probe, (*KERNELS, None))))
     if sys.argv[1:] != ["--write"]:
         print(tables)
         return

@@ -5,6 +5,9 @@ injects shows in the stage that it belongs to, and in no other.
 The machine is emulated, several times slower than a real one and with pauses of milliseconds, so a
 delay is 20 ms here and a stage may be 10 ms off; by which stage it is in, nothing may.
 """
+import collections
+import json
+
 import pytest
 
 import table
@@ -234,6 +237,67 @@ def test_before_6_3(vm):
 
 
 @on_each
+def test_udp(vm):
+    """Where the sockets have tracepoints of their own; elsewhere it is said, not guessed."""
+    scene = vm.scene("udp")
+    assert scene.status == 0
+    assert len(scene.truth) == scene.driver["requests"] == 40
+    if hooks(vm)["udp_ready"]:
+        assert scene.service["exchanges"] == scene.stage("service")["count"] == 40
+        true_ns = scene.mean_truth("last_read_end_ns", "first_write_end_ns")
+        assert near(scene.stage("service")["mean_ns"], true_ns)
+        assert scene.stage("service")["mean_ns"] >= 20 * MS
+        return
+    assert scene.service["exchanges"] == 0
+    for stage in ("socket_queue", "service"):
+        assert scene.service["stages"][stage]["measured"] is False
+        assert scene.service["stages"][stage]["reason"] == "this kernel has no tracepoint sk_data_ready"
+    assert "tp_btf/sk_data_ready refused, missing: UDP: socket_queue" in scene.stderr
+
+
+@pytest.mark.parametrize("vm", ["6.12"], indirect=True)
+def test_accept_by_syscall(vm):
+    scene = vm.scene("accept_syscall")
+    assert scene.stage("accept_queue")["source"] == "syscall"
+    assert scene.stage("accept_queue")["count"] == 20
+    assert scene.stage("accept_queue")["p50_ns"] >= 19 * MS
+
+
+# They run when something goes wrong; tests/integration provokes that.
+ON_TROUBLE = {"conn_reset", "conn_retransmit", "udp_drop"}
+
+
+def runs(machine):
+    """{program: how often it ran} in all scenes of a machine."""
+    counted = collections.Counter()
+    for scene in machine.scenes():
+        for document in scene.documents:
+            for program in document["cost"]["programs"]:
+                counted[program["name"]] += program["runs"] or 0
+    return counted
+
+
+def test_every_candidate_has_run(fleet):
+    """Each candidate of each question has answered it in a scene, on at least one of these kernels."""
+    machines = [fleet.boot(kernel).result() for kernel in KERNELS]
+    skipped = [answer for answer in machines if isinstance(answer, str)]
+    if skipped:
+        pytest.skip(skipped[0])
+    known = {candidate["program"] for candidate in machines[0].probe["candidates"]}
+    counted = sum((runs(machine) for machine in machines), collections.Counter())
+    assert {program for program in known if not counted[program]} <= ON_TROUBLE
+    loaded = {program for machine in machines for program in runs(machine)}
+    assert known <= loaded
+
+
+@on_each
+def test_storage(vm):
+    """5.10 lets no tracing program use storage in sockets; what is measured is the same."""
+    assert vm.probe["connections"] == ("hash by socket address" if vm.kernel == "5.10"
+                                       else "storage in the socket")
+
+
+@on_each
 def test_older_hooks_see_the_same(vm):
     """Two observers of the same traffic, one with the older hooks: each exchange once, and times
     that differ by less than the machine's own pauses."""
@@ -303,3 +367,9 @@ def test_no_btf(vm):
     assert status == 3
     assert "/sys/kernel/btf/vmlinux" in text
     assert len(text.splitlines()) == 1
+    # What needs no BPF goes on.
+    status, text, _ = vm.said("btf_doctor")
+    assert status in (0, 1)
+    assert json.loads(text)["findings"] is not None
+    status, text, _ = vm.said("btf_drive")
+    assert (status, json.loads(text)["driver"]["requests"]) == (0, 10)
