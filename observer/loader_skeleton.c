@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "loader.h"
 #include "loader_message.h"
 #include "sojourn/cleanup.h"
 
@@ -39,7 +40,7 @@ static int try_atomics(void)
 	return 0;
 }
 
-bool loader_skeleton_plain(void)
+bool loader_plain(void)
 {
 	static int known, plain;
 
@@ -89,7 +90,9 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 		return -errno;
 	skel->rodata->config = *config;
 	skel->rodata->config.cpus = (uint32_t)cpus;
-	skel->rodata->config.plain = loader_skeleton_plain();
+	skel->rodata->config.plain = loader_plain();
+	if (loader_plain()) /* its clocks need atomics */
+		skel->rodata->config.cpu = 0;
 	*ret_skel = skel;
 	return set_sizes(skel, &skel->rodata->config);
 }
@@ -119,5 +122,5 @@ int loader_skeleton_choose(struct sojourn_bpf *skel, const char *name)
 	struct bpf_program *program = bpf_object__find_program_by_name(skel->obj, name);
 
 	bpf_program__set_autoload(program, true);
-	return loader_skeleton_plain() ? remove_atomics(program) : 0;
+	return loader_plain() ? remove_atomics(program) : 0;
 }

@@ -3,8 +3,6 @@
 #ifndef OBSERVER_LOADER_SKELETON_H
 #define OBSERVER_LOADER_SKELETON_H
 
-#include <stdbool.h>
-
 #include "wire/config.h"
 
 #include "sojourn_bpf.skel.h"
@@ -14,9 +12,6 @@
  * No program is chosen yet. 0 or -errno; the caller destroys @ret_skel, also after an error.
  */
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel);
-
-/* Whether the kernel is so old that programs have to do without storage in sockets (bpf/atomic.h). */
-bool loader_skeleton_plain(void);
 
 /* Has @program loaded with the object. 0 or -ENOMEM. */
 int loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);

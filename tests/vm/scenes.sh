@@ -5,6 +5,7 @@
 port=8000
 scheme=http
 protocol=
+slash=/
 
 emit() {
 	echo "=== $1"
@@ -60,7 +61,7 @@ scene() {
 	# The pause lets the server see its clients go before the observer counts for the last time.
 	# shellcheck disable=SC2086
 	said "$1" sojourn observe --no-doctor --cost --port $port$protocol --quiet --json run.json $4 -- \
-		sh -c "sojourn-drive --quiet --json drive.json $5 '$scheme://127.0.0.1:$port/$3' && sleep 0.5"
+		sh -c "sojourn-drive --quiet --json drive.json $5 '$scheme://127.0.0.1:$port$slash$3' && sleep 0.5"
 	served "$1"
 }
 
@@ -85,25 +86,22 @@ cp out probe.json
 took probe
 scene plain "" "" "" "-c 4 -n 200"
 [ "$1" != few ] || exit 0
-scene service "--service 20ms" "" "" "-c 2 -n 40"
+scene service "--service 20ms" "" "--cpu" "-c 2 -n 40"
 scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
 scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
 	"-c 1 -n 20 --new-connections"
-# Costs every system call, so it is on request; one kernel is enough.
-case $(uname -r) in 6.12.*)
-	scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
-		"-c 1 -n 20 --new-connections" ;;
-esac
+scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
+	"-c 1 -n 20 --new-connections"
 scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
 # No cgroup hierarchy is mounted yet.
 scene transmit "" "?size=4000" "--transmit all" "-c 2 -n 40"
 scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
 
-scheme=udp protocol=/udp
-scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40"
-scheme=http protocol=
+scheme=udp protocol=/udp slash=
+scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40 --payload=question"
+scheme=http protocol='' slash=/
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
