@@ -16,26 +16,12 @@
 /* struct user_msghdr: name, its length, then the vector of buffers. */
 #define MSGHDR_IOV_OFFSET 16
 
-/* THREAD_SIZE, of x86-64 and of arm64 with pages of 4 KiB; read only where config.plain. */
-#define STACK_BYTES 16384
-
 static __always_inline __u64 read_user_pointer(__u64 address)
 {
 	__u64 pointer = 0;
 
 	bpf_probe_read_user(&pointer, sizeof(pointer), (void *)address);
 	return pointer;
-}
-
-/* They lie at the end of the task's stack. A helper knows where since 5.15 (dd6e10fbd9fb). */
-static __always_inline const struct pt_regs *system_call_registers(void)
-{
-	struct task_struct *task;
-
-	if (!config.plain)
-		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	task = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(task, stack) + STACK_BYTES - SYSCALL_REGISTERS_BYTES;
 }
 
 /* Where the system call that has just read put its first byte; 0 if that is not known. */

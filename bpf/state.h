@@ -12,7 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "atomic.h"
+#include "compat.h"
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/event.h"
@@ -116,7 +116,10 @@ struct conns_map {
 	__type(value, struct conn);
 };
 
-/* The same by socket address, where tracing programs may not use storage in sockets (config.plain). */
+/*
+ * The same by socket address, where config.plain: tracing programs may use storage in sockets since
+ * 5.11 (8e4597c627fb).
+ */
 #define CONNS_BY_ADDRESS 65536
 struct conns_by_address_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -13,27 +13,6 @@
 
 #define STATE_DEAD 0x80 /* TASK_DEAD */
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct task_struct___sched {
-	int pid; /* the thread's number */
-	unsigned int __state;
-};
-
-struct task_struct___before_5_14 {
-	long state;
-};
-#pragma clang attribute pop
-
-/* 2f064a59a11f, "sched: Change task_struct::state", renamed it in 5.14. */
-static __always_inline unsigned int state_of(const struct task_struct___sched *task)
-{
-	const struct task_struct___before_5_14 *old = (const void *)task;
-
-	if (bpf_core_field_exists(task->__state))
-		return task->__state;
-	return old->state;
-}
-
 static __always_inline void left(bool preempted, const struct task_struct___sched *task, __u64 now)
 {
 	struct thread *t = thread_known(task->pid);

@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Atomic operations whose result is wanted. The kernel's verifier knows them since 5.12 (5ca419f2864a);
- * on an older one config.plain is set, and loader_skeleton.c takes the instructions out of the branches
- * that are then dead. What stands there instead is a read and a write: each says why that will do.
+ * Old and new shapes of the same thing, each with the commit that changed it. Fields are told apart by
+ * BTF when a program is loaded; what the verifier or a helper lacks, by config.plain. Functions and
+ * tracepoints whose arguments have changed have a program for each shape, of which observer/plan.c
+ * takes the one that BTF describes: exchange_fexit.bpf.c, accept_fexit.bpf.c, accept.bpf.c.
  */
-#ifndef BPF_ATOMIC_H
-#define BPF_ATOMIC_H
+#ifndef BPF_COMPAT_H
+#define BPF_COMPAT_H
 
+#include "kernel.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "syscall.h"
 #include "wire/config.h"
 
 extern const volatile struct observer_config config;
 
+/*
+ * ---- atomic operations whose result is wanted ----
+ *
+ * The verifier knows them since 5.12 (5ca419f2864a). On an older kernel config.plain is set, and
+ * observer/loader_skeleton.c takes the instructions out of the branches that are then dead. What stands
+ * there instead is a read and a write: each says why that will do.
+ */
 #define PLAIN(place) (*(volatile typeof(*(place)) *)(place))
 
 /* The value, which is 0 from now on. Nobody else writes there while it is not 0. */
@@ -53,5 +67,44 @@ extern const volatile struct observer_config config;
 		else                                    \
 			__sync_fetch_and_add(place, 0); \
 	} while (0)
+
+/* ---- a system call's registers ---- */
+
+/* THREAD_SIZE, of x86-64 and of arm64 with pages of 4 KiB; read only where config.plain. */
+#define STACK_BYTES 16384
+
+/* Those of the current system call, at the end of the stack. A helper knows since 5.15 (dd6e10fbd9fb). */
+static __always_inline const struct pt_regs *system_call_registers(void)
+{
+	struct task_struct *task;
+
+	if (!config.plain)
+		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, stack) + STACK_BYTES - SYSCALL_REGISTERS_BYTES;
+}
+
+/* ---- a thread's state ---- */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct task_struct___sched {
+	int pid; /* the thread's number */
+	unsigned int __state;
+};
+
+struct task_struct___before_5_14 {
+	long state;
+};
+#pragma clang attribute pop
+
+/* 2f064a59a11f, "sched: Change task_struct::state", renamed it in 5.14. */
+static __always_inline unsigned int state_of(const struct task_struct___sched *task)
+{
+	const struct task_struct___before_5_14 *old = (const void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return old->state;
+}
 
 #endif
