@@ -12,9 +12,10 @@
 
 /*
  * Arrivals that were not read yet. The kernel's default receive buffer holds a few hundred small
- * datagrams; a socket's storage must stay below net.core.optmem_max (20 KiB before Linux 6.7).
+ * datagrams. A socket's storage must stay below net.core.optmem_max (20 KiB before Linux 6.7), and below
+ * 8 KiB on 7.3, which takes it from caches that have nothing larger.
  */
-#define UDP_ARRIVALS 2048
+#define UDP_ARRIVALS 512
 /*
  * After so many reads that all found the same drift nothing is timed, and after so many more the counts
  * are put right. A datagram that is queued but not yet announced, or a read that another thread is just
