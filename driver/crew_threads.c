@@ -44,7 +44,8 @@ static int start_worker(struct crew *crew, uint32_t index)
 	const struct options *options = crew->setup.options;
 	uint32_t all = options->threads * options->processes;
 	uint32_t sharer = crew->setup.process * options->threads + index;
-	uint32_t each = options->datagrams.outstanding; /* slots of a socket stay together */
+	/* Slots of a socket, or of a connection, stay together. */
+	uint32_t each = options->datagrams.outstanding * options->streams;
 	struct worker_setup setup = {
 		.engine = crew->setup.engine,
 		.shared = crew->setup.shared,

@@ -5,13 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine_h2.h"
 #include "engine_http.h"
 #include "engine_null.h"
 #include "engine_stream.h"
 #include "engine_udp.h"
 
 static const struct engine *const engines[] = {
-	&engine_http, &engine_https, &engine_tcp, &engine_udp, &engine_unix, &engine_null,
+	&engine_http, &engine_https, &engine_h2,   &engine_h2c,
+	&engine_tcp,  &engine_udp,   &engine_unix, &engine_null,
 };
 
 const struct engine *engine_find(const char *scheme)

@@ -45,6 +45,8 @@ struct engine_result {
 	uint64_t end_ns;   /* last byte of the response read, or the failure noticed */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
+	uint32_t streams;   /* that the server allows on the connection; 0: not known */
+	uint8_t grpc;	    /* status of gRPC, plus 1; 0: there is none */
 	const char *detail; /* of an error, for people; NULL: none; valid during done() only */
 	/* Where samples are wanted and the engine can tell (else NULL); valid during done() only. */
 	const struct flow *flow;
@@ -100,6 +102,7 @@ struct engine {
 	bool sampled;	       /* its results can name their flow and index */
 	bool local;	       /* SCHEME:PATH names a socket of the file system */
 	bool tls;	       /* the options of TLS make sense */
+	bool h2;	       /* several requests at a time on a connection, gRPC */
 	uint16_t default_port; /* 0: there is none */
 	const char *unsampled; /* why not, for people */
 	bool plain;	       /* a request is --payload: no method, headers or status */

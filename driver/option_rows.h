@@ -27,6 +27,7 @@ extern const struct option_table option_load;
 extern const struct option_table option_request;
 extern const struct option_table option_connection;
 extern const struct option_table option_stream;
+extern const struct option_table option_h2;
 extern const struct option_table option_tls;
 extern const struct option_table option_datagram;
 extern const struct option_table option_output;

@@ -17,12 +17,13 @@
 #include "sojourn/join.h"
 
 static const struct option_table *const tables[] = {
-	&option_load,	&option_request,  &option_connection, &option_tls,
+	&option_load,	&option_request,  &option_connection, &option_h2,    &option_tls,
 	&option_stream, &option_datagram, &option_output,     &option_sweep,
 };
 
 #define ROWS_MAX    96
 #define DURATION_NS (10 * NSEC_PER_SEC)
+#define SLOTS_MAX   1000000U
 #define KEY_LONG    256 /* keys of rows without a letter: this plus their index over all tables */
 
 /* The row of @index over all tables; NULL past the last one. */
@@ -267,6 +268,19 @@ bool options_own_stdout(const struct options *options)
 	       is_stdout(options->hlog_path);
 }
 
+static int settle_h2(const struct options *options, char **ret_error)
+{
+	if ((uint64_t)options->connections * options->streams > SLOTS_MAX)
+		return refuse(ret_error,
+			      "--streams: %u on each of %u connections are more than %u at "
+			      "a time",
+			      options->streams, options->connections, SLOTS_MAX);
+	if (options->grpc_expectation.given && !options->grpc)
+		return refuse(ret_error, "--expect-grpc-status: there is none without gRPC; add "
+					 "--grpc");
+	return 0;
+}
+
 static int settle_tls(const struct options *options, char **ret_error)
 {
 	const struct tls_options *tls = &options->tls;
@@ -311,6 +325,8 @@ int options_settle(struct options *options, char **ret_error)
 	err = settle_outputs(options, ret_error);
 	if (!err)
 		err = settle_tls(options, ret_error);
+	if (!err)
+		err = settle_h2(options, ret_error);
 	return err ? err : settle_schedule(options, ret_error);
 }
 
@@ -325,7 +341,7 @@ static int take_words(struct options *options, int left, char **words, char **re
 			      words[0]);
 	options->url = words[0];
 	if (!options->method)
-		options->method = options->body ? "POST" : "GET";
+		options->method = options->body || options->grpc ? "POST" : "GET";
 	return 0;
 }
 
@@ -343,6 +359,7 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 {
 	struct options options = {
 		.connections = 16,
+		.streams = 1,
 		.processes = 1,
 		.threads = 1,
 		.interval_ns = NSEC_PER_SEC,
@@ -397,6 +414,13 @@ static int check_datagrams(const struct options *options, const struct engine *e
 		engine->scheme);
 }
 
+static const char *h2_option(const struct options *options)
+{
+	if (options->grpc)
+		return "--grpc";
+	return options->streams > 1 ? "--streams" : NULL;
+}
+
 int options_check(const struct options *options, const struct engine *engine, char **ret_error)
 {
 	const char *wrong = engine->tls ? NULL : tls_option_given(&options->tls);
@@ -404,7 +428,13 @@ int options_check(const struct options *options, const struct engine *engine, ch
 	bool plain = engine->plain;
 
 	if (wrong)
-		return refuse(ret_error, "%s: %s: targets have no TLS; it goes with https:", wrong,
+		return refuse(ret_error,
+			      "%s: %s: targets have no TLS; it goes with https: and h2:", wrong,
+			      scheme);
+	wrong = engine->h2 ? NULL : h2_option(options);
+	if (wrong)
+		return refuse(ret_error,
+			      "%s: %s: targets are not HTTP/2; it goes with h2: and h2c:", wrong,
 			      scheme);
 	wrong = plain ? http_option(options) : plain_option(options);
 

@@ -14,6 +14,7 @@
 #include "match.h"
 #include "policy.h"
 #include "framing.h"
+#include "grpc.h"
 #include "schedule.h"
 #include "source.h"
 #include "start.h"
@@ -55,6 +56,9 @@ struct options {
 	size_t body_length;
 	struct expectation expectation;
 	struct tls_options tls;
+	uint32_t streams; /* at a time on a connection */
+	bool grpc;
+	struct grpc_expectation grpc_expectation;
 	bool method_given;
 	char *payload; /* NULL: none */
 	size_t payload_length;

@@ -32,6 +32,9 @@ static void fill_counts(const struct stats *stats, struct run_driver *driver)
 	driver->connects = stats->connects;
 	driver->bytes_in = stats->bytes_in;
 	driver->bytes_out = stats->bytes_out;
+	memcpy(driver->grpc, stats->grpc, sizeof(driver->grpc));
+	if (stats->streams)
+		driver->streams_allowed = (struct run_number){true, stats->streams};
 	memcpy(driver->status, stats->status, sizeof(driver->status));
 	memcpy(driver->errors, stats->errors, sizeof(driver->errors));
 	memcpy(driver->datagrams, stats->datagrams, sizeof(driver->datagrams));
@@ -153,6 +156,7 @@ int result_fill(const struct options *options, struct crew_result *result,
 	plain = options->scenario || (phase->target && engine_find(phase->target->scheme)->plain);
 	driver->method = plain ? NULL : strdup(options->method);
 	driver->connections = options->connections;
+	driver->streams = options->streams;
 	driver->processes = options->processes;
 	driver->threads = options->threads * options->processes;
 	driver->new_connections = options->new_connections;

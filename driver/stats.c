@@ -22,6 +22,10 @@ static void record_complete(struct stats *stats, const struct engine_result *res
 
 	stats->requests++;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
+	if (result->grpc)
+		stats->grpc[result->grpc - 1]++;
+	if (result->streams - 1 < stats->streams - 1) /* 0, "not known", wraps to the largest */
+		stats->streams = result->streams;
 	if (failure != ENGINE_NO_ERROR)
 		record_error(stats, failure, result);
 	if (result->end_ns > stats->last_ns)
@@ -94,6 +98,9 @@ void stats_add(struct stats *stats, const struct stats *other)
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
 	add_counts(stats->status, other->status, ARRAY_SIZE(stats->status));
+	add_counts(stats->grpc, other->grpc, ARRAY_SIZE(stats->grpc));
+	if (other->streams - 1 < stats->streams - 1)
+		stats->streams = other->streams;
 	add_error_times(stats, other);
 	add_counts(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
 	add_counts(stats->datagrams, other->datagrams, ARRAY_SIZE(stats->datagrams));

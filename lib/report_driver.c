@@ -206,6 +206,39 @@ static void report_responses(const struct page *page, const struct run_driver *d
 	items_end(&items);
 }
 
+/* Requests beyond what the server allows wait for their turn. */
+static void report_streams(const struct page *page, const struct run_driver *driver)
+{
+	struct items items = items_begin(page, "streams", report_driver_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "up to %s at a time on a connection", page_count(driver->streams, text));
+	if (driver->streams_allowed.known && driver->streams_allowed.value < driver->streams)
+		items_add(&items, "the server allows only %s, the others wait",
+			  page_count(driver->streams_allowed.value, text));
+	items_end(&items);
+}
+
+static bool is_grpc(const struct run_driver *driver)
+{
+	for (size_t i = 0; i < RUN_GRPC_STATUS_COUNT; i++)
+		if (driver->grpc[i])
+			return true;
+	return false;
+}
+
+static void report_grpc(const struct page *page, const struct run_driver *driver)
+{
+	struct items items = items_begin(page, "gRPC", report_driver_columns(driver));
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	for (size_t i = 0; i < RUN_GRPC_STATUS_COUNT; i++)
+		if (driver->grpc[i])
+			items_add(&items, "%s %s", page_words(run_grpc_status_names[i], words),
+				  page_count(driver->grpc[i], text));
+	items_end(&items);
+}
+
 /* When it occurred, and what this host's numbers say to it. */
 static void report_failure(const struct page *page, const struct run_driver *driver,
 			   const char *kind)
@@ -290,7 +323,11 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 		report_histogram(page, driver, "TLS", &driver->tls);
 	report_intervals(page, driver);
 	report_steps(page, driver);
+	if (driver->streams > 1)
+		report_streams(page, driver);
 	report_responses(page, driver);
+	if (is_grpc(driver))
+		report_grpc(page, driver);
 	report_errors(page, driver);
 	report_datagrams(page, driver);
 	report_cpu(page, driver);

@@ -291,6 +291,16 @@ static int merge_limited(struct run_driver *driver, struct run_driver *other)
 	return 0;
 }
 
+/* The least that a server allows. */
+static void merge_streams(struct run_driver *driver, const struct run_driver *other)
+{
+	struct run_number *allowed = &driver->streams_allowed;
+
+	if (other->streams_allowed.known &&
+	    (!allowed->known || other->streams_allowed.value < allowed->value))
+		*allowed = other->streams_allowed;
+}
+
 static void merge_processes(struct run_driver *driver, const struct run_driver *other)
 {
 	bool known = driver->processes && other->processes;
@@ -315,6 +325,7 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	if (other->begin_ns < driver->begin_ns)
 		driver->begin_ns = other->begin_ns;
 	merge_processes(driver, other);
+	merge_streams(driver, other);
 	if (!err)
 		err = merge_failures(driver, other);
 	if (!err)

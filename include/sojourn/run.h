@@ -252,6 +252,9 @@ struct run_driver {
 	uint64_t connects;  /* connections established in the measured phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
+	uint64_t grpc[RUN_GRPC_STATUS_COUNT]; /* complete responses by gRPC status */
+	uint32_t streams;		      /* at a time on a connection; 0: not known */
+	struct run_number streams_allowed;    /* by the server, the least of all connections */
 	uint64_t status[6]; /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* udp: */

@@ -49,12 +49,17 @@ enum run_error {
 	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the protocol asked for */
 	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE with a request outstanding */
 	RUN_ERROR_CLOSED_EARLY,	  /* FIN before the response was complete */
+	RUN_ERROR_STREAM_RESET,	  /* HTTP/2: the server reset the stream, the connection stays */
+	RUN_ERROR_UNPROCESSED,	  /* HTTP/2: the server says it did not process the request */
 	RUN_ERROR_TIMEOUT,	  /* no complete response in time */
 	RUN_ERROR_MALFORMED,	  /* the response is not what the protocol or framing allows */
 	RUN_ERROR_STATUS,	  /* complete response that says failure: HTTP 400 and above */
 	RUN_ERROR_UNEXPECTED,	  /* complete response that is not what the user expects */
 	RUN_ERROR_COUNT
 };
+
+/* gRPC's statuses 0 to 16, and what is none of them. */
+#define RUN_GRPC_STATUS_COUNT 18
 
 /* Datagrams that are no exchange of their own, one counter each. */
 enum run_datagram {
@@ -80,6 +85,7 @@ extern const char *const run_cpu_names[RUN_CPU_COUNT];
 extern const char *const run_close_names[RUN_CLOSE_COUNT];
 extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
+extern const char *const run_grpc_status_names[RUN_GRPC_STATUS_COUNT];
 extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
 
 /* The same for people: one clause each, e.g. "request readable before the previous response". */

@@ -161,17 +161,15 @@ static void fill_intervals(struct run_driver *driver, struct sequence *sequence)
 	driver->interval_ns = next(sequence);
 	driver->interval_count = 2;
 	driver->intervals = need(calloc(driver->interval_count, sizeof(*driver->intervals)));
-	for (size_t i = 0; i < driver->interval_count; i++) {
-		struct run_interval *interval = &driver->intervals[i];
-
-		interval->begin_ns = next(sequence);
-		interval->duration_ns = next(sequence);
-		interval->requests = next(sequence);
-		interval->errors = next(sequence);
-		interval->connects = next(sequence);
-		interval->bytes_in = next(sequence);
-		interval->bytes_out = next(sequence);
-		set_histogram(&interval->latency, sequence);
+	for (struct run_interval *part = driver->intervals; part < driver->intervals + 2; part++) {
+		part->begin_ns = next(sequence);
+		part->duration_ns = next(sequence);
+		part->requests = next(sequence);
+		part->errors = next(sequence);
+		part->connects = next(sequence);
+		part->bytes_in = next(sequence);
+		part->bytes_out = next(sequence);
+		set_histogram(&part->latency, sequence);
 	}
 	driver->drift.known = true;
 	driver->drift.value = -0.25;
@@ -181,9 +179,7 @@ static void fill_driver_parts(struct run_driver *driver, struct sequence *sequen
 {
 	driver->part_count = 2;
 	driver->parts = need(calloc(driver->part_count, sizeof(*driver->parts)));
-	for (size_t i = 0; i < driver->part_count; i++) {
-		struct run_part *part = &driver->parts[i];
-
+	for (struct run_part *part = driver->parts; part < driver->parts + 2; part++) {
 		part->host = text("client");
 		part->target = text("http://server/");
 		part->connections = (uint32_t)next(sequence);
@@ -247,6 +243,11 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_histogram(&driver->schedule_delay, sequence);
 	driver->processes = (uint32_t)next(sequence);
 	driver->begin_ns = next(sequence);
+	set_histogram(&driver->tls, sequence);
+	set_histogram(&driver->first_byte, sequence);
+	set_counters(driver->grpc, RUN_GRPC_STATUS_COUNT, sequence);
+	driver->streams = (uint32_t)next(sequence);
+	set_number(&driver->streams_allowed, sequence);
 	fill_intervals(driver, sequence);
 	fill_driver_parts(driver, sequence);
 	fill_steps(driver, sequence);
