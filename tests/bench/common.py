@@ -40,11 +40,11 @@ def need(*programs):
                        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
 
 
-def pinned_nginx(cgroup=None):
+def pinned_nginx(cgroup=None, **options):
     """One worker, on the server's core; a short answer, so that the request's own cost shows."""
     if os.cpu_count() < 2:
         sys.exit("the benchmark pins server and client to a core each: it needs two")
-    nginx = Nginx(body=BODY, netns=cgroup)
+    nginx = Nginx(body=BODY, netns=cgroup, **options)
     for pid in (nginx.pid, *nginx.workers()):
         os.sched_setaffinity(pid, {SERVER_CPU})
     return nginx

@@ -9,6 +9,8 @@ pair. Scenes:
   keep-alive  HTTP against nginx with one worker, 64 connections
   fresh       the same, a connection per request
   first       likewise, but the client closes first; tcp_tw_reuse is 0, as towards any other host
+  https       keep-alive in TLS; h2: HTTP/2 in TLS, 10 requests at a time on each connection;
+              h2c: the same without TLS
   udp         64 B datagrams to an echo server from 64 sockets, beside a bare loop of epoll_wait(),
               recv() and send() without clock or statistics; udp-8: 8 requests on each socket
   null        requests without I/O: the driver's own ceiling
@@ -25,10 +27,12 @@ from pathlib import Path
 from common import CLIENT_CPU, SERVER_CPU, Timed, machine, need, pinned_nginx, ratios, spread
 
 from support.net import Netns, free_port
+from support.pki import Pki
 from support.process import Process
 from support.programs import BUILD, DRIVER
 
 CONNECTIONS = 64
+STREAMS = 10
 OURS = "sojourn-drive"
 BARE = BUILD / "tests/bench/bare_udp"
 SIZE = 64
@@ -139,6 +143,28 @@ def scene_udp(title, arguments, *options):
                 arguments)
 
 
+def scene_h2(scheme, title, arguments):
+    """h2load is told the version by --h1, and by the URL whether there is TLS."""
+    pki, options = Pki(), []
+    tls = scheme != "h2c"
+    if tls:
+        cert, key = pki.issue("server", "IP:127.0.0.1")
+        options = ["--ca", pki.ca]
+    more = ["--h1"] if scheme == "https" else ["-m", STREAMS]
+    streams = [] if scheme == "https" else [f"--streams={STREAMS}"]
+    h2load = peer(r"requests: \d+ total, \d+ started, (\d+) done", r"([\d.]+) req/s", "h2load",
+                  "-c", CONNECTIONS, "-t", 1, "-D", "{seconds}", *more,
+                  "https://{url}" if tls else "http://{url}")
+    with pinned_nginx(listen_options={"https": "ssl", "h2": "ssl http2", "h2c": "http2"}[scheme],
+                      server=f"ssl_certificate {cert}; ssl_certificate_key {key};" if tls else ""
+                      ) as nginx:
+        host = nginx.url.removeprefix("http://")
+        clients = {OURS: lambda _, seconds: ours(*options, *streams)(f"{scheme}://{host}", seconds),
+                   "h2load": lambda _, seconds: h2load(host, seconds)}
+        compare(title, host, clients, arguments)
+    pki.close()
+
+
 def scene_null(title, arguments):
     compare(title, "null://", {OURS: ours()}, arguments)
 
@@ -147,6 +173,8 @@ SCENES = {
     "keep-alive": lambda title, arguments: scene_http(title, arguments, False),
     "fresh": lambda title, arguments: scene_http(title, arguments, True),
     "first": scene_first,
+    **{scheme: lambda title, arguments: scene_h2(title, title, arguments)
+       for scheme in ("https", "h2", "h2c")},
     "udp": scene_udp,
     "udp-8": lambda title, arguments: scene_udp(title, arguments, "--match=id:4",
                                                 "--outstanding=8"),
