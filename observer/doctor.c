@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "doctor_look.h"
+#include "reserve.h"
 #include "resource_events.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
@@ -72,9 +73,11 @@ int doctor_main(int argc, char **argv)
 		r = resource_events_open(options.syscalls, &events);
 		doctor_watch(doctor, events, r);
 	}
+	reserve_fill();
 	do {
 		r = look(doctor, &options, &worst);
-	} while (!r && options.watch);
+		/* Who stays may see more the next time. */
+	} while (r != -EINTR && r != -EIO && options.watch);
 	if (r < 0 && r != -EINTR)
 		return DOCTOR_FAILED;
 	return (int)worst; /* enum doctor_exit counts as enum severity does */

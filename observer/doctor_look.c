@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reserve.h"
 #include "sojourn/clock.h"
 
 #define POINT_NS (100 * NSEC_PER_MSEC)
@@ -153,6 +154,8 @@ static void find_owners(struct doctor *doctor, struct doctor_report *report)
 
 static int read_processes(struct doctor *doctor)
 {
+	RESERVE_SCOPE;
+
 	resource_process_free(&doctor->processes);
 	doctor->points = 0;
 	doctor->point_ns = POINT_NS;
@@ -161,6 +164,7 @@ static int read_processes(struct doctor *doctor)
 
 int doctor_begin(struct doctor *doctor)
 {
+	RESERVE_SCOPE;
 	int r = read_processes(doctor);
 
 	if (r < 0)
@@ -186,6 +190,7 @@ static void thin(struct doctor *doctor)
 void doctor_point(struct doctor *doctor, uint64_t interval_ns)
 {
 	uint64_t now_ns = clock_now_ns();
+	RESERVE_SCOPE;
 
 	if (!doctor->points)
 		doctor->point_ns = interval_ns;
@@ -206,6 +211,7 @@ int doctor_end(struct doctor *doctor, struct doctor_report *ret_report)
 	uint64_t cpu_ns = clock_process_cpu_ns(), from_ns = doctor->pairs[0].before.at_ns;
 	uint64_t sample_ns = from_ns ? clock_now_ns() - from_ns : 0;
 	struct doctor_report report = {.wall_ns = clock_wall_ns()};
+	RESERVE_SCOPE;
 	int r;
 
 	read_after(doctor, sample_ns, &report);
@@ -223,6 +229,13 @@ int doctor_end(struct doctor *doctor, struct doctor_report *ret_report)
 	return 0;
 }
 
+static void take_point(struct doctor *doctor, unsigned int point)
+{
+	RESERVE_SCOPE;
+
+	resource_process_point(&doctor->processes, point);
+}
+
 /* Sleeps for @sample_ns, with points of the trend in between. -EINTR: asked to stop. */
 static int wait_sample(struct doctor *doctor, uint64_t sample_ns)
 {
@@ -230,7 +243,7 @@ static int wait_sample(struct doctor *doctor, uint64_t sample_ns)
 	uint64_t from_ns = clock_now_ns();
 
 	points = points < 5 ? 5 : points > TREND_POINTS ? TREND_POINTS : points;
-	resource_process_point(&doctor->processes, 0);
+	take_point(doctor, 0);
 	for (unsigned int i = 1; i < points; i++) {
 		uint64_t at = from_ns + sample_ns * i / (points - 1), now = clock_now_ns();
 		struct timespec rest = {};
@@ -241,7 +254,7 @@ static int wait_sample(struct doctor *doctor, uint64_t sample_ns)
 		}
 		if (sigtimedwait(&doctor->stop, NULL, &rest) > 0)
 			return -EINTR;
-		resource_process_point(&doctor->processes, i);
+		take_point(doctor, i);
 	}
 	doctor->points = points;
 	doctor->point_ns = sample_ns / (points - 1);
@@ -268,8 +281,9 @@ int doctor_look(struct doctor *doctor, uint64_t sample_ns, struct doctor_report 
 		r = doctor_begin(doctor);
 	else
 		r = read_processes(doctor);
-	if (!r && sample_ns)
-		r = wait_sample(doctor, sample_ns);
+	/* Also where it failed: who watches tries again, not at once. */
+	if (sample_ns && wait_sample(doctor, sample_ns) < 0)
+		r = -EINTR;
 	if (!r)
 		r = doctor_end(doctor, ret_report);
 	if (!r)

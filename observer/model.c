@@ -10,6 +10,7 @@
 
 #include "sojourn/clock.h"
 #include "source.h"
+#include "reserve.h"
 #include "source_findings.h"
 #include "source_ring.h"
 #include "source_series.h"
@@ -167,6 +168,7 @@ static void note_all_first(struct model *model)
 
 static int period_begin(struct model *model, struct period *period)
 {
+	RESERVE_SCOPE;
 	struct period begun = {.id = ++model->last_id};
 	int r = take_reading(model, false, &begun.base);
 
@@ -234,6 +236,7 @@ static int period_read(struct model *model, const struct period *period, bool wh
 		       struct run **ret_run)
 {
 	autorun struct run *run = NULL;
+	RESERVE_SCOPE;
 	int r = take_reading(model, whole && model->ring, &run);
 
 	if (!r && whole)
@@ -284,6 +287,7 @@ static void point_period(struct model *model, struct period *period, const struc
 /* Without a reading the next point is of a longer time. */
 void model_point(struct model *model)
 {
+	RESERVE_SCOPE;
 	struct run *now = NULL;
 
 	(void)take_reading(model, false, &now);

@@ -20,6 +20,7 @@
 #include "model.h"
 #include "plan.h"
 #include "procfs.h"
+#include "reserve.h"
 #include "sink_http.h"
 #include "sink_live.h"
 #include "sink_term.h"
@@ -412,6 +413,7 @@ static int start(struct observation *o)
 	}
 	if (give_up_privileges(o))
 		return EXIT_FAILURE;
+	reserve_fill();
 	if (o->http)
 		fprintf(stderr, "sojourn: listening on %s\n", sink_http_url(o->http));
 	else
@@ -426,6 +428,7 @@ static int finish(struct observation *o)
 	const struct observe_options *options = o->options;
 	struct report_options report;
 	autorun struct run *run = NULL;
+	RESERVE_SCOPE;
 	int r = model_read(o->model, &run);
 
 	if (r < 0) {

@@ -18,6 +18,7 @@
 #include "http_address.h"
 #include "http_guard.h"
 #include "http_routes.h"
+#include "reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
@@ -414,6 +415,8 @@ static void wake_ended(struct sink_http *sink)
 
 void sink_http_run(struct sink_http *sink)
 {
+	RESERVE_SCOPE; /* a client needs a descriptor */
+
 	expire_clients(sink);
 	sink->freed = false;
 	MHD_run(sink->daemon);
