@@ -14,7 +14,10 @@ static double share(const struct resource *resource)
 	if (resource->capacity > 0)
 		return resource->used / resource->capacity;
 	/* listen(fd, 0) admits one connection; 0 for anything else means "not known". */
-	return resource->kind == RESOURCE_ACCEPT_QUEUE && resource->used > 1 ? 1 : 0;
+	return resource->kind == RESOURCE_ACCEPT_QUEUE && resource->capacity == 0 &&
+			       resource->used > 1
+		       ? 1
+		       : 0;
 }
 
 static double measured(const struct rule *rule, const struct resource *resource)
@@ -131,6 +134,27 @@ static struct finding *explanation_of(struct finding_list *list, const struct fi
 	return NULL;
 }
 
+/* Who failed is named with what has ended: TIME_WAIT alone has no owner. */
+static void fold_owner(struct resource *into, const struct resource_owner *failed)
+{
+	size_t i = 0;
+
+	while (i < into->owner_count && into->owners[i].pid != failed->pid)
+		i++;
+	if (i < into->owner_count) {
+		size_t used = strlen(into->owners[i].did);
+
+		snprintf(into->owners[i].did + used, sizeof(failed->did) - used, "%s%s",
+			 used ? ", " : "", failed->did);
+		return;
+	}
+	if (i == RESOURCE_OWNERS)
+		i--; /* the one with the fewest sockets gives way */
+	else
+		into->owner_count++;
+	into->owners[i] = *failed;
+}
+
 /* Moves what @finding says to the finding that explains it; false if there is none. */
 static bool fold(struct finding_list *list, const struct finding *finding)
 {
@@ -149,6 +173,8 @@ static bool fold(struct finding_list *list, const struct finding *finding)
 	for (size_t i = 0; from->kind != RESOURCE_ACCEPT_QUEUE && i < from->fact_count; i++)
 		resource_fact(&into->resource, from->facts[i].name, from->facts[i].value,
 			      from->facts[i].unit, from->facts[i].source);
+	if (from->kind == RESOURCE_PORT_FAILURES && from->owner_count)
+		fold_owner(&into->resource, &from->owners[0]);
 	return true;
 }
 

@@ -126,7 +126,8 @@ const struct rule diagnose_rules[] = {
 	 "many sockets were closed with data or a FIN unacknowledged",
 	 "above the limit the kernel resets them: their peers lose the end of the response",
 	 "sysctl -w net.ipv4.tcp_orphan_retries=3",
-	 "close connections after the peer has read the response; find peers that vanish",
+	 "close connections after the peer has read the response; find peers that vanish, which the "
+	 "command is for: one that acknowledges and does not read keeps its orphan ('ss -K' ends it)",
 	 "peers on bad links get less time for the last bytes"},
 	{"tcp-memory", RESOURCE_TCP_MEMORY, MEASURE_SHARE, .75, .95, NULL,
 	 "TCP uses most of the memory that it may",

@@ -94,6 +94,8 @@ static void add_failure(const struct change *change, const struct events_reading
 	resource_own(resource, change->key->pid);
 	resource->owners[0].sockets = 0;
 	name_owners(resource, events);
+	snprintf(resource->owners[0].did, sizeof(resource->owners[0].did), "%.0f %s failed",
+		 resource->events, failure->calls);
 	name_failure(resource, change->key);
 }
 

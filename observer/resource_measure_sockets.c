@@ -60,6 +60,8 @@ static bool was_full(const struct resource_pair *pair, const struct resource_soc
 	const struct resource_socket *then =
 		resource_owners_match(&pair->before.listeners, s->inode);
 
+	if (pair->after.source == SOCKETS_PROCFS) /* where the limit is not to be seen */
+		return false;
 	return s->receive_queue > s->send_queue || (then && then->receive_queue > then->send_queue);
 }
 
@@ -149,7 +151,7 @@ static void add_listener(const struct resource_pair *pair, const struct causes *
 		return;
 	name_socket(resource, s);
 	resource->used = s->receive_queue;
-	resource->capacity = s->send_queue;
+	resource->capacity = netlink ? s->send_queue : NAN;
 	resource->cookie = s->cookie;
 	resource->events = drops_of(pair, causes, index).overflows;
 	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections",
@@ -184,7 +186,7 @@ static void add_half_open(const struct resource_pair *pair, const struct causes 
 		return;
 	name_socket(resource, s);
 	resource->used = half_open;
-	resource->capacity = half_open_limit(pair, s, &global);
+	resource->capacity = half_open_limit(pair, s, &global); /* 0 in /proc: not known */
 	resource->events = syns;
 	resource->command_idle = cookies->known && cookies->value;
 	resource_fact(resource, "half open", resource->used, "requests", "TCP sockets in SYN_RECV");
