@@ -178,7 +178,7 @@ def reset(client, accepted):
 @pytest.mark.parametrize("close, made, side", [
     (close_first, 20, "as the client of"),
     (lambda client, accepted: close_first(accepted, client), 20, "as the server at port"),
-    (reset, 0, None)], ids=["client", "server", "reset"])
+    (reset, 0, "as the client of")], ids=["client", "server", "reset"])
 def test_time_wait_by_who_closed_first(start, close, made, side):
     before = kernel_counter("TW")
     doctor = watch(start)
@@ -191,10 +191,11 @@ def test_time_wait_by_who_closed_first(start, close, made, side):
     owners = [owner for look in seen for entry in look["resources"]
               if entry["resource"] == "time_wait" for owner in entry["owners"]]
     assert kernel_counter("TW") - before == made
-    assert sum(int(re.match(r"left (\d+) ", owner["did"])[1]) for owner in owners) == made
+    verb = "left" if made else "reset"
+    assert sum(int(re.match(rf"{verb} (\d+) ", owner["did"])[1]) for owner in owners) == 20
     for owner in owners:
         assert owner["pid"] == os.getpid()
-        assert re.fullmatch(rf"left \d+ {side} .*{port}", owner["did"])
+        assert re.fullmatch(rf"{verb} \d+ {side} .*{port}", owner["did"])
 
 
 # ---- accept queues and connect() ----

@@ -146,6 +146,14 @@ def test_proc_counts_the_same():
         assert any("/proc/net/tcp" in note for note in doctors[1].document["not_seen"])
 
 
+def test_proc_does_not_know_an_accept_queues_limit():
+    with held("127.0.0.1", 5) as (port, _):
+        doctor = Doctor("--sample", "0", "--sockets", "proc")
+        assert doctor.status == 0, doctor.document["findings"]
+        entry = doctor.resource("accept_queue", f":{port}")
+        assert (entry["used"], entry["capacity"]) == (5, None)
+
+
 def time_waits(count):
     """The port towards which so many sockets are in TIME_WAIT: the client closes first."""
     with socket.create_server(("127.0.0.1", free_port())) as listener:

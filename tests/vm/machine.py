@@ -84,6 +84,14 @@ class Machine:
                 for name, said in self.parts.items() if name.endswith(".seconds")}
 
 
+def modules(kernel):
+    """Options of tools/vm for the module files that were unpacked with a kernel."""
+    image = subprocess.run([ROOT / "tools" / "vm-kernel", kernel], check=False, text=True,
+                           capture_output=True).stdout.strip()
+    found = Path(image).parent.parent.glob("lib/modules/**/*.ko*") if image else ()
+    return [word for path in sorted(found) for word in ("--file", path)]
+
+
 class Fleet:
     """The machines that the selected tests ask for. Each takes one CPU, so two run at a time."""
 
@@ -92,17 +100,20 @@ class Fleet:
         self.running = set()
         self.booting = {}
 
-    def boot(self, kernel, parameters="", scenes="all"):
+    def boot(self, kernel, parameters="", scenes="all", script="scenes.sh"):
         """Begins with it, if it is not under way yet; a future of its Machine, or of the reason why not."""
-        key = (kernel, parameters, scenes)
+        key = (kernel, parameters, scenes, script)
         if key not in self.booting:
             self.booting[key] = self.pool.submit(self.run, *key)
         return self.booting[key]
 
-    def run(self, kernel, parameters, scenes):
+    def run(self, kernel, parameters, scenes, script):
         begun = time.monotonic()
-        with subprocess.Popen([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), "--file", SCENES,
-                               "--append", parameters, kernel, "--", "sh", "/scenes.sh", scenes],
+        files = ["--file", SCENES.with_name(script)]
+        if script != SCENES.name:
+            files += modules(kernel)
+        with subprocess.Popen([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), *files,
+                               "--append", parameters, kernel, "--", "sh", f"/{script}", scenes],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
             self.running.add(process)
@@ -133,14 +144,20 @@ class Fleet:
 
 
 def key_of(parameter):
-    """What the parameter of a test names: a kernel's version, or (version, kernel parameters, scenes)."""
+    """What the parameter of a test names: a kernel's version, or (version, kernel parameters, scenes, script)."""
     return (parameter,) if isinstance(parameter, str) else parameter
+
+
+@functools.cache
+def shared_fleet():
+    """One for all files of tests: pytest makes the fixture anew for each that imports it."""
+    return Fleet()
 
 
 @pytest.fixture(scope="session", name="fleet")
 def fleet_fixture(request):
     """The machines of all selected tests, booting; at the end a word on where their time went."""
-    fleet = Fleet()
+    fleet = shared_fleet()
     for item in request.session.items:
         if "vm" in item.fixturenames:
             fleet.boot(*key_of(item.callspec.params["vm"]))
@@ -150,6 +167,7 @@ def fleet_fixture(request):
     terminal.line("")
     for line in fleet.report():
         terminal.line(line)
+    fleet.booting.clear()
 
 
 @pytest.fixture
