@@ -75,7 +75,7 @@ static int map_memory(const struct bpf_map *map, int protection, void **ret_memo
 
 static int map_memories(struct loader *loader)
 {
-	void *memory;
+	void *memory = NULL;
 	int r = map_memory(loader->skel->maps.slots, PROT_READ, &memory, &loader->slots_bytes);
 
 	if (r < 0)

@@ -378,13 +378,15 @@ static void test_documentation(void **state)
 {
 	autofree char *doc = NULL, *error = NULL;
 	size_t length;
+	char *grown;
 
 	(void)state;
 	assert_int_equal(
 		option_read_file("doc", DOCS_DIR "/scenarios.md", 1 << 20, &doc, &length, &error),
 		0);
-	doc = realloc(doc, length + 1);
-	assert_non_null(doc);
+	grown = realloc(doc, length + 1);
+	assert_non_null(grown);
+	doc = grown;
 	doc[length] = '\0';
 	check_section(doc, "\n## Keys of a scenario", &scenario_top, NULL);
 	check_section(doc, "\n## Keys of load", &scenario_load_mapping, &scenario_run_options);

@@ -89,8 +89,8 @@ static void test_inverse(void **state)
 		struct shape shape = shape_of(shapes[i], 12);
 		double last = -1;
 
-		for (double n = 0.5; n < 3000; n += 1) {
-			double at = shape_due_ns(&shape, n);
+		for (unsigned int whole = 0; whole < 3000; whole++) {
+			double n = whole + 0.5, at = shape_due_ns(&shape, n);
 
 			assert_true(at >= last);
 			assert_true(fabs(shape_count(&shape, at) - n) < 1e-3);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What runs inside the machine for the doctor: limits of the host, which only a host of one's own may
 # change, and failures as fexit programs see them. Prints every result after a line "=== NAME".
+# shellcheck disable=SC2016,SC2034 # until_true evaluates its argument; a loop's count is not used
 echo 'nobody:x:65534:65534::/tmp:/bin/sh' >>/etc/passwd
 
 emit() {
@@ -19,9 +20,9 @@ look() {
 # remedy ID: types what the doctor tells to type about that finding
 remedy() {
 	sojourn doctor --sample 0 >text
-	sed -n "/  $1  /,/^\$/s/^  do  *//p" text | head -n 1 >command
-	sh command >/dev/null
-	emit "$1.command" command
+	sed -n "/  $1  /,/^\$/s/^  do  *//p" text | head -n 1 >typed
+	sh typed >/dev/null
+	emit "$1.command" typed
 }
 
 # until COMMAND…: succeeds, 20 s at most
