@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -134,6 +135,7 @@ def test_one_thread_for_all(start):
                    for _ in range(2)]
         for _ in range(10):
             clients[0].sendall(b"GET /?service=30ms HTTP/1.1\r\nHost: lab\r\n\r\n")
+            time.sleep(0.003)  # if both were there at once, the loop might spin before it reads the first
             clients[1].sendall(b"GET /?service=20ms&mode=spin HTTP/1.1\r\nHost: lab\r\n\r\n")
             assert all(client.recv(65536) for client in clients)
     entry = scene.end()

@@ -204,7 +204,8 @@ def test_who_closes_first_among_processes(start, path, options, made, verb, who)
            for entry in look["resources"] if entry["resource"] == "time_wait"
            for owner in entry["owners"]]
     assert driver.status == 0
-    assert kernel_counter("TW") - before == made
+    # Where the server closes first, a client whose FIN crosses the server's comes into TIME_WAIT, too.
+    assert made <= kernel_counter("TW") - before <= (2 * made if who == "server" else made)
     counts = {"client": 0, "server": 0}
     for comm, pid, text in did:
         side = "server" if " as the server at port " in text else "client"
@@ -216,8 +217,9 @@ def test_who_closes_first_among_processes(start, path, options, made, verb, who)
     # Now and then the other side is faster. The kernel's own sockets tell.
     if made:
         server = len(sockets("time-wait", f"sport = :{lab.port}"))
-        assert counts == {"server": server, "client": made - server}
-    assert sum(counts.values()) == (made or 40)
+        client = len(sockets("time-wait", f"dport = :{lab.port}"))
+        assert counts == {"server": server, "client": client}
+    assert sum(counts.values()) >= (made or 40)
     assert counts[who] > 20
 
 

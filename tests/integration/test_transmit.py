@@ -63,7 +63,7 @@ class Path:
         self.cgroup.__exit__()
 
     def shape(self, netns, *words):
-        netns.exec(["tc", "qdisc", "add", "dev", "veth0", "root", *words])
+        netns.exec(["tc", "qdisc", "replace", "dev", "veth0", "root", *words])
 
     def neighbour(self, address):
         """Where the server sends what is for the client: another address, and nobody takes it."""

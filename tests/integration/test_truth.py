@@ -259,7 +259,7 @@ def test_shaped_small_requests_are_network(path):
     does, and joined both say so."""
     path.shape(path.client, "tbf", "rate", "200kbit", "burst", "1600", "latency", "5s")
     path.serve("--service", "1ms")
-    observer = path.observe("--listen", f"{SERVER}:0")
+    observer = path.observe("--listen", f"{SERVER}:0", "--open")
     driver = Driver(path.lab.url, "--body", "x" * 1000, connections=1, count=30, netns=path.client,
                     observer=observer)
     observer.stop()
@@ -281,7 +281,7 @@ def test_large_response_joined(path):
     send buffer was full, respond), in each single exchange; next to nothing is left for the network."""
     path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
     path.serve("--service", "1ms")
-    observer = path.observe("--listen", f"{SERVER}:0")
+    observer = path.observe("--listen", f"{SERVER}:0", "--open")
     driver = Driver(f"{path.lab.url}?size=100000", connections=1, count=30, netns=path.client,
                     observer=observer)
     observer.stop()

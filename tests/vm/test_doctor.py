@@ -9,7 +9,7 @@ from machine import fleet_fixture, vm  # pylint: disable=unused-import
 
 KERNELS = ("6.1", "6.12")
 
-pytestmark = pytest.mark.timeout(600)  # the first test of a kernel waits for its machine
+pytestmark = pytest.mark.timeout(1200)  # the first test of a kernel waits for its machine
 on_each = pytest.mark.parametrize("vm", [(kernel, "", "all", "doctor.sh") for kernel in KERNELS],
                                   ids=KERNELS, indirect=True)
 

@@ -20,7 +20,7 @@ STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
 
-pytestmark = pytest.mark.timeout(600)  # the first test of a kernel waits for its machine
+pytestmark = pytest.mark.timeout(1200)  # the first test of a kernel waits for its machine
 on_each = pytest.mark.parametrize("vm", KERNELS, indirect=True)
 
 
