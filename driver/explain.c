@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Explanations, a function per kind of failure. Neighbours: result.c (asks), limits.c. */
+/* Explanations, a function per kind of failure. Neighbours: result.c (asks), host_limits.c. */
 #include "explain.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 #include "engine.h"
-#include "limits.h"
+#include "host_limits.h"
 #include "preflight.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/units.h"

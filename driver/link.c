@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "limits.h"
+#include "host_limits.h"
 #include "link_impl.h"
 #include "options.h"
 #include "sojourn/clock.h"

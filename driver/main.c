@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "engine_scenario.h"
 #include "explain.h"
-#include "limits.h"
+#include "host_limits.h"
 #include "options.h"
 #include "preflight.h"
 #include "scenario.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Source ports that the run needs, and those it has. Neighbour: limits.c (what this host allows). */
+/* Source ports that the run needs, and those it has. Neighbour: host_limits.c (what this host allows). */
 #include "preflight.h"
 
 #include <errno.h>

@@ -209,6 +209,7 @@ def test_pieces(path, hook):
     assert stage(entry, "transmit_queue")["p50_ns"] < 1 * MS
 
 
+@in_quiet
 def test_reset_before_it_left(path, hook):
     """The client goes while most of the response waits: its last byte never leaves."""
     path.shape(path.server, "tbf", "rate", "5mbit", "burst", "5kb", "latency", "5s")

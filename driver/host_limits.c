@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What this host allows the driver: descriptors and source ports. */
-#include "limits.h"
+#include "host_limits.h"
 
 #include <errno.h>
 #include <inttypes.h>

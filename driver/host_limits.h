@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What this host allows the driver: descriptors and source ports. */
-#ifndef DRIVER_LIMITS_H
-#define DRIVER_LIMITS_H
+#ifndef DRIVER_HOST_LIMITS_H
+#define DRIVER_HOST_LIMITS_H
 
-#include_next <limits.h> /* of that name, too: what <openssl/err.h> asks for */
 #include <stdint.h>
 
 /*
