@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""What an experiment runs in: a network of its own, programs that are all ended, and the commands that
+its page shows."""
+import contextlib
+import ctypes
+import os
+import re
+import shlex
+import tempfile
+import time
+from pathlib import Path
+
+from support import BUILD, documents
+from support.net import Netns
+from support.process import Process, run
+from support.programs import DRIVER, Doctor, Observer
+
+from . import FOLDER
+from .place import CLIENT, Place, Quota, cpu_hierarchy
+
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+OBSERVER_NAME, DRIVER_NAME = "sojourn", "sojourn-drive"
+
+
+def own_network():
+    """Moves this process, and so all that it starts, into a network namespace of its own, which goes with
+    it: no port, TIME_WAIT or connection of the host's is in the way, and none of it is loaded."""
+    if LIBC.unshare(CLONE_NEWNET) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"a network namespace: {os.strerror(error)}")
+    run(["ip", "link", "set", "lo", "up"])
+
+
+class Context:
+    """For one run of one experiment, in `with`; afterwards nothing of it is left."""
+
+    def __init__(self, name, folder, quick):
+        self.name, self.folder, self.quick = name, Path(folder), quick
+        self.source = FOLDER / name
+        self.commands = {}  # label: the first command of that label
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        self.work = Path(self.stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="sojourn-experiment.")))
+        return self
+
+    def __exit__(self, *exception):
+        return self.stack.__exit__(*exception)
+
+    def pick(self, full, quick):
+        """One of two values: of the whole run, or of the quick one."""
+        return quick if self.quick else full
+
+    def say(self, text):
+        """A line of progress on standard output."""
+        print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", flush=True)
+
+    # Places
+
+    def netns(self, name):
+        """A network namespace more, support.net.Netns."""
+        return self.stack.enter_context(Netns(name))
+
+    def quota(self, share):
+        """A place.Quota; None where this host has no cgroups for that."""
+        return self.stack.enter_context(Quota(share)) if cpu_hierarchy() else None
+
+    # Programs
+
+    def start(self, what, place=None, label=None, **options):
+        """An argv, or an object with close(): ended with the experiment, the last one first, or earlier by
+        its own close()."""
+        if isinstance(what, (list, tuple)):
+            self.note(label, what, place)
+            what = Process(what, netns=place, **options)
+        self.stack.callback(what.close)
+        return what
+
+    def observe(self, *options, ports, place=CLIENT, label="observer"):
+        """`sojourn observe`, support.programs.Observer; close() ends it before the experiment does."""
+        observer = self.start(Observer(*options, ports=ports, netns=place))
+        observer.netns = place.netns  # asked from here, unless it is in another network
+        self.note(label, observer.argv, place)
+        return observer
+
+    def drive(self, *words, observer=None, place=CLIENT, label=None, seconds=180):
+        """`sojourn-drive WORDS…` (so also `run FILE` and `sweep URL`) to its end: the run document, joined
+        with the observer's if one is given. Errors of requests are in the document."""
+        path = self.work / "driver.json"
+        path.unlink(missing_ok=True)
+        words = [*words, *(["--observer", observer.url] if observer else [])]
+        argv = [DRIVER, *words, "--json", path, "--quiet"]
+        ended = run(argv, netns=place, seconds=seconds, check=False)
+        if not path.exists():
+            raise ended.error(f"ended with status {ended.status} and no result")
+        document = documents.load(path)
+        missing = (document.get("driver") or {}).get("observer_error")
+        if missing:
+            raise ended.error(f"the observer's part is missing: {missing}")
+        document["messages"] = ended.stderr  # what it said before and during the run: preflight
+        self.note(label, [DRIVER, *words], place)
+        return document
+
+    def doctor(self, *options, place=None):
+        """`sojourn doctor`, one look, support.programs.Doctor."""
+        return Doctor(*options, netns=place)
+
+    # Commands
+
+    def note(self, label, argv, place=None):
+        """Keeps a command for the page, as somebody would type it, under a label; the first one stays."""
+        if label is None or label in self.commands:
+            return
+        words = [*(place.pinning() if isinstance(place, Place) else []), *map(str, argv)]
+        text = " ".join(_typed(word) for word in words)
+        text = text.replace(str(self.work), "/tmp").replace(str(FOLDER), "experiments")
+        self.commands[label] = re.sub(r"/tmp/sojourn-\w+\.\w+/", "/tmp/", text)
+
+    def command_lines(self, *labels):
+        """The commands of these labels (default: all), each below a comment that is its label."""
+        return [line for label in labels or self.commands
+                for line in (f"# {label}", self.commands[label])]
+
+
+def _typed(word):
+    """A word of a command as a shell wants it, our programs by their names."""
+    for program in (OBSERVER_NAME, DRIVER_NAME):
+        if Path(word).name == program and str(word).startswith(str(BUILD)):
+            return program
+    return shlex.quote(word)

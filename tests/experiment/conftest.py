@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of experiments share: they observe, so they all need BPF; each runs the quick form."""
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support import BUILD, ROOT, conditions
+from support.process import run
+
+TOOL = ROOT / "tools" / "experiment"
+TWO_CPUS = pytest.mark.skipif(os.cpu_count() < 2, reason="server and driver need a CPU each")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(conditions.bpf)
+        item.add_marker(TWO_CPUS)
+
+
+class Result:
+    """The files that an experiment wrote."""
+
+    def __init__(self, folder, name):
+        self.folder = Path(folder)
+        self.document = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        self.page = (self.folder / f"{name}.md").read_text(encoding="utf-8")
+
+    @property
+    def figures(self):
+        return self.document["figures"]
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """experiment("key-value-writes", shape): runs it, and has shape(result) assert; once more if that
+    fails, for another process of the machine may have been in the way."""
+    def twice(name, shape):
+        for last in (False, True):
+            folder = tmp_path / str(last)
+            run([TOOL, name, "--quick", "--no-setup", "--output", folder], seconds=110,
+                env={"SOJOURN_BUILD": str(BUILD)})
+            result = Result(folder, name)
+            assert result.document["quick"] is True and result.document["experiment"] == name
+            try:
+                return shape(result)
+            except AssertionError:
+                if last:
+                    raise
+    return twice

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Key-value writes, briefly: three who count agree, and the curves have the shape that was published."""
+import pytest
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def shape(result):
+    plain, traced = result.figures["cases"][:2]
+    assert plain["counts"]["driver"] == plain["counts"]["server"] == plain["counts"]["sojourn"] == 5000
+    for case in result.figures["cases"]:
+        for step in case["steps"]:
+            assert step["requests"] and not step["errors"]
+            # The bracket of the observer's phase may hold what was under way at its ends.
+            assert abs(step["exchanges"] - step["requests"]) <= 2 * step["clients"]
+            assert 0 < step["socket_queue_ns"] + step["service_ns"] <= step["residence_ns"] + 1
+            assert step["residence_ns"] < step["round_trip_ns"] * 1.05
+    one, most = plain["steps"][0], plain["steps"][-1]
+    # The original's first mistake: what falls with the clients is no throughput, and what it does tells.
+    assert most["rate_by_latency"] < one["rate_by_latency"] / 2
+    assert most["server_rate"] > one["server_rate"] * 1.2
+    assert one["rate_by_latency"] == pytest.approx(one["rate"], rel=0.1)
+    # A line of MONITOR for each command is a write without a request, and costs the server.
+    assert sum(step["lost"].get("unsolicited", 0) for step in traced["steps"]) > 0
+    assert not any(step["lost"] for step in plain["steps"])
+    assert traced["steps"][-1]["server_cpu_ns"] > plain["steps"][-1]["server_cpu_ns"] * 1.2
+    assert set(plain["cpu"]) == {"running", "runnable", "blocked"}
+
+
+def test_key_value_writes(experiment):
+    experiment("key-value-writes", shape)
