@@ -240,11 +240,8 @@ static int fill_samples(struct drive *drive, struct run_driver *driver)
 {
 	if (!drive->job->options->samples)
 		return 0;
-	if (!drive->job->engine->sampled) {
-		const char *why = drive->job->engine->unsampled;
-
-		driver->unsampled =
-			strdup(why ? why : "the driver does not sample this kind of target");
+	if (drive->job->unsampled) {
+		driver->unsampled = strdup(drive->job->unsampled);
 		return driver->unsampled ? 0 : -ENOMEM;
 	}
 	driver->samples =
@@ -392,7 +389,7 @@ static void drive_close(struct drive *drive)
 	uv_loop_close(&drive->loop);
 	drive->kind->free(drive->crew);
 	munmap(drive->shared, sizeof(*drive->shared));
-	step_table_close(&drive->phase.steps);
+	row_table_close(&drive->phase.steps);
 	crew_result_clear(&drive->total);
 	free(drive);
 }
@@ -423,8 +420,8 @@ static int open_steps(struct drive *drive)
 
 	if (!options->scenario)
 		return 0;
-	return step_table_open(&drive->phase.steps, (uint32_t)options->scenario->step_count,
-			       options->threads * options->processes);
+	return row_table_open(&drive->phase.steps, (uint32_t)options->scenario->step_count,
+			      options->threads * options->processes);
 }
 
 /* Processes are started before there is a loop or a thread that they would inherit half of. */
@@ -451,7 +448,7 @@ static int drive_new(const struct drive_job *job, struct drive **ret_drive, char
 	}
 	if (err) {
 		munmap(drive->shared, sizeof(*drive->shared));
-		step_table_close(&drive->phase.steps);
+		row_table_close(&drive->phase.steps);
 		return err;
 	}
 	progress_open(&drive->progress, stderr, job->options->quiet);

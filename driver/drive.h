@@ -14,6 +14,7 @@ struct drive_job {
 	const struct engine *engine;
 	const void *shared;    /* of the engine */
 	uint32_t sockets;      /* that a connection of the options may consist of */
+	const char *unsampled; /* why no exchange can be sampled, for people; NULL: they can */
 	char **command;	       /* argv */
 	bool *ret_interrupted; /* set if the run was ended by a signal; may be NULL */
 };

@@ -208,6 +208,19 @@ uint32_t engine_scenario_connections(const void *shared)
 	return ((const struct scenario_shared *)shared)->member_count;
 }
 
+const char *engine_scenario_unsampled(const void *shared)
+{
+	const struct scenario_shared *all = shared;
+	const char *why = NULL;
+
+	for (uint32_t i = 0; i < all->member_count; i++) {
+		if (all->members[i].engine->sampled)
+			return NULL;
+		why = why ? why : all->members[i].engine->unsampled;
+	}
+	return why ? why : "the driver does not sample this kind of target";
+}
+
 /* By weight: the step in whose share a random number falls. */
 static uint32_t draw(struct scenario_state *state)
 {
@@ -269,14 +282,16 @@ static void scenario_start(void *user, uint32_t slot)
 	state->shared->members[step->member].engine->start(state->members[step->member], slot);
 }
 
-/* A request that was not sent is the client's next one still. */
+/* A request that was not sent is the client's next one still; but a target that is down holds no other up. */
 static uint32_t scenario_finish(void *user, uint32_t slot, const struct engine_result *result)
 {
 	struct scenario_state *state = user;
 	struct client *client = &state->clients[slot];
 	uint32_t step = client->step;
 
-	if (result->not_yet || result->connect_failed)
+	if (result->not_yet)
+		return step;
+	if (result->connect_failed && !state->shared->scenario->of_targets)
 		return step;
 	client->step = next_step(state, step, engine_failure(result) != ENGINE_NO_ERROR);
 	client->ready = false;
@@ -342,6 +357,9 @@ static int open_clients(struct scenario_state *state)
 	for (uint32_t i = 0; i < state->host.slots && !err; i++) {
 		if (scenario->order == SCENARIO_MIX)
 			state->clients[i].step = draw(state);
+		else if (scenario->of_targets) /* evenly from the first moment on */
+			state->clients[i].step =
+				(state->host.first_slot + i) % (uint32_t)scenario->step_count;
 		err = capture_open(&state->host.clients[i].store, scenario->variables,
 				   scenario->variable_count);
 	}

@@ -11,4 +11,7 @@ extern const struct engine engine_scenario;
 /* How many servers each client has a connection to, at most. */
 uint32_t engine_scenario_connections(const void *shared);
 
+/* Why none of its servers' exchanges are sampled, for people; NULL: some are. */
+const char *engine_scenario_unsampled(const void *shared);
+
 #endif

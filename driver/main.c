@@ -168,7 +168,9 @@ static uint32_t most_connections(const struct options *options)
 	return (uint32_t)ladder->loads[ladder->count - 1];
 }
 
-static void warn_of_ports(const struct options *options, const struct target *target)
+/* @share: of the connections and requests, how many in @of are for this target. */
+static void warn_of_ports(const struct options *options, const struct target *target, size_t share,
+			  size_t of)
 {
 	uint32_t range = limits_port_range();
 	autofree char *text = NULL;
@@ -186,9 +188,33 @@ static void warn_of_ports(const struct options *options, const struct target *ta
 	if (options->schedule.rate && !options->requests)
 		preflight.requests =
 			multiply(options->schedule.rate, options->duration_ns / NSEC_PER_SEC + 1);
+	preflight.rate = preflight.rate * share / of;
+	preflight.requests = preflight.requests / of * share;
 	preflight.policy.reset |= datagrams; /* no TIME_WAIT */
 	if (!preflight_check(&preflight, &text) && text)
 		log_warn("%s", text);
+}
+
+/* Several targets: ports are counted per destination, so that the one asked most often decides. */
+static void warn_of_busiest(const struct options *options)
+{
+	const struct scenario *scenario = options->scenario;
+	const struct target *busiest = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < scenario->step_count; i++) {
+		const struct target *target = &scenario->steps[i].target;
+		size_t count = 0;
+
+		for (size_t j = 0; j < scenario->step_count; j++)
+			count += !strcmp(scenario->steps[j].target.authority, target->authority);
+		if (engine_find(target->scheme)->addressed && count > most) {
+			most = count;
+			busiest = target;
+		}
+	}
+	if (busiest)
+		warn_of_ports(options, busiest, most, scenario->step_count);
 }
 
 static int drive(const struct drive_job *job)
@@ -200,7 +226,9 @@ static int drive(const struct drive_job *job)
 				     &error);
 
 	if (!err && job->engine->addressed)
-		warn_of_ports(job->options, job->target);
+		warn_of_ports(job->options, job->target, 1, 1);
+	else if (!err && job->options->scenario && job->options->scenario->of_targets)
+		warn_of_busiest(job->options);
 	if (!err)
 		err = job->options->sweeping ? sweep_run(job, &run, &error)
 					     : drive_run(job, &run, &error);
@@ -229,6 +257,10 @@ static int prepare_and_drive(const struct options *options, struct target *targe
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
 	job.shared = shared;
+	if (!engine->sampled)
+		job.unsampled = engine->unsampled
+					? engine->unsampled
+					: "the driver does not sample this kind of target";
 	status = drive(&job);
 	engine->release(shared);
 	return status;
@@ -260,6 +292,7 @@ static int run_scenario(const struct options *options, char **command)
 		return fail(err, error, EXIT_DEGRADED);
 	job.shared = shared;
 	job.sockets = engine_scenario_connections(shared);
+	job.unsampled = engine_scenario_unsampled(shared);
 	status = drive(&job);
 	engine_scenario.release(shared);
 	return status;
@@ -270,7 +303,7 @@ static int tell_valid(const struct options *options)
 {
 	const struct scenario *scenario = options->scenario;
 
-	if (scenario)
+	if (scenario && !scenario->of_targets)
 		printf("%s is valid: %zu step%s, %s\n", scenario->path, scenario->step_count,
 		       scenario->step_count == 1 ? "" : "s", scenario_order_names[scenario->order]);
 	else

@@ -21,10 +21,8 @@ static const struct option_table *const tables[] = {
 	&option_stream, &option_datagram, &option_output,     &option_sweep,
 };
 
-#define ROWS_MAX    96
-#define DURATION_NS (10 * NSEC_PER_SEC)
-#define SLOTS_MAX   1000000U
-#define KEY_LONG    256 /* keys of rows without a letter: this plus their index over all tables */
+#define ROWS_MAX 96
+#define KEY_LONG 256 /* keys of rows without a letter: this plus their index over all tables */
 
 /* The row of @index over all tables; NULL past the last one. */
 static const struct option_row *row_at(size_t index)
@@ -43,7 +41,7 @@ static int key_of(const struct option_row *row, size_t index)
 }
 
 static const char help_head[] =
-	"Usage: sojourn-drive [OPTION]... URL\n"
+	"Usage: sojourn-drive [OPTION]... URL...\n"
 	"       sojourn-drive sweep [OPTION]... URL\n"
 	"       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
 	"Load a server, closed loop or at a rate, and report what its clients see;\n"
@@ -53,7 +51,8 @@ static const char help_head[] =
 	"the file's settings, URL its target.\n"
 	"\n"
 	"URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] address.\n"
-	"A name is resolved once.\n";
+	"A name is resolved once. Several URLs of one kind are asked in turn: each of\n"
+	"the connections is one to every server then.\n";
 
 static const char help_tail[] =
 	"\n"
@@ -180,166 +179,16 @@ int options_parse_words(int argc, char **argv, struct options *options, char **r
 	return err;
 }
 
-static int settle_policy(struct options *options, char **ret_error)
-{
-	struct connection_policy *policy = &options->policy;
-
-	if (options->new_connections && policy->requests > 1)
-		return refuse(ret_error, "--requests-per-connection: --new-connections makes it 1; "
-					 "give one of the two");
-	if (options->new_connections)
-		policy->requests = 1;
-	options->new_connections = policy->requests == 1;
-	return 0;
-}
-
-/* A rate of one segment without a length is no shape. The mean is what the rest goes by. */
-static int settle_shape(struct options *options, char **ret_error)
-{
-	struct schedule_spec *spec = &options->schedule;
-	struct shape *shape = &spec->shape;
-	const struct shape_segment *last = &shape->segments[shape->count - 1];
-	bool timed = shape->count && last->duration_ns;
-	uint64_t total_ns = 0;
-	double duration_ns;
-	int err;
-
-	if (!shape->count)
-		return 0;
-	if (shape->count == 1 && !timed && last->from == last->to) {
-		spec->rate = (uint64_t)last->from;
-		shape->count = 0;
-		return 0;
-	}
-	for (size_t i = 0; i < shape->count && timed; i++)
-		total_ns += shape->segments[i].duration_ns;
-	if (!options->duration_ns && !options->requests)
-		options->duration_ns = total_ns ? total_ns : DURATION_NS;
-	err = shape_settle(shape, options->duration_ns, ret_error);
-	if (err)
-		return err;
-	last = &shape->segments[shape->count - 1];
-	duration_ns = options->duration_ns ? (double)options->duration_ns
-					   : last->begin_ns + (double)last->duration_ns;
-	spec->rate =
-		(uint64_t)(shape_count(shape, duration_ns) / duration_ns * (double)NSEC_PER_SEC +
-			   0.5);
-	spec->rate = spec->rate ? spec->rate : 1;
-	return 0;
-}
-
-static int settle_schedule(struct options *options, char **ret_error)
-{
-	struct schedule_spec *spec = &options->schedule;
-
-	if (options->sweeping)
-		return 0; /* each step has its own */
-	if (spec->arrival != SCHEDULE_CLOSED && !spec->rate)
-		return refuse(ret_error, "--arrival: %s needs a rate; add --rate=N",
-			      schedule_arrival_names[spec->arrival]);
-	if (spec->rate && spec->think_ns)
-		return refuse(ret_error, "--think: a rate and a think time exclude each other; "
-					 "give --rate or --think");
-	if (options->think_distribution_given && !spec->think_ns)
-		return refuse(ret_error, "--think-distribution: %s needs a time; add --think=TIME",
-			      schedule_think_names[spec->think]);
-	if (spec->rate && spec->arrival == SCHEDULE_CLOSED)
-		spec->arrival = SCHEDULE_CONSTANT;
-	return 0;
-}
-
-static bool is_stdout(const char *path)
-{
-	return path && !strcmp(path, "-");
-}
-
-static int settle_outputs(const struct options *options, char **ret_error)
-{
-	if (is_stdout(options->json_path) + is_stdout(options->csv_path) +
-		    is_stdout(options->hlog_path) >
-	    1)
-		return refuse(ret_error, "only one of --json, --csv and --hlog can be -");
-	return 0;
-}
-
-bool options_own_stdout(const struct options *options)
-{
-	return is_stdout(options->json_path) || is_stdout(options->csv_path) ||
-	       is_stdout(options->hlog_path);
-}
-
-static int settle_h2(const struct options *options, char **ret_error)
-{
-	if ((uint64_t)options->connections * options->streams > SLOTS_MAX)
-		return refuse(ret_error,
-			      "--streams: %u on each of %u connections are more than %u at "
-			      "a time",
-			      options->streams, options->connections, SLOTS_MAX);
-	if (options->grpc_expectation.given && !options->grpc)
-		return refuse(ret_error, "--expect-grpc-status: there is none without gRPC; add "
-					 "--grpc");
-	return 0;
-}
-
-static int settle_tls(const struct options *options, char **ret_error)
-{
-	const struct tls_options *tls = &options->tls;
-
-	if (tls->ca_path && tls->insecure)
-		return refuse(ret_error,
-			      "--insecure: every certificate is accepted, --ca says which "
-			      "are; give one of the two");
-	if (tls->key_path && !tls->cert_path)
-		return refuse(ret_error, "--key: it belongs to a certificate; add --cert=FILE");
-	return 0;
-}
-
-/* What no single option can decide. */
-int options_settle(struct options *options, char **ret_error)
-{
-	int err;
-
-	if (options->connections < options->threads * options->processes)
-		return refuse(
-			ret_error,
-			"--connections: %u is fewer than the %u threads of --threads%s; every "
-			"thread needs a connection",
-			options->connections, options->threads * options->processes,
-			options->processes > 1 ? " times --processes" : "");
-	err = option_settle_sweep(options, ret_error);
-	if (!err)
-		err = settle_shape(options, ret_error);
-	if (err)
-		return err;
-	if (!options->duration_ns && !options->requests)
-		options->duration_ns = DURATION_NS;
-	err = settle_policy(options, ret_error);
-	if (err)
-		return err;
-	if (options->trace_path && !options->observer_url)
-		return refuse(ret_error, "--trace: the timelines are the observer's; add "
-					 "--observer=URL");
-	/* Only what is joined or written is worth its memory. */
-	if (!options->observer_url && !options->json_path)
-		options->samples = 0;
-	err = settle_outputs(options, ret_error);
-	if (!err)
-		err = settle_tls(options, ret_error);
-	if (!err)
-		err = settle_h2(options, ret_error);
-	return err ? err : settle_schedule(options, ret_error);
-}
-
 /* The words that are no options. */
 static int take_words(struct options *options, int left, char **words, char **ret_error)
 {
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
-	if (left > 1)
-		return refuse(ret_error, "one URL is allowed, but '%s' follows '%s'", words[1],
-			      words[0]);
-	options->url = words[0];
+	if (left > 1 && options->sweeping)
+		return refuse(ret_error, "sweep: one URL is allowed, but '%s' follows '%s'",
+			      words[1], words[0]);
+	options->url = left == 1 ? words[0] : NULL;
 	if (!options->method)
 		options->method = options->body || options->grpc ? "POST" : "GET";
 	return 0;
@@ -352,7 +201,12 @@ static int parse_plain(int argc, char **argv, struct options *options, char **re
 	if (err || options->action != OPTIONS_DRIVE)
 		return err;
 	err = take_words(options, argc - optind, argv + optind, ret_error);
-	return err ? err : options_settle(options, ret_error);
+	if (!err)
+		err = options_settle(options, ret_error);
+	if (err || options->url)
+		return err;
+	return scenario_of_targets(argv + optind, (size_t)(argc - optind), options,
+				   &options->scenario, ret_error);
 }
 
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)

@@ -33,7 +33,7 @@ enum options_action {
 /* Strings point into argv, except body, payload and headers, which options_clear() frees. */
 struct options {
 	enum options_action action;
-	const char *url;
+	const char *url; /* NULL: that of the scenario's steps */
 	uint32_t connections;
 	uint32_t processes;
 	uint32_t threads;     /* of each process */
@@ -88,7 +88,7 @@ struct options {
 	size_t slowest;		  /* joined exchanges with their timeline */
 	const char *trace_path;	  /* NULL: none */
 	bool check_only;
-	struct scenario *scenario; /* NULL: every request is the same; else owned */
+	struct scenario *scenario; /* NULL: one target, every request is the same; else owned */
 	/* Of a scenario's step, borrowed: */
 	struct template_variables variables;
 	const struct capture_list *captures; /* NULL: none */

@@ -53,6 +53,33 @@ static uint64_t since(uint64_t now_ns, uint64_t begin_ns)
 	return now_ns > begin_ns ? now_ns - begin_ns : 0;
 }
 
+static struct run_row_list *rows_of(struct run_driver *driver, const struct scenario *scenario)
+{
+	return &driver->rows[scenario->of_targets ? RUN_ROWS_TARGET : RUN_ROWS_STEP];
+}
+
+/* Of several targets the one that had most of these. */
+static const struct target *target_of(const struct options *options,
+				      const struct result_phase *phase, struct run_driver *driver,
+				      unsigned int error)
+{
+	const struct scenario *scenario = options->scenario;
+	const struct target *target = phase->target;
+	uint64_t most = 0;
+
+	if (!scenario)
+		return target;
+	for (size_t i = 0; i < scenario->step_count; i++) {
+		const struct run_row *row = &rows_of(driver, scenario)->list[i];
+
+		if (row->errors[error] <= most)
+			continue;
+		most = row->errors[error];
+		target = &scenario->steps[i].target;
+	}
+	return target;
+}
+
 static int fill_failures(const struct options *options, const struct stats *stats,
 			 const struct result_phase *phase, struct run_driver *driver)
 {
@@ -69,20 +96,24 @@ static int fill_failures(const struct options *options, const struct stats *stat
 		failure->count = stats->errors[i];
 		failure->first_ns = since(stats->first_error_ns[i], phase->begin_ns);
 		failure->last_ns = since(stats->last_error_ns[i], phase->begin_ns);
-		failure->explanation = explain_failure((enum run_error)i, stats->error_detail[i],
-						       options, phase->target);
+		failure->explanation =
+			explain_failure((enum run_error)i, stats->error_detail[i], options,
+					target_of(options, phase, driver, i));
 	}
 	return 0;
 }
 
-/* What a step sends, and where to. */
-static int describe_step(const struct scenario_step *from, struct run_scenario_step *step)
+/* What a step sends, and where to. A target is its name, and sends what all do. */
+static int describe_step(const struct scenario *scenario, const struct scenario_step *from,
+			 struct run_row *step)
 {
 	const struct target *target = &from->target;
 	const struct engine *engine = engine_find(target->scheme);
 	int length;
 
 	step->name = strdup(from->name);
+	if (scenario->of_targets)
+		return step->name ? 0 : -ENOMEM;
 	step->method = engine->plain ? NULL : strdup(from->options.method);
 	if (!step->name || (!engine->plain && !step->method))
 		return -ENOMEM;
@@ -91,32 +122,39 @@ static int describe_step(const struct scenario_step *from, struct run_scenario_s
 	return length < 0 ? -ENOMEM : 0;
 }
 
+static void fill_row(const struct row_stats *sum, struct run_row *row)
+{
+	row->requests = sum->requests;
+	row->bytes_in = sum->bytes_in;
+	row->bytes_out = sum->bytes_out;
+	memcpy(row->status, sum->status, sizeof(row->status));
+	memcpy(row->errors, sum->errors, sizeof(row->errors));
+	row->round_trip = sum->round_trip;
+	row->response_time = sum->response_time;
+}
+
+/* A row for each step, or target. */
 static int fill_steps(const struct options *options, const struct result_phase *phase,
 		      struct run_driver *driver)
 {
 	const struct scenario *scenario = options->scenario;
-	autofree struct step_stats *sum = malloc(sizeof(*sum));
+	struct run_row_list *rows = rows_of(driver, scenario);
+	autofree struct row_stats *sum = malloc(sizeof(*sum));
 	int err = 0;
 
-	if (!sum)
-		return -ENOMEM;
-	driver->steps = calloc(scenario->step_count, sizeof(*driver->steps));
-	if (!driver->steps)
+	rows->list = calloc(scenario->step_count, sizeof(*rows->list));
+	if (!sum || !rows->list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < scenario->step_count && !err; i++) {
-		struct run_scenario_step *step = &driver->steps[driver->step_count++];
+		struct run_row *row = &rows->list[rows->count++];
 
 		memset(sum, 0, sizeof(*sum));
-		step_table_add(&phase->steps, i, sum);
-		step->requests = sum->requests;
-		step->bytes_in = sum->bytes_in;
-		step->bytes_out = sum->bytes_out;
-		memcpy(step->status, sum->status, sizeof(step->status));
-		memcpy(step->errors, sum->errors, sizeof(step->errors));
-		step->round_trip = sum->round_trip;
-		step->response_time = sum->response_time;
-		err = describe_step(&scenario->steps[i], step);
+		row_table_add(&phase->steps, i, sum);
+		fill_row(sum, row);
+		err = describe_step(scenario, &scenario->steps[i], row);
 	}
+	if (scenario->of_targets)
+		return err;
 	driver->scenario = strdup(scenario->name ? scenario->name : scenario->path);
 	return err || !driver->scenario ? -ENOMEM : 0;
 }
@@ -153,7 +191,8 @@ int result_fill(const struct options *options, struct crew_result *result,
 		return -ENOMEM;
 	run->driver = driver;
 	driver->target = options->url ? strdup(options->url) : NULL;
-	plain = options->scenario || (phase->target && engine_find(phase->target->scheme)->plain);
+	plain = (options->scenario && !options->scenario->of_targets) ||
+		(phase->target && engine_find(phase->target->scheme)->plain);
 	driver->method = plain ? NULL : strdup(options->method);
 	driver->connections = options->connections;
 	driver->streams = options->streams;

@@ -9,7 +9,7 @@
 #include "options.h"
 #include "sojourn/run.h"
 #include "stats.h"
-#include "steps.h"
+#include "rows.h"
 #include "target.h"
 
 /* The measured phase as the main thread saw it; CLOCK_MONOTONIC ns. */
@@ -19,7 +19,7 @@ struct result_phase {
 	uint64_t stop_ns;	/* when requests ceased to start */
 	uint64_t warmup_ns;	/* as it really was */
 	const struct target *target;
-	struct step_table steps;
+	struct row_table steps;
 };
 
 /*

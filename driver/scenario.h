@@ -2,7 +2,7 @@
 /*
  * A scenario: named steps that every client cycles through, or draws from a mix, and the settings of a
  * run. Read from a YAML file (docs/scenarios.md). Neighbours: scenario_keys.c (what may be written),
- * scenario_file.c (libyaml), scenario_check.c (whether it makes sense), engine_scenario.c (carries it out).
+ * scenario_file.c (libyaml), scenario_targets.c (several URLs), scenario_check.c (whether it makes sense), engine_scenario.c (carries it out).
  */
 #ifndef DRIVER_SCENARIO_H
 #define DRIVER_SCENARIO_H
@@ -78,6 +78,7 @@ struct scenario_step {
 };
 
 struct scenario {
+	bool of_targets; /* made of URLs: requests of the steps are borrowed, there is no file */
 	const char *path;
 	const char *name; /* NULL: none was given */
 	const char *url;  /* default of the steps; NULL: each has its own */
@@ -104,6 +105,12 @@ int scenario_load(const char *path, struct options *options, struct scenario **r
 /* The same of a text, which @path is only the name of. */
 int scenario_parse(const char *path, const char *text, size_t length, struct options *options,
 		   struct scenario **ret_scenario, char **ret_error);
+/*
+ * The request of @options for each of @urls, in turn; borrows from all of them. -EINVAL with a sentence in
+ * @ret_error, -ENOMEM.
+ */
+int scenario_of_targets(char *const *urls, size_t count, const struct options *options,
+			struct scenario **ret_scenario, char **ret_error);
 /* Takes NULL. */
 void scenario_free(struct scenario *scenario);
 

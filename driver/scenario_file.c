@@ -373,7 +373,8 @@ void scenario_free(struct scenario *scenario)
 	for (size_t i = 0; i < scenario->step_count; i++) {
 		struct scenario_step *step = &scenario->steps[i];
 
-		options_clear(&step->options);
+		if (!scenario->of_targets)
+			options_clear(&step->options);
 		capture_clear(&step->captures);
 		target_clear(&step->target);
 		free(step->sets);

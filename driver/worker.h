@@ -19,7 +19,7 @@
 #include "series.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
-#include "steps.h"
+#include "rows.h"
 
 enum worker_phase {
 	WORKER_REST,	/* start nothing; what is under way runs out */
@@ -38,7 +38,7 @@ struct worker_setup {
 	uint32_t sharer;      /* which of the schedule's sharers it is, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
-	struct step_stats *steps; /* its own row; NULL: there are none */
+	struct row_stats *steps; /* its own row; NULL: there are none */
 	uint32_t step_count;
 	const uint64_t
 		*step_think_ns; /* closed loop: after each of them; NULL: as the schedule says */

@@ -351,7 +351,7 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 	if (intended_ns)
 		stats_record_response(&worker->stats, result, intended_ns);
 	if (worker->setup.steps)
-		step_stats_record(&worker->setup.steps[step], result, intended_ns);
+		row_stats_record(&worker->setup.steps[step], result, intended_ns);
 }
 
 void worker_note(void *user, enum run_datagram what, uint64_t count)
@@ -362,11 +362,20 @@ void worker_note(void *user, enum run_datagram what, uint64_t count)
 		worker->stats.datagrams[what] += count;
 }
 
+/* What was just answered is healthy: the slot waits no longer for another server than it has to. */
+static uint32_t finish_step(struct worker *worker, uint32_t slot,
+			    const struct engine_result *result)
+{
+	if (result->error == ENGINE_NO_ERROR)
+		worker->slots[slot].retry_ms = 0;
+	return worker->setup.engine->finish(worker->engine, slot, result);
+}
+
 enum engine_next worker_done(void *user, uint32_t slot, const struct engine_result *result)
 {
 	struct worker *worker = user;
 	const struct engine *engine = worker->setup.engine;
-	uint32_t step = engine->finish ? engine->finish(worker->engine, slot, result) : 0;
+	uint32_t step = engine->finish ? finish_step(worker, slot, result) : 0;
 
 	if (worker->recording && !result->not_yet)
 		record(worker, slot, step, result);

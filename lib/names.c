@@ -107,6 +107,20 @@ const char *const run_datagram_help[RUN_DATAGRAM_COUNT] = {
 };
 CHECK_LAST(run_datagram_help, RUN_DATAGRAM_COUNT, RUN_DATAGRAM_RETRANSMITTED);
 
+const char *const run_rows_names[RUN_ROWS_COUNT] = {
+	[RUN_ROWS_STEP] = "steps",
+	[RUN_ROWS_TARGET] = "targets",
+	[RUN_ROWS_STATUS] = "statuses",
+};
+CHECK_LAST(run_rows_names, RUN_ROWS_COUNT, RUN_ROWS_STATUS);
+
+const char *const run_row_names[RUN_ROWS_COUNT] = {
+	[RUN_ROWS_STEP] = "step",
+	[RUN_ROWS_TARGET] = "target",
+	[RUN_ROWS_STATUS] = "status",
+};
+CHECK_LAST(run_row_names, RUN_ROWS_COUNT, RUN_ROWS_STATUS);
+
 const char *const run_error_help[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_REFUSED] = "nothing listens at the target (ECONNREFUSED)",
 	[RUN_ERROR_ADDRESS_UNAVAILABLE] =

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The driver's figures as comma-separated values (RFC 4180): a row per interval, one for each kind of
- * latency of the whole run, and one per step of a sweep. Times are in ns but for the first columns,
- * which spreadsheets draw over. What is not known is left empty.
+ * latency of the whole run, of its steps, targets and statuses, and one per step of a sweep. Times are
+ * in ns but for the first columns, which spreadsheets draw over. What is not known is left empty.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct row {
 	uint64_t errors;
 	const uint64_t *connects, *bytes_in, *bytes_out;
 	const struct histogram *h;
+	const char *name; /* of the step, target or status; NULL: none */
 };
 
 static const struct {
@@ -41,7 +43,7 @@ static void print_head(FILE *file)
 	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		fprintf(file, ",%s", quantiles[i].name);
-	fputs(",max_ns\r\n", file);
+	fputs(",max_ns,name\r\n", file);
 }
 
 static void print_number(const uint64_t *number, FILE *file)
@@ -74,6 +76,18 @@ static void print_latency(const struct row *row, FILE *file)
 	fprintf(file, ",%" PRIu64, row->h->max);
 }
 
+/* In quotes where it needs them, which are doubled within. */
+static void print_text(const char *text, FILE *file)
+{
+	bool quoted = text && strpbrk(text, ",\"\r\n");
+
+	fputs(quoted ? ",\"" : ",", file);
+	for (; text && *text; text++)
+		fprintf(file, *text == '"' ? "\"%c" : "%c", *text);
+	if (quoted)
+		fputc('"', file);
+}
+
 static void print_row(const struct row *row, FILE *file)
 {
 	fputs(row->part, file);
@@ -90,6 +104,7 @@ static void print_row(const struct row *row, FILE *file)
 	print_number(row->bytes_in, file);
 	print_number(row->bytes_out, file);
 	print_latency(row, file);
+	print_text(row->name, file);
 	fputs("\r\n", file);
 }
 
@@ -123,7 +138,9 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 	} kinds[] = {
 		{"response_time", &driver->response_time},
 		{"round_trip", &driver->round_trip},
+		{"first_byte", &driver->first_byte},
 		{"connect", &driver->connect},
+		{"tls", &driver->tls},
 		{"schedule_delay", &driver->schedule_delay},
 	};
 
@@ -143,6 +160,39 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 				.h = kinds[i].h,
 			},
 			file);
+	}
+}
+
+/* Of a step, a target or a status. */
+static void print_part(const struct run_driver *driver, const char *part, const char *latency,
+		       const struct run_row *row, const struct histogram *h, FILE *file)
+{
+	print_row(
+		&(struct row){
+			.part = part,
+			.latency = latency,
+			.duration_ns = driver->duration_ns,
+			.requests = row->requests,
+			.errors = run_row_errors(row),
+			.bytes_in = &row->bytes_in,
+			.bytes_out = &row->bytes_out,
+			.h = h,
+			.name = row->name,
+		},
+		file);
+}
+
+static void print_parts(const struct run_driver *driver, enum run_rows_by by, FILE *file)
+{
+	const struct run_row_list *rows = &driver->rows[by];
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct run_row *row = &rows->list[i];
+
+		if (row->response_time.count)
+			print_part(driver, run_row_names[by], "response_time", row,
+				   &row->response_time, file);
+		print_part(driver, run_row_names[by], "round_trip", row, &row->round_trip, file);
 	}
 }
 
@@ -180,6 +230,8 @@ int report_csv(const struct run *run, FILE *file)
 	if (run->driver) {
 		print_intervals(run->driver, file);
 		print_overall(run->driver, file);
+		for (enum run_rows_by by = 0; by < RUN_ROWS_COUNT; by++)
+			print_parts(run->driver, by, file);
 	}
 	if (run->sweep)
 		print_sweep(run->sweep, file);

@@ -39,7 +39,10 @@ static void add_target(struct items *items, const struct run_driver *driver)
 		items_add(items, "scenario %s", driver->scenario);
 	if (driver->scenario && !driver->target)
 		return;
-	if (driver->part_count > 1 && !driver->target)
+	if (driver->rows[RUN_ROWS_TARGET].count)
+		items_add(items, "%s%s%zu targets in turn", driver->method ? driver->method : "",
+			  driver->method ? " " : "", driver->rows[RUN_ROWS_TARGET].count);
+	else if (driver->part_count > 1 && !driver->target)
 		items_add(items, "several targets");
 	else
 		items_add(items, "%s%s%s", driver->method ? driver->method : "",
@@ -322,7 +325,7 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 	if (driver->tls.count)
 		report_histogram(page, driver, "TLS", &driver->tls);
 	report_intervals(page, driver);
-	report_steps(page, driver);
+	report_rows(page, driver);
 	if (driver->streams > 1)
 		report_streams(page, driver);
 	report_responses(page, driver);

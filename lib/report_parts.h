@@ -37,8 +37,8 @@ void report_driver(const struct page *page, const struct run_driver *driver);
 /* Width of the label at the left of the driver's lines. */
 unsigned int report_driver_columns(const struct run_driver *driver);
 
-/* report_steps.c: the steps of a scenario. */
-void report_steps(const struct page *page, const struct run_driver *driver);
+/* report_rows.c: steps, targets, statuses. */
+void report_rows(const struct page *page, const struct run_driver *driver);
 
 /* report_intervals.c: how the rate behaved over the intervals; nothing below three of them. */
 void report_intervals(const struct page *page, const struct run_driver *driver);

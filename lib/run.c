@@ -125,6 +125,17 @@ static void free_cost(struct run_cost *cost)
 	free(cost);
 }
 
+void run_row_list_clear(struct run_row_list *rows)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		free(rows->list[i].name);
+		free(rows->list[i].target);
+		free(rows->list[i].method);
+	}
+	free(rows->list);
+	*rows = (struct run_row_list){0};
+}
+
 static void free_driver(struct run_driver *driver)
 {
 	if (!driver)
@@ -143,12 +154,8 @@ static void free_driver(struct run_driver *driver)
 	}
 	free(driver->parts);
 	free(driver->scenario);
-	for (size_t i = 0; i < driver->step_count; i++) {
-		free(driver->steps[i].name);
-		free(driver->steps[i].target);
-		free(driver->steps[i].method);
-	}
-	free(driver->steps);
+	for (size_t i = 0; i < RUN_ROWS_COUNT; i++)
+		run_row_list_clear(&driver->rows[i]);
 	if (driver->limited) {
 		free(driver->limited->by);
 		free(driver->limited->why);
@@ -347,13 +354,23 @@ void run_subtract(struct run *run, const struct run *earlier)
 	subtract_count(&run->services_dropped, earlier->services_dropped);
 }
 
-uint64_t run_driver_errors(const struct run_driver *driver)
+static uint64_t sum_errors(const uint64_t errors[RUN_ERROR_COUNT])
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
-		sum += driver->errors[i];
+	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
+		sum += errors[i];
 	return sum;
+}
+
+uint64_t run_row_errors(const struct run_row *row)
+{
+	return sum_errors(row->errors);
+}
+
+uint64_t run_driver_errors(const struct run_driver *driver)
+{
+	return sum_errors(driver->errors);
 }
 
 const struct histogram *run_driver_latency(const struct run_driver *driver)

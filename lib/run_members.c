@@ -38,6 +38,10 @@ _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL
 	{MEMBER(type, NUMBER, field), .optional = true}
 #define COUNTERS(type, field, table) \
 	{MEMBER(type, COUNTERS, field), .names = (table), .size = ARRAY_SIZE(table)}
+#define ROWS(name_, by) \
+	{.name = (name_), .kind = RUN_KIND_LIST, .offset = offsetof(struct run_driver, rows[by].list), \
+	 .count_offset = offsetof(struct run_driver, rows[by].count), .members = &run_row_members, \
+	 .limit = RUN_ROWS_MAX, .merging = RUN_MERGING_OWN, .optional = true}
 #define STAGES(type, field, table, number) \
 	{MEMBER(type, STAGES, field), .names = (table), .size = (number)}
 
@@ -144,19 +148,19 @@ static const struct run_member part_table[] = {
 };
 static const struct run_members part_members = MEMBERS(struct run_part, part_table);
 
-static const struct run_member scenario_step_table[] = {
-	STRING(struct run_scenario_step, name),
-	STRING(struct run_scenario_step, target),
-	STRING(struct run_scenario_step, method),
-	{MEMBER(struct run_scenario_step, U64, requests)},
-	{MEMBER(struct run_scenario_step, U64, bytes_in)},
-	{MEMBER(struct run_scenario_step, U64, bytes_out)},
-	COUNTERS(struct run_scenario_step, status, status_names),
-	COUNTERS(struct run_scenario_step, errors, run_error_names),
-	{MEMBER(struct run_scenario_step, HISTOGRAM, round_trip)},
-	{MEMBER(struct run_scenario_step, HISTOGRAM, response_time), .optional = true},
+static const struct run_member row_table[] = {
+	STRING(struct run_row, name),
+	STRING(struct run_row, target),
+	STRING(struct run_row, method),
+	{MEMBER(struct run_row, U64, requests)},
+	{MEMBER(struct run_row, U64, bytes_in)},
+	{MEMBER(struct run_row, U64, bytes_out)},
+	COUNTERS(struct run_row, status, status_names),
+	COUNTERS(struct run_row, errors, run_error_names),
+	{MEMBER(struct run_row, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_row, HISTOGRAM, response_time), .optional = true},
 };
-const struct run_members run_scenario_step_members = MEMBERS(struct run_scenario_step, scenario_step_table);
+const struct run_members run_row_members = MEMBERS(struct run_row, row_table);
 
 static const struct run_member limited_table[] = {
 	STRING(struct run_limited, by),
@@ -214,10 +218,9 @@ static const struct run_member driver_table[] = {
 	 .limit = MAX_INTERVALS, .optional = true},
 	{MEMBER(struct run_driver, RATIO, drift), .merging = RUN_MERGING_OWN, .optional = true},
 	{MEMBER(struct run_driver, STRING, scenario), .optional = true},
-	{MEMBER(struct run_driver, LIST, steps),
-	 .merging = RUN_MERGING_OWN, .members = &run_scenario_step_members,
-	 .count_offset = offsetof(struct run_driver, step_count),
-	 .limit = RUN_STEPS_MAX, .optional = true},
+	ROWS("steps", RUN_ROWS_STEP),
+	ROWS("targets", RUN_ROWS_TARGET),
+	ROWS("statuses", RUN_ROWS_STATUS),
 	{MEMBER(struct run_driver, LIST, parts),
 	 .merging = RUN_MERGING_OWN, .members = &part_members,
 	 .count_offset = offsetof(struct run_driver, part_count),

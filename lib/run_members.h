@@ -65,7 +65,7 @@ struct run_members {
 };
 
 extern const struct run_members run_driver_members;
-extern const struct run_members run_scenario_step_members;
+extern const struct run_members run_row_members;
 /* struct run; besides these, `schema` and `buckets` stand at the top. */
 extern const struct run_members run_document_members;
 

@@ -28,8 +28,8 @@ struct run_members;
 int merge_members(const struct run_members *members, void *structure, const void *other,
 		  char **ret_error);
 
-/* Adds the steps of @other. Errors as run_merge(). */
-int merge_steps(struct run_driver *driver, struct run_driver *other, char **ret_error);
+/* Adds the rows of @other, after its counts. Errors as run_merge(). */
+int merge_rows(struct run_driver *driver, struct run_driver *other, char **ret_error);
 
 /* Adds the driver's part of @other to that of @run; both have one. Errors as run_merge(). */
 int merge_driver(struct run *run, struct run *other, char **ret_error);

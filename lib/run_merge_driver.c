@@ -331,7 +331,7 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	if (!err)
 		err = merge_limited(driver, other);
 	if (!err)
-		err = merge_steps(driver, other, ret_error);
+		err = merge_rows(driver, other, ret_error);
 	if (!err)
 		err = merge_parts(driver, other, ret_error);
 	if (err)

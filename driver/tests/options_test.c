@@ -187,7 +187,8 @@ static const struct refusal refusals[] = {
 	{{URL, "-c"}, {"--connections", "needs a value", "default 16"}},
 	{{URL, "--json"}, {"--json", "needs a value", "FILE"}},
 	{{"-c4"}, {"no URL", "http://", ""}},
-	{{URL, "http://b/"}, {"one URL", "'http://b/'", URL}},
+	{{URL, "udp://b:1"}, {"cannot be asked in turn", "'udp://b:1'", URL}},
+	{{URL, "b"}, {"'b'", "not a usable URL", ""}},
 };
 /* clang-format on */
 

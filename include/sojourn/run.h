@@ -203,13 +203,16 @@ struct run_interval {
 	struct histogram latency; /* response time under a rate, else round trip */
 };
 
-#define RUN_STEPS_MAX 256U
+#define RUN_ROWS_MAX 256U
 
-/* One step of a scenario; members mean what they mean in struct run_driver. */
-struct run_scenario_step {
-	char *name;
-	char *target;
-	char *method;
+/*
+ * Those of the requests that are of one step, for one target or answered with one status; members mean
+ * what they mean in struct run_driver.
+ */
+struct run_row {
+	char *name;   /* of the step; the target's URL; the status: "404" */
+	char *target; /* of steps */
+	char *method; /* of steps; NULL: the protocol has none */
 	uint64_t requests;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
@@ -217,6 +220,11 @@ struct run_scenario_step {
 	uint64_t errors[RUN_ERROR_COUNT];
 	struct histogram round_trip;
 	struct histogram response_time; /* under a rate */
+};
+
+struct run_row_list {
+	struct run_row *list;
+	size_t count;
 };
 
 /* One driver of several whose documents were merged. */
@@ -271,10 +279,10 @@ struct run_driver {
 	uint64_t interval_ns;		 /* length of the intervals but for the last one */
 	struct run_interval *intervals;	 /* in order of time, without gaps */
 	size_t interval_count;
-	struct run_ratio drift;		 /* correlation of the intervals' rate with time, -1 … 1 */
-	char *scenario;			 /* name or file; NULL: every request was the same */
-	struct run_scenario_step *steps; /* of the scenario, in its order */
-	size_t step_count;
+	struct run_ratio drift; /* correlation of the intervals' rate with time, -1 … 1 */
+	char *scenario;		/* name or file; NULL: every request was the same */
+	/* Steps in the scenario's order, targets as given, statuses from the lowest up. */
+	struct run_row_list rows[RUN_ROWS_COUNT];
 	struct run_part *parts; /* of a merged document: every driver */
 	size_t part_count;
 	struct run_limited *limited; /* NULL: the driver kept up */
@@ -425,6 +433,11 @@ static inline uint64_t run_parts_total(const struct run_parts *parts)
 {
 	return parts->wait_ns + parts->round_trip_ns;
 }
+
+/* Frees what it holds; it is empty then. */
+void run_row_list_clear(struct run_row_list *rows);
+/* Sum of a row's errors. */
+uint64_t run_row_errors(const struct run_row *row);
 
 /* Sum of the driver's errors. */
 uint64_t run_driver_errors(const struct run_driver *driver);

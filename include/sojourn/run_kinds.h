@@ -79,6 +79,14 @@ enum run_cpu {
 	RUN_CPU_COUNT
 };
 
+/* What a driver's requests are told apart by, a list of rows each. */
+enum run_rows_by {
+	RUN_ROWS_STEP,	 /* of a scenario */
+	RUN_ROWS_TARGET, /* of several URLs */
+	RUN_ROWS_STATUS, /* of HTTP */
+	RUN_ROWS_COUNT
+};
+
 /* Names as in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
 extern const char *const run_stage_names[STAGE_COUNT];
 extern const char *const run_cpu_names[RUN_CPU_COUNT];
@@ -87,6 +95,8 @@ extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
 extern const char *const run_grpc_status_names[RUN_GRPC_STATUS_COUNT];
 extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
+extern const char *const run_rows_names[RUN_ROWS_COUNT]; /* of the lists: "steps" … */
+extern const char *const run_row_names[RUN_ROWS_COUNT];	 /* of one row: "step" … */
 
 /* The same for people: one clause each, e.g. "request readable before the previous response". */
 extern const char *const run_loss_help[RUN_LOSS_COUNT];

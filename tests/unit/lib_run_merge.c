@@ -346,16 +346,18 @@ static void sweeps_are_refused(void **state)
 	assert_non_null(strstr(error, "sweep: "));
 }
 
-static struct run *run_with_steps(const char *host, const char *const *names, size_t count)
+static struct run *run_with_rows(enum run_rows_by by, const char *host, const char *const *names,
+				 size_t count)
 {
 	struct run *run = driver_run(host, 0, 1);
+	struct run_row_list *rows = &run->driver->rows[by];
 
 	run->driver->scenario = strdup("shop");
-	run->driver->step_count = count;
-	run->driver->steps = calloc(count, sizeof(*run->driver->steps));
-	assert_non_null(run->driver->steps);
+	rows->count = count;
+	rows->list = calloc(count, sizeof(*rows->list));
+	assert_non_null(rows->list);
 	for (size_t i = 0; i < count; i++) {
-		struct run_scenario_step *step = &run->driver->steps[i];
+		struct run_row *step = &rows->list[i];
 
 		step->name = strdup(names[i]);
 		step->target = strdup(host);
@@ -369,15 +371,17 @@ static struct run *run_with_steps(const char *host, const char *const *names, si
 /* Those of one name are one, wherever they stand; others follow. */
 static void steps_add_by_name(void **state)
 {
-	autorun struct run *run = run_with_steps("a", (const char *const[]){"create", "read"}, 2);
-	struct run *other = run_with_steps("b", (const char *const[]){"delete", "create"}, 2);
-	const struct run_scenario_step *steps;
+	autorun struct run *run =
+		run_with_rows(RUN_ROWS_STEP, "a", (const char *const[]){"create", "read"}, 2);
+	struct run *other =
+		run_with_rows(RUN_ROWS_STEP, "b", (const char *const[]){"delete", "create"}, 2);
+	const struct run_row *steps;
 
 	(void)state;
 	merge(run, other);
 	run_free(other);
-	steps = run->driver->steps;
-	assert_int_equal(run->driver->step_count, 3);
+	steps = run->driver->rows[RUN_ROWS_STEP].list;
+	assert_int_equal(run->driver->rows[RUN_ROWS_STEP].count, 3);
 	assert_string_equal(run->driver->scenario, "shop");
 	assert_string_equal(steps[0].name, "create");
 	assert_int_equal(steps[0].requests, 10 + 20);
@@ -391,6 +395,43 @@ static void steps_add_by_name(void **state)
 	assert_string_equal(steps[2].target, "b");
 }
 
+static void statuses_add_from_the_lowest_up(void **state)
+{
+	autorun struct run *run =
+		run_with_rows(RUN_ROWS_STATUS, "a", (const char *const[]){"404", "503"}, 2);
+	struct run *other =
+		run_with_rows(RUN_ROWS_STATUS, "b", (const char *const[]){"200", "404"}, 2);
+	const struct run_row_list *rows = &run->driver->rows[RUN_ROWS_STATUS];
+
+	(void)state;
+	merge(run, other);
+	run_free(other);
+	assert_int_equal(rows->count, 3);
+	assert_string_equal(rows->list[0].name, "200");
+	assert_string_equal(rows->list[1].name, "404");
+	assert_int_equal(rows->list[1].requests, 10 + 20);
+	assert_string_equal(rows->list[2].name, "503");
+}
+
+/* Those of one driver would not add up to the requests of both. */
+static void statuses_of_one_driver_alone_are_none(void **state)
+{
+	static const char *const names[] = {"200", "404"};
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		autorun struct run *run = known ? run_with_rows(RUN_ROWS_STATUS, "a", names, 2)
+						: driver_run("a", 0, 1);
+		struct run *other = known ? driver_run("b", 0, 1)
+					  : run_with_rows(RUN_ROWS_STATUS, "b", names, 2);
+
+		run->driver->requests = other->driver->requests = 30;
+		merge(run, other);
+		run_free(other);
+		assert_int_equal(run->driver->rows[RUN_ROWS_STATUS].count, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +439,8 @@ int main(void)
 		cmocka_unit_test(drivers_add_exactly),
 		cmocka_unit_test(the_parts_remain),
 		cmocka_unit_test(steps_add_by_name),
+		cmocka_unit_test(statuses_add_from_the_lowest_up),
+		cmocka_unit_test(statuses_of_one_driver_alone_are_none),
 		cmocka_unit_test(intervals_are_aligned),
 		cmocka_unit_test(intervals_of_other_lengths_are_joined),
 		cmocka_unit_test(far_apart),

@@ -2,6 +2,7 @@
 /* Run documents for tests. */
 #include "support_runs.h"
 
+#include "support_rows.h"
 #include "support_sequence.h"
 
 #include <arpa/inet.h>
@@ -191,27 +192,6 @@ static void fill_driver_parts(struct run_driver *driver, struct sequence *sequen
 	}
 }
 
-static void fill_steps(struct run_driver *driver, struct sequence *sequence)
-{
-	driver->scenario = text("shop");
-	driver->step_count = 2;
-	driver->steps = need(calloc(driver->step_count, sizeof(*driver->steps)));
-	for (size_t i = 0; i < driver->step_count; i++) {
-		struct run_scenario_step *step = &driver->steps[i];
-
-		step->name = text(i ? "read" : "create");
-		step->target = text("http://server/items");
-		step->method = text(i ? "GET" : "POST");
-		step->requests = next(sequence);
-		step->bytes_in = next(sequence);
-		step->bytes_out = next(sequence);
-		set_counters(step->status, ARRAY_SIZE(step->status), sequence);
-		set_counters(step->errors, RUN_ERROR_COUNT, sequence);
-		set_histogram(&step->round_trip, sequence);
-		set_histogram(&step->response_time, sequence);
-	}
-}
-
 static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 {
 	driver->host = text("client");
@@ -250,7 +230,10 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_number(&driver->streams_allowed, sequence);
 	fill_intervals(driver, sequence);
 	fill_driver_parts(driver, sequence);
-	fill_steps(driver, sequence);
+	driver->scenario = text("shop");
+	fill_rows(&driver->rows[RUN_ROWS_STEP], "create", "read", sequence);
+	fill_rows(&driver->rows[RUN_ROWS_TARGET], "http://a/", "http://b/", sequence);
+	fill_rows(&driver->rows[RUN_ROWS_STATUS], "200", "404", sequence);
 	driver->failure_count = 1;
 	driver->failures = need(calloc(1, sizeof(*driver->failures)));
 	strcpy(driver->failures[0].kind, "refused");
@@ -478,21 +461,4 @@ void support_compare_samples(const struct run_samples *a, const struct run_sampl
 	assert_int_equal(a->inconsistent, b->inconsistent);
 	assert_int_equal(a->count, b->count);
 	assert_memory_equal(a->samples, b->samples, a->count * sizeof(*a->samples));
-}
-
-void support_compare_steps(const struct run_driver *a, const struct run_driver *b)
-{
-	size_t plain =
-		offsetof(struct run_scenario_step, requests); /* what follows has no pointers */
-
-	assert_int_equal(a->step_count, b->step_count);
-	for (size_t i = 0; i < a->step_count; i++) {
-		const struct run_scenario_step *left = &a->steps[i], *right = &b->steps[i];
-
-		assert_string_equal(left->name, right->name);
-		assert_string_equal(left->target, right->target);
-		assert_string_equal(left->method, right->method);
-		assert_memory_equal((const char *)left + plain, (const char *)right + plain,
-				    sizeof(*left) - plain);
-	}
 }

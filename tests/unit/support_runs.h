@@ -45,9 +45,6 @@ void support_miss_stage(struct run_service *service, unsigned int stage, const c
 /* Asserts that the @length bytes of @text are refused with an error, which is to be freed. */
 void support_refuse(const char *text, size_t length, char **ret_error);
 
-/* Asserts that both have the same steps. */
-void support_compare_steps(const struct run_driver *a, const struct run_driver *b);
-
 /* Asserts that both are the same, to the byte, or both NULL. */
 void support_compare_samples(const struct run_samples *a, const struct run_samples *b);
 

@@ -42,7 +42,7 @@ static inline void support_fill_sweep(struct run *run)
 
 		if (!step)
 			abort();
-		support_fill_sweep_step(step, 900 + 20 * i);
+		support_fill_sweep_step(step, 1900 + 20 * i);
 	}
 	sweep->plateau.known = sweep->knee.known = sweep->misfit_per_mille.known = true;
 	sweep->plateau.value = 42;
@@ -53,7 +53,7 @@ static inline void support_fill_sweep(struct run *run)
 	sweep->three_quarters = calloc(1, sizeof(*sweep->three_quarters));
 	if (!sweep->three_quarters)
 		abort();
-	support_fill_sweep_step(sweep->three_quarters, 940);
+	support_fill_sweep_step(sweep->three_quarters, 1940);
 }
 
 #endif

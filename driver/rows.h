@@ -3,8 +3,8 @@
  * What each step of a scenario counts: a row for each worker, in memory that all processes share.
  * Neighbours: stats.h (the same of all requests), result.c (adds the rows up).
  */
-#ifndef DRIVER_STEPS_H
-#define DRIVER_STEPS_H
+#ifndef DRIVER_ROWS_H
+#define DRIVER_ROWS_H
 
 #include <stdint.h>
 
@@ -13,7 +13,7 @@
 #include "sojourn/run.h"
 
 /* Members mean what they mean in struct stats. */
-struct step_stats {
+struct row_stats {
 	uint64_t requests;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
@@ -24,26 +24,26 @@ struct step_stats {
 };
 
 /* A zeroed one is valid: there are no steps. */
-struct step_table {
+struct row_table {
 	uint32_t steps;
 	uint32_t workers;
-	struct step_stats *rows;
+	struct row_stats *rows;
 };
 
 /* -ENOMEM. */
-int step_table_open(struct step_table *table, uint32_t steps, uint32_t workers);
-void step_table_close(struct step_table *table);
+int row_table_open(struct row_table *table, uint32_t steps, uint32_t workers);
+void row_table_close(struct row_table *table);
 
 /* The row of a worker, a struct for each step; NULL if there are none. Only that worker writes it. */
-struct step_stats *step_table_row(const struct step_table *table, uint32_t worker);
+struct row_stats *row_table_row(const struct row_table *table, uint32_t worker);
 
 /* Adds all workers' of a step to @sum; while they are quiet. */
-void step_table_add(const struct step_table *table, uint32_t step, struct step_stats *sum);
+void row_table_add(const struct row_table *table, uint32_t step, struct row_stats *sum);
 /* How many requests of a step were completed so far; at any time. */
-uint64_t step_table_requests(const struct step_table *table, uint32_t step);
+uint64_t row_table_requests(const struct row_table *table, uint32_t step);
 
 /* @intended_ns: when it was meant to leave, under a rate; else 0. */
-void step_stats_record(struct step_stats *stats, const struct engine_result *result,
-		       uint64_t intended_ns);
+void row_stats_record(struct row_stats *stats, const struct engine_result *result,
+		      uint64_t intended_ns);
 
 #endif

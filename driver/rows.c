@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* What each step counts. step_stats_record() runs for every request of a scenario. */
-#include "steps.h"
+/* What each step counts. row_stats_record() runs for every request of a scenario. */
+#include "rows.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
-static size_t size_of(const struct step_table *table)
+static size_t size_of(const struct row_table *table)
 {
 	return (size_t)table->steps * table->workers * sizeof(*table->rows);
 }
 
-int step_table_open(struct step_table *table, uint32_t steps, uint32_t workers)
+int row_table_open(struct row_table *table, uint32_t steps, uint32_t workers)
 {
-	struct step_table opened = {.steps = steps, .workers = workers};
+	struct row_table opened = {.steps = steps, .workers = workers};
 	void *memory;
 
 	if (steps) {
@@ -27,14 +27,14 @@ int step_table_open(struct step_table *table, uint32_t steps, uint32_t workers)
 	return 0;
 }
 
-void step_table_close(struct step_table *table)
+void row_table_close(struct row_table *table)
 {
 	if (table->rows)
 		munmap(table->rows, size_of(table));
-	*table = (struct step_table){0};
+	*table = (struct row_table){0};
 }
 
-struct step_stats *step_table_row(const struct step_table *table, uint32_t worker)
+struct row_stats *row_table_row(const struct row_table *table, uint32_t worker)
 {
 	return table->rows ? table->rows + (size_t)worker * table->steps : NULL;
 }
@@ -45,10 +45,10 @@ static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
 		counts[i] += others[i];
 }
 
-void step_table_add(const struct step_table *table, uint32_t step, struct step_stats *sum)
+void row_table_add(const struct row_table *table, uint32_t step, struct row_stats *sum)
 {
 	for (uint32_t i = 0; i < table->workers; i++) {
-		const struct step_stats *stats = step_table_row(table, i) + step;
+		const struct row_stats *stats = row_table_row(table, i) + step;
 
 		sum->requests += stats->requests;
 		sum->bytes_in += stats->bytes_in;
@@ -60,17 +60,17 @@ void step_table_add(const struct step_table *table, uint32_t step, struct step_s
 	}
 }
 
-uint64_t step_table_requests(const struct step_table *table, uint32_t step)
+uint64_t row_table_requests(const struct row_table *table, uint32_t step)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < table->workers; i++)
-		sum += __atomic_load_n(&step_table_row(table, i)[step].requests, __ATOMIC_RELAXED);
+		sum += __atomic_load_n(&row_table_row(table, i)[step].requests, __ATOMIC_RELAXED);
 	return sum;
 }
 
-void step_stats_record(struct step_stats *stats, const struct engine_result *result,
-		       uint64_t intended_ns)
+void row_stats_record(struct row_stats *stats, const struct engine_result *result,
+		      uint64_t intended_ns)
 {
 	enum run_error failure = engine_failure(result);
 	unsigned int hundreds = result->status / 100;
@@ -81,7 +81,7 @@ void step_stats_record(struct step_stats *stats, const struct engine_result *res
 		stats->errors[failure]++;
 	if (result->error != ENGINE_NO_ERROR)
 		return;
-	/* step_table_requests() may look at any time. */
+	/* row_table_requests() may look at any time. */
 	__atomic_store_n(&stats->requests, stats->requests + 1, __ATOMIC_RELAXED);
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/* What no single option can decide. Neighbours: options.c (the words), option_sweep.c (of a sweep). */
+#include <errno.h>
+#include <string.h>
+
+#include "option_rows.h"
+#include "refuse.h"
+#include "sojourn/clock.h"
+
+#define DURATION_NS (10 * NSEC_PER_SEC)
+#define SLOTS_MAX   1000000U
+
+static int settle_policy(struct options *options, char **ret_error)
+{
+	struct connection_policy *policy = &options->policy;
+
+	if (options->new_connections && policy->requests > 1)
+		return refuse(ret_error, "--requests-per-connection: --new-connections makes it 1; "
+					 "give one of the two");
+	if (options->new_connections)
+		policy->requests = 1;
+	options->new_connections = policy->requests == 1;
+	return 0;
+}
+
+/* A rate of one segment without a length is no shape. The mean is what the rest goes by. */
+static int settle_shape(struct options *options, char **ret_error)
+{
+	struct schedule_spec *spec = &options->schedule;
+	struct shape *shape = &spec->shape;
+	const struct shape_segment *last = &shape->segments[shape->count - 1];
+	bool timed = shape->count && last->duration_ns;
+	uint64_t total_ns = 0;
+	double duration_ns;
+	int err;
+
+	if (!shape->count)
+		return 0;
+	if (shape->count == 1 && !timed && last->from == last->to) {
+		spec->rate = (uint64_t)last->from;
+		shape->count = 0;
+		return 0;
+	}
+	for (size_t i = 0; i < shape->count && timed; i++)
+		total_ns += shape->segments[i].duration_ns;
+	if (!options->duration_ns && !options->requests)
+		options->duration_ns = total_ns ? total_ns : DURATION_NS;
+	err = shape_settle(shape, options->duration_ns, ret_error);
+	if (err)
+		return err;
+	last = &shape->segments[shape->count - 1];
+	duration_ns = options->duration_ns ? (double)options->duration_ns
+					   : last->begin_ns + (double)last->duration_ns;
+	spec->rate =
+		(uint64_t)(shape_count(shape, duration_ns) / duration_ns * (double)NSEC_PER_SEC +
+			   0.5);
+	spec->rate = spec->rate ? spec->rate : 1;
+	return 0;
+}
+
+static int settle_schedule(struct options *options, char **ret_error)
+{
+	struct schedule_spec *spec = &options->schedule;
+
+	if (options->sweeping)
+		return 0; /* each step has its own */
+	if (spec->arrival != SCHEDULE_CLOSED && !spec->rate)
+		return refuse(ret_error, "--arrival: %s needs a rate; add --rate=N",
+			      schedule_arrival_names[spec->arrival]);
+	if (spec->rate && spec->think_ns)
+		return refuse(ret_error, "--think: a rate and a think time exclude each other; "
+					 "give --rate or --think");
+	if (options->think_distribution_given && !spec->think_ns)
+		return refuse(ret_error, "--think-distribution: %s needs a time; add --think=TIME",
+			      schedule_think_names[spec->think]);
+	if (spec->rate && spec->arrival == SCHEDULE_CLOSED)
+		spec->arrival = SCHEDULE_CONSTANT;
+	return 0;
+}
+
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+static int settle_outputs(const struct options *options, char **ret_error)
+{
+	if (is_stdout(options->json_path) + is_stdout(options->csv_path) +
+		    is_stdout(options->hlog_path) >
+	    1)
+		return refuse(ret_error, "only one of --json, --csv and --hlog can be -");
+	return 0;
+}
+
+bool options_own_stdout(const struct options *options)
+{
+	return is_stdout(options->json_path) || is_stdout(options->csv_path) ||
+	       is_stdout(options->hlog_path);
+}
+
+static int settle_h2(const struct options *options, char **ret_error)
+{
+	if ((uint64_t)options->connections * options->streams > SLOTS_MAX)
+		return refuse(ret_error,
+			      "--streams: %u on each of %u connections are more than %u at "
+			      "a time",
+			      options->streams, options->connections, SLOTS_MAX);
+	if (options->grpc_expectation.given && !options->grpc)
+		return refuse(ret_error, "--expect-grpc-status: there is none without gRPC; add "
+					 "--grpc");
+	return 0;
+}
+
+static int settle_tls(const struct options *options, char **ret_error)
+{
+	const struct tls_options *tls = &options->tls;
+
+	if (tls->ca_path && tls->insecure)
+		return refuse(ret_error,
+			      "--insecure: every certificate is accepted, --ca says which "
+			      "are; give one of the two");
+	if (tls->key_path && !tls->cert_path)
+		return refuse(ret_error, "--key: it belongs to a certificate; add --cert=FILE");
+	return 0;
+}
+
+int options_settle(struct options *options, char **ret_error)
+{
+	int err;
+
+	if (options->connections < options->threads * options->processes)
+		return refuse(
+			ret_error,
+			"--connections: %u is fewer than the %u threads of --threads%s; every "
+			"thread needs a connection",
+			options->connections, options->threads * options->processes,
+			options->processes > 1 ? " times --processes" : "");
+	err = option_settle_sweep(options, ret_error);
+	if (!err)
+		err = settle_shape(options, ret_error);
+	if (err)
+		return err;
+	if (!options->duration_ns && !options->requests)
+		options->duration_ns = DURATION_NS;
+	err = settle_policy(options, ret_error);
+	if (err)
+		return err;
+	if (options->trace_path && !options->observer_url)
+		return refuse(ret_error, "--trace: the timelines are the observer's; add "
+					 "--observer=URL");
+	/* Only what is joined or written is worth its memory. */
+	if (!options->observer_url && !options->json_path)
+		options->samples = 0;
+	err = settle_outputs(options, ret_error);
+	if (!err)
+		err = settle_tls(options, ret_error);
+	if (!err)
+		err = settle_h2(options, ret_error);
+	return err ? err : settle_schedule(options, ret_error);
+}

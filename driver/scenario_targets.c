@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several URLs on one command line: a scenario whose steps are the same request, one for each target, so
+ * that every client asks them in turn. Neighbours: scenario.h, engine_scenario.c (carries it out).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine.h"
+#include "refuse.h"
+#include "scenario.h"
+
+/* What of an engine decides how a request for it is written. */
+static bool is_same_kind(const struct engine *a, const struct engine *b)
+{
+	return a->plain == b->plain && a->datagrams == b->datagrams && a->h2 == b->h2 &&
+	       !a->form == !b->form;
+}
+
+static int check_kind(const struct scenario *scenario, const struct scenario_step *step,
+		      char **ret_error)
+{
+	const struct scenario_step *first = &scenario->steps[0];
+
+	if (is_same_kind(engine_find(first->target.scheme), engine_find(step->target.scheme)))
+		return 0;
+	return refuse(ret_error,
+		      "'%s' and '%s' cannot be asked in turn: %s: and %s: take different requests; "
+		      "give URLs of http: and https:, of h2: and h2c:, of tcp: and unix:, or of "
+		      "udp:",
+		      first->name, step->name, first->target.scheme, step->target.scheme);
+}
+
+/* Those of TLS are for the targets that have it. */
+static int check_options(const struct scenario *scenario, const struct scenario_step *step,
+			 const struct options *run, bool tls, char **ret_error)
+{
+	const struct engine *engine = engine_find(step->target.scheme);
+	struct options options;
+	int err;
+
+	scenario_step_options(scenario, step, run, &options);
+	if (tls && !engine->tls)
+		options.tls = (struct tls_options){0};
+	err = options_check(&options, engine, ret_error);
+	return err || !engine->check ? err : engine->check(&options, &step->target, ret_error);
+}
+
+static int check(const struct scenario *scenario, const struct options *options, char **ret_error)
+{
+	bool tls = false;
+	int err = 0;
+
+	for (size_t i = 0; i < scenario->step_count && !err; i++) {
+		tls |= engine_find(scenario->steps[i].target.scheme)->tls;
+		err = check_kind(scenario, &scenario->steps[i], ret_error);
+	}
+	for (size_t i = 0; i < scenario->step_count && !err; i++)
+		err = check_options(scenario, &scenario->steps[i], options, tls, ret_error);
+	return err;
+}
+
+static int add_target(struct scenario *scenario, const char *url, const struct options *options,
+		      char **ret_error)
+{
+	struct scenario_step *step = &scenario->steps[scenario->step_count];
+	int err = target_parse(url, &step->target, ret_error);
+
+	if (err)
+		return err;
+	scenario->step_count++;
+	step->name = step->url = url;
+	step->weight = 1;
+	options_take_request(&step->options, options);
+	return 0;
+}
+
+int scenario_of_targets(char *const *urls, size_t count, const struct options *options,
+			struct scenario **ret_scenario, char **ret_error)
+{
+	struct scenario *scenario;
+	int err = 0;
+
+	if (count > SCENARIO_STEPS_MAX)
+		return refuse(ret_error, "%zu URLs are given; up to %u are asked in turn", count,
+			      SCENARIO_STEPS_MAX);
+	scenario = calloc(1, sizeof(*scenario));
+	if (!scenario)
+		return -ENOMEM;
+	scenario->of_targets = true;
+	scenario->on_failure = SCENARIO_NEXT;
+	scenario->steps = calloc(count, sizeof(*scenario->steps));
+	if (!scenario->steps)
+		err = -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_target(scenario, urls[i], options, ret_error);
+	if (!err)
+		err = check(scenario, options, ret_error);
+	if (err)
+		scenario_free(scenario);
+	else
+		*ret_scenario = scenario;
+	return err;
+}

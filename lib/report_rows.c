@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps, targets and statuses, one row after the other. Neighbour: report_driver.c (all of them together). */
+#include "report_parts.h"
+
+static void add_histogram(struct items *items, const char *label, const struct histogram *h)
+{
+	char mean[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], max[SHORT_TEXT];
+
+	if (h->count)
+		items_add(items, "%s mean %s, p50 %s, p99 %s, max %s", label,
+			  page_time(histogram_mean(h), mean),
+			  page_time((double)histogram_quantile(h, 0.5), p50),
+			  page_time((double)histogram_quantile(h, 0.99), p99),
+			  page_time((double)h->max, max));
+}
+
+static void add_errors(struct items *items, const struct run_row *row)
+{
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	if (!run_row_errors(row))
+		return;
+	items_add(items, "errors %s", page_count(run_row_errors(row), text));
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
+		if (row->errors[i])
+			items_add(items, "%s %s", page_words(run_error_names[i], words),
+				  page_count(row->errors[i], text));
+}
+
+static void report_row(const struct page *page, const struct run_driver *driver, const char *label,
+		       const struct run_row *row)
+{
+	struct items items = items_begin(page, label, report_driver_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", row->name ? row->name : "(no name)");
+	items_add(&items, "%s", page_count(row->requests, text));
+	if (driver->duration_ns)
+		items_add(&items, "%s/s", page_rate(row->requests, driver->duration_ns, text));
+	add_errors(&items, row);
+	add_histogram(&items, "response time", &row->response_time);
+	add_histogram(&items, "round trip", &row->round_trip);
+	if (row->target)
+		items_add(&items, "%s%s%s", row->method ? row->method : "", row->method ? " " : "",
+			  row->target);
+	items_end(&items);
+}
+
+void report_rows(const struct page *page, const struct run_driver *driver)
+{
+	for (enum run_rows_by by = 0; by < RUN_ROWS_COUNT; by++) {
+		const struct run_row_list *rows = &driver->rows[by];
+
+		/* One status alone says what all of them together say. */
+		if (by == RUN_ROWS_STATUS && rows->count < 2)
+			continue;
+		for (size_t i = 0; i < rows->count; i++)
+			report_row(page, driver, i ? "" : run_rows_names[by], &rows->list[i]);
+	}
+}
