@@ -22,12 +22,13 @@
 struct crew_setup {
 	const struct options *options;
 	const struct engine *engine;
-	const void *shared;	/* of the engine */
-	uint32_t process;	/* which of the processes these workers are in, from 0 */
-	uint64_t seed;		/* of the schedule */
-	struct budget *budget;	/* in memory that all processes share */
-	struct gate *gate;	/* in the same */
-	struct row_table steps; /* in the same */
+	const void *shared;	      /* of the engine */
+	uint32_t process;	      /* which of the processes these workers are in, from 0 */
+	uint64_t seed;		      /* of the schedule */
+	struct budget *budget;	      /* in memory that all processes share */
+	struct gate *gate;	      /* in the same */
+	struct row_table steps;	      /* in the same */
+	struct status_table statuses; /* in the same */
 };
 
 /* What a measured phase gave. */

@@ -66,6 +66,7 @@ static int start_worker(struct crew *crew, uint32_t index)
 
 	setup.schedule.seed = crew->setup.seed;
 	setup.steps = row_table_row(&crew->setup.steps, sharer);
+	setup.statuses = &crew->setup.statuses.list[sharer];
 	setup.step_count = crew->setup.steps.steps;
 	if (options->scenario && options->scenario->thinks)
 		setup.step_think_ns = options->scenario->think_ns;

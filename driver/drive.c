@@ -381,6 +381,13 @@ static void close_handle(uv_handle_t *handle, void *unused)
 		uv_close(handle, NULL);
 }
 
+static void close_shared(struct drive *drive)
+{
+	munmap(drive->shared, sizeof(*drive->shared));
+	row_table_close(&drive->phase.steps);
+	status_table_close(&drive->phase.statuses);
+}
+
 static void drive_close(struct drive *drive)
 {
 	drive->kind->close(drive->crew);
@@ -388,8 +395,7 @@ static void drive_close(struct drive *drive)
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&drive->loop);
 	drive->kind->free(drive->crew);
-	munmap(drive->shared, sizeof(*drive->shared));
-	row_table_close(&drive->phase.steps);
+	close_shared(drive);
 	crew_result_clear(&drive->total);
 	free(drive);
 }
@@ -404,6 +410,7 @@ static int create_crew(struct drive *drive, char **ret_error)
 		.budget = &drive->shared->budget,
 		.gate = &drive->shared->gate,
 		.steps = drive->phase.steps,
+		.statuses = drive->phase.statuses,
 	};
 
 	if (getrandom(&setup.seed, sizeof(setup.seed), GRND_NONBLOCK) < 0)
@@ -414,14 +421,16 @@ static int create_crew(struct drive *drive, char **ret_error)
 	return drive->kind->create(&setup, &drive->crew, ret_error);
 }
 
-static int open_steps(struct drive *drive)
+static int open_rows(struct drive *drive)
 {
 	const struct options *options = drive->job->options;
+	uint32_t workers = options->threads * options->processes;
+	int err = status_table_open(&drive->phase.statuses, workers);
 
-	if (!options->scenario)
-		return 0;
+	if (err || !options->scenario)
+		return err;
 	return row_table_open(&drive->phase.steps, (uint32_t)options->scenario->step_count,
-			      options->threads * options->processes);
+			      workers);
 }
 
 /* Processes are started before there is a loop or a thread that they would inherit half of. */
@@ -438,7 +447,7 @@ static int drive_new(const struct drive_job *job, struct drive **ret_drive, char
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (drive->shared == MAP_FAILED)
 		return -ENOMEM;
-	err = open_steps(drive);
+	err = open_rows(drive);
 	if (!err)
 		err = create_crew(drive, ret_error);
 	if (!err) {
@@ -447,8 +456,7 @@ static int drive_new(const struct drive_job *job, struct drive **ret_drive, char
 			drive->kind->free(drive->crew);
 	}
 	if (err) {
-		munmap(drive->shared, sizeof(*drive->shared));
-		row_table_close(&drive->phase.steps);
+		close_shared(drive);
 		return err;
 	}
 	progress_open(&drive->progress, stderr, job->options->quiet);

@@ -122,17 +122,6 @@ static int describe_step(const struct scenario *scenario, const struct scenario_
 	return length < 0 ? -ENOMEM : 0;
 }
 
-static void fill_row(const struct row_stats *sum, struct run_row *row)
-{
-	row->requests = sum->requests;
-	row->bytes_in = sum->bytes_in;
-	row->bytes_out = sum->bytes_out;
-	memcpy(row->status, sum->status, sizeof(row->status));
-	memcpy(row->errors, sum->errors, sizeof(row->errors));
-	row->round_trip = sum->round_trip;
-	row->response_time = sum->response_time;
-}
-
 /* A row for each step, or target. */
 static int fill_steps(const struct options *options, const struct result_phase *phase,
 		      struct run_driver *driver)
@@ -150,7 +139,7 @@ static int fill_steps(const struct options *options, const struct result_phase *
 
 		memset(sum, 0, sizeof(*sum));
 		row_table_add(&phase->steps, i, sum);
-		fill_row(sum, row);
+		row_stats_fill(sum, row);
 		err = describe_step(scenario, &scenario->steps[i], row);
 	}
 	if (scenario->of_targets)
@@ -209,6 +198,8 @@ int result_fill(const struct options *options, struct crew_result *result,
 	if ((options->url && !driver->target) || (!driver->method && !plain) || !driver->arrival)
 		return -ENOMEM;
 	if (options->scenario && fill_steps(options, phase, driver))
+		return -ENOMEM;
+	if (status_table_fill(&phase->statuses, &driver->rows[RUN_ROWS_STATUS]))
 		return -ENOMEM;
 	if (fill_failures(options, stats, phase, driver) ||
 	    series_fill(&result->series, end_of(stats, phase), driver))

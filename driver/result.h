@@ -10,6 +10,7 @@
 #include "sojourn/run.h"
 #include "stats.h"
 #include "rows.h"
+#include "statuses.h"
 #include "target.h"
 
 /* The measured phase as the main thread saw it; CLOCK_MONOTONIC ns. */
@@ -19,7 +20,8 @@ struct result_phase {
 	uint64_t stop_ns;	/* when requests ceased to start */
 	uint64_t warmup_ns;	/* as it really was */
 	const struct target *target;
-	struct row_table steps;
+	struct row_table steps; /* or targets */
+	struct status_table statuses;
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 static size_t size_of(const struct row_table *table)
@@ -45,19 +46,32 @@ static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
 		counts[i] += others[i];
 }
 
+void row_stats_add(struct row_stats *sum, const struct row_stats *stats)
+{
+	sum->requests += stats->requests;
+	sum->bytes_in += stats->bytes_in;
+	sum->bytes_out += stats->bytes_out;
+	add_counts(sum->status, stats->status, ARRAY_SIZE(sum->status));
+	add_counts(sum->errors, stats->errors, ARRAY_SIZE(sum->errors));
+	histogram_add(&sum->round_trip, &stats->round_trip);
+	histogram_add(&sum->response_time, &stats->response_time);
+}
+
+void row_stats_fill(const struct row_stats *stats, struct run_row *row)
+{
+	row->requests = stats->requests;
+	row->bytes_in = stats->bytes_in;
+	row->bytes_out = stats->bytes_out;
+	memcpy(row->status, stats->status, sizeof(row->status));
+	memcpy(row->errors, stats->errors, sizeof(row->errors));
+	row->round_trip = stats->round_trip;
+	row->response_time = stats->response_time;
+}
+
 void row_table_add(const struct row_table *table, uint32_t step, struct row_stats *sum)
 {
-	for (uint32_t i = 0; i < table->workers; i++) {
-		const struct row_stats *stats = row_table_row(table, i) + step;
-
-		sum->requests += stats->requests;
-		sum->bytes_in += stats->bytes_in;
-		sum->bytes_out += stats->bytes_out;
-		add_counts(sum->status, stats->status, ARRAY_SIZE(sum->status));
-		add_counts(sum->errors, stats->errors, ARRAY_SIZE(sum->errors));
-		histogram_add(&sum->round_trip, &stats->round_trip);
-		histogram_add(&sum->response_time, &stats->response_time);
-	}
+	for (uint32_t i = 0; i < table->workers; i++)
+		row_stats_add(sum, row_table_row(table, i) + step);
 }
 
 uint64_t row_table_requests(const struct row_table *table, uint32_t step)

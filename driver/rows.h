@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each step of a scenario counts: a row for each worker, in memory that all processes share.
- * Neighbours: stats.h (the same of all requests), result.c (adds the rows up).
+ * What each step of a scenario, or target, counts: a row for each worker, in memory that all processes
+ * share. Neighbours: stats.h (the same of all requests), statuses.h (the same by status), result.c (adds
+ * the rows up).
  */
 #ifndef DRIVER_ROWS_H
 #define DRIVER_ROWS_H
@@ -41,6 +42,10 @@ struct row_stats *row_table_row(const struct row_table *table, uint32_t worker);
 void row_table_add(const struct row_table *table, uint32_t step, struct row_stats *sum);
 /* How many requests of a step were completed so far; at any time. */
 uint64_t row_table_requests(const struct row_table *table, uint32_t step);
+
+void row_stats_add(struct row_stats *sum, const struct row_stats *stats);
+/* All but what names the row. */
+void row_stats_fill(const struct row_stats *stats, struct run_row *row);
 
 /* @intended_ns: when it was meant to leave, under a rate; else 0. */
 void row_stats_record(struct row_stats *stats, const struct engine_result *result,

@@ -19,6 +19,7 @@
 #include "series.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
+#include "statuses.h"
 #include "rows.h"
 
 enum worker_phase {
@@ -40,6 +41,7 @@ struct worker_setup {
 	struct schedule_spec schedule;
 	struct row_stats *steps; /* its own row; NULL: there are none */
 	uint32_t step_count;
+	struct status_rows *statuses; /* its own */
 	const uint64_t
 		*step_think_ns; /* closed loop: after each of them; NULL: as the schedule says */
 	bool tell_failure;	/* send news at the first failure */

@@ -29,6 +29,7 @@ static void begin_recording(struct worker *worker, uint64_t begin_ns)
 	worker->stats = worker->total = (struct stats){0};
 	if (setup->steps)
 		memset(setup->steps, 0, setup->step_count * sizeof(*setup->steps));
+	status_rows_clear(setup->statuses);
 	sampler_reset(&worker->sampler);
 	series_clear(&worker->series);
 	series_begin(&worker->series, begin_ns, setup->interval_ns, setup->schedule.rate);
@@ -66,8 +67,10 @@ void worker_tell_if_quiet(struct worker *worker)
 	if (atomic_load_explicit(&worker->quiet, memory_order_relaxed))
 		return;
 	stop_retries(worker);
-	if (worker->recording)
+	if (worker->recording) {
 		roll(worker, worker->roll_ns - 1);
+		status_rows_settle(worker->setup.statuses, &worker->total);
+	}
 	worker->recording = false;
 	atomic_store_explicit(&worker->quiet, true, memory_order_release);
 	uv_async_send(worker->setup.news);
@@ -343,6 +346,9 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 
 	if (result->end_ns >= worker->roll_ns)
 		roll(worker, result->end_ns);
+	if (!status_rows_is_same(worker->setup.statuses, result))
+		status_rows_record(worker->setup.statuses, result, intended_ns, &worker->total,
+				   &worker->stats);
 	stats_record(&worker->stats, result);
 	if (result->flow)
 		sample(worker, slot, result);

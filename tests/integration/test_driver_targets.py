@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Several URLs on one command line: each server's own counters are the truth of its row."""
+import collections
 import csv
 import io
 import re
+import time
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from support.net import free_port
 from support.pki import Pki
 from support.process import run
 from support.programs import DRIVER, Driver, Nginx
+from support.recorder import Recorder
 
 
 def errors(row):
@@ -100,3 +104,37 @@ def test_refused(words, expected):
     refused = run([DRIVER, *words], check=False)
     assert refused.status == 2 and expected in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+def test_statuses_are_those_of_the_log(start):
+    nginx = start(Nginx(server="access_log {folder}/access.log;location /no { return 503; }"))
+    driver = Driver(nginx.url, f"{nginx.url}no", "-t2", connections=4, count=800, check=False)
+    nginx.stop()
+    text = Path(nginx.files.name, "access.log").read_text()
+    asked = collections.Counter(re.findall(r'HTTP/1.1" (\d+) ', text))
+    rows = by_name(driver, "statuses")
+    assert list(rows) == ["200", "503"]
+    for name, row in rows.items():
+        assert row["requests"] == asked[name] == row["round_trip"]["count"]
+    assert rows["503"]["errors"]["status"] == asked["503"] and not errors(rows["200"])
+    assert sum(row["round_trip"]["sum_ns"] for row in rows.values()) == \
+        driver.result["round_trip"]["sum_ns"]
+    assert re.search(rf"^statuses +200 · {asked['200']} · ", driver.report, re.MULTILINE)
+
+
+def test_latencies_of_each_status(start):
+    """What answers 429 takes 20 ms longer, by the server's own sleep."""
+    def answer(request):
+        if request.path != "/busy":
+            return 200
+        time.sleep(0.02)
+        return 429
+
+    with Recorder(answer) as server:
+        driver = Driver(server.url, f"{server.url}busy", connections=1, count=40, check=False)
+        alone = Driver(server.url, count=10)
+    rows = by_name(driver, "statuses")
+    assert list(rows) == ["200", "429"]
+    assert rows["429"]["round_trip"]["p50_ns"] > 20_000_000 > 2 * rows["200"]["round_trip"]["p50_ns"]
+    assert list(by_name(alone, "statuses")) == ["200"] and "statuses" not in alone.report
+    assert by_name(alone, "statuses")["200"]["round_trip"] == alone.result["round_trip"]
