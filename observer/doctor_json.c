@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doctor_look.h"
-#include "sojourn/clock.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
 
 #define SCHEMA "sojourn.doctor/1"
 
@@ -105,9 +105,8 @@ static json_t *report_json(const struct doctor_report *report)
 {
 	static const char *const states[] = {"healthy", "warnings", "critical"};
 	json_t *findings = json_array(), *resources = json_array(), *notes = json_array();
-	time_t at = (time_t)(report->wall_ns / NSEC_PER_SEC);
-	char when[32], host[256] = "";
-	struct tm tm;
+	autofree char *when = run_format_time(report->wall_ns);
+	char host[256] = "";
 
 	for (size_t i = 0; i < report->findings.count; i++)
 		json_array_append_new(findings, finding_json(&report->findings.entries[i]));
@@ -115,7 +114,6 @@ static json_t *report_json(const struct doctor_report *report)
 		json_array_append_new(resources, resource_json(&report->resources.entries[i]));
 	for (size_t i = 0; i < report->note_count; i++)
 		json_array_append_new(notes, text_or_null(report->notes[i]));
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
 	gethostname(host, sizeof(host) - 1);
 	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "host",
 			 host, "at", when, "sample_seconds", number(report->seconds), "status",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`sojourn doctor` on what processes hold: descriptors, CLOSE_WAIT, queues; and on healthy hosts."""
 import contextlib
+import datetime
 import json
 import os
 import signal
@@ -325,6 +326,7 @@ def test_without_root_it_says_what_it_cannot_see(start):
 
 
 def test_watch_looks_again_until_it_is_told_to_stop(start):
+    begin = time.time()
     doctor = start([OBSERVER, "doctor", "--json", "--interval", "200ms"])
     deadline = time.monotonic() + 10
     while doctor.stdout.count("\n") < 3 and time.monotonic() < deadline:
@@ -333,6 +335,10 @@ def test_watch_looks_again_until_it_is_told_to_stop(start):
     looks = [json.loads(line) for line in doctor.stdout.splitlines()]
     assert len(looks) >= 3
     assert all(look["sample_seconds"] == pytest.approx(0.2, abs=0.15) for look in looks)
+    times = [datetime.datetime.fromisoformat(look["at"].replace("Z", "+00:00")).timestamp()
+             for look in looks]
+    assert begin < times[0] and times[-1] < time.time()
+    assert all(later - earlier > 0.1 for earlier, later in zip(times, times[1:])), times
 
 
 def test_the_text_has_all_parts(start):
