@@ -127,6 +127,7 @@ class Doctor:
 
 
 NGINX = """\
+{modules}
 daemon off;
 {user}
 worker_processes {workers};
@@ -142,6 +143,7 @@ http {{
 	scgi_temp_path {folder}/scgi;
 	keepalive_requests 1000000000;
 	keepalive_timeout 3600s;
+	{http}
 	server {{
 		{listen}
 		location / {{ return 200 "{body}"; }}
@@ -158,10 +160,11 @@ http {{
 class Nginx(Process):
     """Debian's nginx in the foreground, its own counters on a second port.
 
-    `server` is more configuration for the server block; {folder} is the folder of its files."""
+    `server` is more configuration for the server block, `http_block` for the one around it, `modules` for
+    the top; {folder} in `server` is the folder of its files."""
 
     def __init__(self, port=None, workers=1, addresses=("127.0.0.1",), body="ok", server="",
-                 listen_options="", netns=None):
+                 http_block="", modules="", listen_options="", netns=None, env=None):
         self.files = tempfile.TemporaryDirectory(prefix="sojourn-nginx.")
         self.port = port or free_port()
         self.status_port = free_port()
@@ -174,9 +177,9 @@ class Nginx(Process):
         path.write_text(NGINX.format(
             folder=self.files.name, user="user root;" if os.geteuid() == 0 else "",
             workers=workers, listen=listen, body=body, status_port=self.status_port,
-            server=server.replace("{folder}", self.files.name)))
+            http=http_block, modules=modules, server=server.replace("{folder}", self.files.name)))
         super().__init__(["nginx", "-e", f"{self.files.name}/error.log", "-p", self.files.name,
-                          "-c", path], netns=netns)
+                          "-c", path], netns=netns, env=env)
         try:
             self._wait_until_up()
         except BaseException:
