@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""A doctor beside a client that makes something run out: what it found, when, and in which words."""
+import datetime
+import json
+import time
+
+from support.process import run
+from support.programs import OBSERVER
+
+
+def wall_seconds(text):
+    """Seconds since 1970 of a time as documents have it."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+class Watch:
+    """`sojourn doctor --watch --json` in a place, in `with`; `ours` says which findings are of interest."""
+
+    def __init__(self, context, *options, place, interval, ours=lambda finding: True, label=None):
+        self.place, self.options, self.ours = place, options, ours
+        self.process = context.start([OBSERVER, "doctor", "--json", "--interval", interval, *options],
+                                     place, label=label)
+        self.process.wait_for("\n", seconds=30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.process.close()
+
+    def looks(self):
+        """All that it saw so far, one document per look."""
+        lines = self.process.stdout.splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def firsts(self):
+        """{finding's id: when it was found first (at, seconds since 1970), and itself}, in their order."""
+        found = {}
+        for look in self.looks():
+            for finding in look["findings"]:
+                if self.ours(finding):
+                    found.setdefault(finding["id"], {"at": wall_seconds(look["at"]), **finding})
+        return found
+
+    def until(self, condition, seconds):
+        """Whether the condition of firsts() came true in time."""
+        deadline = time.monotonic() + seconds
+        while not condition(self.firsts()):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def text(self):
+        """What somebody sees who asks now."""
+        return run([OBSERVER, "doctor", *self.options], netns=self.place, check=False).stdout
