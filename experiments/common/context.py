@@ -35,8 +35,9 @@ def own_network():
 class Context:
     """For one run of one experiment, in `with`; afterwards nothing of it is left."""
 
-    def __init__(self, name, folder, quick):
+    def __init__(self, name, folder, quick, long_seconds=None):
         self.name, self.folder, self.quick = name, Path(folder), quick
+        self.long_seconds = long_seconds  # how long somebody wants what may last for hours; None: usual
         self.source = FOLDER / name
         self.commands = {}  # label: the first command of that label
         self.stack = contextlib.ExitStack()

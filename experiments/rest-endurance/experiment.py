@@ -62,7 +62,7 @@ def endured(context, nginx, clients, seconds):
     before = nginx.status()["requests"]
     with context.observe(ports=[nginx.port]) as observer:
         document = context.drive(
-            "run", context.source / "scenario.yaml", f"-c{clients}", f"-d{seconds}s", nginx.url,
+            "run", context.source / "scenario.yaml", f"-c{clients}", f"-d{seconds:.0f}s", nginx.url,
             observer=observer, label="long run", seconds=seconds + 120)
     driver, seen = document["driver"], fig.service(document, nginx.port)
     return {"clients": clients, "seconds": driver["duration_ns"] / fig.NS, "requests": driver["requests"],
@@ -239,7 +239,7 @@ def run(context):
     pick = best(tests)
     context.say("what runs out")
     played = scenes.all_played(context)
-    seconds = getattr(context, "long_seconds", None) or context.pick(LONG_SECONDS, QUICK_LONG_SECONDS)
+    seconds = context.long_seconds or context.pick(LONG_SECONDS, QUICK_LONG_SECONDS)
     context.say(f"{pick['clients']} clients for {seconds:g} s")
     lasting = endured(context, nginx, pick["clients"], seconds)
     fields = {

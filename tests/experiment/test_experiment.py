@@ -22,6 +22,8 @@ def test_words():
     assert wrong.status == 2 and "'nonsense'" in wrong.stderr
     assert all(name in wrong.stderr for name in [*names(), "all", "list"])
     assert run([TOOL, "list", "--fast"], check=False).status == 2
+    wrong = run([TOOL, "list", "--for", "soon"], check=False)
+    assert wrong.status == 2 and "'soon'" in wrong.stderr and "8h" in wrong.stderr
 
 
 def test_page_has_no_holes():
