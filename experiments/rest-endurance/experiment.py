@@ -89,12 +89,18 @@ def series(seen):
 
 # The page
 
+def published_of_all(clients):
+    return PUBLISHED[clients] * clients if clients in PUBLISHED else None
+
+
 def ladder_table(tests):
     return table(
-        ["clients", "published: calls/s each", "calls/s each", "calls/s", "mean", "p99", "socket queue", "service"],
-        [[number(test["clients"]), number(PUBLISHED.get(test["clients"]), 1), number(test["each"], 1),
-          number(test["rate"]), time_text(test["mean_ns"]), time_text(test["p99_ns"]),
-          time_text(test["socket_queue_ns"]), time_text(test["service_ns"])] for test in tests])
+        ["clients", "published: calls/s each", "published: calls/s", "calls/s each", "calls/s", "mean",
+         "p99", "socket queue", "service"],
+        [[number(test["clients"]), number(PUBLISHED.get(test["clients"]), 1),
+          number(published_of_all(test["clients"])), number(test["each"], 1), number(test["rate"]),
+          time_text(test["mean_ns"]), time_text(test["p99_ns"]), time_text(test["socket_queue_ns"]),
+          time_text(test["service_ns"])] for test in tests])
 
 
 def best(tests):
@@ -153,7 +159,7 @@ def scene_text(scene):
              f"{scene['mistake'][0].upper()}{scene['mistake'][1:]}. There are {scene['scarce']}.", "",
              f"In order: {order(wrong['found'], wrong['fails_after'])}."]
     if wrong["first"]:
-        lines[-1] += f" It reads `{wrong['first']}`."
+        lines[-1] += f" The failure reads `{wrong['first']}`."
     if wrong["failed_calls"]:
         lines[-1] += f" Calls that found no port: {number(wrong['counted'])} by the client's own count, " \
             f"{number(wrong['failed_calls'])} by the doctor's."
