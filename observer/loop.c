@@ -197,6 +197,8 @@ static int on_interval(struct loop *loop)
 		return 0;
 	if (loop->options.live)
 		return sink_live_interval(loop->options.live);
+	if (loop->options.record)
+		return sink_record_interval(loop->options.record);
 	return loop->options.term ? sink_term_interval(loop->options.term) : 0;
 }
 

@@ -51,6 +51,17 @@ static int main_live(int argc, char **argv)
 	return observe(&options);
 }
 
+static int main_record(int argc, char **argv)
+{
+	struct observe_options options;
+	int r = options_parse_record(argc, argv, &options);
+
+	if (r < 0)
+		return parse_exit(r);
+	log_open("sojourn record", options.verbose);
+	return observe(&options);
+}
+
 static int main_serve(int argc, char **argv)
 {
 	struct observe_options options;
@@ -118,6 +129,7 @@ static const struct {
 	{"observe", main_observe, "time the requests of services on this host"},
 	{"live", main_live, "the same on the terminal, renewed every second"},
 	{"serve", main_serve, "the same over HTTP: metrics, a page, run documents"},
+	{"record", main_record, "the same into a file that survives a crash"},
 	{"doctor", doctor_main, "say what is running out on this host, and what to do"},
 	{"report", report_main, "print run documents as a report"},
 	{"probe", main_probe, "say what this kernel allows to be measured"},
@@ -151,7 +163,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
 	}
-	log_error("'%s' is no command: allowed are observe, live, serve, doctor, report, probe, "
+	log_error("'%s' is no command: allowed are observe, live, serve, record, doctor, report, "
+		  "probe, "
 		  "drive, version",
 		  argv[1]);
 	return EXIT_USAGE;

@@ -20,6 +20,7 @@
 #include "model.h"
 #include "plan.h"
 #include "procfs.h"
+#include "record.h"
 #include "reserve.h"
 #include "sink_http.h"
 #include "sink_live.h"
@@ -39,6 +40,7 @@ struct observation {
 	struct snapshot_source snapshots;
 	struct sink_term *term;
 	struct sink_live *live;
+	struct sink_record *record;
 	struct sink_http *http;
 	struct loop *loop;
 	int netns_fd;
@@ -52,6 +54,7 @@ static void observation_done(struct observation *o)
 	loop_close(o->loop);
 	sink_http_close(o->http);
 	sink_live_close(o->live);
+	sink_record_close(o->record);
 	sink_term_close(o->term);
 	model_free(o->model);
 	loader_close(o->loader);
@@ -361,6 +364,8 @@ static int open_sinks(struct observation *o)
 
 	if (o->options->live)
 		r = sink_live_open(&o->snapshots, o->options->interval_ns, &o->live);
+	else if (o->options->record)
+		r = sink_record_begin(o->record, &o->snapshots);
 	else if (o->options->interval_ns)
 		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
 	if (!r && o->options->listen)
@@ -369,6 +374,7 @@ static int open_sinks(struct observation *o)
 	loop.model = o->model;
 	loop.term = o->term;
 	loop.live = o->live;
+	loop.record = o->record;
 	loop.http = o->http;
 	return r < 0 ? r : loop_open(&loop, &o->loop);
 }
@@ -440,10 +446,13 @@ static int finish(struct observation *o)
 		if (r < 0)
 			log_errno(r, "cannot write '%s'", options->json);
 	}
-	if (!options->quiet && !(options->json && !strcmp(options->json, "-"))) {
+	if (!options->quiet && !options->record &&
+	    !(options->json && !strcmp(options->json, "-"))) {
 		report_options_for(stdout, &report);
 		report_text(run, &report, stdout);
 	}
+	if (o->record && record_end(options, o->record, run) < 0)
+		r = -EIO;
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -451,7 +460,9 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
-	exit_code = find_cgroup(o);
+	exit_code = record_open(o->options, &o->record);
+	if (!exit_code)
+		exit_code = find_cgroup(o);
 	if (!exit_code)
 		exit_code = make_plan(o);
 	if (!exit_code)

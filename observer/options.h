@@ -43,9 +43,11 @@ struct observe_options {
 	bool no_doctor;
 	bool quiet;
 	bool verbose;
-	char **command; /* NULL: none */
-	bool serve;	/* over HTTP, until stopped */
-	bool live;	/* on the terminal, until it is left */
+	char **command;		   /* NULL: none */
+	bool serve;		   /* over HTTP, until stopped */
+	bool live;		   /* on the terminal, until it is left */
+	const char *record;	   /* file of readings; NULL: none */
+	uint64_t record_max_bytes; /* of that file; 0: any */
 };
 
 struct probe_options {
@@ -58,6 +60,8 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options);
 /* `sojourn serve`: every listener, and the endpoint, unless told otherwise. */
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options);
+/* `sojourn record`: every listener unless told otherwise, and a file. */
+int options_parse_record(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 
 /* As on the command line: "auto", "accept", "syscall" or "inferred". */

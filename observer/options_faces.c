@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command lines of `sojourn live` and `serve`: rows of `observe`; see options.h. */
+/* The command lines of `sojourn live`, `serve` and `record`: rows of `observe`; see options.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "options_rows.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
+#include "sojourn/units.h"
 
 #define ROWS_MAX 32
 
@@ -21,6 +22,15 @@ static size_t take_rows(const char *const *names, size_t count, struct cli_optio
 		ret_rows[i] = *row;
 	}
 	return count;
+}
+
+/* What an option means here, where that differs from `observe`. */
+static void say_instead(struct cli_option *rows, size_t count, const char *name, const char *help)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(rows[i].name, name))
+			rows[i].help = help;
+	}
 }
 
 /* Words that are no option are refused; without a target every listener is one. */
@@ -44,6 +54,7 @@ static int parse(struct cli_command *command, const char *const *names, size_t n
 	int next, r;
 
 	command->option_count = take_rows(names, name_count, rows);
+	say_instead(rows, command->option_count, "interval", "Renew the screen this often.");
 	command->options = rows;
 	r = cli_parse(command, argc, argv, options, &next);
 	if (r < 0)
@@ -111,3 +122,81 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 		r = check_targets(&command, argc, argv, next, ret_options);
 	return r ? r : options_listen_check(&command, ret_options);
 }
+
+/* Below, a file would hold a reading or two. */
+#define SMALLEST_RECORDING 1000000
+
+static const char *set_output(void *target, const char *value)
+{
+	((struct observe_options *)target)->record = value;
+	return *value && strcmp(value, "-") ? NULL : "a file, which is made or gone on with";
+}
+
+static const char *set_max_size(void *target, const char *value)
+{
+	uint64_t *bytes = &((struct observe_options *)target)->record_max_bytes;
+
+	if (units_parse_count(value, bytes) < 0 || *bytes < SMALLEST_RECORDING)
+		return "bytes, at least 1M, e.g. 500M or 2G";
+	return NULL;
+}
+
+static const struct cli_option record_table[] = {
+	{"output", 'o', "FILE",
+	 "Write a reading to FILE at each interval; a recording that is there goes on.",
+	 set_output},
+	{"max-size", 0, "BYTES",
+	 "Beyond so many bytes (k, M, G) FILE becomes FILE.1, which is replaced, and a new FILE "
+	 "begins: both together take twice that at most.",
+	 set_max_size},
+};
+
+static const char *const record_rows[] = {
+	"port",	  "pid",	   "all-listeners", "interval", "for",	  "json",
+	"listen", "accept-source", "transmit",	    "cpu",	"cgroup", "prefer",
+	"cost",	  "no-doctor",	   "quiet",	    "verbose",
+};
+
+static int check_record(const struct cli_command *command, const struct observe_options *options)
+{
+	if (!options->record)
+		return cli_error(command, "--output: no file: give -o FILE");
+	if (options->cgroup && !options->transmit_below)
+		return cli_error(command, "--cgroup is for --transmit, which is off");
+	return options_listen_check(command, options);
+}
+
+int options_parse_record(int argc, char **argv, struct observe_options *ret_options)
+{
+	struct cli_option rows[ROWS_MAX];
+	struct cli_command command = {
+		.program = "sojourn record",
+		.usage = "-o FILE [--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.intro = "Observes the services of this host and writes what it has seen so far to "
+			 "a file, again and again, so that whatever happens to host or program at "
+			 "most the last interval is missing. 'sojourn report FILE' makes a report "
+			 "of it. Every TCP listener and "
+			 "every "
+			 "second unless told otherwise.",
+		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "
+			 "FILE lacks\nthe end; 2 wrong options; 3 this kernel or this user may not "
+			 "observe.\n",
+	};
+	size_t count = ARRAY_SIZE(record_table);
+	int next, r;
+
+	memcpy(rows, record_table, sizeof(record_table));
+	count += take_rows(record_rows, ARRAY_SIZE(record_rows), &rows[count]);
+	say_instead(rows, count, "interval", "Write a reading this often (default 1s).");
+	memcpy(&rows[count], options_listen_rows, sizeof(options_listen_rows));
+	command.options = rows;
+	command.option_count = count + OPTIONS_LISTEN_ROWS;
+	*ret_options = (struct observe_options){.interval_ns = NSEC_PER_SEC};
+	r = cli_parse(&command, argc, argv, ret_options, &next);
+	if (!r)
+		r = check_targets(&command, argc, argv, next, ret_options);
+	return r ? r : check_record(&command, ret_options);
+}
+
+_Static_assert(ARRAY_SIZE(record_table) + ARRAY_SIZE(record_rows) + OPTIONS_LISTEN_ROWS <= ROWS_MAX,
+	       "rows of sojourn record");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recording.h"
 #include "report_output.h"
 #include "sojourn/cli.h"
 #include "sojourn/join.h"
@@ -113,18 +114,56 @@ static const struct cli_command command = {
 	.program = "sojourn report",
 	.usage = "[OPTION...] FILE... [OPTION...]",
 	.intro = "Prints run documents as one report: of the observer, of the driver, of both, of "
-		 "any number of drivers or hosts, whose counts and histograms add. - is standard "
-		 "input.",
+		 "any number of drivers or hosts, whose counts and histograms add. A FILE may be "
+		 "a recording, too. - is standard input.",
 	.options = table,
 	.option_count = ARRAY_SIZE(table),
 	.outro = "Exit codes: 0 printed; 1 failed; 2 wrong options or not a run document.\n",
 };
 
+/* What the file lacks is said, and what follows is true of the rest. */
+static void say_gaps(const char *path, const struct recording *recording,
+		     const struct recording_summary *summary)
+{
+	char gap[32];
+
+	if (recording->cut_off)
+		log_warn("'%s': the last reading is cut off: %zu whole ones are told", path,
+			 summary->readings);
+	if (summary->damaged)
+		log_warn("'%s': lines that are no reading: %zu; left out", path, summary->damaged);
+	if (summary->sessions > 1)
+		log_warn("'%s': %u observations, added up; the %s between them are nowhere", path,
+			 summary->sessions,
+			 units_format_duration((double)summary->unobserved_ns, gap, sizeof(gap)));
+}
+
+static int read_recording(const char *path, struct run **ret_run)
+{
+	CLEANUP(cleanup_recording_close) struct recording *recording = NULL;
+	struct recording_summary summary = {0};
+	autofree char *error = NULL;
+	int r = recording_open(path, &recording, &error);
+
+	if (!r)
+		r = recording_total(recording, ret_run, &summary);
+	if (r == -EINVAL)
+		return cli_error(&command, "'%s': %s", path,
+				 error ? error : "a recording without one whole reading");
+	if (r < 0)
+		return log_errno(r, "cannot read '%s'", path);
+	say_gaps(path, recording, &summary);
+	return 0;
+}
+
 static int read_one(const char *path, struct run **ret_run)
 {
 	autofree char *error = NULL;
-	int r = run_read(path, ret_run, &error);
+	int r;
 
+	if (strcmp(path, "-") && recording_is(path))
+		return read_recording(path, ret_run);
+	r = run_read(path, ret_run, &error);
 	if (r == -EINVAL)
 		return cli_error(&command, "'%s': %s", path, error ? error : "not a run document");
 	return r < 0 ? log_errno(r, "cannot read '%s'", path) : 0;

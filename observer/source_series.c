@@ -91,6 +91,18 @@ static struct of_service *add(struct source_series *series, const struct run_ser
 	return entry;
 }
 
+/* A service that was away for a while has no gap: its next point is of a longer time. */
+static void close_gap(const struct run_series *series, struct run_point *point)
+{
+	const struct run_point *last = series->count ? &series->points[series->count - 1] : NULL;
+	uint64_t end_ns = last ? last->begin_ns + last->duration_ns : point->begin_ns;
+
+	if (end_ns >= point->begin_ns)
+		return;
+	point->duration_ns += point->begin_ns - end_ns;
+	point->begin_ns = end_ns;
+}
+
 static int add_point(struct run_series *to, const struct run *base, const struct run *last,
 		     const struct run *now, const struct run_service *service)
 {
@@ -99,6 +111,7 @@ static int add_point(struct run_series *to, const struct run *base, const struct
 	run_point_between(find_in(last, service), service, &point);
 	point.begin_ns = last->duration_ns - base->duration_ns;
 	point.duration_ns = now->duration_ns - last->duration_ns;
+	close_gap(to, &point);
 	return run_series_add(to, &point);
 }
 
@@ -129,6 +142,21 @@ int source_series_read(const struct source_series *series, const struct run *bas
 		service->series->started_ns = series->started_ns;
 		if (add_point(service->series, base, last, now, service))
 			return -ENOMEM;
+	}
+	return 0;
+}
+
+int source_series_give(const struct source_series *series, uint64_t started_ns, struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+		const struct of_service *entry = find(series, service);
+
+		run_series_free(service->series);
+		service->series = entry ? run_series_copy(entry->series) : run_series_new();
+		if (!service->series)
+			return -ENOMEM;
+		service->series->started_ns = started_ns;
 	}
 	return 0;
 }

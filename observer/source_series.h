@@ -25,4 +25,7 @@ int source_series_point(struct source_series *series, const struct run *base,
 int source_series_read(const struct source_series *series, const struct run *base,
 		       const struct run *last, struct run *now);
 
+/* The same without that point, for a period that began at @started_ns (wall clock; 0: not known). */
+int source_series_give(const struct source_series *series, uint64_t started_ns, struct run *run);
+
 #endif

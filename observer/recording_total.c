@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A recording as one document; see recording.h. Readings count from their observation's begin, so that the
+ * last one has everything, and a damaged one costs only its place in the past.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "recording.h"
+#include "sojourn/finding.h"
+#include "sojourn/series.h"
+#include "source_series.h"
+
+struct total {
+	struct source_series *series;
+	struct run *before;   /* the observations that have ended, as one; NULL: none */
+	struct run *last;     /* the last reading of this one; NULL: none yet */
+	struct run *findings; /* a document that holds nothing else */
+	uint64_t started_ns;  /* wall clock; 0: not known */
+	uint64_t ended_ns;
+	unsigned int session;
+	struct recording_summary summary;
+};
+
+static void total_done(struct total *total)
+{
+	source_series_free(total->series);
+	run_free(total->before);
+	run_free(total->last);
+	run_free(total->findings);
+}
+
+/* ---- adding observations ---- */
+
+/* A sum that lacks a part would look whole: measured is what was measured always. */
+static void add_stage(struct run_stage *stage, struct run_stage *earlier)
+{
+	if (stage->measured && earlier->measured) {
+		histogram_add(&stage->histogram, &earlier->histogram);
+		return;
+	}
+	if (stage->measured) {
+		free(stage->reason);
+		stage->reason = TAKE_PTR(earlier->reason);
+	}
+	stage->measured = false;
+	stage->histogram = (struct histogram){};
+}
+
+static void add_counts(uint64_t *counts, const uint64_t *earlier, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		counts[i] += earlier[i];
+}
+
+static void add_number(struct run_number *number, const struct run_number *earlier)
+{
+	number->known &= earlier->known;
+	number->value += earlier->value;
+}
+
+static void add_queue(struct run_accept_queue *queue, const struct run_accept_queue *earlier)
+{
+	add_number(&queue->overflows, &earlier->overflows);
+	if (earlier->depth_max.known && earlier->depth_max.value > queue->depth_max.value)
+		queue->depth_max = earlier->depth_max;
+}
+
+/* Two observations have no common monotonic clock if the host was started anew between them. */
+static void add_messages(struct run_service *service, const struct run_service *earlier)
+{
+	if (!service->last_message_ns)
+		service->last_message_ns = earlier->last_message_ns;
+	if (earlier->first_message_ns || earlier->last_message_ns)
+		service->first_message_ns = earlier->first_message_ns;
+	if (service->first_message_ns > service->last_message_ns)
+		service->first_message_ns = 0;
+}
+
+/* What counts; state is that of the later one. */
+static void add_service(struct run_service *service, struct run_service *earlier)
+{
+	service->accepted += earlier->accepted;
+	service->exchanges += earlier->exchanges;
+	service->bytes_in += earlier->bytes_in;
+	service->bytes_out += earlier->bytes_out;
+	add_counts(service->closes, earlier->closes, RUN_CLOSE_COUNT);
+	add_counts(service->losses, earlier->losses, RUN_LOSS_COUNT);
+	add_messages(service, earlier);
+	for (size_t i = 0; i < STAGE_COUNT; i++)
+		add_stage(&service->stages[i], &earlier->stages[i]);
+	service->accept_delayed += earlier->accept_delayed;
+	service->accept_delay_ns += earlier->accept_delay_ns;
+	for (size_t i = 0; i < RUN_CPU_COUNT; i++)
+		add_stage(&service->cpu[i], &earlier->cpu[i]);
+	service->transmit_followed += earlier->transmit_followed;
+	if (earlier->min_rtt_ns.known &&
+	    (!service->min_rtt_ns.known || earlier->min_rtt_ns.value < service->min_rtt_ns.value))
+		service->min_rtt_ns = earlier->min_rtt_ns;
+	service->retransmits += earlier->retransmits;
+	service->time_wait_created += earlier->time_wait_created;
+	add_queue(&service->accept_queue, &earlier->accept_queue);
+}
+
+static struct run_service *find_service(struct run *run, const struct run_service *like)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+
+		if (service->netns == like->netns && service->port == like->port &&
+		    !strcmp(service->protocol, like->protocol))
+			return service;
+	}
+	return NULL;
+}
+
+static int add_services(struct run *run, struct run *earlier)
+{
+	for (size_t i = 0; i < earlier->service_count; i++) {
+		struct run_service *from = &earlier->services[i], *to = find_service(run, from);
+
+		if (to) {
+			add_service(to, from);
+			continue;
+		}
+		to = run_add_service(run);
+		if (!to)
+			return -ENOMEM;
+		*to = *from;
+		*from = (struct run_service){};
+	}
+	return 0;
+}
+
+static void add_program(struct run_cost *cost, const struct run_program *earlier)
+{
+	for (size_t i = 0; i < cost->program_count; i++) {
+		struct run_program *program = &cost->programs[i];
+
+		if (strcmp(program->name, earlier->name))
+			continue;
+		add_number(&program->runs, &earlier->runs);
+		add_number(&program->run_ns, &earlier->run_ns);
+		program->recursion_misses += earlier->recursion_misses;
+	}
+}
+
+static void add_cost(struct run_cost *cost, const struct run_cost *earlier)
+{
+	if (!cost || !earlier)
+		return;
+	cost->cpu_ns += earlier->cpu_ns;
+	if (earlier->resident_bytes > cost->resident_bytes)
+		cost->resident_bytes = earlier->resident_bytes;
+	if (earlier->map_bytes > cost->map_bytes)
+		cost->map_bytes = earlier->map_bytes;
+	for (size_t i = 0; i < earlier->program_count; i++)
+		add_program(cost, &earlier->programs[i]);
+}
+
+/* Adds what was observed before @run, which it follows; the time between them is no part of either. */
+static int add_earlier(struct run *run, struct run *earlier)
+{
+	int r;
+
+	if (!earlier)
+		return 0;
+	r = add_services(run, earlier);
+	add_cost(run->cost, earlier->cost);
+	run->services_dropped += earlier->services_dropped;
+	free(run->started_at);
+	run->started_at = TAKE_PTR(earlier->started_at);
+	return r;
+}
+
+/* ---- findings ---- */
+
+static bool same_finding(const struct run_finding *a, const struct run_finding *b)
+{
+	return !strcmp(a->id, b->id) && !strcmp(a->object, b->object) && a->port == b->port &&
+	       a->netns == b->netns;
+}
+
+static int keep_finding(struct run *findings, struct run_finding *found)
+{
+	struct run_finding *kept = NULL, swap;
+
+	for (size_t i = 0; i < findings->finding_count && !kept; i++) {
+		if (same_finding(&findings->findings[i], found))
+			kept = &findings->findings[i];
+	}
+	if (!kept)
+		kept = run_add_finding(findings);
+	if (!kept)
+		return -ENOMEM;
+	swap = *kept;
+	*kept = *found;
+	*found = swap;
+	return 0;
+}
+
+/* As last seen, whenever that was. */
+static int keep_findings(struct run *findings, struct run *run)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < run->finding_count && !r; i++)
+		r = keep_finding(findings, &run->findings[i]);
+	return r;
+}
+
+static int compare_severity(const void *a, const void *b)
+{
+	const struct run_finding *left = a, *right = b;
+	int order = !strcmp(right->severity, "critical") - !strcmp(left->severity, "critical");
+
+	return order ? order : strcmp(left->id, right->id);
+}
+
+/* @run had its own taken away, but for what it could not see. */
+static void give_findings(struct run *run, struct run *findings)
+{
+	struct run_finding *list = run->findings;
+	size_t count = run->finding_count;
+
+	run->findings = findings->findings;
+	run->finding_count = findings->finding_count;
+	findings->findings = list;
+	findings->finding_count = count;
+	if (run->finding_count)
+		qsort(run->findings, run->finding_count, sizeof(*list), compare_severity);
+}
+
+/* ---- one reading after the other ---- */
+
+static uint64_t wall_ns(const struct run *run)
+{
+	uint64_t ns = 0;
+
+	return run->started_at && !run_parse_time(run->started_at, &ns) ? ns : 0;
+}
+
+static int end_session(struct total *total)
+{
+	struct run *last = TAKE_PTR(total->last);
+	int r = add_earlier(last, total->before);
+
+	run_free(total->before);
+	total->before = last;
+	return r;
+}
+
+static void begin_session(struct total *total, const struct run *run)
+{
+	uint64_t started_ns = wall_ns(run);
+
+	total->summary.sessions++;
+	if (total->summary.sessions == 1)
+		total->started_ns = started_ns;
+	else if (started_ns > total->ended_ns && total->ended_ns)
+		total->summary.unobserved_ns += started_ns - total->ended_ns;
+}
+
+static int add_points(struct total *total, const struct run *run)
+{
+	const struct run nothing = {},
+			 before = {.duration_ns = total->before ? total->before->duration_ns : 0};
+
+	return source_series_point(total->series, &nothing, total->last ? total->last : &before,
+				   run);
+}
+
+/* Uses @run up. Its time is told from the begin of the first observation. */
+static int take_reading(struct total *total, unsigned int session, struct run *run)
+{
+	uint64_t own_ns = run->duration_ns;
+	int r = 0;
+
+	if (total->last && session != total->session)
+		r = end_session(total);
+	if (!r && !total->last)
+		begin_session(total, run);
+	total->session = session;
+	if (!r && total->before)
+		run->duration_ns += total->before->duration_ns;
+	if (!r)
+		r = add_points(total, run);
+	if (!r)
+		r = keep_findings(total->findings, run);
+	total->ended_ns = wall_ns(run) + own_ns;
+	total->summary.readings++;
+	run_free(total->last);
+	total->last = run;
+	return r;
+}
+
+static int take_all(struct total *total, const struct recording *recording)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < recording->count && (!r || r == -EINVAL); i++) {
+		struct run *run;
+
+		r = recording_read(recording, i, &run);
+		if (r == -EINVAL)
+			total->summary.damaged++;
+		else if (!r)
+			r = take_reading(total, recording->lines[i].session, run);
+	}
+	return r == -EINVAL ? 0 : r;
+}
+
+int recording_total(const struct recording *recording, struct run **ret_run,
+		    struct recording_summary *ret_summary)
+{
+	CLEANUP(total_done) struct total total = {.summary.damaged = recording->damaged};
+	int r = source_series_new(&total.series);
+
+	total.findings = calloc(1, sizeof(*total.findings));
+	if (!r && !total.findings)
+		r = -ENOMEM;
+	if (!r)
+		r = take_all(&total, recording);
+	if (!r && !total.last)
+		r = -EINVAL;
+	if (!r)
+		r = add_earlier(total.last, total.before);
+	if (!r)
+		r = source_series_give(total.series, total.started_ns, total.last);
+	if (r < 0)
+		return r;
+	give_findings(total.last, total.findings);
+	*ret_summary = total.summary;
+	*ret_run = TAKE_PTR(total.last);
+	return 0;
+}
