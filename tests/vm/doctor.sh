@@ -48,12 +48,14 @@ sh -c 'ulimit -n 3; n=0; while [ $n -lt 25 ]; do true </dev/null; n=$((n + 1)); 
 lab 9001
 for _ in 1 2 3; do sojourn-lab --listen 127.0.0.1:9001 2>>inuse; done
 kill $lab
+wait $lab
 
 mkfifo go
 su nobody -c 'echo ready; read word; n=0; while [ $n -lt 15 ]; do true </dev/null; n=$((n + 1)); done' \
 	<go >ready 2>enfile &
 nobody=$!
-exec 4>go
+# For reading too, which does not wait: a wait that the end of a child interrupts would end this shell.
+exec 4<>go
 until_true '[ -s ready ]'
 most=$(cat /proc/sys/fs/file-max)
 echo 10 >/proc/sys/fs/file-max

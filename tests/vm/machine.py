@@ -108,13 +108,7 @@ class Fleet:
         return self.booting[key]
 
     def run(self, kernel, parameters, scenes, script):
-        """A Machine, or why there is none. One that ended before its first result is booted once more."""
-        answer = self.run_once(kernel, parameters, scenes, script)
-        if isinstance(answer, Machine) and not answer.parts:
-            answer = self.run_once(kernel, parameters, scenes, script)
-        return answer
-
-    def run_once(self, kernel, parameters, scenes, script):
+        """A Machine, or why there is none."""
         begun = time.monotonic()
         files = ["--file", SCENES.with_name(script)]
         if script != SCENES.name:
