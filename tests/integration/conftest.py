@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What the integration tests share: they all observe, so they all need BPF."""
+import contextlib
 import ctypes
 import os
 import re
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -19,8 +22,8 @@ def pytest_collection_modifyitems(items):
         item.add_marker(conditions.bpf)
 
 
-def left_in_kernel():
-    """How many BPF programs of ours are loaded, by their names."""
+def in_kernel():
+    """The numbers of the BPF programs of ours that are loaded, by their names."""
     names = "|".join((
         "conn_state", "conn_reset", "conn_retransmit", "exchange_ready", "exchange_recv",
         "exchange_send", "exchange_recvmsg", "exchange_segment", "exchange_sendmsg",
@@ -30,7 +33,45 @@ def left_in_kernel():
         "event_descripto", "event_file", "event_port", "event_returned"))
     text = subprocess.run(["bpftool", "prog", "show"], check=True, capture_output=True,
                           text=True).stdout
-    return len(re.findall(rf"name ({names})\b", text))
+    return {int(match[1]) for match in re.finditer(rf"^(\d+): .*\bname ({names})\b", text, re.MULTILINE)}
+
+
+def is_anothers(pid):
+    """Whether it belongs to a test that runs beside this one: no descendant of ours, nor in our network."""
+    if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/thread-self/ns/net").st_ino:
+        return False
+    while pid > 1 and pid != os.getpid():
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            pid = int(file.read().rpartition(")")[2].split()[1])
+    return pid != os.getpid()
+
+
+def held_by_others():
+    """The numbers of the programs that observers of other tests hold."""
+    held = set()
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        # A process, or a descriptor of it, may end while it is looked at.
+        with contextlib.suppress(OSError):
+            if comm.read_text(errors="replace") != "sojourn\n" or not is_anothers(int(comm.parent.name)):
+                continue
+            for entry in comm.parent.glob("fdinfo/*"):
+                with contextlib.suppress(OSError):
+                    held.update(map(int, re.findall(r"^prog_id:\s*(\d+)", entry.read_text(),
+                                                    re.MULTILINE)))
+    return held
+
+
+def left_in_kernel(before):
+    """The numbers of the programs that are loaded, were not before, and that no other test's observer holds;
+    waits for them to go, for programs are freed after a grace period of the kernel's."""
+    left = in_kernel() - before
+    for _ in range(100):
+        left -= held_by_others() if left else set()
+        if not left:
+            break
+        time.sleep(0.05)
+        left &= in_kernel()
+    return left
 
 
 def sockets(state, filter_, netns=None):
@@ -77,11 +118,6 @@ def own_network():
 @pytest.fixture(autouse=True)
 def nothing_left_in_kernel():
     """Whatever a test does, its programs are gone when its observer is."""
-    before = left_in_kernel()
+    before = in_kernel()
     yield
-    # Programs are freed after a grace period of the kernel's.
-    for _ in range(100):
-        if left_in_kernel() <= before:
-            return
-        subprocess.run(["sleep", "0.05"], check=True)
-    assert left_in_kernel() <= before, "BPF programs were left in the kernel"
+    assert not left_in_kernel(before), "BPF programs were left in the kernel"

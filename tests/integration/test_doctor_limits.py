@@ -52,6 +52,7 @@ def connecting(stack, port, count, deaf=False):
 
 # ---- queues of listeners ----
 
+@pytest.mark.alone
 def test_dropped_syns_are_no_overflow(start):
     """Both in one sample, each at its own listener; a listener counts them as one."""
     sysctl("ipv4.tcp_syncookies", 0)

@@ -59,6 +59,7 @@ def queues_aside(doctor):
     return {name for name in doctor.ids if not name.startswith("accept-queue")}
 
 
+@pytest.mark.alone
 def test_below_half_is_healthy():
     with held("127.0.0.1", 240) as (port, _):
         doctor = Doctor("--sample", "200ms")
@@ -67,6 +68,7 @@ def test_below_half_is_healthy():
         assert (entry["used"], entry["capacity"], entry["seconds_left"]) == (240, 500, None)
 
 
+@pytest.mark.alone
 def test_the_cliff_is_a_warning_and_names_who_pays():
     with held("127.0.0.1", 260) as (port, _):
         doctor = Doctor("--sample", "200ms")
@@ -80,6 +82,7 @@ def test_the_cliff_is_a_warning_and_names_who_pays():
         assert finding["link"] == "docs/diagnoses.md#ports-cliff"
 
 
+@pytest.mark.alone
 def test_exhaustion_ends_when_the_remedy_is_applied():
     with held("127.0.0.1", 500) as (port, _):
         with pytest.raises(OSError, match="Cannot assign requested address"):
@@ -146,6 +149,7 @@ def test_proc_counts_the_same():
         assert any("/proc/net/tcp" in note for note in doctors[1].document["not_seen"])
 
 
+@pytest.mark.alone
 def test_proc_does_not_know_an_accept_queues_limit():
     with held("127.0.0.1", 5) as (port, _):
         doctor = Doctor("--sample", "0", "--sockets", "proc")
@@ -213,6 +217,7 @@ CLIENTS = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", [
     "sojourn-drive", pytest.param("wrk", marks=needs_program("wrk"))])
 def test_a_client_that_reconnects_is_foretold_and_named(start, patient, name):
@@ -246,6 +251,7 @@ def test_ab_is_named(start):
     assert (finding["owners"][0]["pid"], finding["owners"][0]["comm"]) == (client.pid, "ab")
 
 
+@pytest.mark.alone
 def test_a_leak_of_connections_on_the_client_is_named():
     """Responses that are never closed: live connections grow, and nothing else."""
     with held("127.0.0.1", 130) as (port, sockets):
@@ -305,6 +311,7 @@ def test_failed_connects_are_counted_as_they_happen(start):
     assert [entry["used"] for entry in last] == [15]
 
 
+@pytest.mark.alone
 def test_a_large_stable_pool_is_no_leak():
     """Below the cliff and not growing: nothing to say, however long it is looked at."""
     with held("127.0.0.1", 240):
@@ -312,6 +319,7 @@ def test_a_large_stable_pool_is_no_leak():
         assert doctor.status == 0, doctor.document["findings"]
 
 
+@pytest.mark.alone
 def test_other_namespaces_by_name_path_and_all(netns):
     there = netns("there")
     there.exec(["sysctl", "-qw", "net.ipv4.ip_local_port_range=41000 41099"])

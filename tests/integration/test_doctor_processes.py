@@ -93,6 +93,7 @@ def test_descriptors_at_their_limit_are_one_finding(start):
         assert "fds-exhausted" not in Doctor("--sample", "200ms", "--pid", lab.pid).ids
 
 
+@pytest.mark.alone
 def test_a_leak_of_descriptors_is_foretold(start):
     """Ten per second: the time left is within 10 % of the truth."""
     lab = start(LimitedLab(128))
@@ -106,6 +107,7 @@ def test_a_leak_of_descriptors_is_foretold(start):
         assert evidence(finding, "straightness (R²)") > 0.9
 
 
+@pytest.mark.alone
 def test_steady_growth_far_from_the_limit_is_named(start):
     lab = start(Lab())
     with every(0.05, lambda: request(lab.url + "?leak=1")):
@@ -199,6 +201,7 @@ def test_drops_of_a_listener_as_they_happen(start):
         assert "accept-queue-full" not in doctor.ids
 
 
+@pytest.mark.alone
 def test_udp_drops_name_the_socket():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
@@ -226,7 +229,7 @@ def test_time_wait_buckets_against_their_limit():
 
 # ---- healthy ----
 
-HEALTHY_SECONDS = float(os.environ.get("SOJOURN_HEALTHY_SECONDS", "10"))
+HEALTHY_SECONDS = float(os.environ.get("SOJOURN_HEALTHY_SECONDS", "5"))
 
 
 class Redis(Process):
@@ -325,6 +328,7 @@ def test_without_root_it_says_what_it_cannot_see(start):
     assert "Permission denied" in refused.stderr
 
 
+@pytest.mark.alone
 def test_watch_looks_again_until_it_is_told_to_stop(start):
     begin = time.time()
     doctor = start([OBSERVER, "doctor", "--json", "--interval", "200ms"])

@@ -59,6 +59,7 @@ def test_idle_connections_have_a_lifetime_too(start, nginx):
     assert seen.count(0) > len(seen) / 3
 
 
+@pytest.mark.alone
 def test_connect_rate(nginx):
     """100 connections/s for 2 s; one per request, so requests follow suit."""
     result = Driver(nginx.url, "--new-connections", "--connect-rate=100", connections=32,
@@ -76,6 +77,7 @@ def test_connect_rate_lets_others_work(nginx):
     assert nginx.status()["accepts"] < 20
 
 
+@pytest.mark.alone
 def test_connect_rate_delays_no_intended_start(start):
     """At a rate, a request that waits for a connection is counted from when it was due."""
     lab = start(Lab("--service", "1ms"))
@@ -162,9 +164,9 @@ def test_preflight_knows_the_policy(start, netns):
     space.exec(["sysctl", "-qw", "net.ipv4.tcp_tw_reuse=0",
                 "net.ipv4.ip_local_port_range=40000 40500"])
     nginx = start(Nginx(netns=space))
-    warned = Driver(nginx.url, "--requests-per-connection=2", "--rate=100", connections=4,
-                    duration="11s", netns=space, check=False)
-    assert "opens 50 connections/s and has 501 source ports" in warned.process.stderr
+    warned = Driver(nginx.url, "--requests-per-connection=2", "--rate=400", connections=4,
+                    duration="3s", netns=space, check=False)
+    assert "opens 200 connections/s and has 501 source ports" in warned.process.stderr
     assert warned.status == 1
     for options in (("--requests-per-connection=2", "--close=rst"),
                     ("--requests-per-connection=5",)):

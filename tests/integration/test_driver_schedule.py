@@ -9,6 +9,8 @@ import pytest
 
 from support.programs import Driver, Lab, Nginx
 
+pytestmark = pytest.mark.alone
+
 
 def stall(pids, after, seconds):
     """Stops the processes for a while."""

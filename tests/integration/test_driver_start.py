@@ -22,6 +22,7 @@ def result(driver, path):
     return documents.load(path)["driver"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("options", [(), ("--rate=2000",), ("--processes=2",)])
 def test_two_drivers_start_at_a_time(start, tmp_path, options):
     """Neither sends before; under a rate both begin at that very time; their documents add up."""

@@ -10,6 +10,8 @@ from support import documents
 from support.process import Process, run
 from support.programs import DRIVER, OBSERVER, Lab, Observer
 
+pytestmark = pytest.mark.alone
+
 
 def sweep(url, path, *options, check=True):
     result = run([DRIVER, "sweep", url, "--json", path, "-d600ms", "--warmup=200ms", *options],

@@ -8,6 +8,8 @@ tools/mutate: "the series lacks its end" fails sums, "phases share a series" pha
 import socket
 import time
 
+import pytest
+
 from support.documents import service
 from support.programs import Driver, Lab, Observer
 from test_stages import in_quiet
@@ -34,6 +36,7 @@ def adds_up(entry, duration_ns):
     return series
 
 
+@pytest.mark.alone
 def test_sums_are_the_totals(start):
     """Three seconds, busy and idle ones, connections of both kinds, resets."""
     lab = start(Lab("--service", "1ms"))

@@ -42,7 +42,7 @@ def truth_of(lab, path):
 
 
 def in_quiet(test):
-    """Tries again where only the machine's noise can have failed the test."""
+    """Tries again where only the machine's noise can have failed the test, so it runs alone."""
     @functools.wraps(test)
     def tried(*arguments, **named):
         for left in reversed(range(TRIES)):
@@ -52,7 +52,7 @@ def in_quiet(test):
                 if not left:
                     raise
                 print(f"tried again after: {error}")
-    return tried
+    return pytest.mark.alone(tried)
 
 
 def mean(rows, begin, end):

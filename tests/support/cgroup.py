@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A cgroup of a test's own, for programs that are attached to one; never the root."""
+import errno
 import itertools
 import os
+import time
 from pathlib import Path
 
 
@@ -31,7 +33,16 @@ class Cgroup:
         return self
 
     def __exit__(self, *exception):
-        self.path.rmdir()
+        # A process that was killed is in it until the kernel is done with it.
+        deadline = time.monotonic() + 5
+        while True:
+            try:
+                self.path.rmdir()
+                return
+            except OSError as error:
+                if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
 
     def prefix(self):
         """What to put before a command; the process keeps the pid it was started with."""
