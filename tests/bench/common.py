@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the benchmarks share: pinning, CPU time of a command, interleaving, medians, the machine."""
+import argparse
 import datetime
 import os
 import platform
@@ -27,6 +28,24 @@ def machine():
     now = datetime.datetime.now(datetime.timezone.utc)
     return f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs, " \
         f"Linux {platform.release()}, {now:%Y-%m-%d}"
+
+
+def bounded(kind, least, most, why=""):
+    """What argparse takes for an option: an int or a float in this range, else it says so and ends with 2."""
+    def parse(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            word = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"'{text}' is not allowed: a {word} from {least:,} to {most:,}{why}")
+        return value
+    return parse
+
+
+# Rounds of what is printed with its quartiles.
+ROUNDS = bounded(int, 2, 10_000, "; quartiles need two")
 
 
 def need(*programs):

@@ -9,7 +9,7 @@ says it missed. Ends with status 1 if a request is neither counted nor among tho
 import argparse
 import sys
 
-from common import machine, need, pinned_nginx
+from common import bounded, machine, need, pinned_nginx
 
 from support.documents import service
 from support.programs import Driver, Observer
@@ -60,8 +60,8 @@ def explained(losses):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=5_000_000)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--requests", type=bounded(int, 1, 1_000_000_000), default=5_000_000)
+    parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("observe", nargs="*", metavar="OPTION",
                         help="options of sojourn observe, behind --")
     arguments = parser.parse_args()

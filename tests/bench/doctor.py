@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 
-from common import Timed, machine, spread
+from common import ROUNDS, Timed, bounded, machine, spread
 
 from support.programs import OBSERVER
 
@@ -86,8 +86,8 @@ def seen():
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sockets", type=int, default=100000)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--sockets", type=bounded(int, 1, 1_000_000), default=100000)
+    parser.add_argument("--rounds", type=ROUNDS, default=9)
     arguments = parser.parse_args()
     enter_namespace()
     empty = measure(arguments.rounds)

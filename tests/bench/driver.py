@@ -24,7 +24,8 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import CLIENT_CPU, SERVER_CPU, Timed, machine, need, pinned_nginx, ratios, spread
+from common import (
+    CLIENT_CPU, ROUNDS, SERVER_CPU, Timed, bounded, machine, need, pinned_nginx, ratios, spread)
 
 from support.net import Netns, free_port
 from support.pki import Pki
@@ -185,8 +186,8 @@ SCENES = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=int, default=4, help="length of each run")
+    parser.add_argument("--rounds", type=ROUNDS, default=7)
+    parser.add_argument("--seconds", type=bounded(int, 1, 3600), default=4, help="length of each run")
     parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], default=[],
                         help="default: all of them")
     arguments = parser.parse_args()

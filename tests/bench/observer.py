@@ -17,7 +17,8 @@ import re
 import statistics
 import time
 
-from common import Timed, machine, need, pinned, pinned_nginx, ratios, spread
+from common import (
+    ROUNDS, Timed, bounded, machine, need, pinned, pinned_nginx, ratios, spread)
 
 from support.cgroup import Cgroup
 from support.programs import Observer
@@ -117,10 +118,10 @@ def print_programs(nginx, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=30, help="windows of each mode")
-    parser.add_argument("--window", type=float, default=0.7, help="seconds of each")
-    parser.add_argument("--tails", type=int, default=7, help="runs of each mode for p99")
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--rounds", type=ROUNDS, default=30, help="windows of each mode")
+    parser.add_argument("--window", type=bounded(float, 0.1, 60), default=0.7, help="seconds of each")
+    parser.add_argument("--tails", type=ROUNDS, default=7, help="runs of each mode for p99")
+    parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     arguments = parser.parse_args()
     need("wrk", "nginx")

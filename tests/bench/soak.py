@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from common import machine, need
+from common import bounded, machine, need
 
 from support import documents
 from support.process import Process
@@ -56,7 +56,7 @@ def report(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("--seconds", type=bounded(int, 10, 1_000_000), default=300)
     seconds = parser.parse_args().seconds
     need("nginx")
     print(machine())

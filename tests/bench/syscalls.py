@@ -11,7 +11,7 @@ import argparse
 import contextlib
 import statistics
 
-from common import CLIENT_CPU, Timed, machine
+from common import CLIENT_CPU, ROUNDS, Timed, bounded, machine
 
 from support.programs import Lab, Observer
 
@@ -28,8 +28,8 @@ def call_ns(count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--count", type=int, default=1_000_000, help="bytes copied each time")
+    parser.add_argument("--rounds", type=ROUNDS, default=15)
+    parser.add_argument("--count", type=bounded(int, 1000, 1_000_000_000), default=1_000_000, help="bytes copied each time")
     arguments = parser.parse_args()
     found = {name: [] for name in SOURCES}
     with Lab() as lab:

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Options that the benchmarks cannot use: said before anything runs, not by a traceback behind it."""
+import sys
+
+import pytest
+
+from . import ROOT
+from .process import run
+
+
+@pytest.mark.parametrize("bench, option, value", [
+    ("observer", "--tails", "1"), ("observer", "--rounds", "1"), ("observer", "--window", "0"),
+    ("counts", "--requests", "0"), ("counts", "--connections", "-1"), ("doctor", "--rounds", "1"),
+    ("doctor", "--sockets", "0"), ("driver", "--rounds", "1"), ("driver", "--seconds", "half"),
+    ("soak", "--seconds", "9"), ("syscalls", "--rounds", "1"), ("syscalls", "--count", "0")])
+def test_refused(bench, option, value):
+    done = run([sys.executable, ROOT / "tests" / "bench" / f"{bench}.py", f"{option}={value}"], check=False)
+    assert done.status == 2
+    assert f"argument {option}: '{value}' is not allowed: a " in done.stderr
+    assert "Traceback" not in done.stderr and not done.stdout
