@@ -6,6 +6,7 @@ tools/mutate: "cut off is unsolicited", "dropped services forgotten" and "time-o
 the test of each.
 """
 import socket
+import time
 
 from support.documents import service
 from support.net import Netns, veth
@@ -77,6 +78,10 @@ def test_a_silent_peer_is_a_time_out(start):
         client_net.exec(["ip", "address", "flush", "dev", "veth0"])
         client_net.exec(["ip", "link", "set", "veth0", "down"])
         server.wait_for("^timed out$", seconds=30)
+        # The reader is told a moment before the connection is closed.
+        deadline = time.monotonic() + 5
+        while not sum(service(observer.document(), port)["closes"].values()) and time.monotonic() < deadline:
+            time.sleep(0.05)
         observer.stop()
         entry = service(observer.summary(), port)
     assert entry["closes"]["timed_out"] == 1
