@@ -251,6 +251,14 @@ void connections_start(void *state, uint32_t slot)
 	connection_start(connections_at(state, slot));
 }
 
+void connections_retire(void *state, uint32_t slot)
+{
+	struct connection *connection = connections_at(state, slot);
+
+	if (connection->state == CONNECTION_IDLE)
+		connection_close(connection);
+}
+
 void connections_expire(void *state, uint64_t now_ns)
 {
 	struct connections *all = state;

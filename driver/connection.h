@@ -83,6 +83,7 @@ static inline void *connection_user(const struct connection *connection)
 
 struct connection *connections_at(struct connections *all, uint32_t slot);
 void connections_start(void *state, uint32_t slot);
+void connections_retire(void *state, uint32_t slot);
 void connections_expire(void *state, uint64_t now_ns);
 void connections_close(void *state);
 

@@ -50,6 +50,8 @@ static int start_worker(struct crew *crew, uint32_t index)
 		.engine = crew->setup.engine,
 		.shared = crew->setup.shared,
 		.slots = crew_share(options->connections, all, sharer) * each,
+		.slots_each = each,
+		.ramp = options->ramp.count ? &options->ramp : NULL,
 		.first_slot = crew_share_before(options->connections, all, sharer) * each,
 		.all_slots = options->connections * each,
 		.interval_ns = options->interval_ns,

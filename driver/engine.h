@@ -130,6 +130,8 @@ struct engine {
 	/* One worker's state on its loop; no I/O yet. -errno. */
 	int (*open)(const struct engine_host *host, const void *shared, void **ret_state);
 	void (*start)(void *state, uint32_t slot);
+	/* An idle slot will send nothing for some time: its connection may go. NULL: it stays. */
+	void (*retire)(void *state, uint32_t slot);
 	/* Called every few milliseconds: fails what has outlived its time limit. */
 	void (*expire)(void *state, uint64_t now_ns);
 	/*

@@ -311,6 +311,15 @@ static enum engine_next scenario_go_on(void *user, uint32_t slot, uint32_t finis
 	return ENGINE_REST;
 }
 
+static void scenario_retire(void *user, uint32_t slot)
+{
+	struct scenario_state *state = user;
+
+	for (uint32_t i = 0; i < state->shared->member_count; i++)
+		if (state->shared->members[i].engine->retire)
+			state->shared->members[i].engine->retire(state->members[i], slot);
+}
+
 static void scenario_expire(void *user, uint64_t now_ns)
 {
 	struct scenario_state *state = user;
@@ -410,6 +419,7 @@ const struct engine engine_scenario = {
 	.release = scenario_release,
 	.open = scenario_open,
 	.start = scenario_start,
+	.retire = scenario_retire,
 	.expire = scenario_expire,
 	.finish = scenario_finish,
 	.go_on = scenario_go_on,

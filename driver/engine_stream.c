@@ -237,11 +237,11 @@ static int stream_open(const struct engine_host *host, const void *state, void *
 	return 0;
 }
 
-#define STREAM                                                                                \
-	.plain = true, .check = stream_check, .prepare = stream_prepare,                      \
-	.release = stream_release, .add = stream_add, .open = stream_open,                    \
-	.start = connections_start, .expire = connections_expire, .close = connections_close, \
-	.free = stream_free
+#define STREAM                                                                                  \
+	.plain = true, .check = stream_check, .prepare = stream_prepare,                        \
+	.release = stream_release, .add = stream_add, .open = stream_open,                      \
+	.start = connections_start, .retire = connections_retire, .expire = connections_expire, \
+	.close = connections_close, .free = stream_free
 
 const struct engine engine_tcp = {
 	.scheme = "tcp", .form = "tcp://HOST:PORT", .addressed = true, STREAM};

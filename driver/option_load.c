@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ramp.h"
 #include "refuse.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
@@ -17,7 +18,17 @@
 static int apply_connections(struct options *options, const char *value, char **ret_error)
 {
 	uint64_t number;
-	int err = option_parse_number("connections", value, 1, CONNECTIONS_MAX, &number, ret_error);
+	int err;
+
+	options->ramp.count = 0;
+	options->connections_text = value;
+	if (strpbrk(value, ".,:")) {
+		err = shape_parse(&shape_connections, value, &options->ramp, ret_error);
+		if (!err)
+			options->connections = ramp_most(&options->ramp);
+		return err;
+	}
+	err = option_parse_number("connections", value, 1, CONNECTIONS_MAX, &number, ret_error);
 
 	if (!err)
 		options->connections = (uint32_t)number;
@@ -83,7 +94,7 @@ static int apply_rate(struct options *options, const char *value, char **ret_err
 {
 	options->rate_text = value;
 	options->schedule.rate = 1;
-	return shape_parse(value, &options->schedule.shape, ret_error);
+	return shape_parse(&shape_rate, value, &options->schedule.shape, ret_error);
 }
 
 /* The index of @value in @names, from @first on; @count if it is not there. */
@@ -160,7 +171,9 @@ static int apply_port_choice(struct options *options, const char *value, char **
 
 /* clang-format off */
 static const struct option_row rows[] = {
-	{'c', "connections", "N", "connections kept busy (default 16)", apply_connections},
+	{'c', "connections", "N",
+	 "connections kept busy (default 16). A ramp: 1..64;\nsteps: 1,8,64; both with lengths: 1..64:10s,64:30s",
+	 apply_connections},
 	{'t', "threads", "N", "threads that share the connections (default 1)", apply_threads},
 	{0, "processes", "N",
 	 "processes that share the connections, each with its\nthreads: for more descriptors than one may have\n"

@@ -33,8 +33,10 @@ enum options_action {
 /* Strings point into argv, except body, payload and headers, which options_clear() frees. */
 struct options {
 	enum options_action action;
-	const char *url; /* NULL: that of the scenario's steps */
-	uint32_t connections;
+	const char *url;      /* NULL: that of the scenario's steps */
+	uint32_t connections; /* the most at any time */
+	struct shape ramp;    /* of them, closed loop; without segments: always as many */
+	const char *connections_text;
 	uint32_t processes;
 	uint32_t threads;     /* of each process */
 	uint64_t duration_ns; /* 0: until requests are through */

@@ -23,29 +23,47 @@ static int settle_policy(struct options *options, char **ret_error)
 	return 0;
 }
 
-/* A rate of one segment without a length is no shape. The mean is what the rest goes by. */
-static int settle_shape(struct options *options, char **ret_error)
+static bool is_timed(const struct shape *shape)
+{
+	return shape->count && shape->segments[shape->count - 1].duration_ns;
+}
+
+/* One segment without a length and of one value is no shape. */
+static bool is_level(const struct shape *shape)
+{
+	return shape->count == 1 && !is_timed(shape) &&
+	       shape->segments[0].from == shape->segments[0].to;
+}
+
+/* The segments' sum is the duration where none is given. */
+static int settle_lengths(struct options *options, struct shape *shape, char **ret_error)
+{
+	uint64_t total_ns = 0;
+
+	for (size_t i = 0; i < shape->count && is_timed(shape); i++)
+		total_ns += shape->segments[i].duration_ns;
+	if (!options->duration_ns && !options->requests)
+		options->duration_ns = total_ns ? total_ns : DURATION_NS;
+	return shape_settle(shape, options->duration_ns, ret_error);
+}
+
+/* The mean is what the rest goes by. */
+static int settle_rate(struct options *options, char **ret_error)
 {
 	struct schedule_spec *spec = &options->schedule;
 	struct shape *shape = &spec->shape;
-	const struct shape_segment *last = &shape->segments[shape->count - 1];
-	bool timed = shape->count && last->duration_ns;
-	uint64_t total_ns = 0;
+	const struct shape_segment *last;
 	double duration_ns;
 	int err;
 
 	if (!shape->count)
 		return 0;
-	if (shape->count == 1 && !timed && last->from == last->to) {
-		spec->rate = (uint64_t)last->from;
+	if (is_level(shape)) {
+		spec->rate = (uint64_t)shape->segments[0].from;
 		shape->count = 0;
 		return 0;
 	}
-	for (size_t i = 0; i < shape->count && timed; i++)
-		total_ns += shape->segments[i].duration_ns;
-	if (!options->duration_ns && !options->requests)
-		options->duration_ns = total_ns ? total_ns : DURATION_NS;
-	err = shape_settle(shape, options->duration_ns, ret_error);
+	err = settle_lengths(options, shape, ret_error);
 	if (err)
 		return err;
 	last = &shape->segments[shape->count - 1];
@@ -56,6 +74,23 @@ static int settle_shape(struct options *options, char **ret_error)
 			   0.5);
 	spec->rate = spec->rate ? spec->rate : 1;
 	return 0;
+}
+
+static int settle_ramp(struct options *options, char **ret_error)
+{
+	if (!options->ramp.count)
+		return 0;
+	if (options->sweeping || options->schedule.rate)
+		return refuse(ret_error,
+			      "--connections: '%s' changes with time; give one number: %s",
+			      options->connections_text,
+			      options->sweeping ? "a sweep goes through those of --ladder"
+						: "--rate is for all of them");
+	if (is_level(&options->ramp)) {
+		options->ramp.count = 0;
+		return 0;
+	}
+	return settle_lengths(options, &options->ramp, ret_error);
 }
 
 static int settle_schedule(struct options *options, char **ret_error)
@@ -137,7 +172,9 @@ int options_settle(struct options *options, char **ret_error)
 			options->processes > 1 ? " times --processes" : "");
 	err = option_settle_sweep(options, ret_error);
 	if (!err)
-		err = settle_shape(options, ret_error);
+		err = settle_ramp(options, ret_error);
+	if (!err)
+		err = settle_rate(options, ret_error);
 	if (err)
 		return err;
 	if (!options->duration_ns && !options->requests)

@@ -158,12 +158,17 @@ static void fill_phase(const struct crew_result *result, const struct result_pha
 	driver->cpu_system_ns = result->cpu_system_ns;
 }
 
-/* "constant", "poisson along 100..1k". NULL without memory. */
+/* "constant", "poisson along 100..1k", "closed, connections along 1..64". NULL without memory. */
 static char *describe_arrival(const struct options *options)
 {
 	const char *name = schedule_arrival_names[options->schedule.arrival];
 	char *text;
 
+	if (options->ramp.count)
+		return asprintf(&text, "%s, connections along %s", name,
+				options->connections_text) < 0
+			       ? NULL
+			       : text;
 	if (!options->schedule.shape.count)
 		return strdup(name);
 	return asprintf(&text, "%s along %s", name, options->rate_text) < 0 ? NULL : text;

@@ -11,33 +11,46 @@
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
-#define RATE_MAX 1000000000ULL
+const struct shape_kind shape_rate = {
+	.option = "--rate",
+	.what = "a rate; write requests per second, from 1 to 1G, like 500 or 20k, a ramp like "
+		"100..2k, steps like 100,200,400, or segments like 0..500:10s,500:30s",
+	.example = "100:10s",
+	.max = 1000000000,
+};
 
-static int refuse_shape(const char *text, char **ret_error)
+const struct shape_kind shape_connections = {
+	.option = "--connections",
+	.what = "a number from 1 to 1000000, nor a ramp like 1..64, steps like 1,8,64, or segments "
+		"like 1..64:10s,64:30s",
+	.example = "64:10s",
+	.max = 1000000,
+};
+
+static int refuse_shape(const struct shape_kind *kind, const char *text, char **ret_error)
 {
-	return refuse(ret_error,
-		      "--rate: '%s' is not a rate; write requests per second, from 1 to 1G, like "
-		      "500 or 20k, a ramp like 100..2k, steps like 100,200,400, or segments like "
-		      "0..500:10s,500:30s (at most %d)",
-		      text, SHAPE_MAX);
+	return refuse(ret_error, "%s: '%s' is not %s (at most %d)", kind->option, text, kind->what,
+		      SHAPE_MAX);
 }
 
-static int take_rate(const char *text, size_t length, double *ret_rate)
+static int take_value(const struct shape_kind *kind, const char *text, size_t length,
+		      double *ret_value)
 {
 	char copy[32];
-	uint64_t rate;
+	uint64_t value;
 
 	if (!length || length >= sizeof(copy))
 		return -EINVAL;
 	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
-	if (units_parse_count(copy, &rate) || rate > RATE_MAX)
+	if (units_parse_count(copy, &value) || value > kind->max)
 		return -EINVAL;
-	*ret_rate = (double)rate;
+	*ret_value = (double)value;
 	return 0;
 }
 
-/* RATE, RATE..RATE, with :TIME behind it or without; @length characters. */
-static int parse_segment(const char *text, size_t length, struct shape_segment *ret_segment)
+/* VALUE, VALUE..VALUE, with :TIME behind it or without; @length characters. */
+static int parse_segment(const struct shape_kind *kind, const char *text, size_t length,
+			 struct shape_segment *ret_segment)
 {
 	const char *colon = memchr(text, ':', length);
 	size_t rates = colon ? (size_t)(colon - text) : length;
@@ -45,10 +58,10 @@ static int parse_segment(const char *text, size_t length, struct shape_segment *
 	struct shape_segment segment = {0};
 	char copy[32];
 
-	if (take_rate(text, dots ? (size_t)(dots - text) : rates, &segment.from))
+	if (take_value(kind, text, dots ? (size_t)(dots - text) : rates, &segment.from))
 		return -EINVAL;
 	segment.to = segment.from;
-	if (dots && take_rate(dots + 2, rates - (size_t)(dots + 2 - text), &segment.to))
+	if (dots && take_value(kind, dots + 2, rates - (size_t)(dots + 2 - text), &segment.to))
 		return -EINVAL;
 	if (colon) {
 		snprintf(copy, sizeof(copy), "%.*s", (int)(length - rates - 1), colon + 1);
@@ -77,24 +90,25 @@ static int check(const struct shape *shape)
 	return timed == shape->count - 1 && !shape->segments[timed].duration_ns ? 0 : -EINVAL;
 }
 
-int shape_parse(const char *text, struct shape *ret_shape, char **ret_error)
+int shape_parse(const struct shape_kind *kind, const char *text, struct shape *ret_shape,
+		char **ret_error)
 {
-	struct shape shape = {0};
+	struct shape shape = {.kind = kind};
 	const char *at = text;
 
 	for (;;) {
 		size_t length = strcspn(at, ",");
 
 		if (shape.count == SHAPE_MAX ||
-		    parse_segment(at, length, &shape.segments[shape.count]))
-			return refuse_shape(text, ret_error);
+		    parse_segment(kind, at, length, &shape.segments[shape.count]))
+			return refuse_shape(kind, text, ret_error);
 		shape.count++;
 		if (!at[length])
 			break;
 		at += length + 1;
 	}
 	if (check(&shape))
-		return refuse_shape(text, ret_error);
+		return refuse_shape(kind, text, ret_error);
 	*ret_shape = shape;
 	return 0;
 }
@@ -111,11 +125,15 @@ static int share_out(struct shape *shape, uint64_t duration_ns, char **ret_error
 	if (timed == shape->count)
 		return 0;
 	if (!duration_ns)
-		return refuse(ret_error, "--rate: how long do its segments last? Give --duration, "
-					 "or lengths like 100:10s");
+		return refuse(ret_error,
+			      "%s: how long do its segments last? Give --duration, or lengths "
+			      "like %s",
+			      shape->kind->option, shape->kind->example);
 	if (timed && timed_ns >= duration_ns)
-		return refuse(ret_error, "--rate: the segments before the last one are as long as "
-					 "the whole --duration");
+		return refuse(ret_error,
+			      "%s: the segments before the last one are as long as the whole "
+			      "--duration",
+			      shape->kind->option);
 	for (size_t i = timed; i < shape->count; i++)
 		shape->segments[i].duration_ns = (duration_ns - timed_ns) / (shape->count - timed);
 	return 0;

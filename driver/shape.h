@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A rate that changes with time, as segments along which it is constant or rises or falls evenly. Pure
- * functions: what is due when follows from the number of the request alone.
+ * A rate, or a number of connections, that changes with time: segments along which it is constant or
+ * rises or falls evenly. Pure functions: what is due when follows from the number of the request alone.
  */
 #ifndef DRIVER_SHAPE_H
 #define DRIVER_SHAPE_H
@@ -12,7 +12,7 @@
 #define SHAPE_MAX 32
 
 struct shape_segment {
-	double from, to;      /* requests per second, at its begin and at its end */
+	double from, to;      /* requests/s or connections, at its begin and at its end */
 	uint64_t duration_ns; /* 0 in a parsed shape: an equal part, see shape_settle() */
 	/* By shape_settle(): */
 	double begin_ns; /* from the begin of the phase */
@@ -20,8 +20,20 @@ struct shape_segment {
 	double count;	 /* requests due in it */
 };
 
+/* What is shaped. */
+struct shape_kind {
+	const char *option;
+	const char *what; /* what a text is not, if it is none, and how to write it */
+	const char *example;
+	uint64_t max;
+};
+
+extern const struct shape_kind shape_rate;
+extern const struct shape_kind shape_connections;
+
 /* Beyond the last segment its last rate goes on. */
 struct shape {
+	const struct shape_kind *kind;
 	size_t count; /* 0: no shape */
 	struct shape_segment segments[SHAPE_MAX];
 };
@@ -31,7 +43,8 @@ struct shape {
  * lengths): either all have a length, or none, or all but the last one. -EINVAL with a sentence in
  * @ret_error, freed by the caller.
  */
-int shape_parse(const char *text, struct shape *ret_shape, char **ret_error);
+int shape_parse(const struct shape_kind *kind, const char *text, struct shape *ret_shape,
+		char **ret_error);
 
 /*
  * Gives segments without a length equal parts of @duration_ns, or the last one what is left of it.

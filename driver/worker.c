@@ -28,6 +28,7 @@ static void leave(struct worker *worker)
 	uv_close((uv_handle_t *)&worker->sweep, NULL);
 	uv_close((uv_handle_t *)&worker->probe, NULL);
 	uv_close((uv_handle_t *)&worker->gate, NULL);
+	uv_close((uv_handle_t *)&worker->ramp, NULL);
 	if (worker->paced)
 		alarm_close(&worker->alarm);
 	uv_close((uv_handle_t *)&worker->wake, NULL);
@@ -112,6 +113,7 @@ static void open_timers(struct worker *worker)
 	worker->probe.data = worker;
 	uv_timer_init(&worker->loop, &worker->gate);
 	worker->gate.data = worker;
+	worker_open_ramp(worker);
 	uv_timer_start(&worker->sweep, on_sweep, interval, interval);
 	for (uint32_t i = 0; i < worker->setup.slots; i++) {
 		worker->slots[i].worker = worker;

@@ -33,7 +33,9 @@ struct worker_setup {
 	const struct engine *engine;
 	const void *shared; /* of the engine */
 	uint32_t slots;
-	uint32_t first_slot; /* how many slots the workers before it have */
+	uint32_t slots_each;	  /* of a connection, side by side */
+	const struct shape *ramp; /* of the connections of all workers; NULL: all slots send */
+	uint32_t first_slot;	  /* how many slots the workers before it have */
 	uint32_t all_slots;
 	uint64_t interval_ns; /* of the series */
 	uint32_t sharer;      /* which of the schedule's sharers it is, from 0 */

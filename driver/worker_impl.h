@@ -16,6 +16,7 @@ struct slot {
 	uint32_t retry_ms;    /* 0: its last connection was established */
 	uint64_t intended_ns; /* paced: when its request was meant to leave */
 	uv_timer_t retry;
+	bool parked; /* beyond the ramp's number */
 };
 
 struct worker {
@@ -51,10 +52,14 @@ struct worker {
 	uint64_t gate_ns; /* when it is worth asking again */
 	uv_timer_t gate;
 
+	uint64_t ramp_begin_ns;
+	uv_timer_t ramp; /* when @active changes next */
+
 	bool paced; /* a schedule or a think time says when requests start */
 	struct pacer pacer;
 	struct alarm alarm;
 
+	uint32_t active; /* slots that may send: those below it; 0 unless issuing */
 	bool issuing;
 	bool recording;
 	bool spent;	  /* the budget, as far as this worker knows */
@@ -73,6 +78,15 @@ struct worker {
 void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns);
 void worker_end_load(struct worker *worker);
 void worker_tell_if_quiet(struct worker *worker);
+/* The slot may send again: now, or when the pacer says so. */
+void worker_resume_slot(struct worker *worker, uint32_t slot);
+
+/* worker_ramp.c: */
+void worker_open_ramp(struct worker *worker);
+void worker_begin_ramp(struct worker *worker, uint64_t begin_ns);
+void worker_move_ramp(struct worker *worker);
+/* The slot has nothing under way, and may not send: it is beyond the ramp's number, or all are at rest. */
+void worker_park(struct worker *worker, uint32_t slot);
 
 /* Called back by the alarm and by the engine. */
 void worker_on_alarm(void *user);

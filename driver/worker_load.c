@@ -58,6 +58,7 @@ static void stop_retries(struct worker *worker)
 	worker->starved_ns = 0;
 	uv_timer_stop(&worker->gate);
 	worker->held_count = 0;
+	uv_timer_stop(&worker->ramp);
 }
 
 void worker_tell_if_quiet(struct worker *worker)
@@ -98,6 +99,10 @@ static void start_due(struct worker *worker)
 	struct pacer_due due;
 
 	while (worker->issuing && !worker->spent && pacer_take(&worker->pacer, now_ns, &due)) {
+		if (due.slot >= worker->active) {
+			worker_park(worker, due.slot);
+			continue;
+		}
 		if (!take_ticket(worker)) {
 			pacer_rest(&worker->pacer, due.slot, now_ns);
 			break;
@@ -120,14 +125,17 @@ void worker_on_alarm(void *user)
 
 static void start_slot(struct worker *worker, uint32_t slot)
 {
-	if (!worker->issuing || !take_ticket(worker))
+	if (slot >= worker->active) {
+		worker_park(worker, slot);
+		return;
+	}
+	if (!take_ticket(worker))
 		return;
 	worker->under_way++;
 	worker->setup.engine->start(worker->engine, slot);
 }
 
-/* The slot may send again: now, or when the pacer says so. */
-static void resume_slot(struct worker *worker, uint32_t slot)
+void worker_resume_slot(struct worker *worker, uint32_t slot)
 {
 	if (worker->paced) {
 		pacer_rest(&worker->pacer, slot, clock_now_ns());
@@ -143,7 +151,7 @@ static void on_probe(uv_timer_t *timer)
 	uint32_t batch = worker->probe_batch;
 
 	while (batch-- && worker->starved_count && worker->issuing)
-		resume_slot(worker, worker->starved[--worker->starved_count]);
+		worker_resume_slot(worker, worker->starved[--worker->starved_count]);
 	worker_tell_if_quiet(worker);
 }
 
@@ -215,7 +223,7 @@ static void on_gate(uv_timer_t *timer)
 
 	worker->gate_ns = 0;
 	while (count-- && worker->held_count && !worker->gate_ns && worker->issuing)
-		resume_slot(worker, worker->held[--worker->held_count]);
+		worker_resume_slot(worker, worker->held[--worker->held_count]);
 	open_gate_later(worker);
 	worker_tell_if_quiet(worker);
 }
@@ -251,7 +259,7 @@ static void on_retry(uv_timer_t *timer)
 	struct slot *slot = timer->data;
 	struct worker *worker = slot->worker;
 
-	resume_slot(worker, (uint32_t)(slot - worker->slots));
+	worker_resume_slot(worker, (uint32_t)(slot - worker->slots));
 	worker_tell_if_quiet(worker);
 }
 
@@ -293,8 +301,10 @@ static bool goes_on(struct worker *worker, uint32_t slot, uint32_t step, uint64_
 	const uint64_t *thinks = worker->setup.step_think_ns;
 	uint64_t intended_ns;
 
-	if (!worker->issuing)
+	if (slot >= worker->active) {
+		worker_park(worker, slot);
 		return false;
+	}
 	if (!worker->paced)
 		return take_ticket(worker);
 	if (thinks && !thinks[step])
@@ -407,6 +417,7 @@ void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t 
 		begin_recording(worker, begin_ns);
 	worker->spent = false;
 	worker->tickets = 0;
+	worker_begin_ramp(worker, begin_ns);
 	if (worker->paced) {
 		if (worker->recording)
 			pacer_begin(&worker->pacer, begin_ns);
@@ -415,7 +426,7 @@ void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t 
 		start_due(worker);
 		return;
 	}
-	for (uint32_t i = 0; i < worker->setup.slots; i++)
+	for (uint32_t i = 0; i < worker->active; i++)
 		start_slot(worker, i);
 }
 
@@ -429,6 +440,7 @@ void worker_end_load(struct worker *worker)
 		worker->stats.unsent += unsent;
 	}
 	worker->issuing = false;
+	worker->active = 0;
 	if (worker->paced)
 		set_alarm(worker);
 	stop_retries(worker);

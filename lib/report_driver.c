@@ -28,6 +28,8 @@ static void add_arrival(struct items *items, const struct run_driver *driver)
 	if (driver->rate)
 		items_add(items, "%s/s %s", page_count(driver->rate, text),
 			  driver->arrival ? driver->arrival : "");
+	else if (driver->arrival && strcmp(driver->arrival, "closed"))
+		items_add(items, "%s", driver->arrival);
 	if (driver->think_ns)
 		items_add(items, "think time %s", page_time((double)driver->think_ns, text));
 }

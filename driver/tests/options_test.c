@@ -138,6 +138,9 @@ struct refusal {
 /* clang-format off */
 static const struct refusal refusals[] = {
 	{{"-c", "0", URL}, {"--connections", "'0'", "from 1 to 1000000"}},
+	{{"-c", "1..x", URL}, {"--connections", "'1..x'", "1..64"}},
+	{{"-c1..4", "--rate=5", URL}, {"--connections", "'1..4'", "--rate"}},
+	{{"-c1..4", "-n5", URL}, {"--connections", "how long", "--duration"}},
 	{{"-c", "12x", URL}, {"--connections", "'12x'", "from 1 to 1000000"}},
 	{{"-t", "-1", URL}, {"--threads", "'-1'", "from 1 to 1024"}},
 	{{"-t4", "-c3", URL}, {"--connections", "3", "4 threads"}},

@@ -17,7 +17,7 @@ static struct shape shape_of(const char *text, uint64_t duration_s)
 	autofree char *error = NULL;
 	struct shape shape;
 
-	assert_int_equal(shape_parse(text, &shape, &error), 0);
+	assert_int_equal(shape_parse(&shape_rate, text, &shape, &error), 0);
 	assert_int_equal(shape_settle(&shape, duration_s * NSEC_PER_SEC, &error), 0);
 	return shape;
 }
@@ -146,7 +146,7 @@ static void test_refusals(void **state)
 		autofree char *error = NULL;
 		struct shape shape;
 
-		assert_int_equal(shape_parse(texts[i], &shape, &error), -EINVAL);
+		assert_int_equal(shape_parse(&shape_rate, texts[i], &shape, &error), -EINVAL);
 		assert_non_null(strstr(error, "is not a rate"));
 	}
 }
@@ -157,10 +157,10 @@ static void test_lengths(void **state)
 	struct shape shape;
 
 	(void)state;
-	assert_int_equal(shape_parse("1..5", &shape, &none), 0);
+	assert_int_equal(shape_parse(&shape_rate, "1..5", &shape, &none), 0);
 	assert_int_equal(shape_settle(&shape, 0, &none), -EINVAL);
 	assert_non_null(strstr(none, "Give --duration"));
-	assert_int_equal(shape_parse("1..5:10s,7", &shape, &longer), 0);
+	assert_int_equal(shape_parse(&shape_rate, "1..5:10s,7", &shape, &longer), 0);
 	assert_int_equal(shape_settle(&shape, 10 * NSEC_PER_SEC, &longer), -EINVAL);
 	assert_non_null(strstr(longer, "as long as"));
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Closed loop: how many of a worker's slots send as time goes by, along a shape of --connections. Pure
+ * functions. Neighbours: shape.h (the shape), worker_ramp.c (obeys).
+ */
+#ifndef DRIVER_RAMP_H
+#define DRIVER_RAMP_H
+
+#include <stdint.h>
+
+#include "shape.h"
+
+/*
+ * How many connections there are @elapsed_ns after the begin of the phase, and until when, INFINITY: from
+ * then on. A segment from A to B has each number between them for equally long; beyond the last segment
+ * its last number stays.
+ */
+uint32_t ramp_at(const struct shape *shape, double elapsed_ns, double *ret_until_ns);
+
+/*
+ * How many of all @connections fall to worker @sharer of @sharers: they are dealt out in turn, as those
+ * of crew_share() are.
+ */
+uint32_t ramp_share(uint32_t connections, uint32_t sharer, uint32_t sharers);
+
+/* The most that there are at any time. */
+uint32_t ramp_most(const struct shape *shape);
+
+#endif
