@@ -308,9 +308,9 @@ static int open_observer(struct drive *drive, struct observer **ret_observer, ch
 	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
 	int err;
 
-	if (!options->observer_url)
+	if (!options->observer.url)
 		return 0;
-	err = observer_new(options->observer_url, patience, ret_observer);
+	err = observer_new(&options->observer, patience, ret_observer);
 	if (!err && options->warmup_ns)
 		err = rehearse_observer(*ret_observer, ret_error);
 	return err;

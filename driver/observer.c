@@ -23,6 +23,7 @@ struct observer {
 	char *base; /* without a trailing slash */
 	struct observer_patience patience;
 	int64_t phase;
+	bool has_token;
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -43,7 +44,7 @@ static void set_options(struct observer *observer)
 	curl_easy_setopt(observer->curl, CURLOPT_ERRORBUFFER, observer->reason);
 	curl_easy_setopt(observer->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(observer->curl, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(observer->curl, CURLOPT_PROTOCOLS_STR, "http");
+	curl_easy_setopt(observer->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(observer->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
 	curl_easy_setopt(observer->curl, CURLOPT_TIMEOUT, TOTAL_TIMEOUT_S);
 	curl_easy_setopt(observer->curl, CURLOPT_NOPROGRESS, 0L);
@@ -54,16 +55,29 @@ static void set_options(struct observer *observer)
 	curl_easy_setopt(observer->curl, CURLOPT_POSTFIELDSIZE, 0L);
 }
 
-int observer_new(const char *url, struct observer_patience patience, struct observer **ret_observer)
+/* The token goes to this observer alone: nothing redirects, see set_options(). */
+static void set_access(struct observer *observer, const struct observer_access *access)
+{
+	if (access->ca_path)
+		curl_easy_setopt(observer->curl, CURLOPT_CAINFO, access->ca_path);
+	observer->has_token = access->token;
+	if (!access->token)
+		return;
+	curl_easy_setopt(observer->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+	curl_easy_setopt(observer->curl, CURLOPT_XOAUTH2_BEARER, access->token);
+}
+
+int observer_new(const struct observer_access *access, struct observer_patience patience,
+		 struct observer **ret_observer)
 {
 	CLEANUP(cleanup_observer_free) struct observer *observer = calloc(1, sizeof(*observer));
-	size_t length = strlen(url);
+	size_t length = strlen(access->url);
 
 	if (!observer)
 		return -ENOMEM;
-	while (length && url[length - 1] == '/')
+	while (length && access->url[length - 1] == '/')
 		length--;
-	observer->base = strndup(url, length);
+	observer->base = strndup(access->url, length);
 	if (!observer->base)
 		return -ENOMEM;
 	observer->curl = curl_easy_init();
@@ -71,6 +85,7 @@ int observer_new(const char *url, struct observer_patience patience, struct obse
 		return -ELIBACC; /* see curl_lazy.c */
 	observer->patience = patience;
 	set_options(observer);
+	set_access(observer, access);
 	*ret_observer = TAKE_PTR(observer);
 	return 0;
 }
@@ -103,6 +118,12 @@ static int perform(struct observer *observer, const char *path, FILE *body, long
 		return refuse(ret_error, "%s: %s", url,
 			      observer->reason[0] ? observer->reason : curl_easy_strerror(code));
 	curl_easy_getinfo(observer->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status == 401)
+		return refuse(
+			ret_error,
+			"%s: the observer wants %s bearer token: --observer-token-file=FILE, or "
+			"SOJOURN_OBSERVER_TOKEN in the environment",
+			url, observer->has_token ? "another" : "a");
 	if (status != wanted_status)
 		return refuse(ret_error, "%s answered %ld instead of %ld: is it an observer?", url,
 			      status, wanted_status);

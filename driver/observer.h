@@ -16,8 +16,15 @@ struct observer_patience {
 	void *user;
 };
 
-/* @url as given by the user, "http://HOST:PORT". -ENOMEM. */
-int observer_new(const char *url, struct observer_patience patience,
+/* Where it is, and how to be let in. */
+struct observer_access {
+	const char *url;     /* "http://HOST:PORT" or https:; NULL: no observer */
+	char *token;	     /* the bearer token; NULL: none */
+	const char *ca_path; /* the authority of its certificate; NULL: those of the system */
+};
+
+/* @access is borrowed. -ENOMEM. */
+int observer_new(const struct observer_access *access, struct observer_patience patience,
 		 struct observer **ret_observer);
 /* Takes NULL. */
 void observer_free(struct observer *observer);

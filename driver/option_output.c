@@ -30,17 +30,6 @@ static int apply_interval(struct options *options, const char *value, char **ret
 				     ret_error);
 }
 
-static int apply_observer(struct options *options, const char *value, char **ret_error)
-{
-	if (strncmp(value, "http://", 7) || !value[7])
-		return refuse(ret_error,
-			      "--observer: '%s' is not an observer's address; write it like "
-			      "http://127.0.0.1:9777",
-			      value);
-	options->observer_url = value;
-	return 0;
-}
-
 static int apply_quiet(struct options *options, const char *value, char **ret_error)
 {
 	(void)value;
@@ -155,10 +144,6 @@ static int apply_version(struct options *options, const char *value, char **ret_
 
 /* clang-format off */
 static const struct option_row rows[] = {
-	{0, "observer", "URL",
-	 "mark the measured phase on the observer at URL\n"
-	 "(sojourn observe --listen) and merge its findings\ninto the report",
-	 apply_observer},
 	{0, "samples", "N",
 	 "exchanges kept to be joined one by one with the\nobserver's, with --observer or --json (default 20k;\n"
 	 "0: none)", apply_samples},

@@ -30,8 +30,12 @@ extern const struct option_table option_stream;
 extern const struct option_table option_h2;
 extern const struct option_table option_tls;
 extern const struct option_table option_datagram;
+extern const struct option_table option_observer;
 extern const struct option_table option_output;
 extern const struct option_table option_sweep;
+
+/* The token from the environment, and what goes only with --observer. -EINVAL with a sentence. */
+int option_settle_observer(struct options *options, char **ret_error);
 
 /* What a sweep has for defaults and refuses; nothing for a run. -EINVAL with a sentence. */
 int option_settle_sweep(struct options *options, char **ret_error);

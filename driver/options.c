@@ -17,8 +17,8 @@
 #include "sojourn/join.h"
 
 static const struct option_table *const tables[] = {
-	&option_load,	&option_request,  &option_connection, &option_h2,    &option_tls,
-	&option_stream, &option_datagram, &option_output,     &option_sweep,
+	&option_load,	&option_request,  &option_connection, &option_h2,     &option_tls,
+	&option_stream, &option_datagram, &option_observer,   &option_output, &option_sweep,
 };
 
 #define ROWS_MAX 96
@@ -348,6 +348,7 @@ void options_clear(struct options *options)
 	free(options->assertions);
 	source_clear(&options->sources);
 	expectation_clear(&options->expectation);
+	free(options->observer.token);
 	scenario_free(options->scenario);
 	*options = (struct options){0};
 }

@@ -12,6 +12,7 @@
 #include "expectation.h"
 #include "ladder.h"
 #include "match.h"
+#include "observer.h"
 #include "policy.h"
 #include "framing.h"
 #include "grpc.h"
@@ -81,14 +82,14 @@ struct options {
 	bool fail_fast;
 	struct assertion *assertions;
 	size_t assertion_count;
-	const char *json_path;	  /* NULL: none; "-": standard output */
-	const char *csv_path;	  /* the same */
-	const char *hlog_path;	  /* the same */
-	const char *observer_url; /* NULL: none */
-	uint32_t samples;	  /* kept to be joined; 0: none */
-	bool keep_samples;	  /* in the document, although they are joined */
-	size_t slowest;		  /* joined exchanges with their timeline */
-	const char *trace_path;	  /* NULL: none */
+	const char *json_path; /* NULL: none; "-": standard output */
+	const char *csv_path;  /* the same */
+	const char *hlog_path; /* the same */
+	struct observer_access observer;
+	uint32_t samples;	/* kept to be joined; 0: none */
+	bool keep_samples;	/* in the document, although they are joined */
+	size_t slowest;		/* joined exchanges with their timeline */
+	const char *trace_path; /* NULL: none */
 	bool check_only;
 	struct scenario *scenario; /* NULL: one target, every request is the same; else owned */
 	/* Of a scenario's step, borrowed: */

@@ -182,13 +182,15 @@ int options_settle(struct options *options, char **ret_error)
 	err = settle_policy(options, ret_error);
 	if (err)
 		return err;
-	if (options->trace_path && !options->observer_url)
+	if (options->trace_path && !options->observer.url)
 		return refuse(ret_error, "--trace: the timelines are the observer's; add "
 					 "--observer=URL");
 	/* Only what is joined or written is worth its memory. */
-	if (!options->observer_url && !options->json_path)
+	if (!options->observer.url && !options->json_path)
 		options->samples = 0;
-	err = settle_outputs(options, ret_error);
+	err = option_settle_observer(options, ret_error);
+	if (!err)
+		err = settle_outputs(options, ret_error);
 	if (!err)
 		err = settle_tls(options, ret_error);
 	if (!err)

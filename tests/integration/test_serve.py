@@ -12,7 +12,7 @@ import pytest
 from support import http
 from support.net import free_port
 from support.process import Process, run
-from support.programs import OBSERVER, Driver, Lab, Nginx
+from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx
 
 TOKEN = "0123456789abcdefghijklmnopqr"
 
@@ -131,6 +131,29 @@ def test_tls_and_tokens(start, tmp_path):
     assert curl(url, "--cacert", cert, "-H", "Authorization: Bearer " + TOKEN[:-1] + "x") == 401
     assert curl(url, *bearer) == 0  # the certificate is nobody's the client knows
     assert curl(url.replace("https", "http"), *bearer) == 0
+
+
+def test_the_driver_is_let_in(start, tmp_path):
+    """An observer behind TLS and a token brackets the driver's phase; without either it says why not."""
+    nginx = start(Nginx())
+    cert, key = certificate(tmp_path, "server")
+    token, other = tmp_path / "token", tmp_path / "other"
+    token.write_text(TOKEN + "\n")
+    other.write_text(TOKEN[:-1] + "x")
+    serve = start(Serve(nginx.port, "--tls-cert", cert, "--tls-key", key, "--token-file", token))
+    known = ("--observer-ca", cert)
+    by_file = Driver(nginx.url, *known, "--observer-token-file", token, observer=serve, count=300)
+    by_variable = run(["env", f"SOJOURN_OBSERVER_TOKEN={TOKEN}", DRIVER, nginx.url, "-n200", *known,
+                       "--observer", serve.url, "--json", "-"])
+    for document, count in ((by_file.document, 300), (json.loads(by_variable.stdout), 200)):
+        assert document["services"][0]["exchanges"] == count
+        assert TOKEN not in json.dumps(document)
+    for options, expected in ((known, "wants a bearer token: --observer-token-file"),
+                              ((*known, "--observer-token-file", other), "another bearer token"),
+                              (("--observer-token-file", token), "certificate")):
+        refused = run([DRIVER, nginx.url, "-n10", *options, "--observer", serve.url], check=False)
+        assert refused.status == 1 and expected in refused.stderr, refused.stderr
+    assert nginx.status()["requests"] == 500, "no load without the observer"
 
 
 def test_mutual_tls(start, tmp_path):
