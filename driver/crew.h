@@ -17,6 +17,7 @@
 #include "sojourn/cleanup.h"
 #include "stats.h"
 #include "rows.h"
+#include "cpu_time.h"
 #include "worker.h"
 
 struct crew_setup {
@@ -37,8 +38,7 @@ struct crew_result {
 	struct series series;
 	struct sampler
 		samples; /* below the lowest threshold of all workers: all exchanges below it */
-	uint64_t cpu_user_ns;
-	uint64_t cpu_system_ns;
+	struct cpu_time cpu;
 };
 
 /* Adds what one worker, or one process, counted to a @result that begins zeroed. -ENOMEM. */

@@ -200,8 +200,7 @@ static int take_result(struct crew *crew, const char *data, size_t length)
 	if (!err)
 		err = crew_result_add(&crew->result, &sent->stats, &series, &samples);
 	series_clear(&series);
-	crew->result.cpu_user_ns += sent->cpu_user_ns;
-	crew->result.cpu_system_ns += sent->cpu_system_ns;
+	cpu_time_add(&crew->result.cpu, &(struct cpu_time){0}, &sent->cpu);
 	return err;
 }
 
@@ -390,8 +389,7 @@ static int processes_collect(struct crew *crew, struct crew_result *result)
 {
 	const struct crew_result *sum = &crew->result;
 
-	result->cpu_user_ns += sum->cpu_user_ns;
-	result->cpu_system_ns += sum->cpu_system_ns;
+	cpu_time_add(&result->cpu, &(struct cpu_time){0}, &sum->cpu);
 	return crew_result_add(result, &sum->stats, &sum->series, &sum->samples);
 }
 

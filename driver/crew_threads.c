@@ -2,7 +2,6 @@
 /* Workers as threads of this process. Neighbours: worker.h (one of them), crew_processes.c. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "crew.h"
 #include "scenario.h"
@@ -14,7 +13,7 @@ struct crew {
 	bool opened;
 	void (*ring)(void *user);
 	void *user;
-	struct rusage usage_begin;
+	struct cpu_time cpu_begin;
 	uint32_t worker_count;
 	struct worker *workers[];
 };
@@ -97,7 +96,7 @@ static int threads_open(struct crew *crew, uv_loop_t *loop, void (*ring)(void *u
 static void threads_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns)
 {
 	if (phase == WORKER_MEASURE)
-		getrusage(RUSAGE_SELF, &crew->usage_begin);
+		cpu_time_read(&crew->cpu_begin);
 	for (uint32_t i = 0; i < crew->worker_count; i++)
 		worker_set_phase(crew->workers[i], phase, begin_ns);
 }
@@ -146,21 +145,13 @@ static void threads_add_snapshot(struct crew *crew, struct stats *sum)
 		worker_add_snapshot(crew->workers[i], sum);
 }
 
-static uint64_t between_ns(struct timeval begin, struct timeval end)
-{
-	int64_t us = (int64_t)(end.tv_sec - begin.tv_sec) * 1000000 + end.tv_usec - begin.tv_usec;
-
-	return us > 0 ? (uint64_t)us * NSEC_PER_USEC : 0;
-}
-
 static int threads_collect(struct crew *crew, struct crew_result *result)
 {
-	struct rusage now;
+	struct cpu_time now;
 	int err = 0;
 
-	getrusage(RUSAGE_SELF, &now);
-	result->cpu_user_ns += between_ns(crew->usage_begin.ru_utime, now.ru_utime);
-	result->cpu_system_ns += between_ns(crew->usage_begin.ru_stime, now.ru_stime);
+	cpu_time_read(&now);
+	cpu_time_add(&result->cpu, &crew->cpu_begin, &now);
 	for (uint32_t i = 0; i < crew->worker_count && !err; i++) {
 		const struct worker *worker = crew->workers[i];
 

@@ -62,6 +62,23 @@ static int is_cpu_full(const struct run_driver *driver, char **ret_why)
 			driver->threads > 1 ? "s" : "");
 }
 
+/* However many CPUs there are, a thread that is never at rest cannot do more. */
+static int is_never_idle(const struct run_driver *driver, char **ret_why)
+{
+	double used = (double)(driver->cpu_user_ns + driver->cpu_system_ns);
+	double time = (double)driver->duration_ns * driver->threads;
+	double waited = (double)driver->cpu_wait_ns.value;
+
+	if (!driver->cpu_wait_ns.known || !(time > 0) || used + waited < CPU_FULL * time)
+		return 0;
+	return asprintf(
+		ret_why,
+		"its %u thread%s had something to do %.0f %% of the time, but others had the "
+		"CPU%s for %.0f %% of it",
+		driver->threads, driver->threads > 1 ? "s" : "", (used + waited) / time * 100,
+		usable_cpus(driver) > 1 ? "s" : "", waited / time * 100);
+}
+
 static int is_late(const struct run_driver *driver, char **ret_why)
 {
 	uint64_t p99 = histogram_quantile(&driver->schedule_delay, 0.99);
@@ -80,10 +97,8 @@ static const struct {
 	const char *by;
 	int (*holds)(const struct run_driver *driver, char **ret_why);
 } rules[] = {
-	{"ports", is_out_of_ports},
-	{"files", is_out_of_files},
-	{"cpu", is_cpu_full},
-	{"schedule", is_late},
+	{"ports", is_out_of_ports}, {"files", is_out_of_files}, {"cpu", is_cpu_full},
+	{"cpu", is_never_idle},	    {"schedule", is_late},
 };
 
 int limited_fill(struct run_driver *driver)

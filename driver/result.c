@@ -154,8 +154,10 @@ static void fill_phase(const struct crew_result *result, const struct result_pha
 	driver->begin_ns = phase->begin_wall_ns;
 	driver->duration_ns = result_duration_ns(&result->stats, phase);
 	driver->warmup_ns = phase->warmup_ns;
-	driver->cpu_user_ns = result->cpu_user_ns;
-	driver->cpu_system_ns = result->cpu_system_ns;
+	driver->cpu_user_ns = result->cpu.user_ns;
+	driver->cpu_system_ns = result->cpu.system_ns;
+	driver->cpu_wait_ns.known = !result->cpu.wait_unknown;
+	driver->cpu_wait_ns.value = result->cpu.wait_ns;
 }
 
 /* "constant", "poisson along 100..1k", "closed, connections along 1..64". NULL without memory. */

@@ -308,6 +308,9 @@ static void report_cpu(const struct page *page, const struct run_driver *driver)
 	items_add(&items, "%s", page_time((double)cpu_ns, text));
 	items_add(&items, "user %s", page_time((double)driver->cpu_user_ns, text));
 	items_add(&items, "system %s", page_time((double)driver->cpu_system_ns, text));
+	if (driver->cpu_wait_ns.known)
+		items_add(&items, "waited %s for one",
+			  page_time((double)driver->cpu_wait_ns.value, text));
 	if (driver->requests)
 		items_add(&items, "%s per 100,000 requests",
 			  page_time((double)cpu_ns * 1e5 / (double)driver->requests, text));

@@ -205,6 +205,7 @@ static const struct run_member driver_table[] = {
 	 .limit = MAX_FAILURES, .optional = true},
 	{MEMBER(struct run_driver, U64, cpu_user_ns)},
 	{MEMBER(struct run_driver, U64, cpu_system_ns)},
+	NUMBER(struct run_driver, cpu_wait_ns),
 	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},
 	{MEMBER(struct run_driver, HISTOGRAM, connect)},
 	{MEMBER(struct run_driver, HISTOGRAM, tls), .optional = true},

@@ -64,6 +64,18 @@ static int merge_u32(const struct merging *merging, void *field, const void *oth
 	return err;
 }
 
+/* Of one that is not known the sum is not known either. */
+static int merge_number(const struct merging *merging, void *field, const void *other)
+{
+	const struct run_number *another = other;
+	struct run_number *number = field;
+
+	if (number->known && another->known)
+		return merge_u64(merging, &number->value, &another->value);
+	*number = (struct run_number){0};
+	return 0;
+}
+
 static int merge_bool(const struct merging *merging, void *field, const void *other)
 {
 	if (*(bool *)field == *(const bool *)other)
@@ -127,7 +139,7 @@ static int (*const mergers[RUN_KIND_COUNT])(const struct merging *, void *, cons
 	[RUN_KIND_U64] = merge_u64,	      [RUN_KIND_U32] = merge_u32,
 	[RUN_KIND_BOOL] = merge_bool,	      [RUN_KIND_STRING] = merge_string,
 	[RUN_KIND_COUNTERS] = merge_counters, [RUN_KIND_HISTOGRAM] = merge_histogram,
-	[RUN_KIND_SAMPLES] = merge_samples,
+	[RUN_KIND_SAMPLES] = merge_samples,   [RUN_KIND_NUMBER] = merge_number,
 };
 
 int merge_members(const struct run_members *members, void *structure, const void *other,

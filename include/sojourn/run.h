@@ -270,10 +270,11 @@ struct run_driver {
 	size_t failure_count;
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
-	struct histogram round_trip; /* request handed to the kernel → last response byte read */
-	struct histogram connect;    /* connect() → established */
-	struct histogram tls;	     /* from there to the end of TLS' handshake */
-	struct histogram first_byte; /* request handed to the kernel → first response byte read */
+	struct run_number cpu_wait_ns; /* its threads were ready to run, others had the CPU */
+	struct histogram round_trip;   /* request handed to the kernel → last response byte read */
+	struct histogram connect;      /* connect() → established */
+	struct histogram tls;	       /* from there to the end of TLS' handshake */
+	struct histogram first_byte;   /* request handed to the kernel → first response byte read */
 	struct histogram response_time;	 /* under a rate: intended start → last response byte */
 	struct histogram schedule_delay; /* could be sent → was sent: the driver's own error */
 	uint64_t interval_ns;		 /* length of the intervals but for the last one */

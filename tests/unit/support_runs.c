@@ -211,6 +211,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_counters(driver->datagrams, RUN_DATAGRAM_COUNT, sequence);
 	driver->cpu_user_ns = next(sequence);
 	driver->cpu_system_ns = next(sequence);
+	driver->cpu_wait_ns = (struct run_number){true, next(sequence)};
 	set_histogram(&driver->round_trip, sequence);
 	set_histogram(&driver->connect, sequence);
 	driver->cooldown_ns = next(sequence);
@@ -434,6 +435,7 @@ struct run *support_driver_run(void)
 	driver->status[2] = 1000;
 	driver->cpu_user_ns = 2000000;
 	driver->cpu_system_ns = 5000000;
+	driver->cpu_wait_ns = (struct run_number){true, 250000};
 	spread(&driver->round_trip, 1000, 406000);
 	spread(&driver->connect, 64, 50000);
 	return run;
