@@ -24,6 +24,14 @@ const struct engine *engine_find(const char *scheme)
 	return NULL;
 }
 
+const char *engine_unsampled(const struct engine *engine, const struct options *options)
+{
+	if (engine->sampled)
+		return engine->unsampled_with ? engine->unsampled_with(options) : NULL;
+	return engine->unsampled ? engine->unsampled
+				 : "the driver does not sample this kind of target";
+}
+
 char *engine_forms(char *buffer, size_t size)
 {
 	size_t used = 0;

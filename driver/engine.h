@@ -105,8 +105,10 @@ struct engine {
 	bool h2;	       /* several requests at a time on a connection, gRPC */
 	uint16_t default_port; /* 0: there is none */
 	const char *unsampled; /* why not, for people */
-	bool plain;	       /* a request is --payload: no method, headers or status */
-	bool datagrams;	       /* no connections: sockets, each with --outstanding slots */
+	/* Where it is: why not with these options. NULL, and an answer of NULL: it is. */
+	const char *(*unsampled_with)(const struct options *options);
+	bool plain;	/* a request is --payload: no method, headers or status */
+	bool datagrams; /* no connections: sockets, each with --outstanding slots */
 
 	/* Whether the options make sense here: 0, or -EINVAL with a sentence. NULL: they do. */
 	int (*check)(const struct options *options, const struct target *target, char **ret_error);
@@ -150,6 +152,9 @@ struct engine {
 
 /* NULL if no engine speaks @scheme. */
 const struct engine *engine_find(const char *scheme);
+
+/* Why its results are not sampled with these options, for people. NULL: they are. */
+const char *engine_unsampled(const struct engine *engine, const struct options *options);
 
 #define ENGINE_FORMS_SIZE 512
 

@@ -208,17 +208,31 @@ uint32_t engine_scenario_connections(const void *shared)
 	return ((const struct scenario_shared *)shared)->member_count;
 }
 
+/* Of one server: because of its engine, or of any of its steps. */
+static const char *member_unsampled(const struct scenario_shared *shared, uint32_t member)
+{
+	const char *why = NULL;
+
+	for (uint32_t i = 0; i < shared->step_count && !why; i++)
+		if (shared->steps[i].member == member)
+			why = engine_unsampled(shared->members[member].engine,
+					       &shared->steps[i].options);
+	return why;
+}
+
 const char *engine_scenario_unsampled(const void *shared)
 {
 	const struct scenario_shared *all = shared;
-	const char *why = NULL;
+	const char *first = NULL;
 
 	for (uint32_t i = 0; i < all->member_count; i++) {
-		if (all->members[i].engine->sampled)
+		const char *why = member_unsampled(all, i);
+
+		if (!why)
 			return NULL;
-		why = why ? why : all->members[i].engine->unsampled;
+		first = first ? first : why;
 	}
-	return why ? why : "the driver does not sample this kind of target";
+	return first;
 }
 
 /* By weight: the step in whose share a random number falls. */

@@ -156,6 +156,15 @@ static void stream_release(void *state)
 	free(shared);
 }
 
+/* The observer counts what the server reads and answers, which may be each or all at once. */
+static const char *stream_unsampled_with(const struct options *options)
+{
+	return options->framing.replies > 1
+		       ? "with --replies a request is several, which the observer counts as the "
+			 "server reads them"
+		       : NULL;
+}
+
 static int stream_add(void *state, const struct options *options, const struct target *target,
 		      char **ret_error)
 {
@@ -173,6 +182,8 @@ static int stream_add(void *state, const struct options *options, const struct t
 		free_kind(kind);
 		return -ENOMEM;
 	}
+	if (stream_unsampled_with(options))
+		shared->plan.sampling = false;
 	kind->framing = options->framing;
 	kind->expectation = &options->expectation;
 	kind->captures = options->captures && options->captures->count ? options->captures : NULL;
@@ -244,6 +255,18 @@ static int stream_open(const struct engine_host *host, const void *state, void *
 	.close = connections_close, .free = stream_free
 
 const struct engine engine_tcp = {
-	.scheme = "tcp", .form = "tcp://HOST:PORT", .addressed = true, STREAM};
+	.scheme = "tcp",
+	.form = "tcp://HOST:PORT",
+	.addressed = true,
+	.sampled = true,
+	.unsampled_with = stream_unsampled_with,
+	STREAM,
+};
 
-const struct engine engine_unix = {.scheme = "unix", .form = "unix:PATH", .local = true, STREAM};
+const struct engine engine_unix = {
+	.scheme = "unix",
+	.form = "unix:PATH",
+	.local = true,
+	.unsampled = "the observer sees TCP and UDP, not sockets of the file system",
+	STREAM,
+};

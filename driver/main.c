@@ -257,10 +257,7 @@ static int prepare_and_drive(const struct options *options, struct target *targe
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
 	job.shared = shared;
-	if (!engine->sampled)
-		job.unsampled = engine->unsampled
-					? engine->unsampled
-					: "the driver does not sample this kind of target";
+	job.unsampled = engine_unsampled(engine, options);
 	status = drive(&job);
 	engine->release(shared);
 	return status;

@@ -63,7 +63,9 @@ static void write_causes(FILE *text, const struct run *run)
 /* Nothing was joined, and nothing was left out for another reason. */
 static void write_none(FILE *text, const struct run *run, const struct run_joined *joined)
 {
-	if (!joined->driver_only) {
+	if (!run->driver->samples->count) {
+		fputs("the driver has no sample of this time", text);
+	} else if (!joined->driver_only) {
 		fputs("the driver has no sample below the observer's threshold", text);
 	} else if (!count_seen(run)) {
 		fputs("the observer has no sample of this time", text);

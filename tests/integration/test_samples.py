@@ -170,3 +170,38 @@ def test_none_of_older_connections(start):
         assert entry["samples"]["flow"] == []
         off = start(Observer("--samples", "0", ports=[lab.port]))
         assert service(off.document(), lab.port)["samples"] is None
+
+
+@pytest.mark.parametrize("protocol, options", [
+    ("line", ["--payload", r"{{counter}}\n", r"--framing=delimiter:\n"]),
+    ("frame", ["--payload", r"\0\0\0\x08{{counter:8}}", "--framing=length:4"]),
+    ("frame", ["--payload", r"\0\0\0\x08{{counter:8}}", "--framing=length:4", "--new-connections"]),
+], ids=["lines", "frames", "new"])
+def test_other_protocols_are_joined(start, protocol, options):
+    """What tcp: sends has an index as HTTP's requests have one: nothing is left over."""
+    count = 3000
+    lab = start(Lab(protocol=protocol))
+    observer = start(Observer(ports=[lab.port]))
+    driver = Driver(f"tcp://127.0.0.1:{lab.port}", *options, connections=8, count=count,
+                    observer=observer)
+    joined = driver.document["joined"]
+    assert service(driver.document, lab.port)["exchanges"] == joined["joined"] == count
+    assert joined["driver_only"] == joined["observer_only"] == joined["implausible"] == 0
+    assert joined["round_trip"]["sum_ns"] == driver.result["round_trip"]["sum_ns"]
+
+
+def test_several_requests_in_one_are_not_joined(start, tmp_path):
+    """The lab server may read two lines at once or one after the other: no index would be right."""
+    lab = start(Lab(protocol="line"))
+    observer = start(Observer(ports=[lab.port]))
+    url = f"tcp://127.0.0.1:{lab.port}"
+    options = ["--payload", r"a\nb\n", r"--framing=delimiter:\n", "--replies=2"]
+    driver = Driver(url, *options, connections=2, count=100, observer=observer)
+    assert "--replies" in driver.result["unsampled"]
+    assert driver.document["joined"]["joined"] == 0
+    scenario = tmp_path / "twice.yaml"
+    scenario.write_text("steps: [{name: two, payload: 'a\\nb\\n', framing: 'delimiter:\\n', "
+                        "replies: 2}]\n")
+    driver = Driver("run", scenario, url, connections=2, count=100, observer=observer)
+    assert "--replies" in driver.result["unsampled"]
+    assert driver.document["joined"]["joined"] == 0
