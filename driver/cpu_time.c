@@ -60,6 +60,7 @@ void cpu_time_read(struct cpu_time *ret_time)
 
 	getrusage(RUSAGE_SELF, &usage);
 	*ret_time = (struct cpu_time){
+		.wall_ns = clock_now_ns(),
 		.user_ns = time_ns(usage.ru_utime),
 		.system_ns = time_ns(usage.ru_stime),
 	};
@@ -73,6 +74,9 @@ static uint64_t between(uint64_t begin, uint64_t end)
 
 void cpu_time_add(struct cpu_time *sum, const struct cpu_time *begin, const struct cpu_time *end)
 {
+	uint64_t span_ns = between(begin->wall_ns, end->wall_ns);
+
+	sum->wall_ns = sum->wall_ns > span_ns ? sum->wall_ns : span_ns;
 	sum->user_ns += between(begin->user_ns, end->user_ns);
 	sum->system_ns += between(begin->system_ns, end->system_ns);
 	sum->wait_ns += between(begin->wait_ns, end->wait_ns);

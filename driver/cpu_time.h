@@ -9,6 +9,8 @@
 struct cpu_time {
 	uint64_t user_ns;
 	uint64_t system_ns;
+	uint64_t
+		wall_ns; /* of a reading: when, CLOCK_MONOTONIC; of a sum: the longest of its spans */
 	uint64_t wait_ns;  /* ready to run, but in a run queue; of the threads that are there */
 	bool wait_unknown; /* the kernel does not tell (CONFIG_SCHED_INFO), or could not be asked */
 };

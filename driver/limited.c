@@ -27,33 +27,35 @@ static double usable_cpus(const struct run_driver *driver)
 	return driver->threads < cpus ? driver->threads : cpus;
 }
 
-static int is_out_of_ports(const struct run_driver *driver, char **ret_why)
+static int is_out_of_ports(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t failures = driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE];
 	char count[TEXT];
 
+	(void)cpu_span_ns;
 	if (!failures)
 		return 0;
 	return asprintf(ret_why, "%s connections found no free source port",
 			units_format_count(failures, count, sizeof(count)));
 }
 
-static int is_out_of_files(const struct run_driver *driver, char **ret_why)
+static int is_out_of_files(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t failures = driver->errors[RUN_ERROR_TOO_MANY_FILES];
 	char count[TEXT];
 
+	(void)cpu_span_ns;
 	if (!failures)
 		return 0;
 	return asprintf(ret_why, "%s connections found no free file descriptor",
 			units_format_count(failures, count, sizeof(count)));
 }
 
-static int is_cpu_full(const struct run_driver *driver, char **ret_why)
+static int is_cpu_full(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	double cpus = usable_cpus(driver);
 	double used = (double)(driver->cpu_user_ns + driver->cpu_system_ns);
-	double share = driver->duration_ns ? used / (double)driver->duration_ns / cpus : 0;
+	double share = cpu_span_ns ? used / (double)cpu_span_ns / cpus : 0;
 
 	if (share < CPU_FULL)
 		return 0;
@@ -63,10 +65,10 @@ static int is_cpu_full(const struct run_driver *driver, char **ret_why)
 }
 
 /* However many CPUs there are, a thread that is never at rest cannot do more. */
-static int is_never_idle(const struct run_driver *driver, char **ret_why)
+static int is_never_idle(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	double used = (double)(driver->cpu_user_ns + driver->cpu_system_ns);
-	double time = (double)driver->duration_ns * driver->threads;
+	double time = (double)cpu_span_ns * driver->threads;
 	double waited = (double)driver->cpu_wait_ns.value;
 
 	if (!driver->cpu_wait_ns.known || !(time > 0) || used + waited < CPU_FULL * time)
@@ -79,11 +81,12 @@ static int is_never_idle(const struct run_driver *driver, char **ret_why)
 		usable_cpus(driver) > 1 ? "s" : "", waited / time * 100);
 }
 
-static int is_late(const struct run_driver *driver, char **ret_why)
+static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t p99 = histogram_quantile(&driver->schedule_delay, 0.99);
 	char time[TEXT];
 
+	(void)cpu_span_ns;
 	if (p99 < DELAY_HIGH_NS)
 		return 0;
 	return asprintf(ret_why,
@@ -95,19 +98,19 @@ static int is_late(const struct run_driver *driver, char **ret_why)
 /* Each returns 0 if it does not hold, the length of *ret_why if it does, negative without memory. */
 static const struct {
 	const char *by;
-	int (*holds)(const struct run_driver *driver, char **ret_why);
+	int (*holds)(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why);
 } rules[] = {
 	{"ports", is_out_of_ports}, {"files", is_out_of_files}, {"cpu", is_cpu_full},
 	{"cpu", is_never_idle},	    {"schedule", is_late},
 };
 
-int limited_fill(struct run_driver *driver)
+int limited_fill(struct run_driver *driver, uint64_t cpu_span_ns)
 {
 	char *why = NULL;
 	int found = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && !found; i++) {
-		found = rules[i].holds(driver, &why);
+		found = rules[i].holds(driver, cpu_span_ns, &why);
 		if (found <= 0)
 			continue;
 		driver->limited = calloc(1, sizeof(*driver->limited));

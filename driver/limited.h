@@ -5,7 +5,10 @@
 
 #include "sojourn/run.h"
 
-/* Sets driver->limited, all else of it being filled in, if a rule says so. -ENOMEM. */
-int limited_fill(struct run_driver *driver);
+/*
+ * Sets driver->limited, all else of it being filled in, if a rule says so. @cpu_span_ns: the time in which its
+ * CPU time was taken; longer than the phase if requests were waited for after it. -ENOMEM.
+ */
+int limited_fill(struct run_driver *driver, uint64_t cpu_span_ns);
 
 #endif

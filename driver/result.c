@@ -211,5 +211,5 @@ int result_fill(const struct options *options, struct crew_result *result,
 	if (fill_failures(options, stats, phase, driver) ||
 	    series_fill(&result->series, end_of(stats, phase), driver))
 		return -ENOMEM;
-	return limited_fill(driver);
+	return limited_fill(driver, result->cpu.wall_ns);
 }
