@@ -153,7 +153,7 @@ int doctor_conclude(struct doctor *doctor, struct doctor_report *report)
 		if (!pair->after.at_ns)
 			continue;
 		report->namespaces++;
-		resource_measure_ports(pair, list);
+		resource_measure_ports(pair, &doctor->processes, doctor->points, list);
 		resource_measure_sockets(pair, list);
 		resource_measure_limits(pair, list);
 	}

@@ -76,16 +76,6 @@ void resource_measure_host(const struct resource_numbers *before,
 #define STRAIGHT      0.9  /* R² of a line that grows steadily */
 #define LEAK_SECONDS  3.0
 
-/* Whether every quarter of the points grew. */
-static bool grew_throughout(const uint32_t *points, unsigned int count)
-{
-	for (unsigned int i = 0; i < 4; i++) {
-		if (points[(count - 1) * (i + 1) / 4] <= points[(count - 1) * i / 4])
-			return false;
-	}
-	return count >= 5;
-}
-
 static void add_kinds(struct resource *resource, uint32_t pid)
 {
 	uint32_t counts[DESCRIPTOR_TYPES];
@@ -106,7 +96,7 @@ static void predict(struct resource *resource, const struct resource_process *pr
 		return;
 	slope = resource_slope(process->trend, points, &straight) * (points - 1) / seconds;
 	resource->growth = slope;
-	if (slope <= 0 || straight < STRAIGHT || !grew_throughout(process->trend, points))
+	if (slope <= 0 || straight < STRAIGHT || !resource_process_grew(process, points))
 		return;
 	if (seconds >= LEAK_SECONDS)
 		resource->leaking = slope;

@@ -5,6 +5,12 @@
 
 #include "resource.h"
 
+/* How many descriptors processes had, at points of the sample. */
+struct trend {
+	const struct process_list *processes;
+	unsigned int points;
+};
+
 #define SHOWN	    64
 #define TIME_WAIT_S 60.0
 /* A pool that fills up at its start is no leak yet. */
@@ -47,31 +53,43 @@ static void say_outlook(struct resource *resource, double rate, double steady, d
 			 resource->seconds_left);
 }
 
+/* A pool that filled up in the sample, and stays, says nothing of the time behind it. */
+static bool may_go_on(const struct resource *resource, const struct trend *trend)
+{
+	for (size_t i = 0; i < resource->owner_count; i++)
+		if (resource_process_may_grow(trend->processes, resource->owners[i].pid,
+					      trend->points))
+			return true;
+	return !resource->owner_count;
+}
+
 /* Rate × time that a port stays taken against the headroom. */
 static void predict(struct resource *resource, const struct resource_pair *pair,
-		    const struct port_use *now)
+		    const struct port_use *now, const struct trend *trend)
 {
 	static const struct port_use none;
 	const struct port_use *then = resource_ports_match(&pair->before.ports, &now->key);
 	const struct port_rules *rules = &pair->after.rules;
-	double linger = lingering(rules, &now->key), grown, rate, steady, lasting;
+	double linger = lingering(rules, &now->key), grown, going, fresh, rate, steady, lasting;
 
 	if (!pair->before.ports.size && !pair->before.at_ns)
 		return;
 	then = then ? then : &none;
 	grown = ((double)now->live - then->live) / pair->seconds;
+	going = grown > 0 && !may_go_on(resource, trend) ? 0 : grown;
 	/* What was opened is still connected, or in TIME_WAIT for no longer than the sample. */
-	rate = fmax(0, now->fresh / fmin(pair->seconds, TIME_WAIT_S) + grown);
-	steady = now->live + (rate > grown && grown > 0 ? rate - grown : rate) * linger;
+	fresh = now->fresh / fmin(pair->seconds, TIME_WAIT_S);
+	rate = fmax(0, fresh + going);
+	steady = now->live + (rate > going && going > 0 ? rate - going : rate) * linger;
 	lasting = (resource->capacity - now->live) / linger;
 	resource->growth =
 		((double)resource_ports_used(now) - resource_ports_used(then)) / pair->seconds;
-	if (resource->growth > 0 &&
-	    (steady > resource->capacity || (grown > 0.5 * resource->growth &&
+	if (resource->growth > grown - going &&
+	    (steady > resource->capacity || (going > 0.5 * resource->growth &&
 					     resource->used >= GROWING_SHARE * resource->capacity)))
-		resource->seconds_left =
-			fmax(0, (resource->capacity - resource->used) / resource->growth);
-	resource_fact(resource, "ports taken", rate, "per second",
+		resource->seconds_left = fmax(0, (resource->capacity - resource->used) /
+							 (resource->growth - (grown - going)));
+	resource_fact(resource, "ports taken", fmax(0, fresh + grown), "per second",
 		      "the sample: connections that keep theirs");
 	say_outlook(resource, rate, steady, lasting > 0 ? lasting : 0);
 }
@@ -111,8 +129,10 @@ static void add_owners(struct resource *resource, const struct owner_table *tabl
 	resource_name_owners(resource);
 }
 
-void resource_measure_ports(const struct resource_pair *pair, struct resource_list *list)
+void resource_measure_ports(const struct resource_pair *pair, const struct process_list *processes,
+			    unsigned int points, struct resource_list *list)
 {
+	const struct trend trend = {processes, points};
 	const struct resource_netns *netns = &pair->after;
 	double capacity = resource_ports_capacity(&netns->rules);
 
@@ -126,7 +146,7 @@ void resource_measure_ports(const struct resource_pair *pair, struct resource_li
 		resource->capacity = capacity;
 		name_object(resource, &use->key);
 		add_facts(resource, netns, use);
-		predict(resource, pair, use);
 		add_owners(resource, &pair->owners, i);
+		predict(resource, pair, use, &trend);
 	}
 }

@@ -121,6 +121,24 @@ void resource_process_count(struct process_list *list)
 	}
 }
 
+bool resource_process_may_grow(const struct process_list *list, uint32_t pid, unsigned int points)
+{
+	for (size_t i = 0; i < list->count && points >= RESOURCE_PROCESS_QUARTERED; i++)
+		if (list->entries[i].pid == pid)
+			return resource_process_grew(&list->entries[i], points);
+	return true;
+}
+
+bool resource_process_grew(const struct resource_process *process, unsigned int points)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		if (process->trend[(points - 1) * (i + 1) / 4] <=
+		    process->trend[(points - 1) * i / 4])
+			return false;
+	}
+	return points >= RESOURCE_PROCESS_QUARTERED;
+}
+
 void resource_process_free(struct process_list *list)
 {
 	free(list->entries);

@@ -3,6 +3,7 @@
 #ifndef OBSERVER_RESOURCE_PROCESS_H
 #define OBSERVER_RESOURCE_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,12 @@ void resource_process_point(struct process_list *list, unsigned int point);
 /* Counts them once more, as no point. */
 void resource_process_count(struct process_list *list);
 void resource_process_free(struct process_list *list);
+/* The fewest points that have quarters. */
+#define RESOURCE_PROCESS_QUARTERED 5
+/* Whether it had more descriptors at the end of each quarter of @points than at its begin. */
+bool resource_process_grew(const struct resource_process *process, unsigned int points);
+/* The same of a process in @list; true too where it is not known: too few points, or begun since. */
+bool resource_process_may_grow(const struct process_list *list, uint32_t pid, unsigned int points);
 
 /* The unit or container: the last part of the cgroup's path that names one; "" if none does. */
 void resource_process_unit(uint32_t pid, char *buffer, size_t size);

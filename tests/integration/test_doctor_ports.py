@@ -269,6 +269,22 @@ def test_a_leak_of_connections_on_the_client_is_named():
         assert len(sockets) == 130
 
 
+def test_a_pool_that_filled_up_is_no_leak():
+    """A quarter of the range, taken at once in the sample and kept: nothing says that it goes on."""
+    looking = subprocess.Popen([OBSERVER, "doctor", "--json", "--sample", "3s"], stdout=subprocess.PIPE)
+    try:
+        time.sleep(1)
+        with held("127.0.0.1", 130):
+            document = json.loads(looking.communicate(timeout=30)[0])
+    finally:
+        looking.kill()
+        looking.wait()
+    entry = next(entry for entry in document["resources"] if entry["resource"] == "ephemeral_ports")
+    assert entry["used"] == 130 and entry["growth_per_second"] > 10, "not filled in the sample"
+    assert entry["seconds_left"] is None
+    assert not {"ports-exhausted-soon", "ports-exhausted"} & {each["id"] for each in document["findings"]}
+
+
 LEAK = """
 import socket, sys, time
 kept = []
