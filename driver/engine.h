@@ -108,6 +108,7 @@ struct engine {
 	/* Where it is: why not with these options. NULL, and an answer of NULL: it is. */
 	const char *(*unsampled_with)(const struct options *options);
 	bool plain;	/* a request is --payload: no method, headers or status */
+	bool captures;	/* scenarios: values can be taken from its responses */
 	bool datagrams; /* no connections: sockets, each with --outstanding slots */
 
 	/* Whether the options make sense here: 0, or -EINVAL with a sentence. NULL: they do. */
@@ -124,7 +125,7 @@ struct engine {
 	/*
 	 * Scenarios: adds a kind of request to @shared, with what it expects and captures; the n-th
 	 * call adds kind n, towards the same server as prepare()'s kind 0. Errors as there. NULL:
-	 * there is one kind, and nothing is captured.
+	 * there is one kind.
 	 */
 	int (*add)(void *shared, const struct options *options, const struct target *target,
 		   char **ret_error);

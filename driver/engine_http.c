@@ -227,10 +227,11 @@ static int http_open(const struct engine_host *host, const void *state, void **r
 	return 0;
 }
 
-#define HTTP                                                                              \
-	.addressed = true, .check = http_check, .release = http_release, .add = http_add, \
-	.open = http_open, .start = connections_start, .retire = connections_retire,      \
-	.expire = connections_expire, .close = connections_close, .free = http_free
+#define HTTP                                                                                    \
+	.addressed = true, .captures = true, .check = http_check, .release = http_release,      \
+	.add = http_add, .open = http_open, .start = connections_start,                         \
+	.retire = connections_retire, .expire = connections_expire, .close = connections_close, \
+	.free = http_free
 
 const struct engine engine_http = {
 	.scheme = "http",

@@ -249,7 +249,7 @@ static int stream_open(const struct engine_host *host, const void *state, void *
 }
 
 #define STREAM                                                                                  \
-	.plain = true, .check = stream_check, .prepare = stream_prepare,                        \
+	.plain = true, .captures = true, .check = stream_check, .prepare = stream_prepare,      \
 	.release = stream_release, .add = stream_add, .open = stream_open,                      \
 	.start = connections_start, .retire = connections_retire, .expire = connections_expire, \
 	.close = connections_close, .free = stream_free

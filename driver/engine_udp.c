@@ -121,6 +121,8 @@ static void fill_plan(const struct options *options, const struct target *target
 	plan->match = options->datagrams.match;
 	plan->framing = options->framing;
 	plan->framing.replies = 1; /* in a datagram */
+	if (options->captures && options->captures->count)
+		plan->captures = options->captures;
 }
 
 static int udp_prepare(const struct options *options, const struct target *target,
@@ -162,6 +164,7 @@ const struct engine engine_udp = {
 	.addressed = true,
 	.plain = true,
 	.datagrams = true,
+	.captures = true,
 	.unsampled = "exchanges over UDP are not joined",
 	.check = udp_check,
 	.prepare = udp_prepare,

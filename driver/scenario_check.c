@@ -136,7 +136,7 @@ static int check_request(const struct scenario *scenario, const struct scenario_
 				   : step->path			? "path"
 								: "target",
 				   error, ret_error);
-	if (!err && step->captures.count && !engine->add)
+	if (!err && step->captures.count && !engine->captures)
 		return refuse_step(scenario, step, "capture",
 				   "capture: targets of this kind give nothing to capture",
 				   ret_error);

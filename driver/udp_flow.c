@@ -82,12 +82,19 @@ static void fail(struct udp *udp, uint32_t slot, int code)
 	report(udp, slot, &result);
 }
 
+static enum engine_verdict verdict_of(const struct udp_exchange *exchange)
+{
+	if (exchange->rejected)
+		return ENGINE_BAD_STATUS;
+	return exchange->uncaptured ? ENGINE_UNEXPECTED : ENGINE_GOOD;
+}
+
 static void finish(struct udp *udp, uint32_t slot, enum run_error error, uint64_t now_ns)
 {
 	const struct udp_exchange *exchange = &udp->exchanges[slot];
 	struct engine_result result = {
 		.error = error,
-		.verdict = exchange->rejected ? ENGINE_BAD_STATUS : ENGINE_GOOD,
+		.verdict = verdict_of(exchange),
 		.start_ns = exchange->start_ns,
 		.end_ns = now_ns,
 		.bytes_in = exchange->bytes_in,
@@ -199,6 +206,11 @@ static int open_socket(struct udp *udp, uint32_t slot)
 	return err;
 }
 
+static struct capture_store *store_of(struct udp *udp, uint32_t slot)
+{
+	return &udp->host->clients[slot].store;
+}
+
 static void begin(struct udp *udp, uint32_t slot)
 {
 	struct udp_socket *socket = socket_of(udp, slot);
@@ -219,6 +231,8 @@ static void begin(struct udp *udp, uint32_t slot)
 		return;
 	}
 	socket = socket_of(udp, slot);
+	if (udp->plan->captures)
+		capture_begin(store_of(udp, slot));
 	udp_queue_add(socket, slot);
 	if (!socket->receiving)
 		flush(socket);
@@ -252,6 +266,8 @@ static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct
 
 	exchange->bytes_in += reply.length;
 	exchange->rejected |= verdict == FRAMING_REJECTED;
+	if (udp->plan->captures)
+		capture_body(udp->plan->captures, store_of(udp, slot), reply.data, reply.length);
 	if (verdict == FRAMING_MORE || verdict == FRAMING_MALFORMED) {
 		settle(socket, exchange, LEDGER_ANSWERED);
 		give_up_order(socket, now_ns);
@@ -259,6 +275,8 @@ static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct
 	} else if (!--entry->left) {
 		settle(socket, exchange, LEDGER_ANSWERED);
 		close_if_over(socket, now_ns);
+		exchange->uncaptured = udp->plan->captures &&
+				       !capture_end(udp->plan->captures, store_of(udp, slot));
 		finish(udp, slot, ENGINE_NO_ERROR, now_ns);
 	}
 }

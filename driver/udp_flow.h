@@ -31,7 +31,8 @@ struct udp_plan {
 	uint32_t outstanding;	/* slots of a socket */
 	uint32_t replies;	/* datagrams that make a response */
 	struct match match;
-	struct framing framing; /* of each datagram; kind NULL: anything is a reply */
+	struct framing framing;		     /* of each datagram; kind NULL: anything is a reply */
+	const struct capture_list *captures; /* borrowed; NULL: nothing is captured */
 	struct message message;
 };
 
@@ -72,7 +73,8 @@ struct udp_exchange {
 	uint64_t bytes_out;
 	struct ledger_entry *entry;
 	struct iovec request;
-	bool rejected; /* a reply says failure */
+	bool rejected;	 /* a reply says failure */
+	bool uncaptured; /* what is captured was not there */
 };
 
 struct udp {

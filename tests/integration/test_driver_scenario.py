@@ -4,6 +4,7 @@ import collections
 import json
 import re
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -179,6 +180,60 @@ steps:
     assert found["count"]["requests"] == redis_calls(redis)["incr"]
     assert len(told) == found["tell"]["requests"] and len(set(told)) == len(told)
     assert found["count"]["method"] is None and found["tell"]["method"] == "POST"
+
+
+class Tickets:
+    """A UDP server: to `new` it sends `wait` and then `id=N`, to all else `ok`; it keeps what it was sent."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.url = f"udp://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.given, self.used = [], []
+        self.thread = threading.Thread(target=self._serve)
+
+    def _serve(self):
+        while (message := self.socket.recvfrom(2048))[0] != b"end":
+            request, client = message
+            if request == b"new":
+                self.given.append((client, len(self.given)))
+                self.socket.sendto(b"wait", client)
+                self.socket.sendto(b"id=%d;" % self.given[-1][1], client)
+            else:
+                self.used.append((client, int(request.removeprefix(b"use "))))
+                self.socket.sendto(b"ok", client)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.socket.sendto(b"end", self.socket.getsockname())
+        self.thread.join()
+        self.socket.close()
+
+
+def test_values_are_taken_from_datagrams(scenario):
+    """Each client's ticket comes back from that client's socket, whichever of its replies it was in."""
+    with Tickets() as server:
+        driver = scenario("""\
+steps:
+- {name: take, payload: new, replies: 2, capture: {id: {regex: 'id=([0-9]+);'}}}
+- {name: give, payload: 'use {{var:id}}'}
+""", server.url, connections=4, threads=2, count=400)
+        assert steps(driver)["take"]["requests"] == len(server.given)
+        assert steps(driver)["give"]["requests"] == len(server.used)
+        tickets = dict(zip((number for _, number in server.given),
+                           (client for client, _ in server.given)))
+        users = collections.Counter(number for _, number in server.used)
+        assert set(users.values()) == {1} and set(users) <= set(tickets)
+        missing = scenario("""\
+on-failure: next
+steps:
+- {name: take, payload: new, replies: 2, capture: {id: {regex: 'none=([0-9]+);'}}}
+""", server.url, count=20, check=False)
+    assert missing.status == 1 and errors(steps(missing)["take"]) == {"unexpected": 20}
+    assert missing.result["requests"] == 20
 
 
 SLAPD = """\
