@@ -83,6 +83,8 @@ static void show_progress(struct drive *drive)
 {
 	drive->progress.now = (struct stats){0};
 	drive->kind->add_snapshot(drive->crew, &drive->progress.now);
+	for (uint32_t i = 0; i < drive->progress.part_count; i++)
+		drive->progress.parts[i].now = row_table_requests(&drive->phase.steps, i);
 	progress_update(&drive->progress);
 }
 
@@ -400,6 +402,16 @@ static void drive_close(struct drive *drive)
 	free(drive);
 }
 
+static void open_progress(struct drive *drive)
+{
+	const struct scenario *scenario = drive->job->options->scenario;
+
+	_Static_assert(PROGRESS_PARTS_MAX >= SCENARIO_STEPS_MAX, "a part for each step");
+	progress_open(&drive->progress, stderr, drive->job->options->quiet);
+	for (size_t i = 0; scenario && i < scenario->step_count; i++)
+		drive->progress.parts[drive->progress.part_count++].name = scenario->steps[i].name;
+}
+
 static int create_crew(struct drive *drive, char **ret_error)
 {
 	const struct options *options = drive->job->options;
@@ -459,7 +471,7 @@ static int drive_new(const struct drive_job *job, struct drive **ret_drive, char
 		close_shared(drive);
 		return err;
 	}
-	progress_open(&drive->progress, stderr, job->options->quiet);
+	open_progress(drive);
 	*ret_drive = TAKE_PTR(drive);
 	return 0;
 }

@@ -3,6 +3,8 @@
 #include "progress.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "sojourn/clock.h"
@@ -28,6 +30,8 @@ void progress_begin_phase(struct progress *progress, uint64_t duration_ns, uint6
 	progress->duration_ns = duration_ns;
 	progress->requests = requests;
 	progress->last = (struct stats){0};
+	for (uint32_t i = 0; i < progress->part_count; i++)
+		progress->parts[i].last = 0;
 	progress->begin_ns = clock_now_ns();
 	progress->last_ns = progress->begin_ns;
 }
@@ -66,12 +70,46 @@ static const char *format_eta(const struct progress *progress, uint64_t now_ns, 
 	return text;
 }
 
+/* A line that wraps cannot be rewritten. */
+static size_t columns_of(FILE *file)
+{
+	struct winsize size;
+
+	return !ioctl(fileno(file), TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+}
+
+static size_t rate_of(uint64_t requests, double seconds, char *text, size_t size)
+{
+	return strlen(units_format_count((uint64_t)((double)requests / seconds + 0.5), text, size));
+}
+
+/* "  create 412/s" each, as far as there is room behind @used columns. */
+static void print_parts(struct progress *progress, double seconds, size_t used)
+{
+	size_t columns = columns_of(progress->file);
+	bool room = true;
+	char rate[32];
+
+	for (uint32_t i = 0; i < progress->part_count; i++) {
+		struct progress_part *part = &progress->parts[i];
+		size_t length = rate_of(part->now - part->last, seconds, rate, sizeof(rate)) +
+				strlen(part->name) + strlen("   /s");
+
+		room = room && used + length < columns;
+		if (room)
+			fprintf(progress->file, "  %s %s/s", part->name, rate);
+		used += length;
+		part->last = part->now;
+	}
+}
+
 void progress_update(struct progress *progress)
 {
 	uint64_t now_ns = clock_now_ns();
 	double seconds = (double)(now_ns - progress->last_ns) / (double)NSEC_PER_SEC;
 	uint64_t requests = progress->now.requests - progress->last.requests;
 	char rate[32], errors[32], p99[32], eta[32];
+	int used;
 
 	/* What is left in `last` is the second that has passed; then it becomes this reading. */
 	bool paced = progress->now.response_time.count;
@@ -81,16 +119,18 @@ void progress_update(struct progress *progress)
 
 	*recent = paced ? progress->now.response_time : progress->now.round_trip;
 	histogram_subtract(recent, &earlier);
-	fprintf(progress->file,
-		LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
-		elapsed_seconds(progress, now_ns),
-		units_format_count((uint64_t)((double)requests / seconds + 0.5), rate,
-				   sizeof(rate)),
-		recent->count ? units_format_duration((double)histogram_quantile(recent, 0.99), p99,
-						      sizeof(p99))
-			      : "-",
-		units_format_count(stats_errors(&progress->now), errors, sizeof(errors)),
-		format_eta(progress, now_ns, eta, sizeof(eta)));
+	used = fprintf(progress->file,
+		       LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
+		       elapsed_seconds(progress, now_ns),
+		       units_format_count((uint64_t)((double)requests / seconds + 0.5), rate,
+					  sizeof(rate)),
+		       recent->count
+			       ? units_format_duration((double)histogram_quantile(recent, 0.99),
+						       p99, sizeof(p99))
+			       : "-",
+		       units_format_count(stats_errors(&progress->now), errors, sizeof(errors)),
+		       format_eta(progress, now_ns, eta, sizeof(eta)));
+	print_parts(progress, seconds, used > 0 ? (size_t)used : 0);
 	fflush(progress->file);
 	progress->shown = true;
 	progress->last = progress->now;

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from support.conditions import needs_program
 from support.net import free_port
 from support.process import Process, run
 from support.programs import DRIVER, OBSERVER, Driver, Nginx
 from support.recorder import Recorder
+from support.terminal import Terminal
 
 SESSION = """\
 steps:
@@ -396,3 +398,25 @@ def test_examples(start, tmp_path, path):
             driver = Driver("run", path, server.url, "--warmup", "0", count=600)
     assert driver.status == 0
     assert all(step["requests"] > 0 for step in driver.result["steps"])
+
+
+@needs_program("tmux")
+def test_progress_has_each_steps_rate(start, tmp_path):
+    """As far as the terminal has room: a line that wraps could not be rewritten."""
+    nginx = start(Nginx())
+    path = tmp_path / "scenario.yaml"
+    path.write_text("steps:\n- {name: create, path: /a}\n- {name: read, path: /b}\n")
+    terminal = start(Terminal(columns=120))
+    terminal.run(f"{DRIVER} run {path} {nginx.url} --rate 1k -d 30s -c4")
+    found = terminal.wait_for(r"^2 s  .* left  create ([\d.,]+)/s  read ([\d.,]+)/s")
+    assert all(300 < float(rate.replace(",", "")) < 700 for rate in found.groups()), found[0]
+    terminal.keys("C-c")
+    terminal.wait_for(r"^driver CPU")
+    terminal.run("clear")
+    terminal.resize(64, 24)
+    terminal.run(f"{DRIVER} run {path} {nginx.url} --rate 1k -d 30s -c4")
+    terminal.wait_for(r"^[34] s  .* left")
+    lines = [line for line in terminal.screen() if re.search(r"requests/s|^ *create|^ *read ", line)]
+    assert len(lines) == 1 and "create" not in lines[0], lines
+    terminal.keys("C-c")
+    terminal.wait_for(r"^driver CPU")
