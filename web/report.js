@@ -60,7 +60,9 @@ function serviceTiles(run, service) {
 }
 
 function summary(run) {
-	const node = section(title(run, run.driver ? run.driver.target : "Services") || "Summary",
+	const several = run.driver && (run.driver.targets || []).length;
+	const node = section(title(run, several ? `${several} targets in turn`
+		: run.driver ? run.driver.target || run.driver.scenario : "Services") || "Summary",
 		[run.tool, run.host && `host ${run.host}`, run.kernel && `kernel ${run.kernel}`, run.started_at,
 			`over ${time(run.duration_ns)}`].filter(Boolean).join(" · "));
 	if (run.driver && run.driver.limited)
@@ -115,6 +117,28 @@ function percentileSection() {
 		table(["", "count", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"], lines.map(({label, histogram}) => [
 			label, count(histogram.count), ...["mean", "p50", "p90", "p99", "p999", "p9999", "max"].map(
 				(p) => time(histogram[`${p}_ns`]))]))));
+}
+
+// Requests told apart; one status alone would say what all of them say.
+function rowsOf(run) {
+	const latency = run.driver && latencyOf(run.driver);
+	return !run.driver ? [] : [["steps", 1], ["targets", 1], ["statuses", 2]].flatMap(([kind, least]) => {
+		const rows = run.driver[kind] || [];
+		return rows.length < least ? [] : rows.map((row, i) => [
+			element("td", {class: "text"}, title(run, kind)), element("td", {class: "text"}, row.name),
+			cell(count(row.requests), path(run, `driver.${kind}.${i}.requests`), row.requests),
+			count(row.requests / (run.driver.duration_ns / 1e9)),
+			count(Object.values(row.errors).reduce((a, b) => a + b, 0)),
+			...["p50", "p99", "max"].map((p) => cell(time(row[latency][`${p}_ns`]),
+				path(run, `driver.${kind}.${i}.${latency}.${p}_ns`), row[latency][`${p}_ns`]))]);
+	});
+}
+
+function rowsSection() {
+	const rows = runs.flatMap(rowsOf);
+	if (rows.length)
+		section("By step, target and status").append(
+			table(["", "", "requests", "per second", "errors", "p50", "p99", "max"], rows));
 }
 
 function driverSeries(run, node, end) {
@@ -286,6 +310,7 @@ runs.forEach(summary);
 if (data.compare) compareSection(data.compare);
 breakdown();
 percentileSection();
+rowsSection();
 timeSection();
 runs.filter((run) => run.joined).forEach((run) => {
 	tailSection(run);

@@ -95,6 +95,23 @@ def test_the_page_shows_the_document(measured, tmp_path):
     assert "default-src 'none'" in text
 
 
+def test_rows_by_target_and_status(start, tmp_path):
+    nginx = start(Nginx(server="location /no { return 404; }"))
+    path, target = tmp_path / "run.json", tmp_path / "report.html"
+    run([DRIVER, nginx.url, f"{nginx.url}no", "-n", 300, "--quiet", "--json", path], check=False)
+    report(path, "-o", target)
+    page = Page(target, tmp_path / "profile")
+    document = json.loads(path.read_text())
+    assert page.console == []
+    assert_same_as(page, [document])
+    shown = {f"0:driver.{kind}.{i}.{value}" for kind in ("targets", "statuses") for i in (0, 1)
+             for value in ("requests", "round_trip.p99_ns", "round_trip.max_ns")}
+    assert shown <= set(page.cells)
+    assert [row["name"] for row in document["driver"]["statuses"]] == ["200", "404"]
+    for text in ("2 targets in turn", "By step, target and status", f"{nginx.url}no"):
+        assert text in page.text
+
+
 def test_runs_side_by_side(measured, tmp_path):
     target = tmp_path / "report.html"
     report("--compare", *measured, "-o", target)
