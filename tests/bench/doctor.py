@@ -6,21 +6,30 @@ In a network namespace of its own, connections from several loopback addresses l
 in TIME_WAIT as asked for. Then the CPU time of one reading of `sojourn doctor`, of `ss -tan` with an
 awk that counts per destination, and of `ss -s`, in turn; medians of the rounds. The empty namespace
 tells what each costs as a process.
+
+Then how long the observer, which passes over the sockets of its namespaces once a second, keeps each of
+them locked: the kernel holds a full socket's lock while the iterator's program looks at it, so the
+program's own time by the kernel's run statistics, with and without established connections.
 """
 import argparse
 import ctypes
 import json
 import re
 import socket
+import struct
 import subprocess
 import sys
+import time
+from contextlib import ExitStack
 
 from common import ROUNDS, Timed, bounded, machine, spread
 
-from support.programs import OBSERVER
+from support.net import free_port
+from support.programs import OBSERVER, Observer
 
 CLONE_NEWNET = 0x40000000
 PER_SOURCE = 20000
+NO_TIME_WAIT = struct.pack("ii", 1, 0)
 TASKS = {
     "sojourn doctor --sample 0": [OBSERVER, "doctor", "--sample", "0", "--json"],
     "ss -tan | awk": ["sh", "-c", "ss -tan | awk '{n[$1 \" \" $5]++} END {for (k in n) "
@@ -83,13 +92,35 @@ def seen():
     return ports, document["looked_at"]["cpu_ns"] / 1e6, document["looked_at"]["descriptor_walks"]
 
 
+def visits(count):
+    """(ns of one visit, visits per second) with so many connections, both of whose ends it visits."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", free_port()),
+                                                            backlog=4096))
+        for _ in range(count):
+            stack.enter_context(socket.create_connection(listener.getsockname()))
+            accepted = stack.enter_context(listener.accept()[0])
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_TIME_WAIT)
+        begin = time.monotonic()
+        with Observer("--cost", ports=[listener.getsockname()[1]]) as observer:
+            time.sleep(5)
+            observer.stop()
+            seconds = time.monotonic() - begin
+            program = next(p for p in observer.summary()["cost"]["programs"]
+                           if p["name"] == "sockets_visit")
+    return program["run_ns"] / program["runs"], program["runs"] / seconds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sockets", type=bounded(int, 1, 1_000_000), default=100000)
     parser.add_argument("--rounds", type=ROUNDS, default=9)
+    parser.add_argument("--connections", type=bounded(int, 1, 9000), default=4000,
+                        help="that are kept locked")
     arguments = parser.parse_args()
     enter_namespace()
+    each, visited = visits(arguments.connections)
     empty = measure(arguments.rounds)
     fill(arguments.sockets)
     begun = time_waits()
@@ -100,7 +131,8 @@ def main():
     for name in TASKS:
         print(f"{name:<28}{spread(full[name])}    empty namespace {spread(empty[name])}")
     print(f"\nthe doctor saw {ports} ports used; by its own clock a look cost {own:.1f} ms "
-          f"({walks} walks over descriptors)")
+          f"({walks} walks over descriptors)\nthe observer keeps each of {arguments.connections} "
+          f"connections locked for {each:.0f} ns per look ({visited:,.0f} visits per second)")
 
 
 if __name__ == "__main__":

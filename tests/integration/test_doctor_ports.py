@@ -259,7 +259,9 @@ def test_a_leak_of_connections_on_the_client_is_named():
                                    stdout=subprocess.PIPE)
         try:
             looking.stdout.readline()
+            begin = time.monotonic()
             finding = Doctor("--sample", "1s").finding("ports-exhausted-soon")
+            assert time.monotonic() - begin < 5
             assert looking.pid in {owner["pid"] for owner in finding["owners"]}
             assert finding["growth_per_second"] == pytest.approx(50, rel=0.3)
         finally:

@@ -345,6 +345,27 @@ def test_watch_looks_again_until_it_is_told_to_stop(start):
     assert all(later - earlier > 0.1 for earlier, later in zip(times, times[1:])), times
 
 
+def test_watch_goes_on_without_bpf(start):
+    """Every look says what it cannot count, and finds what the kernel shows to everybody."""
+    lab = start(Lab("--ignore-fin"))
+    doctor = start(["setpriv", "--inh-caps=-bpf,-perfmon,-sys_admin",
+                    "--bounding-set=-bpf,-perfmon,-sys_admin", OBSERVER, "doctor", "--json",
+                    "--interval", "300ms", "--port", lab.port])
+    doctor.wait_for("\n")
+    for _ in range(12):
+        socket.create_connection(("127.0.0.1", lab.port)).close()
+    deadline = time.monotonic() + 10
+    while "close-wait-leak" not in doctor.stdout and time.monotonic() < deadline:
+        time.sleep(0.05)
+    doctor.stop()
+    looks = [json.loads(line) for line in doctor.stdout.splitlines()]
+    assert all(any("CAP_BPF" in note for note in look["not_seen"]) for look in looks)
+    found = [f for look in looks for f in look["findings"] if f["id"] == "close-wait-leak"]
+    assert found and found[-1]["owners"][0]["pid"] == lab.pid
+    assert not any(entry["resource"] == "port_failures" and entry["used"]
+                   for look in looks for entry in look["resources"])
+
+
 def test_the_text_has_all_parts(start):
     subprocess.run(["sysctl", "-qw", "net.core.somaxconn=2"], check=True)
     slow = start(Lab("--accept-delay", "60s"))
