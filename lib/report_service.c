@@ -183,7 +183,7 @@ static void print_split(const struct page *page, const struct run_service *servi
 	if (parts->measured || !parts->reason)
 		return;
 	page_style(page, STYLE_DIM);
-	page_left(page, STAGE_COLUMNS, "  CPU or waiting");
+	page_left(page, STAGE_COLUMNS, "  CPU/waiting");
 	page_wrap(page, STAGE_COLUMNS, "not measured: %s", parts->reason);
 	page_style(page, STYLE_PLAIN);
 }

@@ -197,4 +197,4 @@ def test_off_by_default(start):
     for part in PARTS:
         assert service(document, scene.lab.port)["cpu"][part] == {
             "measured": False, "source": None, "reason": "not asked for: --cpu"}
-    assert "not measured: not asked for: --cpu" in scene.observer.stdout
+    assert "  CPU/waiting   not measured: not asked for: --cpu" in scene.observer.stdout
