@@ -49,6 +49,18 @@ static inline struct run_series *support_series(uint64_t *last)
 	return series;
 }
 
+/* Behind `known` there may be padding, whose value nobody knows. */
+static inline void support_compare_point(const struct run_point *a, const struct run_point *b)
+{
+	size_t counted = offsetof(struct run_point, accepted);
+
+	assert_int_equal(a->begin_ns, b->begin_ns);
+	assert_int_equal(a->duration_ns, b->duration_ns);
+	assert_int_equal(a->known, b->known);
+	assert_memory_equal((const char *)a + counted, (const char *)b + counted,
+			    sizeof(*a) - counted);
+}
+
 static inline void support_compare_series(const struct run_series *a, const struct run_series *b)
 {
 	assert_int_equal(!a, !b);
@@ -56,7 +68,8 @@ static inline void support_compare_series(const struct run_series *a, const stru
 		return;
 	assert_int_equal(a->started_ns, b->started_ns);
 	assert_int_equal(a->count, b->count);
-	assert_memory_equal(a->points, b->points, a->count * sizeof(*a->points));
+	for (size_t i = 0; i < a->count; i++)
+		support_compare_point(&a->points[i], &b->points[i]);
 }
 
 #endif
