@@ -24,9 +24,9 @@ endif()
 
 set(BPF_FLAGS -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_${BPF_TARGET_ARCH} -std=gnu17
 	-Wall -Wextra -Wno-unused-parameter $<$<BOOL:${SOJOURN_WERROR}>:-Werror>
-	-I${CMAKE_SOURCE_DIR}/include
+	-I${CMAKE_SOURCE_DIR}/include $<$<BOOL:${CMAKE_SYSROOT}>:--sysroot=${CMAKE_SYSROOT}>
 	# <asm/types.h> lives in the multiarch directory, which clang leaves out for other targets.
-	-idirafter /usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE})
+	-idirafter ${CMAKE_SYSROOT}/usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE})
 
 function(bpf_object target)
 	set(objects)

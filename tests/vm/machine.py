@@ -110,11 +110,12 @@ class Fleet:
     def run(self, kernel, parameters, scenes, script):
         """A Machine, or why there is none."""
         begun = time.monotonic()
-        files = ["--file", SCENES.with_name(script)]
+        version, *architecture = kernel.split()
+        files = [*(f"--{name}" for name in architecture), "--file", SCENES.with_name(script)]
         if script != SCENES.name:
             files += modules(kernel)
         with subprocess.Popen([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), *files,
-                               "--append", parameters, kernel, "--", "sh", f"/{script}", scenes],
+                               "--append", parameters, version, "--", "sh", f"/{script}", scenes],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
             self.running.add(process)
@@ -123,7 +124,7 @@ class Fleet:
         if process.returncode == SKIPPED:
             return err.strip()
         assert process.returncode == 0, f"{err[-4000:]}\n{out[-4000:]}"
-        return Machine(kernel, out, time.monotonic() - begun)
+        return Machine(version, out, time.monotonic() - begun)
 
     def close(self):
         """Ends what nobody waits for any more."""
@@ -145,7 +146,8 @@ class Fleet:
 
 
 def key_of(parameter):
-    """What the parameter of a test names: a kernel's version, or (version, kernel parameters, scenes, script)."""
+    """What the parameter of a test names: a kernel, or (kernel, its parameters, scenes, script). A kernel is
+    a version, such as 6.12, or with another architecture 6.12 arm64."""
     return (parameter,) if isinstance(parameter, str) else parameter
 
 

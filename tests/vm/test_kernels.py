@@ -16,12 +16,13 @@ from machine import fleet_fixture, vm  # pylint: disable=unused-import
 MS = 1_000_000
 SLACK_NS = 10 * MS
 KERNELS = table.KERNELS
+ARM64 = ("6.12 arm64",)
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
 
 pytestmark = pytest.mark.timeout(1200)  # the first test of a kernel waits for its machine
-on_each = pytest.mark.parametrize("vm", KERNELS, indirect=True)
+on_each = pytest.mark.parametrize("vm", (*KERNELS, *ARM64), indirect=True)
 
 
 def needs(vm, *stages):

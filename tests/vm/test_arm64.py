@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""The tree compiled for arm64 (tools/cross), and run in qemu's user emulation, which has no eBPF."""
+import functools
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from support import BUILD, ROOT
+from support.process import run
+from support.programs import Lab
+
+SKIPPED = 77
+LIMIT_SECONDS = 1500  # at idle priority
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
+
+# They start programs, which without a registered emulator only the emulator can; or they take minutes there.
+NOT_EMULATED = r"\.(broken_servers|bracket|run_hostile)$"
+
+
+def ctest(folder, *options):
+    return subprocess.run(["ctest", "--test-dir", folder, *options], check=False,
+                          capture_output=True, text=True)
+
+
+@functools.cache
+def units():
+    """Names of the unit tests that need neither a kernel nor a terminal of their own."""
+    listed = json.loads(ctest(BUILD, "--show-only=json-v1").stdout)["tests"]
+    return [test["name"] for test in listed
+            if re.match(r"unit\.(lib|driver)\.", test["name"])
+            and not re.search(NOT_EMULATED, test["name"])]
+
+
+def target_of(test):
+    """unit.lib.x is tests/unit's unit_lib_x, unit.driver.x is driver/tests' driver_x_test."""
+    _, area, name = test.split(".")
+    return f"unit_lib_{name}" if area == "lib" else f"driver_{name}_test"
+
+
+@functools.cache
+def built():
+    targets = ["sojourn", "sojourn-drive", *map(target_of, units())]
+    return subprocess.run([ROOT / "tools/cross", *targets], check=False, capture_output=True,
+                          text=True, timeout=LIMIT_SECONDS)
+
+
+@pytest.fixture(name="folder")
+def _folder():
+    """The build folder; the reason why there is none."""
+    done = built()
+    if done.returncode == SKIPPED:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def emulated(folder, program):
+    return ["qemu-aarch64", "-L", os.path.join(os.path.dirname(folder), "root"),
+            os.path.join(folder, program)]
+
+
+@pytest.mark.parametrize("program", ["observer/sojourn", "driver/sojourn-drive"])
+def test_programs_are_of_that_machine(folder, program):
+    with open(os.path.join(folder, program), "rb") as file:
+        header = file.read(20)
+    assert header[:4] == b"\x7fELF"
+    assert int.from_bytes(header[18:20], "little") == 183  # EM_AARCH64
+    done = run([*emulated(folder, program), "--version"])
+    assert done.stdout == run([BUILD / program, "--version"]).stdout
+
+
+def test_units(folder):
+    done = ctest(folder, "--output-on-failure", "--timeout", "300", "--no-tests=error",
+                 "--tests-regex", "^(" + "|".join(map(re.escape, units())) + ")$")
+    assert done.returncode == 0, done.stdout
+    assert f"out of {len(units())}" in done.stdout
+
+
+def test_the_driver_counts_what_the_server_counts(folder, start, tmp_path):
+    summary, document = tmp_path / "summary.json", tmp_path / "run.json"
+    lab = start(Lab("--summary", summary))
+    run([*emulated(folder, "driver/sojourn-drive"), lab.url, "-c", "8", "-n", "2000", "--quiet",
+         "--json", document], seconds=120)
+    lab.stop()
+    driver = json.loads(document.read_text())["driver"]
+    assert driver["requests"] == 2000
+    assert not any(driver["errors"].values())
+    assert json.loads(summary.read_text())["exchanges"] == 2000
+    # Both machines read the same document alike.
+    texts = [run([*command, "report", document]).stdout
+             for command in (emulated(folder, "observer/sojourn"), [BUILD / "observer/sojourn"])]
+    assert texts[0] == texts[1]
+    assert "2,000 requests" in texts[0]
