@@ -160,6 +160,22 @@ static void drivers_add_exactly(void **state)
 		run_free(parts[i]);
 }
 
+static void waiting_for_a_cpu_adds_if_all_know_it(void **state)
+{
+	autorun struct run *first = driver_run("a", 0, 1), *second = driver_run("b", 0, 1),
+			   *silent = driver_run("c", 0, 1);
+
+	(void)state;
+	first->driver->cpu_wait_ns = (struct run_number){true, 5};
+	second->driver->cpu_wait_ns = (struct run_number){true, 7};
+	silent->driver->cpu_wait_ns = (struct run_number){0};
+	merge(first, second);
+	assert_true(first->driver->cpu_wait_ns.known);
+	assert_int_equal(first->driver->cpu_wait_ns.value, 12);
+	merge(first, silent);
+	assert_false(first->driver->cpu_wait_ns.known);
+}
+
 static void the_parts_remain(void **state)
 {
 	autorun struct run *a = driver_run("a", 5, 4), *b = driver_run("b", 3, 4);
@@ -437,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merge_works_either_way),
 		cmocka_unit_test(drivers_add_exactly),
+		cmocka_unit_test(waiting_for_a_cpu_adds_if_all_know_it),
 		cmocka_unit_test(the_parts_remain),
 		cmocka_unit_test(steps_add_by_name),
 		cmocka_unit_test(statuses_add_from_the_lowest_up),
