@@ -6,6 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Values are quoted as the user gave them, with decoded line ends too; the sentence is one line. */
+static void keep_on_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == '\x7f')
+			*text = ' ';
+}
+
 int refuse(char **ret_error, const char *format, ...)
 {
 	char *text = NULL;
@@ -17,6 +25,7 @@ int refuse(char **ret_error, const char *format, ...)
 	va_end(args);
 	if (length < 0)
 		return -ENOMEM;
+	keep_on_one_line(text);
 	*ret_error = text;
 	return -EINVAL;
 }

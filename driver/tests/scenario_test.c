@@ -273,6 +273,10 @@ static void test_contradictions(void **state)
 	refuse("target: tcp://127.0.0.1:1\nsteps:\n"
 	       "- {name: a, payload: '{{x}}', framing: resp}\n",
 	       "3:13: ", "payload: '{{x}}' is not a field");
+	/* The escape is a line end by then; the sentence stays on one line. */
+	refuse("target: tcp://127.0.0.1:80\nsteps:\n"
+	       "- {name: a, payload: '{{x\\ny}}', framing: resp}\n",
+	       "3:13: ", "payload: '{{x y}}' is not a field");
 }
 
 /* @count times @text, with its number in place of %u; after @head. */
