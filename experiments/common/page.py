@@ -16,8 +16,9 @@ def table(head, rows):
 
 
 def code(lines):
-    """Lines as a block of code, indented as everywhere in docs/."""
-    return "\n".join(f"    {line}" for line in lines)
+    """Lines as a block of code, indented as everywhere in docs/. The comment ends a list before it, of whose
+    last item the lines would be text otherwise."""
+    return "<!-- -->\n\n" + "\n".join(f"    {line}" for line in lines)
 
 
 class Page:
