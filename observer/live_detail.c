@@ -273,5 +273,9 @@ void live_draw_detail(struct live_page *page)
 		y = draw_closes(row->service, y);
 		live_draw_notes(page, row->service, y, live_screen_rows() - 1);
 	}
-	live_draw_foot(page, " Esc back  up/down other service  t total  p pause  ? help  q quit");
+	live_draw_foot(page,
+		       page->player ? " Esc back  up/down other service  t total  Space pause  "
+				      ",/. step  q quit"
+				    : " Esc back  up/down other service  t total  p pause  ? help  "
+				      "q quit");
 }

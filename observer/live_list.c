@@ -26,14 +26,29 @@ static uint64_t lost(const struct run *run)
 	return sum;
 }
 
+/* "every 1 s", or where in a recording this is. */
+static void format_pace(const struct live_page *page, char *buffer, size_t size)
+{
+	struct live_player *player = page->player;
+	char every[32];
+
+	if (!player)
+		snprintf(buffer, size, "every %s",
+			 units_format_duration((double)page->interval_ns, every, sizeof(every)));
+	else
+		snprintf(buffer, size, "replay %zu of %zu · x%g%s", player->at + 1,
+			 player->recording->count, player->speed,
+			 live_player_ended(player) ? " · END" : "");
+}
+
 void live_draw_head(const struct live_page *page)
 {
 	const struct run *total = page->view->total;
-	char every[32], text[256];
+	char pace[96], text[256];
 	int columns = live_screen_columns(), width;
 
-	units_format_duration((double)page->interval_ns, every, sizeof(every));
-	snprintf(text, sizeof(text), " sojourn live · %s · every %s%s", page->host, every,
+	format_pace(page, pace, sizeof(pace));
+	snprintf(text, sizeof(text), " sojourn live · %s · %s%s", page->host, pace,
 		 page->paused ? " · PAUSED" : "");
 	live_put(0, 0, columns, LIVE_TITLE, LIVE_LEFT, text);
 	if (!total)
@@ -189,6 +204,9 @@ void live_draw_list(struct live_page *page)
 	for (size_t i = 0; i < rows && page->top + i < page->view->row_count; i++)
 		draw_row(page, page->top + i, LIST_TOP + (int)i);
 	live_draw_notes(page, NULL, end, live_screen_rows() - 1);
-	live_draw_foot(page, " ? help  Enter details  </> sort  r reverse  / filter  t total  "
-			     "p pause  q quit");
+	live_draw_foot(page, page->player
+				     ? " ? help  Enter details  t total  Space pause  ,/. step  "
+				       "+/- speed  q quit"
+				     : " ? help  Enter details  </> sort  r reverse  / filter  t "
+				       "total  p pause  q quit");
 }

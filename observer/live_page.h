@@ -3,6 +3,7 @@
 #ifndef OBSERVER_LIVE_PAGE_H
 #define OBSERVER_LIVE_PAGE_H
 
+#include "live_player.h"
 #include "live_view.h"
 
 struct live_page {
@@ -13,6 +14,7 @@ struct live_page {
 	size_t top;  /* of the list: the first row that is shown */
 	char clock[16];
 	const char *host;
+	struct live_player *player; /* NULL: it is live */
 };
 
 void live_draw_list(struct live_page *page);

@@ -187,8 +187,10 @@ int live_view_arrange(struct live_view *view)
 	const struct run_service *chosen = selected_key(view);
 	struct live_row *rows;
 
-	if (!run)
+	if (!run) {
+		view->row_count = 0;
 		return 0;
+	}
 	rows = calloc(run->service_count + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
@@ -225,4 +227,37 @@ int live_view_update(struct live_view *view, struct run *total)
 	if (interval)
 		r = remember(view);
 	return r < 0 ? r : live_view_arrange(view);
+}
+
+void live_view_forget(struct live_view *view)
+{
+	run_free(TAKE_PTR(view->total));
+}
+
+/* The points of the interval that is left backwards. */
+static void unremember(struct live_view *view)
+{
+	for (size_t i = 0; view->interval && i < view->interval->service_count; i++) {
+		struct live_history *history = find_history(view, &view->interval->services[i]);
+
+		if (history && history->count)
+			history->count--;
+	}
+}
+
+int live_view_back(struct live_view *view, struct run *total, const struct run *before)
+{
+	struct run *interval = NULL;
+	int r = before ? interval_between(total, before, &interval) : 0;
+
+	if (r < 0) {
+		run_free(total);
+		return r;
+	}
+	unremember(view);
+	run_free(view->total);
+	run_free(view->interval);
+	view->total = total;
+	view->interval = interval;
+	return live_view_arrange(view);
 }

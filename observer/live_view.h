@@ -61,6 +61,15 @@ void live_view_done(struct live_view *view);
 /* Takes @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
 int live_view_update(struct live_view *view, struct run *total);
 
+/* The next reading is another observation's first: there is no difference between them. */
+void live_view_forget(struct live_view *view);
+
+/*
+ * Goes back to @total, which is the view's from here on in any case; @before is the reading before it, NULL: it is
+ * the first. 0 or -errno.
+ */
+int live_view_back(struct live_view *view, struct run *total, const struct run *before);
+
 /* Makes the rows anew, after a change of filter, order or period. The selected service stays. */
 int live_view_arrange(struct live_view *view);
 

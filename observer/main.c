@@ -13,6 +13,7 @@
 #include "options.h"
 #include "plan.h"
 #include "probe.h"
+#include "replay.h"
 #include "report.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
@@ -48,7 +49,7 @@ static int main_live(int argc, char **argv)
 			  "--interval 1s' prints lines");
 		return EXIT_FAILURE;
 	}
-	return observe(&options);
+	return options.replay ? replay(options.replay) : observe(&options);
 }
 
 static int main_record(int argc, char **argv)

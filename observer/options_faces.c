@@ -46,6 +46,15 @@ static int check_targets(const struct cli_command *command, int argc, char **arg
 	return 0;
 }
 
+static const char *set_replay(void *target, const char *value)
+{
+	((struct observe_options *)target)->replay = value;
+	return *value ? NULL : "a recording that 'sojourn record' made";
+}
+
+static const struct cli_option replay_row = {
+	"replay", 0, "FILE", "Play a recording instead, made by 'sojourn record'.", set_replay};
+
 /* Parses with the rows @names. */
 static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
 		 char **argv, struct observe_options *options)
@@ -54,12 +63,21 @@ static int parse(struct cli_command *command, const char *const *names, size_t n
 	int next, r;
 
 	command->option_count = take_rows(names, name_count, rows);
+	rows[command->option_count++] = replay_row;
 	say_instead(rows, command->option_count, "interval", "Renew the screen this often.");
 	command->options = rows;
 	r = cli_parse(command, argc, argv, options, &next);
 	if (r < 0)
 		return r;
 	return check_targets(command, argc, argv, next, options);
+}
+
+/* What was recorded is played as it is. */
+static int check_replay(const struct cli_command *command, int argc)
+{
+	if (argc == 2 || argc == 3)
+		return 0;
+	return cli_error(command, "--replay plays what was recorded: it takes no other option");
 }
 
 static const char *const live_rows[] = {
@@ -73,7 +91,9 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
 		.intro = "Shows the services of this host on the terminal, a row each, renewed "
 			 "every interval: where requests wait, who serves them, what runs out. "
-			 "Every TCP listener unless told otherwise. Press ? for the keys.",
+			 "Every TCP listener unless told otherwise. Press ? for the keys; in a "
+			 "replay Space stops, . and , step forth and back, + and - change its "
+			 "speed.",
 		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n",
 	};
@@ -85,6 +105,8 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.interval_ns = NSEC_PER_SEC,
 	};
 	r = parse(&command, live_rows, ARRAY_SIZE(live_rows), argc, argv, ret_options);
+	if (!r && ret_options->replay)
+		return check_replay(&command, argc);
 	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
 		return cli_error(&command, "--json: '-': standard output is the screen: a file");
 	return r;
@@ -175,7 +197,7 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 		.intro = "Observes the services of this host and writes what it has seen so far to "
 			 "a file, again and again, so that whatever happens to host or program at "
 			 "most the last interval is missing. 'sojourn report FILE' makes a report "
-			 "of it. Every TCP listener and "
+			 "of it, 'sojourn live --replay FILE' plays it. Every TCP listener and "
 			 "every "
 			 "second unless told otherwise.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "

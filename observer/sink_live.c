@@ -9,6 +9,7 @@
 
 #include "live_page.h"
 #include "live_screen.h"
+#include "sojourn/clock.h"
 
 #define KEY_ESC	      27
 #define KEY_BACK_ONE  127
@@ -32,10 +33,18 @@ static void draw(struct sink_live *sink)
 
 static void note_time(struct live_page *page)
 {
-	time_t now = time(NULL);
+	time_t now = page->player ? (time_t)(page->player->wall_ns / NSEC_PER_SEC) : time(NULL);
 	struct tm tm;
 
 	strftime(page->clock, sizeof(page->clock), "%H:%M:%S", localtime_r(&now, &tm));
+}
+
+static void note_reading(struct sink_live *sink)
+{
+	const struct run *total = sink->view.total;
+
+	sink->page.host = total && total->host ? total->host : "";
+	note_time(&sink->page);
 }
 
 static int take_reading(struct sink_live *sink)
@@ -43,18 +52,41 @@ static int take_reading(struct sink_live *sink)
 	struct run *total = NULL;
 	int r = sink->source->brief(sink->source->context, &total);
 
-	if (r < 0)
-		return r;
-	r = live_view_update(&sink->view, total);
-	if (r < 0)
-		return r;
-	sink->page.host = total->host ? total->host : "";
-	note_time(&sink->page);
-	return 0;
+	if (!r)
+		r = live_view_update(&sink->view, total);
+	if (!r)
+		note_reading(sink);
+	return r;
 }
 
-int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
-		   struct sink_live **ret_sink)
+/* A reading forth or back, as far as there is one. */
+static int step(struct sink_live *sink,
+		int (*go)(struct live_player *player, struct live_view *view))
+{
+	int r = go(sink->page.player, &sink->view);
+
+	note_reading(sink);
+	return r == -ENODATA ? 0 : r;
+}
+
+static int next(struct sink_live *sink)
+{
+	return sink->page.player ? step(sink, live_player_forward) : take_reading(sink);
+}
+
+/* The first reading says nothing of an interval: the second is shown at once. */
+static int first(struct sink_live *sink)
+{
+	int r;
+
+	if (!sink->page.player)
+		return take_reading(sink);
+	r = live_player_forward(sink->page.player, &sink->view);
+	return r < 0 ? r : next(sink);
+}
+
+static int open_sink(const struct snapshot_source *source, uint64_t interval_ns,
+		     struct live_player *player, struct sink_live **ret_sink)
 {
 	CLEANUP(cleanup_sink_live_close) struct sink_live *sink = calloc(1, sizeof(*sink));
 	int r;
@@ -63,9 +95,10 @@ int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
 		return -ENOMEM;
 	sink->source = source;
 	sink->draw = live_draw_list;
-	sink->page = (struct live_page){.view = &sink->view, .interval_ns = interval_ns};
+	sink->page = (struct live_page){
+		.view = &sink->view, .interval_ns = interval_ns, .player = player};
 	live_view_init(&sink->view);
-	r = take_reading(sink);
+	r = first(sink);
 	if (!r)
 		r = live_screen_open();
 	if (r < 0)
@@ -73,6 +106,22 @@ int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
 	draw(sink);
 	*ret_sink = TAKE_PTR(sink);
 	return 0;
+}
+
+int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
+		   struct sink_live **ret_sink)
+{
+	return open_sink(source, interval_ns, NULL, ret_sink);
+}
+
+int sink_live_open_player(struct live_player *player, struct sink_live **ret_sink)
+{
+	return open_sink(NULL, 0, player, ret_sink);
+}
+
+bool sink_live_paused(const struct sink_live *sink)
+{
+	return sink->page.paused;
 }
 
 void sink_live_close(struct sink_live *sink)
@@ -86,7 +135,7 @@ void sink_live_close(struct sink_live *sink)
 
 int sink_live_interval(struct sink_live *sink)
 {
-	int r = sink->page.paused ? 0 : take_reading(sink);
+	int r = sink->page.paused ? 0 : next(sink);
 
 	if (!r)
 		draw(sink);
@@ -186,6 +235,38 @@ static int key_pause(struct sink_live *sink)
 	return 0;
 }
 
+/* ---- keys of a replay; without one they do nothing ---- */
+
+static int key_step(struct sink_live *sink)
+{
+	sink->page.paused |= !!sink->page.player;
+	return sink->page.player ? step(sink, live_player_forward) : 0;
+}
+
+static int key_step_back(struct sink_live *sink)
+{
+	sink->page.paused |= !!sink->page.player;
+	return sink->page.player ? step(sink, live_player_back) : 0;
+}
+
+static int change_speed(struct live_player *player, double factor)
+{
+	if (player && player->speed * factor >= LIVE_PLAYER_SLOWEST &&
+	    player->speed * factor <= LIVE_PLAYER_FASTEST)
+		player->speed *= factor;
+	return 0;
+}
+
+static int key_faster(struct sink_live *sink)
+{
+	return change_speed(sink->page.player, 2);
+}
+
+static int key_slower(struct sink_live *sink)
+{
+	return change_speed(sink->page.player, 0.5);
+}
+
 static int key_filter(struct sink_live *sink)
 {
 	sink->page.typing = true;
@@ -237,7 +318,8 @@ static const struct {
 	{KEY_HOME, key_home}, {'g', key_home}, {KEY_END, key_end}, {'G', key_end},
 	{KEY_LEFT, key_left}, {'<', key_left}, {KEY_RIGHT, key_right}, {'>', key_right},
 	{'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
-	{'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
+	{'.', key_step}, {',', key_step_back}, {'+', key_faster}, {'=', key_faster},
+	{'-', key_slower}, {'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
 	{KEY_ESC, key_back}, {KEY_BACKSPACE, key_back}, {KEY_BACK_ONE, key_back},
 	{'?', key_help}, {'h', key_help}, {KEY_F(1), key_help},
 	{'q', key_quit}, {'Q', key_quit}, {KEY_F(10), key_quit}, {KEY_CONTROL_L, key_redraw},
@@ -250,6 +332,7 @@ const struct live_key_help live_key_helps[] = {
 	{"/", "only services whose process, port or address has a text; Esc: all"},
 	{"t", "figures since the begin, or of the last interval"},
 	{"p, Space", "pause; what happens meanwhile is in the next interval"},
+	{". , + -", "replay: a reading forth, back; faster, slower"},
 	{"?, q", "this help; quit (Ctrl-C too)"},
 };
 /* clang-format on */
