@@ -73,7 +73,8 @@ void live_draw_notes(const struct live_page *page, const struct run_service *onl
 {
 	const struct run *run = live_view_period(page->view);
 	struct live_note notes[NOTES_MAX];
-	size_t count = run ? live_notes(run, only, notes, NOTES_MAX) : 0, shown = 0;
+	size_t count = run ? live_notes(run, page->view->found, only, notes, NOTES_MAX) : 0,
+	       shown = 0;
 
 	if (end - y < 2)
 		return;

@@ -7,6 +7,7 @@
 
 #include "interval.h"
 #include "live_view.h"
+#include "sojourn/finding.h"
 #include "sojourn/units.h"
 
 /* From this share on, a queue or table is worth a sentence. */
@@ -149,10 +150,48 @@ static bool note_service(size_t rule, const struct run_service *service, struct 
 	return true;
 }
 
-size_t live_notes(const struct run *run, const struct run_service *only,
+/* Names of processes stand in them, and those may hold anything. */
+static void make_printable(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+	}
+}
+
+static bool concerns(const struct run_finding *finding, const struct run_service *only)
+{
+	return !only ||
+	       (finding->port == only->port && (!finding->netns || finding->netns == only->netns));
+}
+
+static size_t note_findings(const struct run *found, const struct run_service *only,
+			    struct live_note *notes, size_t size)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; found && i < found->finding_count && count < size; i++) {
+		const struct run_finding *finding = &found->findings[i];
+		struct live_note *note = &notes[count];
+
+		if (!concerns(finding, only))
+			continue;
+		note->critical = !strcmp(finding->severity, "critical");
+		snprintf(note->text, sizeof(note->text), "%s: %s", finding->object,
+			 finding->what ? finding->what : finding->id);
+		make_printable(note->text);
+		count++;
+	}
+	return count;
+}
+
+size_t live_notes(const struct run *run, const struct run *found, const struct run_service *only,
 		  struct live_note *ret_notes, size_t size)
 {
-	size_t count = only ? 0 : note_run(run, ret_notes, size);
+	size_t count = note_findings(found, only, ret_notes, size);
+
+	if (!only)
+		count += note_run(run, ret_notes + count, size - count);
 
 	for (size_t rule = 0; rule < ARRAY_SIZE(rules); rule++) {
 		for (size_t i = 0; i < run->service_count && count < size; i++) {

@@ -14,10 +14,11 @@ struct live_note {
 };
 
 /*
- * Writes what is wrong in @run, the worst first, into at most @size notes; how many. With @only,
- * a service of @run, what concerns it alone.
+ * Writes what is wrong into at most @size notes, and how many there are: the doctor's findings of @found (NULL:
+ * nobody looked), then what @run itself shows, each the worst first. With @only, a service of @run, what
+ * concerns it alone.
  */
-size_t live_notes(const struct run *run, const struct run_service *only,
+size_t live_notes(const struct run *run, const struct run *found, const struct run_service *only,
 		  struct live_note *ret_notes, size_t size);
 
 #endif

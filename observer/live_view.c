@@ -18,6 +18,7 @@ void live_view_done(struct live_view *view)
 {
 	run_free(view->total);
 	run_free(view->interval);
+	run_free(view->found);
 	for (size_t i = 0; i < view->history_count; i++) {
 		free(view->histories[i]->key);
 		free(view->histories[i]);
@@ -122,6 +123,26 @@ static int remember(struct live_view *view)
 	return 0;
 }
 
+/* ---- findings ---- */
+
+/* Few readings have them: they stay until somebody looks again. */
+static int keep_findings(struct live_view *view, struct run *total)
+{
+	struct run *found;
+
+	if (!total->not_seen)
+		return 0;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	found->findings = TAKE_PTR(total->findings);
+	found->finding_count = total->finding_count;
+	total->finding_count = 0;
+	run_free(view->found);
+	view->found = found;
+	return 0;
+}
+
 /* ---- rows ---- */
 
 static bool contains(const char *text, const char *word)
@@ -212,9 +233,9 @@ int live_view_arrange(struct live_view *view)
 int live_view_update(struct live_view *view, struct run *total)
 {
 	struct run *interval = NULL, *previous = view->total;
-	int r = 0;
+	int r = keep_findings(view, total);
 
-	if (previous)
+	if (!r && previous)
 		r = interval_between(total, previous, &interval);
 	if (r < 0) {
 		run_free(total);
@@ -232,6 +253,7 @@ int live_view_update(struct live_view *view, struct run *total)
 void live_view_forget(struct live_view *view)
 {
 	run_free(TAKE_PTR(view->total));
+	run_free(TAKE_PTR(view->found));
 }
 
 /* The points of the interval that is left backwards. */
@@ -248,8 +270,10 @@ static void unremember(struct live_view *view)
 int live_view_back(struct live_view *view, struct run *total, const struct run *before)
 {
 	struct run *interval = NULL;
-	int r = before ? interval_between(total, before, &interval) : 0;
+	int r = keep_findings(view, total);
 
+	if (!r && before)
+		r = interval_between(total, before, &interval);
 	if (r < 0) {
 		run_free(total);
 		return r;

@@ -43,6 +43,8 @@ struct live_row {
 struct live_view {
 	struct run *total;    /* since the observation began; NULL before the first reading */
 	struct run *interval; /* since the reading before */
+	/* Nothing but findings: those of the last reading for which somebody looked; NULL: nobody did. */
+	struct run *found;
 	bool show_total;
 	struct live_history **histories;
 	size_t history_count;

@@ -81,7 +81,8 @@ static int check_replay(const struct cli_command *command, int argc)
 }
 
 static const char *const live_rows[] = {
-	"port", "pid", "all-listeners", "interval", "for", "json", "accept-source", "prefer",
+	"port", "pid",		 "all-listeners", "interval",  "for",
+	"json", "accept-source", "prefer",	  "no-doctor",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)

@@ -11,6 +11,9 @@
 #include "live_screen.h"
 #include "sojourn/clock.h"
 
+/* Looking for what runs out takes every socket and descriptor of the host. */
+#define JUDGE_NS (5 * NSEC_PER_SEC)
+
 #define KEY_ESC	      27
 #define KEY_BACK_ONE  127
 #define KEY_CONTROL_H 8
@@ -20,6 +23,7 @@ struct sink_live {
 	const struct snapshot_source *source;
 	struct live_view view;
 	struct live_page page;
+	uint64_t judged_ns;
 	void (*draw)(struct live_page *page);
 	void (*draw_back)(struct live_page *page); /* where help was asked for */
 };
@@ -47,13 +51,25 @@ static void note_reading(struct sink_live *sink)
 	note_time(&sink->page);
 }
 
+static int judge(struct sink_live *sink, struct run *total)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now - sink->judged_ns < JUDGE_NS)
+		return 0;
+	sink->judged_ns = now;
+	return sink->source->judge(sink->source->context, total);
+}
+
 static int take_reading(struct sink_live *sink)
 {
-	struct run *total = NULL;
+	autorun struct run *total = NULL;
 	int r = sink->source->brief(sink->source->context, &total);
 
 	if (!r)
-		r = live_view_update(&sink->view, total);
+		r = judge(sink, total);
+	if (!r)
+		r = live_view_update(&sink->view, TAKE_PTR(total));
 	if (!r)
 		note_reading(sink);
 	return r;

@@ -10,7 +10,7 @@ import pytest
 from support.conditions import needs_program
 from support.documents import load, service
 from support.process import run
-from support.programs import OBSERVER, Driver, Lab, Nginx
+from support.programs import OBSERVER, Doctor, Driver, Lab, Nginx
 from support.terminal import Terminal
 from conftest import open_descriptors, sockets
 
@@ -302,3 +302,31 @@ def test_wrong_options_are_one_line_and_exit_2(options, words):
     assert result.status == 2 and len(result.stderr.splitlines()) == 1
     for word in words:
         assert word in result.stderr
+
+
+def test_what_the_doctor_finds_is_shown(start, terminal):
+    """Also of what is not observed; that which concerns another service is not on a service's page."""
+    lab = start(Lab())
+    hungry = start(["/usr/bin/python3", "-c",
+                    "import resource, os, time\n"
+                    "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+                    "held = [os.dup(0) for _ in range(64 - len(os.listdir('/proc/self/fd')))]\n"
+                    "print('ready', flush=True); time.sleep(60)\n"])
+    hungry.wait_for("^ready$")
+    finding, = [entry for entry in Doctor("--sample", "0").document["findings"]
+                if str(hungry.pid) in entry["object"]]
+    show(terminal, "--port", lab.port)
+    beginning = f"{finding['object']}: {finding['what']}"[:60]
+    terminal.wait_for(re.escape(beginning))
+    terminal.wait_for(r"^Findings: \d+")
+    terminal.keys("Enter")
+    terminal.wait_for(r"residence")
+    assert beginning not in "\n".join(terminal.screen())
+    terminal.keys("Escape")
+    terminal.wait_for(re.escape(beginning))
+    hungry.stop()
+    deadline = time.monotonic() + 15
+    while beginning in "\n".join(terminal.screen()):
+        assert time.monotonic() < deadline, "a finding of what has ended stays"
+        time.sleep(0.2)
+    leave(terminal)

@@ -6,6 +6,7 @@
 
 #include "live_notes.h"
 #include "live_view.h"
+#include "sojourn/finding.h"
 #include "support_runs.h"
 #include "unit.h"
 
@@ -215,7 +216,7 @@ static void test_process_names_are_harmless(void **state)
 static void assert_note(const struct run *run, bool critical, const char *text)
 {
 	struct live_note notes[16];
-	size_t count = live_notes(run, NULL, notes, ARRAY_SIZE(notes));
+	size_t count = live_notes(run, NULL, NULL, notes, ARRAY_SIZE(notes));
 
 	for (size_t i = 0; i < count; i++) {
 		if (strstr(notes[i].text, text) && notes[i].critical == critical)
@@ -237,7 +238,7 @@ static void test_findings(void **state)
 		service->stages[STAGE_SOCKET_QUEUE].histogram.sum;
 	service->accept_queue = (struct run_accept_queue){
 		.depth = {true, 79}, .limit = {true, 100}, .overflows = {true, 0}};
-	assert_int_equal(live_notes(run, service, notes, ARRAY_SIZE(notes)), 0);
+	assert_int_equal(live_notes(run, NULL, service, notes, ARRAY_SIZE(notes)), 0);
 	service->accept_queue.depth.value = 80;
 	assert_note(run, true, "1001: accept queue 80 of 100");
 	service->accept_queue.overflows.value = 7;
@@ -252,8 +253,59 @@ static void test_findings(void **state)
 	support_miss_stage(service, STAGE_SOCKET_QUEUE, "because");
 	assert_note(run, false, "1001: socket_queue is not measured: because");
 	/* Room for one: the worst. */
-	assert_int_equal(live_notes(run, NULL, notes, 1), 1);
+	assert_int_equal(live_notes(run, NULL, NULL, notes, 1), 1);
 	assert_non_null(strstr(notes[0].text, "no slot"));
+}
+
+static struct run *found_by_doctor(void)
+{
+	struct run *run = reading(1, 10, 0, 0);
+	static const struct {
+		const char *severity, *object, *what;
+		uint16_t port;
+	} rows[] = {{"critical", "0.0.0.0:1002", "the queue overflows", 1002},
+		    {"warning", "\x1b[2Jevil (pid 7)", "few descriptors are left", 0}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct run_finding *finding = run_add_finding(run);
+
+		assert_non_null(finding);
+		snprintf(finding->severity, sizeof(finding->severity), "%s", rows[i].severity);
+		snprintf(finding->object, sizeof(finding->object), "%s", rows[i].object);
+		finding->what = strdup(rows[i].what);
+		finding->port = rows[i].port;
+	}
+	assert_int_equal(run_add_text(&run->not_seen, "something"), 0);
+	return run;
+}
+
+/* They stay until somebody looks again, as a service's or all; a name is harmless. */
+static void test_doctors_findings(void **state)
+{
+	CLEANUP(cleanup_run_free) struct run *healthy = reading(3, 12, 0, 0);
+	struct live_note notes[16];
+	struct live_view view;
+
+	(void)state;
+	live_view_init(&view);
+	assert_int_equal(live_view_update(&view, found_by_doctor()), 0);
+	assert_int_equal(live_view_update(&view, reading(2, 11, 0, 0)), 0);
+	assert_true(live_notes(view.interval, view.found, NULL, notes, ARRAY_SIZE(notes)) >= 2);
+	assert_true(notes[0].critical);
+	assert_string_equal(notes[0].text, "0.0.0.0:1002: the queue overflows");
+	assert_false(notes[1].critical);
+	assert_string_equal(notes[1].text, "?[2Jevil (pid 7): few descriptors are left");
+	assert_true(live_notes(view.interval, view.found, &view.interval->services[1], notes,
+			       ARRAY_SIZE(notes)) >= 1);
+	assert_string_equal(notes[0].text, "0.0.0.0:1002: the queue overflows");
+	live_notes(view.interval, view.found, &view.interval->services[0], notes, 1);
+	assert_null(strstr(notes[0].text, "overflows"));
+	/* Looked, and nothing was found. */
+	healthy->not_seen = calloc(1, sizeof(*healthy->not_seen));
+	assert_non_null(healthy->not_seen);
+	assert_int_equal(live_view_update(&view, TAKE_PTR(healthy)), 0);
+	assert_int_equal(view.found->finding_count, 0);
+	live_view_done(&view);
 }
 
 int main(void)
@@ -268,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_process_names_are_harmless),
 		cmocka_unit_test(test_findings),
+		cmocka_unit_test(test_doctors_findings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
