@@ -6,6 +6,7 @@
 
 #include "live_page.h"
 #include "live_screen.h"
+#include "resource_sockets.h"
 #include "sojourn/units.h"
 
 #define LABEL_WIDTH 17
@@ -195,6 +196,54 @@ static int draw_history(const struct live_history *history, int y)
 	return y;
 }
 
+/* ---- its clients ---- */
+
+/* Why there is nothing to show; NULL: there is. */
+static const char *no_clients(const struct live_page *page, const struct run_service *service)
+{
+	if (page->player)
+		return "clients: not in a recording";
+	if (!strcmp(service->protocol, "udp"))
+		return "clients: UDP has no connections";
+	if (!page->clients.known || page->clients.port != service->port)
+		return "clients: not known, of another network namespace";
+	return NULL;
+}
+
+static void draw_client(const struct live_page *page, size_t index, int y)
+{
+	const struct live_client *client = &page->clients.list[index];
+	char address[64], count[32];
+
+	live_put(y, 1, 42, LIVE_PLAIN, LIVE_LEFT,
+		 resource_sockets_format(client->family, &client->address, 0, address,
+					 sizeof(address)));
+	live_put(y, 44, VALUE_WIDTH, LIVE_BOLD, LIVE_RIGHT,
+		 units_format_count(client->connections, count, sizeof(count)));
+	live_line(y, 44 + VALUE_WIDTH, LIVE_PLAIN, "%7.1f %%",
+		  100.0 * (double)client->connections / (double)page->clients.connections);
+}
+
+/* As many lines as the past has. */
+static int draw_clients(const struct live_page *page, const struct run_service *service, int y)
+{
+	const char *reason = no_clients(page, service);
+	char addresses[32], connections[32];
+	size_t count = page->clients.count, shown = LIVE_SERIES - 1;
+
+	if (reason) {
+		live_line(y, 1, LIVE_DIM, "%s", reason);
+		return y + LIVE_SERIES;
+	}
+	live_line(y, 1, LIVE_DIM, "clients now: %s addresses, %s connections%s",
+		  units_format_count(count, addresses, sizeof(addresses)),
+		  units_format_count(page->clients.connections, connections, sizeof(connections)),
+		  page->clients.partial ? ", some left out" : "");
+	for (size_t i = 0; i < count && i < shown; i++)
+		draw_client(page, i, y + 1 + (int)i);
+	return y + LIVE_SERIES;
+}
+
 /* ---- its state ---- */
 
 static char *format_number(struct run_number number, char *buffer, size_t size)
@@ -268,7 +317,8 @@ void live_draw_detail(struct live_page *page)
 		draw_title(page, row);
 		y = draw_bar(row->service, y);
 		y = draw_stages(row->service, y);
-		y = draw_history(row->history, y);
+		y = page->show_clients ? draw_clients(page, row->service, y)
+				       : draw_history(row->history, y);
 		y = draw_state(row->service, y);
 		y = draw_closes(row->service, y);
 		live_draw_notes(page, row->service, y, live_screen_rows() - 1);

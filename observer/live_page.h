@@ -3,6 +3,7 @@
 #ifndef OBSERVER_LIVE_PAGE_H
 #define OBSERVER_LIVE_PAGE_H
 
+#include "live_clients.h"
 #include "live_player.h"
 #include "live_view.h"
 
@@ -10,8 +11,10 @@ struct live_page {
 	struct live_view *view;
 	uint64_t interval_ns;
 	bool paused;
-	bool typing; /* the filter is being typed */
-	size_t top;  /* of the list: the first row that is shown */
+	bool typing;		     /* the filter is being typed */
+	bool show_clients;	     /* on the details, instead of the past */
+	struct live_clients clients; /* of the selected service */
+	size_t top;		     /* of the list: the first row that is shown */
 	char clock[16];
 	const char *host;
 	struct live_player *player; /* NULL: it is live */

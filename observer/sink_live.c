@@ -5,10 +5,12 @@
 #include <curses.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "live_page.h"
 #include "live_screen.h"
+#include "resource_sockets.h"
 #include "sojourn/clock.h"
 
 /* Looking for what runs out takes every socket and descriptor of the host. */
@@ -43,12 +45,36 @@ static void note_time(struct live_page *page)
 	strftime(page->clock, sizeof(page->clock), "%H:%M:%S", localtime_r(&now, &tm));
 }
 
+static bool is_own_netns(uint32_t netns)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/net", &st) && (uint32_t)st.st_ino == netns;
+}
+
+/* Of the service whose details are shown: every connection of the host is looked at for it. */
+static void take_clients(struct sink_live *sink)
+{
+	struct live_clients *clients = &sink->page.clients;
+	const struct live_row *row = live_view_selected(&sink->view);
+
+	live_clients_done(clients);
+	if (!sink->page.show_clients || sink->page.player || !row ||
+	    !is_own_netns(row->service->netns))
+		return;
+	live_clients_begin(clients, row->service->port);
+	if (!resource_sockets_tcp(resource_sockets_source(), SOCKET_BIT(SOCKET_ESTABLISHED),
+				  SOCKET_PLAIN, live_clients_visit, clients))
+		live_clients_end(clients);
+}
+
 static void note_reading(struct sink_live *sink)
 {
 	const struct run *total = sink->view.total;
 
 	sink->page.host = total && total->host ? total->host : "";
 	note_time(&sink->page);
+	take_clients(sink);
 }
 
 static int judge(struct sink_live *sink, struct run *total)
@@ -145,6 +171,7 @@ void sink_live_close(struct sink_live *sink)
 	if (!sink)
 		return;
 	live_screen_close();
+	live_clients_done(&sink->page.clients);
 	live_view_done(&sink->view);
 	free(sink);
 }
@@ -172,6 +199,14 @@ static void move_to(struct sink_live *sink, long row)
 
 	row = row > last ? last : row;
 	sink->view.selected = row > 0 ? (size_t)row : 0;
+	take_clients(sink);
+}
+
+static int key_clients(struct sink_live *sink)
+{
+	sink->page.show_clients = !sink->page.show_clients;
+	take_clients(sink);
+	return 0;
 }
 
 static int key_up(struct sink_live *sink)
@@ -333,7 +368,7 @@ static const struct {
 	{KEY_PPAGE, key_page_up}, {KEY_NPAGE, key_page_down},
 	{KEY_HOME, key_home}, {'g', key_home}, {KEY_END, key_end}, {'G', key_end},
 	{KEY_LEFT, key_left}, {'<', key_left}, {KEY_RIGHT, key_right}, {'>', key_right},
-	{'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
+	{'c', key_clients}, {'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
 	{'.', key_step}, {',', key_step_back}, {'+', key_faster}, {'=', key_faster},
 	{'-', key_slower}, {'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
 	{KEY_ESC, key_back}, {KEY_BACKSPACE, key_back}, {KEY_BACK_ONE, key_back},
@@ -346,6 +381,7 @@ const struct live_key_help live_key_helps[] = {
 	{"Enter, Esc", "the service's details, and back"},
 	{"left right <>", "sort by another column; r reverses"},
 	{"/", "only services whose process, port or address has a text; Esc: all"},
+	{"c", "on the details: clients by connections, or the past"},
 	{"t", "figures since the begin, or of the last interval"},
 	{"p, Space", "pause; what happens meanwhile is in the next interval"},
 	{". , + -", "replay: a reading forth, back; faster, slower"},

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The live view as a user has it: in a terminal, by its keys, until it is left one way or other."""
+import contextlib
 import os
 import re
 import signal
+import socket
 import time
 
 import pytest
@@ -329,4 +331,27 @@ def test_what_the_doctor_finds_is_shown(start, terminal):
     while beginning in "\n".join(terminal.screen()):
         assert time.monotonic() < deadline, "a finding of what has ended stays"
         time.sleep(0.2)
+    leave(terminal)
+
+
+def test_who_is_connected(start, terminal):
+    """A service's clients by address, the busiest first, against what ss shows."""
+    lab = start(Lab(address="0.0.0.0"))
+    with contextlib.ExitStack() as stack:
+        for last, count in ((2, 3), (3, 12), (4, 7)):
+            for _ in range(count):
+                stack.enter_context(socket.create_connection(
+                    ("127.0.0.1", lab.port), source_address=(f"127.0.0.{last}", 0)))
+        show(terminal, "--port", lab.port)
+        terminal.keys("Enter")
+        terminal.wait_for("residence")
+        terminal.keys("c")
+        total = len(sockets("established", f"( sport = :{lab.port} )"))
+        assert total == 22
+        terminal.wait_for(r"clients now: 3 addresses, 22 connections\n"
+                          r" 127\.0\.0\.3 +12 +54\.5 %.*\n 127\.0\.0\.4 +7 +31\.8 %.*\n"
+                          r" 127\.0\.0\.2 +3 +13\.6 %")
+    terminal.wait_for(r"clients now: 0 addresses")
+    terminal.keys("c")
+    terminal.wait_for(r"socket queue p99")
     leave(terminal)

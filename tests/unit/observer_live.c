@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "live_clients.h"
 #include "live_notes.h"
 #include "live_view.h"
 #include "sojourn/finding.h"
@@ -308,6 +309,41 @@ static void test_doctors_findings(void **state)
 	live_view_done(&view);
 }
 
+static void visit(struct live_clients *clients, uint8_t last_byte, uint16_t port, uint8_t state)
+{
+	struct resource_socket socket = {.family = 2,
+					 .state = state,
+					 .source_port = port,
+					 .destination = {{192, 0, 2, last_byte}}};
+
+	live_clients_visit(clients, &socket);
+}
+
+/* Each address once, the busiest first; other ports and states do not count. */
+static void test_clients(void **state)
+{
+	struct live_clients clients = {};
+
+	(void)state;
+	live_clients_begin(&clients, 80);
+	for (unsigned int i = 0; i < 300; i++)
+		visit(&clients, i % 3 ? (uint8_t)(i % 2 + 1) : 7, i < 290 ? 80 : 81,
+		      SOCKET_ESTABLISHED);
+	visit(&clients, 9, 80, SOCKET_TIME_WAIT);
+	assert_false(clients.known);
+	live_clients_end(&clients);
+	assert_true(clients.known);
+	assert_int_equal(clients.connections, 290);
+	assert_int_equal(clients.count, 3);
+	assert_int_equal(clients.list[0].connections, 97);
+	assert_int_equal(clients.list[1].connections, 97);
+	assert_int_equal(clients.list[2].connections, 96);
+	live_clients_begin(&clients, 81);
+	live_clients_end(&clients);
+	assert_int_equal(clients.count, 0);
+	live_clients_done(&clients);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_process_names_are_harmless),
 		cmocka_unit_test(test_findings),
 		cmocka_unit_test(test_doctors_findings),
+		cmocka_unit_test(test_clients),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
