@@ -95,6 +95,7 @@ static int end_half_line(struct sink_record *sink)
 	return sink->half_line ? write_all(sink, "\n", 1) : 0;
 }
 
+/* A file with half of it would be no recording: then it is empty again. */
 static int write_header(struct sink_record *sink)
 {
 	char text[256];
@@ -102,9 +103,16 @@ static int write_header(struct sink_record *sink)
 			      RECORDING_MAGIC ",\"tool\":\"sojourn " SOJOURN_VERSION
 					      "\",\"interval_ns\":%" PRIu64 "}\n",
 			      sink->options.interval_ns);
+	bool first = !sink->size;
 	int r = end_half_line(sink);
 
-	return r < 0 ? r : write_all(sink, text, (size_t)length);
+	if (!r)
+		r = write_all(sink, text, (size_t)length);
+	if (r < 0 && first && !ftruncate(sink->fd, 0)) {
+		sink->size = 0;
+		sink->half_line = false;
+	}
+	return r;
 }
 
 static int find_end(struct sink_record *sink)
@@ -120,7 +128,7 @@ static int find_end(struct sink_record *sink)
 	return 0;
 }
 
-/* The one before is given up; this one takes its name. */
+/* The one before is given up; this one takes its name, and gives it back if there can be no new one. */
 static int rotate(struct sink_record *sink)
 {
 	autofree char *previous = previous_of(sink->options.path);
@@ -133,11 +141,10 @@ static int rotate(struct sink_record *sink)
 		return -errno;
 	r = open_file(sink->options.path, &fd);
 	if (r < 0)
-		return r;
+		return rename(previous, sink->options.path) < 0 ? -errno : r;
 	close(sink->fd);
 	sink->fd = TAKE_FD(fd);
-	r = find_end(sink);
-	return r < 0 ? r : write_header(sink);
+	return find_end(sink);
 }
 
 /* Alone in its file, a reading stays there however long it is. */
@@ -156,6 +163,8 @@ static int append(struct sink_record *sink, const struct run *run)
 
 	if (!r && is_full(sink, length))
 		r = rotate(sink);
+	if (!r && !sink->size)
+		r = write_header(sink);
 	if (!r)
 		r = write_all(sink, text, length);
 	if (r < 0)

@@ -16,7 +16,6 @@
 #include "recording.h"
 #include "sink_record.h"
 #include "sojourn/clock.h"
-#include "sojourn/finding.h"
 #include "sojourn/series.h"
 #include "support_runs.h"
 
@@ -409,48 +408,24 @@ static void full_for_a_while(void **state)
 	assert_total(run, 5);
 }
 
-/* ---- findings ---- */
-
-static void write_reading(unsigned int seconds, const char *const *found)
+/* Half of a first line would make it a file that is not ours. */
+static void full_from_the_begin(void **state)
 {
-	autorun struct run *run = NULL;
-	autofree char *text = NULL;
-
-	made_up.seconds = seconds;
-	run = reading();
-	for (; *found; found++) {
-		struct run_finding *finding = run_add_finding(run);
-
-		assert_non_null(finding);
-		snprintf(finding->id, sizeof(finding->id), "%s", *found);
-		snprintf(finding->severity, sizeof(finding->severity), "%s",
-			 strchr(*found, '!') ? "critical" : "warning");
-		finding->used = (struct run_number){true, seconds};
-	}
-	text = run_to_json(run);
-	assert_non_null(text);
-	write_text(FILE_NAME, "a", text);
-}
-
-/* Whatever was ever found, as it was last seen, the worst first. */
-static void findings_of_any_time(void **state)
-{
-	struct recording_summary summary;
-	autorun struct run *run = NULL;
+	const struct sink_record_options options = {.path = FILE_NAME, .say = say};
+	CLEANUP(cleanup_sink_record_close) struct sink_record *sink = NULL;
+	struct rlimit limit, old;
 
 	(void)state;
-	made_up = (struct made_up){.started_ns = NSEC_PER_SEC};
-	write_text(FILE_NAME, "w", RECORDING_MAGIC "}\n");
-	write_reading(1, (const char *[]){"a", "b", NULL});
-	write_reading(2, (const char *[]){"b", "c!", NULL});
-	write_reading(3, (const char *[]){NULL});
-	run = total_of(FILE_NAME, &summary);
-	assert_int_equal(run->finding_count, 3);
-	assert_string_equal(run->findings[0].id, "c!");
-	assert_string_equal(run->findings[1].id, "a");
-	assert_int_equal(run->findings[1].used.value, 1);
-	assert_string_equal(run->findings[2].id, "b");
-	assert_int_equal(run->findings[2].used.value, 2);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = (struct rlimit){10, old.rlim_max};
+	assert_int_equal(sink_record_open(&options, &sink), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(sink_record_begin(sink, &source), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(size_of(FILE_NAME), 0);
+	assert_int_equal(sink_record_interval(sink), 0);
+	assert_true(recording_is(FILE_NAME));
 }
 
 /* Each test works in a directory of its own. */
@@ -493,7 +468,7 @@ int main(void)
 		TEST(one_writer_at_a_time),
 		TEST(rotated),
 		TEST(full_for_a_while),
-		TEST(findings_of_any_time),
+		TEST(full_from_the_begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
