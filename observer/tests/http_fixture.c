@@ -318,3 +318,34 @@ struct response ask_route(const struct server *server, const char *method, const
 {
 	return ask(server, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method, path);
 }
+
+void assert_header(const struct response *response, const char *name, const char *value)
+{
+	autofree char *actual = response_header(response, name);
+
+	assert_non_null(actual);
+	assert_string_equal(actual, value);
+}
+
+void assert_answer(const struct response *response, int status, const char *type)
+{
+	if (response->status != status)
+		fail_msg("%d expected: %s", status, response->text);
+	assert_header(response, "Content-Type", type);
+	assert_header(response, "Cache-Control", "no-store");
+	assert_header(response, "X-Content-Type-Options", "nosniff");
+}
+
+int group_start(void **state)
+{
+	static struct server server;
+
+	*state = &server;
+	return server_start(&server, "127.0.0.1:0", NULL);
+}
+
+int group_stop(void **state)
+{
+	server_stop(*state);
+	return 0;
+}

@@ -45,6 +45,10 @@ int server_start_for(struct server *server, const char *text, const struct sink_
 		     const struct sink_http_limits *limits);
 void server_stop(struct server *server);
 
+/* For a group of tests: one server with the default limits, which is its state. */
+int group_start(void **state);
+int group_stop(void **state);
+
 unsigned int server_port(const struct server *server);
 
 /* A connection to the server; @address NULL: to the address listened on. Asserts success. */
@@ -64,6 +68,11 @@ int client_receive(int fd, bool head, struct response *ret_response);
 void response_free(struct response *response);
 /* A header's value, to be freed; NULL: there is none. */
 char *response_header(const struct response *response, const char *name);
+
+/* The header is there and has this value. */
+void assert_header(const struct response *response, const char *name, const char *value);
+/* The status, the type, and what every answer of ours carries. */
+void assert_answer(const struct response *response, int status, const char *type);
 
 /* Reads to the end of the connection; returns the bytes, -ECONNRESET or -ETIMEDOUT. */
 ssize_t client_drain(int fd, int timeout_ms);

@@ -4,24 +4,6 @@
 
 #include <string.h>
 
-static void assert_header(const struct response *response, const char *name, const char *value)
-{
-	autofree char *actual = response_header(response, name);
-
-	assert_non_null(actual);
-	assert_string_equal(actual, value);
-}
-
-/* What every answer of ours carries. */
-static void assert_answer(const struct response *response, int status, const char *type)
-{
-	if (response->status != status)
-		fail_msg("%d expected: %s", status, response->text);
-	assert_header(response, "Content-Type", type);
-	assert_header(response, "Cache-Control", "no-store");
-	assert_header(response, "X-Content-Type-Options", "nosniff");
-}
-
 /* Health follows the doctor, who does not look for every answer. */
 static void test_health_is_the_doctors(void **state)
 {
@@ -157,20 +139,6 @@ static void test_too_many_requests(void **state)
 	server_stop(&server);
 }
 
-static int setup(void **state)
-{
-	static struct server server;
-
-	*state = &server;
-	return server_start(&server, "127.0.0.1:0", NULL);
-}
-
-static int teardown(void **state)
-{
-	server_stop(*state);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,5 +150,5 @@ int main(void)
 		cmocka_unit_test(test_too_many_requests),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, group_start, group_stop);
 }

@@ -6,24 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void assert_header(const struct response *response, const char *name, const char *value)
-{
-	autofree char *actual = response_header(response, name);
-
-	assert_non_null(actual);
-	assert_string_equal(actual, value);
-}
-
-/* What every answer of ours carries. */
-static void assert_answer(const struct response *response, int status, const char *type)
-{
-	if (response->status != status)
-		fail_msg("%d expected: %s", status, response->text);
-	assert_header(response, "Content-Type", type);
-	assert_header(response, "Cache-Control", "no-store");
-	assert_header(response, "X-Content-Type-Options", "nosniff");
-}
-
 static void assert_error(struct response response, int status)
 {
 	const char start[] = "{\"error\": \"";
@@ -400,20 +382,6 @@ static void test_reopen(void **state)
 	server_stop(&first);
 	assert_int_equal(server_start(&second, text, NULL), 0);
 	server_stop(&second);
-}
-
-static int group_start(void **state)
-{
-	static struct server server;
-
-	*state = &server;
-	return server_start(&server, "127.0.0.1:0", NULL);
-}
-
-static int group_stop(void **state)
-{
-	server_stop(*state);
-	return 0;
 }
 
 int main(void)
