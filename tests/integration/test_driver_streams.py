@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Requests of bytes against servers of other protocols: their own counters are the truth."""
 import re
-import shutil
 import socket
 import struct
 import subprocess
@@ -13,30 +12,13 @@ from pathlib import Path
 import pytest
 
 from support.net import free_port
+from support.peers import ask, need
 from support.process import Process, run
 from support.programs import Driver, Lab
 
 SET = r"*3\r\n$3\r\nSET\r\n$12\r\nkey:{{counter:8}}\r\n$36\r\n{{uuid}}\r\n"
 BIND = "300c020101600702010304008000"
 SEARCH = "3025020102632004000a01000a0100020100020100010100870b6f626a656374436c6173733000"
-
-
-def need(program):
-    if not shutil.which(program):
-        pytest.skip(f"{program} is not installed: tools/setup")
-
-
-def ask(port, request, seconds=10):
-    """What a server says to this: it is up when it says anything."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                connection.sendall(request)
-                return connection.recv(65536).decode()
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the server does not come up"
-            time.sleep(0.02)
 
 
 @pytest.fixture(name="folder")

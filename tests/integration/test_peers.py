@@ -9,7 +9,6 @@ tools/mutate: "exchanges counted twice" fails all that speak TCP, one_host and p
 counted twice (UDP)" MemcachedUdp and Dns, "HTTP/2 is not recognised" h2load.
 """
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -21,29 +20,11 @@ import pytest
 
 from support.documents import service
 from support.net import free_port
+from support.peers import ask, need
 from support.process import Process, run
 from support.programs import Nginx, Observer
 
 STAGES = ("socket_queue", "receive", "service", "respond")
-
-
-def need(*programs):
-    for program in programs:
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed: tools/setup")
-
-
-def ask(port, request, seconds=10):
-    """What a server says to this, on a connection of its own; it is up when it says anything."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                connection.sendall(request)
-                return connection.recv(65536).decode()
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the server does not come up"
-            time.sleep(0.02)
 
 
 def timed(entry, count, stages=STAGES):
