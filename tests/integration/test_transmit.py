@@ -49,6 +49,7 @@ class Path:
     def __init__(self):
         self.server, self.client = Netns("server"), Netns("client")
         self.cgroup = Cgroup(self.server)
+        self.lab = None
 
     def __enter__(self):
         self.cgroup.__enter__()
@@ -58,6 +59,7 @@ class Path:
         return self
 
     def __exit__(self, *exception):
+        self._end_lab()
         self.client.close()
         self.server.close()
         self.cgroup.__exit__()
@@ -71,8 +73,13 @@ class Path:
                           "nud", "permanent"])
 
     def serve(self, *options):
+        self._end_lab()  # of a test that is tried again
         self.lab = Lab(*options, address=SERVER, netns=self.cgroup)
         return self.lab
+
+    def _end_lab(self):
+        if self.lab:
+            self.lab.close()
 
     def observe(self, *options, transmit="all"):
         return Observer("--transmit", transmit, *options, ports=[self.lab.port],
@@ -94,16 +101,12 @@ class Path:
                 checked(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
-@pytest.fixture
-def path():
+@pytest.fixture(name="path")
+def path_fixture():
     if cgroup2() is None:
         pytest.skip("no cgroups of version 2 are mounted")
     with Path() as made:
-        try:
-            yield made
-        finally:
-            if hasattr(made, "lab"):
-                made.lab.close()
+        yield made
 
 
 def read(observer, port):

@@ -19,13 +19,12 @@ import time
 
 import pytest
 
-from support.cgroup import cgroup2
 from support.documents import service
 from support.programs import Driver, Lab, Observer
 from test_stages import (
     MS, US, Scene, close_to, connect_and_ask, in_quiet, mean, service_is_true, stage, truth_of)
 from test_tail import RESIDENCE, all_add_up
-from test_transmit import SERVER, Path, accounted
+from test_transmit import SERVER, accounted, path_fixture  # pylint: disable=unused-import
 
 REQUEST = b"GET /%s HTTP/1.1\r\nHost: lab\r\n\r\n"
 
@@ -239,18 +238,6 @@ def test_server_throughput_is_the_clients(start):
     assert 1499 / seconds == pytest.approx(500, rel=0.01)
     told = re.search(r"^server throughput (\d+)/s ", driver.report, re.MULTILINE)
     assert int(told[1]) == pytest.approx(500, rel=0.01), driver.report
-
-
-@pytest.fixture
-def path():
-    if cgroup2() is None:
-        pytest.skip("no cgroups of version 2 are mounted")
-    with Path() as made:
-        try:
-            yield made
-        finally:
-            if hasattr(made, "lab"):
-                made.lab.close()
 
 
 @in_quiet
