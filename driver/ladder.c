@@ -3,7 +3,6 @@
 #include "ladder.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,17 +19,6 @@ static int refuse_ladder(const char *text, char **ret_error)
 		      "100..900+200 or 1,2,8,32, from 3 to %d of them, with rate: before them for "
 		      "rates",
 		      text, LADDER_MAX);
-}
-
-/* A count of @length characters. */
-static int take_count(const char *text, size_t length, uint64_t *ret_count)
-{
-	char copy[32];
-
-	if (!length || length >= sizeof(copy))
-		return -EINVAL;
-	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
-	return units_parse_count(copy, ret_count);
 }
 
 static int add_step(struct ladder *ladder, uint64_t load)
@@ -58,8 +46,7 @@ static int parse_stride(const char *text, struct stride *ret_stride)
 	if (!*text)
 		return 0;
 	if (*text == '+')
-		return take_count(text + 1, strlen(text + 1), &ret_stride->addend) ||
-				       !ret_stride->addend
+		return units_parse_count(text + 1, &ret_stride->addend) || !ret_stride->addend
 			       ? -EINVAL
 			       : 0;
 	if (*text != 'x' || text[1] < '0' || text[1] > '9')
@@ -82,8 +69,9 @@ static int parse_range(const char *text, const char *dots, struct ladder *ladder
 	struct stride stride;
 	uint64_t load, end;
 
-	if (take_count(text, (size_t)(dots - text), &load) ||
-	    take_count(last, (size_t)(rest - last), &end) || !load || parse_stride(rest, &stride))
+	if (units_parse_count_of(text, (size_t)(dots - text), &load) ||
+	    units_parse_count_of(last, (size_t)(rest - last), &end) || !load ||
+	    parse_stride(rest, &stride))
 		return -EINVAL;
 	for (; load < end; load = next_load(load, &stride))
 		if (add_step(ladder, load))
@@ -97,7 +85,7 @@ static int parse_list(const char *text, struct ladder *ladder)
 		size_t length = strcspn(text, ",");
 		uint64_t load;
 
-		if (take_count(text, length, &load) || add_step(ladder, load))
+		if (units_parse_count_of(text, length, &load) || add_step(ladder, load))
 			return -EINVAL;
 		if (!text[length])
 			return 0;

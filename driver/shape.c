@@ -36,13 +36,9 @@ static int refuse_shape(const struct shape_kind *kind, const char *text, char **
 static int take_value(const struct shape_kind *kind, const char *text, size_t length,
 		      double *ret_value)
 {
-	char copy[32];
 	uint64_t value;
 
-	if (!length || length >= sizeof(copy))
-		return -EINVAL;
-	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
-	if (units_parse_count(copy, &value) || value > kind->max)
+	if (units_parse_count_of(text, length, &value) || value > kind->max)
 		return -EINVAL;
 	*ret_value = (double)value;
 	return 0;

@@ -148,6 +148,16 @@ int units_parse_count(const char *text, uint64_t *ret_count)
 	return 0;
 }
 
+int units_parse_count_of(const char *text, size_t length, uint64_t *ret_count)
+{
+	char copy[32];
+
+	if (length >= sizeof(copy))
+		return -EINVAL;
+	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
+	return units_parse_count(copy, ret_count);
+}
+
 int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value)
 {
 	struct decimal number = {0};

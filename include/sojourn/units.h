@@ -15,6 +15,9 @@ int units_parse_duration(const char *text, uint64_t *ret_ns);
 /* Parses a count with an optional suffix k, M or G (powers of 1000). Errors as above. */
 int units_parse_count(const char *text, uint64_t *ret_count);
 
+/* The same of the first @length characters of a longer text. */
+int units_parse_count_of(const char *text, size_t length, uint64_t *ret_count);
+
 /* Parses a whole decimal number between min and max. -EINVAL: not a number; -ERANGE: outside. */
 int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
 
