@@ -142,43 +142,50 @@ static int read_strings(struct reader *reader, const json_t *json, const struct 
 }
 
 /* A counter that the writer did not know yet counted nothing. */
-static int read_counters(struct reader *reader, const json_t *json, const struct run_member *member,
-			 void *field)
+/* The elements of an array, each @size bytes long, by their names; @read gets NULL for one that is not there. */
+static int read_named(struct reader *reader, const json_t *json, const struct run_member *member,
+		      char *first, size_t size,
+		      int (*read)(struct reader *, const json_t *, const struct run_member *,
+				  void *))
 {
-	uint64_t *counters = field;
 	int err = 0;
 
 	if (!json_is_object(json))
 		return reader_refuse(reader, json, "an object");
 	for (size_t i = 0; i < member->size && !err; i++) {
-		const json_t *value = json_object_get(json, member->names[i]);
 		size_t before = reader_enter_member(reader, member->names[i]);
 
-		if (value)
-			err = read_u64(reader, value, NULL, &counters[i]);
+		err = read(reader, json_object_get(json, member->names[i]), member,
+			   first + i * size);
 		reader_leave(reader, before);
 	}
 	return err;
 }
 
+static int read_counter(struct reader *reader, const json_t *json, const struct run_member *member,
+			void *field)
+{
+	return json ? read_u64(reader, json, member, field) : 0;
+}
+
+static int read_counters(struct reader *reader, const json_t *json, const struct run_member *member,
+			 void *field)
+{
+	return read_named(reader, json, member, field, sizeof(uint64_t), read_counter);
+}
+
 /* A number that the writer did not know yet is not known. */
+static int read_known_number(struct reader *reader, const json_t *json,
+			     const struct run_member *member, void *field)
+{
+	return json && !json_is_null(json) ? read_number(reader, json, member, field) : 0;
+}
+
 static int read_numbers(struct reader *reader, const json_t *json, const struct run_member *member,
 			void *field)
 {
-	struct run_number *numbers = field;
-	int err = 0;
-
-	if (!json_is_object(json))
-		return reader_refuse(reader, json, "an object");
-	for (size_t i = 0; i < member->size && !err; i++) {
-		const json_t *value = json_object_get(json, member->names[i]);
-		size_t before = reader_enter_member(reader, member->names[i]);
-
-		if (value && !json_is_null(value))
-			err = read_number(reader, value, NULL, &numbers[i]);
-		reader_leave(reader, before);
-	}
-	return err;
+	return read_named(reader, json, member, field, sizeof(struct run_number),
+			  read_known_number);
 }
 
 /* One [index, count] pair; @next is the lowest index that may follow. */
@@ -289,10 +296,13 @@ static const struct run_members stage_members = {
 };
 
 /* A stage that the document lacks is as good as one that it calls missing. */
-static int read_stage(struct reader *reader, const json_t *json, struct run_stage *stage)
+static int read_stage(struct reader *reader, const json_t *json, const struct run_member *member,
+		      void *field)
 {
+	struct run_stage *stage = field;
 	int err;
 
+	(void)member;
 	if (!json || json_is_null(json)) {
 		stage->reason = strdup("absent from the document");
 		return stage->reason ? 0 : -ENOMEM;
@@ -306,18 +316,7 @@ static int read_stage(struct reader *reader, const json_t *json, struct run_stag
 static int read_stages(struct reader *reader, const json_t *json, const struct run_member *member,
 		       void *field)
 {
-	struct run_stage *stages = field;
-	int err = 0;
-
-	if (!json_is_object(json))
-		return reader_refuse(reader, json, "an object");
-	for (size_t i = 0; i < member->size && !err; i++) {
-		size_t before = reader_enter_member(reader, member->names[i]);
-
-		err = read_stage(reader, json_object_get(json, member->names[i]), &stages[i]);
-		reader_leave(reader, before);
-	}
-	return err;
+	return read_named(reader, json, member, field, sizeof(struct run_stage), read_stage);
 }
 
 static int read_embedded(struct reader *reader, const json_t *json, const struct run_member *member,
