@@ -216,17 +216,21 @@ def test_two_senders_race_into_one_socket(vm):
     find no arrival of theirs, and be unmatched by the dozen."""
     if not hooks(vm)["udp_ready"]:
         pytest.skip("UDP needs the tracepoints of 6.3")
-    if vm.kernel == "7.3":
-        pytest.skip("on 7.3 a few of the 2,000 are not counted when senders race: not explained yet")
     scene = vm.scene("race")
     assert scene.status == 0
-    # Softirq may interrupt a program in its own: that is counted and said, and explains what is missing.
-    missed = sum(p["recursion_misses"] for p in scene.run["cost"]["programs"])
-    assert missed <= 200
+    # A program does not run inside itself on one CPU: that is counted and said, and explains what is missing.
+    misses = {p["name"]: p["recursion_misses"] for p in scene.run["cost"]["programs"]}
+    missed = sum(misses.values())
+    assert missed <= 300
+    # Reads and replies are told in the thread that makes them. Until 6.19 nothing came between there.
+    if vm.kernel != "7.3":
+        assert misses["udp_recv"] == misses["udp_send"] == 0, misses
     assert len(scene.truth) == 2000
     assert 2000 - missed <= scene.service["exchanges"] <= 2000
     losses = {name: count for name, count in scene.service["losses"].items() if count}
+    lost_halves = losses.pop("unsolicited", 0) + losses.pop("unanswered", 0)
     assert set(losses) <= {"unmatched", "untimed"}, losses
+    assert lost_halves <= missed
     unmatched = losses.get("unmatched", 0)
     # Read before they were announced, on a machine that pauses anywhere, and a few behind each of them.
     assert unmatched <= 200
