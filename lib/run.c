@@ -184,6 +184,7 @@ void run_free(struct run *run)
 		return;
 	free(run->host);
 	free(run->kernel);
+	free(run->connections_in);
 	free(run->tool);
 	free(run->started_at);
 	free_strings(run->command);

@@ -371,6 +371,7 @@ static const struct run_member document_table[] = {
 	 .count_offset = offsetof(struct run, service_count),
 	 .limit = MAX_SERVICES, .optional = true},
 	{MEMBER(struct run, U64, services_dropped), .optional = true},
+	STRING(struct run, connections_in),
 	{MEMBER(struct run, POINTER, cost), .members = &cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
 	{MEMBER(struct run, POINTER, joined), .members = &joined_members, .optional = true},

@@ -75,6 +75,7 @@ static void swap_observer(struct run *run, struct run *other)
 	SWAP(run->services, other->services);
 	SWAP(run->service_count, other->service_count);
 	SWAP(run->services_dropped, other->services_dropped);
+	SWAP(run->connections_in, other->connections_in);
 	SWAP(run->cost, other->cost);
 	SWAP(run->findings, other->findings);
 	SWAP(run->finding_count, other->finding_count);
@@ -249,6 +250,7 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 		err = add_period(run, other);
 	merge_label(&run->host, other->host);
 	merge_label(&run->kernel, other->kernel);
+	merge_label(&run->connections_in, other->connections_in);
 	run->services_dropped += other->services_dropped;
 	return err;
 }

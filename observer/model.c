@@ -102,8 +102,9 @@ static int read_all(struct model *model, struct run *run)
 {
 	int r;
 
+	run->connections_in = strdup(loader_storage());
 	run->cost = calloc(1, sizeof(*run->cost));
-	if (!run->cost)
+	if (!run->cost || !run->connections_in)
 		return -ENOMEM;
 	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
 	for (size_t i = 0; !r && i < model->key_count; i++)

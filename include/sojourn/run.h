@@ -374,6 +374,7 @@ struct run {
 	size_t service_count;
 	struct run_cost *cost;	   /* NULL in a document of the driver alone */
 	uint64_t services_dropped; /* services that found no slot: not observed at all */
+	char *connections_in;	   /* where the observer kept connections; NULL: no observer's */
 	struct run_driver *driver; /* NULL in a document of the observer alone */
 	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */
 	struct run_sweep *sweep; /* NULL unless loads were gone through; then there is no driver */

@@ -166,6 +166,7 @@ static void compare_runs(const struct run *a, const struct run *b)
 {
 	assert_same_text(a->host, b->host);
 	assert_same_text(a->kernel, b->kernel);
+	assert_same_text(a->connections_in, b->connections_in);
 	assert_same_text(a->tool, b->tool);
 	assert_same_text(a->started_at, b->started_at);
 	assert_int_equal(a->duration_ns, b->duration_ns);

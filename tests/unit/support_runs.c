@@ -317,6 +317,7 @@ struct run *support_full_run(void)
 	fill_service(need(run_add_service(run)), &sequence);
 	fill_service(need(run_add_service(run)), &sequence);
 	run->services_dropped = next(&sequence);
+	run->connections_in = text("storage in the socket");
 	run->cost = need(calloc(1, sizeof(*run->cost)));
 	fill_cost(run->cost, &sequence);
 	run->driver = need(calloc(1, sizeof(*run->driver)));
@@ -409,6 +410,7 @@ struct run *support_observer_run(void)
 {
 	struct run *run = labelled_run("sojourn 0.1.0", 2100000000);
 
+	run->connections_in = text("storage in the socket");
 	support_add_service(run, 8080, 1000);
 	run->cost = need(calloc(1, sizeof(*run->cost)));
 	run->cost->cpu_ns = 12000000;

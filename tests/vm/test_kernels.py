@@ -314,6 +314,7 @@ def test_storage(vm):
     """5.10 lets no tracing program use storage in sockets; what is measured is the same."""
     assert vm.probe["connections"] == ("hash by socket address" if vm.kernel == "5.10"
                                        else "storage in the socket")
+    assert {scene.run["connections_in"] for scene in vm.scenes()} == {vm.probe["connections"]}
 
 
 @on_each
