@@ -333,7 +333,8 @@ def test_older_hooks_see_the_same(vm):
     assert scene.service["exchanges"] == 40
     for stage in EXCHANGE:
         assert scene.other["stages"][stage]["count"] == 40
-        assert abs(scene.other["stages"][stage]["mean_ns"] - scene.stage(stage)["mean_ns"]) < 2 * MS
+        # Of 40 a pause of the machine between two programs moves the mean, not the median.
+        assert abs(scene.other["stages"][stage]["p50_ns"] - scene.stage(stage)["p50_ns"]) < 2 * MS
     for stage in ("socket_queue", "service"):
         assert scene.stage(stage)["p50_ns"] >= 19 * MS
     assert scene.other["losses"].get("untimed", 0) == 0
