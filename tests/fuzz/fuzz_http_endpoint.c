@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as what a client of the observer's endpoint says (method, path, Accept header, Host header),
+ * and as the address to listen on. The reading of HTTP itself is libmicrohttpd's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "http_address.h"
+#include "http_routes.h"
+#include "sojourn/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* ---- a source that has nothing to tell, and one open phase ---- */
+
+#define PHASE 7
+
+static int give(void *context, struct run **ret_run)
+{
+	(void)context;
+	*ret_run = run_new("fuzz", NULL);
+	return *ret_run ? 0 : -ENOMEM;
+}
+
+static int judge(void *context, struct run *run)
+{
+	(void)context;
+	run->not_seen = calloc(1, sizeof(*run->not_seen));
+	return run->not_seen ? 0 : -ENOMEM;
+}
+
+static int begin(void *context, uint64_t *ret_id)
+{
+	(void)context;
+	*ret_id = PHASE;
+	return 0;
+}
+
+static int end(void *context, uint64_t id, struct run **ret_run)
+{
+	return id == PHASE ? give(context, ret_run) : -ENOENT;
+}
+
+/* ---- what is asked ---- */
+
+/* The next line of @rest, which moves behind it. */
+static const char *next_line(char **rest)
+{
+	char *line = strsep(rest, "\n");
+
+	return line ? line : "";
+}
+
+static void check_reply(const struct http_reply *reply)
+{
+	require(reply->status >= 200 && reply->status < 600 && reply->type && reply->body);
+	if (!strcmp(reply->type, "application/json")) {
+		json_t *json = json_loads(reply->body, 0, NULL);
+
+		require(json_is_object(json));
+		json_decref(json);
+	}
+}
+
+static void ask(char *text)
+{
+	struct http_routes routes = {.source = {.total = give,
+						.brief = give,
+						.judge = judge,
+						.phase_begin = begin,
+						.phase_end = end}};
+	const char *method = next_line(&text), *path = next_line(&text);
+	const char *accept = text ? next_line(&text) : NULL;
+	struct http_reply reply = {0};
+
+	http_routes_answer(&routes, method, path, accept, &reply);
+	check_reply(&reply);
+	free(reply.body);
+	http_routes_done(&routes);
+}
+
+/* A foreign name is never ours: what is admitted is made of the characters of addresses, or localhost. */
+static void check_host(char *text)
+{
+	struct sockaddr_storage listened, local;
+	const char *host = next_line(&text);
+
+	if (http_address_parse("127.0.0.1:9180", &listened) ||
+	    http_address_parse("[2001:db8::1]:9180", &local))
+		abort();
+	if (!http_address_is_host(host, &listened, &local))
+		return;
+	require(!strncasecmp(host, "localhost", strlen("localhost")) ||
+		strspn(host, "0123456789abcdefABCDEF.:[]") == strlen(host));
+}
+
+/* What is understood is understood the same when it is read again as it is shown. */
+static void check_address(char *text)
+{
+	struct sockaddr_storage address, again;
+	char url[HTTP_ADDRESS_URL_MAX], shown[HTTP_ADDRESS_URL_MAX];
+
+	if (http_address_parse(text, &address))
+		return;
+	http_address_url(&address, false, url);
+	require(!strncmp(url, "http://", 7));
+	require(!http_address_parse(url + 7, &again));
+	http_address_url(&again, false, shown);
+	require(!strcmp(url, shown));
+}
+
+static void (*const checks[])(char *text) = {ask, check_host, check_address};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autofree char *text = NULL;
+
+	if (!size)
+		return 0;
+	text = strndup((const char *)data + 1, size - 1);
+	require(text != NULL);
+	checks[data[0] % ARRAY_SIZE(checks)](text);
+	return 0;
+}
