@@ -89,7 +89,7 @@ def divided(context, redis):
 def counted(context, redis, observer):
     """The same writes, counted by three: without warm-up, so that all of them are measured."""
     wanted, before = context.pick(50000, 5000), redis.writes()
-    document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}", f"-n{wanted}", "--warmup=0",
+    document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}", f"-n{wanted}", "--warmup=0", "-d60s",
                              redis.url, observer=observer)
     return {"driver": document["driver"]["requests"], "server": redis.writes() - before,
             "sojourn": figures.service(document, redis.port)["exchanges"]}
