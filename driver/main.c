@@ -195,7 +195,15 @@ static void warn_of_ports(const struct options *options, const struct target *ta
 		log_warn("%s", text);
 }
 
-/* Several targets: ports are counted per destination, so that the one asked most often decides. */
+/* Whether it is known how a scenario's requests are divided between its servers. */
+static bool is_divided_evenly(const struct drive_job *job)
+{
+	const struct scenario *scenario = job->options->scenario;
+
+	return scenario && (scenario->order == SCENARIO_CYCLE || job->sockets == 1);
+}
+
+/* Several steps or targets: ports are counted per destination, so that the one asked most often decides. */
 static void warn_of_busiest(const struct options *options)
 {
 	const struct scenario *scenario = options->scenario;
@@ -227,7 +235,7 @@ static int drive(const struct drive_job *job)
 
 	if (!err && job->engine->addressed)
 		warn_of_ports(job->options, job->target, 1, 1);
-	else if (!err && job->options->scenario && job->options->scenario->of_targets)
+	else if (!err && is_divided_evenly(job))
 		warn_of_busiest(job->options);
 	if (!err)
 		err = job->options->sweeping ? sweep_run(job, &run, &error)

@@ -53,6 +53,32 @@ def test_preflight(start, here):
     assert driver.result["limited"] is None or driver.result["limited"]["by"] != "ports"
 
 
+SCENARIO = """\
+order: {order}
+steps:
+  - name: one
+    path: /one
+  - name: two
+    target: {second}
+    path: /two
+"""
+
+
+@pytest.mark.parametrize("order, two, warned", [
+    ("cycle", False, True), ("cycle", True, False), ("mix", False, True), ("mix", True, False)])
+def test_preflight_of_scenarios(start, here, tmp_path, order, two, warned):
+    """Of one server all requests count; of two in a cycle, half; of a mix of two it is not known."""
+    nginx, other = start(Nginx(netns=here)), start(Nginx(netns=here))
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO.format(order=order, second=other.url if two else nginx.url))
+    command = [DRIVER, "run", path, "-c4", "-n600", "--new-connections", "--quiet", nginx.url]
+    if not two:
+        command += ["--fail-fast", "--timeout=1s"]
+    ended = run(command, netns=here, check=False)
+    assert ended.status != 2, ended.stderr
+    assert ("has 501 source ports, each blocked for 60 s" in ended.stderr) == warned, ended.stderr
+
+
 def test_descriptors(start):
     """What the hard limit does not allow is refused before any load."""
     nginx = start(Nginx())
