@@ -24,14 +24,31 @@ static uint64_t highest_edge(const struct histogram *h)
 	return 0;
 }
 
+static uint64_t since(uint64_t now, uint64_t earlier)
+{
+	return now > earlier ? now - earlier : 0;
+}
+
+/* What has left its bucket went up: it is taken from the next one above that has some. */
+static void subtract_buckets(struct histogram *h, const struct histogram *earlier)
+{
+	uint64_t moved = 0;
+
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++) {
+		uint64_t gone = earlier->buckets[i] + moved;
+
+		moved = since(gone, h->buckets[i]);
+		h->buckets[i] = since(h->buckets[i], gone);
+	}
+}
+
 void histogram_subtract(struct histogram *h, const struct histogram *earlier)
 {
 	uint64_t edge;
 
-	h->count -= earlier->count;
-	h->sum -= earlier->sum;
-	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
-		h->buckets[i] -= earlier->buckets[i];
+	h->count = since(h->count, earlier->count);
+	h->sum = since(h->sum, earlier->sum);
+	subtract_buckets(h, earlier);
 
 	/* A maximum above the earlier one was set since then: it is still exact. */
 	if (h->max > earlier->max && h->count)

@@ -33,7 +33,8 @@ void histogram_add(struct histogram *h, const struct histogram *other);
 /*
  * Removes every count of @earlier, an earlier reading of the same histogram. The maximum of the
  * remaining values is only known to their highest bucket: it becomes that bucket's upper edge, or
- * the old maximum if that is lower.
+ * the old maximum if that is lower. Values may have grown since, as a response that goes on: they
+ * are taken out where they are now, or nearly so, and what they grew by stays in the sum.
  */
 void histogram_subtract(struct histogram *h, const struct histogram *earlier);
 

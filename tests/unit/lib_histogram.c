@@ -248,6 +248,30 @@ static void subtracted_maximum(void **state)
 	assert_int_equal(h.max, 1ULL << 50);
 }
 
+/* A response that goes on is counted anew, farther up: of the period since it is none. */
+static void subtracted_values_may_have_grown(void **state)
+{
+	struct histogram h = {0}, earlier;
+
+	(void)state;
+	histogram_record(&h, 0);
+	histogram_record(&h, 2000);
+	earlier = h;
+	h.buckets[bucket_index(0)]--;
+	h.buckets[bucket_index(70000)]++;
+	h.buckets[bucket_index(2000)]--;
+	h.buckets[bucket_index(90000)]++;
+	histogram_record(&h, 500);
+	histogram_record(&h, 1000000);
+	h.sum += 70000 + 88000;
+	histogram_subtract(&h, &earlier);
+	assert_int_equal(h.count, 2);
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
+		assert_true(h.buckets[i] <= 1);
+	assert_int_equal(h.buckets[bucket_index(1000000)], 1);
+	assert_int_equal(histogram_quantile(&h, 1.0), 1000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +285,7 @@ int main(void)
 		cmocka_unit_test(stddev_is_close),
 		cmocka_unit_test(add_and_subtract_are_exact),
 		cmocka_unit_test(subtracted_maximum),
+		cmocka_unit_test(subtracted_values_may_have_grown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
