@@ -246,8 +246,9 @@ static int fill_samples(struct drive *drive, struct run_driver *driver)
 		driver->unsampled = strdup(drive->job->unsampled);
 		return driver->unsampled ? 0 : -ENOMEM;
 	}
-	driver->samples =
-		sampler_result(&drive->total.samples, drive->job->options->schedule.rate != 0);
+	driver->samples = sampler_result(
+		&drive->total.samples, drive->job->options->schedule.rate != 0,
+		drive->job->options->scenario && !drive->job->options->scenario->of_targets);
 	return driver->samples ? 0 : -ENOMEM;
 }
 

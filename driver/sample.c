@@ -77,7 +77,8 @@ void sampler_merge(struct sampler *sum, const struct sampler *other)
 			sampler_add(sum, &other->list[i]);
 }
 
-static void fill(const struct sample *sample, bool rated, struct run_sample *ret_sample)
+static void fill(const struct sample *sample, bool rated, bool stepped,
+		 struct run_sample *ret_sample)
 {
 	*ret_sample = (struct run_sample){
 		.flow = sample->flow,
@@ -89,13 +90,17 @@ static void fill(const struct sample *sample, bool rated, struct run_sample *ret
 		.start_ns = sample->start_ns,
 		.round_trip_ns = sample->round_trip_ns,
 	};
+	if (stepped) {
+		ret_sample->known |= RUN_SAMPLE_STEP;
+		ret_sample->step = sample->step;
+	}
 	if (!rated)
 		return;
 	ret_sample->known |= RUN_SAMPLE_RESPONSE;
 	ret_sample->response_ns = sample->wait_ns + sample->round_trip_ns;
 }
 
-struct run_samples *sampler_result(const struct sampler *sampler, bool rated)
+struct run_samples *sampler_result(const struct sampler *sampler, bool rated, bool stepped)
 {
 	autosamples struct run_samples *samples = run_samples_new();
 
@@ -107,7 +112,7 @@ struct run_samples *sampler_result(const struct sampler *sampler, bool rated)
 
 		if (!sample)
 			return NULL;
-		fill(&sampler->list[i], rated, sample);
+		fill(&sampler->list[i], rated, stepped, sample);
 	}
 	return TAKE_PTR(samples);
 }

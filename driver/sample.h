@@ -18,6 +18,7 @@ struct sample {
 	struct flow flow;
 	uint32_t index; /* of the request on its connection, from 0 */
 	uint32_t hash;
+	uint32_t step;	   /* of a scenario */
 	uint64_t start_ns; /* request handed to the kernel */
 	uint64_t round_trip_ns;
 	uint64_t wait_ns; /* under a rate: when it was due → start */
@@ -54,8 +55,8 @@ void sampler_reset(struct sampler *sampler);
 /* Adds those of @other; the lower of both thresholds is that of the sum. */
 void sampler_merge(struct sampler *sum, const struct sampler *other);
 
-/* They as part of the run document; @rated: wait_ns counts. NULL without memory. */
-struct run_samples *sampler_result(const struct sampler *sampler, bool rated);
+/* They as part of the run document; @rated: wait_ns counts; @stepped: step does. NULL without memory. */
+struct run_samples *sampler_result(const struct sampler *sampler, bool rated, bool stepped);
 
 /*
  * The flow of a connected TCP socket whose peer is @server; if that is unspecified (0.0.0.0 means

@@ -328,7 +328,8 @@ static void tell_failure(struct worker *worker, const struct engine_result *resu
 }
 
 /* Whether it is kept depends on its hash alone: the observer decides the same way. */
-static void sample(struct worker *worker, uint32_t slot, const struct engine_result *result)
+static void sample(struct worker *worker, uint32_t slot, uint32_t step,
+		   const struct engine_result *result)
 {
 	uint32_t hash = exchange_hash(result->flow_hash, result->index);
 	struct sample taken;
@@ -339,6 +340,7 @@ static void sample(struct worker *worker, uint32_t slot, const struct engine_res
 		.flow = *result->flow,
 		.index = result->index,
 		.hash = hash,
+		.step = step,
 		.start_ns = result->start_ns,
 		.round_trip_ns = result->end_ns - result->start_ns,
 		.bytes_in = result->bytes_in,
@@ -361,7 +363,7 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 				   &worker->stats);
 	stats_record(&worker->stats, result);
 	if (result->flow)
-		sample(worker, slot, result);
+		sample(worker, slot, step, result);
 	if (worker->setup.tell_failure)
 		tell_failure(worker, result);
 	if (intended_ns)

@@ -91,6 +91,31 @@ static int open_tail(const struct run_driver *driver, struct run_joined *joined)
 	return 0;
 }
 
+/* By their names, for the documents of drivers may have been merged since. */
+static int open_steps(const struct run_row_list *rows, struct run_joined *joined)
+{
+	joined->steps = calloc(rows->count + 1, sizeof(*joined->steps));
+	if (!joined->steps)
+		return -ENOMEM;
+	for (; joined->step_count < rows->count; joined->step_count++) {
+		const char *name = rows->list[joined->step_count].name;
+
+		joined->steps[joined->step_count].name = strdup(name ? name : "");
+		if (!joined->steps[joined->step_count].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void count_step(struct run_joined *joined, const struct run_sample *sent,
+		       const struct run_parts *parts)
+{
+	if (!(sent->known & RUN_SAMPLE_STEP) || sent->step >= joined->step_count)
+		return;
+	joined->steps[sent->step].count++;
+	run_parts_add(&joined->steps[sent->step].sum, parts);
+}
+
 /* A stage of which no joined exchange knows is missing for the service's reason. */
 static int tell_missing(const struct run *run, struct run_joined *joined)
 {
@@ -141,9 +166,12 @@ static int fill(const struct run *run, struct join_match *match, size_t slowest,
 	if (match->count)
 		joined->begin_ns = match->pairs[0].sent->start_ns;
 	err = open_tail(run->driver, joined);
+	if (!err)
+		err = open_steps(&run->driver->rows[RUN_ROWS_STEP], joined);
 	for (size_t i = 0; !err && i < match->count; i++) {
 		join_parts(&match->pairs[i], &parts);
 		count_parts(joined, &parts);
+		count_step(joined, match->pairs[i].sent, &parts);
 	}
 	if (!err)
 		err = tell_missing(run, joined);

@@ -317,8 +317,10 @@ static void report_cpu(const struct page *page, const struct run_driver *driver)
 	items_end(&items);
 }
 
-void report_driver(const struct page *page, const struct run_driver *driver)
+void report_driver(const struct page *page, const struct run *run)
 {
+	const struct run_driver *driver = run->driver;
+
 	if (driver->rate)
 		report_histogram(page, driver, "response time", &driver->response_time);
 	report_histogram(page, driver, "round trip", &driver->round_trip);
@@ -330,7 +332,7 @@ void report_driver(const struct page *page, const struct run_driver *driver)
 	if (driver->tls.count)
 		report_histogram(page, driver, "TLS", &driver->tls);
 	report_intervals(page, driver);
-	report_rows(page, driver);
+	report_rows(page, run);
 	if (driver->streams > 1)
 		report_streams(page, driver);
 	report_responses(page, driver);

@@ -135,9 +135,7 @@ static void sort_parts(const struct run_parts *sums, size_t order[static ARRAY_S
 	*ret_count = count;
 }
 
-/* "service 91 %, socket queue 8 %": those of 0.5 % or more, as many as fit into @columns. */
-static void write_shares(const struct run_parts *sums, unsigned int columns, size_t size,
-			 char *ret_text)
+void report_shares(const struct run_parts *sums, unsigned int columns, size_t size, char *ret_text)
 {
 	size_t order[ARRAY_SIZE(parts)], count, length = 0;
 	char name[SHORT_TEXT], item[64];
@@ -181,7 +179,7 @@ static void print_conclusion(const struct page *page, const struct run_tail *tai
 {
 	char name[SHORT_TEXT], count[SHORT_TEXT], above[SHORT_TEXT], shares[512];
 
-	write_shares(&tail->sum, sizeof(shares), sizeof(shares), shares);
+	report_shares(&tail->sum, sizeof(shares), sizeof(shares), shares);
 	page_style(page, STYLE_BOLD);
 	page_wrap(page, 0, "of the requests slower than the client's %s, %s (%s joined): %s",
 		  percentile_name(tail->per_mille, name), page_time((double)tail->above_ns, above),
@@ -324,8 +322,8 @@ static void print_exchange(const struct page *page, const struct run_joined *joi
 	page_right(page, 9, "%s", page_time((double)run_parts_total(&exchange->parts), total));
 	page_left(page, 0, "  %s", left);
 	used = LABEL_COLUMNS + 9 + 2 + page_columns(left) + 2;
-	write_shares(&exchange->parts, used < page->width ? page->width - used : 0, sizeof(shares),
-		     shares);
+	report_shares(&exchange->parts, used < page->width ? page->width - used : 0, sizeof(shares),
+		      shares);
 	page_left(page, 0, "%s%s", *shares ? "  " : "", shares);
 	fputc('\n', page->file);
 }

@@ -32,18 +32,23 @@ void report_response_time(const struct page *page, const struct run_driver *driv
 /* The round trip's first line, with rate: the tree's root, or all there is without an observer. */
 void report_round_trip(const struct page *page, const struct run_driver *driver);
 /* Further percentiles, connect, status, errors, CPU. */
-void report_driver(const struct page *page, const struct run_driver *driver);
+void report_driver(const struct page *page, const struct run *run);
 
 /* Width of the label at the left of the driver's lines. */
 unsigned int report_driver_columns(const struct run_driver *driver);
 
 /* report_rows.c: steps, targets, statuses. */
-void report_rows(const struct page *page, const struct run_driver *driver);
+void report_rows(const struct page *page, const struct run *run);
 
 /* report_intervals.c: how the rate behaved over the intervals; nothing below three of them. */
 void report_intervals(const struct page *page, const struct run_driver *driver);
 /* What each of several drivers did; nothing if there is one alone. */
 void report_drivers(const struct page *page, const struct run_driver *driver);
+/*
+ * report_joined.c: "service 91 %, socket queue 8 %": the parts that are 0.5 % or more of @sums, the largest
+ * first, as many as fit into @columns and @size bytes.
+ */
+void report_shares(const struct run_parts *sums, unsigned int columns, size_t size, char *ret_text);
 /* report_joined.c: what of the slow requests is whose, and the slowest; nothing if nothing was sampled. */
 void report_joined(const struct page *page, const struct run *run);
 

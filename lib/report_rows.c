@@ -2,6 +2,9 @@
 /* Steps, targets and statuses, one row after the other. Neighbour: report_driver.c (all of them together). */
 #include "report_parts.h"
 
+#define JOINED_COLUMNS \
+	56 /* of the shares of a step, so that they fit into a line with what is before */
+
 static void add_histogram(struct items *items, const char *label, const struct histogram *h)
 {
 	char mean[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], max[SHORT_TEXT];
@@ -27,8 +30,29 @@ static void add_errors(struct items *items, const struct run_row *row)
 				  page_count(row->errors[i], text));
 }
 
+/* Where the joined exchanges of a step spent their time; NULL: not a step, or nothing was joined. */
+static void add_joined(struct items *items, const struct run_joined_step *step)
+{
+	char count[SHORT_TEXT], mean[SHORT_TEXT], shares[256];
+
+	if (!step || !step->count)
+		return;
+	report_shares(&step->sum, JOINED_COLUMNS, sizeof(shares), shares);
+	items_add(items, "%s joined: mean %s, of it %s", page_count(step->count, count),
+		  page_time((double)run_parts_total(&step->sum) / (double)step->count, mean),
+		  shares);
+}
+
+static const struct run_joined_step *joined_step(const struct run *run, enum run_rows_by by,
+						 size_t number)
+{
+	if (by != RUN_ROWS_STEP || !run->joined || number >= run->joined->step_count)
+		return NULL;
+	return &run->joined->steps[number];
+}
+
 static void report_row(const struct page *page, const struct run_driver *driver, const char *label,
-		       const struct run_row *row)
+		       const struct run_row *row, const struct run_joined_step *step)
 {
 	struct items items = items_begin(page, label, report_driver_columns(driver));
 	char text[SHORT_TEXT];
@@ -40,21 +64,23 @@ static void report_row(const struct page *page, const struct run_driver *driver,
 	add_errors(&items, row);
 	add_histogram(&items, "response time", &row->response_time);
 	add_histogram(&items, "round trip", &row->round_trip);
+	add_joined(&items, step);
 	if (row->target)
 		items_add(&items, "%s%s%s", row->method ? row->method : "", row->method ? " " : "",
 			  row->target);
 	items_end(&items);
 }
 
-void report_rows(const struct page *page, const struct run_driver *driver)
+void report_rows(const struct page *page, const struct run *run)
 {
 	for (enum run_rows_by by = 0; by < RUN_ROWS_COUNT; by++) {
-		const struct run_row_list *rows = &driver->rows[by];
+		const struct run_row_list *rows = &run->driver->rows[by];
 
 		/* One status alone says what all of them together say. */
 		if (by == RUN_ROWS_STATUS && rows->count < 2)
 			continue;
 		for (size_t i = 0; i < rows->count; i++)
-			report_row(page, driver, i ? "" : run_rows_names[by], &rows->list[i]);
+			report_row(page, run->driver, i ? "" : run_rows_names[by], &rows->list[i],
+				   joined_step(run, by, i));
 	}
 }

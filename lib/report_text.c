@@ -183,7 +183,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		print_driver_first(&page, run);
 	if (run->driver) {
 		fputc('\n', file);
-		report_driver(&page, run->driver);
+		report_driver(&page, run);
 	}
 	report_sweep(&page, run);
 	report_findings(&page, run);

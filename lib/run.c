@@ -171,6 +171,9 @@ void run_joined_free(struct run_joined *joined)
 {
 	if (!joined)
 		return;
+	for (size_t i = 0; i < joined->step_count; i++)
+		free(joined->steps[i].name);
+	free(joined->steps);
 	free_stages(joined->stages, STAGE_COUNT);
 	free(joined->reason);
 	free(joined->tail);

@@ -257,6 +257,14 @@ static const struct run_member tail_table[] = {
 };
 static const struct run_members tail_members = MEMBERS(struct run_tail, tail_table);
 
+static const struct run_member joined_step_table[] = {
+	STRING(struct run_joined_step, name),
+	{MEMBER(struct run_joined_step, U64, count)},
+	{MEMBER(struct run_joined_step, OBJECT, sum), .members = &parts_members},
+};
+static const struct run_members joined_step_members =
+	MEMBERS(struct run_joined_step, joined_step_table);
+
 static const struct run_member exchange_table[] = {
 	TEXT(struct run_exchange, client),
 	TEXT(struct run_exchange, server),
@@ -290,6 +298,8 @@ static const struct run_member joined_table[] = {
 	STAGES(struct run_joined, stages, run_stage_names, STAGE_COUNT),
 	{MEMBER(struct run_joined, LIST, tail), .members = &tail_members,
 	 .count_offset = offsetof(struct run_joined, tail_count), .limit = MAX_TAILS},
+	{MEMBER(struct run_joined, LIST, steps), .members = &joined_step_members, .optional = true,
+	 .count_offset = offsetof(struct run_joined, step_count), .limit = RUN_ROWS_MAX},
 	{MEMBER(struct run_joined, LIST, slowest), .members = &exchange_members,
 	 .count_offset = offsetof(struct run_joined, slowest_count), .limit = MAX_SLOWEST},
 };

@@ -28,6 +28,9 @@ struct run_members;
 int merge_members(const struct run_members *members, void *structure, const void *other,
 		  char **ret_error);
 
+/* Makes the samples of @other name their steps by the places that merge_rows() will give them. */
+void merge_sample_steps(struct run_driver *driver, struct run_driver *other);
+
 /* Adds the rows of @other, after its counts. Errors as run_merge(). */
 int merge_rows(struct run_driver *driver, struct run_driver *other, char **ret_error);
 

@@ -365,6 +365,8 @@ int merge_driver(struct run *run, struct run *other, char **ret_error)
 	if (!err)
 		err = settle_parts(other->driver);
 	if (!err)
+		merge_sample_steps(run->driver, other->driver);
+	if (!err)
 		err = merge_members(&run_driver_members, run->driver, other->driver, ret_error);
 	return err ? err : merge_own(run->driver, other->driver, ret_error);
 }

@@ -33,6 +33,38 @@ static int append_row(struct run_row_list *rows, const char *kind, struct run_ro
 	return 0;
 }
 
+/* Where add_rows() puts the rows of @others, by their place there. */
+static void number_rows(struct run_row_list *rows, const struct run_row_list *others,
+			uint32_t ret_places[static RUN_ROWS_MAX])
+{
+	size_t appended = rows->count;
+
+	for (size_t i = 0; i < others->count && i < RUN_ROWS_MAX; i++) {
+		const struct run_row *row = find_row(rows, others->list[i].name);
+
+		ret_places[i] = (uint32_t)(row ? (size_t)(row - rows->list) : appended++);
+	}
+}
+
+void merge_sample_steps(struct run_driver *driver, struct run_driver *other)
+{
+	const struct run_row_list *others = &other->rows[RUN_ROWS_STEP];
+	struct run_samples *samples = other->samples;
+	uint32_t places[RUN_ROWS_MAX];
+
+	if (!samples)
+		return;
+	number_rows(&driver->rows[RUN_ROWS_STEP], others, places);
+	for (size_t i = 0; i < samples->count; i++) {
+		struct run_sample *sample = &samples->samples[i];
+
+		if (sample->known & RUN_SAMPLE_STEP && sample->step < others->count)
+			sample->step = places[sample->step];
+		else
+			sample->known &= ~(uint32_t)RUN_SAMPLE_STEP;
+	}
+}
+
 static int add_rows(struct run_row_list *rows, const char *kind, struct run_row_list *others,
 		    char **ret_error)
 {

@@ -40,6 +40,7 @@ static const struct run_column columns[] = {
 	COLUMN(start_ns, RUN_SAMPLE_START),
 	COLUMN(round_trip_ns, RUN_SAMPLE_ROUND_TRIP),
 	COLUMN(response_ns, RUN_SAMPLE_RESPONSE),
+	COLUMN(step, RUN_SAMPLE_STEP),
 };
 /* clang-format on */
 

@@ -66,6 +66,7 @@ enum run_sample_value {
 	RUN_SAMPLE_START = 1 << 22,
 	RUN_SAMPLE_ROUND_TRIP = 1 << 23,
 	RUN_SAMPLE_RESPONSE = 1 << 24,
+	RUN_SAMPLE_STEP = 1 << 25,
 };
 
 #define RUN_SAMPLE_STAGE(stage) (1U << (stage))
@@ -99,6 +100,7 @@ struct run_sample {
 	uint64_t start_ns;	/* request handed to the kernel */
 	uint64_t round_trip_ns; /* from there to the last byte of the response read */
 	uint64_t response_ns;	/* under a rate: from the intended start */
+	uint32_t step;		/* of a scenario: which of the driver's rows it was */
 };
 
 /*
@@ -322,6 +324,13 @@ struct run_tail {
 	struct run_parts sum;
 };
 
+/* The joined exchanges that were a step of a scenario. */
+struct run_joined_step {
+	char *name;
+	uint64_t count;
+	struct run_parts sum;
+};
+
 /* One joined exchange. */
 struct run_exchange {
 	char client[56]; /* "192.0.2.1:40000", "[2001:db8::1]:40000" */
@@ -356,6 +365,8 @@ struct run_joined {
 	struct run_stage stages[STAGE_COUNT];
 	struct run_tail *tail; /* from the lowest percentile up */
 	size_t tail_count;
+	struct run_joined_step *steps; /* of a scenario: one for each of the driver's rows */
+	size_t step_count;
 	struct run_exchange *slowest; /* the slowest first */
 	size_t slowest_count;
 };

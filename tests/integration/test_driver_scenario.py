@@ -13,7 +13,7 @@ import pytest
 from support.conditions import needs_program
 from support.net import free_port
 from support.process import Process, run
-from support.programs import DRIVER, OBSERVER, Driver, Nginx
+from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx, Observer
 from support.recorder import Recorder
 from support.terminal import Terminal
 
@@ -356,6 +356,36 @@ def test_drivers_are_merged_by_step(scenario, tmp_path):
     assert re.search(r"scenario shop", report)
     for name in ("create", "read", "delete"):
         assert re.search(rf"\b{name} · 30 ·", report), report
+
+
+DIVIDED = """\
+steps:
+- {name: quick, path: /}
+- {name: slow, path: '/?service=40ms', expect-status: 201}
+- {name: never, path: /}
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_joined_exchanges_are_divided_by_step(scenario, start, processes):
+    """After a failure the cycle begins again, so that no place on a connection tells the step."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    driver = scenario(DIVIDED, lab.url, "--processes", processes, "--keep-samples", connections=2,
+                      count=40, observer=observer, check=False)
+    joined, of = driver.document["joined"], steps(driver)
+    assert [(step["name"], step["count"]) for step in joined["steps"]] == \
+        [("quick", 20), ("slow", 20), ("never", 0)]
+    assert [of[name]["requests"] for name in ("quick", "slow", "never")] == [20, 20, 0]
+    service = [step["sum"]["stages"]["service"] for step in joined["steps"]]
+    assert service[1] > 20 * 40e6 and service[0] < service[1] / 2 and not service[2]
+    assert [sum(step["sum"][name] for step in joined["steps"]) for name in
+            ("round_trip_ns", "network_ns", "overhang_ns")] == \
+        [joined["sum"][name] for name in ("round_trip_ns", "network_ns", "overhang_ns")]
+    assert sum(step["sum"]["round_trip_ns"] for step in joined["steps"]) == \
+        sum(step["round_trip"]["sum_ns"] for step in of.values())
+    assert collections.Counter(driver.result["samples"]["step"]) == {0: 20, 1: 20}
+    assert re.search(r"20 joined: mean \S+ ms, of it service (9\d|100) %", driver.report), driver.report
 
 
 def test_check_sends_nothing(tmp_path):

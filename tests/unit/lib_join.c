@@ -207,6 +207,89 @@ static void nothing_to_join_is_explained(void **state)
 	assert_null(alone->joined);
 }
 
+/* By what the driver says they were; a step that it does not have is none. */
+static void steps_are_told_apart(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_samples *sent = run->driver->samples;
+	struct run_row_list *rows = &run->driver->rows[RUN_ROWS_STEP];
+	struct run_parts sum = {0};
+	uint64_t foreign = 0;
+
+	(void)state;
+	rows->count = 2;
+	rows->list = calloc(2, sizeof(*rows->list));
+	assert_non_null(rows->list);
+	rows->list[0].name = strdup("create");
+	rows->list[1].name = strdup("read");
+	for (size_t i = 0; i < sent->count; i++) {
+		sent->samples[i].known |= i % 4 ? RUN_SAMPLE_STEP : 0;
+		sent->samples[i].step = sent->samples[i].index % 3;
+		foreign += !(i % 4) || sent->samples[i].step == 2;
+	}
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->step_count, 2);
+	assert_string_equal(run->joined->steps[1].name, "read");
+	assert_int_equal(run->joined->steps[0].count + run->joined->steps[1].count, ALL - foreign);
+	for (size_t i = 0; i < 2; i++) {
+		check_sum(&run->joined->steps[i].sum);
+		run_parts_add(&sum, &run->joined->steps[i].sum);
+	}
+	assert_int_equal(sum.network_ns, (ALL - foreign) * 25000);
+}
+
+static struct run *run_with_steps(const char *first, const char *second)
+{
+	struct run *run = support_driver_run();
+	struct run_row_list *rows = &run->driver->rows[RUN_ROWS_STEP];
+
+	run_row_list_clear(rows);
+	rows->count = 2;
+	rows->list = calloc(2, sizeof(*rows->list));
+	assert_non_null(rows->list);
+	rows->list[0].name = strdup(first);
+	rows->list[1].name = strdup(second);
+	run_samples_free(run->driver->samples);
+	run->driver->samples = NULL;
+	return run;
+}
+
+static void add_step_sample(struct run *run, uint32_t step)
+{
+	struct run_sample *sample;
+
+	if (!run->driver->samples)
+		run->driver->samples = run_samples_new();
+	assert_non_null(run->driver->samples);
+	sample = run_add_sample(run->driver->samples);
+	assert_non_null(sample);
+	sample->index = (uint32_t)run->driver->samples->count;
+	sample->known = RUN_SAMPLE_STEP;
+	sample->step = step;
+}
+
+/* They name their step by its place, which is another one in the merged list. */
+static void samples_keep_their_step(void **state)
+{
+	autorun struct run *run = run_with_steps("create", "read");
+	struct run *other = run_with_steps("delete", "create");
+	autofree char *error = NULL;
+	const struct run_samples *samples;
+
+	(void)state;
+	add_step_sample(run, 1);
+	for (uint32_t step = 0; step < 3; step++)
+		add_step_sample(other, step);
+	assert_int_equal(run_merge(run, other, &error), 0);
+	run_free(other);
+	samples = run->driver->samples;
+	assert_int_equal(samples->count, 4);
+	assert_int_equal(samples->samples[0].step, 1);
+	assert_int_equal(samples->samples[1].step, 2); /* delete */
+	assert_int_equal(samples->samples[2].step, 0); /* create */
+	assert_false(samples->samples[3].known & RUN_SAMPLE_STEP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +303,8 @@ int main(void)
 		cmocka_unit_test(repeated_keys_are_told_apart),
 		cmocka_unit_test(shifted_index_is_left_out),
 		cmocka_unit_test(nothing_to_join_is_explained),
+		cmocka_unit_test(steps_are_told_apart),
+		cmocka_unit_test(samples_keep_their_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,4 +60,18 @@ static inline void support_forget_rows(struct run_driver *a, struct run_driver *
 	a->scenario = b->scenario = NULL;
 }
 
+/* Both have the same; then forgets all lists, so that the rest can be compared as bytes. */
+static inline void support_match_joined_steps(struct run_joined *a, struct run_joined *b)
+{
+	assert_int_equal(a->step_count, b->step_count);
+	for (size_t i = 0; i < a->step_count; i++) {
+		assert_string_equal(a->steps[i].name, b->steps[i].name);
+		assert_int_equal(a->steps[i].count, b->steps[i].count);
+		assert_memory_equal(&a->steps[i].sum, &b->steps[i].sum, sizeof(a->steps[i].sum));
+	}
+	a->steps = b->steps = NULL;
+	a->tail = b->tail = NULL;
+	a->slowest = b->slowest = NULL;
+}
+
 #endif

@@ -18,7 +18,7 @@
 /* What the two know of a sample. */
 #define DRIVERS                                                                                  \
 	(RUN_SAMPLE_BYTES_IN | RUN_SAMPLE_BYTES_OUT | RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP | \
-	 RUN_SAMPLE_RESPONSE)
+	 RUN_SAMPLE_RESPONSE | RUN_SAMPLE_STEP)
 #define OBSERVERS                                                                     \
 	((RUN_SAMPLE_STAGE(STAGE_COUNT) - 1) | RUN_SAMPLE_PID | RUN_SAMPLE_BYTES_IN | \
 	 RUN_SAMPLE_BYTES_OUT | RUN_SAMPLE_ARRIVAL | RUN_SAMPLE_RUNNING | RUN_SAMPLE_RUNNABLE)
@@ -79,6 +79,8 @@ static void fill_sample(struct run_sample *sample, struct sequence *sequence)
 	set_known(sample, RUN_SAMPLE_START, &sample->start_ns, sequence);
 	set_known(sample, RUN_SAMPLE_ROUND_TRIP, &sample->round_trip_ns, sequence);
 	set_known(sample, RUN_SAMPLE_RESPONSE, &sample->response_ns, sequence);
+	if (sample->known & RUN_SAMPLE_STEP)
+		sample->step = (uint32_t)next(sequence);
 	for (unsigned int i = 0; i < STAGE_COUNT; i++)
 		set_known(sample, RUN_SAMPLE_STAGE(i), &sample->stage_ns[i], sequence);
 }
@@ -295,7 +297,8 @@ static void fill_joined(struct run_joined *joined, struct sequence *sequence)
 	set_histogram(&joined->round_trip, sequence);
 	set_histogram(&joined->network, sequence);
 	fill_stages(joined->stages, STAGE_COUNT, sequence);
-	joined->tail_count = joined->slowest_count = 2;
+	joined->tail_count = joined->slowest_count = joined->step_count = 2;
+	joined->steps = need(calloc(joined->step_count, sizeof(*joined->steps)));
 	joined->tail = need(calloc(joined->tail_count, sizeof(*joined->tail)));
 	joined->slowest = need(calloc(joined->slowest_count, sizeof(*joined->slowest)));
 	for (size_t i = 0; i < 2; i++) {
@@ -304,6 +307,9 @@ static void fill_joined(struct run_joined *joined, struct sequence *sequence)
 		joined->tail[i].count = next(sequence);
 		fill_parts(&joined->tail[i].sum, sequence);
 		fill_exchange(&joined->slowest[i], sequence);
+		joined->steps[i].name = need(strdup(i ? "read" : "create"));
+		joined->steps[i].count = next(sequence);
+		fill_parts(&joined->steps[i].sum, sequence);
 	}
 }
 
