@@ -2,10 +2,10 @@
 """Single exchanges that both sides know, of a merged document with --keep-samples, divided by the step of a
 scenario that they were.
 
-Sojourn joins them itself, for all steps together (`joined`); which step one was follows from its index on
-the connection, as long as no request of the run failed: a client goes round its steps in their order, on
-one connection. That is not taken for granted: the observer's count of each request's bytes must be
-that of the step, by the driver's count."""
+Sojourn joins them itself (`joined.steps`), by what the driver says the step was. Here, to check it, the step
+follows from the index on the connection, as long as no request of the run failed: a client goes round its
+steps in their order, on one connection. That is not taken for granted: the observer's count of each
+request's bytes must be that of the step, by the driver's count."""
 from collections import Counter
 
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")

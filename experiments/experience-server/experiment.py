@@ -115,7 +115,7 @@ def figures_of(document, parts, server):
                            if part["driver"]["limited"]}),
         "lost": fig.lost(observed), "joined": {
             name: document["joined"][name] for name in ("joined", "implausible", "ambiguous", "repeated")},
-        "joined_sum": document["joined"]["sum"], "tail": document["joined"]["tail"],
+        "joined_sum": document["joined"]["sum"], "joined_steps": document["joined"]["steps"], "tail": document["joined"]["tail"],
     }
 
 
@@ -214,15 +214,20 @@ def counted(sizes):
     return f"{text}\n\nRuns in which the three were not equal: {unequal} of {len(runs)}."
 
 
+def off_of_step(step, joined):
+    """By how many exchanges and ns the sums of a step differ from those of Sojourn's own join."""
+    sums = joined["sum"]
+    return {"exchanges": step["count"] - joined["count"],
+            "round trip": step["round_trip_ns"] - sums["round_trip_ns"],
+            "server": step["server_ns"] - sum(sums["stages"][name] or 0 for name in exchanges.SERVER),
+            "queues": step["queue_ns"] - sum(sums["stages"][name] or 0 for name in exchanges.QUEUES),
+            "network": step["network_ns"] - sums["network_ns"] + sums["overhang_ns"]}
+
+
 def off(run):
-    """By how many ns, and exchanges, the sums by step differ from those of Sojourn's own join."""
-    total, joined = exchanges.totals(run["steps"]), run["joined_sum"]
-    stages = joined["stages"]
-    return {"exchanges": total["count"] - run["joined"]["joined"],
-            "round trip": total["round_trip_ns"] - joined["round_trip_ns"],
-            "server": total["server_ns"] - sum(stages[name] or 0 for name in exchanges.SERVER),
-            "queues": total["queue_ns"] - sum(stages[name] or 0 for name in exchanges.QUEUES),
-            "network": total["network_ns"] - joined["network_ns"] + joined["overhang_ns"]}
+    """The largest of these of any step."""
+    each = [off_of_step(step, joined) for step, joined in zip(run["steps"], run["joined_steps"])]
+    return {name: max(abs(one[name]) for one in each) for name in each[0]}
 
 
 def sums(sizes):
@@ -233,8 +238,8 @@ def sums(sizes):
     aside = sum(run["joined"][name] for run in runs for name in ("implausible", "ambiguous"))
     return (f"{number(sum(each['count'] for each in total))} exchanges were joined one by one and divided by step, "
             f"{number(sum(each['foreign'] for each in total))} of them with the bytes of another step than their place "
-            f"in the cycle says. In the run where it is most, the sums by step differ from those of Sojourn's own "
-            f"join, which knows nothing of steps, by "
+            f"in the cycle says. In the step where it is most, these sums differ from those of Sojourn's own "
+            f"join (`joined.steps`, by what the driver says the step was) by "
             + ", ".join(f"{number(value)}{'' if name == 'exchanges' else ' ns'} ({name})"
                         for name, value in worst.items())
             + f"; it left {number(aside)} exchanges out as doubtful.")

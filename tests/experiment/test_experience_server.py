@@ -20,7 +20,11 @@ def check_sums(run):
     assert total(run, "server_ns") == sum(joined["stages"][name] for name in ("receive", "service", "respond"))
     assert total(run, "queue_ns") == joined["stages"]["accept_queue"] + joined["stages"]["socket_queue"]
     assert total(run, "network_ns") == joined["network_ns"] - joined["overhang_ns"]
-    for step in run["steps"]:
+    for step, own in zip(run["steps"], run["joined_steps"], strict=True):
+        assert (step["name"], step["count"]) == (own["name"], own["count"])
+        assert step["round_trip_ns"] == own["sum"]["round_trip_ns"]
+        assert step["server_ns"] == sum(own["sum"]["stages"][name] for name in
+                                        ("receive", "service", "respond"))
         assert step["round_trip_ns"] == step["server_ns"] + step["queue_ns"] + step["network_ns"]
         assert step["foreign"] == 0
         assert 0 < step["running_ns"] and step["divided"] <= step["count"]
