@@ -20,7 +20,7 @@ def names():
 
 def load(name):
     """The module of an experiment. It has PACKAGES (of Debian, whose versions the page names), TITLE
-    and run(context), which returns a page.Page."""
+    and run(context), which returns a page.Page; UNPACKED, if it needs packages that are not installed."""
     path = FOLDER / name / "experiment.py"
     spec = importlib.util.spec_from_file_location("experiment_" + name.replace("-", "_"), path)
     module = importlib.util.module_from_spec(spec)

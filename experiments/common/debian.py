@@ -9,6 +9,10 @@ from pathlib import Path
 from support import BUILD
 
 
+class NotToBeHad(Exception):
+    """Debian's archive cannot be reached, or does not have it."""
+
+
 def unpacked(*packages):
     """The folder in which these packages' files are, fetched at the first call."""
     folder = BUILD / "experiments" / "-".join(packages)
@@ -30,8 +34,8 @@ def _fetch(packages, folder):
         subprocess.run(["apt-get", "-qq", "update"], check=False, capture_output=True)
         done = subprocess.run(fetch, cwd=archives, capture_output=True, text=True)
         if done.returncode:
-            raise SystemExit(f"experiment: {' '.join(packages)} cannot be had from Debian: "
-                             f"{done.stderr.strip()}")
+            why = (done.stderr.strip().splitlines() or ["apt-get download failed"])[0]
+            raise NotToBeHad(f"{' '.join(packages)}: {why}")
     for archive in sorted(archives.iterdir()):
         subprocess.run(["dpkg", "-x", archive, folder], check=True)
     shutil.rmtree(archives)

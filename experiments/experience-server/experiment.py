@@ -15,6 +15,7 @@ from support.programs import DRIVER, OBSERVER
 
 TITLE = "sessions in six steps: the server's time and everything else (nginx with Lua)"
 PACKAGES = ("nginx-light",)
+UNPACKED = lua_server.PACKAGES
 
 SIZES = (("quarter", 0.25), ("half", 0.5), ("whole", 1))  # shares of a CPU
 LEVELS = (1, 4, 16, 64)  # connections
