@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Which metrics there are, a row each, and their text; see sojourn/metrics.h. */
+/* Which metrics there are, a row each; see sojourn/metrics.h. Their formats: metrics_text.c, metrics_otlp.c. */
 #include "sojourn/metrics.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "sojourn/clock.h"
+#include "metrics_output.h"
 #include "sojourn/finding.h"
+#include "utf8.h"
 
 /* 2^10 ns is where the first octave begins. */
 #define FIRST_OCTAVE 10
-
-const char *const metrics_types[] = {
-	[METRICS_PROMETHEUS] = "text/plain; version=0.0.4; charset=utf-8",
-	[METRICS_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-};
 
 uint64_t metrics_edge_ns(unsigned int edge)
 {
@@ -69,58 +67,30 @@ static struct exported *find_exported(struct metrics *metrics, const struct run_
 	return grown;
 }
 
-/* ---- text ---- */
+/* ---- labels ---- */
 
-struct writer {
-	FILE *file;
-	enum metrics_format format;
+static void add_label(struct metrics_labels *labels, const char *name, const char *value)
+{
+	labels->list[labels->count++] = (struct metrics_label){name, value};
+}
+
+/* Those of a service; the texts are in @ret_numbers. */
+struct numbers {
+	char port[8];
+	char netns[16];
 };
 
-/* Text of elsewhere as a label's value. */
-static void put_value(const struct writer *w, const char *text)
+static struct metrics_labels labels_of(const struct run_service *service,
+				       struct numbers *ret_numbers)
 {
-	for (; *text; text++) {
-		if (*text == '\\' || *text == '"')
-			fprintf(w->file, "\\%c", *text);
-		else if (*text == '\n')
-			fputs("\\n", w->file);
-		else
-			putc(*text, w->file);
-	}
-}
+	struct metrics_labels labels = {.count = 0};
 
-enum type {
-	COUNTER,
-	GAUGE,
-	HISTOGRAM,
-};
-
-static const char *const type_names[] = {"counter", "gauge", "histogram"};
-
-/* OpenMetrics names a counter's family without the `_total` of its samples. */
-static void put_head(const struct writer *w, const char *name, enum type type, const char *help)
-{
-	const char *suffix = type == COUNTER && w->format == METRICS_PROMETHEUS ? "_total" : "";
-
-	fprintf(w->file, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
-		type_names[type]);
-}
-
-static const char *sample_suffix(enum type type)
-{
-	return type == COUNTER ? "_total" : "";
-}
-
-static void put_service(const struct writer *w, const struct run_service *service)
-{
-	fprintf(w->file, "protocol=\"%s\",port=\"%u\",netns=\"%" PRIu32 "\"", service->protocol,
-		service->port, service->netns);
-}
-
-static void put_seconds(const struct writer *w, uint64_t ns)
-{
-	fprintf(w->file, "%" PRIu64 ".%09" PRIu64, (uint64_t)(ns / NSEC_PER_SEC),
-		(uint64_t)(ns % NSEC_PER_SEC));
+	snprintf(ret_numbers->port, sizeof(ret_numbers->port), "%u", service->port);
+	snprintf(ret_numbers->netns, sizeof(ret_numbers->netns), "%" PRIu32, service->netns);
+	add_label(&labels, "protocol", service->protocol);
+	add_label(&labels, "port", ret_numbers->port);
+	add_label(&labels, "netns", ret_numbers->netns);
+	return labels;
 }
 
 /* ---- one number a service ---- */
@@ -174,70 +144,47 @@ GETTER(fd_limit, fullest(service) ? fullest(service)->fd_limit : (struct run_num
 GETTER(processes, known(service->process_count))
 
 struct metric {
-	const char *name; /* a counter's without `_total` */
-	enum type type;
-	bool seconds; /* the value is ns, and written in seconds */
+	struct metrics_family family;
 	struct run_number (*get)(const struct run_service *service);
-	const char *help;
 };
 
 /* clang-format off */
 static const struct metric service_metrics[] = {
-	{"sojourn_exchanges", COUNTER, false, get_exchanges, "Requests whose response has begun."},
-	{"sojourn_connections_accepted", COUNTER, false, get_accepted, "Connections established on the listener."},
-	{"sojourn_received_bytes", COUNTER, false, get_bytes_in, "Bytes that the server's reads returned."},
-	{"sojourn_sent_bytes", COUNTER, false, get_bytes_out, "Bytes that the server's writes handed to the kernel."},
-	{"sojourn_connections", GAUGE, false, get_connections, "Connections established now."},
-	{"sojourn_time_wait_sockets", GAUGE, false, get_time_wait, "Sockets of the port in TIME_WAIT now."},
-	{"sojourn_time_wait_created", COUNTER, false, get_time_wait_created, "Sockets that the service's closes left in TIME_WAIT."},
-	{"sojourn_segments_retransmitted", COUNTER, false, get_retransmits, "Segments sent again."},
-	{"sojourn_smoothed_round_trip_seconds", GAUGE, true, get_srtt, "Mean of TCP's smoothed round-trip times of the connections established now."},
-	{"sojourn_minimum_round_trip_seconds", GAUGE, true, get_min_rtt, "Lowest round-trip time that TCP saw on any of them."},
-	{"sojourn_accept_queue_connections", GAUGE, false, get_depth, "Connections waiting for accept() now."},
-	{"sojourn_accept_queue_connections_max", GAUGE, false, get_depth_max, "Most of them at any time since the observation began."},
-	{"sojourn_accept_queue_limit_connections", GAUGE, false, get_limit, "listen()'s backlog, capped by somaxconn."},
-	{"sojourn_accept_queue_overflows", COUNTER, false, get_overflows, "Connections that the listener dropped."},
-	{"sojourn_open_descriptors", GAUGE, false, get_open_fds, "Descriptors of the service's process that is nearest to its limit."},
-	{"sojourn_descriptor_limit", GAUGE, false, get_fd_limit, "Soft RLIMIT_NOFILE of that process."},
-	{"sojourn_processes", GAUGE, false, get_processes, "Processes that hold the service's sockets."},
+	{{"sojourn_exchanges", METRICS_COUNTER, METRICS_ONE, "Requests whose response has begun."}, get_exchanges},
+	{{"sojourn_connections_accepted", METRICS_COUNTER, METRICS_ONE, "Connections established on the listener."}, get_accepted},
+	{{"sojourn_received_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's reads returned."}, get_bytes_in},
+	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, get_bytes_out},
+	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections established now."}, get_connections},
+	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, get_time_wait},
+	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, get_time_wait_created},
+	{{"sojourn_segments_retransmitted", METRICS_COUNTER, METRICS_ONE, "Segments sent again."}, get_retransmits},
+	{{"sojourn_smoothed_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Mean of TCP's smoothed round-trip times of the connections established now."}, get_srtt},
+	{{"sojourn_minimum_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Lowest round-trip time that TCP saw on any of them."}, get_min_rtt},
+	{{"sojourn_accept_queue_connections", METRICS_GAUGE, METRICS_ONE, "Connections waiting for accept() now."}, get_depth},
+	{{"sojourn_accept_queue_connections_max", METRICS_GAUGE, METRICS_ONE, "Most of them at any time since the observation began."}, get_depth_max},
+	{{"sojourn_accept_queue_limit_connections", METRICS_GAUGE, METRICS_ONE, "listen()'s backlog, capped by somaxconn."}, get_limit},
+	{{"sojourn_accept_queue_overflows", METRICS_COUNTER, METRICS_ONE, "Connections that the listener dropped."}, get_overflows},
+	{{"sojourn_open_descriptors", METRICS_GAUGE, METRICS_ONE, "Descriptors of the service's process that is nearest to its limit."}, get_open_fds},
+	{{"sojourn_descriptor_limit", METRICS_GAUGE, METRICS_ONE, "Soft RLIMIT_NOFILE of that process."}, get_fd_limit},
+	{{"sojourn_processes", METRICS_GAUGE, METRICS_ONE, "Processes that hold the service's sockets."}, get_processes},
 };
 /* clang-format on */
 
-static void put_metric(const struct writer *w, const struct run *run, const struct metric *metric)
+static void tell_metric(const struct metrics_output *out, const struct run *run,
+			const struct metric *metric)
 {
-	put_head(w, metric->name, metric->type, metric->help);
+	out->family(out->context, &metric->family);
 	for (size_t i = 0; i < run->service_count; i++) {
 		struct run_number value = metric->get(&run->services[i]);
+		struct numbers numbers;
+		struct metrics_labels labels = labels_of(&run->services[i], &numbers);
 
-		if (!value.known)
-			continue;
-		fprintf(w->file, "%s%s{", metric->name, sample_suffix(metric->type));
-		put_service(w, &run->services[i]);
-		fputs("} ", w->file);
-		if (metric->seconds)
-			put_seconds(w, value.value);
-		else
-			fprintf(w->file, "%" PRIu64, value.value);
-		putc('\n', w->file);
+		if (value.known)
+			out->number(out->context, &labels, value.value);
 	}
 }
 
 /* ---- one number for each of several kinds ---- */
-
-static void put_kinds(const struct writer *w, const struct run *run, const char *name,
-		      const char *label, const char *help, const char *const *names, size_t count,
-		      const uint64_t *(*values)(const struct run_service *service))
-{
-	put_head(w, name, COUNTER, help);
-	for (size_t i = 0; i < run->service_count; i++) {
-		for (size_t k = 0; k < count; k++) {
-			fprintf(w->file, "%s_total{", name);
-			put_service(w, &run->services[i]);
-			fprintf(w->file, ",%s=\"%s\"} %" PRIu64 "\n", label, names[k],
-				values(&run->services[i])[k]);
-		}
-	}
-}
 
 static const uint64_t *get_closes(const struct run_service *service)
 {
@@ -247,6 +194,41 @@ static const uint64_t *get_closes(const struct run_service *service)
 static const uint64_t *get_losses(const struct run_service *service)
 {
 	return service->losses;
+}
+
+static const struct kinds {
+	struct metrics_family family;
+	const char *label;
+	const char *const *names;
+	size_t count;
+	const uint64_t *(*values)(const struct run_service *service);
+} kinds_metrics[] = {
+	{{"sojourn_connections_closed", METRICS_COUNTER, METRICS_ONE, "Connections that ended."},
+	 "how",
+	 run_close_names,
+	 RUN_CLOSE_COUNT,
+	 get_closes},
+	{{"sojourn_lost", METRICS_COUNTER, METRICS_ONE,
+	  "What could not be seen or enters no stage; see docs/run-document.md."},
+	 "what",
+	 run_loss_names,
+	 RUN_LOSS_COUNT,
+	 get_losses},
+};
+
+static void tell_kinds(const struct metrics_output *out, const struct run *run,
+		       const struct kinds *kinds)
+{
+	out->family(out->context, &kinds->family);
+	for (size_t i = 0; i < run->service_count; i++) {
+		for (size_t k = 0; k < kinds->count; k++) {
+			struct numbers numbers;
+			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
+
+			add_label(&labels, kinds->label, kinds->names[k]);
+			out->number(out->context, &labels, kinds->values(&run->services[i])[k]);
+		}
+	}
 }
 
 /* ---- stages ---- */
@@ -264,75 +246,58 @@ static void fill_edges(const struct histogram *h, uint64_t edges[static METRICS_
 	}
 }
 
-static void put_stage(const struct writer *w, const struct run_service *service, enum stage stage,
-		      uint64_t edges[static METRICS_EDGES])
+static void tell_stage(const struct metrics_output *out, const struct run_service *service,
+		       enum stage stage, uint64_t edges[static METRICS_EDGES])
 {
 	const struct histogram *h = &service->stages[stage].histogram;
-	const char *name = run_stage_names[stage];
+	struct numbers numbers;
+	struct metrics_labels labels = labels_of(service, &numbers);
 
+	add_label(&labels, "stage", run_stage_names[stage]);
 	fill_edges(h, edges);
-	for (unsigned int i = 0; i <= METRICS_EDGES; i++) {
-		fputs("sojourn_stage_seconds_bucket{", w->file);
-		put_service(w, service);
-		fprintf(w->file, ",stage=\"%s\",le=\"", name);
-		if (i < METRICS_EDGES)
-			put_seconds(w, metrics_edge_ns(i));
-		else
-			fputs("+Inf", w->file);
-		fprintf(w->file, "\"} %" PRIu64 "\n", i < METRICS_EDGES ? edges[i] : h->count);
-	}
-	fputs("sojourn_stage_seconds_sum{", w->file);
-	put_service(w, service);
-	fprintf(w->file, ",stage=\"%s\"} ", name);
-	put_seconds(w, h->sum);
-	fputs("\nsojourn_stage_seconds_count{", w->file);
-	put_service(w, service);
-	fprintf(w->file, ",stage=\"%s\"} %" PRIu64 "\n", name, h->count);
+	out->histogram(out->context, &labels, edges, h);
 }
 
-static void put_stages(const struct writer *w, struct metrics *metrics, const struct run *run)
+static void tell_stages(const struct metrics_output *out, struct metrics *metrics,
+			const struct run *run)
 {
-	put_head(w, "sojourn_stage_seconds", HISTOGRAM,
-		 "Time of requests in each stage; accept_queue is of connections.");
+	static const struct metrics_family family = {
+		"sojourn_stage_seconds", METRICS_HISTOGRAM, METRICS_SECONDS,
+		"Time of requests in each stage; accept_queue is of connections."};
+
+	out->family(out->context, &family);
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *service = &run->services[i];
 		struct exported *exported = find_exported(metrics, service);
 
 		for (enum stage stage = 0; exported && stage < STAGE_COUNT; stage++)
 			if (service->stages[stage].measured)
-				put_stage(w, service, stage, exported->edges[stage]);
+				tell_stage(out, service, stage, exported->edges[stage]);
 	}
 }
 
 /* ---- names, findings, cost ---- */
 
-static void put_info(const struct writer *w, const struct run *run)
+static void tell_info(const struct metrics_output *out, const struct run *run)
 {
-	put_head(w, "sojourn_service_info", GAUGE,
-		 "1; where the service listens, and the name of its first process.");
+	static const struct metrics_family family = {
+		"sojourn_service_info", METRICS_GAUGE, METRICS_ONE,
+		"1; where the service listens, and the name of its first process."};
+
+	out->family(out->context, &family);
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *service = &run->services[i];
+		struct numbers numbers;
+		struct metrics_labels labels = labels_of(service, &numbers);
+		char comm[sizeof(service->processes->comm)] = "";
 
-		fputs("sojourn_service_info{", w->file);
-		put_service(w, service);
-		fputs(",address=\"", w->file);
-		put_value(w, service->address);
-		fputs("\",process=\"", w->file);
-		put_value(w, service->process_count ? service->processes[0].comm : "");
-		fputs("\"} 1\n", w->file);
+		if (service->process_count)
+			memcpy(comm, service->processes[0].comm, sizeof(comm));
+		utf8_clean(comm);
+		add_label(&labels, "address", service->address);
+		add_label(&labels, "process", comm);
+		out->number(out->context, &labels, 1);
 	}
-}
-
-static void put_plain(const struct writer *w, const char *name, enum type type, const char *help,
-		      uint64_t value, bool seconds)
-{
-	put_head(w, name, type, help);
-	fprintf(w->file, "%s%s ", name, sample_suffix(type));
-	if (seconds)
-		put_seconds(w, value);
-	else
-		fprintf(w->file, "%" PRIu64, value);
-	putc('\n', w->file);
 }
 
 static uint64_t count_findings(const struct run *run, const char *severity)
@@ -345,95 +310,99 @@ static uint64_t count_findings(const struct run *run, const char *severity)
 }
 
 /* Nothing at all where nobody looked: none found would be a claim. */
-static void put_findings(const struct writer *w, const struct run *run)
+static void tell_findings(const struct metrics_output *out, const struct run *run)
 {
+	static const struct metrics_family family = {
+		"sojourn_findings", METRICS_GAUGE, METRICS_ONE,
+		"What the doctor finds running out on this host."};
 	static const char *const severities[] = {"warning", "critical"};
 
 	if (!run->not_seen && !run->finding_count)
 		return;
-	put_head(w, "sojourn_findings", GAUGE, "What the doctor finds running out on this host.");
-	for (size_t i = 0; i < ARRAY_SIZE(severities); i++)
-		fprintf(w->file, "sojourn_findings{severity=\"%s\"} %" PRIu64 "\n", severities[i],
-			count_findings(run, severities[i]));
+	out->family(out->context, &family);
+	for (size_t i = 0; i < ARRAY_SIZE(severities); i++) {
+		struct metrics_labels labels = {.count = 0};
+
+		add_label(&labels, "severity", severities[i]);
+		out->number(out->context, &labels, count_findings(run, severities[i]));
+	}
 }
 
-static void put_cost(const struct writer *w, const struct run *run)
+static uint64_t get_dropped(const struct run *run)
+{
+	return run->services_dropped;
+}
+
+static uint64_t get_misses(const struct run *run)
 {
 	uint64_t misses = 0;
 
-	put_plain(w, "sojourn_services_dropped", COUNTER,
-		  "Services that found no slot and were not observed.", run->services_dropped,
-		  false);
-	if (!run->cost)
-		return;
 	for (size_t i = 0; i < run->cost->program_count; i++)
 		misses += run->cost->programs[i].recursion_misses;
-	put_plain(w, "sojourn_observer_events_missed", COUNTER,
-		  "Events that a BPF program did not see, because it was running already.", misses,
-		  false);
-	put_plain(w, "sojourn_observer_cpu_seconds", COUNTER,
-		  "The observer's CPU time in user space and system calls.", run->cost->cpu_ns,
-		  true);
-	put_plain(w, "sojourn_observer_resident_bytes", GAUGE, "The observer's peak resident set.",
-		  run->cost->resident_bytes, false);
-	put_plain(w, "sojourn_observer_map_bytes", GAUGE, "Memory of its BPF maps.",
-		  run->cost->map_bytes, false);
+	return misses;
 }
 
-char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format)
+static uint64_t get_cpu(const struct run *run)
 {
-	char *text = NULL;
-	size_t size;
-	struct writer w = {.file = open_memstream(&text, &size), .format = format};
+	return run->cost->cpu_ns;
+}
 
-	if (!w.file)
-		return NULL;
-	put_info(&w, run);
+static uint64_t get_resident(const struct run *run)
+{
+	return run->cost->resident_bytes;
+}
+
+static uint64_t get_maps(const struct run *run)
+{
+	return run->cost->map_bytes;
+}
+
+static const struct {
+	struct metrics_family family;
+	bool cost; /* known only where the document has its cost */
+	uint64_t (*get)(const struct run *run);
+} plain_metrics[] = {
+	{{"sojourn_services_dropped", METRICS_COUNTER, METRICS_ONE,
+	  "Services that found no slot and were not observed."},
+	 false,
+	 get_dropped},
+	{{"sojourn_observer_events_missed", METRICS_COUNTER, METRICS_ONE,
+	  "Events that a BPF program did not see, because it was running already."},
+	 true,
+	 get_misses},
+	{{"sojourn_observer_cpu_seconds", METRICS_COUNTER, METRICS_SECONDS,
+	  "The observer's CPU time in user space and system calls."},
+	 true,
+	 get_cpu},
+	{{"sojourn_observer_resident_bytes", METRICS_GAUGE, METRICS_BYTES,
+	  "The observer's peak resident set."},
+	 true,
+	 get_resident},
+	{{"sojourn_observer_map_bytes", METRICS_GAUGE, METRICS_BYTES, "Memory of its BPF maps."},
+	 true,
+	 get_maps},
+};
+
+static void tell_plain(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_labels none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain_metrics); i++) {
+		if (plain_metrics[i].cost && !run->cost)
+			continue;
+		out->family(out->context, &plain_metrics[i].family);
+		out->number(out->context, &none, plain_metrics[i].get(run));
+	}
+}
+
+void metrics_tell(struct metrics *metrics, const struct run *run, const struct metrics_output *out)
+{
+	tell_info(out, run);
 	for (size_t i = 0; i < ARRAY_SIZE(service_metrics); i++)
-		put_metric(&w, run, &service_metrics[i]);
-	put_kinds(&w, run, "sojourn_connections_closed", "how", "Connections that ended.",
-		  run_close_names, RUN_CLOSE_COUNT, get_closes);
-	put_kinds(&w, run, "sojourn_lost", "what",
-		  "What could not be seen or enters no stage; see docs/run-document.md.",
-		  run_loss_names, RUN_LOSS_COUNT, get_losses);
-	put_stages(&w, metrics, run);
-	put_findings(&w, run);
-	put_cost(&w, run);
-	if (format == METRICS_OPENMETRICS)
-		fputs("# EOF\n", w.file);
-	if (fclose(w.file)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-/* ---- which format ---- */
-
-/* q of "type/subtype; version=…; q=0.5", in thousandths. */
-static unsigned int quality_of(const char *item, size_t length)
-{
-	const char *q = memmem(item, length, "q=", 2);
-	double value = q ? strtod(q + 2, NULL) : 1;
-
-	return value > 0 && value <= 1 ? (unsigned int)(value * 1000) : 0;
-}
-
-enum metrics_format metrics_choose(const char *accept)
-{
-	static const char open[] = "application/openmetrics-text", plain[] = "text/plain";
-	unsigned int open_quality = 0, plain_quality = 0;
-
-	for (; accept && *accept; accept += *accept == ',') {
-		size_t length = strcspn(accept, ",");
-		const char *item = accept + strspn(accept, " \t");
-
-		if (!strncasecmp(item, open, strlen(open)))
-			open_quality = quality_of(accept, length);
-		else if (!strncasecmp(item, plain, strlen(plain)))
-			plain_quality = quality_of(accept, length);
-		accept += length;
-	}
-	return open_quality && open_quality >= plain_quality ? METRICS_OPENMETRICS
-							     : METRICS_PROMETHEUS;
+		tell_metric(out, run, &service_metrics[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds_metrics); i++)
+		tell_kinds(out, run, &kinds_metrics[i]);
+	tell_stages(out, metrics, run);
+	tell_findings(out, run);
+	tell_plain(out, run);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The run document as JSON text; run_members.c says what is in it, run_read.c reads it back. */
 #include "sojourn/run.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -21,7 +22,7 @@ static json_t *json_from_u64(uint64_t value)
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
-/* A process may call itself anything: what is not UTF-8 has its foreign bytes replaced by '?'. */
+/* A process may call itself anything. */
 static json_t *json_from_text(const char *text, size_t length)
 {
 	json_t *json = json_stringn(text, length);
@@ -32,9 +33,7 @@ static json_t *json_from_text(const char *text, size_t length)
 	copy = strndup(text, length);
 	if (!copy)
 		return NULL;
-	for (char *c = copy; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
+	utf8_clean(copy);
 	return json_string(copy);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run document as metrics: the text formats of Prometheus (0.0.4) and OpenMetrics (1.0.0). Names and
- * units follow their conventions: seconds, bytes, `_total` for what only grows.
+ * A run document as metrics: the text formats of Prometheus (0.0.4) and OpenMetrics (1.0.0), and the
+ * JSON of OpenTelemetry (OTLP 1.x). Names and units follow Prometheus's conventions: seconds, bytes, `_total` for what only grows.
  *
  * A stage is a classic histogram whose edges are upper bounds of our buckets, two to an octave, so that
  * every cumulative count is exact (docs/metrics.md).
@@ -43,5 +43,13 @@ enum metrics_format metrics_choose(const char *accept);
 
 /* The text of @run, a reading of the whole observation; NULL without memory. The caller frees it. */
 char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format);
+
+/*
+ * The same metrics as OpenTelemetry's protocol has them over HTTP, in JSON: counters without `_total` as
+ * monotonic sums, all cumulative since @start_ns, where the observation began, and as of @now_ns (both
+ * wall clock, ns since 1970). NULL without memory. The caller frees it.
+ */
+char *metrics_otlp(struct metrics *metrics, const struct run *run, uint64_t start_ns,
+		   uint64_t now_ns);
 
 #endif

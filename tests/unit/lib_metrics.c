@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/metrics.c: a run document as Prometheus and OpenMetrics want it. */
+/* lib/metrics*.c: a run document as Prometheus, OpenMetrics and OpenTelemetry want it. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -144,6 +144,48 @@ static void test_names_are_escaped(void **state)
 	assert_non_null(strstr(text, "process=\"a\\\"b\\\\c\\nd\""));
 }
 
+/* A process may call itself anything; what is no UTF-8 would make the whole text, or JSON, useless. */
+static void test_foreign_bytes_are_replaced(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL, *otlp = NULL;
+
+	(void)state;
+	strcpy(run->services[0].processes[0].comm, "caf\xe9");
+	text = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_non_null(strstr(text, "process=\"caf?\""));
+	otlp = metrics_otlp(metrics, run, 1, 2);
+	assert_non_null(otlp);
+	assert_non_null(strstr(otlp, "{\"stringValue\":\"caf?\"}"));
+}
+
+/* Each value in the bucket whose upper bound is the first that is not smaller; all values in some bucket. */
+static void test_otlp_buckets_are_not_cumulative(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_stage *stage = &run->services[0].stages[STAGE_SERVICE];
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL;
+	const char *found;
+
+	(void)state;
+	for (enum stage i = 0; i < STAGE_COUNT; i++)
+		run->services[0].stages[i].measured = i == STAGE_SERVICE;
+	memset(&stage->histogram, 0, sizeof(stage->histogram));
+	histogram_record(&stage->histogram, metrics_edge_ns(0));
+	histogram_record(&stage->histogram, metrics_edge_ns(1));
+	histogram_record(&stage->histogram, metrics_edge_ns(1));
+	histogram_record(&stage->histogram, metrics_edge_ns(METRICS_EDGES - 1) + 1);
+	run->service_count = 1;
+	text = metrics_otlp(metrics, run, 1000000000, 2000000000);
+	found = strstr(text, "\"bucketCounts\":[");
+	assert_non_null(found);
+	assert_non_null(strstr(text, "\"startTimeUnixNano\":\"1000000000\",\"count\":\"4\""));
+	assert_ptr_equal(strstr(found, "\"bucketCounts\":[\"1\",\"2\",\"0\","), found);
+	assert_non_null(strstr(found, "\"0\",\"1\"],\"explicitBounds\":["));
+}
+
 /* docs/metrics.md names each, with its type, and no other. */
 static void test_documented(void **state)
 {
@@ -205,6 +247,8 @@ int main(void)
 		cmocka_unit_test(test_openmetrics_names_counters_by_family),
 		cmocka_unit_test(test_unknown_is_absent),
 		cmocka_unit_test(test_names_are_escaped),
+		cmocka_unit_test(test_foreign_bytes_are_replaced),
+		cmocka_unit_test(test_otlp_buckets_are_not_cumulative),
 		cmocka_unit_test(test_documented),
 		cmocka_unit_test(test_accept),
 	};

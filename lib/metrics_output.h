@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What the metrics of a run document are told to, one after the other; for metrics.c and the formats. */
+#ifndef LIB_METRICS_OUTPUT_H
+#define LIB_METRICS_OUTPUT_H
+
+#include "sojourn/metrics.h"
+
+enum metrics_type {
+	METRICS_COUNTER,
+	METRICS_GAUGE,
+	METRICS_HISTOGRAM,
+};
+
+enum metrics_unit {
+	METRICS_ONE,
+	METRICS_SECONDS, /* values are ns */
+	METRICS_BYTES,
+};
+
+/* All samples that have a name. */
+struct metrics_family {
+	const char *name; /* a counter's without `_total` */
+	enum metrics_type type;
+	enum metrics_unit unit;
+	const char *help;
+};
+
+/* Any text may be a value; which names there are is for metrics.c to say. */
+struct metrics_label {
+	const char *name;
+	const char *value;
+};
+
+#define METRICS_LABELS 6
+
+struct metrics_labels {
+	struct metrics_label list[METRICS_LABELS];
+	size_t count;
+};
+
+struct metrics_output {
+	void *context;
+	/* What follows is of this family. */
+	void (*family)(void *context, const struct metrics_family *family);
+	void (*number)(void *context, const struct metrics_labels *labels, uint64_t value);
+	/* @edges: cumulative counts, up to and with each of metrics_edge_ns(). */
+	void (*histogram)(void *context, const struct metrics_labels *labels,
+			  const uint64_t edges[static METRICS_EDGES], const struct histogram *h);
+};
+
+/* Tells all metrics of @run, a reading of the whole observation. */
+void metrics_tell(struct metrics *metrics, const struct run *run,
+		  const struct metrics_output *output);
+
+#endif
