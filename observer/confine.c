@@ -44,7 +44,7 @@ static bool may_keep(size_t i, bool other_netns)
 	       capng_have_capability(CAPNG_EFFECTIVE, kept[i].capability);
 }
 
-static int drop_capabilities(bool other_netns)
+static int keep_capabilities(bool other_netns)
 {
 	bool keep[ARRAY_SIZE(kept)], bounds;
 
@@ -85,11 +85,25 @@ static int forbid_calls(bool other_netns)
 	return r ? r : seccomp_load(filter);
 }
 
+static int forbid_others(bool other_netns)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : forbid_calls(other_netns);
+}
+
 int confine(bool other_netns)
 {
-	int r = drop_capabilities(other_netns);
+	int r = keep_capabilities(other_netns);
 
-	if (!r && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		r = -errno;
-	return r ? r : forbid_calls(other_netns);
+	return r ? r : forbid_others(other_netns);
+}
+
+int confine_all(void)
+{
+	bool bounds =
+		!capng_get_caps_process() && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
+
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_apply(bounds ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS))
+		return -EPERM;
+	return forbid_others(false);
 }

@@ -199,6 +199,8 @@ static int on_interval(struct loop *loop)
 		return sink_live_interval(loop->options.live);
 	if (loop->options.record)
 		return sink_record_interval(loop->options.record);
+	if (loop->options.otlp)
+		return sink_otlp_interval(loop->options.otlp);
 	return loop->options.term ? sink_term_interval(loop->options.term) : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "model.h"
 #include "sink_http.h"
 #include "sink_live.h"
+#include "sink_otlp.h"
 #include "sink_record.h"
 #include "sink_term.h"
 
@@ -21,6 +22,7 @@ struct loop_options {
 	struct sink_term *term;	    /* told at each interval; may be NULL */
 	struct sink_live *live;	    /* likewise, and of keys on standard input; may be NULL */
 	struct sink_record *record; /* likewise told; may be NULL */
+	struct sink_otlp *otlp;	    /* likewise */
 	struct sink_http *http;	    /* may be NULL */
 	struct model *model;	    /* drained when it asks for it */
 	char **command;		    /* run while observing; may be NULL */

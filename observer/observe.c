@@ -18,12 +18,14 @@
 #include "loader.h"
 #include "loop.h"
 #include "model.h"
+#include "otlp.h"
 #include "plan.h"
 #include "procfs.h"
 #include "record.h"
 #include "reserve.h"
 #include "sink_http.h"
 #include "sink_live.h"
+#include "sink_otlp.h"
 #include "sink_term.h"
 #include "sojourn/cli.h"
 #include "sojourn/log.h"
@@ -41,6 +43,7 @@ struct observation {
 	struct sink_term *term;
 	struct sink_live *live;
 	struct sink_record *record;
+	struct sink_otlp *otlp;
 	struct sink_http *http;
 	struct loop *loop;
 	int netns_fd;
@@ -55,6 +58,7 @@ static void observation_done(struct observation *o)
 	sink_http_close(o->http);
 	sink_live_close(o->live);
 	sink_record_close(o->record);
+	sink_otlp_close(o->otlp);
 	sink_term_close(o->term);
 	model_free(o->model);
 	loader_close(o->loader);
@@ -353,7 +357,7 @@ static void point(void *context)
 static int open_sinks(struct observation *o)
 {
 	struct loop_options loop = {
-		.interval_ns = o->options->interval_ns,
+		.interval_ns = o->otlp ? o->options->otlp.interval_ns : o->options->interval_ns,
 		.for_ns = o->options->for_ns,
 		.command = o->options->command,
 		.point_ns = model_point_interval_ns(o->model),
@@ -366,6 +370,8 @@ static int open_sinks(struct observation *o)
 		r = sink_live_open(&o->snapshots, o->options->interval_ns, &o->live);
 	else if (o->options->record)
 		r = sink_record_begin(o->record, &o->snapshots);
+	else if (o->otlp)
+		sink_otlp_begin(o->otlp, &o->snapshots);
 	else if (o->options->interval_ns)
 		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
 	if (!r && o->options->listen)
@@ -375,6 +381,7 @@ static int open_sinks(struct observation *o)
 	loop.term = o->term;
 	loop.live = o->live;
 	loop.record = o->record;
+	loop.otlp = o->otlp;
 	loop.http = o->http;
 	return r < 0 ? r : loop_open(&loop, &o->loop);
 }
@@ -453,6 +460,8 @@ static int finish(struct observation *o)
 	}
 	if (o->record && record_end(options, o->record, run) < 0)
 		r = -EIO;
+	if (o->otlp)
+		sink_otlp_end(o->otlp, run);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -460,7 +469,10 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
-	exit_code = record_open(o->options, &o->record);
+	/* Before there is anything that its process should not inherit. */
+	exit_code = otlp_open(&o->options->otlp, &o->otlp);
+	if (!exit_code)
+		exit_code = record_open(o->options, &o->record);
 	if (!exit_code)
 		exit_code = find_cgroup(o);
 	if (!exit_code)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "otlp_sender.h"
 #include "sink_http.h"
 #include "wire/config.h"
 
@@ -30,6 +31,7 @@ struct observe_options {
 	struct sockaddr_storage address;
 	struct sink_http_access access; /* its texts live as long as the process */
 	bool open_to_all;		/* not loopback, and neither TLS nor token */
+	struct otlp_target otlp;	/* its url is NULL: nothing is sent */
 	enum accept_source accept_source;
 	const char *prefer[OPTIONS_PREFER]; /* names that plan.h knows */
 	size_t prefer_count;

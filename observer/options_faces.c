@@ -5,6 +5,7 @@
 
 #include "options.h"
 #include "options_listen.h"
+#include "options_otlp.h"
 #include "options_rows.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
@@ -136,15 +137,22 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 	int next, r;
 
 	memcpy(&rows[count], options_listen_rows, sizeof(options_listen_rows));
+	count += OPTIONS_LISTEN_ROWS;
+	memcpy(&rows[count], options_otlp_rows, sizeof(options_otlp_rows));
 	command.options = rows;
-	command.option_count = count + OPTIONS_LISTEN_ROWS;
+	command.option_count = count + OPTIONS_OTLP_ROWS;
 	*ret_options = (struct observe_options){.quiet = true, .listen = true, .serve = true};
 	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
 	r = cli_parse(&command, argc, argv, ret_options, &next);
 	if (!r)
 		r = check_targets(&command, argc, argv, next, ret_options);
+	if (!r)
+		r = options_otlp_check(&command, ret_options);
 	return r ? r : options_listen_check(&command, ret_options);
 }
+
+_Static_assert(ARRAY_SIZE(serve_rows) + OPTIONS_LISTEN_ROWS + OPTIONS_OTLP_ROWS <= ROWS_MAX,
+	       "rows of sojourn serve");
 
 /* Below, a file would hold a reading or two. */
 #define SMALLEST_RECORDING 1000000

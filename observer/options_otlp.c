@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/* Where metrics are sent by OpenTelemetry's protocol: the rows, and their checks. */
+#include "options_otlp.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+#define DEFAULT_PATH	    "/v1/metrics"
+#define DEFAULT_INTERVAL_NS (15 * NSEC_PER_SEC)
+#define HEADER_MAX	    8192
+
+static struct otlp_target *target_of(void *target)
+{
+	return &((struct observe_options *)target)->otlp;
+}
+
+/* A collector's address alone means the path that the protocol has for it. */
+static const char *set_url(void *target, const char *value)
+{
+	static const char wanted[] = "http://HOST:PORT or https://HOST:PORT, and a path or none";
+	const char *host = strstr(value, "://");
+	char *url;
+
+	if (!host || (strncmp(value, "http:", 5) && strncmp(value, "https:", 6)))
+		return wanted;
+	host += 3;
+	if (!*host || strchr("/?#:", *host) || strpbrk(value, " \t\r\n"))
+		return wanted;
+	host += strcspn(host, "/?#");
+	if (*host && strcmp(host, "/"))
+		target_of(target)->url = value;
+	else if (asprintf(&url, "%.*s" DEFAULT_PATH, (int)(host - value), value) >= 0)
+		target_of(target)->url = url;
+	return target_of(target)->url ? NULL : "less memory in use";
+}
+
+static const char *set_interval(void *target, const char *value)
+{
+	uint64_t *ns = &target_of(target)->interval_ns;
+
+	if (units_parse_duration(value, ns) < 0 || *ns < NSEC_PER_SEC || *ns > 3600 * NSEC_PER_SEC)
+		return "a duration from 1s to 1h, e.g. 15s";
+	return NULL;
+}
+
+/* RFC 9110, 5.1 and 5.5; what our own headers are is not for others to say. */
+static bool is_header(const char *line)
+{
+	size_t name = strcspn(line, ":");
+
+	for (size_t i = 0; i < name; i++)
+		if (!isalnum((unsigned char)line[i]) && !strchr("!#$%&'*+-.^_`|~", line[i]))
+			return false;
+	for (const char *c = line + name; *c; c++)
+		if (iscntrl((unsigned char)*c) && *c != '\t')
+			return false;
+	return name && line[name] && strncasecmp(line, "content-", 8) != 0;
+}
+
+static const char *add_header(struct otlp_target *target, const char *line)
+{
+	if (!is_header(line))
+		return "a file of lines 'Name: value', none of them Content-…";
+	if (target->header_count == OTLP_HEADERS)
+		return "a file of at most 16 headers";
+	target->headers[target->header_count] = strdup(line);
+	return target->headers[target->header_count++] ? NULL : "less memory in use";
+}
+
+static const char *set_headers(void *target, const char *value)
+{
+	autofclose FILE *file = fopen(value, "re");
+	const char *wrong = file ? NULL : "a file that can be read, of lines 'Name: value'";
+	char line[HEADER_MAX];
+
+	while (!wrong && fgets(line, sizeof(line), file)) {
+		size_t length = strcspn(line, "\r\n");
+
+		if (!line[length] && !feof(file))
+			return "a file of lines of at most 8190 characters";
+		line[length] = 0;
+		if (length)
+			wrong = add_header(target_of(target), line);
+	}
+	return wrong;
+}
+
+static const char *set_ca(void *target, const char *value)
+{
+	target_of(target)->ca_path = value;
+	return access(value, R_OK) ? "a PEM file that can be read" : NULL;
+}
+
+const struct cli_option options_otlp_rows[OPTIONS_OTLP_ROWS] = {
+	{"otlp", 0, "URL",
+	 "Also send the metrics to an OpenTelemetry collector (OTLP over HTTP, JSON), at URL's "
+	 "path, "
+	 "or at /v1/metrics if it has none.",
+	 set_url},
+	{"otlp-interval", 0, "DURATION", "That often (default 15s).", set_interval},
+	{"otlp-header-file", 0, "FILE",
+	 "With these headers, a line 'Name: value' each, such as a token's.", set_headers},
+	{"otlp-ca", 0, "FILE", "Trust the authority in FILE (PEM), not those of the system.",
+	 set_ca},
+};
+
+int options_otlp_check(const struct cli_command *command, struct observe_options *options)
+{
+	struct otlp_target *target = &options->otlp;
+
+	if (!target->url && (target->interval_ns || target->header_count || target->ca_path))
+		return cli_error(command, "--otlp-… is for --otlp, which is not given");
+	if (target->ca_path && strncmp(target->url, "https:", 6) != 0)
+		return cli_error(command, "--otlp-ca is for a URL of https");
+	if (target->url && !target->interval_ns)
+		target->interval_ns = DEFAULT_INTERVAL_NS;
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of `serve` about sending metrics to an OpenTelemetry collector. */
+#ifndef OBSERVER_OPTIONS_OTLP_H
+#define OBSERVER_OPTIONS_OTLP_H
+
+#include "options.h"
+#include "sojourn/cli.h"
+
+#define OPTIONS_OTLP_ROWS 4
+
+extern const struct cli_option options_otlp_rows[OPTIONS_OTLP_ROWS];
+
+/* Fills in what was not said. -EINVAL: what cannot go together, an error was printed. */
+int options_otlp_check(const struct cli_command *command, struct observe_options *options);
+
+#endif

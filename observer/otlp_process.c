@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sends over HTTP; see otlp_process.h. What may be tried again, and how, is OTLP's own (OpenTelemetry protocol
+ * specification, "OTLP/HTTP Response"): 429, 502, 503 and 504, after Retry-After or with growing pauses;
+ * other refusals are final. Counts are cumulative, so that a newer reading makes an older one needless: only a
+ * point in time is missing then.
+ */
+#include "otlp_process.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "confine.h"
+#include "sojourn/clock.h"
+#include "sojourn/log.h"
+
+#define CONNECT_S    5L
+#define REQUEST_S    10L
+#define FIRST_WAIT_S 1U
+#define LAST_WAIT_S  30U
+#define LONGEST_S    300U /* that a collector may ask for */
+#define READING_MAX  (256U << 20)
+
+struct process {
+	const struct otlp_target *target;
+	int fd;
+	CURL *curl;
+	struct curl_slist *headers;
+	char *reading;
+	size_t length;
+	bool closed; /* no reading will follow */
+	bool failing;
+	uint64_t missing; /* readings that were not sent since it began to fail */
+	char reason[CURL_ERROR_SIZE + 64];
+	char answer[2048];
+	size_t answer_length;
+};
+
+enum outcome {
+	ACCEPTED,
+	TRY_AGAIN,
+	REFUSED,
+};
+
+/* ---- one request ---- */
+
+static size_t take_answer(char *data, size_t size, size_t count, void *user)
+{
+	struct process *p = user;
+	size_t room = sizeof(p->answer) - 1 - p->answer_length, length = size * count;
+	size_t taken = length < room ? length : room;
+
+	memcpy(p->answer + p->answer_length, data, taken);
+	p->answer_length += taken;
+	return length;
+}
+
+/* An error of the connection, or a status that says later. */
+static enum outcome judge_status(struct process *p, long status)
+{
+	if (status >= 200 && status < 300)
+		return ACCEPTED;
+	snprintf(p->reason, sizeof(p->reason), "the collector answers %ld", status);
+	return status == 429 || status == 502 || status == 503 || status == 504 ? TRY_AGAIN
+										: REFUSED;
+}
+
+/* Accepted, but not all of it: nothing that is sent again would change that. */
+static void judge_answer(struct process *p)
+{
+	json_t *answer = json_loads(p->answer, JSON_REJECT_DUPLICATES, NULL);
+	json_t *part = json_object_get(answer, "partialSuccess");
+	json_t *rejected = json_object_get(part, "rejectedDataPoints");
+	const char *text = json_string_value(rejected);
+	long long count = text ? strtoll(text, NULL, 10) : json_integer_value(rejected);
+	const char *why = json_string_value(json_object_get(part, "errorMessage"));
+
+	if (count > 0)
+		log_warn("--otlp: the collector took all but %lld points: %s", count,
+			 why && *why ? why : "it does not say why");
+	json_decref(answer);
+}
+
+static enum outcome post(struct process *p, unsigned int *ret_wait_s)
+{
+	char error[CURL_ERROR_SIZE] = "";
+	curl_off_t wait_s = 0;
+	long status = 0;
+	CURLcode code;
+
+	p->answer_length = 0;
+	curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, error);
+	curl_easy_setopt(p->curl, CURLOPT_POSTFIELDS, p->reading);
+	curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->length);
+	code = curl_easy_perform(p->curl);
+	curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, NULL);
+	if (code != CURLE_OK) {
+		snprintf(p->reason, sizeof(p->reason), "%s",
+			 *error ? error : curl_easy_strerror(code));
+		return TRY_AGAIN;
+	}
+	p->answer[p->answer_length] = 0;
+	curl_easy_getinfo(p->curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(p->curl, CURLINFO_RETRY_AFTER, &wait_s);
+	*ret_wait_s = wait_s > LONGEST_S ? LONGEST_S : (unsigned int)(wait_s > 0 ? wait_s : 0);
+	return judge_status(p, status);
+}
+
+/* ---- readings ---- */
+
+static bool read_all(int fd, void *to, size_t length)
+{
+	for (size_t done = 0; done < length;) {
+		ssize_t n = read(fd, (char *)to + done, length - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static bool next_reading(struct process *p)
+{
+	uint32_t length;
+	char *text;
+
+	p->closed |= !read_all(p->fd, &length, sizeof(length)) || length > READING_MAX;
+	text = p->closed ? NULL : malloc(length);
+	if (!text)
+		return false;
+	p->closed = !read_all(p->fd, text, length);
+	free(p->reading);
+	p->reading = text;
+	p->length = length;
+	return !p->closed;
+}
+
+/* Half of it at least, so that many observers do not come back together. */
+static uint64_t jitter_ns(unsigned int seconds)
+{
+	uint64_t whole = seconds * NSEC_PER_SEC;
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		return whole;
+	return whole / 2 + (whole / 2) * random / UINT32_MAX;
+}
+
+/* Meanwhile newer readings take the place of the one that waits. */
+static void wait_for(struct process *p, uint64_t ns)
+{
+	uint64_t end = clock_now_ns() + ns, now;
+	struct pollfd readable = {.fd = p->fd, .events = POLLIN};
+
+	while (!p->closed && (now = clock_now_ns()) < end) {
+		int ms = (int)((end - now) / 1000000) + 1;
+
+		if (poll(&readable, 1, ms) > 0 && next_reading(p))
+			p->missing++;
+	}
+}
+
+/* ---- the whole ---- */
+
+static void complain(struct process *p, const char *what)
+{
+	if (!p->failing)
+		log_warn("--otlp: %s: %s%s", p->target->url, p->reason, what);
+	p->failing = true;
+}
+
+static void accepted(struct process *p)
+{
+	judge_answer(p);
+	if (p->failing)
+		log_warn("--otlp: %s takes readings again; %llu are missing", p->target->url,
+			 (unsigned long long)p->missing);
+	p->failing = false;
+	p->missing = 0;
+}
+
+/* When no reading will follow, the last one has this one chance. */
+static void send_reading(struct process *p)
+{
+	for (unsigned int wait_s = FIRST_WAIT_S;; wait_s *= 2) {
+		unsigned int asked_s = 0;
+		enum outcome outcome = post(p, &asked_s);
+
+		if (outcome == ACCEPTED)
+			return accepted(p);
+		complain(p, outcome == REFUSED ? ": not sent again" : ", trying again");
+		if (outcome == REFUSED || p->closed) {
+			p->missing++;
+			return;
+		}
+		if (wait_s > LAST_WAIT_S)
+			wait_s = LAST_WAIT_S;
+		wait_for(p, asked_s ? asked_s * NSEC_PER_SEC : jitter_ns(wait_s));
+	}
+}
+
+static int set_headers(struct process *p)
+{
+	p->headers = curl_slist_append(NULL, "Content-Type: application/json");
+	for (size_t i = 0; p->headers && i < p->target->header_count; i++) {
+		struct curl_slist *longer = curl_slist_append(p->headers, p->target->headers[i]);
+
+		if (!longer)
+			return -ENOMEM;
+		p->headers = longer;
+	}
+	return p->headers ? 0 : -ENOMEM;
+}
+
+static int open_curl(struct process *p)
+{
+	p->curl = curl_easy_init();
+	if (!p->curl)
+		return -ENOSYS;
+	curl_easy_setopt(p->curl, CURLOPT_URL, p->target->url);
+	curl_easy_setopt(p->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(p->curl, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(p->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(p->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+	curl_easy_setopt(p->curl, CURLOPT_TIMEOUT, REQUEST_S);
+	curl_easy_setopt(p->curl, CURLOPT_WRITEFUNCTION, take_answer);
+	curl_easy_setopt(p->curl, CURLOPT_WRITEDATA, p);
+	if (p->target->ca_path)
+		curl_easy_setopt(p->curl, CURLOPT_CAINFO, p->target->ca_path);
+	if (set_headers(p))
+		return -ENOMEM;
+	curl_easy_setopt(p->curl, CURLOPT_HTTPHEADER, p->headers);
+	return 0;
+}
+
+/* A terminal's Ctrl-C is for the observation, which then closes @fd. */
+static int settle(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	return confine_all();
+}
+
+_Noreturn void otlp_process(const struct otlp_target *target, int fd)
+{
+	struct process p = {.target = target, .fd = fd};
+	int32_t word = open_curl(&p);
+
+	if (!word)
+		word = settle();
+	if (send(fd, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word)
+		_exit(EXIT_FAILURE);
+	while (next_reading(&p))
+		send_reading(&p);
+	_exit(EXIT_SUCCESS);
+}
