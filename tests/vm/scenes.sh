@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What runs inside the machine: scenes of lab server, observer and driver, and whatever else the
-# tests ask of a kernel; with the word few, only the first ones. Prints every result after a line "=== NAME", for machine.py to take apart.
+# tests ask of a kernel; with the word few or most, only the first ones. Prints every result after a line "=== NAME", for machine.py to take apart.
 port=8000
 scheme=http
 protocol=
@@ -91,8 +91,6 @@ scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
 scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
 	"-c 1 -n 20 --new-connections"
-scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
-	"-c 1 -n 20 --new-connections"
 scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
 # No cgroup hierarchy is mounted yet.
@@ -102,6 +100,10 @@ scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
 scheme=udp protocol=/udp slash=
 scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40 --payload=question"
 scheme=http protocol='' slash=/
+
+[ "$1" != most ] || exit 0
+scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
+	"-c 1 -n 20 --new-connections"
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
