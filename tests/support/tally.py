@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Adds up JUnit files of ctest and pytest: what failed, what was skipped and why, one last line.
 
-Usage: tally.py [--failed TEXT]... FILE...
+Usage: tally.py [--failed TEXT]... [--again FILE]... FILE...
+       tally.py --list-failed FILE...
 
 A file that cannot be read counts as one failure, and so does each --failed (a build that broke, a
-run that was ended). ctest writes a test whose program does not exist as "skipped": that is a
+run that was ended). A test that failed and is in a file of --again, too, is as it is there. --list-failed
+prints which tests of pytest failed, as pytest is to be told. ctest writes a test whose program does not exist as "skipped": that is a
 failure here. The exit status is 0 only if something ran and nothing failed.
 """
 import argparse
@@ -20,7 +22,8 @@ CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
 class Tally:
     """Counts of tests, and lines about the ones that did not pass."""
 
-    def __init__(self):
+    def __init__(self, again=()):
+        self.again = set(again)  # names of those whose failures count elsewhere
         self.passed = 0
         self.failed = []
         self.skipped = []
@@ -32,7 +35,8 @@ class Tally:
             self.failed.append(f"{path}: no result: {error}")
             return
         for case in root.iter("testcase"):
-            self.add_case(case)
+            if not (has_failed(case) and case_name(case) in self.again):
+                self.add_case(case)
 
     def add_case(self, case):
         name = case_name(case)
@@ -60,6 +64,23 @@ class Tally:
             self.skipped.append(f"{name}: {first_line(message) or 'no reason given'}")
 
 
+def cases_of(path):
+    """Those of a file; none if it cannot be read."""
+    try:
+        return list(ElementTree.parse(path).getroot().iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return []
+
+
+def has_failed(case):
+    return case.find("failure") is not None or case.find("error") is not None
+
+
+def node_of(case):
+    """integration.test_x::test_y[z] is tests/integration/test_x.py::test_y[z] to pytest."""
+    return f"tests/{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+
+
 def case_name(case):
     name = case.get("name", "?")
     group = case.get("classname", "")
@@ -78,12 +99,21 @@ def last_line(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--failed", action="append", default=[], metavar="TEXT")
+    parser.add_argument("--again", action="append", default=[], type=Path, metavar="FILE")
+    parser.add_argument("--list-failed", action="store_true")
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_intermixed_args()
+    if options.list_failed:
+        failed = [node_of(case) for path in options.files for case in cases_of(path) if has_failed(case)]
+        print("\n".join(dict.fromkeys(failed)))
+        return 0
 
-    tally = Tally()
+    tally = Tally(case_name(case) for path in options.again for case in cases_of(path))
     tally.failed += options.failed
     for path in options.files:
+        tally.add_file(path)
+    tally.again.clear()
+    for path in options.again:
         tally.add_file(path)
 
     for title, lines in (("skipped", tally.skipped), ("FAILED", tally.failed)):

@@ -17,6 +17,9 @@ CTEST_SKIPPED = '<testcase name="e" status="notrun"><skipped message="SKIP_RETUR
     '<system-out>checking\nskipped: no tool\n</system-out></testcase>'
 NOT_BUILT = '<testcase name="f" status="notrun"><skipped message="Unable to find executable: f"/>' \
     '</testcase>'
+OTHER_FAILED = '<testcase classname="m" name="g"><failure message="slow"/></testcase>'
+PASSED_AGAIN = '<testcase classname="m" name="c"/>'
+STILL_FAILED = '<testcase classname="m" name="g"><failure message="still"/></testcase>'
 
 
 def tally(tmp_path, cases, *options):
@@ -48,3 +51,20 @@ def test_broken_builds_and_files_are_failures(tmp_path):
     done = tally(tmp_path, [PASSED], "--failed", "build: clang", str(tmp_path / "absent.xml"))
     assert done.stdout.splitlines()[-1] == "1 passed, 2 failed, 0 skipped"
     assert done.returncode == 1
+
+
+def test_what_was_asked_again_counts_as_it_was_then(tmp_path):
+    """Failures alone: whatever passed or was skipped counts once, and what failed again is a failure."""
+    again = tmp_path / "again.xml"
+    again.write_text(f"<testsuites><testsuite>{PASSED_AGAIN}{STILL_FAILED}</testsuite></testsuites>")
+    done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED, SKIPPED], "--again", str(again))
+    assert done.stdout.splitlines()[-1] == "2 passed, 1 failed, 1 skipped"
+    assert "m::g: still" in done.stdout and "in teardown" not in done.stdout
+    gone = tally(tmp_path, [PASSED, ERROR], "--again", str(tmp_path / "absent.xml"))
+    assert gone.stdout.splitlines()[-1] == "1 passed, 2 failed, 0 skipped"
+
+
+def test_what_failed_is_named_as_pytest_wants_it(tmp_path):
+    done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED, SKIPPED], "--list-failed")
+    assert done.stdout.splitlines() == ["tests/m.py::c", "tests/m.py::g"]
+    assert tally(tmp_path, [PASSED], "--list-failed").stdout.strip() == ""
