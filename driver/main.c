@@ -32,6 +32,9 @@ static int fail(int err, const char *reason, int status)
 {
 	if (reason)
 		log_error("%s", reason);
+	else if (err == -ELIBACC)
+		log_error("--observer and --wait-for URL need libcurl, which is not here (Debian: "
+			  "libcurl4; the static driver has none)");
 	else
 		log_errno(err, "cannot run");
 	return status;

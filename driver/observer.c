@@ -82,7 +82,7 @@ int observer_new(const struct observer_access *access, struct observer_patience 
 		return -ENOMEM;
 	observer->curl = curl_easy_init();
 	if (!observer->curl)
-		return -ELIBACC; /* see curl_lazy.c */
+		return -ELIBACC; /* see lib/curl_lazy.c */
 	observer->patience = patience;
 	set_options(observer);
 	set_access(observer, access);

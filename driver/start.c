@@ -183,7 +183,7 @@ static int is_url_up(const char *url)
 	long status = 0;
 
 	if (!curl)
-		return -ENOMEM;
+		return -ELIBACC; /* see lib/curl_lazy.c */
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -53,7 +53,12 @@ static void end(void)
 
 static void load(void)
 {
+	/* A static program could only load what was made with the very same C library. */
+#ifdef SOJOURN_STATIC
+	void *library = NULL;
+#else
 	void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+#endif
 
 	for (size_t i = 0; library && i < ARRAY_SIZE(functions); i++) {
 		void *function = dlsym(library, functions[i].name);
