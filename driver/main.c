@@ -326,7 +326,7 @@ static int run_options(const struct options *options, char **command)
 	int err, status;
 
 	if (options->action == OPTIONS_HELP) {
-		options_help(stdout);
+		options_help(options->command, stdout);
 		return EXIT_SUCCESS;
 	}
 	if (options->action == OPTIONS_VERSION) {

@@ -40,19 +40,50 @@ static int key_of(const struct option_row *row, size_t index)
 	return row->letter ? row->letter : KEY_LONG + (int)index;
 }
 
-static const char help_head[] =
-	"Usage: sojourn-drive [OPTION]... URL...\n"
-	"       sojourn-drive sweep [OPTION]... URL\n"
-	"       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
-	"Load a server, closed loop or at a rate, and report what its clients see;\n"
-	"or sweep over loads to find what it can do.\n"
-	"\n"
-	"run carries out the steps of a scenario (docs/scenarios.md). Options replace\n"
-	"the file's settings, URL its target.\n"
-	"\n"
-	"URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] address.\n"
-	"A name is resolved once. Several URLs of one kind are asked in turn: each of\n"
-	"the connections is one to every server then.\n";
+/* What stands above the forms of URLs, and which table is for another command. */
+static const struct {
+	const char *head;
+	const struct option_table *left_out;
+} helps[] = {
+	[COMMAND_DRIVE] = {"Usage: sojourn-drive [OPTION]... URL...\n"
+			   "       sojourn-drive sweep [OPTION]... URL\n"
+			   "       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
+			   "Load a server, closed loop or at a rate, and report what its clients "
+			   "see;\n"
+			   "or sweep over loads to find what it can do.\n"
+			   "\n"
+			   "run carries out the steps of a scenario (docs/scenarios.md). Options "
+			   "replace\n"
+			   "the file's settings, URL its target.\n"
+			   "\n"
+			   "URL is one of these, where HOST is a name, an IPv4 address or an "
+			   "[IPv6] address.\n"
+			   "A name is resolved once. Several URLs of one kind are asked in turn: "
+			   "each of\n"
+			   "the connections is one to every server then.\n"},
+	[COMMAND_SWEEP] =
+		{"Usage: sojourn-drive sweep [OPTION]... URL\n"
+		 "Load a server with more and more connections, or at higher and higher "
+		 "rates, and\n"
+		 "find what it can do: the plateau, from which load on it is reached, and "
+		 "the\n"
+		 "latency at 75 % of it.\n"
+		 "\n"
+		 "URL is one of these, where HOST is a name, an IPv4 address or an "
+		 "[IPv6] address.\n"
+		 "A name is resolved once.\n"},
+	[COMMAND_RUN] =
+		{"Usage: sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
+		 "Carry out the steps of a scenario (docs/scenarios.md), in a cycle or as a "
+		 "mix,\n"
+		 "and report what each took. Options replace the file's settings, URL its "
+		 "target.\n"
+		 "\n"
+		 "URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] "
+		 "address.\n"
+		 "A name is resolved once.\n",
+		 &option_sweep},
+};
 
 static const char help_tail[] =
 	"\n"
@@ -99,11 +130,13 @@ static void print_forms(FILE *file)
 	fputs("\n", file);
 }
 
-void options_help(FILE *file)
+void options_help(enum options_command command, FILE *file)
 {
-	fputs(help_head, file);
+	fputs(helps[command].head, file);
 	print_forms(file);
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (tables[i] == helps[command].left_out)
+			continue;
 		fprintf(file, "%s%s:\n", i ? "\n" : "", tables[i]->title);
 		for (size_t j = 0; j < tables[i]->count; j++)
 			print_row(&tables[i]->rows[j], file);
@@ -209,6 +242,13 @@ static int parse_plain(int argc, char **argv, struct options *options, char **re
 				   &options->scenario, ret_error);
 }
 
+static enum options_command command_of(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "run"))
+		return COMMAND_RUN;
+	return argc > 1 && !strcmp(argv[1], "sweep") ? COMMAND_SWEEP : COMMAND_DRIVE;
+}
+
 int options_parse(int argc, char **argv, struct options *ret_options, char **ret_error)
 {
 	struct options options = {
@@ -222,14 +262,14 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 		.slowest = JOIN_SLOWEST,
 		.datagrams = {.outstanding = 1},
 	};
-	bool run = argc > 1 && !strcmp(argv[1], "run");
 	int err;
 
-	options.sweeping = argc > 1 && !strcmp(argv[1], "sweep");
-	argc -= run || options.sweeping;
-	argv += run || options.sweeping;
-	err = run ? options_parse_run(argc, argv, &options, ret_error)
-		  : parse_plain(argc, argv, &options, ret_error);
+	options.command = command_of(argc, argv);
+	options.sweeping = options.command == COMMAND_SWEEP;
+	argc -= options.command != COMMAND_DRIVE;
+	argv += options.command != COMMAND_DRIVE;
+	err = options.command == COMMAND_RUN ? options_parse_run(argc, argv, &options, ret_error)
+					     : parse_plain(argc, argv, &options, ret_error);
 	if (err) {
 		options_clear(&options);
 		return err;

@@ -31,9 +31,16 @@ enum options_action {
 	OPTIONS_VERSION,
 };
 
+enum options_command {
+	COMMAND_DRIVE,
+	COMMAND_SWEEP,
+	COMMAND_RUN,
+};
+
 /* Strings point into argv, except body, payload and headers, which options_clear() frees. */
 struct options {
 	enum options_action action;
+	enum options_command command;
 	const char *url;      /* NULL: that of the scenario's steps */
 	uint32_t connections; /* the most at any time */
 	struct shape ramp;    /* of them, closed loop; without segments: always as many */
@@ -118,6 +125,7 @@ int options_check(const struct options *options, const struct engine *engine, ch
 /* Whether standard output is for one of the files, and the text report has no place there. */
 bool options_own_stdout(const struct options *options);
 
-void options_help(FILE *file);
+/* Prints what --help does. */
+void options_help(enum options_command command, FILE *file);
 
 #endif

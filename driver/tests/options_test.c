@@ -215,19 +215,28 @@ static void test_refusals(void **state)
 	}
 }
 
-static void test_help_fits(void **state)
+static void check_help(enum options_command command, const char *usage)
 {
 	autofree char *text = NULL;
 	size_t length = 0;
 	FILE *file = open_memstream(&text, &length);
 
-	(void)state;
-	options_help(file);
+	options_help(command, file);
 	fclose(file);
+	assert_ptr_equal(strstr(text, usage), text);
 	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 		if (strcspn(line, "\n") > 80)
 			fail_msg("too wide: %.*s", (int)strcspn(line, "\n"), line);
 	assert_null(strstr(text, " \n"));
+	assert_int_equal(!strstr(text, "--ladder="), command == COMMAND_RUN);
+}
+
+static void test_help_fits(void **state)
+{
+	(void)state;
+	check_help(COMMAND_DRIVE, "Usage: sojourn-drive [");
+	check_help(COMMAND_SWEEP, "Usage: sojourn-drive sweep [");
+	check_help(COMMAND_RUN, "Usage: sojourn-drive run FILE.yaml [");
 }
 
 int main(void)
