@@ -16,10 +16,11 @@ class NotToBeHad(Exception):
 def unpacked(*packages):
     """The folder in which these packages' files are, fetched at the first call."""
     folder = BUILD / "experiments" / "-".join(packages)
-    if not folder.exists():
+    if not (folder / "versions").exists():
         begun = Path(f"{folder}.{os.getpid()}")
         try:
             _fetch(packages, begun)
+            shutil.rmtree(folder, ignore_errors=True)
             begun.rename(folder)
         finally:
             shutil.rmtree(begun, ignore_errors=True)
@@ -38,13 +39,14 @@ def _fetch(packages, folder):
             raise NotToBeHad(f"{' '.join(packages)}: {why}")
     for archive in sorted(archives.iterdir()):
         subprocess.run(["dpkg", "-x", archive, folder], check=True)
+        field = subprocess.run(["dpkg-deb", "-W", "--showformat", "${Package} ${Version}\n", archive],
+                               check=True, capture_output=True, text=True).stdout
+        with open(folder / "versions", "a", encoding="utf-8") as file:
+            file.write(field)
     shutil.rmtree(archives)
 
 
-def version(package):
-    """Of what apt would give, which is what unpacked() fetched or what is installed."""
-    text = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True,
-                          check=True).stdout
-    lines = dict(line.strip().split(": ", 1) for line in text.splitlines() if ": " in line)
-    found = lines.get("Installed", "(none)")
-    return lines.get("Candidate", "?") if found == "(none)" else found
+def version(package, *packages):
+    """Of one of the packages that unpacked() fetched together."""
+    lines = (unpacked(*packages) / "versions").read_text(encoding="utf-8").splitlines()
+    return dict(line.split(" ", 1) for line in lines)[package]

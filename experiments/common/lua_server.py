@@ -49,4 +49,4 @@ def described():
     """What serves, in words for a page."""
     text = subprocess.run(["nginx", "-v"], capture_output=True, text=True, check=True).stderr
     return f"nginx {re.search(r'nginx/(.*)', text)[1].strip()} with " \
-        f"libnginx-mod-http-lua {version('libnginx-mod-http-lua')}"
+        f"libnginx-mod-http-lua {version('libnginx-mod-http-lua', *PACKAGES)}"

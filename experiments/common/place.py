@@ -4,6 +4,8 @@ import itertools
 import os
 from pathlib import Path
 
+from support.cgroup import remove
+
 SERVER_CPU, CLIENT_CPU = 0, 1
 # Short, so that a share of a CPU is a slower CPU rather than one that is away for long.
 PERIOD_US = 10000
@@ -69,7 +71,7 @@ class Quota:
         return self
 
     def __exit__(self, *exception):
-        self.path.rmdir()
+        remove(self.path)
 
     def prefix(self):
         """As Place.prefix()."""

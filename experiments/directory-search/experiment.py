@@ -292,8 +292,8 @@ def who_is_the_limit(runs):
             f"server. slapd used {percent(low, 1)} to {percent(high, 1)} of its CPU, the driver at most "
             f"{percent(most, 1)} of the other, and it does not say that it was the limit.")
     if high < 0.85:
-        text += (" Yet slapd did not have its CPU to the full either: somebody else on this machine had it, and a "
-                 "quieter one would do more.")
+        text += (" Yet slapd did not use its CPU to the full either: it waited for its clients' next requests, for its own "
+                 "locks, or for a CPU that somebody else had; which of them, these figures do not tell.")
     return text
 
 

@@ -14,7 +14,7 @@ from support import documents
 from support.programs import DRIVER, OBSERVER
 
 TITLE = "sessions in six steps: the server's time and everything else (nginx with Lua)"
-PACKAGES = ("nginx-light",)
+PACKAGES = ("nginx",)
 UNPACKED = lua_server.PACKAGES
 
 SIZES = (("quarter", 0.25), ("half", 0.5), ("whole", 1))  # shares of a CPU

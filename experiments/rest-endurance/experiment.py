@@ -12,7 +12,7 @@ from experiments.common.plot import COUNTS, panels
 scenes = importlib.import_module("experiments.rest-endurance.scenes")
 
 TITLE = "a REST service for long: ports, descriptors, responses that nobody closes (nginx with Lua)"
-PACKAGES = ("nginx-light",)
+PACKAGES = ("nginx",)
 UNPACKED = lua_server.PACKAGES
 
 CLIENTS = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)

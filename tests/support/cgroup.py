@@ -17,6 +17,19 @@ def cgroup2():
     return None
 
 
+def remove(path):
+    """A process that was killed is in it until the kernel is done with it."""
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            path.rmdir()
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
+
+
 class Cgroup:
     """Removed at the end of `with`, when the processes that were started in it have ended.
 
@@ -33,16 +46,7 @@ class Cgroup:
         return self
 
     def __exit__(self, *exception):
-        # A process that was killed is in it until the kernel is done with it.
-        deadline = time.monotonic() + 5
-        while True:
-            try:
-                self.path.rmdir()
-                return
-            except OSError as error:
-                if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.01)
+        remove(self.path)
 
     def prefix(self):
         """What to put before a command; the process keeps the pid it was started with."""
