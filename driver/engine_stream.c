@@ -159,6 +159,9 @@ static void stream_release(void *state)
 /* The observer counts what the server reads and answers, which may be each or all at once. */
 static const char *stream_unsampled_with(const struct options *options)
 {
+	if (framing_is_echo(&options->framing))
+		return "with --framing=echo a server may answer piece by piece, which the observer "
+		       "counts as it writes them";
 	return options->framing.replies > 1
 		       ? "with --replies a request is several, which the observer counts as the "
 			 "server reads them"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What no single option can decide. Neighbours: options.c (the words), option_sweep.c (of a sweep). */
+#include <inttypes.h>
 #include <errno.h>
 #include <string.h>
 
@@ -90,6 +91,11 @@ static int settle_ramp(struct options *options, char **ret_error)
 		options->ramp.count = 0;
 		return 0;
 	}
+	if (options->requests)
+		return refuse(ret_error,
+			      "--requests: %" PRIu64 " of them may end before --connections: '%s' "
+			      "does; give --duration, or lengths, in place of the number",
+			      options->requests, options->connections_text);
 	return settle_lengths(options, &options->ramp, ret_error);
 }
 

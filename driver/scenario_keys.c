@@ -150,6 +150,15 @@ static yaml_node_t *find_defaults(struct scenario_reader *reader)
 	return NULL;
 }
 
+/* Rows are known by their names, also where documents are merged. */
+static bool has_twin(const struct scenario *scenario, const struct scenario_step *step)
+{
+	for (const struct scenario_step *other = scenario->steps; other < step; other++)
+		if (!strcmp(other->name, step->name))
+			return true;
+	return false;
+}
+
 static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node_t *defaults)
 {
 	struct scenario *scenario = reader->scenario;
@@ -165,6 +174,9 @@ static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node
 		err = scenario_read_mapping(reader, node, &scenario_step_mapping, step);
 	if (!err && !step->name)
 		err = scenario_refuse(reader, node, "the step has no 'name'; each needs one");
+	if (!err && has_twin(scenario, step))
+		err = scenario_refuse(reader, node,
+				      "name: '%s' is another step's; each has its own", step->name);
 	return err;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 #include "refuse.h"
@@ -60,11 +61,22 @@ static int check(const struct scenario *scenario, const struct options *options,
 	return err;
 }
 
+/* Rows are known by their names, also where documents are merged. */
+static bool has_step(const struct scenario *scenario, const char *name)
+{
+	for (size_t i = 0; i < scenario->step_count; i++)
+		if (!strcmp(scenario->steps[i].name, name))
+			return true;
+	return false;
+}
+
 static int add_target(struct scenario *scenario, const char *url, const struct options *options,
 		      char **ret_error)
 {
 	struct scenario_step *step = &scenario->steps[scenario->step_count];
-	int err = target_parse(url, &step->target, ret_error);
+	int err = has_step(scenario, url)
+			  ? refuse(ret_error, "'%s' is given twice; each URL once", url)
+			  : target_parse(url, &step->target, ret_error);
 
 	if (err)
 		return err;

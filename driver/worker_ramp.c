@@ -55,7 +55,8 @@ void worker_begin_ramp(struct worker *worker, uint64_t begin_ns)
 		worker->active = look(worker);
 	for (uint32_t i = 0; i < worker->setup.slots; i++) {
 		worker->slots[i].parked = false;
-		if (i >= worker->active)
+		/* With think times all begin at rest, and park when they rise from it. */
+		if (i >= worker->active && !worker->paced)
 			worker_park(worker, i);
 	}
 }

@@ -271,6 +271,7 @@ def test_a_leak_of_connections_on_the_client_is_named():
         assert len(sockets) == 130
 
 
+@pytest.mark.alone
 def test_a_pool_that_filled_up_is_no_leak():
     """A quarter of the range, taken at once in the sample and kept: nothing says that it goes on."""
     looking = subprocess.Popen([OBSERVER, "doctor", "--json", "--sample", "3s"], stdout=subprocess.PIPE)

@@ -36,6 +36,7 @@ class Watch:
         return [number for i, number in enumerate(kept) if not i or kept[i - 1] != number]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("options", [("-t1",), ("-t3",), ("--processes=2",), ("--think=5ms",),
                                      ("--warmup=300ms",)])
 def test_steps_up_and_down(start, options):
@@ -56,6 +57,7 @@ def test_steps_up_and_down(start, options):
     assert driver.result["requests"] <= nginx.status()["requests"]
 
 
+@pytest.mark.alone
 def test_a_ramp_passes_every_number(start):
     nginx = start(Nginx())
     for attempt in range(3):

@@ -366,6 +366,7 @@ steps:
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("processes", [1, 2])
 def test_joined_exchanges_are_divided_by_step(scenario, start, processes):
     """After a failure the cycle begins again, so that no place on a connection tells the step."""
@@ -430,6 +431,7 @@ def test_examples(start, tmp_path, path):
     assert all(step["requests"] > 0 for step in driver.result["steps"])
 
 
+@pytest.mark.alone
 @needs_program("tmux")
 def test_progress_has_each_steps_rate(start, tmp_path):
     """As far as the terminal has room: a line that wraps could not be rewritten."""
