@@ -66,15 +66,15 @@ static void add_queue(struct run_accept_queue *queue, const struct run_accept_qu
 		queue->depth_max = earlier->depth_max;
 }
 
-/* Two observations have no common monotonic clock if the host was started anew between them. */
+/* From the first of one observation to the last of another there is a time in which nobody counted. */
 static void add_messages(struct run_service *service, const struct run_service *earlier)
 {
-	if (!service->last_message_ns)
-		service->last_message_ns = earlier->last_message_ns;
-	if (earlier->first_message_ns || earlier->last_message_ns)
+	if (!service->last_message_ns) {
 		service->first_message_ns = earlier->first_message_ns;
-	if (service->first_message_ns > service->last_message_ns)
+		service->last_message_ns = earlier->last_message_ns;
+	} else if (earlier->last_message_ns) {
 		service->first_message_ns = 0;
+	}
 }
 
 /* What counts; state is that of the later one. */
@@ -206,6 +206,12 @@ static int keep_findings(struct run *findings, struct run *run)
 
 	for (size_t i = 0; i < run->finding_count && !r; i++)
 		r = keep_finding(findings, &run->findings[i]);
+	if (run->not_seen) {
+		char **list = findings->not_seen;
+
+		findings->not_seen = run->not_seen;
+		run->not_seen = list; /* freed with the reading */
+	}
 	return r;
 }
 
@@ -227,6 +233,8 @@ static void give_findings(struct run *run, struct run *findings)
 	run->finding_count = findings->finding_count;
 	findings->findings = list;
 	findings->finding_count = count;
+	if (!run->not_seen)
+		run->not_seen = TAKE_PTR(findings->not_seen);
 	if (run->finding_count)
 		qsort(run->findings, run->finding_count, sizeof(*list), compare_severity);
 }

@@ -122,6 +122,12 @@ static int find_end(struct sink_record *sink)
 	sink->size = lseek(sink->fd, 0, SEEK_END);
 	if (sink->size < 0)
 		return -errno;
+	/* A header that was cut off would stay one behind a line's end. */
+	if (sink->size < (off_t)sizeof(RECORDING_MAGIC) - 1) {
+		if (ftruncate(sink->fd, 0) < 0)
+			return -errno;
+		sink->size = 0;
+	}
 	if (sink->size && pread(sink->fd, &last, 1, sink->size - 1) != 1)
 		return -EIO;
 	sink->half_line = last != '\n';
