@@ -50,9 +50,7 @@ void histogram_subtract(struct histogram *h, const struct histogram *earlier)
 	h->sum = since(h->sum, earlier->sum);
 	subtract_buckets(h, earlier);
 
-	/* A maximum above the earlier one was set since then: it is still exact. */
-	if (h->max > earlier->max && h->count)
-		return;
+	/* One that was set since then is in the highest bucket, and stays exact. */
 	edge = highest_edge(h);
 	if (edge < h->max)
 		h->max = edge;

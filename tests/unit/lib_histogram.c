@@ -270,6 +270,19 @@ static void subtracted_values_may_have_grown(void **state)
 		assert_true(h.buckets[i] <= 1);
 	assert_int_equal(h.buckets[bucket_index(1000000)], 1);
 	assert_int_equal(histogram_quantile(&h, 1.0), 1000000);
+
+	/* Nor is its maximum theirs. */
+	h = (struct histogram){0};
+	histogram_record(&h, 10000000);
+	earlier = h;
+	h.buckets[bucket_index(10000000)]--;
+	h.buckets[bucket_index(5000000000)]++;
+	h.max = 5000000000;
+	h.sum = 5000000000;
+	histogram_record(&h, 1000);
+	histogram_subtract(&h, &earlier);
+	assert_int_equal(h.count, 1);
+	assert_int_equal(h.max, bucket_upper(bucket_index(1000)));
 }
 
 int main(void)
