@@ -67,7 +67,7 @@ static void load(void)
 			return;
 		*(void **)functions[i].place = function;
 	}
-	/* NOTHING: what is asked speaks plain HTTP, and OpenSSL needs no initialisation. */
+	/* NOTHING: OpenSSL needs no initialisation. */
 	loaded = library && !curl.global_init(CURL_GLOBAL_NOTHING) && !atexit(end);
 }
 

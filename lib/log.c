@@ -30,10 +30,10 @@ static void log_line(const char *severity, const char *reason, const char *forma
 {
 	char message[2048];
 
-	/* Whatever names the object may itself come from elsewhere: keep it to one line. */
+	/* Whatever names the object may itself come from elsewhere: one line, nothing for a terminal to obey. */
 	vsnprintf(message, sizeof(message), format, args);
 	for (char *c = message; *c; c++)
-		if (*c == '\n' || *c == '\r')
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
 
 	flockfile(stderr);

@@ -27,7 +27,10 @@ struct exported {
 	uint32_t netns;
 	uint16_t port;
 	char protocol[8];
-	uint64_t edges[STAGE_COUNT][METRICS_EDGES];
+	struct exported_stage {
+		uint64_t count;
+		uint64_t edges[METRICS_EDGES];
+	} stages[STAGE_COUNT];
 };
 
 struct metrics {
@@ -233,29 +236,43 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 
 /* ---- stages ---- */
 
-static void fill_edges(const struct histogram *h, uint64_t edges[static METRICS_EDGES])
+static uint64_t least(uint64_t a, uint64_t b)
 {
-	uint64_t seen = 0;
+	return a < b ? a : b;
+}
+
+/*
+ * An edge that grows takes all further ones with it, so that neither cumulative counts nor those of single
+ * buckets ever go down; all together by no more than the count.
+ */
+static void fill_edges(const struct histogram *h, struct exported_stage *exported)
+{
+	uint64_t room = h->count > exported->count ? h->count - exported->count : 0;
+	uint64_t seen = 0, grown = 0;
 	unsigned int bucket = 0;
 
 	for (unsigned int edge = 0; edge < METRICS_EDGES; edge++) {
+		uint64_t have = exported->edges[edge] + grown;
+
 		for (; bucket <= bucket_index(metrics_edge_ns(edge)); bucket++)
 			seen += h->buckets[bucket];
-		if (seen > edges[edge])
-			edges[edge] = seen;
+		if (seen > have)
+			grown += least(seen - have, room - grown);
+		exported->edges[edge] += grown;
 	}
+	exported->count += room;
 }
 
 static void tell_stage(const struct metrics_output *out, const struct run_service *service,
-		       enum stage stage, uint64_t edges[static METRICS_EDGES])
+		       enum stage stage, struct exported_stage *exported)
 {
 	const struct histogram *h = &service->stages[stage].histogram;
 	struct numbers numbers;
 	struct metrics_labels labels = labels_of(service, &numbers);
 
 	add_label(&labels, "stage", run_stage_names[stage]);
-	fill_edges(h, edges);
-	out->histogram(out->context, &labels, edges, h);
+	fill_edges(h, exported);
+	out->histogram(out->context, &labels, exported->edges, h);
 }
 
 static void tell_stages(const struct metrics_output *out, struct metrics *metrics,
@@ -272,7 +289,7 @@ static void tell_stages(const struct metrics_output *out, struct metrics *metric
 
 		for (enum stage stage = 0; exported && stage < STAGE_COUNT; stage++)
 			if (service->stages[stage].measured)
-				tell_stage(out, service, stage, exported->edges[stage]);
+				tell_stage(out, service, stage, &exported->stages[stage]);
 	}
 }
 

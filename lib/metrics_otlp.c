@@ -11,6 +11,7 @@
 
 #include "metrics_output.h"
 #include "sojourn/clock.h"
+#include "utf8.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
@@ -78,8 +79,10 @@ static void tell_family(void *context, const struct metrics_family *family)
 
 	e->family = family;
 	e->points = metric ? json_object_get(data, "dataPoints") : NULL;
-	if (!metric || json_array_append_new(e->metrics, metric))
+	if (!metric || json_array_append_new(e->metrics, metric)) {
+		e->points = NULL;
 		e->failed = true;
+	}
 }
 
 static json_t *attribute(const char *key, const char *value)
@@ -167,9 +170,14 @@ static json_t *edge_bounds(void)
 /* OpenTelemetry's names of what everything is about. */
 static json_t *resource_of(const struct run *run)
 {
+	autofree char *host = strdup(run->host);
+
+	if (!host)
+		return NULL;
+	utf8_clean(host);
 	return json_pack("{s:[o, o, o, o, o]}", "attributes", attribute("service.name", "sojourn"),
 			 attribute("service.version", SOJOURN_VERSION),
-			 attribute("host.name", run->host), attribute("os.type", "linux"),
+			 attribute("host.name", host), attribute("os.type", "linux"),
 			 attribute("os.version", run->kernel));
 }
 

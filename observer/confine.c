@@ -7,6 +7,7 @@
 #include <seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "sojourn/cleanup.h"
 
@@ -97,13 +98,18 @@ int confine(bool other_netns)
 	return r ? r : forbid_others(other_netns);
 }
 
+/* Root without capabilities is still the owner of root's files. */
+#define NOBODY 65534
+
 int confine_all(void)
 {
 	bool bounds =
 		!capng_get_caps_process() && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
+	capng_flags_t flags = CAPNG_DROP_SUPP_GRP | (bounds ? CAPNG_CLEAR_BOUNDING : CAPNG_NO_FLAG);
 
 	capng_clear(CAPNG_SELECT_BOTH);
-	if (capng_apply(bounds ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS))
+	if (geteuid() ? capng_apply(bounds ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS)
+		      : capng_change_id(NOBODY, NOBODY, flags))
 		return -EPERM;
 	return forbid_others(false);
 }

@@ -13,7 +13,10 @@
  */
 int confine(bool other_netns);
 
-/* Keeps none, and is as strict besides. Irrevocable. 0 or -errno; then less than that was given up. */
+/*
+ * Keeps none, is nobody if it was root, and is as strict besides. Irrevocable. 0 or -errno; then less than
+ * that was given up.
+ */
 int confine_all(void);
 
 #endif

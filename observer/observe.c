@@ -469,7 +469,7 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
-	/* Before there is anything that its process should not inherit. */
+	/* First, so that its process inherits no descriptor, map or program. */
 	exit_code = otlp_open(&o->options->otlp, &o->otlp);
 	if (!exit_code)
 		exit_code = record_open(o->options, &o->record);

@@ -67,7 +67,7 @@ static const char *set_read_token(void *target, const char *value)
 	return read_token(value, &((struct observe_options *)target)->access.read_token);
 }
 
-static const char *read_pem(const char *path, const char **ret_text)
+const char *options_read_pem(const char *path, const char **ret_text)
 {
 	autofree char *text = NULL;
 
@@ -79,17 +79,17 @@ static const char *read_pem(const char *path, const char **ret_text)
 
 static const char *set_tls_cert(void *target, const char *value)
 {
-	return read_pem(value, &((struct observe_options *)target)->access.tls_cert);
+	return options_read_pem(value, &((struct observe_options *)target)->access.tls_cert);
 }
 
 static const char *set_tls_key(void *target, const char *value)
 {
-	return read_pem(value, &((struct observe_options *)target)->access.tls_key);
+	return options_read_pem(value, &((struct observe_options *)target)->access.tls_key);
 }
 
 static const char *set_tls_client_ca(void *target, const char *value)
 {
-	return read_pem(value, &((struct observe_options *)target)->access.tls_client_ca);
+	return options_read_pem(value, &((struct observe_options *)target)->access.tls_client_ca);
 }
 
 static const char *add_host(void *target, const char *value)

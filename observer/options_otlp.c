@@ -5,8 +5,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "options_listen.h"
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
@@ -29,6 +29,8 @@ static const char *set_url(void *target, const char *value)
 	if (!host || (strncmp(value, "http:", 5) && strncmp(value, "https:", 6)))
 		return wanted;
 	host += 3;
+	if (memchr(host, '@', strcspn(host, "/?#")))
+		return "a URL without a password: a header of --otlp-header-file has it";
 	if (!*host || strchr("/?#:", *host) || strpbrk(value, " \t\r\n"))
 		return wanted;
 	host += strcspn(host, "/?#");
@@ -92,8 +94,7 @@ static const char *set_headers(void *target, const char *value)
 
 static const char *set_ca(void *target, const char *value)
 {
-	target_of(target)->ca_path = value;
-	return access(value, R_OK) ? "a PEM file that can be read" : NULL;
+	return options_read_pem(value, &target_of(target)->ca);
 }
 
 const struct cli_option options_otlp_rows[OPTIONS_OTLP_ROWS] = {
@@ -113,11 +114,14 @@ int options_otlp_check(const struct cli_command *command, struct observe_options
 {
 	struct otlp_target *target = &options->otlp;
 
-	if (!target->url && (target->interval_ns || target->header_count || target->ca_path))
+	if (!target->url && (target->interval_ns || target->header_count || target->ca))
 		return cli_error(command, "--otlp-… is for --otlp, which is not given");
-	if (target->ca_path && strncmp(target->url, "https:", 6) != 0)
+	if (target->ca && strncmp(target->url, "https:", 6) != 0)
 		return cli_error(command, "--otlp-ca is for a URL of https");
 	if (target->url && !target->interval_ns)
 		target->interval_ns = DEFAULT_INTERVAL_NS;
+	target->secrets[0] = options->access.token;
+	target->secrets[1] = options->access.read_token;
+	target->secrets[2] = options->access.tls_key;
 	return 0;
 }

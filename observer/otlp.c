@@ -7,9 +7,14 @@
 
 #include "sojourn/log.h"
 
+static void say(int error)
+{
+	log_errno(error, "--otlp: nothing is sent any more");
+}
+
 int otlp_open(const struct otlp_target *target, struct sink_otlp **ret_sink)
 {
-	int r = target->url ? sink_otlp_open(target, ret_sink) : 0;
+	int r = target->url ? sink_otlp_open(target, say, ret_sink) : 0;
 
 	if (r == -ENOSYS)
 		log_error("--otlp: libcurl is not here (Debian: libcurl4)");

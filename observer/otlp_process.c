@@ -40,6 +40,7 @@ struct process {
 	size_t length;
 	bool closed; /* no reading will follow */
 	bool failing;
+	bool told_of_part;
 	uint64_t missing; /* readings that were not sent since it began to fail */
 	char reason[CURL_ERROR_SIZE + 64];
 	char answer[2048];
@@ -85,9 +86,10 @@ static void judge_answer(struct process *p)
 	long long count = text ? strtoll(text, NULL, 10) : json_integer_value(rejected);
 	const char *why = json_string_value(json_object_get(part, "errorMessage"));
 
-	if (count > 0)
+	if (count > 0 && !p->told_of_part)
 		log_warn("--otlp: the collector took all but %lld points: %s", count,
 			 why && *why ? why : "it does not say why");
+	p->told_of_part = count > 0;
 	json_decref(answer);
 }
 
@@ -139,24 +141,26 @@ static bool next_reading(struct process *p)
 
 	p->closed |= !read_all(p->fd, &length, sizeof(length)) || length > READING_MAX;
 	text = p->closed ? NULL : malloc(length);
-	if (!text)
+	if (!text || !read_all(p->fd, text, length)) {
+		free(text);
+		p->closed = true;
 		return false;
-	p->closed = !read_all(p->fd, text, length);
+	}
 	free(p->reading);
 	p->reading = text;
 	p->length = length;
-	return !p->closed;
+	return true;
 }
 
 /* Half of it at least, so that many observers do not come back together. */
 static uint64_t jitter_ns(unsigned int seconds)
 {
-	uint64_t whole = seconds * NSEC_PER_SEC;
+	uint64_t half = seconds * NSEC_PER_SEC / 2;
 	uint32_t random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		return whole;
-	return whole / 2 + (whole / 2) * random / UINT32_MAX;
+		return 2 * half;
+	return half + (uint64_t)((double)half * random / UINT32_MAX);
 }
 
 /* Meanwhile newer readings take the place of the one that waits. */
@@ -201,7 +205,8 @@ static void send_reading(struct process *p)
 
 		if (outcome == ACCEPTED)
 			return accepted(p);
-		complain(p, outcome == REFUSED ? ": not sent again" : ", trying again");
+		complain(p,
+			 outcome == REFUSED || p->closed ? ": not sent again" : ", trying again");
 		if (outcome == REFUSED || p->closed) {
 			p->missing++;
 			return;
@@ -238,23 +243,34 @@ static int open_curl(struct process *p)
 	curl_easy_setopt(p->curl, CURLOPT_TIMEOUT, REQUEST_S);
 	curl_easy_setopt(p->curl, CURLOPT_WRITEFUNCTION, take_answer);
 	curl_easy_setopt(p->curl, CURLOPT_WRITEDATA, p);
-	if (p->target->ca_path)
-		curl_easy_setopt(p->curl, CURLOPT_CAINFO, p->target->ca_path);
+	if (p->target->ca) {
+		struct curl_blob ca = {(void *)p->target->ca, strlen(p->target->ca),
+				       CURL_BLOB_COPY};
+
+		curl_easy_setopt(p->curl, CURLOPT_CAINFO_BLOB, &ca);
+	}
 	if (set_headers(p))
 		return -ENOMEM;
 	curl_easy_setopt(p->curl, CURLOPT_HTTPHEADER, p->headers);
 	return 0;
 }
 
-/* A terminal's Ctrl-C is for the observation, which then closes @fd. */
-static int settle(void)
+/*
+ * A terminal's Ctrl-C is for the observation, which then closes @fd. What the endpoint keeps secret is of no
+ * use here. A change of the user takes the wish to die with the parent away: it comes last.
+ */
+static int settle(const struct otlp_target *target)
 {
+	int r;
+
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		return -errno;
-	return confine_all();
+	for (size_t i = 0; i < OTLP_SECRETS; i++)
+		if (target->secrets[i])
+			explicit_bzero((char *)target->secrets[i], strlen(target->secrets[i]));
+	r = confine_all();
+	return !r && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : r;
 }
 
 _Noreturn void otlp_process(const struct otlp_target *target, int fd)
@@ -263,7 +279,7 @@ _Noreturn void otlp_process(const struct otlp_target *target, int fd)
 	int32_t word = open_curl(&p);
 
 	if (!word)
-		word = settle();
+		word = settle(target);
 	if (send(fd, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word)
 		_exit(EXIT_FAILURE);
 	while (next_reading(&p))

@@ -16,6 +16,7 @@
 /* A reading of fifty services; the kernel gives less to those without CAP_NET_ADMIN. */
 #define BUFFER_BYTES (1 << 20)
 #define STOP_NS	     (3 * NSEC_PER_SEC)
+#define DRAIN_NS     NSEC_PER_SEC
 
 struct otlp_sender {
 	pid_t pid;
@@ -115,26 +116,50 @@ int otlp_sender_push(struct otlp_sender *sender, const char *text)
 	return r == -EAGAIN ? 0 : r; /* the rest goes before the next one */
 }
 
-static bool ended(const struct otlp_sender *sender)
+static void pause_briefly(void)
 {
-	return waitpid(sender->pid, NULL, WNOHANG) == sender->pid;
+	struct timespec pause = {.tv_nsec = 10000000};
+
+	nanosleep(&pause, NULL);
 }
 
+/* Until all of the frame is handed over, it has ended, or it is too late. */
+static void drain(struct otlp_sender *sender, uint64_t deadline_ns)
+{
+	while (sender->fd >= 0 && sender->frame && give(sender) == -EAGAIN &&
+	       clock_now_ns() < deadline_ns)
+		pause_briefly();
+}
+
+int otlp_sender_push_last(struct otlp_sender *sender, const char *text)
+{
+	drain(sender, clock_now_ns() + DRAIN_NS);
+	return otlp_sender_push(sender, text);
+}
+
+/* -1: it is not ours to wait for; somebody ignores SIGCHLD. */
+static bool ended(const struct otlp_sender *sender)
+{
+	return waitpid(sender->pid, NULL, WNOHANG) != 0;
+}
+
+/* It dies with us at the latest, whether it may be killed or not. */
 void otlp_sender_stop(struct otlp_sender *sender)
 {
 	uint64_t deadline_ns = clock_now_ns() + STOP_NS;
-	struct timespec pause = {.tv_nsec = 10000000};
+	bool over;
 
 	if (!sender)
 		return;
-	if (sender->fd >= 0 && sender->frame)
-		give(sender);
+	drain(sender, deadline_ns);
 	cleanup_close(&sender->fd);
-	while (sender->pid > 0 && !ended(sender)) {
-		if (clock_now_ns() > deadline_ns)
-			kill(sender->pid, SIGKILL);
-		nanosleep(&pause, NULL);
+	over = sender->pid <= 0 || ended(sender);
+	while (!over && clock_now_ns() < deadline_ns) {
+		pause_briefly();
+		over = ended(sender);
 	}
+	if (!over)
+		kill(sender->pid, SIGKILL);
 	free(sender->frame);
 	free(sender);
 }

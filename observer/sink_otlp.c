@@ -3,6 +3,7 @@
 #include "sink_otlp.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sojourn/clock.h"
@@ -12,16 +13,20 @@ struct sink_otlp {
 	const struct snapshot_source *source;
 	struct otlp_sender *sender;
 	struct metrics *metrics;
+	void (*say)(int error);
+	bool said;
 	uint64_t started_ns; /* wall clock */
 };
 
-int sink_otlp_open(const struct otlp_target *target, struct sink_otlp **ret_sink)
+int sink_otlp_open(const struct otlp_target *target, void (*say)(int error),
+		   struct sink_otlp **ret_sink)
 {
 	CLEANUP(cleanup_sink_otlp_close) struct sink_otlp *sink = calloc(1, sizeof(*sink));
 	int r;
 
 	if (!sink)
 		return -ENOMEM;
+	sink->say = say;
 	sink->metrics = metrics_new();
 	if (!sink->metrics)
 		return -ENOMEM;
@@ -48,11 +53,20 @@ void sink_otlp_begin(struct sink_otlp *sink, const struct snapshot_source *sourc
 	sink->started_ns = clock_wall_ns();
 }
 
-static int push(struct sink_otlp *sink, const struct run *run)
+/*
+ * Whatever becomes of a reading, the next one tells all that it would have told, but when; only that there
+ * will be no next one has to be said.
+ */
+static void push(struct sink_otlp *sink, const struct run *run,
+		 int (*give)(struct otlp_sender *sender, const char *text))
 {
 	autofree char *text = metrics_otlp(sink->metrics, run, sink->started_ns, clock_wall_ns());
+	int r = text ? give(sink->sender, text) : -ENOMEM;
 
-	return text ? otlp_sender_push(sink->sender, text) : -ENOMEM;
+	if (r < 0 && r != -EAGAIN && !sink->said) {
+		sink->said = true;
+		sink->say(r);
+	}
 }
 
 int sink_otlp_interval(struct sink_otlp *sink)
@@ -65,12 +79,11 @@ int sink_otlp_interval(struct sink_otlp *sink)
 		r = source->judge(source->context, run);
 	if (r < 0)
 		return r;
-	/* Whatever becomes of it, the next one tells all that this one would have told, but when. */
-	push(sink, run);
+	push(sink, run, otlp_sender_push);
 	return 0;
 }
 
 void sink_otlp_end(struct sink_otlp *sink, const struct run *run)
 {
-	push(sink, run);
+	push(sink, run, otlp_sender_push_last);
 }

@@ -9,8 +9,12 @@
 
 struct sink_otlp;
 
-/* Starts what sends. As otlp_sender_start(). */
-int sink_otlp_open(const struct otlp_target *target, struct sink_otlp **ret_sink);
+/*
+ * Starts what sends. As otlp_sender_start(). @say is told once why readings can be given to nobody any more:
+ * -errno.
+ */
+int sink_otlp_open(const struct otlp_target *target, void (*say)(int error),
+		   struct sink_otlp **ret_sink);
 void sink_otlp_close(struct sink_otlp *sink);
 DEFINE_CLEANUP(struct sink_otlp *, sink_otlp_close)
 

@@ -9,7 +9,7 @@ tells what each costs as a process.
 
 Then how long the observer, which passes over the sockets of its namespaces once a second, keeps each of
 them locked: the kernel holds a full socket's lock while the iterator's program looks at it, so the
-program's own time by the kernel's run statistics, with and without established connections.
+program's own time by the kernel's run statistics, with established connections.
 """
 import argparse
 import ctypes
