@@ -45,44 +45,46 @@ static const struct {
 	const char *head;
 	const struct option_table *left_out;
 } helps[] = {
-	[COMMAND_DRIVE] = {"Usage: sojourn-drive [OPTION]... URL...\n"
-			   "       sojourn-drive sweep [OPTION]... URL\n"
-			   "       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
-			   "Load a server, closed loop or at a rate, and report what its clients "
-			   "see;\n"
-			   "or sweep over loads to find what it can do.\n"
-			   "\n"
-			   "run carries out the steps of a scenario (docs/scenarios.md). Options "
-			   "replace\n"
-			   "the file's settings, URL its target.\n"
-			   "\n"
-			   "URL is one of these, where HOST is a name, an IPv4 address or an "
-			   "[IPv6] address.\n"
-			   "A name is resolved once. Several URLs of one kind are asked in turn: "
-			   "each of\n"
-			   "the connections is one to every server then.\n"},
+	[COMMAND_DRIVE] =
+		{.head = "Usage: sojourn-drive [OPTION]... URL...\n"
+			 "       sojourn-drive sweep [OPTION]... URL\n"
+			 "       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
+			 "Load a server, closed loop or at a rate, and report what its clients "
+			 "see;\n"
+			 "or sweep over loads to find what it can do.\n"
+			 "\n"
+			 "run carries out the steps of a scenario (docs/scenarios.md). Options "
+			 "replace\n"
+			 "the file's settings, URL its target.\n"
+			 "\n"
+			 "URL is one of these, where HOST is a name, an IPv4 address or an "
+			 "[IPv6] address.\n"
+			 "A name is resolved once. Several URLs of one kind are asked in turn: "
+			 "each of\n"
+			 "the connections is one to every server then.\n"},
 	[COMMAND_SWEEP] =
-		{"Usage: sojourn-drive sweep [OPTION]... URL\n"
-		 "Load a server with more and more connections, or at higher and higher "
-		 "rates, and\n"
-		 "find what it can do: the plateau, from which load on it is reached, and "
-		 "the\n"
-		 "latency at 75 % of it.\n"
-		 "\n"
-		 "URL is one of these, where HOST is a name, an IPv4 address or an "
-		 "[IPv6] address.\n"
-		 "A name is resolved once.\n"},
+		{.head = "Usage: sojourn-drive sweep [OPTION]... URL\n"
+			 "Load a server with more and more connections, or at higher and higher "
+			 "rates, and\n"
+			 "find what it can do: the plateau, from which load on it is reached, and "
+			 "the\n"
+			 "latency at 75 % of it.\n"
+			 "\n"
+			 "URL is one of these, where HOST is a name, an IPv4 address or an "
+			 "[IPv6] address.\n"
+			 "A name is resolved once.\n"},
 	[COMMAND_RUN] =
-		{"Usage: sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
-		 "Carry out the steps of a scenario (docs/scenarios.md), in a cycle or as a "
-		 "mix,\n"
-		 "and report what each took. Options replace the file's settings, URL its "
-		 "target.\n"
-		 "\n"
-		 "URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] "
-		 "address.\n"
-		 "A name is resolved once.\n",
-		 &option_sweep},
+		{.head = "Usage: sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
+			 "Carry out the steps of a scenario (docs/scenarios.md), in a cycle or as "
+			 "a "
+			 "mix,\n"
+			 "and report what each took. Options replace the file's settings, URL its "
+			 "target.\n"
+			 "\n"
+			 "URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] "
+			 "address.\n"
+			 "A name is resolved once.\n",
+		 .left_out = &option_sweep},
 };
 
 static const char help_tail[] =

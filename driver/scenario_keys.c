@@ -174,7 +174,7 @@ static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node
 		err = scenario_read_mapping(reader, node, &scenario_step_mapping, step);
 	if (!err && !step->name)
 		err = scenario_refuse(reader, node, "the step has no 'name'; each needs one");
-	if (!err && has_twin(scenario, step))
+	else if (!err && has_twin(scenario, step))
 		err = scenario_refuse(reader, node,
 				      "name: '%s' is another step's; each has its own", step->name);
 	return err;

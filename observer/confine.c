@@ -4,6 +4,7 @@
 
 #include <cap-ng.h>
 #include <errno.h>
+#include <grp.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -105,11 +106,13 @@ int confine_all(void)
 {
 	bool bounds =
 		!capng_get_caps_process() && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
-	capng_flags_t flags = CAPNG_DROP_SUPP_GRP | (bounds ? CAPNG_CLEAR_BOUNDING : CAPNG_NO_FLAG);
 
+	if (!geteuid() && setgroups(0, NULL) < 0)
+		return -errno;
 	capng_clear(CAPNG_SELECT_BOTH);
 	if (geteuid() ? capng_apply(bounds ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS)
-		      : capng_change_id(NOBODY, NOBODY, flags))
+		      : capng_change_id(NOBODY, NOBODY,
+					bounds ? CAPNG_CLEAR_BOUNDING : CAPNG_NO_FLAG))
 		return -EPERM;
 	return forbid_others(false);
 }

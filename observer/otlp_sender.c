@@ -126,8 +126,7 @@ static void pause_briefly(void)
 /* Until all of the frame is handed over, it has ended, or it is too late. */
 static void drain(struct otlp_sender *sender, uint64_t deadline_ns)
 {
-	while (sender->fd >= 0 && sender->frame && give(sender) == -EAGAIN &&
-	       clock_now_ns() < deadline_ns)
+	while (sender->frame && give(sender) == -EAGAIN && clock_now_ns() < deadline_ns)
 		pause_briefly();
 }
 
@@ -151,7 +150,8 @@ void otlp_sender_stop(struct otlp_sender *sender)
 
 	if (!sender)
 		return;
-	drain(sender, deadline_ns);
+	if (sender->fd >= 0)
+		drain(sender, deadline_ns);
 	cleanup_close(&sender->fd);
 	over = sender->pid <= 0 || ended(sender);
 	while (!over && clock_now_ns() < deadline_ns) {
