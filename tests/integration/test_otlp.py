@@ -214,6 +214,8 @@ def test_who_sends_has_no_privileges_and_ends_with_it(start):
         status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
     for which in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb"):
         assert int(status[which], 16) == 0, which
+    assert (set(status["Uid"].split()), set(status["Gid"].split())) == ({"65534"}, {"65534"})
+    assert not status["Groups"].strip()
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
     # Nothing but standard streams, its channel and what libcurl has open: above all no BPF.
     links = [os.readlink(f"/proc/{sender}/fd/{fd}") for fd in os.listdir(f"/proc/{sender}/fd")]
