@@ -186,7 +186,8 @@ def test_the_remedy_ends_it(start, small_range):
     before = len(looks(doctor))
     Driver(lab.url, "--new-connections", connections=2, count=700)
     assert not failed(looks(doctor)[before:])
-    assert not Doctor("--sample", "0", "--port", lab.port).document["findings"]
+    # Descriptors are those of the whole host, and another test may fill some.
+    assert not [name for name in Doctor("--sample", "0", "--port", lab.port).ids if "port" in name]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
