@@ -111,8 +111,8 @@ def print_programs(nginx, arguments):
           f"statistics' own\n                             clock reads, entry and filter) is "
           f"{floor_total:.0f}")
     for name, (each, runs) in programs.items():
-        print(f"  {name:<18}{each:8.0f} ns/run, floor {floors[name][0]:.0f}, "
-              f"{runs:.2f} runs per request")
+        floor = f", floor {floors[name][0]:.0f}" if name in floors else ""
+        print(f"  {name:<18}{each:8.0f} ns/run{floor}, {runs:.2f} runs per request")
 
 
 def main():
