@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* How the load is shared out among a crew's workers, and how what they counted is added up. */
+/* How what a crew's workers counted is added up. */
 #include "crew.h"
-
-uint32_t crew_share(uint32_t slots, uint32_t count, uint32_t index)
-{
-	return slots / count + (index < slots % count);
-}
-
-uint32_t crew_share_before(uint32_t slots, uint32_t count, uint32_t index)
-{
-	uint32_t rest = slots % count;
-
-	return slots / count * index + (index < rest ? index : rest);
-}
 
 uint32_t crew_worker_samples(const struct options *options)
 {

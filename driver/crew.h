@@ -85,9 +85,6 @@ extern const struct crew_kind crew_processes;
 
 #define CREW_MEMBERS_MAX 1024U
 
-/* How many of all slots fall to worker @index of @count, and to those before it. */
-uint32_t crew_share(uint32_t slots, uint32_t count, uint32_t index);
-uint32_t crew_share_before(uint32_t slots, uint32_t count, uint32_t index);
 
 /* How many samples each worker may keep: as many in all as the options say, or a few more. */
 uint32_t crew_worker_samples(const struct options *options);

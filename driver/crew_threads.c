@@ -5,6 +5,7 @@
 
 #include "crew.h"
 #include "scenario.h"
+#include "share.h"
 #include "sojourn/clock.h"
 
 struct crew {
@@ -48,10 +49,10 @@ static int start_worker(struct crew *crew, uint32_t index)
 	struct worker_setup setup = {
 		.engine = crew->setup.engine,
 		.shared = crew->setup.shared,
-		.slots = crew_share(options->connections, all, sharer) * each,
+		.slots = share_of(options->connections, all, sharer) * each,
 		.slots_each = each,
 		.ramp = options->ramp.count ? &options->ramp : NULL,
-		.first_slot = crew_share_before(options->connections, all, sharer) * each,
+		.first_slot = share_before(options->connections, all, sharer) * each,
 		.all_slots = options->connections * each,
 		.interval_ns = options->interval_ns,
 		.sharer = sharer,

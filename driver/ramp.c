@@ -22,11 +22,6 @@ uint32_t ramp_at(const struct shape *shape, double elapsed_ns, double *ret_until
 	return (uint32_t)(segment->from + (segment->to < segment->from ? -index : index));
 }
 
-uint32_t ramp_share(uint32_t connections, uint32_t sharer, uint32_t sharers)
-{
-	return connections / sharers + (sharer < connections % sharers);
-}
-
 uint32_t ramp_most(const struct shape *shape)
 {
 	double most = 0;

@@ -17,12 +17,6 @@
  */
 uint32_t ramp_at(const struct shape *shape, double elapsed_ns, double *ret_until_ns);
 
-/*
- * How many of all @connections fall to worker @sharer of @sharers: they are dealt out in turn, as those
- * of crew_share() are.
- */
-uint32_t ramp_share(uint32_t connections, uint32_t sharer, uint32_t sharers);
-
 /* The most that there are at any time. */
 uint32_t ramp_most(const struct shape *shape);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ramp.h"
+#include "share.h"
 #include "sojourn/clock.h"
 #include "worker_impl.h"
 
@@ -43,7 +44,7 @@ static uint32_t look(struct worker *worker)
 	count = ramp_at(setup->ramp, now_ns, &until_ns);
 	if (worker->recording)
 		wake_at(worker, until_ns, now_ns);
-	return ramp_share(count, setup->sharer, setup->sharers) * setup->slots_each;
+	return share_of(count, setup->sharers, setup->sharer) * setup->slots_each;
 }
 
 /* Warm-up and cool-down have what the shape begins with. */

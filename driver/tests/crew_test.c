@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "crew.h"
+#include "share.h"
 #include "sojourn/cleanup.h"
 
 static void test_shares(void **state)
@@ -16,10 +17,10 @@ static void test_shares(void **state)
 		uint32_t slots = loads[i][0], count = loads[i][1], before = 0;
 
 		for (uint32_t index = 0; index < count; index++) {
-			assert_int_equal(crew_share_before(slots, count, index), before);
-			assert_in_range(crew_share(slots, count, index), slots / count,
+			assert_int_equal(share_before(slots, count, index), before);
+			assert_in_range(share_of(slots, count, index), slots / count,
 					slots / count + 1);
-			before += crew_share(slots, count, index);
+			before += share_of(slots, count, index);
 		}
 		assert_int_equal(before, slots);
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "ramp.h"
+#include "share.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 
@@ -76,7 +77,7 @@ static void test_shares_are_all(void **state)
 			uint32_t sum = 0;
 
 			for (uint32_t i = 0; i < sharers; i++) {
-				uint32_t share = ramp_share(connections, i, sharers);
+				uint32_t share = share_of(connections, sharers, i);
 
 				sum += share;
 				assert_in_range(share, connections / sharers,
