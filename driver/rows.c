@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sojourn/run_sum.h"
+
 static size_t size_of(const struct row_table *table)
 {
 	return (size_t)table->steps * table->workers * sizeof(*table->rows);
@@ -40,19 +42,13 @@ struct row_stats *row_table_row(const struct row_table *table, uint32_t worker)
 	return table->rows ? table->rows + (size_t)worker * table->steps : NULL;
 }
 
-static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		counts[i] += others[i];
-}
-
 void row_stats_add(struct row_stats *sum, const struct row_stats *stats)
 {
 	sum->requests += stats->requests;
 	sum->bytes_in += stats->bytes_in;
 	sum->bytes_out += stats->bytes_out;
-	add_counts(sum->status, stats->status, ARRAY_SIZE(sum->status));
-	add_counts(sum->errors, stats->errors, ARRAY_SIZE(sum->errors));
+	run_counts_add(sum->status, stats->status, ARRAY_SIZE(sum->status));
+	run_counts_add(sum->errors, stats->errors, ARRAY_SIZE(sum->errors));
 	histogram_add(&sum->round_trip, &stats->round_trip);
 	histogram_add(&sum->response_time, &stats->response_time);
 }

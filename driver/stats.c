@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sojourn/run_sum.h"
+
 static void record_error(struct stats *stats, enum run_error error,
 			 const struct engine_result *result)
 {
@@ -71,12 +73,6 @@ void stats_record_tls(struct stats *stats, uint64_t tls_ns)
 	histogram_record(&stats->tls, tls_ns);
 }
 
-static void add_counts(uint64_t *counts, const uint64_t *others, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		counts[i] += others[i];
-}
-
 static void add_error_times(struct stats *stats, const struct stats *other)
 {
 	for (size_t i = 0; i < RUN_ERROR_COUNT; i++) {
@@ -97,13 +93,13 @@ void stats_add(struct stats *stats, const struct stats *other)
 	stats->connects += other->connects;
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
-	add_counts(stats->status, other->status, ARRAY_SIZE(stats->status));
-	add_counts(stats->grpc, other->grpc, ARRAY_SIZE(stats->grpc));
+	run_counts_add(stats->status, other->status, ARRAY_SIZE(stats->status));
+	run_counts_add(stats->grpc, other->grpc, ARRAY_SIZE(stats->grpc));
 	if (other->streams - 1 < stats->streams - 1)
 		stats->streams = other->streams;
 	add_error_times(stats, other);
-	add_counts(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
-	add_counts(stats->datagrams, other->datagrams, ARRAY_SIZE(stats->datagrams));
+	run_counts_add(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
+	run_counts_add(stats->datagrams, other->datagrams, ARRAY_SIZE(stats->datagrams));
 	if (other->first_ns - 1 < stats->first_ns - 1)
 		stats->first_ns = other->first_ns;
 	if (other->last_ns > stats->last_ns)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/run_sum.h"
 
 int status_table_open(struct status_table *table, uint32_t workers)
 {
@@ -54,10 +55,8 @@ static void add_total(struct row_stats *row, const struct stats *total)
 	row->requests += total->requests;
 	row->bytes_in += total->bytes_in;
 	row->bytes_out += total->bytes_out;
-	for (size_t i = 0; i < ARRAY_SIZE(row->status); i++)
-		row->status[i] += total->status[i];
-	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
-		row->errors[i] += total->errors[i];
+	run_counts_add(row->status, total->status, ARRAY_SIZE(row->status));
+	run_counts_add(row->errors, total->errors, ARRAY_SIZE(row->errors));
 	histogram_add(&row->round_trip, &total->round_trip);
 	histogram_add(&row->response_time, &total->response_time);
 }

@@ -13,8 +13,9 @@
 
 #include "run_finding.h"
 #include "run_samples.h"
-#include "sojourn/series.h"
 #include "sojourn/clock.h"
+#include "sojourn/run_sum.h"
+#include "sojourn/series.h"
 #include "sojourn/sweep.h"
 
 /* RFC 3339 in UTC with milliseconds; NULL without memory. */
@@ -293,32 +294,12 @@ static void subtract_service(struct run_service *service, const struct run_servi
 		run_samples_subtract(service->samples, earlier->samples);
 }
 
-static const struct run_service *find_service(const struct run *run, const struct run_service *like)
-{
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
-
-		if (service->netns == like->netns && service->port == like->port &&
-		    !strcmp(service->protocol, like->protocol))
-			return service;
-	}
-	return NULL;
-}
-
-static const struct run_program *find_program(const struct run_cost *cost, const char *name)
-{
-	for (size_t i = 0; i < cost->program_count; i++)
-		if (!strcmp(cost->programs[i].name, name))
-			return &cost->programs[i];
-	return NULL;
-}
-
 static void subtract_cost(struct run_cost *cost, const struct run_cost *earlier)
 {
 	subtract_count(&cost->cpu_ns, earlier->cpu_ns);
 	for (size_t i = 0; i < cost->program_count; i++) {
 		struct run_program *program = &cost->programs[i];
-		const struct run_program *before = find_program(earlier, program->name);
+		const struct run_program *before = run_find_program(earlier, program->name);
 
 		if (!before)
 			continue;
@@ -348,7 +329,7 @@ void run_subtract(struct run *run, const struct run *earlier)
 {
 	subtract_time(run, earlier);
 	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *before = find_service(earlier, &run->services[i]);
+		const struct run_service *before = run_find_service(earlier, &run->services[i]);
 
 		if (before)
 			subtract_service(&run->services[i], before);

@@ -11,6 +11,7 @@
 
 #include "run_finding.h"
 #include "run_merge.h"
+#include "sojourn/run_sum.h"
 
 #define SWAP(a, b)                         \
 	do {                               \
@@ -132,8 +133,7 @@ static int refuse_common(const struct run *run, const struct run_service *servic
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *other = &run->services[i];
 
-		if (merge_same(other->host, service->host) && other->netns == service->netns &&
-		    other->port == service->port && !strcmp(other->protocol, service->protocol))
+		if (merge_same(other->host, service->host) && run_same_service(other, service))
 			return merge_refuse(ret_error,
 					    "services[]: %s port %" PRIu16 " of host %s is in both "
 					    "documents: observations of one service do not add up",
@@ -164,38 +164,8 @@ static int move_services(struct run *run, struct run *other, char **ret_error)
 	return 0;
 }
 
-static void add_number(struct run_number *number, const struct run_number *other)
-{
-	number->known = number->known && other->known;
-	number->value += other->value;
-}
-
-static int add_program(struct run_cost *cost, const struct run_program *other)
-{
-	struct run_program *programs;
-
-	for (size_t i = 0; i < cost->program_count; i++) {
-		struct run_program *program = &cost->programs[i];
-
-		if (strcmp(program->name, other->name))
-			continue;
-		add_number(&program->runs, &other->runs);
-		add_number(&program->run_ns, &other->run_ns);
-		program->recursion_misses += other->recursion_misses;
-		return 0;
-	}
-	programs = reallocarray(cost->programs, cost->program_count + 1, sizeof(*programs));
-	if (!programs)
-		return -ENOMEM;
-	cost->programs = programs;
-	programs[cost->program_count++] = *other;
-	return 0;
-}
-
 static int add_cost(struct run *run, struct run *other)
 {
-	int err = 0;
-
 	if (!run->cost || !other->cost) {
 		if (!run->cost)
 			run->cost = TAKE_PTR(other->cost);
@@ -204,9 +174,7 @@ static int add_cost(struct run *run, struct run *other)
 	run->cost->cpu_ns += other->cost->cpu_ns;
 	run->cost->resident_bytes += other->cost->resident_bytes;
 	run->cost->map_bytes += other->cost->map_bytes;
-	for (size_t i = 0; i < other->cost->program_count && !err; i++)
-		err = add_program(run->cost, &other->cost->programs[i]);
-	return err;
+	return run_cost_add_programs(run->cost, other->cost);
 }
 
 /* From the earliest begin to the latest end; by wall clocks, there being no other common one. */

@@ -8,6 +8,7 @@
 
 #include "interval.h"
 #include "sojourn/clock.h"
+#include "sojourn/run_sum.h"
 
 void live_view_init(struct live_view *view)
 {
@@ -38,11 +39,6 @@ const struct live_row *live_view_selected(const struct live_view *view)
 	return view->row_count ? &view->rows[view->selected] : NULL;
 }
 
-static bool same_service(const struct run_service *a, const struct run_service *b)
-{
-	return a->netns == b->netns && a->port == b->port && !strcmp(a->protocol, b->protocol);
-}
-
 static double seconds_of(const struct run *run)
 {
 	return (double)run->duration_ns / (double)NSEC_PER_SEC;
@@ -54,7 +50,7 @@ static struct live_history *find_history(const struct live_view *view,
 					 const struct run_service *service)
 {
 	for (size_t i = 0; i < view->history_count; i++) {
-		if (same_service(view->histories[i]->key, service))
+		if (run_same_service(view->histories[i]->key, service))
 			return view->histories[i];
 	}
 	return NULL;
@@ -185,7 +181,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 static void select_again(struct live_view *view, const struct run_service *chosen)
 {
 	for (size_t i = 0; chosen && i < view->row_count; i++) {
-		if (same_service(view->rows[i].service, chosen)) {
+		if (run_same_service(view->rows[i].service, chosen)) {
 			view->selected = i;
 			return;
 		}

@@ -8,6 +8,7 @@
 
 #include "recording.h"
 #include "sojourn/finding.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/series.h"
 #include "source_series.h"
 
@@ -47,21 +48,9 @@ static void add_stage(struct run_stage *stage, struct run_stage *earlier)
 	stage->histogram = (struct histogram){};
 }
 
-static void add_counts(uint64_t *counts, const uint64_t *earlier, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		counts[i] += earlier[i];
-}
-
-static void add_number(struct run_number *number, const struct run_number *earlier)
-{
-	number->known &= earlier->known;
-	number->value += earlier->value;
-}
-
 static void add_queue(struct run_accept_queue *queue, const struct run_accept_queue *earlier)
 {
-	add_number(&queue->overflows, &earlier->overflows);
+	run_number_add(&queue->overflows, &earlier->overflows);
 	if (earlier->depth_max.known && earlier->depth_max.value > queue->depth_max.value)
 		queue->depth_max = earlier->depth_max;
 }
@@ -84,8 +73,8 @@ static void add_service(struct run_service *service, struct run_service *earlier
 	service->exchanges += earlier->exchanges;
 	service->bytes_in += earlier->bytes_in;
 	service->bytes_out += earlier->bytes_out;
-	add_counts(service->closes, earlier->closes, RUN_CLOSE_COUNT);
-	add_counts(service->losses, earlier->losses, RUN_LOSS_COUNT);
+	run_counts_add(service->closes, earlier->closes, RUN_CLOSE_COUNT);
+	run_counts_add(service->losses, earlier->losses, RUN_LOSS_COUNT);
 	add_messages(service, earlier);
 	for (size_t i = 0; i < STAGE_COUNT; i++)
 		add_stage(&service->stages[i], &earlier->stages[i]);
@@ -102,22 +91,10 @@ static void add_service(struct run_service *service, struct run_service *earlier
 	add_queue(&service->accept_queue, &earlier->accept_queue);
 }
 
-static struct run_service *find_service(struct run *run, const struct run_service *like)
-{
-	for (size_t i = 0; i < run->service_count; i++) {
-		struct run_service *service = &run->services[i];
-
-		if (service->netns == like->netns && service->port == like->port &&
-		    !strcmp(service->protocol, like->protocol))
-			return service;
-	}
-	return NULL;
-}
-
 static int add_services(struct run *run, struct run *earlier)
 {
 	for (size_t i = 0; i < earlier->service_count; i++) {
-		struct run_service *from = &earlier->services[i], *to = find_service(run, from);
+		struct run_service *from = &earlier->services[i], *to = run_find_service(run, from);
 
 		if (to) {
 			add_service(to, from);
@@ -132,30 +109,16 @@ static int add_services(struct run *run, struct run *earlier)
 	return 0;
 }
 
-static void add_program(struct run_cost *cost, const struct run_program *earlier)
-{
-	for (size_t i = 0; i < cost->program_count; i++) {
-		struct run_program *program = &cost->programs[i];
-
-		if (strcmp(program->name, earlier->name))
-			continue;
-		add_number(&program->runs, &earlier->runs);
-		add_number(&program->run_ns, &earlier->run_ns);
-		program->recursion_misses += earlier->recursion_misses;
-	}
-}
-
-static void add_cost(struct run_cost *cost, const struct run_cost *earlier)
+static int add_cost(struct run_cost *cost, const struct run_cost *earlier)
 {
 	if (!cost || !earlier)
-		return;
+		return 0;
 	cost->cpu_ns += earlier->cpu_ns;
 	if (earlier->resident_bytes > cost->resident_bytes)
 		cost->resident_bytes = earlier->resident_bytes;
 	if (earlier->map_bytes > cost->map_bytes)
 		cost->map_bytes = earlier->map_bytes;
-	for (size_t i = 0; i < earlier->program_count; i++)
-		add_program(cost, &earlier->programs[i]);
+	return run_cost_add_programs(cost, earlier);
 }
 
 /* Adds what was observed before @run, which it follows; the time between them is no part of either. */
@@ -166,7 +129,8 @@ static int add_earlier(struct run *run, struct run *earlier)
 	if (!earlier)
 		return 0;
 	r = add_services(run, earlier);
-	add_cost(run->cost, earlier->cost);
+	if (!r)
+		r = add_cost(run->cost, earlier->cost);
 	run->services_dropped += earlier->services_dropped;
 	free(run->started_at);
 	run->started_at = TAKE_PTR(earlier->started_at);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/series.h"
 
 struct of_service {
@@ -45,18 +46,6 @@ void source_series_free(struct source_series *series)
 		run_series_free(series->list[i].series);
 	free(series->list);
 	free(series);
-}
-
-static const struct run_service *find_in(const struct run *run, const struct run_service *like)
-{
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
-
-		if (service->port == like->port && service->netns == like->netns &&
-		    !strcmp(service->protocol, like->protocol))
-			return service;
-	}
-	return NULL;
 }
 
 static struct of_service *find(const struct source_series *series, const struct run_service *like)
@@ -108,7 +97,7 @@ static int add_point(struct run_series *to, const struct run *base, const struct
 {
 	struct run_point point;
 
-	run_point_between(find_in(last, service), service, &point);
+	run_point_between(run_find_service(last, service), service, &point);
 	point.begin_ns = last->duration_ns - base->duration_ns;
 	point.duration_ns = now->duration_ns - last->duration_ns;
 	close_gap(to, &point);
