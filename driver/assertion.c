@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 enum kind {

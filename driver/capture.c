@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define BODY_SIZE_MIN	4096U

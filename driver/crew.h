@@ -85,7 +85,6 @@ extern const struct crew_kind crew_processes;
 
 #define CREW_MEMBERS_MAX 1024U
 
-
 /* How many samples each worker may keep: as many in all as the options say, or a few more. */
 uint32_t crew_worker_samples(const struct options *options);
 

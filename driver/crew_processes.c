@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 
 #include "crew_child.h"
-#include "refuse.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 
 #define END_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define END_POLL_NS    (2 * NSEC_PER_MSEC)

@@ -16,11 +16,11 @@
 #include "crew.h"
 #include "observer.h"
 #include "progress.h"
-#include "refuse.h"
 #include "result.h"
 #include "scenario.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
+#include "sojourn/refuse.h"
 
 #define TICK_MS 1000U
 /* So that every worker is awake when the first request of a schedule is due. */

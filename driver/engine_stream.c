@@ -11,7 +11,7 @@
 #include "connection.h"
 #include "message.h"
 #include "options.h"
-#include "refuse.h"
+#include "sojourn/refuse.h"
 #include "target.h"
 
 /* One kind of request, and what becomes of its responses. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "options.h"
-#include "refuse.h"
+#include "sojourn/refuse.h"
 #include "target.h"
 #include "udp_flow.h"
 

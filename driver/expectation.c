@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 static int parse_status(const char *item, struct expectation *expectation, char **ret_error)

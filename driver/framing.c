@@ -9,8 +9,8 @@
 
 #include "escape.h"
 #include "framing_frame.h"
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define OFFSET_MAX 4096U

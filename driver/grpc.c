@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 void grpc_prefix(uint32_t length, unsigned char prefix[GRPC_PREFIX_SIZE])

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 /* RFC 9113, 8.2.2: about a connection of HTTP/1.1. */
 static const char *const foreign[] = {"Connection", "Keep-Alive", "Proxy-Connection", "TE"};

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 /* Standard streams, signal pipe, libraries; and an epoll, an event and a null fd for every loop. */
 #define FILES_BASE	 32U

@@ -10,8 +10,8 @@
 
 #include "message.h"
 #include "options.h"
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "target.h"
 
 /* RFC 9110's token, of which methods and header names are made. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define CONNECTIONS_MAX 1000000ULL

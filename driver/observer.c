@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
+#include "sojourn/refuse.h"
 
 #define CONNECT_TIMEOUT_S 3L
 #define TOTAL_TIMEOUT_S	  30L

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define CONNECT_RATE_MAX 1000000000ULL

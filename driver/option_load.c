@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "ramp.h"
-#include "refuse.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define CONNECTIONS_MAX 1000000

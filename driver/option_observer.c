@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 #define FILE_MAX       (1U << 20)
 #define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 /* So that a document with those of both sides is far below what a reader refuses. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "http_request.h"
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 #define BODY_MAX (64U << 20)
 

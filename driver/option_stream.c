@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "escape.h"
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 #define PAYLOAD_MAX ((size_t)64 << 20)
 #define ROWS_MAX    ((size_t)256 << 20)

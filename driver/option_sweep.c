@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 
 #define SWEEP_DURATION_NS (2 * NSEC_PER_SEC)
 #define SWEEP_WARMUP_NS	  (500 * NSEC_PER_MSEC)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 int option_parse_number(const char *name, const char *value, uint64_t min, uint64_t max,

@@ -10,11 +10,11 @@
 
 #include "engine.h"
 #include "option_rows.h"
-#include "refuse.h"
 #include "scenario.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
+#include "sojourn/refuse.h"
 
 static const struct option_table *const tables[] = {
 	&option_load,	&option_request,  &option_connection, &option_h2,     &option_tls,

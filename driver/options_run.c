@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "option_rows.h"
-#include "refuse.h"
 #include "scenario.h"
+#include "sojourn/refuse.h"
 
 /* Finds the words that are no options; whatever is wrong with the others is told here. */
 static int find_words(int argc, char **argv, struct options *options, char **ret_error)

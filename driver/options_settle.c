@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "option_rows.h"
-#include "refuse.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 
 #define DURATION_NS (10 * NSEC_PER_SEC)
 #define SLOTS_MAX   1000000U

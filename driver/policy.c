@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 /* 0 if @size is below what the file says, or the file cannot be read. */
 static int check_buffer(const char *option, uint32_t size, const char *sysctl, char **ret_error)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine.h"
-#include "refuse.h"
 #include "scenario.h"
+#include "sojourn/refuse.h"
 
 /* The last one counts: a step's own key stands behind its defaults. */
 static const struct scenario_place *find_place(const struct scenario_places *places,

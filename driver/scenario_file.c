@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "option_rows.h"
-#include "refuse.h"
 #include "scenario_reader.h"
+#include "sojourn/refuse.h"
 
 #define DEPTH_MAX   16 /* the tables reach to five */
 #define ANCHORS_MAX 256U

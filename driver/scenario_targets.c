@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "engine.h"
-#include "refuse.h"
 #include "scenario.h"
+#include "sojourn/refuse.h"
 
 /* What of an engine decides how a request for it is written. */
 static bool is_same_kind(const struct engine *a, const struct engine *b)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 const struct shape_kind shape_rate = {

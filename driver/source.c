@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51 /* Linux 6.3 */

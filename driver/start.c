@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define STEP_NS	     (5 * NSEC_PER_MSEC)

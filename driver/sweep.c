@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "fit.h"
-#include "refuse.h"
 #include "sojourn/clock.h"
+#include "sojourn/refuse.h"
 #include "sojourn/sweep.h"
 
 #define ATTEMPTS   3

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 
 #include "engine.h"
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "url.h"
 
 #define PROBE_TIMEOUT_MS 1000

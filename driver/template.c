@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "template_field.h"
 
 #define FIELD_MAX 64U /* between the braces */

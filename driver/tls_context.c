@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refuse.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 #include "tls_impl.h"
 
 /* Returns -EINVAL, as refuse() does; what OpenSSL has to say comes last. */

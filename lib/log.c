@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sojourn/text.h"
+
 static struct {
 	const char *program;
 	bool verbose;
@@ -32,9 +34,7 @@ static void log_line(const char *severity, const char *reason, const char *forma
 
 	/* Whatever names the object may itself come from elsewhere: one line, nothing for a terminal to obey. */
 	vsnprintf(message, sizeof(message), format, args);
-	for (char *c = message; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
+	text_make_printable(message, ' ');
 
 	flockfile(stderr);
 	fprintf(stderr, "%s: %s%s%s%s\n", log_state.program, severity, message, reason ? ": " : "",

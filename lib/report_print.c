@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 #define COUNT_COLUMNS 10 /* of the counts in a list */
@@ -39,9 +40,7 @@ __attribute__((format(printf, 1, 0))) static char *format_text(const char *forma
 
 	if (vasprintf(&text, format, args) < 0)
 		return NULL;
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	text_make_printable(text, '?');
 	return text;
 }
 

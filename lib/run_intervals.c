@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "run_merge.h"
+#include "sojourn/refuse.h"
 
 static void add_interval(struct run_interval *interval, const struct run_interval *other)
 {
@@ -59,10 +60,10 @@ static int settle_length(struct run_driver *driver, struct run_driver *other, ch
 		other->interval_ns = driver->interval_ns;
 	if (driver->interval_ns == other->interval_ns)
 		return 0;
-	return merge_refuse(ret_error,
-			    "driver.interval_ns: %" PRIu64 " and %" PRIu64
-			    " cannot be merged: one must be the other times 1, 2, 4, 8 …",
-			    a, b);
+	return refuse(ret_error,
+		      "driver.interval_ns: %" PRIu64 " and %" PRIu64
+		      " cannot be merged: one must be the other times 1, 2, 4, 8 …",
+		      a, b);
 }
 
 /* By how many intervals @later begins after @earlier, rounded; SIZE_MAX / 2 at most. */
@@ -134,8 +135,8 @@ int intervals_merge(struct run_driver *driver, struct run_driver *other, char **
 		return err;
 	while (count_both(earlier, later) > RUN_INTERVALS_MAX) {
 		if (earlier->interval_ns > INT64_MAX / 2)
-			return merge_refuse(ret_error, "driver.begin_ns: the documents lie too far "
-						       "apart to be merged");
+			return refuse(ret_error, "driver.begin_ns: the documents lie too far "
+						 "apart to be merged");
 		run_join_intervals(earlier);
 		run_join_intervals(later);
 	}

@@ -11,6 +11,7 @@
 
 #include "run_finding.h"
 #include "run_merge.h"
+#include "sojourn/refuse.h"
 #include "sojourn/run_sum.h"
 
 #define SWAP(a, b)                         \
@@ -19,21 +20,6 @@
 		(a) = (b);                 \
 		(b) = swap_;               \
 	} while (0)
-
-int merge_refuse(char **ret_error, const char *format, ...)
-{
-	va_list args;
-	char *text;
-	int length;
-
-	va_start(args, format);
-	length = vasprintf(&text, format, args);
-	va_end(args);
-	if (length < 0)
-		return -ENOMEM;
-	*ret_error = text;
-	return -EINVAL;
-}
 
 int merge_copy(char **field, const char *value)
 {
@@ -134,11 +120,11 @@ static int refuse_common(const struct run *run, const struct run_service *servic
 		const struct run_service *other = &run->services[i];
 
 		if (merge_same(other->host, service->host) && run_same_service(other, service))
-			return merge_refuse(ret_error,
-					    "services[]: %s port %" PRIu16 " of host %s is in both "
-					    "documents: observations of one service do not add up",
-					    service->protocol, service->port,
-					    service->host ? service->host : "(unknown)");
+			return refuse(ret_error,
+				      "services[]: %s port %" PRIu16 " of host %s is in both "
+				      "documents: observations of one service do not add up",
+				      service->protocol, service->port,
+				      service->host ? service->host : "(unknown)");
 	}
 	return 0;
 }
@@ -248,8 +234,7 @@ int run_merge(struct run *run, struct run *other, char **ret_error)
 	int err;
 
 	if (run->sweep || other->sweep)
-		return merge_refuse(ret_error,
-				    "sweep: of what several sweeps found there is no sum");
+		return refuse(ret_error, "sweep: of what several sweeps found there is no sum");
 	err = name_driver(run);
 	if (!err)
 		err = name_driver(other);

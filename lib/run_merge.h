@@ -3,13 +3,9 @@
 #ifndef LIB_RUN_MERGE_H
 #define LIB_RUN_MERGE_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 
 #include "sojourn/run.h"
-
-/* The sentence in @ret_error, -EINVAL; or -ENOMEM. */
-__attribute__((format(printf, 2, 3))) int merge_refuse(char **ret_error, const char *format, ...);
 
 /* Sets *field to a copy of @value unless either is there or NULL. -ENOMEM. */
 int merge_copy(char **field, const char *value);

@@ -12,6 +12,7 @@
 #include "run_intervals.h"
 #include "run_members.h"
 #include "run_samples.h"
+#include "sojourn/refuse.h"
 
 #define MAX_PARTS 1024
 
@@ -22,9 +23,8 @@ struct merging {
 
 static int refuse_number(const struct merging *merging, uint64_t a, uint64_t b)
 {
-	return merge_refuse(merging->ret_error,
-			    "driver.%s: %" PRIu64 " and %" PRIu64 " cannot be merged",
-			    merging->member->name, a, b);
+	return refuse(merging->ret_error, "driver.%s: %" PRIu64 " and %" PRIu64 " cannot be merged",
+		      merging->member->name, a, b);
 }
 
 static int merge_numbers(const struct merging *merging, uint64_t a, uint64_t b, uint64_t max,
@@ -35,10 +35,9 @@ static int merge_numbers(const struct merging *merging, uint64_t a, uint64_t b, 
 	if (how == RUN_MERGING_SAME && a != b)
 		return refuse_number(merging, a, b);
 	if (how == RUN_MERGING_BY_KIND && (a > max || b > max - a))
-		return merge_refuse(merging->ret_error,
-				    "driver.%s: the sum of %" PRIu64 " and %" PRIu64
-				    " is above %" PRIu64,
-				    merging->member->name, a, b, max);
+		return refuse(merging->ret_error,
+			      "driver.%s: the sum of %" PRIu64 " and %" PRIu64 " is above %" PRIu64,
+			      merging->member->name, a, b, max);
 	if (how == RUN_MERGING_BY_KIND)
 		*ret_value = a + b;
 	else
@@ -80,8 +79,8 @@ static int merge_bool(const struct merging *merging, void *field, const void *ot
 {
 	if (*(bool *)field == *(const bool *)other)
 		return 0;
-	return merge_refuse(merging->ret_error, "driver.%s: true and false cannot be merged",
-			    merging->member->name);
+	return refuse(merging->ret_error, "driver.%s: true and false cannot be merged",
+		      merging->member->name);
 }
 
 static int merge_string(const struct merging *merging, void *field, const void *other)
@@ -92,9 +91,9 @@ static int merge_string(const struct merging *merging, void *field, const void *
 	if (merging->member->merging == RUN_MERGING_FIRST)
 		return merge_copy(string, text);
 	if (merging->member->merging == RUN_MERGING_SAME && !merge_same(*string, text))
-		return merge_refuse(merging->ret_error, "driver.%s: '%s' and '%s' cannot be merged",
-				    merging->member->name, *string ? *string : "(unknown)",
-				    text ? text : "(unknown)");
+		return refuse(merging->ret_error, "driver.%s: '%s' and '%s' cannot be merged",
+			      merging->member->name, *string ? *string : "(unknown)",
+			      text ? text : "(unknown)");
 	merge_label(string, text);
 	return 0;
 }
@@ -116,8 +115,8 @@ static int merge_histogram(const struct merging *merging, void *field, const voi
 	struct histogram *sum = field;
 
 	if (sum->count > INT64_MAX - h->count || sum->sum > INT64_MAX - h->sum)
-		return merge_refuse(merging->ret_error, "driver.%s: the sum is above 2^63 - 1",
-				    merging->member->name);
+		return refuse(merging->ret_error, "driver.%s: the sum is above 2^63 - 1",
+			      merging->member->name);
 	histogram_add(sum, h);
 	return 0;
 }
@@ -154,7 +153,7 @@ int merge_members(const struct run_members *members, void *structure, const void
 		if (member->merging == RUN_MERGING_OWN)
 			continue;
 		if (!mergers[member->kind])
-			return merge_refuse(ret_error, "driver.%s: cannot be merged", member->name);
+			return refuse(ret_error, "driver.%s: cannot be merged", member->name);
 		err = mergers[member->kind](&merging, (char *)structure + member->offset,
 					    (const char *)other + member->offset);
 	}
@@ -171,7 +170,7 @@ static int settle_begin(struct run *run, char **ret_error)
 	if (!run->cost && !run->service_count && run->started_at &&
 	    !run_parse_time(run->started_at, &driver->begin_ns))
 		return 0;
-	return merge_refuse(ret_error, "driver.begin_ns: is missing, must be known to merge");
+	return refuse(ret_error, "driver.begin_ns: is missing, must be known to merge");
 }
 
 /* A driver that has not been merged yet is its own only part. */
@@ -210,8 +209,8 @@ static int merge_parts(struct run_driver *driver, struct run_driver *other, char
 	struct run_part *parts;
 
 	if (count > MAX_PARTS)
-		return merge_refuse(ret_error, "driver.parts: %zu drivers, must be at most %d",
-				    count, MAX_PARTS);
+		return refuse(ret_error, "driver.parts: %zu drivers, must be at most %d", count,
+			      MAX_PARTS);
 	parts = reallocarray(driver->parts, count, sizeof(*parts));
 	if (!parts)
 		return -ENOMEM;

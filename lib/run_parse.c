@@ -6,6 +6,7 @@
 
 #include "run_members.h"
 #include "run_reader.h"
+#include "sojourn/text.h"
 
 /* Keeps @ret_error's message and returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int fail(char **ret_error, const char *format, ...)
@@ -20,7 +21,7 @@ __attribute__((format(printf, 2, 3))) static int fail(char **ret_error, const ch
 		*ret_error = NULL;
 		return -ENOMEM;
 	}
-	reader_make_printable(*ret_error);
+	text_make_printable(*ret_error, '?');
 	return -EINVAL;
 }
 

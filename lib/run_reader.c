@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sojourn/text.h"
+
 size_t reader_enter(struct reader *reader, const char *format, ...)
 {
 	size_t before = reader->length, space = sizeof(reader->path) - before;
@@ -54,13 +56,6 @@ static const char *describe(const json_t *json, char *buffer, size_t size)
 	return buffer;
 }
 
-void reader_make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 int reader_refuse(struct reader *reader, const json_t *json, const char *allowed, ...)
 {
 	char must[128], is[64];
@@ -74,7 +69,7 @@ int reader_refuse(struct reader *reader, const json_t *json, const char *allowed
 		reader->error = NULL;
 		return -ENOMEM;
 	}
-	reader_make_printable(reader->error);
+	text_make_printable(reader->error, '?');
 	return -EINVAL;
 }
 

@@ -30,9 +30,6 @@ __attribute__((format(printf, 3, 4))) int reader_refuse(struct reader *reader, c
 /* A whole number from 0 to @max, or the refusal of anything else. */
 int reader_integer(struct reader *reader, const json_t *json, uint64_t max, uint64_t *ret_value);
 
-/* Replaces control characters: a message shows parts of a text that may come from anywhere. */
-void reader_make_printable(char *text);
-
 /* -EINVAL with @ret_error set if @text is not JSON, or too large to be a run document. */
 int reader_parse(const char *text, size_t length, json_t **ret_document, char **ret_error);
 

@@ -6,6 +6,7 @@
 
 #include "run_members.h"
 #include "run_merge.h"
+#include "sojourn/refuse.h"
 
 static struct run_row *find_row(struct run_row_list *rows, const char *name)
 {
@@ -22,8 +23,8 @@ static int append_row(struct run_row_list *rows, const char *kind, struct run_ro
 	struct run_row *list;
 
 	if (rows->count == RUN_ROWS_MAX)
-		return merge_refuse(ret_error, "driver.%s: more than %u of different names", kind,
-				    RUN_ROWS_MAX);
+		return refuse(ret_error, "driver.%s: more than %u of different names", kind,
+			      RUN_ROWS_MAX);
 	list = reallocarray(rows->list, rows->count + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;

@@ -8,6 +8,7 @@
 #include "interval.h"
 #include "live_view.h"
 #include "sojourn/finding.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 /* From this share on, a queue or table is worth a sentence. */
@@ -150,15 +151,6 @@ static bool note_service(size_t rule, const struct run_service *service, struct 
 	return true;
 }
 
-/* Names of processes stand in them, and those may hold anything. */
-static void make_printable(char *text)
-{
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-	}
-}
-
 static bool concerns(const struct run_finding *finding, const struct run_service *only)
 {
 	return !only ||
@@ -179,7 +171,7 @@ static size_t note_findings(const struct run *found, const struct run_service *o
 		note->critical = !strcmp(finding->severity, "critical");
 		snprintf(note->text, sizeof(note->text), "%s: %s", finding->object,
 			 finding->what ? finding->what : finding->id);
-		make_printable(note->text);
+		text_make_printable(note->text, '?');
 		count++;
 	}
 	return count;

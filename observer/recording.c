@@ -4,26 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sojourn/refuse.h"
+
 #define READING_MAGIC "{\"schema\":\"" RUN_SCHEMA "\""
-
-__attribute__((format(printf, 2, 3))) static int refuse(char **ret_error, const char *format, ...)
-{
-	va_list args;
-	int length;
-
-	va_start(args, format);
-	length = vasprintf(ret_error, format, args);
-	va_end(args);
-	if (length >= 0)
-		return -EINVAL;
-	*ret_error = NULL;
-	return -ENOMEM;
-}
 
 bool recording_begins(int fd)
 {

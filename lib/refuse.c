@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* How modules hand a reason for people to the top layer, which alone logs it. */
-#include "refuse.h"
+#include "sojourn/refuse.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Values are quoted as the user gave them, with decoded line ends too; the sentence is one line. */
-static void keep_on_one_line(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == '\x7f')
-			*text = ' ';
-}
+#include "sojourn/text.h"
 
 int refuse(char **ret_error, const char *format, ...)
 {
@@ -25,7 +19,8 @@ int refuse(char **ret_error, const char *format, ...)
 	va_end(args);
 	if (length < 0)
 		return -ENOMEM;
-	keep_on_one_line(text);
+	/* Values are quoted as the user gave them, with decoded line ends too; the sentence is one line. */
+	text_make_printable(text, ' ');
 	*ret_error = text;
 	return -EINVAL;
 }
