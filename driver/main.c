@@ -166,7 +166,7 @@ static uint32_t most_connections(const struct options *options)
 {
 	const struct ladder *ladder = &options->ladder;
 
-	if (!options->sweeping || ladder->of_rates)
+	if (options->command != COMMAND_SWEEP || ladder->of_rates)
 		return options->connections;
 	return (uint32_t)ladder->loads[ladder->count - 1];
 }
@@ -241,8 +241,8 @@ static int drive(const struct drive_job *job)
 	else if (!err && is_divided_evenly(job))
 		warn_of_busiest(job->options);
 	if (!err)
-		err = job->options->sweeping ? sweep_run(job, &run, &error)
-					     : drive_run(job, &run, &error);
+		err = job->options->command == COMMAND_SWEEP ? sweep_run(job, &run, &error)
+							     : drive_run(job, &run, &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
 	return run->sweep ? conclude_sweep(job->options, run) : conclude(job->options, run);

@@ -48,9 +48,9 @@ int option_settle_sweep(struct options *options, char **ret_error)
 {
 	const char *wrong = option_against_sweep(options);
 
-	if (!options->sweeping && options->ladder.count)
+	if (options->command != COMMAND_SWEEP && options->ladder.count)
 		return refuse(ret_error, "--ladder: it is for sojourn-drive sweep");
-	if (!options->sweeping)
+	if (options->command != COMMAND_SWEEP)
 		return 0;
 	if (wrong)
 		return refuse(ret_error, "%s: a sweep has none; see --ladder", wrong);

@@ -220,7 +220,7 @@ static int take_words(struct options *options, int left, char **words, char **re
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
-	if (left > 1 && options->sweeping)
+	if (left > 1 && options->command == COMMAND_SWEEP)
 		return refuse(ret_error, "sweep: one URL is allowed, but '%s' follows '%s'",
 			      words[1], words[0]);
 	options->url = left == 1 ? words[0] : NULL;
@@ -267,7 +267,6 @@ int options_parse(int argc, char **argv, struct options *ret_options, char **ret
 	int err;
 
 	options.command = command_of(argc, argv);
-	options.sweeping = options.command == COMMAND_SWEEP;
 	argc -= options.command != COMMAND_DRIVE;
 	argv += options.command != COMMAND_DRIVE;
 	err = options.command == COMMAND_RUN ? options_parse_run(argc, argv, &options, ret_error)

@@ -53,8 +53,7 @@ struct options {
 	uint64_t cooldown_ns;
 	uint64_t interval_ns;
 	struct start_spec start;
-	bool sweeping;	      /* through @ladder */
-	struct ladder ladder; /* without steps unless sweeping */
+	struct ladder ladder; /* without steps unless COMMAND_SWEEP, which goes through it */
 	struct schedule_spec schedule;
 	const char *rate_text; /* --rate as it was given */
 	struct source_set sources;

@@ -81,12 +81,12 @@ static int settle_ramp(struct options *options, char **ret_error)
 {
 	if (!options->ramp.count)
 		return 0;
-	if (options->sweeping || options->schedule.rate)
-		return refuse(ret_error,
-			      "--connections: '%s' changes with time; give one number: %s",
-			      options->connections_text,
-			      options->sweeping ? "a sweep goes through those of --ladder"
-						: "--rate is for all of them");
+	if (options->command == COMMAND_SWEEP || options->schedule.rate)
+		return refuse(
+			ret_error, "--connections: '%s' changes with time; give one number: %s",
+			options->connections_text,
+			options->command == COMMAND_SWEEP ? "a sweep goes through those of --ladder"
+							  : "--rate is for all of them");
 	if (is_level(&options->ramp)) {
 		options->ramp.count = 0;
 		return 0;
@@ -103,7 +103,7 @@ static int settle_schedule(struct options *options, char **ret_error)
 {
 	struct schedule_spec *spec = &options->schedule;
 
-	if (options->sweeping)
+	if (options->command == COMMAND_SWEEP)
 		return 0; /* each step has its own */
 	if (spec->arrival != SCHEDULE_CLOSED && !spec->rate)
 		return refuse(ret_error, "--arrival: %s needs a rate; add --rate=N",
