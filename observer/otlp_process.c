@@ -103,7 +103,7 @@ static enum outcome post(struct process *p, unsigned int *ret_wait_s)
 	p->answer_length = 0;
 	curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, error);
 	curl_easy_setopt(p->curl, CURLOPT_POSTFIELDS, p->reading);
-	curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)p->length);
+	curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE, (long)p->length);
 	code = curl_easy_perform(p->curl);
 	curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, NULL);
 	if (code != CURLE_OK) {
