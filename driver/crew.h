@@ -10,14 +10,14 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "cpu_time.h"
 #include "engine.h"
 #include "options.h"
+#include "rows.h"
 #include "sample.h"
 #include "series.h"
 #include "sojourn/cleanup.h"
 #include "stats.h"
-#include "rows.h"
-#include "cpu_time.h"
 #include "worker.h"
 
 struct crew_setup {

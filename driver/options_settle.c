@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What no single option can decide. Neighbours: options.c (the words), option_sweep.c (of a sweep). */
-#include <inttypes.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "option_rows.h"

@@ -2,7 +2,8 @@
 /*
  * A scenario: named steps that every client cycles through, or draws from a mix, and the settings of a
  * run. Read from a YAML file (docs/scenarios.md). Neighbours: scenario_keys.c (what may be written),
- * scenario_file.c (libyaml), scenario_targets.c (several URLs), scenario_check.c (whether it makes sense), engine_scenario.c (carries it out).
+ * scenario_file.c (libyaml), scenario_targets.c (several URLs), scenario_check.c (whether it makes
+ * sense), engine_scenario.c (carries it out).
  */
 #ifndef DRIVER_SCENARIO_H
 #define DRIVER_SCENARIO_H

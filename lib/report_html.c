@@ -22,8 +22,7 @@ static const char head[] =
 static const char head_end[] = "\">\n<title>Sojourn</title>\n<style>\n";
 static const char body[] =
 	"</style>\n</head>\n<body>\n<header><h1>Sojourn</h1><span class=\"dim\">where a request's "
-	"time "
-	"goes</span></header>\n<main></main>\n"
+	"time goes</span></header>\n<main></main>\n"
 	"<noscript>This report draws itself: it needs JavaScript, and nothing from the "
 	"network.</noscript>\n<script type=\"application/json\" id=\"data\">\n";
 static const char end[] = "</script>\n</body>\n</html>\n";

@@ -2,8 +2,8 @@
 /* Steps, targets and statuses, one row after the other. Neighbour: report_driver.c (all of them together). */
 #include "report_parts.h"
 
-#define JOINED_COLUMNS \
-	56 /* of the shares of a step, so that they fit into a line with what is before */
+/* Of the shares of a step, so that they fit into a line with what is before. */
+#define JOINED_COLUMNS 56
 
 static void add_histogram(struct items *items, const char *label, const struct histogram *h)
 {

@@ -141,7 +141,6 @@ static int read_strings(struct reader *reader, const json_t *json, const struct 
 	return err;
 }
 
-/* A counter that the writer did not know yet counted nothing. */
 /* The elements of an array, each @size bytes long, by their names; @read gets NULL for one that is not there. */
 static int read_named(struct reader *reader, const json_t *json, const struct run_member *member,
 		      char *first, size_t size,
@@ -162,6 +161,7 @@ static int read_named(struct reader *reader, const json_t *json, const struct ru
 	return err;
 }
 
+/* A counter that the writer did not know yet counted nothing. */
 static int read_counter(struct reader *reader, const json_t *json, const struct run_member *member,
 			void *field)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The run document as JSON text; run_members.c says what is in it, run_read.c reads it back. */
 #include "sojourn/run.h"
-#include "utf8.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -10,6 +9,7 @@
 #include "run_members.h"
 #include "run_samples.h"
 #include "run_series.h"
+#include "utf8.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)

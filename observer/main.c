@@ -165,8 +165,7 @@ int main(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 	}
 	log_error("'%s' is no command: allowed are observe, live, serve, record, doctor, report, "
-		  "probe, "
-		  "drive, version",
+		  "probe, drive, version",
 		  argv[1]);
 	return EXIT_USAGE;
 }

@@ -130,8 +130,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 			 "below /api/v1/. Every TCP listener unless told otherwise; at "
 			 "127.0.0.1:9180 unless told otherwise.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
-			 "wrong "
-			 "options;\n3 this kernel or this user may not observe.\n",
+			 "wrong options;\n3 this kernel or this user may not observe.\n",
 	};
 	size_t count = take_rows(serve_rows, ARRAY_SIZE(serve_rows), rows);
 	int next, r;
@@ -207,8 +206,7 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 			 "a file, again and again, so that whatever happens to host or program at "
 			 "most the last interval is missing. 'sojourn report FILE' makes a report "
 			 "of it, 'sojourn live --replay FILE' plays it. Every TCP listener and "
-			 "every "
-			 "second unless told otherwise.",
+			 "every second unless told otherwise.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "
 			 "FILE lacks\nthe end; 2 wrong options; 3 this kernel or this user may not "
 			 "observe.\n",

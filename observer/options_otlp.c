@@ -100,8 +100,7 @@ static const char *set_ca(void *target, const char *value)
 const struct cli_option options_otlp_rows[OPTIONS_OTLP_ROWS] = {
 	{"otlp", 0, "URL",
 	 "Also send the metrics to an OpenTelemetry collector (OTLP over HTTP, JSON), at URL's "
-	 "path, "
-	 "or at /v1/metrics if it has none.",
+	 "path, or at /v1/metrics if it has none.",
 	 set_url},
 	{"otlp-interval", 0, "DURATION", "That often (default 15s).", set_interval},
 	{"otlp-header-file", 0, "FILE",

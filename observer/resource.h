@@ -104,8 +104,10 @@ void resource_own(struct resource *resource, uint32_t pid);
 void resource_name_owners(struct resource *resource);
 void resource_list_free(struct resource_list *list);
 
-/* Appends what @pair shows, one function per kind of resource. */
-/* @processes: with @points of their descriptors, which tell growth from a pool that filled up. */
+/*
+ * These append what @pair shows, one function per kind of resource. @processes: with @points of their
+ * descriptors, which tell growth from a pool that filled up.
+ */
 void resource_measure_ports(const struct resource_pair *pair, const struct process_list *processes,
 			    unsigned int points, struct resource_list *list);
 void resource_measure_sockets(const struct resource_pair *pair, struct resource_list *list);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A run document as metrics: the text formats of Prometheus (0.0.4) and OpenMetrics (1.0.0), and the
- * JSON of OpenTelemetry (OTLP 1.x). Names and units follow Prometheus's conventions: seconds, bytes, `_total` for what only grows.
+ * JSON of OpenTelemetry (OTLP 1.x). Names and units follow Prometheus's conventions: seconds, bytes,
+ * `_total` for what only grows.
  *
  * A stage is a classic histogram whose edges are upper bounds of our buckets, two to an octave, so that
  * every cumulative count is exact (docs/metrics.md).
