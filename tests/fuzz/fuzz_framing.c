@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "framing.h"
+#include "fuzz.h"
 #include "sojourn/cleanup.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const framings[] = {
 	"fixed:7",

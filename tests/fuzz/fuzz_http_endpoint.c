@@ -9,17 +9,10 @@
 
 #include <jansson.h>
 
+#include "fuzz.h"
 #include "http_address.h"
 #include "http_routes.h"
 #include "sojourn/cleanup.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
 
 /* ---- a source that has nothing to tell, and one open phase ---- */
 
@@ -123,12 +116,5 @@ static void (*const checks[])(char *text) = {ask, check_host, check_address};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	autofree char *text = NULL;
-
-	if (!size)
-		return 0;
-	text = strndup((const char *)data + 1, size - 1);
-	require(text != NULL);
-	checks[data[0] % ARRAY_SIZE(checks)](text);
-	return 0;
+	return fuzz_text(data, size, checks, ARRAY_SIZE(checks));
 }

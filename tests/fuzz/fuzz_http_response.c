@@ -7,10 +7,9 @@
 #include <stdlib.h>
 
 #include "expectation.h"
+#include "fuzz.h"
 #include "http_response.h"
 #include "sojourn/cleanup.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct input {
 	const char *bytes;

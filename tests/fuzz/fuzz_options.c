@@ -9,26 +9,19 @@
 
 #include "escape.h"
 #include "framing.h"
+#include "fuzz.h"
 #include "match.h"
 #include "sojourn/cleanup.h"
 #include "source.h"
 #include "target.h"
 #include "template.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
-
 static void check(int err, const char *error)
 {
 	require(!err ? !error : err == -EINVAL && error && *error);
 }
 
-static void parse_url(const char *text)
+static void parse_url(char *text)
 {
 	autofree char *error = NULL;
 	struct target target = {0};
@@ -40,7 +33,7 @@ static void parse_url(const char *text)
 	target_clear(&target);
 }
 
-static void parse_framing(const char *text)
+static void parse_framing(char *text)
 {
 	autofree char *error = NULL;
 	struct framing framing;
@@ -49,7 +42,7 @@ static void parse_framing(const char *text)
 }
 
 /* What is written is what is read, wherever it stands. */
-static void parse_match(const char *text)
+static void parse_match(char *text)
 {
 	autofree char *error = NULL;
 	struct match match;
@@ -67,7 +60,7 @@ static void parse_match(const char *text)
 		(match.width == 8 ? 0x8899aabbccddeeff : 0x8899aabbccddeeff % match_ids(&match)));
 }
 
-static void parse_template(const char *text)
+static void parse_template(char *text)
 {
 	autofree char *error = NULL, *buffer = NULL;
 	uint64_t random = 1;
@@ -84,7 +77,7 @@ static void parse_template(const char *text)
 	template_clear(&template);
 }
 
-static void parse_sources(const char *text)
+static void parse_sources(char *text)
 {
 	autofree char *error = NULL;
 	struct source_set set = {0};
@@ -93,7 +86,7 @@ static void parse_sources(const char *text)
 	source_clear(&set);
 }
 
-static void parse_escapes(const char *text)
+static void parse_escapes(char *text)
 {
 	autofree char *bytes = NULL;
 	size_t length = 0;
@@ -102,18 +95,11 @@ static void parse_escapes(const char *text)
 		require(length <= strlen(text));
 }
 
-static void (*const parsers[])(const char *text) = {
+static void (*const parsers[])(char *text) = {
 	parse_url, parse_framing, parse_match, parse_template, parse_sources, parse_escapes,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	autofree char *text = NULL;
-
-	if (!size)
-		return 0;
-	text = strndup((const char *)data + 1, size - 1);
-	require(text != NULL);
-	parsers[data[0] % ARRAY_SIZE(parsers)](text);
-	return 0;
+	return fuzz_text(data, size, parsers, ARRAY_SIZE(parsers));
 }

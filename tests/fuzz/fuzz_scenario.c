@@ -8,19 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "options.h"
 #include "scenario.h"
 #include "sojourn/cleanup.h"
 
 #define NAME "f.yaml"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-	if (!condition)
-		abort();
-}
 
 static bool has(const uint8_t *data, size_t size, const char *text)
 {

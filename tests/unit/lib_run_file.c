@@ -11,32 +11,8 @@
 #include <unistd.h>
 
 #include "sojourn/run.h"
+#include "support_directory.h"
 #include "support_runs.h"
-
-/* Each test works in a directory of its own. */
-static char directory[64];
-static int start = -1;
-
-static int enter(void **state)
-{
-	(void)state;
-	snprintf(directory, sizeof(directory), "/tmp/sojourn-unit-XXXXXX");
-	start = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return start >= 0 && mkdtemp(directory) && !chdir(directory) ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-	autoclosedir DIR *dir = opendir(directory);
-
-	(void)state;
-	for (struct dirent *entry = dir ? readdir(dir) : NULL; entry; entry = readdir(dir))
-		unlink(entry->d_name);
-	if (fchdir(start))
-		return -1;
-	close(start);
-	return rmdir(directory);
-}
 
 static unsigned int count_files(void)
 {
@@ -160,12 +136,12 @@ static void dash_is_standard_input_and_output(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(written_is_read, enter, leave),
-		cmocka_unit_test_setup_teardown(mode_is_kept_and_umask_respected, enter, leave),
-		cmocka_unit_test_setup_teardown(links_and_devices_are_not_replaced, enter, leave),
-		cmocka_unit_test_setup_teardown(failures_leave_nothing, enter, leave),
-		cmocka_unit_test_setup_teardown(endless_input_ends, enter, leave),
-		cmocka_unit_test_setup_teardown(dash_is_standard_input_and_output, enter, leave),
+		TEST(written_is_read),
+		TEST(mode_is_kept_and_umask_respected),
+		TEST(links_and_devices_are_not_replaced),
+		TEST(failures_leave_nothing),
+		TEST(endless_input_ends),
+		TEST(dash_is_standard_input_and_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,6 @@
 /* observer/sink_record.c and recording*.c: what is written is read, whatever a crash left of it. */
 #include "unit.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include "sink_record.h"
 #include "sojourn/clock.h"
 #include "sojourn/series.h"
+#include "support_directory.h"
 #include "support_runs.h"
 
 #define FILE_NAME "a.rec"
@@ -427,33 +427,6 @@ static void full_from_the_begin(void **state)
 	assert_int_equal(sink_record_interval(sink), 0);
 	assert_true(recording_is(FILE_NAME));
 }
-
-/* Each test works in a directory of its own. */
-static char directory[64];
-static int home = -1;
-
-static int enter(void **state)
-{
-	(void)state;
-	snprintf(directory, sizeof(directory), "/tmp/sojourn-unit-XXXXXX");
-	home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return home >= 0 && mkdtemp(directory) && !chdir(directory) ? 0 : -1;
-}
-
-static int leave(void **state)
-{
-	autoclosedir DIR *dir = opendir(directory);
-
-	(void)state;
-	for (struct dirent *entry = dir ? readdir(dir) : NULL; entry; entry = readdir(dir))
-		unlink(entry->d_name);
-	if (fchdir(home))
-		return -1;
-	close(home);
-	return rmdir(directory);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, enter, leave)
 
 int main(void)
 {
