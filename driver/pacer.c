@@ -137,6 +137,16 @@ static bool take_thinker(struct pacer *pacer, uint64_t now_ns, struct pacer_due 
 	return true;
 }
 
+/* @free_ns: since when there has been a slot for it. */
+static struct pacer_due due_since(uint32_t slot, uint64_t intended_ns, uint64_t free_ns)
+{
+	return (struct pacer_due){
+		.slot = slot,
+		.intended_ns = intended_ns,
+		.possible_ns = free_ns > intended_ns ? free_ns : intended_ns,
+	};
+}
+
 bool pacer_take(struct pacer *pacer, uint64_t now_ns, struct pacer_due *ret_due)
 {
 	struct pacer_rest entry;
@@ -149,17 +159,30 @@ bool pacer_take(struct pacer *pacer, uint64_t now_ns, struct pacer_due *ret_due)
 	if (!take_request(pacer, now_ns, &intended_ns))
 		return false;
 	entry = ring_pop(pacer);
-	*ret_due = (struct pacer_due){
-		.slot = entry.slot,
-		.intended_ns = intended_ns,
-		.possible_ns = entry.at_ns > intended_ns ? entry.at_ns : intended_ns,
-	};
+	*ret_due = due_since(entry.slot, intended_ns, entry.at_ns);
 	return true;
 }
 
-bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, uint64_t *ret_intended_ns)
+/*
+ * A slot that has just had its response sends what is due before those at rest do: it is at hand. The
+ * request could have left from one of these nevertheless, and what it is late by is the driver's.
+ */
+static bool take_at_once(struct pacer *pacer, uint32_t slot, uint64_t now_ns,
+			 struct pacer_due *ret_due)
 {
-	if (is_open_loop(pacer) && take_request(pacer, now_ns, ret_intended_ns))
+	uint64_t intended_ns, free_ns = now_ns;
+
+	if (!take_request(pacer, now_ns, &intended_ns))
+		return false;
+	if (pacer->resting && pacer->rest[pacer->first].at_ns < now_ns)
+		free_ns = pacer->rest[pacer->first].at_ns;
+	*ret_due = due_since(slot, intended_ns, free_ns);
+	return true;
+}
+
+bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, struct pacer_due *ret_due)
+{
+	if (is_open_loop(pacer) && take_at_once(pacer, slot, now_ns, ret_due))
 		return true;
 	if (is_open_loop(pacer))
 		pacer_rest(pacer, slot, now_ns);

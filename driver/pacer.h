@@ -52,10 +52,10 @@ void pacer_begin_level(struct pacer *pacer, uint64_t now_ns);
 bool pacer_take(struct pacer *pacer, uint64_t now_ns, struct pacer_due *ret_due);
 
 /*
- * @slot had its response at @now_ns. True: a request was waiting for it, meant for @ret_intended_ns.
- * False: it is at rest, or thinks.
+ * @slot had its response at @now_ns. True: a request is due, and @slot is to send it now. False: it is
+ * at rest, or thinks.
  */
-bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, uint64_t *ret_intended_ns);
+bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, struct pacer_due *ret_due);
 
 /* @slot may be used again, from now on. */
 void pacer_rest(struct pacer *pacer, uint32_t slot, uint64_t now_ns);

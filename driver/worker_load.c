@@ -295,11 +295,11 @@ void worker_secured(void *user, uint64_t tls_ns)
 		stats_record_tls(&worker->stats, tls_ns);
 }
 
-/* After a response. A request that waited for the slot leaves at once: no delay of ours. */
+/* After a response. A request that waited for this slot, no other being free, leaves at once: no delay of ours. */
 static bool goes_on(struct worker *worker, uint32_t slot, uint32_t step, uint64_t now_ns)
 {
 	const uint64_t *thinks = worker->setup.step_think_ns;
-	uint64_t intended_ns;
+	struct pacer_due due;
 
 	if (slot >= worker->active) {
 		worker_park(worker, slot);
@@ -311,13 +311,13 @@ static bool goes_on(struct worker *worker, uint32_t slot, uint32_t step, uint64_
 		return take_ticket(worker) && (note_sent(worker, slot, now_ns, 0), true);
 	if (thinks)
 		worker->pacer.spec.think_ns = thinks[step];
-	if (worker->spent || !pacer_next(&worker->pacer, slot, now_ns, &intended_ns)) {
+	if (worker->spent || !pacer_next(&worker->pacer, slot, now_ns, &due)) {
 		set_alarm(worker);
 		return false;
 	}
 	if (!take_ticket(worker))
 		return false;
-	note_sent(worker, slot, intended_ns, 0);
+	note_sent(worker, slot, due.intended_ns, now_ns - due.possible_ns);
 	return true;
 }
 

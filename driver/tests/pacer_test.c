@@ -9,8 +9,7 @@ static const struct schedule_spec per_microsecond = {.arrival = SCHEDULE_CONSTAN
 static void test_slots_in_turn(void **state)
 {
 	struct pacer pacer;
-	struct pacer_due due;
-	uint64_t intended;
+	struct pacer_due due, next;
 
 	(void)state;
 	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 3), 0);
@@ -22,7 +21,7 @@ static void test_slots_in_turn(void **state)
 		assert_int_equal(due.slot, i % 3);
 		assert_int_equal(due.intended_ns, i * 1000);
 		assert_int_equal(due.possible_ns, i * 1000);
-		assert_false(pacer_next(&pacer, due.slot, i * 1000 + 500, &intended));
+		assert_false(pacer_next(&pacer, due.slot, i * 1000 + 500, &next));
 	}
 	pacer_close(&pacer);
 }
@@ -31,8 +30,7 @@ static void test_slots_in_turn(void **state)
 static void test_stall(void **state)
 {
 	struct pacer pacer;
-	struct pacer_due due;
-	uint64_t intended;
+	struct pacer_due due, next;
 
 	(void)state;
 	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 1), 0);
@@ -40,9 +38,10 @@ static void test_stall(void **state)
 	assert_true(pacer_take(&pacer, 0, &due));
 	assert_false(pacer_take(&pacer, 5000, &due));
 	assert_true(pacer_wake_ns(&pacer) == SCHEDULE_NEVER);
-	assert_true(pacer_next(&pacer, 0, 3500, &intended));
-	assert_int_equal(intended, 1000);
-	pacer_return(&pacer, intended); /* it could not be sent after all */
+	assert_true(pacer_next(&pacer, 0, 3500, &next));
+	assert_int_equal(next.intended_ns, 1000);
+	assert_int_equal(next.possible_ns, 3500); /* there was no other slot */
+	pacer_return(&pacer, next.intended_ns);	  /* it could not be sent after all */
 	pacer_rest(&pacer, 0, 3600);
 	assert_int_equal(pacer_wake_ns(&pacer), 0);
 	assert_true(pacer_take(&pacer, 3700, &due));
@@ -53,13 +52,40 @@ static void test_stall(void **state)
 	pacer_close(&pacer);
 }
 
+/* The driver came late to a request that a slot at rest could have sent: its own error, whoever sends it. */
+static void test_late_though_free(void **state)
+{
+	struct pacer pacer;
+	struct pacer_due due;
+
+	(void)state;
+	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 3), 0);
+	pacer_begin(&pacer, 0);
+	assert_true(pacer_take(&pacer, 0, &due));
+	assert_true(pacer_next(&pacer, due.slot, 1400, &due));
+	assert_int_equal(due.slot, 0);
+	assert_int_equal(due.intended_ns, 1000);
+	assert_int_equal(due.possible_ns, 1000); /* by slot 1, at rest since 0 */
+
+	assert_true(pacer_take(&pacer, 3900, &due)); /* slots 1 and 2: nothing is at rest now */
+	assert_true(pacer_take(&pacer, 3900, &due));
+	assert_false(pacer_next(&pacer, 2, 3950, &due)); /* at rest since here */
+	assert_true(pacer_next(&pacer, 0, 4500, &due));
+	assert_int_equal(due.intended_ns, 4000);
+	assert_int_equal(due.possible_ns, 4000);
+	assert_true(pacer_take(&pacer, 5000, &due)); /* slot 2 */
+	assert_true(pacer_next(&pacer, 1, 6250, &due));
+	assert_int_equal(due.intended_ns, 6000);
+	assert_int_equal(due.possible_ns, 6250);
+	pacer_close(&pacer);
+}
+
 static void test_think(void **state)
 {
 	static const struct schedule_spec spec = {.think_ns = 100};
 	static const uint32_t order[] = {3, 1, 4, 0, 2};
 	struct pacer pacer;
-	struct pacer_due due;
-	uint64_t intended;
+	struct pacer_due due, next;
 
 	(void)state;
 	assert_int_equal(pacer_open(&pacer, &spec, 0, 1, 5), 0);
@@ -70,7 +96,7 @@ static void test_think(void **state)
 	}
 	assert_false(pacer_take(&pacer, 1000, &due));
 	for (uint32_t i = 0; i < 5; i++)
-		assert_false(pacer_next(&pacer, order[i], 1000 + i, &intended));
+		assert_false(pacer_next(&pacer, order[i], 1000 + i, &next));
 	for (uint32_t i = 0; i < 5; i++) {
 		assert_int_equal(pacer_wake_ns(&pacer), 1100 + i);
 		assert_false(pacer_take(&pacer, 1099 + i, &due));
@@ -86,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slots_in_turn),
 		cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_late_though_free),
 		cmocka_unit_test(test_think),
 	};
 
