@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How punctually the driver sends at a rate: what share leaves within 50 µs of its intended time.
+
+nginx with one worker on CPU 0, the driver on CPU 1, 1,000 connections. Saturation is what a closed
+loop reaches; then, in turns, at half of it and at a low rate, constant and Poisson arrivals:
+
+  driver        its schedule_delay: request due and a connection free -> sent
+  bare timer    a program that only waits for as many times (tests/bench/bare_timer.c): what the
+                machine itself comes late by, for the driver's figures hold with that in mind
+  packets       when the same requests of a constant rate passed the loopback device, by the
+                kernel's stamps (tcpdump), against the intended times. Where these begin is not known
+                from outside: the earliest packet counts as punctual. With the way through TCP
+
+Others have no figure to compare with: h2load's --rps is a rate of each connection by itself, wrk and
+ab have none. `late` is 0 or more; a share is of all requests. With --real-time server, driver and bare
+timer have priority over other programs (SCHED_FIFO): for a machine that is not theirs alone.
+"""
+import argparse
+import os
+import signal
+import statistics
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import ROUNDS, SERVER_CPU, Timed, bounded, machine, need, pinned_nginx
+
+from support import documents
+from support.process import Process
+from support.programs import BUILD, DRIVER
+
+CONNECTIONS = 1000
+NEAR_NS = 50_000
+LOW_RATE = 2000
+WARM_UP = 1  # s: every connection has been used
+TIMER = BUILD / "tests/bench/bare_timer"
+QUANTILES = (0.5, 0.9, 0.99, 0.999, 1)
+SUB_BITS = 6  # of the document's buckets
+
+
+class Lateness:
+    """Sorted (ns, count)."""
+
+    def __init__(self, pairs):
+        self.pairs = sorted(pairs)
+        self.count = sum(count for _, count in self.pairs)
+
+    def share(self, limit_ns):
+        return sum(count for late, count in self.pairs if late <= limit_ns) / self.count
+
+    def quantile(self, share):
+        left = share * self.count
+        for late, count in self.pairs:
+            left -= count
+            if left <= 0:
+                return late
+        return self.pairs[-1][0]
+
+
+def bucket_upper(index):
+    octave, part = index >> SUB_BITS, index & ((1 << SUB_BITS) - 1)
+    return (((1 << SUB_BITS) + part + 1) << (octave - 1)) - 1 if octave else part
+
+
+def prefix(arguments):
+    return ["chrt", "--fifo", "1"] if arguments.real_time else []
+
+
+def drive(url, arguments, *options):
+    """(the driver's part of the document, its CPU seconds, warm-up and all)"""
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+        done = Timed([*prefix(arguments), DRIVER, url, "-c", CONNECTIONS, "-d",
+                      f"{arguments.seconds}s", "--warmup", f"{WARM_UP}s", "--quiet", "--json",
+                      file.name, *options])
+        result = documents.load(file.name)["driver"]
+    if any(result["errors"].values()):
+        sys.exit(f"not every request was answered: {result['errors']}")
+    if result.get("unsent"):
+        print(f"  (a run ended with {result['unsent']:,} requests unsent: something stood still)")
+    return result, done.cpu
+
+
+def delays(result):
+    return Lateness((bucket_upper(index), count)
+                    for index, count in result["schedule_delay"]["buckets"])
+
+
+def bare(rate, arguments):
+    text = Timed([*prefix(arguments), TIMER, rate, arguments.seconds]).text
+    return Lateness((int(line), 1) for line in text.split())
+
+
+def stamps(path):
+    """Times of a capture's packets, in ns."""
+    data = Path(path).read_bytes()
+    if data[:4] != struct.pack("<I", 0xA1B23C4D):
+        sys.exit("tcpdump wrote no capture with nanoseconds")
+    at, times = 24, []
+    while at + 16 <= len(data):
+        seconds, nanoseconds, length = struct.unpack_from("<III", data, at)
+        times.append(seconds * 1_000_000_000 + nanoseconds)
+        at += 16 + length
+    return times
+
+
+def settle(path):
+    """Until nothing has been added to a file for a while."""
+    size = -1
+    while size != os.path.getsize(path):
+        size = os.path.getsize(path)
+        time.sleep(1.5)  # the kernel hands packets over every second, unless there are many
+
+
+def seen_outside(nginx, rate, arguments):
+    """(lateness by the packets' stamps, by the driver) of one run; None if there is not one for each request."""
+    before = nginx.status()["requests"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "capture")
+        # More than IP and TCP headers with a time stamp: a request.
+        with Process(["taskset", "-c", SERVER_CPU, "tcpdump", "-i", "lo", "-n", "-Z", "root",
+                      "--time-stamp-precision=nano", "-s", "64", "-B", "65536", "-U", "-w", path,
+                      f"dst port {nginx.port} and ip[2:2] > 60"]) as capture:
+            capture.wait_for("listening on", "stderr")
+            result, _ = drive(nginx.url, arguments, "--rate", rate)
+            settle(path)
+            capture.stop(number=signal.SIGINT)
+        times = sorted(stamps(path))
+    if result["unsent"] or len(times) != nginx.status()["requests"] - before:
+        return None
+    times = times[-result["requests"]:]
+    late = [at - index * 1_000_000_000 / result["rate"] for index, at in enumerate(times)]
+    earliest = min(late)
+    return Lateness((at - earliest, 1) for at in late), delays(result)
+
+
+def saturation(url, arguments):
+    result, _ = drive(url, arguments)
+    return result["requests"] / result["duration_ns"] * 1e9
+
+
+def row(name, rounds, more=""):
+    """Medians over the rounds."""
+    middle = statistics.median
+    late = "".join(f"{middle(entry.quantile(q) for entry in rounds) / 1000:9.1f}" for q in QUANTILES)
+    shares = [entry.share(NEAR_NS) * 100 for entry in rounds]
+    print(f"  {name:<20}{middle(shares):9.2f} %  [{min(shares):6.2f} .. {max(shares):6.2f}]{late}{more}")
+
+
+def compare(nginx, rate, arguments):
+    own = {"constant": [], "poisson": []}
+    cpu = {"constant": [], "poisson": []}
+    timer, outside = [], []
+    for _ in range(arguments.rounds):
+        for arrival in own:
+            result, seconds = drive(nginx.url, arguments, "--rate", rate, "--arrival", arrival)
+            own[arrival].append(delays(result))
+            cpu[arrival].append(seconds / (arguments.seconds + WARM_UP))
+        timer.append(bare(rate, arguments))
+        outside.append(seen_outside(nginx, rate, arguments))
+    print(f"\n{rate:,} requests/s\n  {'':<20}{'within 50 µs':>11}  {'[least .. most]':<18}"
+          f"{'p50':>6}{'p90':>9}{'p99':>9}{'p99.9':>9}{'max':>9}  µs late")
+    for arrival, rounds in own.items():
+        row(f"driver, {arrival}", rounds,
+            f"   {statistics.median(cpu[arrival]) * 100:.0f} % of a CPU")
+    row("bare timer", timer)
+    whole = [entry for entry in outside if entry]
+    if len(whole) < arguments.rounds:
+        print(f"  {arguments.rounds - len(whole)} round(s) without a packet for each request are left out")
+    if whole:
+        row("packets", [entry[0] for entry in whole])
+        row("driver, same runs", [entry[1] for entry in whole])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=ROUNDS, default=5)
+    parser.add_argument("--seconds", type=bounded(int, 1, 60), default=3, help="length of each run")
+    parser.add_argument("--real-time", action="store_true", help="SCHED_FIFO; needs root")
+    arguments = parser.parse_args()
+    need("nginx", "tcpdump")
+    if not Path(TIMER).exists():
+        sys.exit(f"{TIMER} is missing: build with -D SOJOURN_TESTS=ON")
+    with pinned_nginx() as nginx:
+        if arguments.real_time:
+            for pid in (nginx.pid, *nginx.workers()):
+                os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+        most = saturation(nginx.url, arguments)
+        print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS:,} "
+              f"connections, {'real-time' if arguments.real_time else 'usual'} priority, load "
+              f"average {os.getloadavg()[0]:.1f}; closed loop {most:,.0f} requests/s; medians")
+        for rate in (int(most / 2), LOW_RATE):
+            compare(nginx, rate, arguments)
+
+
+if __name__ == "__main__":
+    main()
