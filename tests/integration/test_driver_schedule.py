@@ -35,7 +35,7 @@ def test_stall_is_seen(start, arrival):
     nginx = start(Nginx())
     thread = threading.Thread(target=stall, args=(nginx.workers(), 2, 1))
     thread.start()
-    driver = Driver(nginx.url, "--rate", "2000", "--arrival", arrival, connections=64,
+    driver = Driver(nginx.url, "--rate", "5000", "--arrival", arrival, connections=64,
                     duration="6s")
     thread.join()
     result = driver.result
@@ -44,9 +44,9 @@ def test_stall_is_seen(start, arrival):
     assert 0.85e9 < result["response_time"]["p99_ns"] < 1.1e9
     assert result["round_trip"]["p90_ns"] < 0.1e9
     assert result["response_time"]["count"] == result["requests"] == nginx.status()["requests"]
-    assert abs(result["requests"] - 12000) < (60 if arrival == "constant" else 500)
+    assert abs(result["requests"] - 30000) < (150 if arrival == "constant" else 800)
     assert result["arrival"] == arrival
-    assert result["rate"] == 2000
+    assert result["rate"] == 5000
     assert "response time" in driver.report
 
 
@@ -56,7 +56,9 @@ def test_rate_is_kept(start, threads):
     result = Driver(nginx.url, "--rate=4k", connections=10, threads=threads,
                     duration="2s").result
 
-    assert abs(result["requests"] - 8000) <= 60
+    # Its main thread may end the phase late: with the duration that it had.
+    assert 2e9 <= result["duration_ns"] < 2.5e9
+    assert abs(result["requests"] - 4000 * result["duration_ns"] / 1e9) <= 60
     assert result["connects"] == 10  # used in turn
     assert result["schedule_delay"]["count"] == result["requests"]
     assert result["scheduled"] == result["requests"] + result["unsent"]
