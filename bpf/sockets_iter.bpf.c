@@ -5,6 +5,7 @@
  * Listeners come first (net/ipv4/tcp_ipv4.c, tcp_seek_last_pos()), so their services exist when
  * their connections are met.
  */
+#include "ports.h"
 #include "sample.h"
 #include "service.h"
 
@@ -163,6 +164,10 @@ int sockets_visit(struct bpf_iter__tcp *ctx)
 
 	if (!skc)
 		return 0;
+	if (skc->skc_state == TCP_LISTEN)
+		ports_hold(skc->skc_num);
+	else
+		ports_count(skc);
 	if (skc->skc_state == TCP_TIME_WAIT)
 		visit_time_wait(skc);
 	else if (skc->skc_state == TCP_LISTEN)

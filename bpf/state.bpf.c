@@ -9,6 +9,7 @@ struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");
 struct services_map services SEC(".maps");
 struct gauges_map gauges SEC(".maps");
+struct port_places_map port_places SEC(".maps");
 struct owners_map owners SEC(".maps");
 struct accepting_map accepting SEC(".maps");
 struct ring_map ring SEC(".maps");
@@ -25,5 +26,8 @@ __u32 threads_next = 0;
 __u32 threads_watched = 0;
 __u64 sample_threshold = 0;
 __u32 sample_flushing = 0;
+__u16 ports_low = 0, ports_high = 0;
+__u64 ports_held[1024] = {};
+__u64 ports_unplaced = 0;
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -185,6 +185,14 @@ struct gauges_map {
 	__type(value, struct service_gauges);
 };
 
+struct port_places_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, PORT_PLACES);
+	__type(key, __u32);
+	__type(value, struct port_place);
+};
+
 struct owners_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -220,6 +228,7 @@ extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
+extern struct port_places_map port_places SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct accepting_map accepting SEC(".maps");
 extern struct ring_map ring SEC(".maps");
@@ -250,6 +259,11 @@ extern __u32 threads_next;
 extern __u32 threads_watched;
 /* Set by user space while a pass over the sockets is to tell of the complete ones. */
 extern __u32 sample_flushing;
+/* The range that connect() chooses from, set by user space before each pass; 0, 0: not known. */
+extern __u16 ports_low, ports_high;
+/* A bit for each port that is reserved or listened on, and what port_places has no room for: of this pass. */
+extern __u64 ports_held[1024];
+extern __u64 ports_unplaced;
 
 static __always_inline struct conn *conn_of(const void *sk)
 {

@@ -2,10 +2,7 @@
 /* What a joined exchange consists of: parts that add up to its round trip exactly. */
 #include "join_parts.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
+#include "sojourn/units.h"
 
 static struct run_number number_of(const struct run_sample *sample, uint32_t bit, uint64_t value)
 {
@@ -80,29 +77,15 @@ void run_parts_add(struct run_parts *sum, const struct run_parts *parts)
 	add_number(&sum->blocked_ns, &parts->blocked_ns);
 }
 
-/* IPv4 as such, IPv6 in brackets (RFC 3986). */
-static void format_end(const __u32 address[static 4], uint16_t port, char *text, size_t size)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-	struct in6_addr v6;
-
-	memcpy(&v6, address, sizeof(v6));
-	if (IN6_IS_ADDR_V4MAPPED(&v6)) {
-		inet_ntop(AF_INET, &v6.s6_addr[12], host, sizeof(host));
-		snprintf(text, size, "%s:%u", host, port);
-	} else {
-		inet_ntop(AF_INET6, &v6, host, sizeof(host));
-		snprintf(text, size, "[%s]:%u", host, port);
-	}
-}
-
 void join_exchange(const struct join_pair *pair, struct run_exchange *exchange)
 {
 	const struct run_sample *seen = pair->seen;
 	const struct flow *flow = &seen->flow;
 
-	format_end(flow->client, flow->client_port, exchange->client, sizeof(exchange->client));
-	format_end(flow->server, flow->server_port, exchange->server, sizeof(exchange->server));
+	units_format_endpoint(flow->client, flow->client_port, exchange->client,
+			      sizeof(exchange->client));
+	units_format_endpoint(flow->server, flow->server_port, exchange->server,
+			      sizeof(exchange->server));
 	exchange->index = seen->index;
 	exchange->pid = number_of(seen, RUN_SAMPLE_PID, seen->pid);
 	exchange->bytes_in = number_of(seen, RUN_SAMPLE_BYTES_IN, seen->bytes_in);

@@ -116,6 +116,8 @@ GETTER(bytes_out, known(service->bytes_out))
 GETTER(connections, service->connections)
 GETTER(time_wait, service->time_wait)
 GETTER(time_wait_created, known(service->time_wait_created))
+GETTER(ports_used, service->ports.used)
+GETTER(ports_capacity, service->ports.capacity)
 GETTER(retransmits, known(service->retransmits))
 GETTER(srtt, service->srtt_ns)
 GETTER(min_rtt, service->min_rtt_ns)
@@ -160,6 +162,8 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections established now."}, get_connections},
 	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, get_time_wait},
 	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, get_time_wait_created},
+	{{"sojourn_ephemeral_ports_used", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports in use towards the one destination that most are used towards, in the service's network namespace now."}, get_ports_used},
+	{{"sojourn_ephemeral_ports", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports that there are for each destination and source address."}, get_ports_capacity},
 	{{"sojourn_segments_retransmitted", METRICS_COUNTER, METRICS_ONE, "Segments sent again."}, get_retransmits},
 	{{"sojourn_smoothed_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Mean of TCP's smoothed round-trip times of the connections established now."}, get_srtt},
 	{{"sojourn_minimum_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Lowest round-trip time that TCP saw on any of them."}, get_min_rtt},

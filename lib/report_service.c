@@ -98,6 +98,16 @@ static void add_accept_queue(struct items *items, const struct run_accept_queue 
 			  page_count(queue->overflows.value, text));
 }
 
+/* Only where they are used: most servers connect to nobody. */
+static void add_ports(struct items *items, const struct run_ports *ports)
+{
+	char used[SHORT_TEXT], capacity[SHORT_TEXT];
+
+	if (ports->used.known && ports->used.value && ports->capacity.known)
+		items_add(items, "ports %s/%s towards %s", page_count(ports->used.value, used),
+			  page_count(ports->capacity.value, capacity), ports->towards);
+}
+
 void report_state(const struct page *page, const struct run *run, const struct run_service *service)
 {
 	struct items items = items_begin(page, "", 0);
@@ -106,6 +116,7 @@ void report_state(const struct page *page, const struct run *run, const struct r
 	add_throughput(&items, run, service);
 	if (service->time_wait.known)
 		items_add(&items, "TIME_WAIT %s", page_count(service->time_wait.value, text));
+	add_ports(&items, &service->ports);
 	add_fds(&items, service);
 	add_accept_queue(&items, &service->accept_queue);
 	items_add(&items, "lost %s", page_count(report_lost(run, service), text));

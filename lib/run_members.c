@@ -62,6 +62,13 @@ static const struct run_member accept_queue_table[] = {
 static const struct run_members accept_queue_members =
 	MEMBERS(struct run_accept_queue, accept_queue_table);
 
+static const struct run_member ports_table[] = {
+	NUMBER(struct run_ports, used),
+	NUMBER(struct run_ports, capacity),
+	TEXT(struct run_ports, towards),
+};
+static const struct run_members ports_members = MEMBERS(struct run_ports, ports_table);
+
 static const struct run_member service_table[] = {
 	STRING(struct run_service, host),
 	TEXT(struct run_service, protocol),
@@ -88,6 +95,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, U64, retransmits), .optional = true},
 	NUMBER(struct run_service, time_wait),
 	{MEMBER(struct run_service, U64, time_wait_created)},
+	{MEMBER(struct run_service, OBJECT, ports), .members = &ports_members, .optional = true},
 	{MEMBER(struct run_service, OBJECT, accept_queue), .members = &accept_queue_members},
 	{MEMBER(struct run_service, LIST, processes), .members = &process_members,
 	 .count_offset = offsetof(struct run_service, process_count),

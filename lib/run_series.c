@@ -131,6 +131,7 @@ static void set_state(const struct run_service *now, struct run_point *point)
 	set_gauge(&now->accept_queue.depth, RUN_POINT_DEPTH, &point->depth, &point->known);
 	set_gauge(&fds, RUN_POINT_FDS, &point->fds, &point->known);
 	set_gauge(&now->srtt_ns, RUN_POINT_SRTT, &point->srtt_ns, &point->known);
+	set_gauge(&now->ports.used, RUN_POINT_PORTS, &point->ports, &point->known);
 }
 
 /* A reading caught while an exchange moves between buckets may have one less than the one before. */

@@ -32,6 +32,7 @@ static const struct run_column columns[] = {
 	COLUMN(depth, RUN_POINT_DEPTH),
 	COLUMN(fds, RUN_POINT_FDS),
 	COLUMN(srtt_ns, RUN_POINT_SRTT),
+	COLUMN(ports, RUN_POINT_PORTS),
 };
 
 #define STAGE_COLUMN(field, bit) \

@@ -2,8 +2,10 @@
 /* Durations, counts and sizes: parsed exactly in integers, formatted for people. */
 #include "sojourn/units.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -202,6 +204,23 @@ char *units_format_duration(double ns, char *buffer, size_t size)
 	size_t unit = scale_down(&ns, 1000, 999.95, ARRAY_SIZE(names) - 1);
 
 	format_scaled(ns, names[unit], buffer, size);
+	return buffer;
+}
+
+char *units_format_endpoint(const uint32_t address[static 4], uint16_t port, char *buffer,
+			    size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	struct in6_addr v6;
+
+	memcpy(&v6, address, sizeof(v6));
+	if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+		inet_ntop(AF_INET, &v6.s6_addr[12], host, sizeof(host));
+		snprintf(buffer, size, "%s:%u", host, port);
+	} else {
+		inet_ntop(AF_INET6, &v6, host, sizeof(host));
+		snprintf(buffer, size, "[%s]:%u", host, port);
+	}
 	return buffer;
 }
 

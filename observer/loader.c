@@ -17,6 +17,7 @@
 #include <bpf/libbpf.h>
 
 #include "loader_skeleton.h"
+#include "resource_numbers.h"
 #include "sojourn/log.h"
 
 struct loader {
@@ -31,6 +32,9 @@ struct loader {
 	size_t splits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
+	struct port_place *places;
+	size_t places_bytes;
+	struct port_rules port_rules; /* of the last pass */
 };
 
 /* ---- opening ---- */
@@ -92,6 +96,11 @@ static int map_memories(struct loader *loader)
 	if (r < 0)
 		return r;
 	loader->gauges = memory;
+	r = map_memory(loader->skel->maps.port_places, PROT_READ | PROT_WRITE, &memory,
+		       &loader->places_bytes);
+	if (r < 0)
+		return r;
+	loader->places = memory;
 	return 0;
 }
 
@@ -165,6 +174,8 @@ void loader_close(struct loader *loader)
 		munmap((void *)loader->splits, loader->splits_bytes);
 	if (loader->gauges)
 		munmap(loader->gauges, loader->gauges_bytes);
+	if (loader->places)
+		munmap(loader->places, loader->places_bytes);
 	cleanup_close(&loader->statistics_fd);
 	cleanup_close(&loader->own_netns_fd);
 	sojourn_bpf__destroy(loader->skel);
@@ -212,14 +223,29 @@ int loader_attach(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
+/* In the namespace: its range may be set anew at any time. Where it cannot be read no port counts. */
+static void begin_ports(struct loader *loader)
+{
+	struct port_rules *rules = &loader->port_rules;
+
+	if (resource_numbers_rules(rules) < 0)
+		*rules = (struct port_rules){};
+	loader->skel->bss->ports_low = rules->low;
+	loader->skel->bss->ports_high = rules->high;
+	loader->skel->bss->ports_unplaced = 0;
+	memcpy(loader->skel->bss->ports_held, rules->reserved, sizeof(rules->reserved));
+	memset(loader->places, 0, loader->places_bytes);
+}
+
 /* An iterator walks the network namespace in which it was created. */
-static int create_iterator(const struct loader *loader)
+static int create_iterator(struct loader *loader)
 {
 	int link_fd = bpf_link__fd(loader->skel->links.sockets_visit);
 	int fd;
 
 	if (loader->netns_fd >= 0 && setns(loader->netns_fd, CLONE_NEWNET) < 0)
 		return -errno;
+	begin_ports(loader);
 	fd = bpf_iter_create(link_fd);
 	fd = fd < 0 ? -errno : fd;
 	if (loader->netns_fd >= 0 && setns(loader->own_netns_fd, CLONE_NEWNET) < 0)
@@ -290,6 +316,25 @@ const struct service_split *loader_split(const struct loader *loader, uint32_t c
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)
 {
 	return loader->skel->links.sockets_visit ? &loader->gauges[service] : NULL;
+}
+
+bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
+		  struct port_place *ret_fullest)
+{
+	struct port_place fullest = {};
+
+	if (!loader->skel->links.sockets_visit || !loader->port_rules.high)
+		return false;
+	for (size_t i = 0; i < PORT_PLACES; i++)
+		if (loader->places[i].used > fullest.used)
+			fullest = loader->places[i];
+	/* What has no place may be more than that. */
+	if (loader->skel->bss->ports_unplaced > fullest.used)
+		return false;
+	*ret_rules = loader->port_rules;
+	memcpy(ret_rules->held, loader->skel->bss->ports_held, sizeof(ret_rules->held));
+	*ret_fullest = fullest;
+	return true;
 }
 
 uint32_t loader_cpus(const struct loader *loader)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "plan.h"
+#include "resource_ports.h"
 #include "sojourn/cleanup.h"
 #include "wire/config.h"
 #include "wire/counters.h"
@@ -74,6 +75,12 @@ const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu
 const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
 					 uint32_t service);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
+/*
+ * The destination that most ephemeral ports are used towards, as the last visit found it (.used 0: none),
+ * and what the ports are taken from. False: not known.
+ */
+bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
+		  struct port_place *ret_fullest);
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 

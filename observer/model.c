@@ -78,7 +78,8 @@ void model_free(struct model *model)
 
 /* ---- reading ---- */
 
-static int read_service(struct model *model, uint32_t index, struct run *run)
+static int read_service(struct model *model, uint32_t index, const struct run_ports *ports,
+			struct run *run)
 {
 	const struct service_key *key = &model->keys[index];
 	struct run_service *service;
@@ -93,13 +94,16 @@ static int read_service(struct model *model, uint32_t index, struct run *run)
 	service->netns = key->netns;
 	source_slots_read(model->loader, index, service);
 	source_slots_mark(model->loader, model->plan, key, service);
-	if (key->protocol == IPPROTO_TCP)
+	if (key->protocol == IPPROTO_TCP) {
 		source_sockets_read(model->loader, index, service);
+		service->ports = *ports;
+	}
 	return source_proc_read(model->proc, index, service);
 }
 
 static int read_all(struct model *model, struct run *run)
 {
+	struct run_ports ports;
 	int r;
 
 	run->connections_in = strdup(loader_storage());
@@ -107,8 +111,9 @@ static int read_all(struct model *model, struct run *run)
 	if (!run->cost || !run->connections_in)
 		return -ENOMEM;
 	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
+	source_sockets_ports(model->loader, &ports);
 	for (size_t i = 0; !r && i < model->key_count; i++)
-		r = read_service(model, (uint32_t)i, run);
+		r = read_service(model, (uint32_t)i, &ports, run);
 	run->services_dropped = loader_services_dropped(model->loader);
 	run->duration_ns = clock_now_ns() - model->started_ns;
 	return r;

@@ -23,6 +23,8 @@ uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
 
 /* source_sockets.c: gauges that the last visit to the sockets counted. */
 void source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service);
+/* Likewise of the namespace's ephemeral ports. */
+void source_sockets_ports(const struct loader *loader, struct run_ports *ret_ports);
 
 /* source_proc.c: the processes of the services. @pid: whose network namespace (0: ours). */
 struct source_proc;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/units.h"
 
 static void read_address(const struct service_gauges *gauges, struct run_service *service)
 {
@@ -20,6 +21,22 @@ static void read_address(const struct service_gauges *gauges, struct run_service
 static struct run_number number(uint64_t value)
 {
 	return (struct run_number){true, value};
+}
+
+/* The same for every service of the namespace. */
+void source_sockets_ports(const struct loader *loader, struct run_ports *ret_ports)
+{
+	struct port_place fullest;
+	struct port_rules rules;
+
+	*ret_ports = (struct run_ports){0};
+	if (!loader_ports(loader, &rules, &fullest))
+		return;
+	ret_ports->used = number(fullest.used);
+	ret_ports->capacity = number(resource_ports_capacity(&rules));
+	if (fullest.used)
+		units_format_endpoint(fullest.towards.server, fullest.towards.server_port,
+				      ret_ports->towards, sizeof(ret_ports->towards));
 }
 
 void source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service)

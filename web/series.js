@@ -29,6 +29,12 @@ function stageLines(columns, member) {
 	}));
 }
 
+// Of how many, and towards whom in the end: the destination may have changed in between.
+function portsTitle(ports) {
+	const of = ports && ports.capacity !== null && ports.capacity !== undefined ? `ephemeral ports, of ${count(ports.capacity)}` : "ephemeral ports";
+	return ports && ports.towards ? `${of}, at the end towards ${ports.towards}` : of;
+}
+
 // `series` of the document, in charts that share the driver's seconds as far as the two began together.
 function serviceSeries(run, service, node, end) {
 	const columns = service.series;
@@ -43,6 +49,7 @@ function serviceSeries(run, service, node, end) {
 		["connections", [["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]],
 		["accept queue", [["depth", "waiting for accept()", "accept_queue"]]],
 		["descriptors", [["fds", "open", "transmit_queue"]]],
+		[portsTitle(service.ports), [["ports", "in use, towards one destination", "network"]]],
 	]) {
 		const lines = gauges(columns, names);
 		if (lines.length) series(node, named(text), lines, {end, step: true});

@@ -16,30 +16,11 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
 #include "sojourn/run_kinds.h"
+#include "sojourn/run_values.h"
 #include "wire/flow.h"
 #include "wire/stage.h"
 
 #define RUN_SCHEMA "sojourn.run/1"
-
-/* A stage without `measured` is printed as missing, with `reason`; never as zero. */
-struct run_stage {
-	bool measured;
-	char *source; /* which candidate measured it, e.g. "inferred"; may be NULL */
-	char *reason; /* why it is missing; NULL if measured */
-	struct histogram histogram;
-};
-
-/* A number that may be missing. */
-struct run_number {
-	bool known;
-	uint64_t value;
-};
-
-/* A share or a correlation, which no integer can hold; may be missing. */
-struct run_ratio {
-	bool known;
-	double value;
-};
 
 struct run_process {
 	uint32_t pid;
@@ -155,6 +136,7 @@ struct run_service {
 	uint64_t retransmits;	      /* segments sent again */
 	struct run_number time_wait;  /* TIME_WAIT sockets on the service's port now */
 	uint64_t time_wait_created;
+	struct run_ports ports; /* of the service's network namespace, whoever opened them */
 	struct run_accept_queue accept_queue;
 	struct run_process *processes;
 	size_t process_count;

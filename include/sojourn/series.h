@@ -19,6 +19,7 @@ enum run_point_value {
 	RUN_POINT_DEPTH = 1 << 2,
 	RUN_POINT_FDS = 1 << 3,
 	RUN_POINT_SRTT = 1 << 4,
+	RUN_POINT_PORTS = 1 << 5,
 };
 
 #define RUN_POINT_STAGE(stage)	  (1U << (8 + (stage)))	 /* its count and sum */
@@ -52,6 +53,7 @@ struct run_point {
 	uint64_t depth; /* of the accept queue */
 	uint64_t fds;	/* open, of all the service's processes */
 	uint64_t srtt_ns;
+	uint64_t ports; /* run_service.ports.used */
 };
 
 struct run_series {

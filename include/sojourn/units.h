@@ -27,6 +27,13 @@ char *units_format_duration(double ns, char *buffer, size_t size);
 /* Writes @count with thousands separated: "116,785". */
 char *units_format_count(uint64_t count, char *buffer, size_t size);
 
+/*
+ * Writes the address and port of one side of a connection, as struct flow has them: "192.0.2.1:80",
+ * "[2001:db8::1]:80" (RFC 3986).
+ */
+char *units_format_endpoint(const uint32_t address[static 4], uint16_t port, char *buffer,
+			    size_t size);
+
 /* Writes @bytes with one of B, KiB, MiB, GiB, TiB: "3.4 MiB". */
 char *units_format_bytes(double bytes, char *buffer, size_t size);
 

@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+#include "wire/flow.h"
+
 /* How the moment is known at which accept() returned a connection. */
 enum accept_source {
 	ACCEPT_AUTO,	 /* the best that works without a price; user space decides which */
@@ -72,5 +74,21 @@ struct service_gauges {
 };
 
 _Static_assert(sizeof(struct service_gauges) == 96, "no hidden padding");
+
+/*
+ * One destination, counted anew by every pass over the sockets: each socket from the same address to the
+ * same address and port has a port of its own.
+ */
+struct port_place {
+	struct flow
+		towards; /* the client is this side, its port is 0; no server port: a free place */
+	__u32 used;	 /* sockets whose own port is one that connect() chooses from */
+};
+
+_Static_assert(sizeof(struct port_place) == 40, "no hidden padding");
+
+/* Destinations at a time; the sockets of one that finds no place in so many tries are only counted. */
+#define PORT_PLACES 4096
+#define PORT_TRIES  8
 
 #endif

@@ -3,13 +3,17 @@
 at their ends is what `ss` shows then.
 
 tools/mutate: "the series lacks its end" fails sums, "phases share a series" phases,
-"the first message is the last" (of test_truth) throughput.
+"the first message is the last" (of test_truth) throughput, "a listener's port is as good as others" and
+"TIME_WAIT takes no port" ports.
 """
+import collections
 import socket
+import subprocess
 import time
 
 import pytest
 
+from conftest import sockets
 from support.documents import service
 from support.programs import Driver, Lab, Observer
 from test_stages import in_quiet
@@ -113,3 +117,55 @@ def test_throughput_without_the_idle(start):
     assert entry["exchanges"] == driver["requests"] == 1000
     assert abs(seen / own - 1) < 0.05
     assert entry["exchanges"] / document["duration_ns"] < 0.5 * own
+
+
+LOW, HIGH, RESERVED, LISTENED = 25000, 29999, (25100, 25199), 26234
+
+
+def set_range():
+    """Of the test's own namespace: its ports, those that are reserved, and no TIME_WAIT taken again."""
+    for name, value in (("ip_local_port_range", f"{LOW} {HIGH}"), ("tcp_tw_reuse", "0"),
+                        ("ip_local_reserved_ports", "-".join(map(str, RESERVED)))):
+        subprocess.run(["sysctl", "-qw", f"net.ipv4.{name}={value}"], check=True)
+
+
+def fullest():
+    """What `ss` shows of the range, but for a listener's connections: the destination that most are towards,
+    from one address, and how many."""
+    found = collections.Counter()
+    for line in sockets("connected", f"sport >= :{LOW} and sport <= :{HIGH} and sport != :{LISTENED}"):
+        local, remote = line.replace("[::ffff:127.0.0.1]", "127.0.0.1").split()[3:5]
+        found[local.rpartition(":")[0], remote] += 1
+    (_, towards), used = found.most_common(1)[0]
+    return towards, used
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_ports_are_those_of_ss(start, address):
+    """Ports towards the fullest destination: kept, in TIME_WAIT, by sockets of IPv6 too; those of others, and
+    the server's ends of connections to a listener in the range, are not among them."""
+    lab, other = start(Lab()), start(Lab(address=address))
+    observer = start(Observer(ports=[lab.port]))
+    with socket.create_server(("127.0.0.1", LISTENED), backlog=512) as server:
+        set_range()
+        time.sleep(1.2)
+        Driver(other.url, "--new-connections", connections=4, count=300)
+        Driver(lab.url, "--new-connections", connections=4, count=100)
+        kept = [socket.create_connection((address, other.port)) for _ in range(7)]
+        for _ in range(5):
+            kept.append(socket.socket(socket.AF_INET6))
+            kept[-1].connect((address if ":" in address else f"::ffff:{address}", other.port))
+        for _ in range(200):
+            kept.append(socket.create_connection(("127.0.0.1", LISTENED)))
+            kept.append(server.accept()[0])
+        time.sleep(1.2)
+        towards, used = fullest()
+        entry = service(observer.document(), lab.port)
+        assert fullest() == (towards, used)
+    for each in kept:
+        each.close()
+    observer.stop()
+    assert used >= 250 and towards == other.url[7:].strip("/")
+    assert entry["ports"] == {"used": used, "towards": towards, "capacity":
+                              HIGH - LOW + 1 - (RESERVED[1] - RESERVED[0] + 1) - 1}
+    assert entry["series"]["ports"][-1] == used and entry["series"]["ports"][0] < used

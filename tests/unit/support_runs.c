@@ -134,6 +134,9 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->retransmits = next(sequence);
 	set_number(&service->time_wait, sequence);
 	service->time_wait_created = next(sequence);
+	set_number(&service->ports.used, sequence);
+	set_number(&service->ports.capacity, sequence);
+	strcpy(service->ports.towards, "[2001:db8::2]:8080");
 	set_number(&service->accept_queue.depth, sequence);
 	set_number(&service->accept_queue.depth_max, sequence);
 	set_number(&service->accept_queue.limit, sequence);

@@ -13,7 +13,7 @@ static inline struct run_point support_point(uint64_t *last)
 		.begin_ns = ++*last,
 		.duration_ns = ++*last,
 		.known = RUN_POINT_CONNECTIONS | RUN_POINT_TIME_WAIT | RUN_POINT_DEPTH |
-			 RUN_POINT_FDS | RUN_POINT_SRTT,
+			 RUN_POINT_FDS | RUN_POINT_SRTT | RUN_POINT_PORTS,
 		.accepted = ++*last,
 		.exchanges = ++*last,
 		.bytes_in = ++*last,
@@ -26,6 +26,7 @@ static inline struct run_point support_point(uint64_t *last)
 		.depth = ++*last,
 		.fds = ++*last,
 		.srtt_ns = ++*last,
+		.ports = ++*last,
 	};
 
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
