@@ -204,7 +204,9 @@ static int measure(struct drive *drive, char **ret_error)
 	const char *lost;
 	int err;
 
+	drive->phase.ports = port_watch_start(options, drive->job->target);
 	run_phase(drive, WORKER_MEASURE, options->duration_ns, options->requests);
+	port_watch_stop(drive->phase.ports);
 	lost = drive->kind->lost(drive->crew);
 	if (lost)
 		return refuse(ret_error, "%s", lost);
@@ -400,6 +402,7 @@ static void drive_close(struct drive *drive)
 	drive->kind->free(drive->crew);
 	close_shared(drive);
 	crew_result_clear(&drive->total);
+	port_watch_free(drive->phase.ports);
 	free(drive);
 }
 

@@ -211,5 +211,6 @@ int result_fill(const struct options *options, struct crew_result *result,
 	if (fill_failures(options, stats, phase, driver) ||
 	    series_fill(&result->series, end_of(stats, phase), driver))
 		return -ENOMEM;
+	port_watch_fill(phase->ports, phase->begin_ns, driver);
 	return limited_fill(driver, result->cpu.wall_ns);
 }

@@ -7,6 +7,7 @@
 
 #include "crew.h"
 #include "options.h"
+#include "port_watch.h"
 #include "sojourn/run.h"
 #include "stats.h"
 #include "rows.h"
@@ -22,6 +23,7 @@ struct result_phase {
 	const struct target *target;
 	struct row_table steps; /* or targets */
 	struct status_table statuses;
+	struct port_watch *ports; /* NULL: nobody looked */
 };
 
 /*

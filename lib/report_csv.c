@@ -26,6 +26,7 @@ struct row {
 	const uint64_t *connects, *bytes_in, *bytes_out;
 	const struct histogram *h;
 	const char *name; /* of the step, target or status; NULL: none */
+	const struct run_number *ports;
 };
 
 static const struct {
@@ -43,7 +44,7 @@ static void print_head(FILE *file)
 	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		fprintf(file, ",%s", quantiles[i].name);
-	fputs(",max_ns,name\r\n", file);
+	fputs(",max_ns,name,ports\r\n", file);
 }
 
 static void print_number(const uint64_t *number, FILE *file)
@@ -105,6 +106,7 @@ static void print_row(const struct row *row, FILE *file)
 	print_number(row->bytes_out, file);
 	print_latency(row, file);
 	print_text(row->name, file);
+	print_number(row->ports && row->ports->known ? &row->ports->value : NULL, file);
 	fputs("\r\n", file);
 }
 
@@ -125,6 +127,7 @@ static void print_intervals(const struct run_driver *driver, FILE *file)
 				.bytes_in = &interval->bytes_in,
 				.bytes_out = &interval->bytes_out,
 				.h = &interval->latency,
+				.ports = &interval->ports,
 			},
 			file);
 	}

@@ -33,6 +33,19 @@ static struct rates measure_rates(const struct run_driver *driver)
 	return rates;
 }
 
+static void add_ports(struct items *items, const struct run_driver *driver)
+{
+	char used[SHORT_TEXT], capacity[SHORT_TEXT];
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < driver->interval_count; i++)
+		if (driver->intervals[i].ports.known && driver->intervals[i].ports.value > most)
+			most = driver->intervals[i].ports.value;
+	if (most && driver->ports.capacity.known)
+		items_add(items, "source ports at most %s of %s", page_count(most, used),
+			  page_count(driver->ports.capacity.value, capacity));
+}
+
 void report_intervals(const struct page *page, const struct run_driver *driver)
 {
 	struct rates rates = measure_rates(driver);
@@ -46,6 +59,7 @@ void report_intervals(const struct page *page, const struct run_driver *driver)
 	items_add(&items, "lowest %s/s", page_count((uint64_t)(rates.lowest + 0.5), text));
 	items_add(&items, "highest %s/s", page_count((uint64_t)(rates.highest + 0.5), text));
 	items_add(&items, "deviation %s/s", page_count((uint64_t)(rates.deviation + 0.5), text));
+	add_ports(&items, driver);
 	if (driver->drift.known)
 		items_add(&items, "correlation with time %+.2f", driver->drift.value);
 	items_end(&items);

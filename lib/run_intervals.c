@@ -31,6 +31,7 @@ void run_join_intervals(struct run_driver *driver)
 			continue;
 		add_interval(&list[i / 2], &list[i + 1]);
 		list[i / 2].duration_ns += list[i + 1].duration_ns;
+		list[i / 2].ports = list[i + 1].ports;
 	}
 	driver->interval_count = count / 2 + count % 2;
 	driver->interval_ns *= 2;

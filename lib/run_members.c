@@ -140,6 +140,7 @@ static const struct run_member interval_table[] = {
 	{MEMBER(struct run_interval, U64, connects)},
 	{MEMBER(struct run_interval, U64, bytes_in)},
 	{MEMBER(struct run_interval, U64, bytes_out)},
+	NUMBER(struct run_interval, ports),
 	{MEMBER(struct run_interval, HISTOGRAM, latency)},
 };
 static const struct run_members interval_members = MEMBERS(struct run_interval, interval_table);
@@ -213,6 +214,8 @@ static const struct run_member driver_table[] = {
 	 .limit = MAX_FAILURES, .optional = true},
 	{MEMBER(struct run_driver, U64, cpu_user_ns)},
 	{MEMBER(struct run_driver, U64, cpu_system_ns)},
+	{MEMBER(struct run_driver, OBJECT, ports),
+	 .merging = RUN_MERGING_OWN, .members = &ports_members, .optional = true},
 	NUMBER(struct run_driver, cpu_wait_ns),
 	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},
 	{MEMBER(struct run_driver, HISTOGRAM, connect)},

@@ -332,6 +332,8 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 {
 	int err = intervals_merge(driver, other, ret_error);
 
+	/* Two drivers of one host look at the same ports, two hosts have different ones. */
+	driver->ports = (struct run_ports){0};
 	align(driver, other);
 	if (other->begin_ns < driver->begin_ns)
 		driver->begin_ns = other->begin_ns;

@@ -154,6 +154,11 @@ function driverSeries(run, node, end) {
 		name: latencyOf(run.driver), label: p, dash: [[], [5, 3], [2, 2]][i],
 		points: points((interval) => (interval.latency.count ? interval.latency[`${p}_ns`] : NaN))})),
 	{end, format: time, log: true});
+	const looked = run.driver.intervals.filter((i) => (i.ports ?? null) !== null);
+	if (looked.length)
+		series(node, title(run, `${portsTitle(run.driver.ports)}, at the client`), [{
+			name: "network", label: "in use, towards one target", points: looked.map((i) => ({
+				x: (i.begin_ns + i.duration_ns) / 1e9, y: i.ports}))}], {end, step: true});
 }
 
 function timeSection() {

@@ -184,6 +184,7 @@ struct run_interval {
 	uint64_t connects;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
+	struct run_number ports;  /* at its end: run_driver.ports.used */
 	struct histogram latency; /* response time under a rate, else round trip */
 };
 
@@ -254,6 +255,7 @@ struct run_driver {
 	size_t failure_count;
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
+	struct run_ports ports;	       /* of all its source addresses, at the end */
 	struct run_number cpu_wait_ns; /* its threads were ready to run, others had the CPU */
 	struct histogram round_trip;   /* request handed to the kernel → last response byte read */
 	struct histogram connect;      /* connect() → established */

@@ -2,7 +2,8 @@
 """Source ports: no cliff at half of the range, and running out is waited for and explained."""
 import pytest
 
-from support.programs import Driver, Nginx
+from conftest import sockets
+from support.programs import Driver, Lab, Nginx
 
 
 @pytest.fixture(name="here")
@@ -101,3 +102,49 @@ def test_bad_sources(start, here):
         assert "--source" in driver.process.stderr
         assert words in driver.process.stderr
         assert len(driver.process.stderr.splitlines()) == 1
+
+
+def shown(netns, port, *sources):
+    """The sockets from these addresses, and ports of the range, that `ss` shows towards the server."""
+    filter_ = f"dport = :{port} and sport >= :40000 and sport <= :49999"
+    lines = [line.split() for line in sockets("connected", filter_, netns)]
+    return sum(line[3].rpartition(":")[0] in sources for line in lines)
+
+
+@pytest.mark.parametrize("address, sources", [
+    ("127.0.0.1", []), ("127.0.0.1", ["127.0.0.2", "127.0.0.3", "127.0.0.4"]), ("::1", [])])
+def test_ports_in_use_are_those_of_ss(start, here, address, sources):
+    """TIME_WAIT of the run and of one before; other addresses and other targets have ports of their own."""
+    set_range(here, 40000, 49999)
+    lab, other = start(Lab(address=address, netns=here)), start(Lab(address=address, netns=here))
+    if ":" not in address:
+        Driver(lab.url, "--new-connections", "--source=127.0.0.9", connections=2, count=50, netns=here)
+    Driver(other.url, "--new-connections", connections=2, count=50, netns=here)
+    options = ["--new-connections", *([f"--source={','.join(sources)}"] if sources else [])]
+    result = Driver(lab.url, *options, "--rate=400", connections=8, duration="3200ms", netns=here).result
+    used = shown(here, lab.port, *(sources or [f"[{address}]" if ":" in address else address]))
+
+    assert result["requests"] <= used <= result["requests"] + 8
+    assert result["ports"] == {"used": used, "capacity": 10000 * max(1, len(sources)),
+                               "towards": lab.url[7:].strip("/")}
+    seen = [interval["ports"] for interval in result["intervals"]]
+    known = [value for value in seen if value is not None]
+    assert len(known) >= 2 and known == sorted(known) and seen[-1] == used, seen
+    # What is in use at an interval's end was opened before it.
+    opened = 0
+    for interval in result["intervals"][:-1]:
+        opened += interval["connects"]
+        assert interval["ports"] is None or 0.5 * opened < interval["ports"] < 1.5 * opened + 20, seen
+
+
+def test_ports_of_several_targets(start, here):
+    """The fullest of them; and what has no ports of TCP's has none."""
+    set_range(here, 40000, 49999)
+    few, many = start(Lab(netns=here)), start(Lab(netns=here))
+    Driver(many.url, "--new-connections", connections=2, count=200, netns=here)
+    result = Driver(few.url, many.url, "--new-connections", connections=2, count=100, netns=here).result
+    assert result["ports"]["towards"] == many.url[7:].strip("/")
+    assert result["ports"]["used"] == shown(here, many.port, "127.0.0.1") >= 250
+    result = Driver(f"udp://127.0.0.1:{many.port}", "--payload=x", "--timeout=100ms", connections=1, count=2,
+                    netns=here, check=False).result
+    assert result["ports"] == {"used": None, "capacity": None, "towards": ""}

@@ -175,6 +175,7 @@ static void fill_intervals(struct run_driver *driver, struct sequence *sequence)
 		part->connects = next(sequence);
 		part->bytes_in = next(sequence);
 		part->bytes_out = next(sequence);
+		set_number(&part->ports, sequence);
 		set_histogram(&part->latency, sequence);
 	}
 	driver->drift.known = true;
@@ -216,6 +217,9 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_counters(driver->datagrams, RUN_DATAGRAM_COUNT, sequence);
 	driver->cpu_user_ns = next(sequence);
 	driver->cpu_system_ns = next(sequence);
+	set_number(&driver->ports.used, sequence);
+	set_number(&driver->ports.capacity, sequence);
+	strcpy(driver->ports.towards, "192.0.2.1:8080");
 	driver->cpu_wait_ns = (struct run_number){true, next(sequence)};
 	set_histogram(&driver->round_trip, sequence);
 	set_histogram(&driver->connect, sequence);
