@@ -44,24 +44,26 @@ static void connection_close(struct connection *connection)
 	link_close(&connection->link);
 }
 
-static bool is_over(const struct connection *connection, uint64_t now_ns)
+static bool is_over(const struct connection *connection)
 {
-	return policy_is_over(&connection->link.all->plan->policy, connection->served,
-			      connection->opened_ns, now_ns);
+	const struct connection_policy *policy = &connection->link.all->plan->policy;
+
+	return policy_is_over(policy, connection->served, connection->opened_ns,
+			      policy->lifetime_ns ? clock_now_ns() : 0);
 }
 
 static bool is_reusable(const struct connection *connection, enum run_error error)
 {
 	return error == ENGINE_NO_ERROR && connection->keep_alive && !connection->link.writing &&
-	       !is_over(connection, connection->result.end_ns);
+	       !is_over(connection);
 }
 
-/* Answers the slot's start(): reports the result and goes on as the worker says. */
-static void connection_finish(struct connection *connection, enum run_error error)
+/* Answers the slot's start(): reports the result. True: the slot's next request is to follow. */
+static bool connection_report(struct connection *connection, enum run_error error, uint64_t end_ns)
 {
 	const struct engine_host *host = all_of(connection)->host;
 
-	connection->result.end_ns = clock_now_ns();
+	connection->result.end_ns = end_ns;
 	connection->result.error = error;
 	connection->result.detail = error == ENGINE_NO_ERROR ? NULL : connection->link.detail;
 	connection->result.connect_failed = connection->state != CONNECTION_BUSY;
@@ -69,8 +71,37 @@ static void connection_finish(struct connection *connection, enum run_error erro
 		connection->state = CONNECTION_IDLE;
 	else
 		connection_close(connection);
-	if (host->done(host->user, connection->slot, &connection->result) == ENGINE_AGAIN)
+	return host->done(host->user, connection->slot, &connection->result) == ENGINE_AGAIN;
+}
+
+static void connection_finish(struct connection *connection, enum run_error error)
+{
+	if (connection_report(connection, error, clock_now_ns()))
 		connection_start(connection);
+}
+
+/* After a response, while libuv goes through what can be read: on_check() comes before it waits. */
+static void connection_follow(struct connection *connection)
+{
+	struct connections *all = all_of(connection);
+
+	if (all->host->batched)
+		all->following[all->following_count++] = connection->slot;
+	else
+		connection_start(connection);
+}
+
+/*
+ * All responses that were there are read: the next requests leave together. Reading is cheap, writing
+ * is not: no response waits for the requests of others any more, and both go faster in a row.
+ */
+static void on_check(uv_check_t *check)
+{
+	struct connections *all = check->data;
+
+	for (uint32_t i = 0; i < all->following_count; i++)
+		connection_start(connections_at(all, all->following[i]));
+	all->following_count = 0;
 }
 
 static void connection_send(struct connection *connection)
@@ -98,6 +129,7 @@ static void connection_send(struct connection *connection)
 static void on_received(struct link *link, const char *data, size_t length)
 {
 	struct connection *connection = of(link);
+	uint64_t now_ns = clock_now_ns();
 	enum connection_verdict verdict;
 
 	if (connection->state != CONNECTION_BUSY) {
@@ -105,13 +137,14 @@ static void on_received(struct link *link, const char *data, size_t length)
 		return;
 	}
 	if (!connection->result.bytes_in)
-		connection->result.first_ns = clock_now_ns();
+		connection->result.first_ns = now_ns;
 	connection->result.bytes_in += length;
 	verdict = all_of(connection)->protocol->receive(connection, data, length);
-	if (verdict == CONNECTION_COMPLETE)
-		connection_finish(connection, ENGINE_NO_ERROR);
-	else if (verdict != CONNECTION_MORE)
-		connection_finish(connection, RUN_ERROR_MALFORMED);
+	if (verdict != CONNECTION_MORE &&
+	    connection_report(
+		    connection,
+		    verdict == CONNECTION_COMPLETE ? ENGINE_NO_ERROR : RUN_ERROR_MALFORMED, now_ns))
+		connection_follow(connection);
 }
 
 static void on_ended(struct link *link, enum run_error error)
@@ -210,7 +243,7 @@ static void connection_connect(struct connection *connection)
 
 static void connection_start(struct connection *connection)
 {
-	if (connection->state == CONNECTION_IDLE && is_over(connection, clock_now_ns()))
+	if (connection->state == CONNECTION_IDLE && is_over(connection))
 		connection_close(connection);
 	if (connection->state == CONNECTION_IDLE)
 		connection_send(connection);
@@ -230,7 +263,7 @@ static enum run_error timeout_of(const struct connection *connection)
 
 static void connection_expire(struct connection *connection, uint64_t now_ns, uint64_t timeout_ns)
 {
-	if (connection->state == CONNECTION_IDLE && is_over(connection, now_ns))
+	if (connection->state == CONNECTION_IDLE && is_over(connection))
 		connection_close(connection);
 	if (connection->state != CONNECTION_CONNECTING && connection->state != CONNECTION_BUSY &&
 	    connection->state != CONNECTION_BLOCKED)
@@ -271,6 +304,8 @@ void connections_close(void *state)
 {
 	struct connections *all = state;
 
+	all->following_count = 0;
+	uv_close((uv_handle_t *)&all->check, NULL);
 	for (uint32_t i = 0; i < all->host->slots; i++) {
 		connections_at(all, i)->wanted = false;
 		connection_close(connections_at(all, i));
@@ -284,10 +319,15 @@ struct connections *connections_new(const struct engine_host *host, const struct
 
 	if (!all)
 		return NULL;
-	if (links_init(&all->links, host, plan, &events)) {
+	all->following = calloc(host->slots, sizeof(*all->following));
+	if (!all->following || links_init(&all->links, host, plan, &events)) {
+		free(all->following);
 		free(all);
 		return NULL;
 	}
+	uv_check_init(host->loop, &all->check);
+	all->check.data = all;
+	uv_check_start(&all->check, on_check);
 	all->host = host;
 	all->protocol = protocol;
 	all->user = user;
@@ -300,7 +340,9 @@ struct connections *connections_new(const struct engine_host *host, const struct
 
 void connections_free(struct connections *all)
 {
-	if (all)
-		links_clear(&all->links);
+	if (!all)
+		return;
+	links_clear(&all->links);
+	free(all->following);
 	free(all);
 }

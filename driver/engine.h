@@ -6,7 +6,7 @@
  *
  * A worker has @slots slots, each with at most one request under way. engine->start() begins one; the
  * engine answers each start with exactly one host->done(). Its verdict ENGINE_AGAIN means that the
- * slot's next request starts at once, without a call of start().
+ * slot's next request starts without a call of start(): at once, or as host->batched says.
  */
 #ifndef DRIVER_ENGINE_H
 #define DRIVER_ENGINE_H
@@ -84,7 +84,9 @@ struct engine_host {
 	struct engine_client *clients; /* by slot; NULL: all requests are of kind 0 */
 	uint32_t first_slot; /* how many slots the workers before this one have, and all: */
 	uint32_t all_slots;  /* what is divided between them can be divided without collision */
-	void *user;	     /* of the calls below */
+	/* A request that follows a response may wait until the others that are there are read. */
+	bool batched;
+	void *user; /* of the calls below */
 	/* Must be asked before each connection: false under a limit of connections per second. */
 	bool (*may_connect)(void *user);
 	/* TCP is established, and TLS, where there is any, too: secured() follows then. */

@@ -110,8 +110,13 @@ void http_response_capture(struct http_response *response, const struct capture_
 	capture_begin(store);
 	response->captures = captures;
 	response->store = store;
-	if (captures->headers)
-		llhttp_init(&response->parser, HTTP_RESPONSE, &capturing);
+}
+
+static void begin_parsing(struct http_response *response)
+{
+	bool headers = response->captures && response->captures->headers;
+
+	llhttp_init(&response->parser, HTTP_RESPONSE, headers ? &capturing : &settings);
 }
 
 enum engine_verdict http_response_judge(const struct http_response *response)
@@ -125,8 +130,9 @@ enum engine_verdict http_response_judge(const struct http_response *response)
 
 void http_response_begin(struct http_response *response, bool head)
 {
-	*response = (struct http_response){.head = head};
-	llhttp_init(&response->parser, HTTP_RESPONSE, &settings);
+	memset((char *)response + sizeof(response->parser), 0,
+	       sizeof(*response) - sizeof(response->parser));
+	response->head = head;
 }
 
 /* Bytes behind the end belong to no request: the peer's idea of lengths is not ours. */
@@ -172,17 +178,17 @@ static enum http_verdict feed_first(struct http_response *response, struct http_
 {
 	enum http_verdict verdict;
 
-	if (response->captures)
-		return parse(response, data, length);
-	if (is_remembered(memo, data, length)) {
+	if (!response->captures && is_remembered(memo, data, length)) {
 		response->complete = true;
 		response->keep_alive = true;
 		response->status = memo->status;
 		response->search = memo->search;
 		return HTTP_COMPLETE;
 	}
+	begin_parsing(response);
 	verdict = parse(response, data, length);
-	if (verdict == HTTP_COMPLETE && response->keep_alive && length <= HTTP_MEMO_MAX)
+	if (verdict == HTTP_COMPLETE && !response->captures && response->keep_alive &&
+	    length <= HTTP_MEMO_MAX)
 		remember(memo, response, data, length);
 	return verdict;
 }
@@ -200,7 +206,9 @@ enum http_verdict http_response_feed(struct http_response *response, struct http
 
 enum http_verdict http_response_end(struct http_response *response)
 {
-	/* Its code is no help: it finds nothing wrong with an end before the first byte. */
+	if (!response->begun || response->complete) /* the parser may not have been needed */
+		return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
+	/* Its code is no help: it finds nothing wrong with what came before the final response. */
 	llhttp_finish(&response->parser);
 	return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
 }

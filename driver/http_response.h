@@ -25,7 +25,7 @@ enum http_verdict {
 };
 
 struct http_response {
-	llhttp_t parser;
+	llhttp_t parser;       /* the first member; valid only once something is parsed */
 	uint32_t header_bytes; /* upper bound; stops growing with the final header's end */
 	bool begun;	       /* something was fed */
 	bool head;	       /* the answer to HEAD, which has no body */

@@ -162,6 +162,7 @@ static int open_engine(struct worker *worker)
 		.slots = worker->setup.slots,
 		.first_slot = worker->setup.first_slot,
 		.all_slots = worker->setup.all_slots,
+		.batched = !worker->paced, /* else each has its time */
 		.user = worker,
 		.may_connect = worker_may_connect,
 		.connected = worker_connected,
