@@ -7,13 +7,17 @@ requests per second and per CPU second of the client, peak memory, and the ratio
 pair. Scenes:
 
   keep-alive  HTTP against nginx with one worker, 64 connections
-  fresh       the same, a connection per request
+  bound       the same against a server that parses nothing and is quicker than its clients, so that
+              they are the bottleneck: beside nginx, which is saturated, all are as quick as it is
+  fresh       as keep-alive, but a connection per request
   first       likewise, but the client closes first; tcp_tw_reuse is 0, as towards any other host
   https       keep-alive in TLS; h2: HTTP/2 in TLS, 10 requests at a time on each connection;
               h2c: the same without TLS
   udp         64 B datagrams to an echo server from 64 sockets, beside a bare loop of epoll_wait(),
               recv() and send() without clock or statistics; udp-8: 8 requests on each socket
   null        requests without I/O: the driver's own ceiling
+  loops       no driver at all: what a request costs by io_uring and by epoll, with a request sent
+              at once or, as the driver does, when all responses that are there are read; loops-udp
 """
 import argparse
 import json
@@ -22,7 +26,6 @@ import statistics
 import sys
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 from common import (
     CLIENT_CPU, ROUNDS, SERVER_CPU, Timed, bounded, machine, need, pinned_nginx, ratios, spread)
@@ -36,6 +39,7 @@ CONNECTIONS = 64
 STREAMS = 10
 OURS = "sojourn-drive"
 BARE = BUILD / "tests/bench/bare_udp"
+LOOP = BUILD / "tests/bench/bare_loop"
 SIZE = 64
 
 
@@ -107,7 +111,27 @@ def bare(port):
     return run
 
 
+@contextmanager
+def quick_server():
+    port = free_port()
+    with Process(["taskset", "-c", SERVER_CPU, LOOP, "serve", port]) as server:
+        server.wait_for("ready")
+        yield f"http://127.0.0.1:{port}/", port
+
+
+def loops(transport, port):
+    """The ways of bare_loop.c; those of epoll are what io_uring is compared with."""
+    def way(name):
+        def run(_, seconds):
+            done = Timed([LOOP, name, transport, port, CONNECTIONS, seconds])
+            return int(done.text), int(done.text) / seconds, done
+        return run
+    return {"io_uring": way("io_uring"), "epoll batched": way("batched"), "epoll": way("epoll")}
+
+
 def compare(title, url, clients, arguments):
+    """The first of the clients is compared with the others."""
+    mine = next(iter(clients))
     rates, per_cpu, memory = ({name: [] for name in clients} for _ in range(3))
     for _ in range(arguments.rounds):
         for name, client in clients.items():
@@ -121,15 +145,23 @@ def compare(title, url, clients, arguments):
               f"{statistics.median(values):12,.0f} per CPU second"
               f"{statistics.median(memory[name]):8.1f} MiB")
     for name in list(clients)[1:]:
-        print(f"  to {name:<10} per CPU second {spread(ratios(per_cpu, OURS, name))}"
-              f"   rate {spread(ratios(rates, OURS, name))}")
+        print(f"  to {name:<13} per CPU second {spread(ratios(per_cpu, mine, name))}"
+              f"   rate {spread(ratios(rates, mine, name))}")
+
+
+def compare_http(title, url, arguments, fresh=False):
+    options = ["-H", "Connection: close", "--new-connections"] if fresh else []
+    compare(title, url, {OURS: ours(*options)} | {n: p(fresh) for n, p in PEERS.items()}, arguments)
 
 
 def scene_http(title, arguments, fresh):
-    options = ["-H", "Connection: close", "--new-connections"] if fresh else []
     with http() as url:
-        compare(title, url, {OURS: ours(*options)} | {n: p(fresh) for n, p in PEERS.items()},
-                arguments)
+        compare_http(title, url, arguments, fresh)
+
+
+def scene_bound(title, arguments):
+    with quick_server() as (url, _):
+        compare_http(title, url, arguments)
 
 
 def scene_first(title, arguments):
@@ -170,8 +202,19 @@ def scene_null(title, arguments):
     compare(title, "null://", {OURS: ours()}, arguments)
 
 
+def scene_loops(title, arguments):
+    with quick_server() as (url, port):
+        compare(title, url, loops("http", port), arguments)
+
+
+def scene_loops_udp(title, arguments):
+    with echo() as (url, port):
+        compare(title, url, loops("udp", port), arguments)
+
+
 SCENES = {
     "keep-alive": lambda title, arguments: scene_http(title, arguments, False),
+    "bound": scene_bound,
     "fresh": lambda title, arguments: scene_http(title, arguments, True),
     "first": scene_first,
     **{scheme: lambda title, arguments: scene_h2(title, title, arguments)
@@ -180,6 +223,8 @@ SCENES = {
     "udp-8": lambda title, arguments: scene_udp(title, arguments, "--match=id:4",
                                                 "--outstanding=8"),
     "null": scene_null,
+    "loops": scene_loops,
+    "loops-udp": scene_loops_udp,
 }
 
 
@@ -192,8 +237,9 @@ def main():
                         help="default: all of them")
     arguments = parser.parse_args()
     need("wrk", "h2load", "ab", "nginx")
-    if not Path(BARE).exists():
-        sys.exit(f"{BARE} is missing: build with -D SOJOURN_TESTS=ON")
+    for program in BARE, LOOP:
+        if not program.exists():
+            sys.exit(f"{program} is missing: build with -D SOJOURN_TESTS=ON")
     print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS} "
           "connections, medians [quartiles]")
     for scene in arguments.scenes or SCENES:
