@@ -57,7 +57,7 @@ def test_rate_is_kept(start, threads):
                     duration="2s").result
 
     # Its main thread may end the phase late: with the duration that it had.
-    assert 2e9 <= result["duration_ns"] < 2.5e9
+    assert 1.9e9 < result["duration_ns"] < 2.5e9
     assert abs(result["requests"] - 4000 * result["duration_ns"] / 1e9) <= 60
     assert result["connects"] == 10  # used in turn
     assert result["schedule_delay"]["count"] == result["requests"]
