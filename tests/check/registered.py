@@ -11,7 +11,8 @@ from pathlib import Path
 import tree
 from tree import Example
 
-PYTHON_SUITES = ("tests/experiment", "tests/integration", "tests/lab", "tests/support", "tests/vm")
+PYTHON_SUITES = ("tests/experiment", "tests/integration", "tests/lab", "tests/support", "tests/valgrind",
+                 "tests/vm")
 RULES = "tests/check"
 LABELS = {"unit", "check", "lab", "kernel"}  # those of tools/check --label
 TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")

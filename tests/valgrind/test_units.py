@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""The unit tests once more, beside valgrind, which finds what the sanitizers do not: values that nobody set.
+
+Whether their assertions hold is for ctest to say: a test that waits may come too late here."""
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import BUILD
+from support.conditions import needs_program
+from support.valgrind import checked
+
+pytestmark = [needs_program("valgrind"), pytest.mark.timeout(300)]
+
+# A minute of documents that are cut off at every byte: by --label only.
+LONG = {"unit.lib.run_hostile"}
+
+
+def units():
+    """Name, command and folder of every program of the label unit."""
+    text = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], check=True,
+                          capture_output=True, text=True).stdout
+    for test in json.loads(text)["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in test["properties"]}
+        command = test.get("command", [])
+        if "unit" in properties.get("LABELS", []) and is_program(command):
+            marks = [pytest.mark.long] if test["name"] in LONG else []
+            yield pytest.param(command, properties["WORKING_DIRECTORY"], id=test["name"], marks=marks)
+
+
+def is_program(command):
+    """And no script, whose interpreter would be looked at."""
+    return bool(command) and Path(command[0]).is_relative_to(BUILD)
+
+
+@pytest.mark.parametrize("command, folder", units())
+def test_unit(command, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    checked(command, status=None, seconds=280)
