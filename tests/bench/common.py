@@ -66,6 +66,7 @@ def pinned_nginx(cgroup=None, **options):
     nginx = Nginx(body=BODY, netns=cgroup, **options)
     for pid in (nginx.pid, *nginx.workers()):
         os.sched_setaffinity(pid, {SERVER_CPU})
+        Priority.give(pid)
     return nginx
 
 
@@ -81,6 +82,35 @@ def resident_kib(pid):
     return int(found[1]) if found else 0
 
 
+class Priority:
+    """What --real-time says: whether server and client come before other programs.
+
+    SCHED_RR, not SCHED_FIFO: threads of one program on one core must have their turns, or one that is
+    never at rest keeps the other from ending the run."""
+    real_time = False
+
+    @classmethod
+    def option(cls, parser):
+        parser.add_argument("--real-time", action="store_true",
+                            help="server and clients before other programs (SCHED_RR): for a machine "
+                            "that is not theirs alone; needs root")
+
+    @classmethod
+    def choose(cls, arguments):
+        cls.real_time = arguments.real_time
+        if cls.real_time and os.geteuid():
+            sys.exit("--real-time needs root")
+
+    @classmethod
+    def give(cls, pid):
+        if cls.real_time:
+            os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
+
+    @classmethod
+    def name(cls):
+        return "real-time" if cls.real_time else "usual"
+
+
 class Timed:
     """A command run to its end on the client's core: its output and its CPU seconds."""
 
@@ -89,6 +119,7 @@ class Timed:
             pid = os.fork()
             if pid == 0:
                 os.sched_setaffinity(0, {cpu})
+                Priority.give(0)
                 os.dup2(out.fileno(), 1)
                 os.execvp(argv[0], [str(word) for word in argv])
             self.resident_kib = 0

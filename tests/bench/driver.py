@@ -28,7 +28,7 @@ import tempfile
 from contextlib import contextmanager
 
 from common import (
-    CLIENT_CPU, ROUNDS, SERVER_CPU, Timed, bounded, machine, need, pinned_nginx, ratios, spread)
+    CLIENT_CPU, ROUNDS, SERVER_CPU, Priority, Timed, bounded, machine, need, pinned_nginx, ratios, spread)
 
 from support.net import Netns, free_port
 from support.pki import Pki
@@ -101,6 +101,7 @@ def echo():
     port = free_port()
     with Process(["taskset", "-c", SERVER_CPU, BARE, "serve", port]) as server:
         server.wait_for("ready")
+        Priority.give(server.pid)
         yield f"udp://127.0.0.1:{port}", port
 
 
@@ -116,6 +117,7 @@ def quick_server():
     port = free_port()
     with Process(["taskset", "-c", SERVER_CPU, LOOP, "serve", port]) as server:
         server.wait_for("ready")
+        Priority.give(server.pid)
         yield f"http://127.0.0.1:{port}/", port
 
 
@@ -235,13 +237,15 @@ def main():
     parser.add_argument("--seconds", type=bounded(int, 1, 3600), default=4, help="length of each run")
     parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], default=[],
                         help="default: all of them")
+    Priority.option(parser)
     arguments = parser.parse_args()
+    Priority.choose(arguments)
     need("wrk", "h2load", "ab", "nginx")
     for program in BARE, LOOP:
         if not program.exists():
             sys.exit(f"{program} is missing: build with -D SOJOURN_TESTS=ON")
     print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS} "
-          "connections, medians [quartiles]")
+          f"connections, {Priority.name()} priority, medians [quartiles]")
     for scene in arguments.scenes or SCENES:
         SCENES[scene](scene, arguments)
 

@@ -13,9 +13,7 @@ loop reaches; then, in turns, at half of it and at a low rate, constant and Pois
                 from outside: the earliest packet counts as punctual. With the way through TCP
 
 Others have no figure to compare with: h2load's --rps is a rate of each connection by itself, wrk and
-ab have none. `late` is 0 or more; a share is of all requests. With --real-time server, driver and bare
-timer have priority over other programs (SCHED_FIFO): for a machine that is not theirs alone.
-"""
+ab have none. `late` is 0 or more; a share is of all requests."""
 import argparse
 import os
 import signal
@@ -26,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import ROUNDS, SERVER_CPU, Timed, bounded, machine, need, pinned_nginx
+from common import ROUNDS, SERVER_CPU, Priority, Timed, bounded, machine, need, pinned_nginx
 
 from support import documents
 from support.process import Process
@@ -65,14 +63,10 @@ def bucket_upper(index):
     return (((1 << SUB_BITS) + part + 1) << (octave - 1)) - 1 if octave else part
 
 
-def prefix(arguments):
-    return ["chrt", "--fifo", "1"] if arguments.real_time else []
-
-
 def drive(url, arguments, *options):
     """(the driver's part of the document, its CPU seconds, warm-up and all)"""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-        done = Timed([*prefix(arguments), DRIVER, url, "-c", CONNECTIONS, "-d",
+        done = Timed([DRIVER, url, "-c", CONNECTIONS, "-d",
                       f"{arguments.seconds}s", "--warmup", f"{WARM_UP}s", "--quiet", "--json",
                       file.name, *options])
         result = documents.load(file.name)["driver"]
@@ -89,7 +83,7 @@ def delays(result):
 
 
 def bare(rate, arguments):
-    text = Timed([*prefix(arguments), TIMER, rate, arguments.seconds]).text
+    text = Timed([TIMER, rate, arguments.seconds]).text
     return Lateness((int(line), 1) for line in text.split())
 
 
@@ -179,18 +173,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=ROUNDS, default=5)
     parser.add_argument("--seconds", type=bounded(int, 1, 60), default=3, help="length of each run")
-    parser.add_argument("--real-time", action="store_true", help="SCHED_FIFO; needs root")
+    Priority.option(parser)
     arguments = parser.parse_args()
+    Priority.choose(arguments)
     need("nginx", "tcpdump")
     if not Path(TIMER).exists():
         sys.exit(f"{TIMER} is missing: build with -D SOJOURN_TESTS=ON")
     with pinned_nginx() as nginx:
-        if arguments.real_time:
-            for pid in (nginx.pid, *nginx.workers()):
-                os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
         most = saturation(nginx.url, arguments)
         print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS:,} "
-              f"connections, {'real-time' if arguments.real_time else 'usual'} priority, load "
+              f"connections, {Priority.name()} priority, load "
               f"average {os.getloadavg()[0]:.1f}; closed loop {most:,.0f} requests/s; medians")
         for rate in (int(most / 2), LOW_RATE):
             compare(nginx, rate, arguments)
