@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
@@ -106,4 +107,17 @@ int kernel_btf_hook(const char *hook, char *reason, size_t size)
 		name += length + (name[length] == '+');
 	}
 	return r;
+}
+
+/*
+ * For whatever the kernel's own types lack, such as bpf_rdonly_cast() before 6.2, libbpf 1.1 lists those of
+ * modules, and loads nothing if that is refused; but it lists them once only. So that once is here, for a
+ * function that no kernel has, which changes nothing in @program.
+ */
+void kernel_btf_without_modules(struct bpf_program *program)
+{
+	uint32_t id;
+
+	if (bpf_btf_get_next_id(0, &id) && errno == EPERM)
+		bpf_program__set_attach_target(program, 0, "no function of any kernel");
 }

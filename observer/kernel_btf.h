@@ -17,4 +17,12 @@ int kernel_btf_parameters(const char *name);
  */
 int kernel_btf_hook(const char *hook, char *reason, size_t size);
 
+struct bpf_program;
+
+/*
+ * Lets libbpf load the object of @program by the kernel's own types alone where this process may not list
+ * those of its modules, which takes CAP_SYS_ADMIN. Before it is loaded.
+ */
+void kernel_btf_without_modules(struct bpf_program *program);
+
 #endif

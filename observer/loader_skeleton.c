@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "kernel_btf.h"
 #include "loader.h"
 #include "loader_message.h"
 #include "sojourn/cleanup.h"
@@ -88,6 +89,8 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 	skel = sojourn_bpf__open();
 	if (!skel)
 		return -errno;
+	kernel_btf_without_modules(skel->progs.conn_state);
+	loader_message_begin(); /* what that made libbpf say is no reason */
 	skel->rodata->config = *config;
 	skel->rodata->config.cpus = (uint32_t)cpus;
 	skel->rodata->config.plain = loader_plain();

@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "kernel_btf.h"
 #include "resource_events_maps.h"
 #include "sojourn_events_bpf.skel.h"
 
@@ -52,6 +53,7 @@ static int load(uint32_t chosen, struct sojourn_events_bpf **ret_bpf)
 
 	if (!bpf)
 		return errno ? -errno : -EINVAL;
+	kernel_btf_without_modules(bpf->progs.event_conn_state);
 	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
 		struct bpf_program *program =
 			bpf_object__find_program_by_name(bpf->obj, candidates[i].program);

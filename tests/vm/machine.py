@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -114,6 +115,8 @@ class Fleet:
         files = [*(f"--{name}" for name in architecture), "--file", SCENES.with_name(script)]
         if script != SCENES.name:
             files += modules(kernel)
+        elif not architecture and shutil.which("setpriv"):
+            files += ["--file", shutil.which("setpriv")]
         with subprocess.Popen([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), *files,
                                "--append", parameters, version, "--", "sh", f"/{script}", scenes],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

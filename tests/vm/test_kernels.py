@@ -61,6 +61,19 @@ def test_connections(vm):
 
 
 @on_each
+def test_three_capabilities_are_enough(vm):
+    """Without CAP_SYS_ADMIN nobody may list the types of modules, which distributions' kernels have."""
+    if "unprivileged.status" not in vm.parts:
+        pytest.skip("no setpriv in this machine")
+    _, probe, _ = vm.said("unprivileged_probe")
+    assert json.loads(probe)["candidates"] == vm.probe["candidates"]
+    scene = vm.scene("unprivileged")
+    assert scene.status == 0, scene.stderr
+    assert scene.service["accepted"] == 4
+    assert scene.service["exchanges"] == (200 if vm.measures(*EXCHANGE) else 0)
+
+
+@on_each
 def test_server_closes(vm):
     """Now and then the client has read the response and closes before the server comes to it."""
     scene = vm.scene("server_closes")
