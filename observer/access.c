@@ -2,11 +2,14 @@
 /* Looks for what keeps BPF from this process, so that one line can say it; see access.h. */
 #include "access.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include <bpf/bpf.h>
 
 #include "sojourn/cleanup.h"
 
@@ -25,6 +28,21 @@ static uint64_t effective_capabilities(void)
 	return caps;
 }
 
+/* With CAP_BPF every kernel takes this program: who says no is something between us and the kernel. */
+static bool bpf_is_refused(void)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, NULL, "GPL", program,
+			       ARRAY_SIZE(program), NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EPERM;
+}
+
 void access_reason(char *reason, size_t size)
 {
 	uint64_t caps = effective_capabilities();
@@ -38,6 +56,10 @@ void access_reason(char *reason, size_t size)
 			 "missing %s%s%s: run it as root, or give it these capabilities",
 			 bpf ? "" : "CAP_BPF", bpf || perfmon ? "" : " and ",
 			 perfmon ? "" : "CAP_PERFMON");
+	else if (bpf_is_refused())
+		snprintf(reason, size,
+			 "bpf() is refused in spite of CAP_BPF: by a container's seccomp profile "
+			 "(seccomp=unconfined sets none), or in a user namespace");
 	else if (access(KERNEL_BTF, R_OK) != 0)
 		snprintf(reason, size,
 			 "no " KERNEL_BTF

@@ -214,6 +214,16 @@ def test_without_privileges_it_says_what_is_missing():
     assert "sojourn report" in result.stderr
 
 
+def test_refused_in_spite_of_capabilities_it_says_by_whom():
+    """A user namespace's root has them all by name; so has a container below a seccomp profile."""
+    namespace = ["unshare", "--user", "--map-root-user"]
+    if run([*namespace, "true"], check=False).status != 0:
+        pytest.skip("no user namespaces here")
+    result = run([*namespace, OBSERVER, "observe", "--port", "80"], check=False)
+    assert result.status == 3
+    assert "in spite of CAP_BPF" in result.stderr and "seccomp" in result.stderr
+
+
 def test_probe_says_what_the_kernel_allows():
     result = run([OBSERVER, "probe", "--json"], check=False)
     document = json.loads(result.stdout)
