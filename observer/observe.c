@@ -18,6 +18,7 @@
 #include "loader.h"
 #include "loop.h"
 #include "model.h"
+#include "notify.h"
 #include "otlp.h"
 #include "plan.h"
 #include "procfs.h"
@@ -427,10 +428,7 @@ static int start(struct observation *o)
 	if (give_up_privileges(o))
 		return EXIT_FAILURE;
 	reserve_fill();
-	if (o->http)
-		fprintf(stderr, "sojourn: listening on %s\n", sink_http_url(o->http));
-	else
-		log_debug("observing");
+	notify_ready(o->http ? sink_http_url(o->http) : NULL);
 	return EXIT_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
 import time
 import urllib.parse
@@ -259,3 +260,24 @@ def test_three_capabilities_are_enough(start):
     document = json.loads(http.request(url + "/v1/services", "GET", None))
     assert document["services"][0]["exchanges"] == 50
     assert document["services"][0]["stages"]["service"]["count"] == 50
+
+
+@pytest.mark.parametrize("prefix", ["", "\0"], ids=["path", "abstract"])
+def test_it_tells_the_service_manager_when_it_answers(start, tmp_path, prefix):
+    """As systemd listens for it, with Type=notify."""
+    name = f"{prefix}{tmp_path}/notify"
+    port = free_port()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(name)
+        manager.settimeout(30)
+        start(Process([OBSERVER, "serve", "--port", free_port(), "--listen", f"127.0.0.1:{port}"],
+                      env={"NOTIFY_SOCKET": name.replace("\0", "@")}))
+        assert manager.recv(4096) == b"READY=1"
+        assert curl(f"http://127.0.0.1:{port}/healthz") == 200
+
+
+def test_a_service_manager_that_is_gone_is_said(start, tmp_path):
+    serve = start(Process([OBSERVER, "serve", "--port", free_port(), "--listen", "127.0.0.1:0"],
+                          env={"NOTIFY_SOCKET": str(tmp_path / "gone")}))
+    serve.wait_for("listening on", "stderr", 30)
+    assert f"NOTIFY_SOCKET={tmp_path / 'gone'}: No such file" in serve.stderr
