@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -173,8 +174,9 @@ static struct run_number open_descriptors(uint32_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
-	/* Only whoever may list the directory is told the truth by stat() on every kernel. */
-	if (access(path, R_OK | X_OK) || stat(path, &st))
+	/* Only whoever may list the directory is told the truth by stat() on every kernel; by its effective
+	 * capabilities, of which access() would ignore those of all users but root. */
+	if (faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) || stat(path, &st))
 		return number;
 	number.known = true;
 	number.value = st.st_size > 0 ? (uint64_t)st.st_size : count_entries(path);

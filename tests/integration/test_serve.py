@@ -247,19 +247,25 @@ def test_it_gives_up_what_it_does_not_need(start):
     assert document["services"][0]["processes"][0]["open_fds"] > 0
 
 
-def test_three_capabilities_are_enough(start):
-    """Another user, with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and no other."""
+@pytest.mark.parametrize("more", [[], ["sys_ptrace", "dac_read_search"]], ids=["three", "five"])
+def test_few_capabilities_are_enough(start, more):
+    """Another user, with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and no other; or with the two that show what
+    other users' processes have open."""
     nginx = start(Nginx())
-    held = "-all,+bpf,+perfmon,+net_admin"
+    held = ",".join(["-all", *(f"+{name}" for name in ("bpf", "perfmon", "net_admin", *more))])
     done = start(Process(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
                           f"--inh-caps={held}", f"--ambient-caps={held}",
                           f"--bounding-set={held}", "--no-new-privs", OBSERVER, "serve",
                           "--port", nginx.port, "--listen", "127.0.0.1:0"]))
     url = done.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
     Driver(nginx.url, connections=2, count=50)
-    document = json.loads(http.request(url + "/v1/services", "GET", None))
-    assert document["services"][0]["exchanges"] == 50
-    assert document["services"][0]["stages"]["service"]["count"] == 50
+    document = json.loads(http.request(url + "/v1/run", "GET", None))
+    service = document["services"][0]
+    assert service["exchanges"] == 50
+    assert service["stages"]["service"]["count"] == 50
+    if more:
+        assert service["processes"][0]["open_fds"] > 0
+        assert not [said for said in document["not_seen"] if "CAP_SYS_PTRACE" in said]
 
 
 @pytest.mark.parametrize("prefix", ["", "\0"], ids=["path", "abstract"])
