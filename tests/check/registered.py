@@ -12,7 +12,7 @@ import tree
 from tree import Example
 
 PYTHON_SUITES = ("tests/experiment", "tests/integration", "tests/lab", "tests/support", "tests/valgrind",
-                 "tests/vm")
+                 "tests/vm", "tests/package")  # the last one by tools/package
 RULES = "tests/check"
 LABELS = {"unit", "check", "lab", "kernel"}  # those of tools/check --label
 TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""The package under systemd: Debian 12 with its own kernel, booted in an emulated machine, in which the package
+is installed, started, killed, upgraded, stopped and purged. `tools/package --boot` runs this."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+
+SKIPPED = 77
+LIMIT_SECONDS = 1800  # it takes 2 minutes where nothing else runs
+PACKAGES = sorted((ROOT / "build-package").glob("sojourn_*.deb"))
+CAPABILITIES = {"CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38,
+                "CAP_BPF": 39}
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS + 60)
+
+
+class Machine:
+    """What tests/package/systemd.sh said in the machine: said("start") is (status, stdout, stderr)"""
+
+    def __init__(self, text):
+        pieces = re.split(r"^=== (\S+)\r?\n", text, flags=re.MULTILINE)
+        self.parts = {name: body.strip() for name, body in zip(pieces[1::2], pieces[2::2])}
+
+    def said(self, name):
+        return (int(self.parts[f"{name}.status"]), self.parts[f"{name}.stdout"],
+                self.parts[f"{name}.stderr"])
+
+    def output(self, name):
+        status, out, err = self.said(name)
+        assert status == 0, f"{name}: {status}: {out} {err}"
+        return out
+
+    def programs(self, name):
+        """The tags of the programs in the kernel that systemd did not load for its units' cgroups."""
+        return sorted(program["tag"] for program in json.loads(self.output(f"{name}.programs"))
+                      if not program["type"].startswith("cgroup_"))
+
+
+def emulate(debian, folder):
+    """Boots the machine with the script and the package as its second disk; what came out of it."""
+    disk = folder / "try.tar"
+    with tarfile.open(disk, "w") as tar:
+        tar.add(Path(__file__).with_name("systemd.sh"), "try.sh")
+        tar.add(PACKAGES[-1], "sojourn.deb")
+    os.truncate(disk, -(-disk.stat().st_size // 512) * 512)
+    output, kernel = folder / "output", folder / "kernel"
+    # One host thread for both CPUs, as in tools/vm.
+    subprocess.run(
+        ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "q35", "-cpu", "max",
+         "-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+         "-kernel", debian / "vmlinuz", "-initrd", debian / "initrd",
+         "-append", "root=/dev/vda rw console=ttyS0 panic=-1 quiet mitigations=off nokaslr",
+         "-drive", f"file={debian / 'disk'},if=virtio,format=raw,snapshot=on",
+         "-drive", f"file={disk},if=virtio,format=raw,readonly=on",
+         "-chardev", f"file,id=kernel,path={kernel}", "-chardev", f"file,id=output,path={output}",
+         "-serial", "chardev:kernel", "-serial", "chardev:output"],
+        stdin=subprocess.DEVNULL, timeout=LIMIT_SECONDS, check=True)
+    text = output.read_text(errors="replace")
+    assert "=== end" in text, text[-4000:] + kernel.read_text(errors="replace")[-4000:]
+    return text
+
+
+@pytest.fixture(scope="session", name="machine")
+def machine_fixture(tmp_path_factory):
+    if not PACKAGES:
+        pytest.skip("no package: tools/package makes it")
+    if not shutil.which("qemu-system-x86_64"):
+        pytest.skip("no qemu-system-x86_64: tools/setup vm")
+    done = subprocess.run([ROOT / "tools/package-debian", "machine", PACKAGES[-1]], check=False, text=True,
+                          capture_output=True)
+    if done.returncode == SKIPPED:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return Machine(emulate(Path(done.stdout.strip()), tmp_path_factory.mktemp("machine")))
+
+
+def test_installed_it_is_not_started(machine):
+    machine.output("install")
+    assert machine.said("dormant")[1] == "inactive"
+    assert machine.said("dormant_enabled")[1] == "disabled"
+
+
+def test_the_unit_is_as_documented(machine):
+    """systemd finds nothing wrong with it, and rates it as docs/operation.md says."""
+    assert machine.said("verify") == (0, "", "")
+    rated = re.search(r"Overall exposure level for sojourn.service: (\S+)", machine.output("security"))[1]
+    assert f"rates its exposure {rated}," in " ".join((ROOT / "docs/operation.md").read_text().split())
+
+
+def test_started_it_answers(machine):
+    """At once: `systemctl start` returns when it observes."""
+    machine.output("start")
+    assert json.loads(machine.output("ready"))["status"] == "ok"
+
+
+def test_it_has_no_more_than_it_needs(machine):
+    status = dict(line.split(":\t", 1) for line in machine.output("process").splitlines() if ":\t" in line)
+    allowed = sum(1 << bit for bit in CAPABILITIES.values())
+    assert {int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")} == {allowed}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert all(int(uid) >= 61184 for uid in status["Uid"].split()), "a user of DynamicUser="
+    assert re.search(r"^Max locked memory\s+unlimited", machine.output("limits"), re.MULTILINE)
+
+
+def test_it_counts_exactly(machine):
+    served = len(machine.output("truth").splitlines())
+    service = json.loads(machine.output("document"))["services"][0]
+    assert service["exchanges"] == served == 40
+    assert service["accepted"] == 10
+    assert service["stages"]["service"]["count"] == 40
+    assert re.search(r'^sojourn_exchanges_total\{.*port="80".*\} 40$', machine.output("metrics"),
+                     re.MULTILINE)
+    assert service["processes"][0]["open_fds"] > 0, "of another user's process"
+
+
+def test_killed_it_is_started_again(machine):
+    assert json.loads(machine.output("restarted"))["looked"]
+
+
+def test_upgraded_it_goes_on_with_its_options(machine):
+    machine.output("upgrade")
+    assert machine.output("upgraded_options") == 'SOJOURN_OPTIONS="--port 80"'
+    assert machine.output("upgraded_command") .endswith(" /usr/bin/sojourn serve --port 80")
+    assert machine.said("upgraded_same")[0] == 1, "another process"
+    assert json.loads(machine.output("upgraded"))["status"] == "ok"
+
+
+def test_wrong_options_are_said_once(machine):
+    assert machine.said("wrong")[0] != 0
+    assert machine.output("wrong_state") == "failed"
+    assert machine.output("wrong_restarts") == "0"
+    assert "--port: 'nonsense' is not allowed" in machine.output("wrong_journal")
+
+
+def test_stopped_it_leaves_nothing(machine):
+    machine.output("stop")
+    assert machine.output("stop_result").split() == ["success", "0", "inactive"]
+    assert len(machine.programs("running")) > len(machine.programs("before"))
+    assert machine.programs("stopped") == machine.programs("before")
+    assert machine.output("running.pinned") == machine.output("stopped.pinned") == ""
+
+
+def test_removed_it_keeps_its_options(machine):
+    machine.output("remove")
+    assert machine.said("removed_processes")[1] == ""
+    assert machine.output("removed_options") == 'SOJOURN_OPTIONS="--port 80"'
+    assert machine.programs("removed") == machine.programs("before")
+
+
+def test_purged_it_is_gone(machine):
+    """With the link by which an administrator had it started at boot."""
+    machine.output("purge")
+    assert machine.output("purged") == ""
+    assert machine.output("failed") == ""
