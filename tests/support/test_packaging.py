@@ -53,6 +53,18 @@ def test_every_alert_is_tested():
         assert re.search(rf"alertname: {name}\n\s+eval_time: \S+\n\s+exp_alerts:\n", tested), name
 
 
+def test_no_engines_profile_forbids_bpf():
+    """Podman's of Debian 12 allows it to CAP_SYS_ADMIN alone."""
+    assert "--security-opt seccomp=unconfined" in (PACKAGING / "container/Dockerfile").read_text()
+    assert "seccompProfile: {type: Unconfined}" in (PACKAGING / "container/observer.yaml").read_text()
+
+
+def test_the_unit_is_started_when_it_answers_and_not_again_in_vain():
+    """2 and 3 are the exit codes of wrong options, and of a kernel that does not let it observe."""
+    unit = (PACKAGING / "sojourn.service").read_text().splitlines()
+    assert {"Type=notify", "RestartPreventExitStatus=2 3"} <= set(unit)
+
+
 def kept_by_the_program():
     return set(re.findall(r"\{CAP_(\w+), false\}", (ROOT / "observer/confine.c").read_text()))
 
