@@ -23,13 +23,42 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
 #include "exchange.h"
 
+/*
+ * How deep each listener's accept queue gets, of whatever port: what event_backlog.bpf.c sees for the
+ * doctor, which would be a second program of ours at every segment.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u64);	/* the socket's cookie */
+	__type(value, __u32);
+} listener_depths SEC(".maps");
+
+static __always_inline void listener_depth(const struct sock *sk, __u32 depth)
+{
+	__u64 cookie = bpf_get_socket_cookie((void *)sk);
+	__u32 *deepest = bpf_map_lookup_elem(&listener_depths, &cookie);
+
+	if (!deepest)
+		bpf_map_update_elem(&listener_depths, &cookie, &depth, BPF_NOEXIST);
+	else if (depth > *deepest)
+		*deepest = depth;
+}
+
 static __always_inline void listener_ready(const struct sock *sk)
 {
-	struct conn *c = conn_of(sk);
-	struct service_slot *slot = c ? slot_of(c->service) : NULL;
+	__u32 depth = sk->sk_ack_backlog;
+	struct service_slot *slot;
+	struct conn *c;
 
-	if (slot && sk->sk_ack_backlog > slot->depth_max)
-		slot->depth_max = sk->sk_ack_backlog;
+	if (config.listener_depths)
+		listener_depth(sk, depth);
+	if (!port_observed(sk->__sk_common.skc_num))
+		return;
+	c = conn_of(sk);
+	slot = c ? slot_of(c->service) : NULL;
+	if (slot && depth > slot->depth_max)
+		slot->depth_max = depth;
 }
 
 static __always_inline void exchange_arrival(const struct sock *sk)
@@ -47,11 +76,9 @@ static __always_inline void exchange_arrival(const struct sock *sk)
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(exchange_ready, const struct sock *sk)
 {
-	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
-		return 0;
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
 		listener_ready(sk);
-	else
+	else if (port_observed(sk->__sk_common.skc_num) && !config.floor)
 		exchange_arrival(sk);
 	return 0;
 }

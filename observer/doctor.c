@@ -70,7 +70,7 @@ int doctor_main(int argc, char **argv)
 		return DOCTOR_FAILED;
 	}
 	if (options.watch || options.syscalls) {
-		r = resource_events_open(options.syscalls, &events);
+		r = resource_events_open(options.syscalls, -1, &events);
 		doctor_watch(doctor, events, r);
 	}
 	reserve_fill();

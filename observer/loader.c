@@ -347,6 +347,15 @@ const struct observer_config *loader_config(const struct loader *loader)
 	return (const struct observer_config *)&loader->skel->rodata->config;
 }
 
+int loader_depths_fd(const struct loader *loader)
+{
+	const struct sojourn_bpf *skel = loader->skel;
+
+	if (!skel->links.exchange_ready || !skel->rodata->config.listener_depths)
+		return -1;
+	return bpf_map__fd(skel->maps.listener_depths);
+}
+
 void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context)
 {

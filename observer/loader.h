@@ -84,6 +84,9 @@ bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 
+/* The depths of all listeners' accept queues, as bpf/event_backlog.bpf.c keeps them; -1: nobody does. */
+int loader_depths_fd(const struct loader *loader);
+
 /* Calls @visit for every (service, process) that was seen to listen, read or write. */
 void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context);

@@ -14,6 +14,7 @@
 #include "loader.h"
 #include "loader_message.h"
 #include "sojourn/cleanup.h"
+#include "wire/events.h"
 
 /* Connections that are followed at once where they are kept by address; as in bpf/state.h. */
 #define CONNS_BY_ADDRESS 65536
@@ -66,6 +67,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
+		{skel->maps.listener_depths, config->listener_depths ? EVENT_LISTENERS : 1},
 		{skel->maps.ring, config->ring_bytes ? config->ring_bytes : page},
 	};
 

@@ -417,7 +417,8 @@ static int open_findings(struct model *model)
 		model->netns = NULL;
 		return -ENOMEM;
 	}
-	model->events_error = resource_events_open(false, &model->events);
+	model->events_error =
+		resource_events_open(false, loader_depths_fd(model->loader), &model->events);
 	return 0;
 }
 

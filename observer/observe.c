@@ -300,6 +300,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 			plan_chosen(&o->plan, QUESTION_TRANSMIT) ? o->options->transmit_below : 0,
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
 		.cpu = !!plan_chosen(&o->plan, QUESTION_CPU),
+		.listener_depths = !o->options->no_doctor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
 		.pidns_dev = pidns.st_dev,
@@ -484,8 +485,7 @@ static int run_observation(struct observation *o)
 	sink_live_close(TAKE_PTR(o->live));
 	if (r < 0)
 		log_errno(r, "observing ended early");
-	exit_code = finish(o);
-	return exit_code || r < 0 ? EXIT_FAILURE : status;
+	return finish(o) || r < 0 ? EXIT_FAILURE : status;
 }
 
 int observe(const struct observe_options *options)

@@ -45,8 +45,8 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-/* Loads and attaches the candidates whose bit is set in @chosen. */
-static int load(uint32_t chosen, struct sojourn_events_bpf **ret_bpf)
+/* Loads and attaches the candidates whose bit is set in @chosen; @depths_fd: instead of a map of ours. */
+static int load(uint32_t chosen, int depths_fd, struct sojourn_events_bpf **ret_bpf)
 {
 	struct sojourn_events_bpf *bpf = sojourn_events_bpf__open();
 	int r = 0;
@@ -60,7 +60,10 @@ static int load(uint32_t chosen, struct sojourn_events_bpf **ret_bpf)
 
 		bpf_program__set_autoload(program, chosen >> i & 1);
 	}
-	r = sojourn_events_bpf__load(bpf);
+	if (depths_fd >= 0)
+		r = bpf_map__reuse_fd(bpf->maps.event_depths, depths_fd);
+	if (!r)
+		r = sojourn_events_bpf__load(bpf);
 	if (!r)
 		r = sojourn_events_bpf__attach(bpf);
 	if (r < 0) {
@@ -75,7 +78,7 @@ static bool works(size_t candidate)
 {
 	struct sojourn_events_bpf *bpf;
 
-	if (load(1U << candidate, &bpf) < 0)
+	if (load(1U << candidate, -1, &bpf) < 0)
 		return false;
 	sojourn_events_bpf__destroy(bpf);
 	return true;
@@ -97,7 +100,7 @@ static uint32_t choose(enum need need, bool all)
 	return chosen;
 }
 
-int resource_events_open(bool syscalls, struct resource_events **ret_events)
+int resource_events_open(bool syscalls, int depths_fd, struct resource_events **ret_events)
 {
 	CLEANUP(cleanup_resource_events_close)
 	struct resource_events *events = calloc(1, sizeof(*events));
@@ -109,16 +112,16 @@ int resource_events_open(bool syscalls, struct resource_events **ret_events)
 		return -ENOMEM;
 	/* What libbpf has to say is in the errno, for an option that may be refused. */
 	print = libbpf_set_print(silent);
-	wanted = choose(WANTED, false);
+	wanted = depths_fd < 0 ? choose(WANTED, false) : 0;
 	files = choose(WANTED_FILES, true);
 	if (!files && syscalls)
 		files = choose(BY_SYSCALLS, true);
-	r = load(1U | wanted | files, &events->bpf);
+	r = load(1U | wanted | files, depths_fd, &events->bpf);
 	libbpf_set_print(print);
 	if (r < 0)
 		return r;
 	events->files = files;
-	events->depths = wanted;
+	events->depths = wanted || depths_fd >= 0;
 	*ret_events = TAKE_PTR(events);
 	return 0;
 }

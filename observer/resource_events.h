@@ -40,9 +40,10 @@ struct events_reading {
 
 /*
  * Loads and attaches what this kernel allows. @syscalls: EMFILE, ENFILE and EADDRINUSE by what system
- * calls return, if there is no other way. 0 or -errno: -EPERM without CAP_BPF and CAP_PERFMON.
+ * calls return, if there is no other way. @depths_fd: a map in which the depths of accept queues are kept
+ * already; -1: none. 0 or -errno: -EPERM without CAP_BPF and CAP_PERFMON.
  */
-int resource_events_open(bool syscalls, struct resource_events **ret_events);
+int resource_events_open(bool syscalls, int depths_fd, struct resource_events **ret_events);
 void resource_events_close(struct resource_events *events);
 DEFINE_CLEANUP(struct resource_events *, resource_events_close)
 

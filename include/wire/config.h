@@ -34,7 +34,8 @@ struct observer_config {
 	__u32 ring_bytes;     /* of the ring that tells of sampled exchanges; 0: none are sampled */
 	__u8 cpu;	      /* service is divided by the state of the serving thread */
 	__u8 plain; /* before Linux 5.12: no storage in sockets for us, no atomics that return */
-	__u8 pad[2];
+	__u8 listener_depths; /* those of all listeners are kept, for the doctor's findings */
+	__u8 pad;
 	__u64 transmit_below; /* how many of 2^32 exchanges are followed to the wire; 0: none */
 	__u64 pidns_dev;      /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;
