@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the benchmarks share: pinning, CPU time of a command, interleaving, medians, the machine."""
 import argparse
+import contextlib
 import datetime
 import os
 import platform
@@ -140,7 +141,7 @@ class Timed:
 
 def pinned(argv, cpu=CLIENT_CPU):
     """Starts a command on the client's core; the caller ends it."""
-    return subprocess.Popen(argv, stdout=subprocess.DEVNULL,
+    return subprocess.Popen(argv, stdout=subprocess.DEVNULL, start_new_session=True,
                             preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
 
 
@@ -148,6 +149,23 @@ def spread(values):
     """Median with the quartiles, as the tables print it."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return f"{middle:8.3f}  [{low:.3f} .. {high:.3f}]"
+
+
+def confident(values, digits=3):
+    """Median with the bounds between which it lies with 95 % confidence, whatever the distribution: values of
+    such a rank that as many heads of a coin are as improbable."""
+    ordered, count = sorted(values), len(values)
+    rank = max(0, int(count / 2 - 0.98 * count ** 0.5))
+    return f"{statistics.median(ordered):.{digits}f} [{ordered[rank]:.{digits}f} .. " \
+        f"{ordered[count - 1 - rank]:.{digits}f}]"
+
+
+def prefer(wanted, *pids):
+    """Has the sessions of these processes go before all others (autogroup in sched(7)); needs root."""
+    for pid in pids if wanted else ():
+        with contextlib.suppress(FileNotFoundError), \
+                open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
+            file.write("-20")
 
 
 def ratios(results, mode, base):

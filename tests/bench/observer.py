@@ -2,150 +2,252 @@
 # SPDX-License-Identifier: MIT
 """What observing costs the observed.
 
-nginx with one worker is saturated by wrk over 64 connections, each on a core of its own, without a
-pause. Meanwhile the observer comes and goes: every round has a window without it, one with it, one
-with the floor, the same programs returning right after their filter, with service divided (--cpu), with
-accept() told by its system call, whose tracepoint taxes every call of the host, and others with all
-stages, of one response in 16 and of every one; with --stamps also by TX timestamps; in changing order. nginx's
-own counter tells each window's throughput, so neighbouring windows of one and the same load are
-compared and the machine's drift cancels. Then p99 from whole runs of wrk, the BPF time per request by
-the kernel's run statistics, and the observer's CPU time and memory.
+nginx with one worker is saturated by wrk over 64 connections, each on a core of its own, without a pause.
+The programs of observers with several sets of options are loaded all the time, and attached by turns, for
+some hundredths of a second each, in random order (tests/bench/adopted.py): "floor" is the default's with the
+port taken out of their filter. The kernel's count of the worker's writes, one per answer, gives each window's
+throughput, and its clocks the CPU time that server and client took per request. Neighbouring windows of one
+and the same load are compared, so that the machine's drift cancels; the medians stand with their 95 % confidence.
+
+Server and client are in one kernel: the client's sockets pass the same programs, which return at once. Half of
+the floor is theirs. So "client elsewhere" is what the server alone would see: the CPU time added on both
+sides without half of the floor, to the server's own. The server takes nothing in there, for the client's
+processor does that on loopback: on a network it takes more per request, and observing a smaller part.
+
+Then p99 from whole runs of wrk, the BPF time per request by the kernel's run statistics (without the floor,
+which has clock reads of the statistics' own), and the observer's own CPU time and memory.
 """
 import argparse
 import contextlib
+import random
 import re
 import statistics
 import time
 
 from common import (
-    ROUNDS, Timed, bounded, machine, need, pinned, pinned_nginx, ratios, spread)
+    ROUNDS, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
 
+from adopted import Adopted
 from support.cgroup import Cgroup
 from support.programs import Observer
 
-MODES = {"not observed": None, "observed": [], "floor": ["--floor"],
-         "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
+OFF, FLOOR, DEFAULT = "not observed", "floor", "observed"
+MODES = {DEFAULT: [], "no samples": ["--samples", "0"], "cpu": ["--cpu"],
+         "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
 LONGEST = 86400  # seconds of the load, which ends with the windows
+WARM_SECONDS = 5  # in which the observers see the load, and sample less and less of it
+SETTLE_SECONDS = 0.002
 UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
 
 def wrk(nginx, seconds, connections):
-    return ["wrk", "-c", connections, "-t", 1, "-d", f"{seconds}s", "--latency", nginx.url]
+    return [str(word) for word in
+            ("wrk", "-c", connections, "-t", 1, "-d", f"{seconds}s", "--latency", nginx.url)]
 
 
-def observe(nginx, options):
-    return Observer(*options, ports=[nginx.port]) if options is not None else \
-        contextlib.nullcontext()
+class Bench:
+    """nginx, its load, and the programs of all modes, of which one mode's are attached."""
+
+    def __init__(self, nginx, modes, arguments, cgroup):
+        self.nginx, self.arguments = nginx, arguments
+        self.worker = nginx.workers()[0]
+        self.adopted, self.load, self.now = {}, None, None
+        for mode in modes:
+            stamped = cgroup if mode in STAMPS else None
+            self.adopted[mode] = Adopted(nginx.port, *modes[mode], cgroup=stamped)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.end_load()
+        for adopted in self.adopted.values():
+            adopted.close()
+
+    def begin_load(self):
+        self.load = pinned(wrk(self.nginx, LONGEST, self.arguments.connections))
+        prefer(self.arguments.urgent, self.worker, self.load.pid)
+
+    def end_load(self):
+        if self.load:
+            self.load.terminate()
+            self.load.wait()
+            self.load = None
+
+    def take(self):
+        for adopted in self.adopted.values():
+            adopted.take()
+
+    def switch(self, mode):
+        wanted = self.adopted.get(DEFAULT if mode == FLOOR else mode)
+        for adopted in self.adopted.values():
+            if adopted is not wanted:
+                adopted.detach()
+            adopted.drain()
+        if wanted:
+            wanted.attach(watched=mode != FLOOR)
+        time.sleep(SETTLE_SECONDS)
+
+    def written(self):
+        with open(f"/proc/{self.worker}/io", encoding="ascii") as file:
+            return int(re.search(r"^syscw: (\d+)", file.read(), re.MULTILINE)[1])
+
+    def read(self):
+        # The CPU-time clock of a process, as clock_getcpuclockid() makes it.
+        return (time.monotonic_ns(), self.written(), time.clock_gettime_ns(~self.worker << 3 | 2),
+                time.clock_gettime_ns(~self.load.pid << 3 | 2))
+
+    def window(self):
+        """Requests per second, and ns of CPU time per request of server and client; None if the machine had
+        no time for one of them."""
+        before = self.read()
+        time.sleep(self.arguments.window)
+        passed, requests, server, client = (b - a for a, b in zip(before, self.read()))
+        if not (requests and server and client):
+            return None
+        return requests / passed * 1e9, server / requests, client / requests
 
 
-def window(nginx, options, seconds):
-    """(nginx's requests per second in a window of the load, the observer's document or None)"""
-    with observe(nginx, options) as observer:
-        begin, before = time.monotonic(), nginx.status()["requests"]
-        time.sleep(seconds)
-        end, after = time.monotonic(), nginx.status()["requests"]
-        if observer:
-            observer.stop()
-        return (after - before) / (end - begin), observer.summary() if observer else None
+def check_counts(bench, written, requests):
+    """The kernel's count of writes is nginx's own count of requests, but for those between two looks."""
+    now, status = bench.written(), bench.nginx.status()["requests"]
+    if abs((now - written) - (status - requests)) > (status - requests) / 200:
+        raise SystemExit(f"nginx answered {status - requests} requests and wrote {now - written} times")
 
 
-def throughputs(nginx, arguments):
-    rates, documents = ({mode: [] for mode in MODES} for _ in range(2))
-    load = pinned([str(word) for word in wrk(nginx, LONGEST, arguments.connections)])
-    try:
-        time.sleep(1)
-        for number in range(arguments.rounds):
-            first = number % len(MODES)
-            order = list(MODES)[first:] + list(MODES)[:first]
-            for mode in order:
-                rate, document = window(nginx, MODES[mode], arguments.window)
-                rates[mode].append(rate)
-                documents[mode].append(document)
-    finally:
-        load.terminate()
-        load.wait()
-    return rates, documents
+def windows(bench, arguments):
+    """Rounds of {mode: window}, each with all modes."""
+    modes, rounds = [OFF, FLOOR, *bench.adopted], []
+    written, requests = bench.written(), bench.nginx.status()["requests"]
+    for _ in range(arguments.rounds):
+        found = {}
+        for mode in random.sample(modes, len(modes)):
+            bench.switch(mode)
+            found[mode] = bench.window()
+        if all(found.values()):
+            rounds.append(found)
+    check_counts(bench, written, requests)
+    bench.switch(OFF)
+    return rounds
 
 
-def tails(nginx, arguments):
-    """wrk's p99 in µs by mode."""
-    found = {mode: [] for mode in MODES}
+def tails(bench, arguments):
+    """wrk's p99 in µs: rounds of {mode: µs}."""
+    rounds = []
     for _ in range(arguments.tails):
-        for mode, options in MODES.items():
-            with observe(nginx, options):
-                text = Timed(wrk(nginx, 2, arguments.connections)).text
+        found = {}
+        for mode in random.sample(modes := [OFF, FLOOR, *bench.adopted], len(modes)):
+            bench.switch(mode)
+            text = Timed(wrk(bench.nginx, 1, arguments.connections)).text
             p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
-            found[mode].append(float(p99[1]) * UNITS[p99[2]])
-    return found
+            found[mode] = float(p99[1]) * UNITS[p99[2]]
+        rounds.append(found)
+    bench.switch(OFF)
+    return rounds
 
 
-def program_costs(nginx, options, arguments):
-    """(ns per exchange, ns per run and runs per exchange of each program)"""
-    with observe(nginx, ["--cost", *options]) as observer:
+def added(rounds, mode, *sides):
+    """CPU time that @mode adds to a request, of each round; sides: 1 the server's, 2 the client's."""
+    return [sum(found[mode][side] - found[OFF][side] for side in sides) for found in rounds]
+
+
+def elsewhere(rounds, mode):
+    """(ns per request, throughput relative to not observed) of a server whose client is on another host."""
+    both, floor = added(rounds, mode, 1, 2), statistics.median(added(rounds, FLOOR, 1, 2))
+    own = statistics.median(found[OFF][1] for found in rounds)
+    alone = [ns - floor / 2 for ns in both]
+    return alone, [own / (own + ns) for ns in alone]
+
+
+def print_throughputs(rounds, modes):
+    base = [statistics.median(column) for column in zip(*(found[OFF] for found in rounds))]
+    print(f"{len(rounds)} rounds, medians [95 % confidence]\n"
+          f"not observed: {base[0]:,.0f} requests/s; CPU time per request: server {base[1]:,.0f} ns, client "
+          f"{base[2]:,.0f} ns\n")
+    for mode in modes:
+        ratio = [found[mode][0] / found[OFF][0] for found in rounds]
+        print(f"{mode:<15}throughput {confident(ratio)} of not observed")
+        print(f"{'':<15}CPU time added per request: server {confident(added(rounds, mode, 1), 0)} ns, client "
+              f"{confident(added(rounds, mode, 2), 0)} ns")
+        ns, throughput = elsewhere(rounds, mode)
+        print(f"{'':<15}client elsewhere: {confident(ns, 0)} ns, throughput at least {confident(throughput)}")
+
+
+def print_tails(rounds, modes):
+    print(f"\np99 of {len(rounds)} runs of wrk, 1 s each; not observed "
+          f"{statistics.median(found[OFF] for found in rounds):,.0f} µs")
+    for mode in modes:
+        print(f"{mode:<15}p99 {confident([found[mode] / found[OFF] for found in rounds])} of not observed")
+
+
+def observed_run(nginx, options, arguments):
+    """(requests, the document) of an observer's life beside 3 s of load."""
+    with Observer(*options, ports=[nginx.port]) as observer:
         text = Timed(wrk(nginx, 3, arguments.connections)).text
         observer.stop()
-        programs = observer.summary()["cost"]["programs"]
-    requests = int(re.search(r"(\d+) requests in", text)[1])
-    return sum(p["run_ns"] for p in programs) / requests, {
-        p["name"]: (p["run_ns"] / p["runs"], p["runs"] / requests)
-        for p in programs if p["runs"] > requests / 100}
+        return int(re.search(r"(\d+) requests in", text)[1]), observer.summary()
 
 
-def print_cost(documents):
+def print_programs(nginx, mode, options, arguments):
+    requests, document = observed_run(nginx, ["--cost", *options], arguments)
+    _, floors = observed_run(nginx, ["--cost", "--floor", *options], arguments)
+    floors = {p["name"]: p["run_ns"] / p["runs"] for p in floors["cost"]["programs"] if p["runs"]}
+    programs = [p for p in document["cost"]["programs"] if p["runs"] > requests / 100]
+    own = sum(p["run_ns"] - floors.get(p["name"], 0) * p["runs"] for p in programs)
+    print(f"\n{mode}: BPF {own / requests:.0f} ns per request beyond the floor, by run statistics")
+    for p in programs:
+        print(f"  {p['name']:<20}{p['run_ns'] / p['runs']:6.0f} ns/run, floor {floors.get(p['name'], 0):4.0f}, "
+              f"{p['runs'] / requests:.2f} runs per request")
+
+
+def print_user_space(nginx, arguments):
+    runs = [observed_run(nginx, [], arguments) for _ in range(5)]
+    documents = [document for _, document in runs]
     cpu = [d["cost"]["cpu_ns"] / d["duration_ns"] * 100 for d in documents]
-    memory = [d["cost"]["resident_bytes"] / 2**20 for d in documents]
-    maps = [d["cost"]["map_bytes"] / 2**20 for d in documents]
-    print(f"observer CPU        {spread(cpu)} % of one core")
-    print(f"observer memory     {statistics.median(memory):8.1f} MiB resident, "
-          f"{statistics.median(maps):.2f} MiB BPF maps")
+    rate = statistics.median(requests / 3 for requests, _ in runs)
+    print(f"\nobserver at {rate:,.0f} requests/s: {spread(cpu)} % of one core [quartiles], "
+          f"{statistics.median(d['cost']['resident_bytes'] for d in documents) / 2**20:.1f} MiB resident, "
+          f"{statistics.median(d['cost']['map_bytes'] for d in documents) / 2**20:.2f} MiB BPF maps")
 
 
-def print_programs(nginx, arguments):
-    total, programs = program_costs(nginx, [], arguments)
-    floor_total, floors = program_costs(nginx, ["--floor"], arguments)
-    print(f"BPF per request     {total:8.0f} ns by run statistics, of which the floor (the "
-          f"statistics' own\n                             clock reads, entry and filter) is "
-          f"{floor_total:.0f}")
-    for name, (each, runs) in programs.items():
-        floor = f", floor {floors[name][0]:.0f}" if name in floors else ""
-        print(f"  {name:<18}{each:8.0f} ns/run{floor}, {runs:.2f} runs per request")
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=ROUNDS, default=200, help="windows of each mode")
+    parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.03, help="seconds of each")
+    parser.add_argument("--tails", type=ROUNDS, default=10, help="runs of each mode for p99")
+    parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
+    parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
+    parser.add_argument("--urgent", action="store_true",
+                        help="the load gets the CPU before all else that runs here (autogroups)")
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=ROUNDS, default=30, help="windows of each mode")
-    parser.add_argument("--window", type=bounded(float, 0.1, 60), default=0.7, help="seconds of each")
-    parser.add_argument("--tails", type=ROUNDS, default=7, help="runs of each mode for p99")
-    parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
-    parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
-    arguments = parser.parse_args()
+    arguments = parse()
     need("wrk", "nginx")
-    MODES.update(STAMPS if arguments.stamps else {})
+    modes = {**MODES, **(STAMPS if arguments.stamps else {})}
     with contextlib.ExitStack() as stack:
         cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None
         nginx = stack.enter_context(pinned_nginx(cgroup))
-        rates, documents = throughputs(nginx, arguments)
-        found = tails(nginx, arguments)
-        print(f"{machine()}\n{arguments.rounds} rounds, {arguments.connections} connections, "
-              "medians [quartiles]\n")
-        print(f"requests/s, not observed {statistics.median(rates['not observed']):,.0f}")
-        others = [mode for mode in MODES if mode != "not observed"]
-        for mode in others:
-            print(f"throughput {mode:<14}{spread(ratios(rates, mode, 'not observed'))} of not "
-                  "observed")
-        for mode in others:
-            print(f"p99 {mode:<21}{spread(ratios(found, mode, 'not observed'))} of not observed")
-        print_programs(nginx, arguments)
-        for mode in others[2:]:
-            print(f"{mode}:")
-            for name, (each, runs) in program_costs(nginx, MODES[mode], arguments)[1].items():
-                print(f"  {name:<18}{each:8.0f} ns/run, {runs:.2f} runs per request")
-    print_cost(documents["observed"])
+        prefer(arguments.urgent, "self")
+        bench = stack.enter_context(Bench(nginx, modes, arguments, cgroup))
+        bench.begin_load()
+        time.sleep(WARM_SECONDS)
+        bench.take()
+        rounds = windows(bench, arguments)
+        bench.end_load()
+        print(f"{machine()}, {arguments.connections} connections")
+        shown = [FLOOR, *modes]
+        print_throughputs(rounds, shown)
+        print_tails(tails(bench, arguments), shown)
+        for mode in modes:
+            print_programs(nginx, mode, modes[mode], arguments)
+        print_user_space(nginx, arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""A real observer's programs, to be attached and detached in milliseconds.
+
+The observer chooses, configures, loads and attaches them, as ever. Then it is killed, while we hold its
+programs: their links go with it, they and their maps stay as they are. From then on nothing runs in user
+space, and one load can be seen with and without them in windows too short for the machine to drift. What they
+filter by, a bit per port in their memory, can be taken away too: then they run and return at once.
+"""
+import ctypes
+import json
+import mmap
+import os
+import re
+import struct
+
+from support import BUILD
+from support.process import run
+from support.programs import Observer
+
+LIBBPF = ctypes.CDLL("libbpf.so.1", use_errno=True)
+OBJECT = BUILD / "bpf" / "sojourn_bpf.linked.o"
+SOCKOPS = 3  # BPF_CGROUP_SOCK_OPS
+WORD = struct.Struct("=Q")
+
+
+def checked(result):
+    if result < 0:
+        raise OSError(-result, os.strerror(-result))
+    return result
+
+
+def symbol(name):
+    """Where the variable is in .bss."""
+    text = run(["readelf", "-sW", OBJECT]).stdout
+    return int(re.search(rf"^\s*\d+:\s+(\w+)\s+\d+ OBJECT .* {name}$", text, re.MULTILINE)[1], 16)
+
+
+def told(*words):
+    return json.loads(run(["bpftool", "-j", *words]).stdout)
+
+
+def numbers(observer):
+    """The programs that it has attached, by number, each with the type of its link."""
+    found = {}
+    for entry in os.scandir(f"/proc/{observer.pid}/fdinfo"):
+        with open(entry.path, encoding="ascii") as file:
+            text = file.read()
+        kind, program = (re.search(rf"^{name}:\s*(\S+)", text, re.MULTILINE)
+                         for name in ("link_type", "prog_id"))
+        if kind and kind[1] != "iter":
+            found[int(program[1])] = kind[1]
+    return found
+
+
+class Program:
+    """One of them: attached while it holds its link."""
+
+    def __init__(self, number, kind, cgroup):
+        self.number, self.kind, self.cgroup, self.link = number, kind, cgroup, None
+        self.fd = checked(LIBBPF.bpf_prog_get_fd_by_id(number))
+        self.about = told("prog", "show", "id", number)
+        self.name = self.about["name"]
+
+    def attach(self):
+        if self.link is not None:
+            return
+        if self.kind == "cgroup":
+            self.link = checked(LIBBPF.bpf_link_create(self.fd, self.cgroup, SOCKOPS, None))
+        else:
+            self.link = checked(LIBBPF.bpf_raw_tracepoint_open(None, self.fd))
+
+    def detach(self):
+        if self.link is not None:
+            os.close(self.link)
+            self.link = None
+
+
+class Memory:
+    """A map of theirs, mapped: .bss, or the ring's consumer and producer."""
+
+    def __init__(self, number, size, offset=0, writable=True):
+        fd = checked(LIBBPF.bpf_map_get_fd_by_id(number))
+        try:
+            self.map = mmap.mmap(fd, size, mmap.MAP_SHARED, offset=offset,
+                                 prot=mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0))
+        finally:
+            os.close(fd)
+
+    def get(self, at):
+        return WORD.unpack_from(self.map, at)[0]
+
+    def set(self, at, value):
+        WORD.pack_into(self.map, at, value)
+
+
+class Adopted:
+    """The programs of an observer with these options.
+
+    First it lives, and sees its connections begin; take() ends it, and detaches them."""
+
+    def __init__(self, port, *options, cgroup=None):
+        self.observer = Observer(*options, ports=[port])
+        try:
+            self.folder = os.open(cgroup.path, os.O_RDONLY) if cgroup else None
+            self.programs = [Program(number, kind, self.folder)
+                             for number, kind in numbers(self.observer).items()]
+            self._map(told("map", "show"))
+            self.place, self.bit = symbol("observed_ports") + port // 64 * 8, 1 << port % 64
+        except BaseException:
+            self.observer.close()
+            raise
+
+    def _map(self, maps):
+        # Not those of another object, which has a .bss of its own.
+        mine = {number for program in self.programs if program.name.startswith("exchange_")
+                for number in program.about["map_ids"]}
+        for entry in maps:
+            if entry["id"] in mine and entry["name"].endswith(".bss"):
+                self.bss = Memory(entry["id"], -(-entry["bytes_value"] // mmap.PAGESIZE) * mmap.PAGESIZE)
+            elif entry["id"] in mine and entry["type"] == "ringbuf":
+                self.consumer = Memory(entry["id"], mmap.PAGESIZE)
+                self.producer = Memory(entry["id"], mmap.PAGESIZE, mmap.PAGESIZE, writable=False)
+
+    def take(self):
+        self.observer.kill()
+        self.observer.close()
+
+    def close(self):
+        self.take()
+        for program in self.programs:
+            program.detach()
+            os.close(program.fd)
+        if self.folder is not None:
+            os.close(self.folder)
+
+    def attach(self, watched=True):
+        """All of them; @watched: whether the port passes their filter."""
+        word = self.bss.get(self.place)
+        self.bss.set(self.place, word | self.bit if watched else word & ~self.bit)
+        for program in self.programs:
+            program.attach()
+
+    def detach(self):
+        for program in self.programs:
+            program.detach()
+
+    def drain(self):
+        """What its user space would have read."""
+        if hasattr(self, "consumer"):
+            self.consumer.set(0, self.producer.get(0))
