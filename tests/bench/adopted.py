@@ -148,3 +148,39 @@ class Adopted:
         """What its user space would have read."""
         if hasattr(self, "consumer"):
             self.consumer.set(0, self.producer.get(0))
+
+
+class Crowd:
+    """The programs of several observers of one port, of whom one's are attached at a time."""
+
+    def __init__(self, port, modes, cgroups):
+        self.members = {}
+        try:
+            for mode, options in modes.items():
+                self.members[mode] = Adopted(port, *options, cgroup=cgroups.get(mode))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        for member in self.members.values():
+            member.close()
+
+    def take(self):
+        for member in self.members.values():
+            member.take()
+
+    def switch(self, mode, watched=True):
+        """None: nobody's are attached."""
+        for name, member in self.members.items():
+            if name != mode:
+                member.detach()
+            member.drain()
+        if mode is not None:
+            self.members[mode].attach(watched)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from support.process import die_with_parent  # noqa: E402
 from support.programs import Nginx  # noqa: E402
 
 SERVER_CPU, CLIENT_CPU = 0, 1
@@ -139,10 +140,13 @@ class Timed:
         return self.user + self.system
 
 
-def pinned(argv, cpu=CLIENT_CPU):
-    """Starts a command on the client's core; the caller ends it."""
-    return subprocess.Popen(argv, stdout=subprocess.DEVNULL, start_new_session=True,
-                            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+def pinned(argv, cpu=CLIENT_CPU, stdin=None, stdout=subprocess.DEVNULL):
+    """Starts a command on the client's core, in a session of its own; the caller ends it."""
+    def prepare():
+        die_with_parent()
+        os.sched_setaffinity(0, {cpu})
+
+    return subprocess.Popen(argv, stdin=stdin, stdout=stdout, start_new_session=True, preexec_fn=prepare)
 
 
 def spread(values):

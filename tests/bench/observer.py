@@ -2,95 +2,117 @@
 # SPDX-License-Identifier: MIT
 """What observing costs the observed.
 
-nginx with one worker is saturated by wrk over 64 connections, each on a core of its own, without a pause.
-The programs of observers with several sets of options are loaded all the time, and attached by turns, for
-some hundredths of a second each, in random order (tests/bench/adopted.py): "floor" is the default's with the
-port taken out of their filter. The kernel's count of the worker's writes, one per answer, gives each window's
-throughput, and its clocks the CPU time that server and client took per request. Neighbouring windows of one
-and the same load are compared, so that the machine's drift cancels; the medians stand with their 95 % confidence.
+The programs of observers with several sets of options are loaded all the time, and attached by turns, in random
+order and for some hundredths of a second each (tests/bench/adopted.py); "floor" is the default's with the port
+taken out of their filter. Before and behind each such window is one with nothing attached: each is compared with
+its neighbours within one and the same load, so that the machine's drift cancels. The medians of these
+comparisons stand with their 95 % confidence.
 
-Server and client are in one kernel: the client's sockets pass the same programs, which return at once. Half of
-the floor is theirs. So "client elsewhere" is what the server alone would see: the CPU time added on both
-sides without half of the floor, to the server's own. The server takes nothing in there, for the client's
-processor does that on loopback: on a network it takes more per request, and observing a smaller part.
+First, exchanges by one thread that holds both ends of a connection of loopback (pingpong.c): what observing
+adds to one, in ns. Then nginx with one worker, saturated by wrk over 64 connections, each on a core of its own:
+throughput, by the kernel's count of the worker's writes, one per answer; and the CPU time that each took per
+request, by the kernel's clocks of processes.
 
-Then p99 from whole runs of wrk, the BPF time per request by the kernel's run statistics (without the floor,
-which has clock reads of the statistics' own), and the observer's own CPU time and memory.
+Server and client are in one kernel: the client's sockets pass the same programs, which return at once, and half of
+the floor is theirs. "Client elsewhere" is without it: what a server adds whose client is on another host.
+
+Then p99 from whole runs of wrk, the BPF time per request by the kernel's run statistics (beyond the floor, which
+there has the statistics' own clock reads), and the observer's own CPU time and memory.
 """
 import argparse
 import contextlib
+import mmap
+import os
 import random
 import re
 import statistics
+import struct
+import tempfile
 import time
+from pathlib import Path
 
 from common import (
     ROUNDS, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
 
-from adopted import Adopted
+from adopted import Crowd
+from support import BUILD
 from support.cgroup import Cgroup
+from support.net import free_port
 from support.programs import Observer
 
+PINGPONG = BUILD / "tests" / "bench" / "pingpong"
 OFF, FLOOR, DEFAULT = "not observed", "floor", "observed"
-MODES = {DEFAULT: [], "no samples": ["--samples", "0"], "cpu": ["--cpu"],
-         "accept syscall": ["--accept-source", "syscall"],
+MODES = {DEFAULT: [], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
 LONGEST = 86400  # seconds of the load, which ends with the windows
-WARM_SECONDS = 5  # in which the observers see the load, and sample less and less of it
+WARM_SECONDS = 4  # in which the observers see the load, and come to sample fewer of its exchanges
 SETTLE_SECONDS = 0.002
 UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
 
-def wrk(nginx, seconds, connections):
-    return [str(word) for word in
-            ("wrk", "-c", connections, "-t", 1, "-d", f"{seconds}s", "--latency", nginx.url)]
+# ---- loads ----
 
+class PingPong:
+    """Exchanges by one thread; a window is (ns per exchange,)."""
 
-class Bench:
-    """nginx, its load, and the programs of all modes, of which one mode's are attached."""
+    BATCHES = 4096  # as in pingpong.c
 
-    def __init__(self, nginx, modes, arguments, cgroup):
-        self.nginx, self.arguments = nginx, arguments
-        self.worker = nginx.workers()[0]
-        self.adopted, self.load, self.now = {}, None, None
-        for mode in modes:
-            stamped = cgroup if mode in STAMPS else None
-            self.adopted[mode] = Adopted(nginx.port, *modes[mode], cgroup=stamped)
+    def __init__(self, arguments):
+        self.arguments, self.port = arguments, free_port()
+        self.folder = tempfile.TemporaryDirectory(prefix="sojourn-bench.")
+        path = Path(self.folder.name, "batches")
+        self.process = pinned([PINGPONG, str(self.port), path], stdin=-1, stdout=-1)
+        self.process.stdout.readline()
+        with open(path, "rb") as file:
+            self.batches = mmap.mmap(file.fileno(), 8 + 8 * self.BATCHES, prot=mmap.PROT_READ)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
-        self.end_load()
-        for adopted in self.adopted.values():
-            adopted.close()
+        self.process.kill()
+        self.process.communicate()
+        self.folder.cleanup()
 
-    def begin_load(self):
-        self.load = pinned(wrk(self.nginx, LONGEST, self.arguments.connections))
-        prefer(self.arguments.urgent, self.worker, self.load.pid)
+    def begin(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+        prefer(self.arguments.urgent, self.process.pid)
 
-    def end_load(self):
+    def count(self):
+        return struct.unpack_from("=Q", self.batches)[0]
+
+    def window(self):
+        first = self.count() + 1
+        time.sleep(self.arguments.window)
+        found = [struct.unpack_from("=Q", self.batches, 8 + number % self.BATCHES * 8)[0]
+                 for number in range(first, self.count())]
+        return (statistics.median(found),) if len(found) > 4 else None
+
+
+class Saturated:
+    """nginx and wrk; a window is (requests per second, CPU ns per request of server, of client)."""
+
+    def __init__(self, nginx, arguments):
+        self.nginx, self.arguments, self.port = nginx, arguments, nginx.port
+        self.worker = nginx.workers()[0]
+        self.load = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
         if self.load:
             self.load.terminate()
             self.load.wait()
-            self.load = None
 
-    def take(self):
-        for adopted in self.adopted.values():
-            adopted.take()
-
-    def switch(self, mode):
-        wanted = self.adopted.get(DEFAULT if mode == FLOOR else mode)
-        for adopted in self.adopted.values():
-            if adopted is not wanted:
-                adopted.detach()
-            adopted.drain()
-        if wanted:
-            wanted.attach(watched=mode != FLOOR)
-        time.sleep(SETTLE_SECONDS)
+    def begin(self):
+        self.load = pinned(wrk(self.nginx, LONGEST, self.arguments.connections))
+        prefer(self.arguments.urgent, self.worker, self.load.pid)
 
     def written(self):
         with open(f"/proc/{self.worker}/io", encoding="ascii") as file:
@@ -102,86 +124,108 @@ class Bench:
                 time.clock_gettime_ns(~self.load.pid << 3 | 2))
 
     def window(self):
-        """Requests per second, and ns of CPU time per request of server and client; None if the machine had
-        no time for one of them."""
         before = self.read()
         time.sleep(self.arguments.window)
         passed, requests, server, client = (b - a for a, b in zip(before, self.read()))
-        if not (requests and server and client):
-            return None
-        return requests / passed * 1e9, server / requests, client / requests
+        # The machine may have had no time for one of them.
+        return (requests / passed * 1e9, server / requests, client / requests) \
+            if requests and server and client else None
+
+    @contextlib.contextmanager
+    def checked(self):
+        """The kernel's count of writes is nginx's own count of requests, but for those between two looks."""
+        written, requests = self.written(), self.nginx.status()["requests"]
+        yield
+        written, requests = self.written() - written, self.nginx.status()["requests"] - requests
+        if abs(written - requests) > requests / 200:
+            raise SystemExit(f"nginx answered {requests} requests and wrote {written} times")
 
 
-def check_counts(bench, written, requests):
-    """The kernel's count of writes is nginx's own count of requests, but for those between two looks."""
-    now, status = bench.written(), bench.nginx.status()["requests"]
-    if abs((now - written) - (status - requests)) > (status - requests) / 200:
-        raise SystemExit(f"nginx answered {status - requests} requests and wrote {now - written} times")
+def wrk(nginx, seconds, connections):
+    return [str(word) for word in
+            ("wrk", "-c", connections, "-t", 1, "-d", f"{seconds}s", "--latency", nginx.url)]
 
 
-def windows(bench, arguments):
-    """Rounds of {mode: window}, each with all modes."""
-    modes, rounds = [OFF, FLOOR, *bench.adopted], []
-    written, requests = bench.written(), bench.nginx.status()["requests"]
-    for _ in range(arguments.rounds):
-        found = {}
-        for mode in random.sample(modes, len(modes)):
-            bench.switch(mode)
-            found[mode] = bench.window()
-        if all(found.values()):
-            rounds.append(found)
-    check_counts(bench, written, requests)
-    bench.switch(OFF)
-    return rounds
+# ---- windows ----
+
+def switch(crowd, mode):
+    if mode == OFF:
+        crowd.switch(None)
+    else:
+        crowd.switch(DEFAULT if mode == FLOOR else mode, watched=mode != FLOOR)
+    time.sleep(SETTLE_SECONDS)
 
 
-def tails(bench, arguments):
-    """wrk's p99 in µs: rounds of {mode: µs}."""
-    rounds = []
-    for _ in range(arguments.tails):
-        found = {}
-        for mode in random.sample(modes := [OFF, FLOOR, *bench.adopted], len(modes)):
-            bench.switch(mode)
-            text = Timed(wrk(bench.nginx, 1, arguments.connections)).text
-            p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
-            found[mode] = float(p99[1]) * UNITS[p99[2]]
-        rounds.append(found)
-    bench.switch(OFF)
-    return rounds
+def windows(crowd, load, rounds):
+    """{mode: [(its window, the mean of its neighbours with nothing attached)]}"""
+    found = {mode: [] for mode in (FLOOR, *crowd.members)}
+    for _ in range(rounds):
+        switch(crowd, OFF)
+        before = load.window()
+        for mode in random.sample(list(found), len(found)):
+            switch(crowd, mode)
+            mine = load.window()
+            switch(crowd, OFF)
+            after = load.window()
+            if mine and before and after:
+                found[mode].append((mine, tuple(statistics.mean(pair) for pair in zip(before, after))))
+            before = after
+    return found
 
 
-def added(rounds, mode, *sides):
-    """CPU time that @mode adds to a request, of each round; sides: 1 the server's, 2 the client's."""
-    return [sum(found[mode][side] - found[OFF][side] for side in sides) for found in rounds]
+def measured(load, modes, cgroups, arguments):
+    with Crowd(load.port, modes, cgroups) as crowd:
+        load.begin()
+        time.sleep(WARM_SECONDS)
+        crowd.take()
+        return windows(crowd, load, arguments.rounds)
 
 
-def elsewhere(rounds, mode):
-    """(ns per request, throughput relative to not observed) of a server whose client is on another host."""
-    both, floor = added(rounds, mode, 1, 2), statistics.median(added(rounds, FLOOR, 1, 2))
-    own = statistics.median(found[OFF][1] for found in rounds)
-    alone = [ns - floor / 2 for ns in both]
-    return alone, [own / (own + ns) for ns in alone]
+def tails(nginx, modes, cgroups, arguments):
+    """wrk's p99 in µs: {mode: [of each run]}."""
+    found = {mode: [] for mode in (OFF, FLOOR, *modes)}
+    with Crowd(nginx.port, modes, cgroups) as crowd:
+        Timed(wrk(nginx, WARM_SECONDS, arguments.connections))
+        crowd.take()
+        for _ in range(arguments.tails):
+            for mode in random.sample(list(found), len(found)):
+                switch(crowd, mode)
+                text = Timed(wrk(nginx, 1, arguments.connections)).text
+                p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
+                found[mode].append(float(p99[1]) * UNITS[p99[2]])
+    return found
 
 
-def print_throughputs(rounds, modes):
-    base = [statistics.median(column) for column in zip(*(found[OFF] for found in rounds))]
-    print(f"{len(rounds)} rounds, medians [95 % confidence]\n"
-          f"not observed: {base[0]:,.0f} requests/s; CPU time per request: server {base[1]:,.0f} ns, client "
-          f"{base[2]:,.0f} ns\n")
-    for mode in modes:
-        ratio = [found[mode][0] / found[OFF][0] for found in rounds]
-        print(f"{mode:<15}throughput {confident(ratio)} of not observed")
-        print(f"{'':<15}CPU time added per request: server {confident(added(rounds, mode, 1), 0)} ns, client "
-              f"{confident(added(rounds, mode, 2), 0)} ns")
-        ns, throughput = elsewhere(rounds, mode)
-        print(f"{'':<15}client elsewhere: {confident(ns, 0)} ns, throughput at least {confident(throughput)}")
+# ---- printing ----
+
+def added(pairs, *columns):
+    return [sum(mine[column] - base[column] for column in columns) for mine, base in pairs]
 
 
-def print_tails(rounds, modes):
-    print(f"\np99 of {len(rounds)} runs of wrk, 1 s each; not observed "
-          f"{statistics.median(found[OFF] for found in rounds):,.0f} µs")
-    for mode in modes:
-        print(f"{mode:<15}p99 {confident([found[mode] / found[OFF] for found in rounds])} of not observed")
+def print_exchange(found):
+    base = statistics.median(base[0] for pairs in found.values() for _, base in pairs)
+    floor = statistics.median(added(found[FLOOR], 0))
+    print(f"\none exchange, both ends: {base:,.0f} ns not observed")
+    for mode, pairs in found.items():
+        alone = [ns - floor / 2 for ns in added(pairs, 0)]
+        print(f"  {mode:<15} adds {confident(added(pairs, 0), 0)} ns; client elsewhere {confident(alone, 0)} ns")
+
+
+def print_saturated(found):
+    rate, server, client = (statistics.median(base[column] for pairs in found.values() for _, base in pairs)
+                            for column in range(3))
+    print(f"\nnginx saturated: {rate:,.0f} requests/s not observed; CPU time per request: server {server:,.0f} ns, "
+          f"client {client:,.0f} ns")
+    for mode, pairs in found.items():
+        print(f"  {mode:<15} throughput {confident([mine[0] / base[0] for mine, base in pairs])} of not observed; "
+              f"adds server {confident(added(pairs, 1), 0)} ns, client {confident(added(pairs, 2), 0)} ns")
+
+
+def print_tails(found):
+    print(f"\np99 of {len(found[OFF])} runs of wrk, 1 s each: {statistics.median(found[OFF]):,.0f} µs not observed")
+    for mode, values in found.items():
+        if mode != OFF:
+            print(f"  {mode:<15} {confident([a / b for a, b in zip(values, found[OFF])])} of not observed")
 
 
 def observed_run(nginx, options, arguments):
@@ -198,7 +242,7 @@ def print_programs(nginx, mode, options, arguments):
     floors = {p["name"]: p["run_ns"] / p["runs"] for p in floors["cost"]["programs"] if p["runs"]}
     programs = [p for p in document["cost"]["programs"] if p["runs"] > requests / 100]
     own = sum(p["run_ns"] - floors.get(p["name"], 0) * p["runs"] for p in programs)
-    print(f"\n{mode}: BPF {own / requests:.0f} ns per request beyond the floor, by run statistics")
+    print(f"\n{mode}: {own / requests:.0f} ns per request beyond the floor, by run statistics")
     for p in programs:
         print(f"  {p['name']:<20}{p['run_ns'] / p['runs']:6.0f} ns/run, floor {floors.get(p['name'], 0):4.0f}, "
               f"{p['runs'] / requests:.2f} runs per request")
@@ -206,45 +250,42 @@ def print_programs(nginx, mode, options, arguments):
 
 def print_user_space(nginx, arguments):
     runs = [observed_run(nginx, [], arguments) for _ in range(5)]
-    documents = [document for _, document in runs]
-    cpu = [d["cost"]["cpu_ns"] / d["duration_ns"] * 100 for d in documents]
-    rate = statistics.median(requests / 3 for requests, _ in runs)
-    print(f"\nobserver at {rate:,.0f} requests/s: {spread(cpu)} % of one core [quartiles], "
-          f"{statistics.median(d['cost']['resident_bytes'] for d in documents) / 2**20:.1f} MiB resident, "
-          f"{statistics.median(d['cost']['map_bytes'] for d in documents) / 2**20:.2f} MiB BPF maps")
+    costs = [document["cost"] for _, document in runs]
+    cpu = [document["cost"]["cpu_ns"] / document["duration_ns"] * 100 for _, document in runs]
+    print(f"\nobserver at {statistics.median(requests / 3 for requests, _ in runs):,.0f} requests/s: "
+          f"{spread(cpu)} % of one core [quartiles], "
+          f"{statistics.median(cost['resident_bytes'] for cost in costs) / 2**20:.1f} MiB resident, "
+          f"{statistics.median(cost['map_bytes'] for cost in costs) / 2**20:.2f} MiB of BPF maps")
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=ROUNDS, default=200, help="windows of each mode")
-    parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.03, help="seconds of each")
+    parser.add_argument("--rounds", type=ROUNDS, default=150, help="windows of each mode")
+    parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.025, help="seconds of each")
     parser.add_argument("--tails", type=ROUNDS, default=10, help="runs of each mode for p99")
     parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     parser.add_argument("--urgent", action="store_true",
-                        help="the load gets the CPU before all else that runs here (autogroups)")
+                        help="the loads get the CPU before all else that runs here (autogroups)")
     return parser.parse_args()
 
 
 def main():
     arguments = parse()
     need("wrk", "nginx")
+    prefer(arguments.urgent, "self")
     modes = {**MODES, **(STAMPS if arguments.stamps else {})}
     with contextlib.ExitStack() as stack:
         cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None
+        cgroups = dict.fromkeys(STAMPS, cgroup) if arguments.stamps else {}
         nginx = stack.enter_context(pinned_nginx(cgroup))
-        prefer(arguments.urgent, "self")
-        bench = stack.enter_context(Bench(nginx, modes, arguments, cgroup))
-        bench.begin_load()
-        time.sleep(WARM_SECONDS)
-        bench.take()
-        rounds = windows(bench, arguments)
-        bench.end_load()
-        print(f"{machine()}, {arguments.connections} connections")
-        shown = [FLOOR, *modes]
-        print_throughputs(rounds, shown)
-        print_tails(tails(bench, arguments), shown)
+        print(f"{machine()}, {arguments.rounds} rounds, medians [95 % confidence]")
+        with PingPong(arguments) as load:
+            print_exchange(measured(load, MODES, {}, arguments))
+        with Saturated(nginx, arguments) as load, load.checked():
+            print_saturated(measured(load, modes, cgroups, arguments))
+        print_tails(tails(nginx, modes, cgroups, arguments))
         for mode in modes:
             print_programs(nginx, mode, modes[mode], arguments)
         print_user_space(nginx, arguments)

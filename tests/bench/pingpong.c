@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pingpong PORT FILE: exchanges over one TCP connection of loopback, both of whose ends are held by this
+ * one thread, so that nothing is waited for and nothing is woken: what one exchange takes, to some
+ * nanoseconds. Batches of them are timed, and put into FILE, which tests/bench/observer.py reads.
+ *
+ * Says "listening", and connects when a line comes on its standard input.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BATCH	       100  /* exchanges */
+#define BATCHES	       4096 /* that FILE holds, the latest */
+#define REQUEST_BYTES  100
+#define RESPONSE_BYTES 250
+
+struct batches {
+	uint64_t count;
+	uint64_t exchange_ns[BATCHES]; /* mean of a batch */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static int connect_both(uint16_t port, int *ret_client, int *ret_server)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+	int yes = 1;
+
+	if (listener < 0 || client < 0 || bind(listener, (void *)&address, sizeof(address)) ||
+	    listen(listener, 1))
+		return -1;
+	puts("listening");
+	fflush(stdout);
+	if (getchar() == EOF || connect(client, (void *)&address, sizeof(address)))
+		return -1;
+	*ret_client = client;
+	*ret_server = accept(listener, NULL, NULL);
+	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	return *ret_server < 0
+		       ? -1
+		       : setsockopt(*ret_server, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+/* Loopback delivers before send() returns: every recv() finds what it wants. */
+static int exchange(int client, int server)
+{
+	static char buffer[4096];
+
+	return send(client, buffer, REQUEST_BYTES, 0) == REQUEST_BYTES &&
+	       recv(server, buffer, sizeof(buffer), 0) == REQUEST_BYTES &&
+	       send(server, buffer, RESPONSE_BYTES, 0) == RESPONSE_BYTES &&
+	       recv(client, buffer, sizeof(buffer), 0) == RESPONSE_BYTES;
+}
+
+static void run(struct batches *batches, int client, int server)
+{
+	for (;;) {
+		uint64_t begin = now_ns();
+
+		for (int i = 0; i < BATCH; i++) {
+			if (!exchange(client, server))
+				return;
+		}
+		batches->exchange_ns[batches->count % BATCHES] = (now_ns() - begin) / BATCH;
+		__atomic_store_n(&batches->count, batches->count + 1, __ATOMIC_RELEASE);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int client, server, file = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
+	struct batches *batches;
+
+	if (file < 0 || ftruncate(file, sizeof(*batches)))
+		return EXIT_FAILURE;
+	batches = mmap(NULL, sizeof(*batches), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (batches == MAP_FAILED ||
+	    connect_both((uint16_t)strtoul(argv[1], NULL, 10), &client, &server))
+		return EXIT_FAILURE;
+	puts("running");
+	fflush(stdout);
+	run(batches, client, server);
+	return EXIT_FAILURE;
+}
