@@ -164,12 +164,12 @@ def confident(values, digits=3):
         f"{ordered[count - 1 - rank]:.{digits}f}]"
 
 
-def prefer(wanted, *pids):
+def prefer(wanted, *pids, nice=-20):
     """Has the sessions of these processes go before all others (autogroup in sched(7)); needs root."""
     for pid in pids if wanted else ():
         with contextlib.suppress(FileNotFoundError), \
                 open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
-            file.write("-20")
+            file.write(str(nice))
 
 
 def ratios(results, mode, base):

@@ -274,9 +274,11 @@ def parse():
 def main():
     arguments = parse()
     need("wrk", "nginx")
-    prefer(arguments.urgent, "self")
     modes = {**MODES, **(STAMPS if arguments.stamps else {})}
     with contextlib.ExitStack() as stack:
+        # Our session is the caller's, and goes on behind us.
+        stack.callback(prefer, arguments.urgent, "self", nice=0)
+        prefer(arguments.urgent, "self")
         cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None
         cgroups = dict.fromkeys(STAMPS, cgroup) if arguments.stamps else {}
         nginx = stack.enter_context(pinned_nginx(cgroup))
