@@ -229,6 +229,17 @@ static int merge_labels(struct run *run, const struct run *other)
 	return add_period(run, other);
 }
 
+/* What was joined with one driver says nothing of several: their tail, their steps. Samples tell it anew. */
+static void merge_joined(struct run *run, struct run *other)
+{
+	if (run->driver && other->driver) {
+		run_joined_free(run->joined);
+		run->joined = NULL;
+	} else if (!run->joined) {
+		run->joined = TAKE_PTR(other->joined);
+	}
+}
+
 int run_merge(struct run *run, struct run *other, char **ret_error)
 {
 	int err;
@@ -238,6 +249,8 @@ int run_merge(struct run *run, struct run *other, char **ret_error)
 	err = name_driver(run);
 	if (!err)
 		err = name_driver(other);
+	if (!err)
+		merge_joined(run, other);
 	if (!err && run->driver && other->driver)
 		err = merge_driver(run, other, ret_error);
 	else if (other->driver)

@@ -449,6 +449,25 @@ static void statuses_of_one_driver_alone_are_none(void **state)
 	}
 }
 
+/* Of one driver they say nothing of two; whose driver it is does not depend on the order. */
+static void joined_is_of_one_driver(void **state)
+{
+	for (int drivers = 1; drivers <= 2; drivers++) {
+		autorun struct run *run =
+			drivers == 2 ? support_driver_run() : support_observer_run();
+		autorun struct run *other = support_driver_run();
+
+		(void)state;
+		other->joined = calloc(1, sizeof(*other->joined));
+		other->driver->ports.used = (struct run_number){true, 7};
+		if (drivers == 2)
+			run->joined = calloc(1, sizeof(*run->joined));
+		merge(run, other);
+		assert_int_equal(!run->joined, drivers == 2);
+		assert_int_equal(run->driver->ports.used.known, drivers == 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +485,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_merged_is_named),
 		cmocka_unit_test(older_documents_merge),
 		cmocka_unit_test(observers_of_several_hosts),
+		cmocka_unit_test(joined_is_of_one_driver),
 		cmocka_unit_test(drift_is_a_correlation),
 		cmocka_unit_test(sweeps_are_refused),
 	};
