@@ -199,6 +199,43 @@ static void print_parts(const struct run_driver *driver, enum run_rows_by by, FI
 	}
 }
 
+/* A mean and nothing else: of joined exchanges only sums are kept. */
+static void print_mean(const struct run_joined_step *step, const char *of, uint64_t sum_ns,
+		       FILE *file)
+{
+	fprintf(file, "joined,,,,%" PRIu64 ",,,,,,%s,%" PRIu64 ",%.0f,", step->count, of,
+		step->count, (double)sum_ns / (double)step->count);
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles) + 1; i++)
+		fputc(',', file);
+	print_text(step->name, file);
+	fputs(",\r\n", file);
+}
+
+/* wait, round_trip = network + stages - overhang; running, runnable and blocked are of service. */
+static void print_joined(const struct run_joined_step *step, FILE *file)
+{
+	const struct run_parts *sum = &step->sum;
+	const struct {
+		const char *name;
+		struct run_number ns;
+	} parts[] = {
+		{"wait", {sum->wait_ns != 0, sum->wait_ns}},
+		{"round_trip", {true, sum->round_trip_ns}},
+		{"network", {true, sum->network_ns}},
+		{"overhang", {sum->overhang_ns != 0, sum->overhang_ns}},
+		{"running", sum->running_ns},
+		{"runnable", sum->runnable_ns},
+		{"blocked", sum->blocked_ns},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].ns.known)
+			print_mean(step, parts[i].name, parts[i].ns.value, file);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		if (sum->stages[i].known && i != STAGE_ACK)
+			print_mean(step, run_stage_names[i], sum->stages[i].value, file);
+}
+
 static void print_step(const char *part, const char *latency, const struct run_sweep_step *step,
 		       FILE *file)
 {
@@ -236,6 +273,9 @@ int report_csv(const struct run *run, FILE *file)
 		for (enum run_rows_by by = 0; by < RUN_ROWS_COUNT; by++)
 			print_parts(run->driver, by, file);
 	}
+	for (size_t i = 0; run->joined && i < run->joined->step_count; i++)
+		if (run->joined->steps[i].count)
+			print_joined(&run->joined->steps[i], file);
 	if (run->sweep)
 		print_sweep(run->sweep, file);
 	return ferror(file) ? -EIO : 0;

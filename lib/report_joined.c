@@ -115,6 +115,21 @@ static double share(uint64_t part_ns, const struct run_parts *sums)
 	return total_ns ? 100.0 * (double)part_ns / (double)total_ns : 0;
 }
 
+bool report_part(const struct run_joined *joined, const struct run_parts *sums, size_t i,
+		 struct report_part *ret_part)
+{
+	char name[SHORT_TEXT];
+
+	if (!parts[i].is_shown(joined, parts[i].stage))
+		return false;
+	snprintf(ret_part->name, sizeof(ret_part->name), "%s", part_name(&parts[i], name));
+	ret_part->sum_ns = part_sum(&parts[i], sums);
+	ret_part->share = share(ret_part->sum_ns, sums);
+	return true;
+}
+
+_Static_assert(ARRAY_SIZE(parts) == REPORT_PARTS, "report_parts.h says how many");
+
 /* The indices of parts[], without details, by their share in @sums. */
 static void sort_parts(const struct run_parts *sums, size_t order[static ARRAY_SIZE(parts)],
 		       size_t *ret_count)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report_print.h"
+#include "report_parts.h"
 #include "sojourn/compare.h"
 #include "sojourn/finding.h"
 #include "sojourn/report.h"
@@ -131,6 +131,60 @@ static void put_service(const struct run *run, const struct run_service *service
 	put_lost(run, service, file);
 }
 
+static void put_step_head(const struct run_joined *joined, FILE *file)
+{
+	struct report_part part;
+	unsigned int columns = 3;
+
+	fputs("\nWhere the time of each step goes, mean of the joined exchanges:\n\n"
+	      "| step | joined | mean |",
+	      file);
+	for (size_t i = 0; i < REPORT_PARTS; i++) {
+		if (!report_part(joined, &joined->sum, i, &part))
+			continue;
+		fprintf(file, part.name[0] == ' ' ? " of it%s |" : " %s |",
+			part.name + (part.name[0] == ' '));
+		columns++;
+	}
+	fputs("\n|---|", file);
+	for (unsigned int i = 1; i < columns; i++)
+		fputs("--:|", file);
+	fputc('\n', file);
+}
+
+static void put_step(const struct run_joined *joined, const struct run_joined_step *step,
+		     FILE *file)
+{
+	double count = (double)step->count;
+	char text[SHORT_TEXT];
+	struct report_part part;
+
+	fputs("| ", file);
+	put_text(step->name, file);
+	fprintf(file, " | %s |", page_count(step->count, text));
+	put_time((double)run_parts_total(&step->sum) / count, file);
+	for (size_t i = 0; i < REPORT_PARTS; i++)
+		if (report_part(joined, &step->sum, i, &part))
+			fprintf(file, " %s, %.0f %% |",
+				page_time((double)part.sum_ns / count, text), part.share);
+	fputc('\n', file);
+}
+
+/* Steps of which no exchange was joined have no line. */
+static void put_steps(const struct run_joined *joined, FILE *file)
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < joined->step_count; i++) {
+		if (!joined->steps[i].count)
+			continue;
+		if (!headed)
+			put_step_head(joined, file);
+		headed = true;
+		put_step(joined, &joined->steps[i], file);
+	}
+}
+
 static void put_finding(const struct run_finding *finding, FILE *file)
 {
 	fprintf(file, "\n**%s**: ", finding->severity);
@@ -160,6 +214,8 @@ static void put_run(const struct run *run, const char *name, FILE *file)
 	}
 	if (run->driver)
 		put_driver(run->driver, file);
+	if (run->joined)
+		put_steps(run->joined, file);
 	for (size_t i = 0; i < run->service_count; i++)
 		put_service(run, &run->services[i], file);
 	for (size_t i = 0; i < run->finding_count; i++)

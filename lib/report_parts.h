@@ -45,6 +45,19 @@ void report_intervals(const struct page *page, const struct run_driver *driver);
 /* What each of several drivers did; nothing if there is one alone. */
 void report_drivers(const struct page *page, const struct run_driver *driver);
 /*
+ * report_joined.c: part number @i of joined exchanges, or of the sums of some of them, as all forms of the
+ * report name it; a name that begins with blanks divides the part above it. False: not in this run.
+ */
+struct report_part {
+	char name[SHORT_TEXT];
+	uint64_t sum_ns;
+	double share; /* of what the user waited, percent */
+};
+
+#define REPORT_PARTS 11U
+bool report_part(const struct run_joined *joined, const struct run_parts *sums, size_t i,
+		 struct report_part *ret_part);
+/*
  * report_joined.c: "service 91 %, socket queue 8 %": the parts that are 0.5 % or more of @sums, the largest
  * first, as many as fit into @columns and @size bytes.
  */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The report as a page, opened in a browser: it shows the document's own values, and asks nobody."""
+import csv
 import html.parser
 import json
 import re
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 
 from support.process import run
-from support.programs import DRIVER, OBSERVER, Nginx, Observer
+from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
 
 pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
 
@@ -110,6 +111,51 @@ def test_rows_by_target_and_status(start, tmp_path):
     assert [row["name"] for row in document["driver"]["statuses"]] == ["200", "404"]
     for text in ("2 targets in turn", "By step, target and status", f"{nginx.url}no"):
         assert text in page.text
+
+
+SCENARIO = """
+target: {url}
+load: {{connections: 2, requests: 200}}
+steps:
+- {{name: light, path: /}}
+- {{name: slow & heavy, path: "/?service=3ms"}}
+"""
+
+
+def test_where_the_time_of_each_step_goes(start, tmp_path):
+    """Of one run and of two: the slow step's time is service, as the lab server was told."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    file, paths = tmp_path / "scenario.yaml", [tmp_path / "a.json", tmp_path / "b.json"]
+    file.write_text(SCENARIO.format(url=lab.url))
+    for path in paths:
+        run([DRIVER, "run", file, "--quiet", "--observer", observer.url, "--json", path])
+    observer.stop()
+    documents = [json.loads(path.read_text()) for path in paths]
+    for files, expected in ((paths[:1], documents[:1]), (["--compare", *paths], documents)):
+        report(*files, "-o", tmp_path / "report.html")
+        page = Page(tmp_path / "report.html", tmp_path / "profile")
+        assert page.console == []
+        assert_same_as(page, expected)
+        shown = {f"{i}:joined.steps.{step}.{member}" for i in range(len(expected)) for step in (0, 1)
+                 for member in ("count", "sum.round_trip_ns", "sum.network_ns", "sum.stages.service")}
+        assert shown <= set(page.cells)
+        assert "Where each step's time goes" in page.text and "slow & heavy" in page.text
+    markdown = report(paths[0], "-f", "markdown").stdout
+    slow = documents[0]["joined"]["steps"][1]
+    row = re.search(r"^\| slow & heavy \| (\d+) \|.*$", markdown, re.MULTILINE)
+    assert int(row[1]) == slow["count"] == 100
+    assert f"| {slow['sum']['stages']['service'] / 100 / 1e6:.1f} ms, " in row[0]
+    rows = list(csv.DictReader(report(paths[0], "-f", "csv").stdout.splitlines()))
+    joined = {row["latency"]: float(row["mean_ns"]) for row in rows
+              if row["part"] == "joined" and row["name"] == "slow & heavy"}
+    assert joined["service"] > 3e6 and joined["socket_queue"] >= 0
+    parts = sum(value for name, value in joined.items() if name not in ("round_trip", "wait", "overhang"))
+    assert abs(parts - joined.get("overhang", 0) - joined["round_trip"]) < 10
+    # With another driver's document there are no joined exchanges of all: then there are none by step.
+    run([DRIVER, "run", file, "--quiet", "--json", tmp_path / "alone.json"])
+    merged = json.loads(report(paths[0], tmp_path / "alone.json", "-f", "json").stdout)
+    assert sum(row["requests"] for row in merged["driver"]["steps"]) == 400 and not merged.get("joined")
 
 
 def test_runs_side_by_side(measured, tmp_path):

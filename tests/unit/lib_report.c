@@ -11,6 +11,7 @@
 
 #include "sojourn/join.h"
 #include "sojourn/report.h"
+#include "support_golden.h"
 #include "support_runs.h"
 
 static char *render(const struct run *run, unsigned int width, bool colour)
@@ -24,25 +25,6 @@ static char *render(const struct run *run, unsigned int width, bool colour)
 	assert_int_equal(report_text(run, &options, file), 0);
 	fclose(file);
 	return text;
-}
-
-static char *read_golden(const char *path)
-{
-	autofclose FILE *file = fopen(path, "r");
-	char *text = calloc(1, 65536);
-
-	assert_non_null(text);
-	if (file)
-		text[fread(text, 1, 65535, file)] = '\0';
-	return text;
-}
-
-static void write_golden(const char *path, const char *text)
-{
-	autofclose FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
 }
 
 static unsigned int columns_of(const char *line, size_t length)
@@ -72,16 +54,11 @@ static void check_text(const char *text, unsigned int width)
 
 static void check_golden(const struct run *run, const char *name, unsigned int width)
 {
-	autofree char *text = render(run, width, false), *path = NULL, *expected = NULL;
+	autofree char *text = render(run, width, false), *file = NULL;
 
 	check_text(text, width);
-	assert_true(asprintf(&path, UNIT_DIR "/golden/%s.txt", name) > 0);
-	if (getenv("SOJOURN_UPDATE_GOLDEN"))
-		write_golden(path, text);
-	expected = read_golden(path);
-	if (strcmp(text, expected))
-		print_error("%s: is\n%s\nnot\n%s\n", path, text, expected);
-	assert_string_equal(text, expected);
+	assert_true(asprintf(&file, UNIT_DIR "/golden/%s.txt", name) > 0);
+	support_golden(text, file);
 }
 
 static struct run *merged_run(void)
