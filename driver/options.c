@@ -47,7 +47,7 @@ static const struct {
 } helps[] = {
 	[COMMAND_DRIVE] =
 		{.head = "Usage: sojourn-drive [OPTION]... URL...\n"
-			 "       sojourn-drive sweep [OPTION]... URL\n"
+			 "       sojourn-drive sweep [OPTION]... URL...\n"
 			 "       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
 			 "Load a server, closed loop or at a rate, and report what its clients "
 			 "see;\n"
@@ -63,7 +63,7 @@ static const struct {
 			 "each of\n"
 			 "the connections is one to every server then.\n"},
 	[COMMAND_SWEEP] =
-		{.head = "Usage: sojourn-drive sweep [OPTION]... URL\n"
+		{.head = "Usage: sojourn-drive sweep [OPTION]... URL...\n"
 			 "Load a server with more and more connections, or at higher and higher "
 			 "rates, and\n"
 			 "find what it can do: the plateau, from which load on it is reached, and "
@@ -72,7 +72,9 @@ static const struct {
 			 "\n"
 			 "URL is one of these, where HOST is a name, an IPv4 address or an "
 			 "[IPv6] address.\n"
-			 "A name is resolved once.\n"},
+			 "A name is resolved once. Several URLs of one kind are asked in turn: "
+			 "each of\n"
+			 "the connections is one to every server then.\n"},
 	[COMMAND_RUN] =
 		{.head = "Usage: sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
 			 "Carry out the steps of a scenario (docs/scenarios.md), in a cycle or as "
@@ -220,9 +222,11 @@ static int take_words(struct options *options, int left, char **words, char **re
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
-	if (left > 1 && options->command == COMMAND_SWEEP)
-		return refuse(ret_error, "sweep: one URL is allowed, but '%s' follows '%s'",
-			      words[1], words[0]);
+	if (left > 1 && options->command == COMMAND_SWEEP && options->observer.url)
+		return refuse(ret_error,
+			      "--observer: '%s' sees its own host alone, a sweep's load is "
+			      "divided between %d URLs; sweep one URL, or without --observer",
+			      options->observer.url, left);
 	options->url = left == 1 ? words[0] : NULL;
 	if (!options->method)
 		options->method = options->body || options->grpc ? "POST" : "GET";

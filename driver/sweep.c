@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h"
 #include "fit.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/sweep.h"
@@ -84,10 +86,34 @@ static void fill_server(const struct run *run, uint16_t port, struct run_sweep_s
 	step->server_duration_ns = (struct run_number){true, run->driver->duration_ns};
 }
 
+/* Of several targets what was for each; their names go over to the step. */
+static int fill_targets(struct run_driver *driver, struct run_sweep_step *step)
+{
+	struct run_row_list *rows = &driver->rows[RUN_ROWS_TARGET];
+
+	if (!rows->count)
+		return 0;
+	step->targets = calloc(rows->count, sizeof(*step->targets));
+	if (!step->targets)
+		return -ENOMEM;
+	for (; step->target_count < rows->count; step->target_count++) {
+		struct run_row *row = &rows->list[step->target_count];
+
+		step->targets[step->target_count] = (struct run_sweep_target){
+			.name = TAKE_PTR(row->name),
+			.requests = row->requests,
+			.errors = run_row_errors(row),
+			.latency = row->response_time.count ? row->response_time : row->round_trip,
+		};
+	}
+	return 0;
+}
+
 static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step *step)
 {
-	const struct run_driver *driver = run->driver;
+	struct run_driver *driver = run->driver;
 
+	run_sweep_step_clear(step);
 	step->warmup_ns = driver->warmup_ns;
 	step->duration_ns = driver->duration_ns;
 	step->requests = driver->requests;
@@ -96,8 +122,8 @@ static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step
 	step->latency = *run_driver_latency(driver);
 	step->steady = was_steady(driver);
 	fill_server(run, port, step);
-	free(step->limited);
-	step->limited = NULL;
+	if (fill_targets(driver, step))
+		return -ENOMEM;
 	if (driver->limited && driver->limited->by) {
 		step->limited = strdup(driver->limited->by);
 		return step->limited ? 0 : -ENOMEM;
@@ -165,7 +191,7 @@ static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 	set_load(sweep, &options, load);
 	err = measure(sweep, &options, step, ret_error);
 	if (err || sweep->interrupted) { /* it is not whole */
-		free(step->limited);
+		run_sweep_step_clear(step);
 		sweep->result->step_count--;
 		return err;
 	}
@@ -276,7 +302,7 @@ static int measure_three_quarters(struct sweep *sweep, char **ret_error)
 		return err;
 	free(*ret_error);
 	*ret_error = NULL;
-	free(result->three_quarters->limited);
+	run_sweep_step_clear(result->three_quarters);
 	free(result->three_quarters);
 	result->three_quarters = NULL;
 	return 0;
@@ -286,6 +312,7 @@ static int open_result(struct sweep *sweep)
 {
 	const struct drive_job *job = sweep->job;
 	struct run_sweep *result = calloc(1, sizeof(*result));
+	bool plain = engine_find(job->target->scheme)->plain; /* all targets take the same */
 
 	sweep->run = run_new("sojourn-drive", job->command);
 	if (!sweep->run || !result) {
@@ -293,12 +320,13 @@ static int open_result(struct sweep *sweep)
 		return -ENOMEM;
 	}
 	sweep->run->sweep = sweep->result = result;
-	result->target = strdup(job->options->url);
-	result->method = job->engine->plain ? NULL : strdup(job->options->method);
+	result->target = job->options->url ? strdup(job->options->url) : NULL;
+	result->method = plain ? NULL : strdup(job->options->method);
 	result->over = strdup(sweep->ladder->of_rates ? "rate" : "connections");
 	result->connections = sweep->ladder->of_rates ? job->options->connections : 0;
-	return result->target && result->over && (result->method || job->engine->plain) ? 0
-											: -ENOMEM;
+	if ((job->options->url && !result->target) || !result->over || (!result->method && !plain))
+		return -ENOMEM;
+	return 0;
 }
 
 /* What every step has in common. Single exchanges are of no use: the observer's are not joined. */

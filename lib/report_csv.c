@@ -236,30 +236,41 @@ static void print_joined(const struct run_joined_step *step, FILE *file)
 			print_mean(step, run_stage_names[i], sum->stages[i].value, file);
 }
 
-static void print_step(const char *part, const char *latency, const struct run_sweep_step *step,
-		       FILE *file)
+/* The step, and with several targets what of it was for each. */
+static void print_step(const char *const parts[2], const char *latency,
+		       const struct run_sweep_step *step, FILE *file)
 {
-	print_row(
-		&(struct row){
-			.part = part,
-			.latency = latency,
-			.load = &step->load,
-			.duration_ns = step->duration_ns,
-			.requests = step->requests,
-			.errors = step->errors,
-			.h = &step->latency,
-		},
-		file);
+	struct row row = {
+		.part = parts[0],
+		.latency = latency,
+		.load = &step->load,
+		.duration_ns = step->duration_ns,
+		.requests = step->requests,
+		.errors = step->errors,
+		.h = &step->latency,
+	};
+
+	print_row(&row, file);
+	row.part = parts[1];
+	for (size_t i = 0; i < step->target_count; i++) {
+		row.requests = step->targets[i].requests;
+		row.errors = step->targets[i].errors;
+		row.h = &step->targets[i].latency;
+		row.name = step->targets[i].name;
+		print_row(&row, file);
+	}
 }
 
 static void print_sweep(const struct run_sweep *sweep, FILE *file)
 {
+	static const char *const of_step[] = {"step", "step_target"};
+	static const char *const of_three[] = {"three_quarters", "three_quarters_target"};
 	bool rated = sweep->over && !strcmp(sweep->over, "rate");
 
 	for (size_t i = 0; i < sweep->step_count; i++)
-		print_step("step", rated ? "response_time" : "round_trip", &sweep->steps[i], file);
+		print_step(of_step, rated ? "response_time" : "round_trip", &sweep->steps[i], file);
 	if (sweep->three_quarters)
-		print_step("three_quarters", "response_time", sweep->three_quarters, file);
+		print_step(of_three, "response_time", sweep->three_quarters, file);
 }
 
 int report_csv(const struct run *run, FILE *file)

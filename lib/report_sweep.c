@@ -61,12 +61,12 @@ static const char *server_rate(const struct run_sweep_step *step, char text[stat
 	return page_rate(step->server_exchanges.value, step->server_duration_ns.value, text);
 }
 
-static const char *quantile(const struct run_sweep_step *step, double of,
+static const char *quantile(const struct histogram *latency, double of,
 			    char text[static SHORT_TEXT])
 {
-	if (!step->latency.count)
+	if (!latency->count)
 		return "-";
-	return page_time((double)histogram_quantile(&step->latency, of), text);
+	return page_time((double)histogram_quantile(latency, of), text);
 }
 
 /* What one client has of it: a connection's requests per second. */
@@ -91,6 +91,24 @@ static void print_remarks(const struct page *page, const struct run_sweep_step *
 		page_left(page, 0, "  limited by the driver (%s)", step->limited);
 }
 
+/* Under the row of all of them. */
+static void print_targets(const struct page *page, const struct run_sweep_step *step)
+{
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < step->target_count; i++) {
+		const struct run_sweep_target *target = &step->targets[i];
+		struct items items = items_begin(page, "", LABEL);
+
+		items_add(&items, "%s", target->name ? target->name : "(no name)");
+		items_add(&items, "%s/s", page_rate(target->requests, step->duration_ns, text));
+		items_add(&items, "p50 %s", quantile(&target->latency, 0.5, text));
+		items_add(&items, "p99 %s", quantile(&target->latency, 0.99, text));
+		items_add(&items, "errors %s", page_count(target->errors, text));
+		items_end(&items);
+	}
+}
+
 static void print_step(const struct page *page, const struct run_sweep *sweep,
 		       const struct run_sweep_step *step)
 {
@@ -102,11 +120,12 @@ static void print_step(const struct page *page, const struct run_sweep *sweep,
 	if (has_server(sweep))
 		page_right(page, widths[COLUMN_SERVER], "%s", server_rate(step, text));
 	page_right(page, widths[COLUMN_EACH], "%s", rate_of_each(sweep, step, text));
-	page_right(page, widths[COLUMN_P50], "%s", quantile(step, 0.5, text));
-	page_right(page, widths[COLUMN_P99], "%s", quantile(step, 0.99, text));
+	page_right(page, widths[COLUMN_P50], "%s", quantile(&step->latency, 0.5, text));
+	page_right(page, widths[COLUMN_P99], "%s", quantile(&step->latency, 0.99, text));
 	page_right(page, widths[COLUMN_ERRORS], "%s", page_count(step->errors, text));
 	print_remarks(page, step);
 	fputc('\n', page->file);
+	print_targets(page, step);
 }
 
 static void print_plateau(const struct page *page, const struct run_sweep *sweep)
@@ -140,9 +159,9 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 	items_add(&items, "%s/s", page_rate(step->requests, step->duration_ns, text));
 	if (step->latency.count)
 		items_add(&items, "mean %s", page_time(histogram_mean(&step->latency), text));
-	items_add(&items, "p50 %s", quantile(step, 0.5, text));
-	items_add(&items, "p99 %s", quantile(step, 0.99, text));
-	items_add(&items, "p99.9 %s", quantile(step, 0.999, text));
+	items_add(&items, "p50 %s", quantile(&step->latency, 0.5, text));
+	items_add(&items, "p99 %s", quantile(&step->latency, 0.99, text));
+	items_add(&items, "p99.9 %s", quantile(&step->latency, 0.999, text));
 	if (step->unsent)
 		items_add(&items, "%s never sent", page_count(step->unsent, text));
 	if (!step->steady)
@@ -150,6 +169,7 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 	if (step->limited)
 		items_add(&items, "limited by the driver (%s)", step->limited);
 	items_end(&items);
+	print_targets(page, step);
 }
 
 /* Comes first: a plateau may be the driver's own. */
@@ -175,6 +195,19 @@ static double throughput(const struct run_sweep_step *step)
 }
 
 #define BAR_MAX 50
+
+/* "GET http://10.0.0.1/", "GET of 2 targets in turn". */
+static void add_target(struct items *items, const struct run_sweep *sweep)
+{
+	const char *method = sweep->method ? sweep->method : "";
+	size_t count = sweep->step_count ? sweep->steps[0].target_count : 0;
+
+	if (count)
+		items_add(items, "%s%s%zu targets in turn", method, *method ? " of " : "", count);
+	else
+		items_add(items, "%s%s%s", method, *method ? " " : "",
+			  sweep->target ? sweep->target : "(no target)");
+}
 
 /* Throughput over load, drawn; a mark where the knee is. */
 static void print_plot(const struct page *page, const struct run_sweep *sweep)
@@ -210,8 +243,7 @@ void report_sweep(const struct page *page, const struct run *run)
 	items = items_begin(page, "", 0);
 	items_add(&items, "sweep over %s",
 		  is_over_rate(sweep) ? "rates" : "numbers of connections");
-	items_add(&items, "%s%s%s", sweep->method ? sweep->method : "", sweep->method ? " " : "",
-		  sweep->target ? sweep->target : "(no target)");
+	add_target(&items, sweep);
 	if (is_over_rate(sweep))
 		items_add(&items, "%u connections", sweep->connections);
 	items_end(&items);

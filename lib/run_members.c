@@ -348,6 +348,15 @@ static const struct run_member finding_table[] = {
 };
 static const struct run_members finding_members = MEMBERS(struct run_finding, finding_table);
 
+static const struct run_member sweep_target_table[] = {
+	STRING(struct run_sweep_target, name),
+	{MEMBER(struct run_sweep_target, U64, requests)},
+	{MEMBER(struct run_sweep_target, U64, errors)},
+	{MEMBER(struct run_sweep_target, HISTOGRAM, latency)},
+};
+static const struct run_members sweep_target_members =
+	MEMBERS(struct run_sweep_target, sweep_target_table);
+
 static const struct run_member sweep_step_table[] = {
 	{MEMBER(struct run_sweep_step, U64, load)},
 	{MEMBER(struct run_sweep_step, U64, warmup_ns)},
@@ -361,6 +370,9 @@ static const struct run_member sweep_step_table[] = {
 	NUMBER(struct run_sweep_step, server_duration_ns),
 	STRING(struct run_sweep_step, limited),
 	{MEMBER(struct run_sweep_step, HISTOGRAM, latency)},
+	{MEMBER(struct run_sweep_step, LIST, targets), .members = &sweep_target_members,
+	 .count_offset = offsetof(struct run_sweep_step, target_count),
+	 .limit = RUN_ROWS_MAX, .optional = true},
 };
 static const struct run_members sweep_step_members = MEMBERS(struct run_sweep_step, sweep_step_table);
 

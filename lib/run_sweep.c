@@ -16,14 +16,25 @@ struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep)
 	return &steps[sweep->step_count++];
 }
 
+void run_sweep_step_clear(struct run_sweep_step *step)
+{
+	for (size_t i = 0; i < step->target_count; i++)
+		free(step->targets[i].name);
+	free(step->targets);
+	free(step->limited);
+	step->targets = NULL;
+	step->target_count = 0;
+	step->limited = NULL;
+}
+
 void run_sweep_free(struct run_sweep *sweep)
 {
 	if (!sweep)
 		return;
 	for (size_t i = 0; i < sweep->step_count; i++)
-		free(sweep->steps[i].limited);
+		run_sweep_step_clear(&sweep->steps[i]);
 	if (sweep->three_quarters)
-		free(sweep->three_quarters->limited);
+		run_sweep_step_clear(sweep->three_quarters);
 	free(sweep->three_quarters);
 	free(sweep->steps);
 	free(sweep->target);

@@ -5,6 +5,14 @@
 
 #include "sojourn/run.h"
 
+/* What of a step was for one of several targets. */
+struct run_sweep_target {
+	char *name; /* its URL as it was given */
+	uint64_t requests;
+	uint64_t errors;
+	struct histogram latency; /* as the step's */
+};
+
 struct run_sweep_step {
 	uint64_t load; /* connections, or requests/s that were due */
 	uint64_t warmup_ns;
@@ -18,10 +26,12 @@ struct run_sweep_step {
 	struct run_number server_duration_ns; /* over so long */
 	char *limited;			      /* by what of the driver itself; NULL: by nothing */
 	struct histogram latency;	      /* response time under a rate, else round trip */
+	struct run_sweep_target *targets;     /* in their order; NULL: there is one alone */
+	size_t target_count;
 };
 
 struct run_sweep {
-	char *target;		      /* URL */
+	char *target;		      /* URL; NULL: several, see the steps */
 	char *method;		      /* NULL: the protocol has none */
 	char *over;		      /* "connections" or "rate" */
 	uint32_t connections;	      /* over rates: of every step; else 0 */
@@ -39,6 +49,9 @@ struct run_sweep {
 
 /* A zeroed step appended to the sweep; valid until the next one. NULL without memory. */
 struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep);
+
+/* Frees what the step points to. */
+void run_sweep_step_clear(struct run_sweep_step *step);
 
 /* Takes NULL. */
 void run_sweep_free(struct run_sweep *sweep);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Sweeps: a server whose limit is known, one that has none within reach, and what ends a sweep."""
 import os
+import re
 import signal
 import time
 
@@ -120,3 +121,27 @@ def test_refusals(option, text):
 def test_ladder_without_sweep():
     refused = run([DRIVER, "--ladder=1..8", "http://127.0.0.1:1/"], check=False)
     assert refused.status == 2 and "it is for sojourn-drive sweep" in refused.stderr
+
+
+def test_several_targets(start, tmp_path):
+    """Two servers in turn, one of which takes 10 ms longer: the rows by target are each server's own count, and
+    add up to the step's."""
+    quick, slow = start(Lab()), start(Lab("--service", "10ms", model="threads"))
+    result = run([DRIVER, "sweep", quick.url, slow.url, "--ladder=1,2,4", "-d600ms", "--warmup=100ms",
+                  "--json", tmp_path / "sweep.json", "--csv", tmp_path / "sweep.csv"], seconds=120)
+    found = documents.load(tmp_path / "sweep.json")["sweep"]
+    assert found["target"] is None and found["method"] == "GET" and len(found["steps"]) == 3
+    for step in found["steps"]:
+        rows = step["targets"]
+        assert [row["name"] for row in rows] == [quick.url, slow.url]
+        assert sum(row["requests"] for row in rows) == step["requests"] == step["latency"]["count"]
+        assert sum(row["latency"]["sum_ns"] for row in rows) == step["latency"]["sum_ns"]
+        # In turn: as often, to within the number of clients.
+        assert abs(rows[0]["requests"] - rows[1]["requests"]) <= step["load"]
+        assert rows[1]["latency"]["p50_ns"] > rows[0]["latency"]["p50_ns"] + 5e6
+    assert "GET of 2 targets in turn" in result.stdout
+    assert len(re.findall(rf"^ +{re.escape(slow.url)} · ", result.stdout, re.MULTILINE)) >= 3
+    text = (tmp_path / "sweep.csv").read_text()
+    asked = [line.split(",") for line in text.splitlines() if line.startswith("step_target,")]
+    assert [(line[1], int(line[4])) for line in asked] == [
+        (str(step["load"]), row["requests"]) for step in found["steps"] for row in step["targets"]]

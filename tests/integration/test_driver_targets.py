@@ -98,7 +98,8 @@ def test_csv_has_a_row_for_each(start, tmp_path):
     (("http://a/", "h2c://b/"), "cannot be asked in turn"),
     (("http://a/",) * 65, "65 URLs are given; up to 64"),
     (("--ca=x", "http://a/", "http://b/"), "--ca: http: targets have no TLS"),
-    (("sweep", "http://a/", "http://b/"), "sweep: one URL is allowed"),
+    (("sweep", "http://a/", "http://b/", "--observer=http://127.0.0.1:1"), "--observer: 'http://127.0.0.1:1' sees"),
+    (("sweep", "http://a/", "h2c://b/"), "cannot be asked in turn"),
 ])
 def test_refused(words, expected):
     refused = run([DRIVER, *words], check=False)

@@ -24,6 +24,17 @@ static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t
 	step->limited = strdup("cpu");
 	for (uint64_t i = 1; i <= from; i++)
 		histogram_record(&step->latency, i * 1000);
+	step->targets = calloc(2, sizeof(*step->targets));
+	if (!step->targets)
+		abort();
+	for (; step->target_count < 2; step->target_count++) {
+		struct run_sweep_target *target = &step->targets[step->target_count];
+
+		target->name = strdup(step->target_count ? "http://b/" : "http://a/");
+		target->requests = from + 9 + 2 * step->target_count;
+		target->errors = from + 10 + 2 * step->target_count;
+		histogram_record(&target->latency, from);
+	}
 }
 
 static inline void support_fill_sweep(struct run *run)
