@@ -43,10 +43,17 @@ struct port_count {
 /* One condition of the kernel's filter: a destination, and what to do if it is that. */
 struct condition {
 	struct inet_diag_bc_op op;
-	struct inet_diag_hostcond host;
+	/* As struct inet_diag_hostcond, which ends in an array and can be no member. */
+	uint8_t family;
+	uint8_t prefix_length;
+	int32_t port;
 	uint32_t address[4];
 	struct inet_diag_bc_op found;
 };
+
+_Static_assert(offsetof(struct condition, address) - offsetof(struct condition, family) ==
+		       sizeof(struct inet_diag_hostcond),
+	       "the address follows as it does there");
 
 struct request {
 	struct nlmsghdr header;
@@ -202,7 +209,9 @@ static size_t write_conditions(const struct port_count *count, struct condition 
 		conditions[i] = (struct condition){
 			.op = {INET_DIAG_BC_D_COND, (unsigned char)(size - op),
 			       (unsigned short)(left > size ? size : size + op)},
-			.host = {mapped ? AF_INET : AF_INET6, mapped ? 32 : 128, goal->port},
+			.family = mapped ? AF_INET : AF_INET6,
+			.prefix_length = mapped ? 32 : 128,
+			.port = goal->port,
 			.found = {INET_DIAG_BC_JMP, (unsigned char)op,
 				  (unsigned short)(left - size + op)},
 		};
@@ -256,18 +265,33 @@ static void count_socket(struct port_count *count, const struct inet_diag_msg *m
 }
 
 /* 1: there is more to come; 0: that was all; -errno. */
-static int take(struct port_count *count, const struct nlmsghdr *header, size_t length)
+static int take_message(struct port_count *count, const struct nlmsghdr *header)
 {
-	for (; NLMSG_OK(header, length); header = NLMSG_NEXT(header, length)) {
-		if (header->nlmsg_type == NLMSG_DONE)
-			return 0;
-		if (header->nlmsg_type == NLMSG_ERROR)
-			return ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
-		if (header->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
-			return -EPROTO;
-		count_socket(count, NLMSG_DATA(header));
-	}
+	size_t length = header->nlmsg_len - NLMSG_HDRLEN;
+
+	if (header->nlmsg_type == NLMSG_DONE)
+		return 0;
+	if (header->nlmsg_type == NLMSG_ERROR && length >= sizeof(struct nlmsgerr))
+		return ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
+	if (length < sizeof(struct inet_diag_msg))
+		return -EPROTO;
+	count_socket(count, NLMSG_DATA(header));
 	return 1;
+}
+
+static int take(struct port_count *count, const char *answer, size_t length)
+{
+	int more = 1;
+
+	for (size_t at = 0; more > 0 && at + NLMSG_HDRLEN <= length;) {
+		const struct nlmsghdr *header = (const struct nlmsghdr *)(answer + at);
+
+		if (header->nlmsg_len < NLMSG_HDRLEN || header->nlmsg_len > length - at)
+			return -EPROTO;
+		more = take_message(count, header);
+		at += NLMSG_ALIGN(header->nlmsg_len);
+	}
+	return more;
 }
 
 static int receive(struct port_count *count, int fd)
@@ -284,7 +308,7 @@ static int receive(struct port_count *count, int fd)
 			return -errno;
 		if (!length || (size_t)length > sizeof(answer))
 			return -EPROTO;
-		more = take(count, (const struct nlmsghdr *)answer, (size_t)length);
+		more = take(count, answer, (size_t)length);
 	}
 	return more;
 }
