@@ -56,7 +56,8 @@ static int listen_at(const char *port)
 	const int on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, SOCKETS_MAX))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(fd, SOCKETS_MAX))
 		fail("listen");
 	return fd;
 }
@@ -64,7 +65,7 @@ static int listen_at(const char *port)
 static void answer(int fd)
 {
 	static const char response[] = "HTTP/1.1 200 OK\r\nServer: bare_loop\r\n"
-				       "Content-Type: text/plain\r\nContent-Length: 40\r\n\r\n"
+				       "Connection: keep-alive\r\nContent-Length: 40\r\n\r\n"
 				       "0123456789abcdef0123456789abcdef01234567";
 	char request[BUFFER_SIZE];
 
