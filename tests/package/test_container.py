@@ -5,6 +5,7 @@ privileges that are documented there and in the Kubernetes manifests. `tools/pac
 Its base is the clean Debian 12 of tools/package-debian, under the name that the Dockerfile asks for.
 """
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -44,11 +45,15 @@ APART = ["unshare", "--mount", "sh", "-c",
          'umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"', "sh"]
 
 
+# What it makes besides, wherever its images are.
+BESIDES = ("/run/libpod", "/run/containers", "/var/lib/containers")
+
+
 class Podman:
     """An engine whose images and containers are in one folder."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self.besides = [path for path in BESIDES if not os.path.exists(path)]
         (folder / "containers.conf").write_text(CONFIGURATION)
         (folder / "storage.conf").write_text(STORAGE.format(folder))
         self.env = {"CONTAINERS_CONF": str(folder / "containers.conf"),
@@ -70,6 +75,8 @@ class Podman:
         # The cgroup that the engine puts containers into; empty.
         run([*APART, "sh", "-c", "cd /sys/fs/cgroup && [ ! -e libpod_parent ] || "
              "find libpod_parent -depth -type d -exec rmdir {} +"])
+        for path in self.besides:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture(scope="module", name="podman")
