@@ -15,7 +15,7 @@ import pytest
 from conftest import kernel_counter, sockets
 from support.cgroup import Cgroup, cgroup2
 from support.net import free_port
-from support.programs import OBSERVER, Doctor, Driver, Lab
+from support.programs import OBSERVER, Doctor, Driver, Lab, Observer
 
 SO_ATTACH_FILTER = 26
 
@@ -264,3 +264,19 @@ def test_an_owner_is_named_with_its_cgroup(start):
             (lab.pid, "sojourn-lab", cgroup.path.name)
         assert f"sojourn-lab, pid {lab.pid}, in {cgroup.path.name}" in text
         lab.stop()
+
+
+def test_observer_keeps_every_listeners_depth(start):
+    """Of a port that it does not observe, by the program that it has at sk_data_ready anyway; the clients know
+    how many of them were queued."""
+    observer = start(Observer(ports=[free_port()]))
+    lab = start(Lab("--accept-delay", "60s", "--backlog", "4"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):  # a backlog of N admits N + 1
+            client = stack.enter_context(socket.socket())
+            client.settimeout(5)
+            client.connect(("127.0.0.1", lab.port))
+        observer.stop()
+    found = [finding for finding in observer.summary()["findings"] if finding["port"] == lab.port]
+    assert [finding["id"] for finding in found] == ["accept-queue-full"]
+    assert any(re.match("deepest since the watch began: 5 ", text) for text in found[0]["evidence"])
