@@ -40,53 +40,44 @@ static int key_of(const struct option_row *row, size_t index)
 	return row->letter ? row->letter : KEY_LONG + (int)index;
 }
 
+#define URL_FORMS                                                                            \
+	"\n"                                                                                 \
+	"URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] address.\n" \
+	"A name is resolved once."
+#define URLS_IN_TURN                                             \
+	" Several URLs of one kind are asked in turn: each of\n" \
+	"the connections is one to every server then."
+
+static const char help_drive[] =
+	"Usage: sojourn-drive [OPTION]... URL...\n"
+	"       sojourn-drive sweep [OPTION]... URL...\n"
+	"       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
+	"Load a server, closed loop or at a rate, and report what its clients see;\n"
+	"or sweep over loads to find what it can do.\n"
+	"\n"
+	"run carries out the steps of a scenario (docs/scenarios.md). Options replace\n"
+	"the file's settings, URL its target.\n" URL_FORMS URLS_IN_TURN "\n";
+
+static const char help_sweep[] =
+	"Usage: sojourn-drive sweep [OPTION]... URL...\n"
+	"Load a server with more and more connections, or at higher and higher rates, and\n"
+	"find what it can do: the plateau, from which load on it is reached, and the\n"
+	"latency at 75 % of it.\n" URL_FORMS URLS_IN_TURN "\n";
+
+static const char help_run[] =
+	"Usage: sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
+	"Carry out the steps of a scenario (docs/scenarios.md), in a cycle or as a mix,\n"
+	"and report what each took. Options replace the file's settings, URL its target."
+	"\n" URL_FORMS "\n";
+
 /* What stands above the forms of URLs, and which table is for another command. */
 static const struct {
 	const char *head;
 	const struct option_table *left_out;
 } helps[] = {
-	[COMMAND_DRIVE] =
-		{.head = "Usage: sojourn-drive [OPTION]... URL...\n"
-			 "       sojourn-drive sweep [OPTION]... URL...\n"
-			 "       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
-			 "Load a server, closed loop or at a rate, and report what its clients "
-			 "see;\n"
-			 "or sweep over loads to find what it can do.\n"
-			 "\n"
-			 "run carries out the steps of a scenario (docs/scenarios.md). Options "
-			 "replace\n"
-			 "the file's settings, URL its target.\n"
-			 "\n"
-			 "URL is one of these, where HOST is a name, an IPv4 address or an "
-			 "[IPv6] address.\n"
-			 "A name is resolved once. Several URLs of one kind are asked in turn: "
-			 "each of\n"
-			 "the connections is one to every server then.\n"},
-	[COMMAND_SWEEP] =
-		{.head = "Usage: sojourn-drive sweep [OPTION]... URL...\n"
-			 "Load a server with more and more connections, or at higher and higher "
-			 "rates, and\n"
-			 "find what it can do: the plateau, from which load on it is reached, and "
-			 "the\n"
-			 "latency at 75 % of it.\n"
-			 "\n"
-			 "URL is one of these, where HOST is a name, an IPv4 address or an "
-			 "[IPv6] address.\n"
-			 "A name is resolved once. Several URLs of one kind are asked in turn: "
-			 "each of\n"
-			 "the connections is one to every server then.\n"},
-	[COMMAND_RUN] =
-		{.head = "Usage: sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
-			 "Carry out the steps of a scenario (docs/scenarios.md), in a cycle or as "
-			 "a "
-			 "mix,\n"
-			 "and report what each took. Options replace the file's settings, URL its "
-			 "target.\n"
-			 "\n"
-			 "URL is one of these, where HOST is a name, an IPv4 address or an [IPv6] "
-			 "address.\n"
-			 "A name is resolved once.\n",
-		 .left_out = &option_sweep},
+	[COMMAND_DRIVE] = {.head = help_drive},
+	[COMMAND_SWEEP] = {.head = help_sweep},
+	[COMMAND_RUN] = {.head = help_run, .left_out = &option_sweep},
 };
 
 static const char help_tail[] =
@@ -101,6 +92,7 @@ static const char help_tail[] =
 	"     source port or descriptor, the observer's part is missing, the run could\n"
 	"     not start, was interrupted before measuring, or its result not be written\n"
 	"  2  bad usage\n";
+
 static void print_row(const struct option_row *row, FILE *file)
 {
 	const char *line = row->help;
