@@ -14,8 +14,10 @@ from support.valgrind import checked
 
 pytestmark = [needs_program("valgrind"), pytest.mark.timeout(300)]
 
-# A minute of documents that are cut off at every byte: by --label only.
-LONG = {"unit.lib.run_hostile"}
+# Those that take 2 s and more beside valgrind, up to a minute: by --label only.
+LONG = {"unit.driver.scenario", "unit.lib.run_file", "unit.lib.run_hostile", "unit.lib.run_json",
+        "unit.lib.run_samples", "unit.lib.trace", "unit.observer.http_abuse", "unit.observer.http_requests",
+        "unit.observer.live", "unit.observer.player", "unit.observer.recording"}
 
 
 def units():
