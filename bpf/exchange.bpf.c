@@ -22,28 +22,10 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define TCP_FIELD(sk, field) (RDONLY(sk, struct tcp_sock)->field)
 
 #include "exchange.h"
+#include "listener.h"
 
-/*
- * How deep each listener's accept queue gets, of whatever port: what event_backlog.bpf.c sees for the
- * doctor, which would be a second program of ours at every segment.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u64);	/* the socket's cookie */
-	__type(value, __u32);
-} listener_depths SEC(".maps");
-
-static __always_inline void listener_depth(const struct sock *sk, __u32 depth)
-{
-	__u64 cookie = bpf_get_socket_cookie((void *)sk);
-	__u32 *deepest = bpf_map_lookup_elem(&listener_depths, &cookie);
-
-	if (!deepest)
-		bpf_map_update_elem(&listener_depths, &cookie, &depth, BPF_NOEXIST);
-	else if (depth > *deepest)
-		*deepest = depth;
-}
+/* Of whatever port, in place of event_backlog.bpf.c. Its size is set before load. */
+LISTENER_DEPTHS(listener_depths, 1);
 
 static __always_inline void listener_ready(const struct sock *sk)
 {
@@ -52,7 +34,7 @@ static __always_inline void listener_ready(const struct sock *sk)
 	struct conn *c;
 
 	if (config.listener_depths)
-		listener_depth(sk, depth);
+		listener_depth(&listener_depths, sk);
 	if (!port_observed(sk->__sk_common.skc_num))
 		return;
 	c = conn_of(sk);
