@@ -196,18 +196,18 @@ function stepSection(run) {
 	const steps = run.joined.steps || [];
 	const rows = steps.filter((step) => step.count);
 	if (!rows.length) return;
+	const shown = PARTS.filter((part) => rows.some((step) => partsOf(step.sum, 1)[part]));
 	const node = section(title(run, "Where each step's time goes"),
 		"Joined exchanges by step of the scenario, mean; the parts of a bar add up to it.");
 	stackedBars(node, "mean time of each part, by step", rows.map((step) => ({
 		label: `${step.name}, ${count(step.count)}`, parts: partsOf(step.sum, step.count)})));
-	node.append(table(["step", "joined", "round trip", ...PARTS.filter(
-		(part) => rows.some((step) => partsOf(step.sum, 1)[part])).map(nameOf)], rows.map((step) => {
+	node.append(table(["step", "joined", "round trip", ...shown.map(nameOf)], rows.map((step) => {
 		const parts = partsOf(step.sum, step.count);
 		const at = `joined.steps.${steps.indexOf(step)}`;
 		return [element("td", {class: "text"}, step.name),
 			cell(count(step.count), path(run, `${at}.count`), step.count),
 			cell(time(step.sum.round_trip_ns / step.count), path(run, `${at}.sum.round_trip_ns`), step.sum.round_trip_ns),
-			...PARTS.filter((part) => rows.some((row) => partsOf(row.sum, 1)[part])).map((part) => {
+			...shown.map((part) => {
 				const plain = part === "wait" || part === "network";
 				const sum = plain ? step.sum[`${part}_ns`] : step.sum.stages[part];
 				const member = `${at}.sum.${plain ? `${part}_ns` : `stages.${part}`}`;
