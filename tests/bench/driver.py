@@ -97,37 +97,39 @@ def namespace():
 
 
 @contextmanager
-def echo():
+def pinned_server(program, url):
+    """`PROGRAM serve PORT`. Yields the URL, with this port in the place of {port}, and the port."""
     port = free_port()
-    with Process(["taskset", "-c", SERVER_CPU, BARE, "serve", port]) as server:
+    with Process(["taskset", "-c", SERVER_CPU, program, "serve", port]) as server:
         server.wait_for("ready")
         Priority.give(server.pid)
-        yield f"udp://127.0.0.1:{port}", port
+        yield url.format(port=port), port
 
 
-def bare(port):
+def echo():
+    return pinned_server(BARE, "udp://127.0.0.1:{port}")
+
+
+def quick_server():
+    return pinned_server(LOOP, "http://127.0.0.1:{port}/")
+
+
+def counted(*command):
+    """A client that prints how many requests were answered; behind its words it gets the seconds."""
     def run(_, seconds):
-        done = Timed([BARE, "ask", port, CONNECTIONS, SIZE, seconds])
+        done = Timed([*command, seconds])
         return int(done.text), int(done.text) / seconds, done
     return run
 
 
-@contextmanager
-def quick_server():
-    port = free_port()
-    with Process(["taskset", "-c", SERVER_CPU, LOOP, "serve", port]) as server:
-        server.wait_for("ready")
-        Priority.give(server.pid)
-        yield f"http://127.0.0.1:{port}/", port
+def bare(port):
+    return counted(BARE, "ask", port, CONNECTIONS, SIZE)
 
 
 def loops(transport, port):
     """The ways of bare_loop.c; those of epoll are what io_uring is compared with."""
     def way(name):
-        def run(_, seconds):
-            done = Timed([LOOP, name, transport, port, CONNECTIONS, seconds])
-            return int(done.text), int(done.text) / seconds, done
-        return run
+        return counted(LOOP, name, transport, port, CONNECTIONS)
     return {"io_uring": way("io_uring"), "epoll batched": way("batched"), "epoll": way("epoll")}
 
 
