@@ -64,8 +64,7 @@ struct connections {
 	const struct connection_protocol *protocol;
 	void *user; /* the protocol's */
 	uv_check_t check;
-	uint32_t *
-		following; /* slots whose next request leaves at the end of this turn of the loop */
+	uint32_t *following; /* slots whose next request leaves at the end of the loop's turn */
 	uint32_t following_count;
 	_Alignas(max_align_t) unsigned char slots[];
 };

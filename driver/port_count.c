@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* One look at the sockets towards the targets; see port_count.h. Neighbour: port_watch.c (when). */
+/*
+ * One look at the sockets towards the targets; see port_count.h. Neighbour: port_watch.c (when). Without
+ * libmnl, which Debian has no static library of: this is in the static driver too.
+ */
 #include "port_count.h"
 
 #include <errno.h>

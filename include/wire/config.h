@@ -81,9 +81,8 @@ _Static_assert(sizeof(struct service_gauges) == 96, "no hidden padding");
  * same address and port has a port of its own.
  */
 struct port_place {
-	struct flow
-		towards; /* the client is this side, its port is 0; no server port: a free place */
-	__u32 used;	 /* sockets whose own port is one that connect() chooses from */
+	struct flow towards; /* client: this side, port 0; no server port: a free place */
+	__u32 used;	     /* sockets whose own port is one that connect() chooses from */
 };
 
 _Static_assert(sizeof(struct port_place) == 40, "no hidden padding");
