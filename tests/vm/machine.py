@@ -169,10 +169,12 @@ def fleet_fixture(request):
             fleet.boot(*key_of(item.callspec.params["vm"]))
     yield fleet
     fleet.close()
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
-    terminal.line("")
-    for line in fleet.report():
-        terminal.line(line)
+    plugins = request.config.pluginmanager
+    terminal = plugins.get_plugin("terminalreporter")
+    with plugins.get_plugin("capturemanager").global_and_fixture_disabled():
+        terminal.line("")
+        for line in fleet.report():
+            terminal.line(line)
     fleet.booting.clear()
 
 

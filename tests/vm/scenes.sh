@@ -95,7 +95,7 @@ cp out probe.json
 took probe
 scene plain "" "" "" "-c 4 -n 200"
 [ "$1" != few ] || exit 0
-if [ -e /setpriv ]; then
+if [ -e /setpriv ] && [ "$1" != most ]; then
 	serve ""
 	said unprivileged unprivileged sojourn observe --port $port --quiet --json run.json -- \
 		sojourn-drive --quiet --json drive.json -c 4 -n 200 http://127.0.0.1:$port/

@@ -60,11 +60,11 @@ def test_connections(vm):
     assert scene.service["closes"]["closed_by_client"] == 4
 
 
-@on_each
+@on_all
 def test_three_capabilities_are_enough(vm):
     """Without CAP_SYS_ADMIN nobody may list the types of modules, which distributions' kernels have."""
     if "unprivileged.status" not in vm.parts:
-        pytest.skip("no setpriv in this machine")
+        pytest.skip("no setpriv on this host")
     _, probe, _ = vm.said("unprivileged_probe")
     assert json.loads(probe)["candidates"] == vm.probe["candidates"]
     scene = vm.scene("unprivileged")
