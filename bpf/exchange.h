@@ -56,7 +56,7 @@ static __always_inline void arrival_note(const struct sock *sk, struct conn *c)
 	c->arrival_ns = bpf_ktime_get_ns();
 }
 
-/* First read or write of the server on a connection: it has been accepted. */
+/* First read or write of the server on a connection: it has been accepted. When; 0: unknown. */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c, __u64 now)
 {
 	struct service_slot *slot = slot_of(c->service);
@@ -71,10 +71,6 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 		SLOT_COUNT(slot, COUNTER_ACCEPT_UNSEEN, 1);
 	else if (accept_unrecorded(c, accepted_ns))
 		SLOT_STAGE(&slot->stages[STAGE_ACCEPT_QUEUE], accept_wait(c, accepted_ns));
-	if (accepted_ns > c->arrival_ns && c->arrival_ns) {
-		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
-		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, accepted_ns - c->arrival_ns);
-	}
 	return accepted_ns;
 }
 
@@ -129,6 +125,8 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	now = bpf_ktime_get_ns();
 	if (!c->touched)
 		accepted_ns = conn_touched(sk, c, now);
+	else if (!c->last_read_ns)
+		accepted_ns = c->start_ns; /* the server has spoken first */
 	if (!c->last_read_ns)
 		recognise_http2(c, bytes);
 	arrival_ns = take_arrival(sk, c);
@@ -144,7 +142,8 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	c->first_read_ns = now;
 	c->marks = arrival_ns && pipelined(sk, c) ? MARK_OVERLAPPED : 0;
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
-	sample_begin(sk, c, c->start_ns - arrival_ns);
+	c->accept_delay_ns = c->start_ns - arrival_ns;
+	sample_begin(sk, c, c->accept_delay_ns);
 	transmit = transmit_marks(c);
 	if (transmit)
 		transmit_begin(sk, c, transmit, TCP_FIELD(sk, write_seq));
@@ -187,6 +186,10 @@ static __always_inline void exchange_answered(struct conn *c, struct service_slo
 			SLOT_STAGE(&slot->stages[STAGE_RECEIVE],
 				   c->last_read_ns - c->first_read_ns);
 		SLOT_STAGE(&slot->stages[STAGE_SERVICE], now - c->last_read_ns);
+	}
+	if (c->accept_delay_ns) {
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, c->accept_delay_ns);
 	}
 	if (config.cpu)
 		exchange_split(c, now);
@@ -244,7 +247,7 @@ static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
 		return;
 	now = bpf_ktime_get_ns();
 	if (!c->touched)
-		conn_touched(sk, c, now);
+		c->start_ns = conn_touched(sk, c, now);
 	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
 	if (c->marks & MARK_SAMPLED)
 		sample_wrote(c, bytes);

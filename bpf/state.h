@@ -87,10 +87,14 @@ struct conn {
 	__u32 flow_hash;   /* see wire/flow.h */
 	__u32 line[2];
 
-	__u64 start_ns; /* of this exchange: max(arrival, accepted); 0: not timed */
+	/* Of this exchange: max(arrival, accepted); 0: not timed. Before the first read: accepted. */
+	__u64 start_ns;
 	__u64 first_read_ns;
 	__u64 last_read_ns;
-	__u64 first_write_ns;
+	union {
+		__u64 accept_delay_ns; /* while CONN_READING: what its request waited for accept() */
+		__u64 first_write_ns;
+	};
 	__u64 last_write_ns;
 	__u64 bytes_in;	      /* read since the last response began */
 	__u32 index;	      /* of this exchange on its connection, from 0 */

@@ -8,8 +8,7 @@ a comparison of means is tried three times and must hold once.
 
 tools/mutate breaks the observer on purpose. What it showed: "service and respond swapped" and "service
 3 % too long" fail the tests of service, "last read is the first" slow_request, "arrival is the first
-read" late_read and pipelined, "accepted as soon as established", "accepted when the request came" and
-"io_uring accepts nothing" late_accept, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
+read" late_read and pipelined, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
 "nothing is pipelined" pipelined, "peeking is reading" peeking, "greetings are responses" greetings.
 """
 import csv
@@ -84,15 +83,14 @@ def samples_add_up(entry):
     """Single exchanges, where all were kept, are those of the service: the stages of each add up to
     its residence (else it was left out as inconsistent), and all of them to the service's own sums."""
     samples = entry["samples"]
-    if not samples or samples["threshold"] < 1 << 32 or entry["losses"]["preexisting"]:
+    assert samples is not None
+    if samples["threshold"] < 1 << 32 or entry["losses"]["preexisting"]:
         return
     assert samples["lost"] == samples["inconsistent"] == 0
     assert len(samples["flow"]) == entry["exchanges"] - entry["losses"]["untimed"]
-    if not samples["flow"]:
-        return
     for name in ("socket_queue", "receive", "service", "respond"):
-        assert sum(samples["stages"][name]) == entry["stages"][name]["sum_ns"], name
-    assert sum(samples["stages"]["accept_queue"]) == entry["accept_delay_ns"]
+        assert sum(samples["stages"].get(name, ())) == entry["stages"][name]["sum_ns"], name
+    assert sum(samples["stages"].get("accept_queue", ())) == entry["accept_delay_ns"]
 
 
 class Scene:
@@ -173,56 +171,6 @@ def test_late_read_is_socket_queue(start, tmp_path, model, source):
     assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
     assert queued_ns <= mean(truth, "readable_ns", "first_read_end_ns") + 1 * MS
     assert service_is_true(entry, truth)
-
-
-def connect_and_ask(port, count, established):
-    """Connects and sends at once, `count` times; notes when connect() had returned."""
-    for _ in range(count):
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            established[client.getsockname()[1]] = time.monotonic_ns()
-            client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")
-            while client.recv(65536):
-                pass
-
-
-@pytest.mark.parametrize("source", ["inferred", "syscall"])
-@pytest.mark.parametrize("call", ["accept4", "accept", "io_uring"])
-@in_quiet
-def test_late_accept_is_accept_queue(start, tmp_path, call, source):
-    scene = Scene(start, tmp_path, "--accept-delay", "10ms", "--service", "1ms", "--accept", call,
-                  observe=["--accept-source", source], model="threads")
-    established = {}
-    connect_and_ask(scene.lab.port, 50, established)
-    entry, truth = scene.end()
-
-    waited_ns = statistics.fmean(row["accept_end_ns"] - established[int(row["peer"].split(":")[1])]
-                                 for row in truth)
-    accept = stage(entry, "accept_queue")
-    assert waited_ns >= 9 * MS
-    assert accept["source"] == source
-    assert accept["count"] == 50
-    # inferred: until the first read, which follows accept at once in this server.
-    assert close_to(accept["mean_ns"], waited_ns, 500 * US)
-    assert stage(entry, "socket_queue")["mean_ns"] < 1 * MS
-    assert service_is_true(entry, truth)
-    # The request waited in it: it is part of the exchange's time, once.
-    assert entry["accept_delayed"] == 50
-    assert close_to(entry["accept_delay_ns"] / 50, waited_ns, 500 * US)
-
-
-def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
-    """Accepted before the request came: when, nobody saw. It is said, not made up."""
-    scene = Scene(start, tmp_path, observe=["--accept-source", "inferred"])
-    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
-        time.sleep(0.2)
-        client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n")
-        while client.recv(65536):
-            pass
-    entry, truth = scene.end()
-    assert len(truth) == entry["exchanges"] == 1
-    assert stage(entry, "accept_queue")["count"] == 0
-    assert entry["losses"]["accept_unseen"] == 1
-    assert stage(entry, "socket_queue")["max_ns"] < 100 * MS
 
 
 @pytest.mark.parametrize("model", ["event", "threads"])

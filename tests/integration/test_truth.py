@@ -21,8 +21,8 @@ import pytest
 
 from support.documents import service
 from support.programs import Driver, Lab, Observer
-from test_stages import (
-    MS, US, Scene, close_to, connect_and_ask, in_quiet, mean, service_is_true, stage, truth_of)
+from test_accept import connect_and_ask
+from test_stages import MS, US, Scene, close_to, in_quiet, mean, service_is_true, stage, truth_of
 from test_tail import RESIDENCE, all_add_up
 from test_transmit import SERVER, accounted, path_fixture  # pylint: disable=unused-import
 
