@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from support import timing
 from support.net import Netns
 from support.process import Process
 
@@ -45,14 +46,24 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
+    timing.notes.clear()
     with limit(item, "the test"):
         yield
+    item.user_properties += timing.notes
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_teardown(item):
     with limit(item, "teardown"):
         yield
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was tried again is not hidden behind what passed then."""
+    for report in sum(terminalreporter.stats.values(), []):
+        for name, said in getattr(report, "user_properties", ()):
+            if name == timing.AGAIN and report.when == "call":
+                terminalreporter.line(f"tried again: {report.nodeid}: {said.splitlines()[0]}")
 
 
 @pytest.fixture

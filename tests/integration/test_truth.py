@@ -12,7 +12,6 @@ import os
 import random
 import re
 import socket
-import statistics
 import struct
 import threading
 import time
@@ -20,9 +19,11 @@ import time
 import pytest
 
 from support.documents import service
+from support.packets import port_of
 from support.programs import Driver, Lab, Observer
+from support.timing import MS, US, close_to, in_quiet, lies_within, timing
 from test_accept import connect_and_ask
-from test_stages import MS, US, Scene, close_to, in_quiet, mean, service_is_true, stage, truth_of
+from test_stages import Scene, mean, service_is_true, stage, truth_of
 from test_tail import RESIDENCE, all_add_up
 from test_transmit import SERVER, accounted, path_fixture  # pylint: disable=unused-import
 
@@ -76,7 +77,8 @@ def test_each_exchange_is_true(start, tmp_path, model):
     for name, column in (("bytes_in", "request_bytes"), ("bytes_out", "response_bytes"),
                          ("pid", "pid")):
         assert [samples[name][at] for at in places] == [row[column] for row in truth]
-    assert sum(is_true(row, samples, at) for row, at in zip(truth, places)) >= 0.8 * len(truth)
+    with timing():
+        assert sum(is_true(row, samples, at) for row, at in zip(truth, places)) >= 0.8 * len(truth)
 
 
 def waited_ns(pid):
@@ -106,9 +108,10 @@ def test_starvation_is_socket_queue(start):
     sums = {name: entry["stages"][name]["sum_ns"] for name in RESIDENCE[1:]}
 
     assert entry["exchanges"] == driver.result["requests"] == 60
-    assert starved_ns > 60 * 1 * MS, "the spinner does not starve it: the test shows nothing"
-    assert sums["socket_queue"] >= 0.7 * sum(sums.values())
-    assert sum(sums.values()) + entry["accept_delay_ns"] >= 0.8 * starved_ns
+    with timing():
+        assert starved_ns > 60 * 1 * MS, "the spinner does not starve it: the test shows nothing"
+        assert sums["socket_queue"] >= 0.7 * sum(sums.values())
+        assert sum(sums.values()) + entry["accept_delay_ns"] >= 0.8 * starved_ns
     assert all_add_up(driver.document["joined"])
 
 
@@ -132,8 +135,9 @@ def test_reset_mid_response(start, tmp_path, model):
     assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
     assert entry["bytes_out"] == sum(row["response_bytes"] for row in truth) < 10 * 8000
     true_ns = mean(truth, "first_write_end_ns", "last_write_end_ns")
-    assert 19 * MS <= true_ns <= 45 * MS
-    assert stage(entry, "respond")["mean_ns"] == pytest.approx(true_ns, abs=max(20 * US, true_ns / 100))
+    with timing():
+        assert 19 * MS <= true_ns <= 45 * MS
+    assert close_to(stage(entry, "respond")["mean_ns"], true_ns)
     assert service_is_true(entry, truth)
 
 
@@ -171,18 +175,21 @@ def test_prompt_accept_and_late_read(start, tmp_path, call):
     io_uring's completion, tells that it waited for the read alone."""
     scene = Scene(start, tmp_path, "--read-delay", "10ms", "--accept", call, model="threads",
                   observe=["--accept-source", "syscall"])
-    established = {}
-    connect_and_ask(scene.lab.port, 30, established)
+    times = connect_and_ask(scene.lab.port, 30)
     entry, truth = scene.end()
-    waited_ns = statistics.fmean(row["accept_end_ns"] - established[int(row["peer"].split(":")[1])]
-                                 for row in truth)
+    for row in truth:
+        row.update(times[port_of(row)])
+        row["late_ns"] = max(row["asked_ns"], row["accept_end_ns"])
     accept = stage(entry, "accept_queue")
     assert accept["source"] == "syscall"
     assert accept["count"] == len(truth) == entry["exchanges"] == 30
     assert entry["losses"]["accept_unseen"] == 0
-    assert -1 * MS < waited_ns < 5 * MS
-    assert close_to(accept["mean_ns"], max(waited_ns, 0), 500 * US)
-    assert stage(entry, "socket_queue")["mean_ns"] >= 9 * MS
+    # Between the stamp of the handshake's last packet and ESTABLISHED the kernel makes a socket of it; and
+    # accept() returns, or a ring's completion is there, before the server is woken to look at its clock.
+    true_ns = mean(truth, "established_ns", "accept_end_ns")
+    assert lies_within(accept["mean_ns"], true_ns - 30 * US, true_ns)
+    assert lies_within(stage(entry, "socket_queue")["mean_ns"], mean(truth, "late_ns", "first_read_begin_ns"),
+                       mean(truth, "asked_ns", "first_read_end_ns"))
 
 
 @pytest.mark.parametrize("listen, connect", [("::1", "[::1]"), ("::", "127.0.0.1")],
@@ -197,7 +204,8 @@ def test_ipv6_is_true(start, tmp_path, listen, connect):
     assert entry["exchanges"] == len(truth) == driver.document["joined"]["joined"] == 60
     assert service_is_true(entry, truth)
     queued_ns = stage(entry, "socket_queue")["mean_ns"] + entry["accept_delay_ns"] / 60
-    assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
+    with timing():
+        assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
     assert all_add_up(driver.document["joined"])
 
 
@@ -235,9 +243,10 @@ def test_server_throughput_is_the_clients(start):
     entry = service(driver.document, lab.port)
     seconds = (entry["last_message_ns"] - entry["first_message_ns"]) / 1e9
     assert entry["exchanges"] == driver.result["requests"] == 1500
-    assert 1499 / seconds == pytest.approx(500, rel=0.01)
-    told = re.search(r"^server throughput (\d+)/s ", driver.report, re.MULTILINE)
-    assert int(told[1]) == pytest.approx(500, rel=0.01), driver.report
+    with timing():
+        assert 1499 / seconds == pytest.approx(500, rel=0.01)
+        told = re.search(r"^server throughput (\d+)/s ", driver.report, re.MULTILINE)
+        assert int(told[1]) == pytest.approx(500, rel=0.01), driver.report
 
 
 @in_quiet
@@ -253,13 +262,14 @@ def test_shaped_small_requests_are_network(path):
     entry, joined = service(observer.summary(), path.lab.port), driver.document["joined"]
     observer.close()
     round_trip_ns = driver.result["round_trip"]["mean_ns"]
-    # 1000 bytes and their headers, at 25 bytes per millisecond; what the burst lets through is less.
-    assert round_trip_ns > 30 * MS
     assert joined["joined"] == 30 and accounted(entry)
-    assert joined["sum"]["network_ns"] >= 0.9 * joined["sum"]["round_trip_ns"]
     assert all_add_up(joined)
-    assert stage(entry, "receive")["mean_ns"] < 1 * MS
-    assert stage(entry, "transmit_queue")["mean_ns"] < 1 * MS
+    with timing():
+        # 1000 bytes and their headers, at 25 bytes per millisecond; what the burst lets through is less.
+        assert round_trip_ns > 30 * MS
+        assert joined["sum"]["network_ns"] >= 0.9 * joined["sum"]["round_trip_ns"]
+        assert stage(entry, "receive")["mean_ns"] < 1 * MS
+        assert stage(entry, "transmit_queue")["mean_ns"] < 1 * MS
 
 
 @in_quiet
@@ -276,9 +286,10 @@ def test_large_response_joined(path):
     observer.close()
     parts = joined["sum"]
     assert joined["joined"] == 30 and accounted(entry) and all_add_up(joined)
-    assert parts["round_trip_ns"] > 30 * 35 * MS
-    assert parts["stages"]["transmit_queue"] + parts["stages"]["respond"] >= \
-        0.85 * parts["round_trip_ns"]
-    assert parts["stages"]["transmit_queue"] > 0.5 * parts["round_trip_ns"]
-    assert parts["stages"]["service"] < 0.1 * parts["round_trip_ns"]
-    assert parts["network_ns"] < 0.1 * parts["round_trip_ns"]
+    with timing():
+        assert parts["round_trip_ns"] > 30 * 35 * MS
+        assert parts["stages"]["transmit_queue"] + parts["stages"]["respond"] >= \
+            0.85 * parts["round_trip_ns"]
+        assert parts["stages"]["transmit_queue"] > 0.5 * parts["round_trip_ns"]
+        assert parts["stages"]["service"] < 0.1 * parts["round_trip_ns"]
+        assert parts["network_ns"] < 0.1 * parts["round_trip_ns"]

@@ -2,6 +2,7 @@
 """The helpers do what the tests rely on: nothing outlives a test, nothing hangs, counts are exact."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -12,8 +13,10 @@ import pytest
 from support import ROOT, documents
 from support.conditions import needs_program, privileged
 from support.net import Netns, free_port, veth
+from support.packets import Packets, network_of, packet
 from support.process import Process, ProcessError, run
 from support.programs import Nginx, wrk
+from support.timing import Untimely, close_to, in_quiet, lies_within, notes, timing
 
 
 def alive(pid):
@@ -171,3 +174,76 @@ def test_nginx_in_a_namespace(start, netns):
     assert inside.exec(["curl", "-s", "--noproxy", "*", f"http://[::1]:{nginx.port}/"]).stdout \
         == "hello"
     assert nginx.status()["requests"] == 1
+
+
+def tried(asserting):
+    """How often in_quiet runs a test that fails so; what is noted about it."""
+    tries = []
+
+    @in_quiet
+    def test():
+        tries.append(None)
+        asserting()
+
+    notes.clear()
+    with pytest.raises(AssertionError):
+        test()
+    noted = [name for name, _ in notes]
+    notes.clear()
+    return len(tries), noted
+
+
+def late():
+    with timing():
+        assert [] == ["too late"]
+
+
+def miscounted():
+    assert [] == ["lost"]
+
+
+def test_only_times_are_tried_again():
+    assert tried(late) == (3, ["tried again"] * 2)
+    assert tried(lambda: close_to(2_000_000, 1_000_000)) == (3, ["tried again"] * 2)
+    assert tried(miscounted) == (1, ["not of time"])
+
+
+@pytest.mark.parametrize("measured, least, most, true", [
+    (1_010_000, 1_000_000, 1_000_000, True), (1_010_001, 1_000_000, 1_000_000, False),
+    (990_000, 1_000_000, 1_000_000, True), (989_999, 1_000_000, 1_000_000, False),
+    (2_020_000, 1_000_000, 2_000_000, True), (979_999, 1_000_000, 2_000_000, False)])
+def test_ten_microseconds_or_one_percent(measured, least, most, true):
+    if true:
+        assert lies_within(measured, least, most)
+        return
+    with pytest.raises(Untimely):
+        lies_within(measured, least, most)
+
+
+def test_packets_are_read_as_they_are():
+    ipv4 = bytes.fromhex("45000022000040004006000001020304 05060708".replace(" ", ""))
+    tcp = bytes.fromhex("1f90a000 0000000a 00000007 50180000 00000000".replace(" ", ""))
+    found = packet(ipv4[:2] + (40 + 5).to_bytes(2, "big") + ipv4[4:] + tcp + b"hello", 1, True)
+    assert (found.source, found.target, found.size, found.end, found.acked, found.syn) == \
+        (0x1f90, 0xa000, 5, 15, 7, False)
+    ipv6 = b"\x60" + bytes(3) + (8 + 3).to_bytes(2, "big") + bytes([17]) + bytes(33)
+    found = packet(ipv6 + bytes.fromhex("00350036000b0000") + b"abc", 1, False)
+    assert (found.source, found.target, found.size, found.comes_in) == (0x35, 0x36, 3, False)
+
+
+@privileged
+def test_packets_are_stamped_as_they_pass(netns):
+    """Between the sender's call and the receiver's, not when somebody looks."""
+    with network_of(netns("packets")), \
+            socket.create_server(("127.0.0.1", 0)) as listener, Packets(listener.getsockname()[1]) as packets, \
+            socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:
+        before_ns = time.monotonic_ns()
+        client.sendall(b"question")
+        assert server.recv(100) == b"question"
+        after_ns = time.monotonic_ns()
+        server.sendall(b"answers")
+        port = client.getsockname()[1]
+    (came,), (went,) = packets.arrivals()[port], packets.departures()[port]
+    assert (came.size, went.size) == (8, 7)
+    assert before_ns <= came.at_ns <= after_ns <= went.at_ns
+    assert packets.acknowledgements()[port][0].at_ns < came.at_ns

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Comparisons of times, which the machine's noise may fail: they alone are tried again, up to three times,
+and each retry is told in the summary and in the JUnit file. Counts, sums and bytes have one try."""
+import contextlib
+import functools
+
+import pytest
+
+TRIES = 3
+MS = 1_000_000
+US = 1_000
+
+# Of the test that runs: (name, what was said), which tests/conftest.py makes properties of its report.
+AGAIN = "tried again"
+EXACT = "not of time"  # nobody shall try it again
+notes = []
+
+
+class Untimely(AssertionError):
+    """A time is not what it should be, perhaps because something else had the processor just then."""
+
+
+@contextlib.contextmanager
+def timing():
+    """What is asserted in it compares times, or depends on how the machine divided its time."""
+    try:
+        yield
+    except AssertionError as error:
+        raise Untimely(str(error)) from error
+
+
+def in_quiet(test):
+    """Tries again where only the machine's noise can have failed the test, so it runs alone."""
+    @functools.wraps(test)
+    def tried(*arguments, **named):
+        for left in reversed(range(TRIES)):
+            try:
+                return test(*arguments, **named)
+            except Untimely as error:
+                if not left:
+                    raise
+                notes.append((AGAIN, str(error)))
+            except AssertionError as error:
+                notes.append((EXACT, str(error)))
+                raise
+    return pytest.mark.alone(tried)
+
+
+def promised_ns(true_ns):
+    """How far a mean may be from the truth: 10 µs or 1 %."""
+    return max(10 * US, true_ns * 0.01)
+
+
+def lies_within(measured_ns, least_ns, most_ns):
+    """Give or take what the project promises: where the truth is known only to lie between two calls."""
+    slack_ns = promised_ns(most_ns)
+    if not least_ns - slack_ns <= measured_ns <= most_ns + slack_ns:
+        raise Untimely(f"{measured_ns:,.0f} ns is not within {slack_ns:,.0f} of "
+                       f"{least_ns:,.0f} to {most_ns:,.0f}")
+    return True
+
+
+def close_to(measured_ns, true_ns):
+    """Within max(10 µs, 1 %) of the truth."""
+    return lies_within(measured_ns, true_ns, true_ns)
