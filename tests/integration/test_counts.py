@@ -6,11 +6,16 @@ driver_keep_alive, "accepted counted twice" both connection_per_request, "only C
 driver_keep_alive and several_workers, "existing connections forgotten", "a descriptor too many",
 "high-water mark never rises" and the two about TIME_WAIT the tests of just that.
 """
+import os
+import sys
+
 import pytest
 
 from conftest import kernel_counter, open_descriptors, sockets
+from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
+from support.process import run
 from support.programs import Driver, Nginx, Observer, wrk
 
 REQUESTS = 200_000
@@ -328,3 +333,14 @@ def test_round_trip_times_and_retransmissions_equal_ss(start, netns):
     assert entry["retransmits"] == sent_again
     idle.stop()
     observer.stop()
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(os.cpu_count() < 2, reason="server and client have a core each")
+def test_five_million_requests():
+    """As fast as they come: each request, byte and connection, or what was missed is said and explains it."""
+    bench = run([sys.executable, ROOT / "tests" / "bench" / "counts.py"], seconds=880)
+    print(bench.stdout)
+    assert "5,000,000 requests" in bench.stdout
