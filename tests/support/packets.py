@@ -82,6 +82,12 @@ def network_of(netns):
                 os._exit(1)  # nothing that this process did now would be where it should be
 
 
+def once(packets):
+    """Without those whose data had passed before: TCP sends the last packet again if no answer comes."""
+    return [each for at, each in enumerate(packets)
+            if not (each.end and each.size and any(each.end == other.end for other in packets[:at]))]
+
+
 def stamps_are_made():
     """The kernel begins to stamp packets a little after it was asked to; until then a stamp is the time of
     the reading."""
@@ -138,10 +144,10 @@ class Packets:
         for each in self.seen:
             if wanted(each):
                 found.setdefault(each.source if each.target == self.port else each.target, []).append(each)
-        return found
+        return {client: once(packets) for client, packets in found.items()}
 
     def arrivals(self):
-        """{the client's port: packets with data for the server}"""
+        """{the client's port: packets with data for the server, but for what was sent again}"""
         return self._by_client(lambda p: p.comes_in and p.target == self.port and p.size)
 
     def departures(self):
