@@ -68,7 +68,7 @@ int BPF_PROG(exchange_ready, const struct sock *sk)
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(exchange_recv, struct sock *sk, int ret, int flags)
 {
-	if (ret <= 0 || flags & FLAG_PEEK)
+	if (ret <= 0 || flags & FLAGS_NO_READ)
 		return 0;
 	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
 		return 0;

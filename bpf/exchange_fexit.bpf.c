@@ -57,7 +57,7 @@ int BPF_PROG(exchange_segment, struct sock *sk, struct sk_buff *skb)
 
 static __always_inline void was_read(const struct sock *sk, int flags, int ret)
 {
-	if (ret <= 0 || flags & FLAG_PEEK)
+	if (ret <= 0 || flags & FLAGS_NO_READ)
 		return;
 	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
 		return;

@@ -154,7 +154,9 @@ enum {
 #define FAMILY_INET  2
 #define FAMILY_INET6 10
 #define ERR_TIMEDOUT 110
-#define FLAG_PEEK    2 /* MSG_PEEK */
+
+/* What takes no data from the queue: MSG_PEEK and MSG_ERRQUEUE, include/linux/socket.h. */
+#define FLAGS_NO_READ (0x2 | 0x2000)
 
 /* setsockopt(): have a socket call sockops programs with TX timestamps (since 6.15). */
 #define SOCKET_LEVEL	  1    /* SOL_SOCKET */

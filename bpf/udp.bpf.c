@@ -298,7 +298,7 @@ SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(udp_recv, struct sock *sk, int ret, int flags)
 {
 	/* An empty datagram (0 bytes) is one; an error is none. */
-	if (ret >= 0 && !(flags & FLAG_PEEK) && udp_observed(sk) && !config.floor)
+	if (ret >= 0 && !(flags & FLAGS_NO_READ) && udp_observed(sk) && !config.floor)
 		datagram_read(sk, ret);
 	return 0;
 }

@@ -380,6 +380,36 @@ def test_peeking_is_no_read(start):
     assert stage(entry, "service")["max_ns"] < 20 * MS
 
 
+SO_TIMESTAMPING = 37
+TX_SCHED_REPORTED = 1 << 8 | 1 << 4  # SOF_TIMESTAMPING_TX_SCHED, _SOFTWARE
+
+
+def test_peeking_at_the_error_queue_is_no_read(start):
+    """With MSG_ERRQUEUE the server gets its own response back, and when it left: no request."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        observer = start(Observer(ports=[port]))
+        client = socket.create_connection(("127.0.0.1", port))
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SCHED_REPORTED)
+        for _ in range(5):
+            client.sendall(b"hello\n")
+            assert connection.recv(100) == b"hello\n"
+            connection.sendall(b"done\n")
+            assert client.recv(100) == b"done\n"
+            returned, *_ = connection.recvmsg(200, 200, socket.MSG_ERRQUEUE)
+            assert returned.endswith(b"done\n")
+            time.sleep(0.03)
+        client.close()
+        connection.close()
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == stage(entry, "service")["count"] == 5
+    assert entry["bytes_in"] == 5 * len("hello\n")
+    assert not any(entry["losses"][name] for name in ("untimed", "unanswered", "unsolicited"))
+    assert stage(entry, "receive")["max_ns"] < 20 * MS
+
+
 @needs_program("curl")
 def test_http2_is_labelled_never_timed(start):
     """h2c by prior knowledge: counted as multiplexed, while HTTP/1.1 beside it is timed."""

@@ -22,6 +22,8 @@ from support.programs import Lab, Observer
 from support.timing import MS, US, in_quiet, timing
 from test_stages import mean, service_is_true, stage, truth_of
 
+IP_RECVERR = 11
+
 
 def ask(port, count, family=socket.AF_INET, address="127.0.0.1", gap=0.0):
     """One datagram after another, each sent when the last was answered."""
@@ -267,6 +269,28 @@ def test_unsolicited_and_ipv6(start):
     entry = service(observer.summary(), port)
     assert entry["exchanges"] == 1
     assert entry["losses"]["unsolicited"] == 2
+
+
+def test_peeking_is_no_read(start):
+    """Neither is the error queue: there the server finds a reply of its own that nobody took."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
+        port = server.getsockname()[1]
+        observer = start(Observer(ports=[f"{port}/udp"]))
+        for _ in range(5):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+                client.sendto(b"q", ("127.0.0.1", port))
+                assert server.recv(10, socket.MSG_PEEK) == b"q"
+                peer = server.recvfrom(10)[1]
+            server.sendto(b"a", peer)
+            returned, *_ = server.recvmsg(200, 200, socket.MSG_ERRQUEUE)
+            assert returned == b"a"
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == stage(entry, "socket_queue")["count"] == 5
+    assert entry["bytes_in"] == 5
+    assert not any(entry["losses"].values()), entry["losses"]
 
 
 def test_tcp_and_udp_on_one_port_are_two_services(start, tmp_path):
