@@ -9,7 +9,8 @@ a comparison of times is tried three times and must hold once (support/timing.py
 tools/mutate breaks the observer on purpose. What it showed: "service and respond swapped" and "service
 3 % too long" fail the tests of service, "last read is the first" slow_request, "arrival is the first
 read" late_read and pipelined, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
-"nothing is pipelined" pipelined, "peeking is reading" peeking, "greetings are responses" greetings.
+"nothing is pipelined" pipelined, "peeking is reading" and "the error queue has requests" peeking, "what
+stays queued has just come" keeps_its_arrival, "greetings are responses" greetings.
 """
 import csv
 import math
@@ -290,6 +291,33 @@ def test_pipelined_requests_are_overlapped(start, tmp_path):
         # Arrived 3 ms into a service of 10: it waited the other 7, the first of each pair none.
         assert 5 * MS < stage(entry, "socket_queue")["max_ns"] < 12 * MS
     assert service_is_true(entry, truth)
+
+
+@in_quiet
+def test_what_stays_queued_keeps_its_arrival(start):
+    """Two requests come together and are read 20 and 60 ms later: a read that leaves bytes behind does
+    not make them newer. The second is pipelined, for the first was not answered yet."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        observer = start(Observer(ports=[port]))
+        reads = []
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            connection, _ = listener.accept()
+            time.sleep(0.01)
+            client.sendall(b"first\nsecond\n")
+            sent_ns = time.monotonic_ns()
+            for size, pause in ((len("first\n"), 0.02), (len("second\n"), 0.04)):
+                time.sleep(pause)
+                assert len(connection.recv(size)) == size
+                reads.append(time.monotonic_ns() - sent_ns)
+                connection.sendall(b"done\n")
+            connection.close()
+        observer.stop()
+    entry = service(observer.summary(), port)
+    samples_add_up(entry)
+    assert entry["exchanges"] == 2 and entry["losses"]["overlapped"] == 1
+    assert sorted(entry["samples"]["stages"]["socket_queue"]) == \
+        [pytest.approx(read, abs=5 * MS) for read in reads]
 
 
 def greet(listener, count):
