@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report_means.h"
 #include "report_parts.h"
 #include "sojourn/compare.h"
 #include "sojourn/finding.h"
@@ -78,6 +79,42 @@ static void put_driver(const struct run_driver *driver, FILE *file)
 	put_histogram("round trip", &driver->round_trip, file);
 	if (driver->connect.count)
 		put_histogram("connect", &driver->connect, file);
+}
+
+static void put_mean(const char *name, double mean_ns, const struct report_means *means, FILE *file)
+{
+	fprintf(file, "| %s |", name);
+	put_time(mean_ns, file);
+	if (!means->network_unknown && means->round_trip_ns > 0)
+		fprintf(file, " %.1f %% |\n", 100 * mean_ns / means->round_trip_ns);
+	else
+		fputs(" - |\n", file);
+}
+
+/* What the driver's round trip consists of. */
+static void put_means(const struct run *run, FILE *file)
+{
+	const struct run_service *service = report_driven_service(run);
+	char text[REPORT_MEANS_TEXT], name[SHORT_TEXT];
+	struct report_means means;
+
+	if (!service)
+		return;
+	report_means(run, service, &means);
+	fprintf(file,
+		"\nWhere a request's time goes, means of %s:\n\n| part | mean | share "
+		"|\n|---|--:|--:|\n",
+		report_means_basis(run, &means, text) ? text : "all requests");
+	if (!means.network_unknown)
+		put_mean("network + client", means.network_ns, &means, file);
+	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++)
+		if (!means.stages[i].missing)
+			put_mean(page_words(run_stage_names[i], name), means.stages[i].mean_ns,
+				 &means, file);
+	if (means.overhang_ns > 0)
+		put_mean("after its end", -means.overhang_ns, &means, file);
+	if (means.network_unknown)
+		fprintf(file, "\nnetwork + client: not known: %s\n", means.network_unknown);
 }
 
 static void put_lost(const struct run *run, const struct run_service *service, FILE *file)
@@ -214,6 +251,7 @@ static void put_run(const struct run *run, const char *name, FILE *file)
 	}
 	if (run->driver)
 		put_driver(run->driver, file);
+	put_means(run, file);
 	if (run->joined)
 		put_steps(run->joined, file);
 	for (size_t i = 0; i < run->service_count; i++)

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The breakdown: the mean round trip of the driver minus the means of the observer's stages is what
- * the network and the client took. Means subtract exactly; percentiles do not, so that those shown
- * beside a stage are the stage's own.
+ * The breakdown: what a round trip consists of, on average (report_means.c says of which exchanges). Means
+ * add up; percentiles do not, so that those shown beside a stage are the stage's own.
  */
 #include <math.h>
 #include <string.h>
 
+#include "report_means.h"
 #include "report_parts.h"
 #include "sojourn/clock.h"
 
-/*
- * The stages of the residence, and the transmit queue where it was measured. `ack` is no part: it
- * passes while the response is under way to the client and after that.
- */
-#define PART_COUNT (STAGE_TRANSMIT_QUEUE + 1)
-#define ROW_COUNT  (1 + PART_COUNT)
+#define ROW_COUNT (1 + REPORT_MEAN_STAGES + 1)
 
 struct row {
 	const char *label;
 	const char *missing; /* why there is no mean; NULL if there is */
+	const char *lacks;   /* what that is called: "not measured" */
 	double mean_ns;
 	const struct histogram *histogram; /* its percentiles; NULL if they are not per exchange */
 	const char *remark;
@@ -56,45 +52,49 @@ static const struct scale *choose_scale(double largest_ns)
 	return &scales[i].scale;
 }
 
-/* What of an exchange lies in @stage, on average; behind the residence, of those that were sampled. */
-static double stage_mean(const struct run_service *service, enum stage stage)
+/* Those of accept_queue are per connection. */
+static const struct histogram *percentiles_of(const struct report_mean *mean, enum stage stage)
 {
-	const struct histogram *h = &service->stages[stage].histogram;
-
-	if (stage >= STAGE_RESIDENCE_END)
-		return histogram_mean(h);
-	return (double)(stage == STAGE_ACCEPT_QUEUE ? service->accept_delay_ns : h->sum) /
-	       (double)service->exchanges;
+	return stage == STAGE_ACCEPT_QUEUE || !mean->histogram->count ? NULL : mean->histogram;
 }
 
-/* The stages, and before them what of @round_trip_ns they leave. */
-static void fill_rows(const struct run_service *service, double round_trip_ns,
-		      char labels[static PART_COUNT][SHORT_TEXT], struct row rows[static ROW_COUNT])
+/* Network, the stages, and what these hold beyond the round trip, if anything. */
+static size_t fill_rows(const struct report_means *means,
+			char labels[static REPORT_MEAN_STAGES][SHORT_TEXT],
+			struct row rows[static ROW_COUNT])
 {
-	rows[0] = (struct row){.label = "network + client", .mean_ns = round_trip_ns};
-	for (unsigned int i = 0; i < PART_COUNT; i++) {
-		const struct run_stage *stage = &service->stages[i];
-		struct row *row = &rows[1 + i];
+	size_t count = 0;
 
-		*row = (struct row){
+	rows[count++] = (struct row){
+		.label = "network + client",
+		.missing = means->network_unknown,
+		.lacks = "not known",
+		.mean_ns = means->network_ns,
+	};
+	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++)
+		rows[count++] = (struct row){
 			.label = page_words(run_stage_names[i], labels[i]),
-			.missing = report_missing(stage, i),
-			.histogram = i == STAGE_ACCEPT_QUEUE ? NULL : &stage->histogram,
+			.missing = means->stages[i].missing,
+			.lacks = "not measured",
+			.mean_ns = means->stages[i].mean_ns,
+			.histogram = percentiles_of(&means->stages[i], i),
 			.remark = stage_remarks[i],
 			.optional = i >= STAGE_RESIDENCE_END,
 		};
-		if (row->missing)
-			continue;
-		row->mean_ns = stage_mean(service, i);
-		rows[0].mean_ns -= row->mean_ns;
-	}
+	if (means->overhang_ns > 0)
+		rows[count++] = (struct row){
+			.label = "after its end",
+			.mean_ns = -means->overhang_ns,
+			.remark = "\u2190 the client had it before",
+		};
+	return count;
 }
 
-static const struct row *largest_row(const struct row rows[static ROW_COUNT])
+static const struct row *largest_row(const struct row *rows, size_t count)
 {
 	const struct row *largest = &rows[0];
 
-	for (unsigned int i = 1; i < ROW_COUNT; i++)
+	for (size_t i = 1; i < count; i++)
 		if (rows[i].mean_ns > largest->mean_ns)
 			largest = &rows[i];
 	return largest;
@@ -123,7 +123,7 @@ static void print_percentiles(const struct page *page, const struct row *row)
 		const char *label;
 		double quantile;
 	} percentiles[] = {{"   p50", 0.5}, {"   p99", 0.99}};
-	bool known = row->histogram && row->histogram->count;
+	bool known = row->histogram;
 	char text[SHORT_TEXT];
 
 	for (size_t i = 0; i < ARRAY_SIZE(percentiles) && (known || row->remark); i++) {
@@ -136,13 +136,29 @@ static void print_percentiles(const struct page *page, const struct row *row)
 	}
 }
 
-static void print_row(const struct page *page, const struct row *row, const struct scale *scale,
-		      double round_trip_ns)
+/* Without the network's part nothing is known to be a share of the round trip: blanks, where @more follows. */
+static void print_share(const struct page *page, const struct row *row,
+			const struct report_means *means, bool more)
 {
-	print_scaled(page, 11, scale, row->mean_ns);
-	page_right(page, 7, "%.1f", round_trip_ns > 0 ? 100 * row->mean_ns / round_trip_ns : 0.0);
+	double percent = means->round_trip_ns > 0 ? 100 * row->mean_ns / means->round_trip_ns : 0;
+
+	if (means->network_unknown) {
+		page_left(page, more ? 7 + 2 : 0, "%s", "");
+		return;
+	}
+	/* As above: no "-0.0". */
+	page_right(page, 7, "%.1f", fabs(percent) < 0.05 ? 0 : percent);
 	page_left(page, 0, " %%");
-	if (page->width >= ROW_COLUMNS + 2 * PERCENTILE_COLUMNS + REMARK_COLUMNS)
+}
+
+static void print_row(const struct page *page, const struct row *row, const struct scale *scale,
+		      const struct report_means *means)
+{
+	bool wide = page->width >= ROW_COLUMNS + 2 * PERCENTILE_COLUMNS + REMARK_COLUMNS;
+
+	print_scaled(page, 11, scale, row->mean_ns);
+	print_share(page, row, means, row->remark || (wide && row->histogram));
+	if (wide)
 		print_percentiles(page, row);
 	if (row->remark)
 		page_left(page, 0, "   %s", row->remark);
@@ -156,69 +172,101 @@ static enum style row_style(const struct row *row, const struct row *largest)
 }
 
 static void print_part(const struct page *page, const struct row *row, const struct row *largest,
-		       const struct scale *scale, double round_trip_ns)
+		       const struct scale *scale, const struct report_means *means)
 {
 	enum style style = row_style(row, largest);
 
 	page_style(page, style);
 	page_left(page, LABEL_END - 2, "%s", row->label);
 	if (!row->missing)
-		print_row(page, row, scale, round_trip_ns);
+		print_row(page, row, scale, means);
 	if (style == STYLE_HOT)
 		page_style(page, STYLE_PLAIN);
 	if (row->missing)
-		page_wrap(page, LABEL_END, "not measured: %s", row->missing);
+		page_wrap(page, LABEL_END, "%s: %s", row->lacks, row->missing);
 	else
 		fputc('\n', page->file);
 	if (style == STYLE_DIM)
 		page_style(page, STYLE_PLAIN);
 }
 
-static void print_rows(const struct page *page, const struct row rows[static ROW_COUNT],
-		       double round_trip_ns)
+static void print_rows(const struct page *page, const struct report_means *means,
+		       const struct row *rows, size_t count)
 {
-	const struct scale *scale = choose_scale(round_trip_ns);
-	const struct row *largest = largest_row(rows);
+	const struct row *largest = largest_row(rows, count);
+	const struct scale *scale = choose_scale(fmax(means->round_trip_ns, largest->mean_ns));
 
-	for (unsigned int i = 0; i < ROW_COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		page_style(page, STYLE_DIM);
-		page_left(page, 2, "%s", i + 1 < ROW_COUNT ? "\u251c" : "\u2514");
-		print_part(page, &rows[i], largest, scale, round_trip_ns);
+		page_left(page, 2, "%s", i + 1 < count ? "\u251c" : "\u2514");
+		print_part(page, &rows[i], largest, scale, means);
 	}
+}
+
+static void print_basis(const struct page *page, const struct run *run,
+			const struct report_means *means)
+{
+	char text[REPORT_MEANS_TEXT];
+
+	if (!report_means_basis(run, means, text))
+		return;
+	page_style(page, STYLE_DIM);
+	page_left(page, 2, "\u2502");
+	page_wrap(page, 2, "means of %s", text);
+	page_style(page, STYLE_PLAIN);
+}
+
+/* How what the observer saw of the service differs from what the driver did. */
+static void print_difference(const struct page *page, const struct run *run,
+			     const struct run_service *service, const struct report_means *means)
+{
+	char seen[SHORT_TEXT], sent[SHORT_TEXT];
+	const char *hence = "the means are of different sets";
+
+	if (service->exchanges == run->driver->requests)
+		return;
+	if (means->of_joined > service->exchanges)
+		hence = "the means are of several services, what follows is of this one";
+	else if (means->of_joined)
+		hence = "the means are the driver's, what follows is of all exchanges";
+	page_wrap(page, 0,
+		  "note: the observer saw %s exchanges, the driver completed %s requests: %s",
+		  page_count(service->exchanges, seen), page_count(run->driver->requests, sent),
+		  hence);
 }
 
 /* What keeps the rows from meaning exactly what they say. */
 static void print_notes(const struct page *page, const struct run *run,
-			const struct run_service *service, const struct row rows[static ROW_COUNT])
+			const struct run_service *service, const struct report_means *means,
+			const struct row *rows, size_t count)
 {
-	char seen[SHORT_TEXT], sent[SHORT_TEXT];
 	bool missing = false;
+	char text[SHORT_TEXT];
 
-	for (unsigned int i = 0; i < ROW_COUNT; i++)
+	for (size_t i = 1; i < count; i++)
 		missing |= rows[i].missing && !rows[i].optional;
 	if (missing)
 		page_wrap(page, 0, "note: network + client includes the stages not measured");
-	if (service->exchanges != run->driver->requests)
+	if (means->transmit_unknown)
 		page_wrap(page, 0,
-			  "note: the observer saw %s exchanges, the driver completed %s requests:"
-			  " the means are of different sets",
-			  page_count(service->exchanges, seen),
-			  page_count(run->driver->requests, sent));
-	if (rows[0].mean_ns < 0)
-		page_wrap(page, 0,
-			  "note: network + client is negative: the stages hold more than the"
-			  " driver's round trips");
+			  "note: network + client includes the transmit queue of %s joined"
+			  " exchanges whose last byte was not seen to leave",
+			  page_count(means->transmit_unknown, text));
+	print_difference(page, run, service, means);
 }
 
 void report_tree(const struct page *page, const struct run *run, const struct run_service *service)
 {
-	double round_trip_ns = histogram_mean(&run->driver->round_trip);
-	char labels[PART_COUNT][SHORT_TEXT];
+	char labels[REPORT_MEAN_STAGES][SHORT_TEXT];
 	struct row rows[ROW_COUNT];
+	struct report_means means;
+	size_t count;
 
-	fill_rows(service, round_trip_ns, labels, rows);
+	report_means(run, service, &means);
+	count = fill_rows(&means, labels, rows);
 	report_round_trip(page, run->driver);
-	print_rows(page, rows, round_trip_ns);
+	print_basis(page, run, &means);
+	print_rows(page, &means, rows, count);
 	report_state(page, run, service);
-	print_notes(page, run, service, rows);
+	print_notes(page, run, service, &means, rows, count);
 }

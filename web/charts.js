@@ -51,6 +51,7 @@ function redrawAll() {
 function stackedBars(parent, label, rows, {share = false} = {}) {
 	const present = PARTS.filter((part) => rows.some((row) => row.parts[part]));
 	const total = (row) => Object.values(row.parts).reduce((a, b) => a + b, 0) || 1;
+	const most = share && !present.includes("overhang") ? 1 : undefined;
 	chart(parent, label, 70 + 34 * rows.length, () => ({
 		type: "bar",
 		data: {
@@ -64,7 +65,7 @@ function stackedBars(parent, label, rows, {share = false} = {}) {
 		options: {
 			indexAxis: "y",
 			scales: {
-				x: axis("", {stacked: true, max: share ? 1 : undefined,
+				x: axis("", {stacked: true, max: most,
 					ticks: {callback: (value) => (share ? percent(value) : time(value))}}),
 				y: axis("", {stacked: true}),
 			},

@@ -78,7 +78,7 @@ function summary(run) {
 function breakdown() {
 	const rows = runs.map((run) => ({run, mean: meanParts(run)})).filter(({mean}) => mean);
 	if (!rows.length) return;
-	const node = section("Where a request's time goes", "Mean of all requests; the parts of a bar add up to it.");
+	const node = section("Where a request's time goes", "Means; the parts of a bar add up to the mean round trip.");
 	stackedBars(node, "mean time of each part", rows.map(({run, mean}) => ({
 		label: title(run, mean.of), parts: mean.parts})));
 	node.append(table(["part", ...rows.flatMap(({run}) => [title(run, "mean"), "share"])],
@@ -86,9 +86,12 @@ function breakdown() {
 			element("td", {}, element("span", {class: "swatch", style: `background:var(--${part})`}), nameOf(part)),
 			...rows.flatMap(({mean}) => {
 				const total = Object.values(mean.parts).reduce((a, b) => a + b, 0);
-				return mean.parts[part] === undefined ? ["–", "–"]
-					: [time(mean.parts[part]), percent(total ? mean.parts[part] / total : 0)];
+				if (mean.parts[part] === undefined) return ["–", "–"];
+				return [time(mean.parts[part]), mean.unknown ? "–" : percent(total ? mean.parts[part] / total : 0)];
 			})])));
+	for (const {run, mean} of rows)
+		if (mean.unknown)
+			node.append(element("p", {class: "warn"}, title(run, `network + client: not known: ${mean.unknown}`)));
 }
 
 function linesOf(run, dash) {
@@ -103,7 +106,8 @@ function linesOf(run, dash) {
 	}
 	add("network", run.joined && run.joined.network);
 	const service = mainService(run);
-	for (const stage of STAGES) if (service && measured(service.stages[stage])) add(stage, service.stages[stage]);
+	const stages = isOfJoined(run) ? run.joined.stages : service ? service.stages : {};
+	for (const stage of STAGES) if (measured(stages[stage])) add(stage, stages[stage]);
 	return lines;
 }
 
@@ -184,11 +188,9 @@ function tailSection(run) {
 	node.append(table(["part, mean", ...rows.map((row) => `above p${row.per_mille / 10}`)],
 		PARTS.filter((part) => rows.some((row) => partsOf(row.sum, 1)[part] !== undefined)).map((part) => [
 			nameOf(part), ...rows.map((row) => {
-				const parts = partsOf(row.sum, row.count);
-				const index = tail.indexOf(row);
-				const member = part === "wait" || part === "network" ? `${part}_ns` : `stages.${part}`;
-				return cell(time(parts[part]), path(run, `joined.tail.${index}.sum.${member}`),
-					part === "wait" || part === "network" ? row.sum[member] : row.sum.stages[part]);
+				const [member, sum] = memberOf(row.sum, part);
+				return cell(time(partsOf(row.sum, row.count)[part]),
+					(sum ?? null) === null ? null : path(run, `joined.tail.${tail.indexOf(row)}.sum.${member}`), sum);
 			})])));
 }
 
@@ -208,10 +210,8 @@ function stepSection(run) {
 			cell(count(step.count), path(run, `${at}.count`), step.count),
 			cell(time(step.sum.round_trip_ns / step.count), path(run, `${at}.sum.round_trip_ns`), step.sum.round_trip_ns),
 			...shown.map((part) => {
-				const plain = part === "wait" || part === "network";
-				const sum = plain ? step.sum[`${part}_ns`] : step.sum.stages[part];
-				const member = `${at}.sum.${plain ? `${part}_ns` : `stages.${part}`}`;
-				return cell(time(parts[part]), (sum ?? null) === null ? null : path(run, member), sum);
+				const [member, sum] = memberOf(step.sum, part);
+				return cell(time(parts[part]), (sum ?? null) === null ? null : path(run, `${at}.sum.${member}`), sum);
 			})];
 	})));
 }

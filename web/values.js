@@ -7,9 +7,10 @@ const data = JSON.parse(document.getElementById("data").textContent);
 // The stages of a residence in their order; behind them what follows the response on its way.
 const RESIDENCE = ["accept_queue", "socket_queue", "receive", "service", "respond"];
 const STAGES = [...RESIDENCE, "transmit_queue", "ack"];
-// What a round trip consists of, as it is drawn.
-const PARTS = ["wait", "network", ...RESIDENCE, "transmit_queue"];
+// What a round trip consists of, as it is drawn; the last is negative: what the stages hold beyond it.
+const PARTS = ["wait", "network", ...RESIDENCE, "transmit_queue", "overhang"];
 const NAMES = {
+	overhang: "after its end",
 	wait: "not yet sent",
 	network: "network + client",
 	round_trip: "round trip",
@@ -97,18 +98,47 @@ function partsOf(sum, divide) {
 		if (sum.stages[stage] !== null && sum.stages[stage] !== undefined)
 			parts[stage] = sum.stages[stage] / divide;
 	}
+	if (sum.overhang_ns) parts.overhang = -sum.overhang_ns / divide;
 	return parts;
 }
 
+// The member of a sum of parts that a part is, and its value there.
+function memberOf(sum, part) {
+	const plain = ["wait", "network", "overhang"].includes(part);
+	return plain ? [`${part}_ns`, sum[`${part}_ns`]] : [`stages.${part}`, sum.stages[part]];
+}
+
+// Whether the joined exchanges tell more than the service's means: all were joined, or it served others too.
+function isOfJoined(run) {
+	const {driver, joined} = run;
+	return Boolean(driver && joined && joined.joined &&
+		(joined.joined === driver.requests || joined.other_clients));
+}
+
+function joinedParts(run) {
+	const {joined, sum} = run.joined;
+	return {parts: partsOf(sum, joined), of: joined === run.driver.requests
+		? `the driver's ${count(joined)} requests, all joined`
+		: `the ${count(joined)} joined of the driver's ${count(run.driver.requests)} requests`};
+}
+
+// Why the service's means cannot be subtracted from the driver's.
+function whyUnknown(run, service) {
+	return service.exchanges > run.driver.requests
+		? "the service's means are of other clients' requests too, and no exchange was joined"
+		: "the stages hold more than the driver's round trips, and no exchange was joined";
+}
+
 /*
- * The mean round trip over all requests of the run: what the stages leave is network and client. Where
- * the observer counted other clients' exchanges too, only the joined ones can tell, and they are taken.
+ * The mean round trip and its parts, by the rules of lib/report_means.c: of the driver's own exchanges where
+ * all were joined or where the service served others too; else what the service's means leave of the
+ * driver's is network and client. It is never negative: `unknown` says why there is none.
  */
 function meanParts(run) {
 	const service = mainService(run);
 	const driver = run.driver;
-	if (run.joined && run.joined.joined && run.joined.other_clients)
-		return {parts: partsOf(run.joined.sum, run.joined.joined), of: "joined exchanges"};
+	const joined = driver && run.joined && run.joined.joined;
+	if (isOfJoined(run)) return joinedParts(run);
 	if (!service || !service.exchanges) return null;
 	const parts = {};
 	for (const name of RESIDENCE) {
@@ -116,16 +146,16 @@ function meanParts(run) {
 		else if (measured(service.stages[name])) parts[name] = service.stages[name].mean_ns;
 	}
 	if (measured(service.stages.transmit_queue)) parts.transmit_queue = service.stages.transmit_queue.mean_ns;
-	if (driver && driver.requests && driver.round_trip.count) {
-		const inside = Object.values(parts).reduce((a, b) => a + b, 0);
-		parts.network = driver.round_trip.mean_ns - inside;
-		if (driver.response_time.count)
-			parts.wait = driver.response_time.mean_ns - driver.round_trip.mean_ns;
-		// Means of different sets of exchanges (a sampled transmit queue) may contradict each other by a little.
-		if (parts.network < 0 && run.joined && run.joined.joined)
-			return {parts: partsOf(run.joined.sum, run.joined.joined), of: "joined exchanges"};
-	}
-	return {parts, of: driver ? "all requests" : "all exchanges at the server"};
+	if (!driver || !driver.requests || !driver.round_trip.count)
+		return {parts, of: driver ? "all requests" : "all exchanges at the server"};
+	const network = driver.round_trip.mean_ns - Object.values(parts).reduce((a, b) => a + b, 0);
+	if (network < -0.5)
+		return joined ? joinedParts(run)
+			: {parts, of: "all exchanges at the server", unknown: whyUnknown(run, service)};
+	parts.network = Math.max(0, network);
+	if (driver.response_time.count)
+		parts.wait = driver.response_time.mean_ns - driver.round_trip.mean_ns;
+	return {parts, of: "all requests"};
 }
 
 // Correct for text, never HTML: names of processes and reasons come from elsewhere.
