@@ -343,13 +343,28 @@ static void print_exchange(const struct page *page, const struct run_joined *joi
 	fputc('\n', page->file);
 }
 
-static void print_slowest(const struct page *page, const struct run_joined *joined)
+/* Of which the slowest are, where slower ones may not be among them. */
+static void print_of_which(const struct page *page, const struct run *run)
 {
+	const struct run_joined *joined = run->joined;
+	char count[SHORT_TEXT], all[SHORT_TEXT];
+
+	if (joined->joined >= run->driver->requests)
+		return;
+	page_wrap(page, 0, "slowest of those %s, %s of %s requests:",
+		  joined->threshold < RUN_SAMPLE_ALL ? "sampled" : "joined",
+		  page_count(joined->joined, count), page_count(run->driver->requests, all));
+}
+
+static void print_slowest(const struct page *page, const struct run *run)
+{
+	const struct run_joined *joined = run->joined;
 	char text[SHORT_TEXT];
 
 	if (!joined->slowest_count)
 		return;
 	fputc('\n', page->file);
+	print_of_which(page, run);
 	for (size_t i = 0; i < joined->slowest_count && i < SLOWEST_LINES; i++)
 		print_exchange(page, joined, &joined->slowest[i], i ? "" : "slowest");
 	if (joined->slowest_count > SLOWEST_LINES) {
@@ -408,5 +423,5 @@ void report_joined(const struct page *page, const struct run *run)
 	if (joined->reason)
 		page_wrap(page, 0, "note: %s", joined->reason);
 	print_tail(page, joined, run->driver->rate != 0);
-	print_slowest(page, joined);
+	print_slowest(page, run);
 }

@@ -119,13 +119,13 @@ static void put_means(const struct run *run, FILE *file)
 
 static void put_lost(const struct run *run, const struct run_service *service, FILE *file)
 {
+	struct report_caveat caveat;
 	char text[SHORT_TEXT];
 
 	fprintf(file, "\nlost: %s\n", page_count(report_lost(run, service), text));
-	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
-		if (service->losses[i])
-			fprintf(file, "- %s: %s\n", run_loss_help[i],
-				page_count(service->losses[i], text));
+	for (unsigned int i = 0; i < REPORT_CAVEATS; i++)
+		if (report_caveat(service, i, &caveat))
+			fprintf(file, "- %s %s\n", page_count(caveat.count, text), caveat.text);
 }
 
 /* What service divides into. */
@@ -137,6 +137,19 @@ static void put_split(const struct run_stage *parts, FILE *file)
 		snprintf(name, sizeof(name), "of it %s", run_cpu_names[i]);
 		put_histogram(name, &parts[i].histogram, file);
 	}
+}
+
+/* How the ends of those stages were told for which there are several ways. */
+static void put_source(const struct run_service *service, enum stage which, FILE *file)
+{
+	const struct run_stage *stage = &service->stages[which];
+	char name[SHORT_TEXT];
+
+	if (!stage->measured || !stage->source)
+		return;
+	fprintf(file, "\n%s: by ", page_words(run_stage_names[which], name));
+	put_text(stage->source, file);
+	fputc('\n', file);
 }
 
 static void put_service(const struct run *run, const struct run_service *service, FILE *file)
@@ -165,6 +178,8 @@ static void put_service(const struct run *run, const struct run_service *service
 		put_text(stage->reason, file);
 		fputc('\n', file);
 	}
+	put_source(service, STAGE_ACCEPT_QUEUE, file);
+	put_source(service, STAGE_TRANSMIT_QUEUE, file);
 	put_lost(run, service, file);
 }
 

@@ -23,6 +23,20 @@ void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what could not be seen. */
 void report_details(const struct page *page, const struct run_service *service);
 
+/* report_caveats.c: number @i of what was not seen of a service, as all forms of the report say it; false: nothing. */
+struct report_caveat {
+	uint64_t count;
+	char text[256];
+};
+
+#define REPORT_CAVEATS (RUN_LOSS_COUNT + 2U)
+bool report_caveat(const struct run_service *service, unsigned int i,
+		   struct report_caveat *ret_caveat);
+/* All of them as rows. */
+void report_caveats(const struct page *page, const struct run_service *service);
+/* Whether so many responses were not seen to leave that the means behind the residence are bent. */
+bool report_is_unseen(const struct run_service *service);
+
 /* report_driver.c: "GET http://… · 64 connections …". */
 void report_target(const struct page *page, const struct run *run);
 /* The first line of all, if the driver limited the result. */

@@ -260,12 +260,20 @@ void report_stages(const struct page *page, const struct run_service *service)
 	print_way_out(page, service);
 }
 
+/* How the end of a stage was told, where there are several ways. */
+static void add_source(struct items *items, const char *what, const struct run_stage *stage)
+{
+	if (stage->measured && stage->source)
+		items_add(items, "%s %s", what, stage->source);
+}
+
 static void report_connections(const struct page *page, const struct run_service *service)
 {
 	struct items items = items_begin(page, "connections", LABEL_COLUMNS);
 	char text[SHORT_TEXT], words[SHORT_TEXT];
 
 	items_add(&items, "accepted %s", page_count(service->accepted, text));
+	add_source(&items, "accept source", &service->stages[STAGE_ACCEPT_QUEUE]);
 	if (service->connections.known)
 		items_add(&items, "established now %s",
 			  page_count(service->connections.value, text));
@@ -291,20 +299,6 @@ static void report_bytes(const struct page *page, const struct run_service *serv
 	items_add(&items, "in %s", page_bytes(service->bytes_in, text));
 	items_add(&items, "out %s", page_bytes(service->bytes_out, text));
 	items_end(&items);
-}
-
-static void report_losses(const struct page *page, const struct run_service *service)
-{
-	const char *label = "caveats";
-	char words[SHORT_TEXT];
-
-	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++) {
-		if (!service->losses[i])
-			continue;
-		page_counted(page, label, service->losses[i], "%s: %s",
-			     page_words(run_loss_names[i], words), run_loss_help[i]);
-		label = "";
-	}
 }
 
 /* A stage that is no part of the breakdown: one line, @label is all of it that is not numbers. */
@@ -406,6 +400,7 @@ static void report_followed(const struct page *page, const struct run_service *s
 	items = items_begin(page, "transmit", LABEL_COLUMNS);
 	items_add(&items, "followed %s of %s exchanges", page_count(followed, text),
 		  page_count(service->exchanges, all));
+	add_source(&items, "by", &service->stages[STAGE_TRANSMIT_QUEUE]);
 	if (ended < followed)
 		items_add(&items, "not yet over %s", page_count(followed - ended, text));
 	items_end(&items);
@@ -416,5 +411,5 @@ void report_details(const struct page *page, const struct run_service *service)
 	report_connections(page, service);
 	report_bytes(page, service);
 	report_followed(page, service);
-	report_losses(page, service);
+	report_caveats(page, service);
 }

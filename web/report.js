@@ -219,7 +219,12 @@ function stepSection(run) {
 function slowestSection(run) {
 	const {slowest} = run.joined;
 	if (!slowest || !slowest.length) return;
-	const node = section(title(run, "The slowest exchanges"), "Each from when it was due to the last byte read by the client.");
+	const {joined, threshold} = run.joined;
+	const all = run.driver.requests;
+	const chosen = joined < all ? ` of those ${threshold < 2 ** 32 ? "sampled" : "joined"}` : "";
+	const node = section(title(run, `The slowest exchanges${chosen}`),
+		`Each from when it was due to the last byte read by the client.${
+			chosen && ` They are of ${count(joined)} of ${count(all)} requests: slower ones may not be among them.`}`);
 	stackedBars(node, "timelines of the slowest exchanges", slowest.map((exchange) => ({
 		label: `${exchange.client} #${exchange.index}`, parts: partsOf(exchange.parts, 1)})));
 	node.append(element("details", {}, element("summary", {}, "as a table"),
@@ -281,7 +286,9 @@ function lossRows(run) {
 		element("td", {class: "text"}, what), count(value)]);
 	for (const service of run.services || []) {
 		for (const [name, value] of Object.entries(service.losses)) add(serviceName(service), nameOf(name), value);
-		if (service.samples) add(serviceName(service), "samples lost", service.samples.lost);
+		if (!service.samples) continue;
+		add(serviceName(service), "samples lost: single exchanges that found the ring full", service.samples.lost);
+		add(serviceName(service), "samples inconsistent", service.samples.inconsistent);
 	}
 	add("", "services dropped", run.services_dropped);
 	for (const program of (run.cost && run.cost.programs) || []) add(program.name, "recursion misses", program.recursion_misses);
@@ -297,13 +304,28 @@ function missingStages(run) {
 		.map((stage) => `${nameOf(stage)}: not measured: ${service.stages[stage].reason}`);
 }
 
+// How the ends of those stages were told for which there are several ways; and where the means are of some only.
+function sourceNotes(run) {
+	const notes = [];
+	for (const service of run.services || []) {
+		for (const stage of ["accept_queue", "transmit_queue"])
+			if (measured(service.stages[stage]) && service.stages[stage].source)
+				notes.push(`${serviceName(service)}: ${nameOf(stage)} by ${service.stages[stage].source}`);
+		const unseen = service.losses.transmit_unseen || 0;
+		if (unseen > 0.03 * (service.transmit_followed || 0))
+			notes.push(`${serviceName(service)}: ${count(unseen)} of ${count(service.transmit_followed)} responses followed were not seen to leave: transmit queue and ack are of the others${
+				service.stages.transmit_queue.source === "sockops" ? ", mostly smaller ones; --prefer transmit_start sees all" : ""}`);
+	}
+	return notes;
+}
+
 function trustSection() {
 	const node = section("Losses, and what measuring cost");
 	const rows = runs.flatMap(lossRows);
 	node.append(rows.length ? table(["where", "what", "count"], rows)
 		: element("p", {class: "good"}, "Nothing was lost: every request and event is accounted for."));
 	for (const run of runs) {
-		for (const text of missingStages(run)) node.append(element("p", {class: "dim"}, title(run, text)));
+		for (const text of [...sourceNotes(run), ...missingStages(run)]) node.append(element("p", {class: "dim"}, title(run, text)));
 		if (run.cost)
 			node.append(element("p", {}, title(run, `observer: CPU ${time(run.cost.cpu_ns)} (${percent(run.cost.cpu_ns / run.duration_ns)} of a core), memory ${bytes(run.cost.resident_bytes)}, BPF maps ${bytes(run.cost.map_bytes)}`)));
 		if (run.driver)

@@ -111,6 +111,8 @@ static void transmit(void **state)
 
 	(void)state;
 	support_send_stages(&run->services[0], 60);
+	run->services[0].transmit_followed += 3;
+	run->services[0].losses[RUN_LOSS_TRANSMIT_UNSEEN] = 3;
 	support_split(&run->services[0], 3);
 	support_check_golden(run, "transmit", 100);
 }
@@ -135,6 +137,8 @@ static void transmit_of_observer(void **state)
 
 	(void)state;
 	support_send_stages(&run->services[0], 60);
+	run->services[0].transmit_followed += 1;
+	run->services[0].losses[RUN_LOSS_TRANSMIT_UNSEEN] = 1;
 	support_split(&run->services[0], 0);
 	support_check_golden(run, "transmit-observer-only", 100);
 }

@@ -63,10 +63,30 @@ static void others_are_served(void **state)
 	check_markdown(run, "\nnetwork + client: not known: the service's means are of other");
 }
 
+/* Sources of what has several, and what was not seen, are in Markdown too. */
+static void sources_and_caveats(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_service *service = &run->services[0];
+
+	(void)state;
+	support_send_stages(service, 60);
+	service->transmit_followed += 3;
+	service->losses[RUN_LOSS_TRANSMIT_UNSEEN] = 3;
+	service->samples->lost = 7;
+	check_markdown(run, "\naccept queue: by inferred\n");
+	check_markdown(run, "\ntransmit queue: by sockops\n");
+	check_markdown(run, "\n- 7 samples lost: ");
+	check_markdown(run,
+		       "\n- 3 transmit unseen: responses followed whose last byte was not seen to "
+		       "leave; the means are of those seen, mostly smaller ones; --prefer ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_are_served),
+		cmocka_unit_test(sources_and_caveats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

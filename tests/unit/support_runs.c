@@ -404,8 +404,10 @@ void support_send_stages(struct run_service *service, unsigned int samples)
 {
 	for (unsigned int i = STAGE_RESIDENCE_END; i < STAGE_COUNT; i++) {
 		free(service->stages[i].reason);
-		service->stages[i] = (struct run_stage){.measured = true};
+		service->stages[i] =
+			(struct run_stage){.measured = true, .source = text("sockops")};
 	}
+	service->stages[STAGE_ACCEPT_QUEUE].source = text("inferred");
 	spread(&service->stages[STAGE_TRANSMIT_QUEUE].histogram, samples, 80000);
 	spread(&service->stages[STAGE_ACK].histogram, samples, 300000);
 	service->transmit_followed = samples;
