@@ -12,12 +12,12 @@
 
 #include "engine.h"
 #include "host_limits.h"
+#include "port_count.h"
 #include "preflight.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/units.h"
 
-#define TEXT	       32
-#define STATE_TIMEWAIT 6
+#define TEXT 32
 
 static bool is_loopback(const struct target *target)
 {
@@ -38,43 +38,6 @@ unsigned int explain_time_wait_s(const struct target *target)
 	    (reuse == 1 || (reuse == 2 && is_loopback(target))))
 		return 1;
 	return PREFLIGHT_TIME_WAIT_S;
-}
-
-/* How /proc/net/tcp and tcp6 write the target's address. */
-static void proc_address(const struct target *target, char *text, size_t size)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&target->address;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&target->address;
-	const uint32_t *words = v6->sin6_addr.s6_addr32;
-
-	if (target->address.ss_family == AF_INET)
-		snprintf(text, size, "%08X:%04X", v4->sin_addr.s_addr, target->port);
-	else
-		snprintf(text, size, "%08X%08X%08X%08X:%04X", words[0], words[1], words[2],
-			 words[3], target->port);
-}
-
-struct usage {
-	uint64_t used;
-	uint64_t time_wait;
-};
-
-static struct usage count_sockets(const struct target *target)
-{
-	bool v4 = target->address.ss_family == AF_INET;
-	autofclose FILE *file = fopen(v4 ? "/proc/self/net/tcp" : "/proc/self/net/tcp6", "re");
-	char wanted[48], remote[48], line[256];
-	struct usage usage = {0};
-	unsigned int state;
-
-	proc_address(target, wanted, sizeof(wanted));
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, " %*[^:]: %*s %47s %x", remote, &state) != 2)
-			continue;
-		usage.used += !strcmp(remote, wanted);
-		usage.time_wait += !strcmp(remote, wanted) && state == STATE_TIMEWAIT;
-	}
-	return usage;
 }
 
 /* UDP sockets of this host: each has its port for itself, wherever it sends to. */
@@ -111,25 +74,38 @@ static char *explain_datagram_ports(uint64_t ports, const struct target *target)
 	return text;
 }
 
+/* "501 of 501 ports towards 127.0.0.1:80 in use, 100 % TIME_WAIT", as far as the kernel tells. */
+static int tell_use(const struct options *options, const struct target *target, uint32_t range,
+		    uint64_t ports, char **ret_text)
+{
+	struct port_fullest now;
+	char used[TEXT], there[TEXT];
+
+	units_format_count(ports, there, TEXT);
+	if (port_count_towards(target, &options->sources, range, &now))
+		return asprintf(ret_text, "there are %s ports towards %s, and none was free", there,
+				target->authority);
+	return asprintf(ret_text, "%s of %s ports towards %s in use, %.0f %% TIME_WAIT",
+			units_format_count(now.used, used, TEXT), there, target->authority,
+			now.used ? 100.0 * (double)now.time_wait / (double)now.used : 0);
+}
+
 static char *explain_ports(const struct options *options, const struct target *target)
 {
 	uint32_t range = limits_port_range();
 	uint64_t sources = options->sources.count ? options->sources.count : 1;
 	uint64_t ports = ((range >> 16) - (range & 0xffff) + 1) * sources;
-	struct usage usage = count_sockets(target);
-	char used[TEXT], there[TEXT], limit[TEXT];
-	char *text;
+	autofree char *use = NULL;
+	char limit[TEXT], *text;
 
 	if (range && is_datagrams(target))
 		return explain_datagram_ports(ports, target);
-	if (!range ||
-	    asprintf(&text,
-		     "%s of %s ports towards %s in use, %.0f %% TIME_WAIT: add source addresses "
-		     "(--source), keep connections alive, or stay below %s/s",
-		     units_format_count(usage.used, used, TEXT),
-		     units_format_count(ports, there, TEXT), target->authority,
-		     usage.used ? 100.0 * (double)usage.time_wait / (double)usage.used : 0,
-		     units_format_count(ports / explain_time_wait_s(target), limit, TEXT)) < 0)
+	if (!range || tell_use(options, target, range, ports, &use) < 0)
+		return NULL;
+	if (asprintf(&text,
+		     "%s: add source addresses (--source), keep connections alive, or stay below "
+		     "%s/s",
+		     use, units_format_count(ports / explain_time_wait_s(target), limit, TEXT)) < 0)
 		return NULL;
 	return text;
 }

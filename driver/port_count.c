@@ -32,6 +32,7 @@ struct goal {
 	struct address address;
 	uint16_t port; /* host order */
 	uint64_t used; /* of the look under way */
+	uint64_t time_wait;
 };
 
 struct port_count {
@@ -262,9 +263,11 @@ static void count_socket(struct port_count *count, const struct inet_diag_msg *m
 	uint16_t port = ntohs(m->id.idiag_sport);
 	struct goal *goal = goal_of(count, &to, ntohs(m->id.idiag_dport));
 
-	if (goal && port >= count->low && port <= count->high &&
-	    bsearch(&from, count->sources, count->source_count, sizeof(from), compare))
-		goal->used++;
+	if (!goal || port < count->low || port > count->high ||
+	    !bsearch(&from, count->sources, count->source_count, sizeof(from), compare))
+		return;
+	goal->used++;
+	goal->time_wait += m->idiag_state == TCP_TIME_WAIT;
 }
 
 /* 1: there is more to come; 0: that was all; -errno. */
@@ -323,7 +326,8 @@ static void find_fullest(const struct port_count *count, struct port_fullest *re
 	for (size_t i = 1; i < count->goal_count; i++)
 		if (count->goals[i].used > fullest->used)
 			fullest = &count->goals[i];
-	*ret_fullest = (struct port_fullest){.used = fullest->used};
+	*ret_fullest =
+		(struct port_fullest){.used = fullest->used, .time_wait = fullest->time_wait};
 	memcpy(ret_fullest->towards.server, &fullest->address, sizeof(fullest->address));
 	ret_fullest->towards.server_port = fullest->port;
 }
@@ -336,11 +340,26 @@ int port_count_look(struct port_count *count, struct port_fullest *ret_fullest)
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < count->goal_count; i++)
-		count->goals[i].used = 0;
+		count->goals[i].used = count->goals[i].time_wait = 0;
 	err = ask(count, fd);
 	if (!err)
 		err = receive(count, fd);
 	if (!err)
 		find_fullest(count, ret_fullest);
+	return err;
+}
+
+int port_count_towards(const struct target *target, const struct source_set *sources,
+		       uint32_t range, struct port_fullest *ret_fullest)
+{
+	struct port_count *count;
+	int err = port_count_new(sources, range, &count);
+
+	if (err)
+		return err;
+	err = port_count_add(count, target);
+	if (!err)
+		err = port_count_look(count, ret_fullest);
+	port_count_free(count);
 	return err;
 }

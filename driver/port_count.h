@@ -20,6 +20,7 @@ struct port_count;
 struct port_fullest {
 	struct flow towards; /* server and its port alone */
 	uint64_t used;	     /* sockets in any state, TIME_WAIT too */
+	uint64_t time_wait;  /* of these */
 };
 
 /* @range as limits_port_range() gives it. -EINVAL without one; -ENOMEM. @sources outlives it. */
@@ -37,5 +38,9 @@ uint64_t port_count_sources(const struct port_count *count);
 
 /* Goes through the kernel's sockets, a few at a time. -errno. */
 int port_count_look(struct port_count *count, struct port_fullest *ret_fullest);
+
+/* One look at what is in use towards @target alone. -errno as of the calls above. */
+int port_count_towards(const struct target *target, const struct source_set *sources,
+		       uint32_t range, struct port_fullest *ret_fullest);
 
 #endif
