@@ -75,6 +75,15 @@ static uint32_t find_first(const struct scenario *scenario, uint32_t step)
 	return step;
 }
 
+uint32_t engine_scenario_servers(const struct scenario *scenario)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < scenario->step_count; i++)
+		count += find_first(scenario, i) == i;
+	return count;
+}
+
 static void copy_address(struct target *target, const struct target *resolved)
 {
 	target->address = resolved->address;

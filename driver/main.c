@@ -8,10 +8,9 @@
 #include "drive.h"
 #include "engine.h"
 #include "engine_scenario.h"
-#include "explain.h"
+#include "forecast.h"
 #include "host_limits.h"
 #include "options.h"
-#include "preflight.h"
 #include "scenario.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
@@ -153,93 +152,28 @@ static int conclude_sweep(const struct options *options, const struct run *run)
 	return write_outputs(options, run) || !requests ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
-/* The largest number if the product is larger. */
-static uint64_t multiply(uint64_t a, uint64_t b)
+static int raise_files(const struct drive_job *job, char **ret_error)
 {
-	uint64_t product;
-
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+	return limits_raise_files(forecast_connections(job->options) * job->sockets,
+				  job->options->processes, job->options->threads, ret_error);
 }
 
-/* At any time of the run. */
-static uint32_t most_connections(const struct options *options)
+static void warn_of_ports(const struct drive_job *job)
 {
-	const struct ladder *ladder = &options->ladder;
-
-	if (options->command != COMMAND_SWEEP || ladder->of_rates)
-		return options->connections;
-	return (uint32_t)ladder->loads[ladder->count - 1];
-}
-
-/* @share: of the connections and requests, how many in @of are for this target. */
-static void warn_of_ports(const struct options *options, const struct target *target, size_t share,
-			  size_t of)
-{
-	uint32_t range = limits_port_range();
 	autofree char *text = NULL;
-	bool datagrams = engine_find(target->scheme)->datagrams;
-	struct preflight preflight = {
-		.ports = range ? (range >> 16) - (range & 0xffff) + 1 : 0,
-		.sources = options->sources.count ? options->sources.count : 1,
-		.connections = most_connections(options),
-		.policy = options->policy,
-		.rate = options->schedule.rate,
-		.requests = options->requests,
-		.block_s = explain_time_wait_s(target),
-	};
 
-	if (options->schedule.rate && !options->requests)
-		preflight.requests =
-			multiply(options->schedule.rate, options->duration_ns / NSEC_PER_SEC + 1);
-	preflight.rate = preflight.rate * share / of;
-	preflight.requests = preflight.requests / of * share;
-	preflight.policy.reset |= datagrams; /* no TIME_WAIT */
-	if (!preflight_check(&preflight, &text) && text)
+	if (!forecast_ports(job, &text) && text)
 		log_warn("%s", text);
-}
-
-/* Whether it is known how a scenario's requests are divided between its servers. */
-static bool is_divided_evenly(const struct drive_job *job)
-{
-	const struct scenario *scenario = job->options->scenario;
-
-	return scenario && (scenario->order == SCENARIO_CYCLE || job->sockets == 1);
-}
-
-/* Several steps or targets: ports are counted per destination, so that the one asked most often decides. */
-static void warn_of_busiest(const struct options *options)
-{
-	const struct scenario *scenario = options->scenario;
-	const struct target *busiest = NULL;
-	size_t most = 0;
-
-	for (size_t i = 0; i < scenario->step_count; i++) {
-		const struct target *target = &scenario->steps[i].target;
-		size_t count = 0;
-
-		for (size_t j = 0; j < scenario->step_count; j++)
-			count += !strcmp(scenario->steps[j].target.authority, target->authority);
-		if (engine_find(target->scheme)->addressed && count > most) {
-			most = count;
-			busiest = target;
-		}
-	}
-	if (busiest)
-		warn_of_ports(options, busiest, most, scenario->step_count);
 }
 
 static int drive(const struct drive_job *job)
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	uint32_t connections = most_connections(job->options) * job->sockets;
-	int err = limits_raise_files(connections, job->options->processes, job->options->threads,
-				     &error);
+	int err = raise_files(job, &error);
 
-	if (!err && job->engine->addressed)
-		warn_of_ports(job->options, job->target, 1, 1);
-	else if (!err && is_divided_evenly(job))
-		warn_of_busiest(job->options);
+	if (!err)
+		warn_of_ports(job);
 	if (!err)
 		err = job->options->command == COMMAND_SWEEP ? sweep_run(job, &run, &error)
 							     : drive_run(job, &run, &error);
@@ -306,11 +240,40 @@ static int run_scenario(const struct options *options, char **command)
 	return status;
 }
 
-/* --check: what would be done. */
-static int tell_valid(const struct options *options)
+/* A name that has no address here may have one where the run is to be. */
+static void look_up(struct target *target)
+{
+	autofree char *error = NULL;
+
+	if (engine_find(target->scheme)->addressed && target_look_up(target, &error) && error)
+		log_warn("%s: whether the source ports will do is not known", error);
+}
+
+/* --check: what this host would say to the run. Nothing is sent to a server. */
+static void foretell(const struct options *options, struct target *target)
+{
+	struct scenario *scenario = options->scenario;
+	struct drive_job job = {.options = options, .target = target, .sockets = 1};
+	autofree char *error = NULL;
+
+	job.engine = scenario ? &engine_scenario : engine_find(target->scheme);
+	if (!scenario)
+		look_up(target);
+	for (size_t i = 0; scenario && i < scenario->step_count; i++)
+		look_up(&scenario->steps[i].target);
+	if (scenario)
+		job.sockets = engine_scenario_servers(scenario);
+	if (raise_files(&job, &error) && error)
+		log_warn("%s", error);
+	warn_of_ports(&job);
+}
+
+/* @target: NULL of a scenario. */
+static int tell_valid(const struct options *options, struct target *target)
 {
 	const struct scenario *scenario = options->scenario;
 
+	foretell(options, target);
 	if (scenario && !scenario->of_targets)
 		printf("%s is valid: %zu step%s, %s\n", scenario->path, scenario->step_count,
 		       scenario->step_count == 1 ? "" : "s", scenario_order_names[scenario->order]);
@@ -334,14 +297,15 @@ static int run_options(const struct options *options, char **command)
 		return EXIT_SUCCESS;
 	}
 	if (options->scenario)
-		return options->check_only ? tell_valid(options) : run_scenario(options, command);
+		return options->check_only ? tell_valid(options, NULL)
+					   : run_scenario(options, command);
 	err = target_parse(options->url, &target, &error);
 	if (!err)
 		err = check_for(options, &target, &error);
 	if (err)
 		status = fail(err, error, EXIT_USAGE);
 	else
-		status = options->check_only ? tell_valid(options)
+		status = options->check_only ? tell_valid(options, &target)
 					     : prepare_and_drive(options, &target, command);
 	target_clear(&target);
 	return status;

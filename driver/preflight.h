@@ -13,6 +13,8 @@
 struct preflight {
 	uint64_t ports;	      /* of the range, for one source address */
 	uint64_t sources;     /* at least 1 */
+	uint64_t used;	      /* of the ports of all of them: what this run cannot have now */
+	uint64_t held;	      /* of these: not by TIME_WAIT, and so nobody knows until when */
 	uint64_t connections; /* at a time */
 	uint64_t rate;	      /* requests/s; 0: as fast as it goes */
 	uint64_t requests;    /* all of the run; 0: not known */

@@ -179,7 +179,8 @@ static const struct addrinfo *choose(const struct addrinfo *list)
 	return list;
 }
 
-int target_resolve(struct target *target, char **ret_error)
+/* @probing: of several addresses, the first that accepts connections; else the first. */
+static int resolve(struct target *target, bool probing, char **ret_error)
 {
 	const bool datagrams = engine_find(target->scheme)->datagrams;
 	const struct addrinfo hints = {.ai_socktype = datagrams ? SOCK_DGRAM : SOCK_STREAM,
@@ -194,10 +195,20 @@ int target_resolve(struct target *target, char **ret_error)
 	if (err)
 		return refuse(ret_error, "cannot resolve '%s': %s", target->host,
 			      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
-	chosen = datagrams ? list : choose(list); /* nothing accepts datagrams */
+	chosen = datagrams || !probing ? list : choose(list); /* nothing accepts datagrams */
 	memcpy(&target->address, chosen->ai_addr, chosen->ai_addrlen);
 	target->address_length = chosen->ai_addrlen;
 	return 0;
+}
+
+int target_resolve(struct target *target, char **ret_error)
+{
+	return resolve(target, true, ret_error);
+}
+
+int target_look_up(struct target *target, char **ret_error)
+{
+	return resolve(target, false, ret_error);
 }
 
 void target_clear(struct target *target)

@@ -29,6 +29,9 @@ int target_parse(const char *url, struct target *ret_target, char **ret_error);
  */
 int target_resolve(struct target *target, char **ret_error);
 
+/* The same without connecting to any: of several addresses the first. */
+int target_look_up(struct target *target, char **ret_error);
+
 void target_clear(struct target *target);
 
 #endif

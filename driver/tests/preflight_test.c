@@ -38,7 +38,7 @@ static void test_check(void **state)
 	p = base;
 	p.policy.requests = 1;
 	expect(p, "a connection for every request and has 28,232", "keep connections");
-	expect(p, "after so many it will go on at 470/s", "28,232 source ports");
+	expect(p, "after 28,232 it will go on at 470/s", "28,232 source ports");
 	p.requests = 28232;
 	expect(p, NULL, NULL);
 	p.rate = 20000;
@@ -84,11 +84,42 @@ static void test_policies(void **state)
 	expect(p, NULL, NULL);
 }
 
+/* What others hold is not there, what is in TIME_WAIT only for a while. */
+static void test_in_use(void **state)
+{
+	const struct preflight base = {
+		.ports = 501, .sources = 1, .connections = 16, .block_s = 60, .used = 501};
+	struct preflight p = base;
+
+	(void)state;
+	expect(p, "needs 16 source ports, and 501 of 501 are in use now", "wait 60 s (TIME_WAIT)");
+	expect(p, "give 2 source addresses", "will wait");
+	p.held = 501;
+	expect(p, "501 of 501 are in use now", "give 2 source addresses (--source) or fewer");
+	p.used = p.held = 485;
+	expect(p, NULL, NULL);
+	p.policy.requests = 1;
+	p.requests = 16;
+	expect(p, NULL, NULL);
+	p.requests = 17;
+	expect(p, "501 source ports, 485 of them in use now, each blocked",
+	       "after 16 it will go on");
+	p.rate = 1;
+	p.requests = 100; /* one a second needs 60 */
+	expect(p, "will stall after 16.0 s", "give 2 source addresses");
+	p.held = 441;
+	expect(p, NULL, NULL);
+	p.sources = 2;
+	p.used = 2000; /* a look at what changes meanwhile may see more */
+	expect(p, "2,000 of 1,002 are in use", "needs 16");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
