@@ -334,6 +334,7 @@ int link_plan_fill(const struct options *options, const struct target *target, c
 	};
 	int err = source_check(&options->sources, target->address.ss_family, ret_error);
 
+	source_settle(&plan.sources, plan.port_range);
 	if (!err)
 		err = policy_check(&options->policy, ret_error);
 	if (!err && protocol)

@@ -13,10 +13,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
-
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE 51 /* Linux 6.3 */
-#endif
+#include "source_probe.h"
 
 static int parse_address(const char *text, struct sockaddr_storage *ret_address)
 {
@@ -139,6 +136,18 @@ int source_check(const struct source_set *set, int family, char **ret_error)
 	return 0;
 }
 
+void source_settle(struct source_set *set, uint32_t port_range)
+{
+	uint16_t ports[SOURCE_PROBE_PORTS];
+	size_t count = 0;
+	int err;
+
+	if (set->choice != SOURCE_RANGE || !port_range)
+		return;
+	err = source_probe(port_range, ports, &count);
+	set->choice = source_probe_judge(err, ports, count);
+}
+
 void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random)
 {
 	*cursor = (struct source_cursor){
@@ -159,8 +168,7 @@ uint32_t source_divide(uint32_t range, uint32_t first, uint32_t count, uint32_t 
 
 bool source_chooses_ports(const struct source_set *set, const struct source_cursor *cursor)
 {
-	return cursor->port_range && (set->choice == SOURCE_OWN ||
-				      (set->choice == SOURCE_RANGE && cursor->range_refused));
+	return cursor->port_range && set->choice == SOURCE_OWN;
 }
 
 static int family_of(int fd)
@@ -212,12 +220,9 @@ static int bind_address(const struct source_set *set, struct source_cursor *curs
 
 int source_bind(const struct source_set *set, struct source_cursor *cursor, int fd)
 {
-	bool by_range = set->choice == SOURCE_RANGE && cursor->port_range;
-
-	if (by_range && !cursor->range_refused &&
-	    setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &cursor->port_range,
-		       sizeof(cursor->port_range)))
-		cursor->range_refused = true;
+	if (set->choice == SOURCE_RANGE && cursor->port_range)
+		setsockopt(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &cursor->port_range,
+			   sizeof(cursor->port_range));
 	if (source_chooses_ports(set, cursor))
 		return bind_port(set, cursor, fd);
 	return bind_address(set, cursor, fd);

@@ -9,16 +9,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 enum source_choice {
-	SOURCE_RANGE,  /* IP_LOCAL_PORT_RANGE (Linux 6.3); where the kernel refuses it: OWN */
+	SOURCE_RANGE,  /* IP_LOCAL_PORT_RANGE, where that makes the search even: Linux 6.8 */
 	SOURCE_OWN,    /* bind() to ports in turn */
 	SOURCE_KERNEL, /* connect() as it is: for comparison */
 };
 
 #define SOURCE_ADDRESSES_MAX 65536
+
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51 /* Linux 6.3 */
+#endif
 
 struct source_set {
 	enum source_choice choice;
@@ -31,7 +36,6 @@ struct source_cursor {
 	uint64_t next;
 	uint32_t port_range; /* low | high << 16; 0: not known, leave it to the kernel */
 	uint32_t own_ports;  /* of these, those to bind() to */
-	bool range_refused;
 };
 
 /*
@@ -46,6 +50,9 @@ void source_clear(struct source_set *set);
  * @ret_error, -errno.
  */
 int source_check(const struct source_set *set, int family, char **ret_error);
+
+/* Turns RANGE into OWN where this kernel's search would have the cliff. Before any connection, once. */
+void source_settle(struct source_set *set, uint32_t port_range);
 
 void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random);
 

@@ -10,6 +10,7 @@
 
 #include "sojourn/cleanup.h"
 #include "source.h"
+#include "source_probe.h"
 
 static void expect(const struct source_set *set, size_t index, const char *address)
 {
@@ -78,12 +79,57 @@ static void test_divided(void **state)
 	assert_int_equal(source_divide(0, 0, 1, 2), 0);
 }
 
+/* Only ports of both parities tell of an even search; whatever went wrong is a reason to choose oneself. */
+static void test_judged(void **state)
+{
+	static const uint16_t one[] = {40000, 40002, 40008, 40000}, both[] = {40000, 40002, 40009};
+
+	(void)state;
+	assert_int_equal(source_probe_judge(0, both, ARRAY_SIZE(both)), SOURCE_RANGE);
+	assert_int_equal(source_probe_judge(0, both, 2), SOURCE_OWN);
+	assert_int_equal(source_probe_judge(0, one, ARRAY_SIZE(one)), SOURCE_OWN);
+	assert_int_equal(source_probe_judge(-ENOPROTOOPT, both, ARRAY_SIZE(both)), SOURCE_OWN);
+	assert_int_equal(source_probe_judge(0, one, 0), SOURCE_OWN);
+}
+
+/* What the kernel gives to the probe is of the range, and all that is asked for if it is of one parity. */
+static void test_probed(void **state)
+{
+	uint16_t ports[SOURCE_PROBE_PORTS];
+	size_t count = 0;
+	int err = source_probe(40000 | 49999U << 16, ports, &count);
+
+	(void)state;
+	if (err)
+		skip(); /* no loopback, no Fast Open, or a kernel before 6.3 */
+	assert_in_range(count, 2, SOURCE_PROBE_PORTS);
+	for (size_t i = 0; i < count; i++)
+		assert_in_range(ports[i], 40000, 49999);
+	if (count < SOURCE_PROBE_PORTS)
+		assert_int_equal(source_probe_judge(0, ports, count), SOURCE_RANGE);
+	assert_int_equal(source_probe_judge(0, ports, count - 1), SOURCE_OWN);
+}
+
+static void test_settled(void **state)
+{
+	struct source_set set = {.choice = SOURCE_KERNEL};
+
+	(void)state;
+	source_settle(&set, 40000 | 49999U << 16);
+	assert_int_equal(set.choice, SOURCE_KERNEL);
+	set.choice = SOURCE_RANGE;
+	source_settle(&set, 0);
+	assert_int_equal(set.choice, SOURCE_RANGE);
+	source_settle(&set, 40000 | 40000U << 16); /* no two ports differ */
+	assert_int_equal(set.choice, SOURCE_OWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_divided),
+		cmocka_unit_test(test_lists),	cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_divided), cmocka_unit_test(test_judged),
+		cmocka_unit_test(test_probed),	cmocka_unit_test(test_settled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
 """Source ports: no cliff at half of the range, and running out is waited for and explained."""
 import pytest
 
-from conftest import sockets
-from support.programs import Driver, Lab, Nginx
+from conftest import kernel_counter, sockets
+from support.programs import DRIVER, Driver, Lab, Nginx
 
 
 @pytest.fixture(name="here")
@@ -38,6 +38,32 @@ def test_no_cliff(start, here, choice):
     assert last.result["requests"] == 4000
     assert last.result["limited"] is None or last.result["limited"]["by"] == "cpu"
     assert cost(last) < 3 * cost(first)
+
+
+def test_no_cliff_without_an_even_search(start, here):
+    """A kernel of which it is not found out that it searches evenly (here: for want of Fast Open, by which that
+    is asked) gets ports of the driver's own choice: one after the other, and as cheap at the end of the range."""
+    set_range(here, 40000, 49999)
+    here.exec(["sysctl", "-qw", "net.ipv4.tcp_fastopen=0"])
+    nginx = start(Nginx(netns=here))
+    first = Driver(nginx.url, "--new-connections", connections=8, count=4000, netns=here)
+    used = sorted(int(line.split()[2].rpartition(":")[2])
+                  for line in sockets("time-wait", f"dport = :{nginx.port}", here))
+    gaps = sum(after != port + 1 for port, after in zip(used, used[1:]))
+    assert len(used) == 4000 and gaps <= 1  # the one where it went on at the range's other end
+    Driver(nginx.url, "--new-connections", connections=8, count=1500, netns=here)
+    last = Driver(nginx.url, "--new-connections", connections=8, count=4000, netns=here)
+    assert last.result["requests"] == 4000
+    assert cost(last) < 3 * cost(first)
+
+
+def test_probing_is_silent(start, here):
+    """How the kernel searches is found out without a packet: the server's are all that the host counts."""
+    nginx = start(Nginx(netns=here))
+    before = kernel_counter("ActiveOpens", here, "snmp", "Tcp")
+    result = Driver(nginx.url, "--new-connections", connections=2, count=50, netns=here).result
+    assert kernel_counter("ActiveOpens", here, "snmp", "Tcp") - before == result["connects"] == 50
+    assert kernel_counter("AttemptFails", here, "snmp", "Tcp") == 0
 
 
 def test_sources_are_used_in_turn(start, here):
@@ -148,3 +174,46 @@ def test_ports_of_several_targets(start, here):
     result = Driver(f"udp://127.0.0.1:{many.port}", "--payload=x", "--timeout=100ms", connections=1, count=2,
                     netns=here, check=False).result
     assert result["ports"] == {"used": None, "capacity": None, "towards": ""}
+
+
+def test_ports_of_others_are_not_counted(start, here):
+    """Ports in use are those of the run's own addresses, in the explanation too: never more than there are."""
+    set_range(here, 40000, 40500)
+    nginx = start(Nginx(netns=here))
+    Driver(nginx.url, "--new-connections", "--source=127.0.0.2-127.0.0.4", connections=4, count=600, netns=here)
+    driver = Driver(nginx.url, "--new-connections", "--source=127.0.0.9", "--timeout=500ms", connections=4,
+                    duration="1s", netns=here, check=False)
+    (found,) = driver.result["failures"]
+    of_all = here.exec(["ss", "-Htan", "state", "time-wait", f"dport = :{nginx.port}"]).stdout
+    assert len(of_all.splitlines()) == 1101  # what it must not say
+    assert of_all.count(" 127.0.0.9:4") == driver.result["ports"]["used"] == 501
+    assert f"501 of 501 ports towards 127.0.0.1:{nginx.port} in use, 100 % TIME_WAIT" in found["explanation"]
+
+
+def test_ports_in_use_are_foretold(start, here):
+    """What a run before left in TIME_WAIT is not there for the next; after a reset, or from another address, it is."""
+    set_range(here, 40000, 40500)
+    nginx = start(Nginx(netns=here))
+    Driver(nginx.url, "--new-connections", connections=4, count=501, netns=here)
+    assert len(sockets("time-wait", f"dport = :{nginx.port}", here)) == 501
+
+    def warned(*options, **how):
+        driver = Driver(nginx.url, *options, "--timeout=200ms", netns=here, check=False, **how)
+        return driver.process.stderr
+    full = "501 of 501 are in use now"
+    assert full in warned("--new-connections", connections=2, count=3)
+    assert full in warned("--new-connections", "--rate=100", duration="0.5s")
+    assert full in warned(connections=100, count=100)
+    assert full in here.exec([DRIVER, "sweep", nginx.url, "--ladder=1,2,3", "--duration=100ms", "--warmup=0", "--timeout=200ms",
+                              "--quiet"], check=False).stderr
+    assert warned("--source=127.0.0.2", connections=100, count=100) == ""
+
+    def checked(*options):
+        ended = here.exec([DRIVER, nginx.url, "--check", *options], check=False)
+        assert (ended.status, ended.stdout) == (0, "the options are valid\n")
+        return ended.stderr
+    before = nginx.status()["accepts"]
+    assert f"needs 16 source ports, and {full}" in checked()
+    assert "2,000 source ports, and 601 of 1,002" in checked("-c2000", "--source=127.0.0.1,127.0.0.2")
+    assert checked("--source=127.0.0.2") == ""
+    assert nginx.status()["accepts"] == before
