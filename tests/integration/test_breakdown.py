@@ -93,13 +93,13 @@ def measure(start, tmp_path, *options):
 
 def is_true(found, truth, round_trip_ns, rounding_ns):
     """Service is the server's, and network what its clock leaves of the round trip; nothing is negative, and all
-    of it adds up."""
+    of it adds up, each part being rounded."""
     begin_ns = mean(truth, "last_read_end_ns", "first_write_begin_ns")
     end_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
-    assert begin_ns - 20 * US <= found["service"] <= end_ns + 20 * US
+    assert begin_ns - 20 * US - rounding_ns <= found["service"] <= end_ns + 20 * US + rounding_ns
     assert all(value >= 0 for name, value in found.items() if name != "after its end")
     assert found["network + client"] < round_trip_ns - begin_ns
-    assert abs(sum(found.values()) - round_trip_ns) <= rounding_ns
+    assert abs(sum(found.values()) - round_trip_ns) <= len(PARTS) * rounding_ns
     return True
 
 
@@ -111,10 +111,10 @@ def test_only_the_drivers_exchanges(start, tmp_path):
 
     assert joined["joined"] == 200 and joined["other_clients"] > 10
     assert "means of the driver's 200 requests, all joined" in driver.report
-    assert is_true(rows(driver.report), truth, round_trip_ns, len(PARTS) * 0.05 * US)
+    assert is_true(rows(driver.report), truth, round_trip_ns, 0.05 * US)
     markdown = run([OBSERVER, "report", path, "-f", "markdown"]).stdout
     assert "means of the driver's 200 requests, all joined:" in markdown
-    assert is_true(table(markdown), truth, round_trip_ns, 0.06 * MS)
+    assert is_true(table(markdown), truth, round_trip_ns, 0.05 * MS)
     # By percentile, the joined ones too: the others' 50 ms are not there.
     assert statistics.median(row["first_write_begin_ns"] - row["last_read_end_ns"] for row in truth) < 3 * MS
     assert re.search(r"^├ service .* p50 +2\.\d ms +p99 +[\d.]+ ms", driver.report, re.MULTILINE)
@@ -149,4 +149,4 @@ def test_the_page_says_the_same(start, tmp_path, options):
         assert "network + client" not in parts and "%" not in text
         assert "network + client: not known: the service's means are of other clients'" in text
     else:
-        assert is_true(parts, truth, driver.result["round_trip"]["mean_ns"], 0.02 * MS)
+        assert is_true(parts, truth, driver.result["round_trip"]["mean_ns"], 5 * US)
