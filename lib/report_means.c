@@ -6,17 +6,7 @@
 #include "report_means.h"
 
 #include "report_parts.h"
-
-/* What of an exchange lies in @stage, on average; behind the residence, of those that were sampled. */
-static double stage_mean(const struct run_service *service, enum stage stage)
-{
-	const struct histogram *h = &service->stages[stage].histogram;
-
-	if (stage >= STAGE_RESIDENCE_END)
-		return histogram_mean(h);
-	return (double)(stage == STAGE_ACCEPT_QUEUE ? service->accept_delay_ns : h->sum) /
-	       (double)service->exchanges;
-}
+#include "sojourn/run_sum.h"
 
 static void subtract(const struct run *run, const struct run_service *service,
 		     struct report_means *means)
@@ -30,7 +20,7 @@ static void subtract(const struct run *run, const struct run_service *service,
 		mean->histogram = &service->stages[i].histogram;
 		if (mean->missing)
 			continue;
-		mean->mean_ns = stage_mean(service, i);
+		mean->mean_ns = run_stage_mean(service, i);
 		means->network_ns -= mean->mean_ns;
 	}
 }

@@ -5,6 +5,7 @@
 #include "report_parts.h"
 
 #include "sojourn/report.h"
+#include "sojourn/run_sum.h"
 
 #define MAX_NAMED_PROCESSES 6
 
@@ -215,27 +216,27 @@ static void print_stage(const struct page *page, const struct run_service *servi
 	fputc('\n', page->file);
 }
 
-/* The mean of the whole residence: the stages' sums and the wait for accept() are exact. */
+/* The mean of the whole residence, of the exchanges that were timed. */
 static void print_residence(const struct page *page, const struct run_service *service)
 {
-	double sum = (double)service->accept_delay_ns;
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+	double mean_ns = 0;
 	char text[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
 		if (!service->stages[i].measured)
 			return;
-		if (i != STAGE_ACCEPT_QUEUE)
-			sum += (double)service->stages[i].histogram.sum;
+		mean_ns += run_stage_mean(service, i);
 	}
-	if (!service->exchanges)
+	if (!timed)
 		return;
 	page_left(page, STAGE_COLUMNS, "residence");
-	page_right(page, COUNT_COLUMNS, "%s", page_count(service->exchanges, text));
-	page_right(page, TIME_COLUMNS, "%s", page_time(sum / (double)service->exchanges, text));
+	page_right(page, COUNT_COLUMNS, "%s", page_count(timed, text));
+	page_right(page, TIME_COLUMNS, "%s", page_time(mean_ns, text));
 	page_left(page, 3, "%s", "");
 	page_wrap(page, STAGE_COLUMNS + COUNT_COLUMNS + TIME_COLUMNS + 3,
 		  "the stages' sum per exchange, with %s of accept queue",
-		  page_time((double)service->accept_delay_ns / (double)service->exchanges, text));
+		  page_time(run_stage_mean(service, STAGE_ACCEPT_QUEUE), text));
 }
 
 /* The stages on the response's way; optional, so that their absence is nothing to look at. */

@@ -235,6 +235,20 @@ static void print_difference(const struct page *page, const struct run *run,
 		  hence);
 }
 
+/* Joined exchanges are all timed. */
+static void print_untimed(const struct page *page, const struct run_service *service,
+			  const struct report_means *means)
+{
+	char untimed[SHORT_TEXT], all[SHORT_TEXT];
+
+	if (means->of_joined || !service->losses[RUN_LOSS_UNTIMED])
+		return;
+	page_wrap(page, 0,
+		  "note: %s of the %s exchanges were not timed: the stages are those of the others",
+		  page_count(service->losses[RUN_LOSS_UNTIMED], untimed),
+		  page_count(service->exchanges, all));
+}
+
 /* What keeps the rows from meaning exactly what they say. */
 static void print_notes(const struct page *page, const struct run *run,
 			const struct run_service *service, const struct report_means *means,
@@ -253,6 +267,7 @@ static void print_notes(const struct page *page, const struct run *run,
 			  " exchanges whose last byte was not seen to leave",
 			  page_count(means->transmit_unknown, text));
 	print_difference(page, run, service, means);
+	print_untimed(page, service, means);
 }
 
 void report_tree(const struct page *page, const struct run *run, const struct run_service *service)

@@ -19,6 +19,17 @@ struct run_service *run_find_service(const struct run *run, const struct run_ser
 	return NULL;
 }
 
+double run_stage_mean(const struct run_service *service, enum stage stage)
+{
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+
+	if (!service->stages[stage].measured)
+		return 0;
+	if (stage != STAGE_ACCEPT_QUEUE)
+		return histogram_mean(&service->stages[stage].histogram);
+	return timed ? (double)service->accept_delay_ns / (double)timed : 0;
+}
+
 struct run_program *run_find_program(const struct run_cost *cost, const char *name)
 {
 	for (size_t i = 0; i < cost->program_count; i++)

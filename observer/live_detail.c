@@ -7,6 +7,7 @@
 #include "live_page.h"
 #include "live_screen.h"
 #include "resource_sockets.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
 #define LABEL_WIDTH 17
@@ -18,25 +19,12 @@ static const char letters[STAGE_RESIDENCE_END] = {
 	[STAGE_SERVICE] = 'S',	    [STAGE_RESPOND] = 'w',
 };
 
-/*
- * What the stage adds to all residences together; of accept_queue the part that delayed a request,
- * for the queue's own times are per connection.
- */
-static double stage_sum(const struct run_service *service, enum stage stage)
-{
-	if (!service->stages[stage].measured)
-		return 0;
-	if (stage == STAGE_ACCEPT_QUEUE)
-		return (double)service->accept_delay_ns;
-	return (double)service->stages[stage].histogram.sum;
-}
-
-static double residence_sum(const struct run_service *service)
+static double residence_mean(const struct run_service *service)
 {
 	double sum = 0;
 
 	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
-		sum += stage_sum(service, stage);
+		sum += run_stage_mean(service, stage);
 	return sum;
 }
 
@@ -44,7 +32,7 @@ static double residence_sum(const struct run_service *service)
 static int draw_bar(const struct run_service *service, int y)
 {
 	int columns = live_screen_columns() - 2, x = 1;
-	double all = residence_sum(service), sum = 0;
+	double all = residence_mean(service), sum = 0;
 	char part[512];
 
 	if (columns >= (int)sizeof(part))
@@ -56,7 +44,7 @@ static int draw_bar(const struct run_service *service, int y)
 	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++) {
 		int end;
 
-		sum += stage_sum(service, stage);
+		sum += run_stage_mean(service, stage);
 		end = 1 + (int)lround(sum / all * columns);
 		if (end <= x)
 			continue;
@@ -91,7 +79,7 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 {
 	const struct run_stage *found = &service->stages[stage];
 	const struct histogram *h = &found->histogram;
-	double all = residence_sum(service);
+	double all = residence_mean(service);
 	char text[32];
 
 	snprintf(text, sizeof(text), " %c %s", stage < STAGE_RESIDENCE_END ? letters[stage] : ' ',
@@ -108,13 +96,14 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 	put_time(y, 3, h->count ? (double)histogram_quantile(h, 0.99) : NAN);
 	put_time(y, 4, h->count ? (double)h->max : NAN);
 	snprintf(text, sizeof(text), "%.1f %%",
-		 all > 0 ? 100 * stage_sum(service, stage) / all : 0);
+		 all > 0 ? 100 * run_stage_mean(service, stage) / all : 0);
 	put_value(y, 5, LIVE_PLAIN, text);
 }
 
 static int draw_stages(const struct run_service *service, int y)
 {
 	static const char *const titles[] = {"count", "mean", "p50", "p99", "max", "share"};
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
 
 	for (int i = 0; i < (int)ARRAY_SIZE(titles); i++)
 		put_value(y, i, LIVE_DIM, titles[i]);
@@ -122,9 +111,8 @@ static int draw_stages(const struct run_service *service, int y)
 	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
 		draw_stage(service, stage, y++);
 	live_put(y, 0, LABEL_WIDTH, LIVE_BOLD, LIVE_LEFT, "   residence");
-	put_count(y, 0, service->exchanges);
-	put_time(y, 1,
-		 service->exchanges ? residence_sum(service) / (double)service->exchanges : NAN);
+	put_count(y, 0, timed);
+	put_time(y, 1, timed ? residence_mean(service) : NAN);
 	y++;
 	/* Those behind the response are measured only when asked for. */
 	for (enum stage stage = STAGE_RESIDENCE_END; stage < STAGE_COUNT; stage++) {

@@ -140,9 +140,9 @@ function meanParts(run) {
 	const joined = driver && run.joined && run.joined.joined;
 	if (isOfJoined(run)) return joinedParts(run);
 	if (!service || !service.exchanges) return null;
-	const parts = {};
+	const parts = {}, timed = service.stages.service.count;
 	for (const name of RESIDENCE) {
-		if (name === "accept_queue") parts[name] = (service.accept_delay_ns || 0) / service.exchanges;
+		if (name === "accept_queue") parts[name] = timed ? (service.accept_delay_ns || 0) / timed : 0;
 		else if (measured(service.stages[name])) parts[name] = service.stages[name].mean_ns;
 	}
 	if (measured(service.stages.transmit_queue)) parts.transmit_queue = service.stages.transmit_queue.mean_ns;

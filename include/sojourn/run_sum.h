@@ -10,6 +10,13 @@ bool run_same_service(const struct run_service *a, const struct run_service *b);
 
 /* NULL: @run has none like it. */
 struct run_service *run_find_service(const struct run *run, const struct run_service *like);
+
+/*
+ * What an exchange has of @stage on average, in ns, of those that were timed: these of the residence's stages
+ * add up to it. Of accept_queue that is what requests waited there, for its own times are of connections. 0
+ * where nothing was measured.
+ */
+double run_stage_mean(const struct run_service *service, enum stage stage);
 struct run_program *run_find_program(const struct run_cost *cost, const char *name);
 
 void run_counts_add(uint64_t *counts, const uint64_t *others, size_t count);
