@@ -2,13 +2,13 @@
 /*
  * Where a datagram's time goes: socket_queue from arrival to read, service from read to reply.
  *
- * A receive queue is first in, first out, so the n-th arrival on a socket is the n-th read. A reply
- * answers the oldest read of the same socket by the same thread that has none yet, so that
- * recvmmsg() and sendmmsg() batches match one by one. Where the two counts drift apart (see
- * drift_check()), nothing is timed until they agree again. Loaded only when a UDP service is observed;
- * neighbours: exchange.bpf.c (TCP), service.h (who is observed). Rules: docs/measurement.md.
+ * A receive queue is first in, first out, so the n-th arrival on a socket is the n-th read. Where the
+ * two counts drift apart (see drift_check()), nothing is timed until they agree again. Which read a reply
+ * answers is in udp_reply.h. Loaded only when a UDP service is observed; neighbours: exchange.bpf.c
+ * (TCP), service.h (who is observed). Rules: docs/measurement.md.
  */
 #include "service.h"
+#include "udp_reply.h"
 
 /*
  * Arrivals that were not read yet. The kernel's default receive buffer holds a few hundred small
@@ -23,8 +23,6 @@
  */
 #define UDP_DRIFTING 8
 #define UDP_DRIFTED  16
-/* Reads of a thread without a reply: the largest batch that is matched. */
-#define UDP_READS 64
 
 struct udp_socket {
 	__u32 service;
@@ -44,34 +42,6 @@ struct udp_sockets_map {
 	__type(key, int);
 	__type(value, struct udp_socket);
 } udp_sockets SEC(".maps");
-
-struct reader_key {
-	__u64 socket;
-	__u64 thread;
-};
-
-struct reader {
-	__u32 read;
-	__u32 answered;
-	__u64 read_ns[UDP_READS];
-	__u64 arrival_ns[UDP_READS]; /* 0: not matched */
-};
-
-/* Threads that serve a socket; the least recently used one makes room. */
-struct readers_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct reader_key);
-	__type(value, struct reader);
-} readers SEC(".maps");
-
-/* A fresh entry: too large for the stack. */
-struct reader_template_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct reader);
-} reader_template SEC(".maps");
 
 static __always_inline __u32 queued_datagrams(const struct sock *sk)
 {
@@ -204,41 +174,6 @@ static __always_inline __u64 matching_arrival(const struct sock *sk, struct udp_
 	return arrival_ns;
 }
 
-static __always_inline struct reader *reader_of(const struct sock *sk, bool make)
-{
-	struct reader_key key = {.socket = (__u64)sk, .thread = bpf_get_current_pid_tgid()};
-	struct reader *reader = bpf_map_lookup_elem(&readers, &key);
-	struct reader *fresh;
-	__u32 zero = 0;
-
-	if (reader || !make)
-		return reader;
-	fresh = bpf_map_lookup_elem(&reader_template, &zero);
-	if (fresh)
-		bpf_map_update_elem(&readers, &key, fresh, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&readers, &key);
-}
-
-/* Remembers the read until its reply; a batch larger than the memory loses its oldest. */
-static __always_inline void expect_reply(const struct sock *sk, struct service_slot *slot,
-					 __u32 service, __u64 arrival_ns, __u64 now)
-{
-	struct reader *reader = reader_of(sk, true);
-	__u32 at;
-
-	if (!reader)
-		return;
-	if (!reader->read)
-		owner_seen(service);
-	if (reader->read - reader->answered >= UDP_READS) {
-		reader->answered++;
-		count_atomic(slot, COUNTER_UNANSWERED, 1);
-	}
-	at = reader->read++ & (UDP_READS - 1);
-	reader->read_ns[at] = now;
-	reader->arrival_ns[at] = arrival_ns;
-}
-
 static __always_inline void datagram_read(const struct sock *sk, __u32 bytes)
 {
 	struct udp_socket *u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
@@ -257,33 +192,18 @@ static __always_inline void datagram_read(const struct sock *sk, __u32 bytes)
 	if (arrival_ns)
 		stage_add(&slot->stages[STAGE_SOCKET_QUEUE],
 			  now > arrival_ns ? now - arrival_ns : 0);
-	expect_reply(sk, slot, u->service, arrival_ns, now);
+	reply_expect(sk, slot, u->service, arrival_ns, now);
 }
 
 static __always_inline void datagram_sent(const struct sock *sk, __u32 bytes)
 {
 	struct udp_socket *u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
 	struct service_slot *slot = u ? slot_of(u->service) : NULL;
-	struct reader *reader;
-	__u64 now;
-	__u32 at;
 
 	if (!slot)
 		return;
 	count(slot, COUNTER_BYTES_OUT, bytes);
-	reader = reader_of(sk, false);
-	if (!reader || reader->answered == reader->read) {
-		count(slot, COUNTER_UNSOLICITED, 1);
-		return;
-	}
-	now = bpf_ktime_get_ns();
-	at = reader->answered++ & (UDP_READS - 1);
-	count(slot, COUNTER_EXCHANGES, 1);
-	if (!reader->arrival_ns[at])
-		count(slot, COUNTER_UNTIMED, 1);
-	else
-		note_messages(slot, reader->arrival_ns[at], now);
-	stage_add(&slot->stages[STAGE_SERVICE], now - reader->read_ns[at]);
+	reply_sent(sk, slot);
 }
 
 SEC("?tp_btf/sk_data_ready")

@@ -53,10 +53,10 @@ CHECK_LAST(run_loss_names, RUN_LOSS_COUNT, RUN_LOSS_STORAGE_FAILED);
 const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_OVERLAPPED] = "request readable before the previous response was complete",
 	[RUN_LOSS_UNSOLICITED] = "writes with no request before them",
-	[RUN_LOSS_UNANSWERED] = "requests that ended by close without a response",
+	[RUN_LOSS_UNANSWERED] = "no response before the connection (UDP: the period) ended",
 	[RUN_LOSS_PREEXISTING] = "connections older than the observation",
 	[RUN_LOSS_CUT_OFF] = "exchanges under way when the observation began: not timed",
-	[RUN_LOSS_UNTIMED] = "requests whose arrival was not seen: counted, not timed",
+	[RUN_LOSS_UNTIMED] = "requests whose arrival (UDP: whose reply) is not known: not timed",
 	[RUN_LOSS_ACCEPT_UNSEEN] = "connections whose accept queue wait could not be inferred",
 	[RUN_LOSS_MULTIPLEXED] = "HTTP/2 connections, whose requests overlap: not timed",
 	[RUN_LOSS_DROPPED] = "UDP datagrams that found the receive buffer full",

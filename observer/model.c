@@ -231,6 +231,20 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
+/* A document tells what is open, a reading between two others does not: it is none of either. */
+static void conclude(const struct model *model, struct run *run)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < model->key_count && at < run->service_count; i++) {
+		if (!model->keys[i].port)
+			continue;
+		if (model->keys[i].protocol == IPPROTO_UDP)
+			source_slots_conclude(model->loader, (uint32_t)i, &run->services[at]);
+		at++;
+	}
+}
+
 /* The reading with which the last point of the period's series ended. */
 static const struct run *last_point(const struct model *model, const struct period *period)
 {
@@ -252,6 +266,8 @@ static int period_read(struct model *model, const struct period *period, bool wh
 				       run);
 	if (r < 0)
 		return r;
+	if (whole)
+		conclude(model, run);
 	note_all_first(model);
 	run_subtract(run, period->base);
 	set_messages(model, period, run);

@@ -13,6 +13,12 @@
 
 /* source_slots.c: counters and histograms that the kernel keeps. */
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
+/*
+ * Of a UDP service's reading: datagrams that are without a reply by now become unanswered, and exchanges whose
+ * time the kernel keeps back, since the round that they are of goes on, untimed. Both may change later.
+ */
+void source_slots_conclude(const struct loader *loader, uint32_t index,
+			   struct run_service *service);
 /* Sampled exchanges of the service that found the ring full, ever. */
 uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
 /* Marks the stages that @plan cannot measure, and which candidate measured the others. */

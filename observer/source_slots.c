@@ -152,6 +152,19 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);
 }
 
+void source_slots_conclude(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	int64_t outstanding = (int64_t)counter_sum(loader, index, COUNTER_OUTSTANDING);
+	uint64_t known =
+		service->stages[STAGE_SERVICE].histogram.count + service->losses[RUN_LOSS_UNTIMED];
+
+	/* The CPUs' parts are added up one after the other, while they change. */
+	if (outstanding > 0)
+		service->losses[RUN_LOSS_UNANSWERED] += (uint64_t)outstanding;
+	if (service->exchanges > known)
+		service->losses[RUN_LOSS_UNTIMED] += service->exchanges - known;
+}
+
 static const char *accept_source(const struct loader *loader)
 {
 	static const char *const names[] = {

@@ -24,10 +24,10 @@ enum counter {
 	COUNTER_TIME_WAIT_CREATED, /* TIME_WAIT sockets that this service's closes left behind */
 	COUNTER_OVERLAPPED,	   /* request readable before the previous response was complete */
 	COUNTER_UNSOLICITED,	   /* writes with no request before them */
-	COUNTER_UNANSWERED,	   /* requests that ended by close without a response */
+	COUNTER_UNANSWERED,	   /* TCP: ended by close without a response; UDP: given up */
 	COUNTER_PREEXISTING,	   /* connections older than the observation */
 	COUNTER_CUT_OFF,	   /* exchanges under way when the observation began: not timed */
-	COUNTER_UNTIMED,	   /* requests whose arrival was not seen: counted, not timed */
+	COUNTER_UNTIMED,	   /* TCP: arrival not seen; UDP: unknown which read was answered */
 	COUNTER_ACCEPT_UNSEEN,	   /* connections whose accept_queue time could not be inferred */
 	COUNTER_MULTIPLEXED,	   /* connections that speak HTTP/2: counted, not timed */
 	COUNTER_DROPPED,	   /* UDP: datagrams that found the receive buffer full */
@@ -45,6 +45,7 @@ enum counter {
 	/* Read, but their connection ended without a response: counted apart, from softirq. */
 	COUNTER_BYTES_IN_UNANSWERED,
 	COUNTER_SAMPLES_LOST, /* sampled exchanges that found the ring full */
+	COUNTER_OUTSTANDING,  /* UDP: datagrams read that may still be answered: goes up and down */
 	COUNTER_COUNT
 };
 

@@ -234,7 +234,8 @@ def test_one_that_vanishes_delays_no_other(start):
         observer.stop()
     entry = service(observer.summary(), port)
     assert entry["exchanges"] == stage(entry, "service")["count"] == 200
-    assert 0 < entry["losses"]["unmatched"] == entry["losses"]["untimed"] <= 20
+    assert 0 < entry["losses"]["unmatched"] <= 20
+    assert entry["losses"]["untimed"] == 0  # from read to reply all are known
     assert stage(entry, "socket_queue")["count"] == 200 - entry["losses"]["unmatched"]
     with timing():
         # The first few have each the time of the one before, 2 ms ago.
