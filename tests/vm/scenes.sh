@@ -106,8 +106,6 @@ fi
 scene service "--service 20ms" "" "--cpu" "-c 2 -n 40"
 scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
 scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
-scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
-	"-c 1 -n 20 --new-connections"
 scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
 scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
 # No cgroup hierarchy is mounted yet.
@@ -118,7 +116,18 @@ scheme=udp protocol=/udp slash=
 scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40 --payload=question"
 scheme=http protocol='' slash=/
 
+# Two senders, on a CPU each, race into one socket, which two threads read.
+if works udp_ready; then
+	serve "--protocol udp --model threads --workers 2"
+	racer="sojourn-drive --quiet -c 4 -n 500 --payload=hello --framing=echo udp://127.0.0.1:$port"
+	said race sojourn observe --no-doctor --port $port/udp --quiet --json run.json -- \
+		sh -c "$racer & other=\$!; $racer --json drive.json && wait \$other && sojourn-arrived $lab"
+	served race
+fi
+
 [ "$1" != most ] || exit 0
+scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
+	"-c 1 -n 20 --new-connections"
 scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
 	"-c 1 -n 20 --new-connections"
 
@@ -133,15 +142,6 @@ if works transmit_stamps; then
 	echo $$ >/sys/fs/cgroup/lab/cgroup.procs
 	scene stamps "" "?size=4000" "--transmit all" "-c 2 -n 40"
 	echo $$ >/sys/fs/cgroup/cgroup.procs
-fi
-
-# Two senders, on a CPU each, race into one socket, which two threads read.
-if works udp_ready; then
-	serve "--protocol udp --model threads --workers 2"
-	racer="sojourn-drive --quiet -c 4 -n 1000 --payload=hello --framing=echo udp://127.0.0.1:$port"
-	said race sojourn observe --no-doctor --port $port/udp --quiet --json run.json -- \
-		sh -c "$racer & other=\$!; $racer --json drive.json && wait \$other"
-	served race
 fi
 
 # busybox's server answers by sendfile().

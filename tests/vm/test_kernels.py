@@ -21,6 +21,7 @@ MOST = ("5.15", "6.8", "6.12 arm64")
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
+RACED = 1000  # datagrams, from both senders together
 
 pytestmark = pytest.mark.timeout(1200)  # the first test of a kernel waits for its machine
 ALL = tuple(kernel for kernel in KERNELS if kernel not in MOST)
@@ -107,13 +108,7 @@ def test_locked_down(vm):
             assert f"{candidate['hook']} refused, missing: " in scene.stderr
 
 
-@on_each
-@pytest.mark.parametrize("name, requests", [("plain", 200), ("service", 40), ("late_read", 40),
-                                            ("late_accept", 20), ("late_accept_inferred", 20),
-                                            ("prompt_accept_late_read", 20), ("pieces", 20)])
-def test_counts(vm, name, requests):
-    needs(vm, *EXCHANGE)
-    scene = vm.scene(name)
+def check_counts(scene, requests):
     assert len(scene.truth) == requests == scene.driver["requests"]
     assert scene.service["exchanges"] == requests
     assert scene.service["bytes_in"] == sum(row["request_bytes"] for row in scene.truth)
@@ -122,6 +117,15 @@ def test_counts(vm, name, requests):
         assert scene.stage(stage)["count"] == requests
     losses = {name: count for name, count in scene.service["losses"].items() if count}
     assert set(losses) <= {"accept_unseen"}, losses
+
+
+@on_each
+@pytest.mark.parametrize("name, requests", [("plain", 200), ("service", 40), ("late_read", 40),
+                                            ("late_accept", 20), ("prompt_accept_late_read", 20),
+                                            ("pieces", 20)])
+def test_counts(vm, name, requests):
+    needs(vm, *EXCHANGE)
+    check_counts(vm.scene(name), requests)
 
 
 @on_each
@@ -154,12 +158,7 @@ def test_late_read_is_socket_queue(vm):
     assert scene.stage("service")["p50_ns"] < 20 * MS
 
 
-@on_each
-@pytest.mark.parametrize("source", ["accept", "inferred"])
-def test_late_accept_is_accept_queue(vm, source):
-    """The default is `accept` here: these kernels allow fexit programs."""
-    needs(vm, *STAGES)
-    scene = vm.scene("late_accept" if source == "accept" else "late_accept_inferred")
+def check_late_accept(scene, source):
     assert scene.stage("accept_queue")["source"] == source
     unseen = scene.service["losses"].get("accept_unseen", 0)
     assert unseen == 0 or source == "inferred"
@@ -172,6 +171,22 @@ def test_late_accept_is_accept_queue(vm, source):
     assert scene.stage("service")["p50_ns"] < SLACK_NS
     if source == "accept":
         assert scene.service["accept_queue"]["depth_max"] == 1
+
+
+@on_each
+def test_late_accept_is_accept_queue(vm):
+    """The default is `accept` here: these kernels allow fexit programs."""
+    needs(vm, *STAGES)
+    check_late_accept(vm.scene("late_accept"), "accept")
+
+
+@on_all
+def test_late_accept_inferred(vm):
+    """By the first read, whose hooks other scenes show."""
+    needs(vm, *STAGES)
+    scene = vm.scene("late_accept_inferred")
+    check_counts(scene, 20)
+    check_late_accept(scene, "inferred")
 
 
 @on_each
@@ -227,10 +242,9 @@ def test_transmit_by_stamps(vm):
     check_transmit(vm.scene("stamps"), "sockops")
 
 
-@on_all
+@on_each
 def test_two_senders_race_into_one_socket(vm):
-    """Every datagram is announced exactly once: were one missed, or told twice, its successors would
-    find no arrival of theirs, and be unmatched by the dozen."""
+    """Every datagram is announced exactly once: as many were counted at their arrival as were sent."""
     if not hooks(vm)["udp_ready"]:
         pytest.skip("UDP needs the tracepoints of 6.3")
     scene = vm.scene("race")
@@ -238,21 +252,23 @@ def test_two_senders_race_into_one_socket(vm):
     # A program does not run inside itself on one CPU: that is counted and said, and explains what is missing.
     misses = {p["name"]: p["recursion_misses"] for p in scene.run["cost"]["programs"]}
     missed = sum(misses.values())
-    assert missed <= 300
+    assert missed <= 150
     # Reads and replies are told in the thread that makes them. Until 6.19 nothing came between there.
     if vm.kernel != "7.3":
         assert misses["udp_recv"] == misses["udp_send"] == 0, misses
-    assert len(scene.truth) == 2000
-    assert 2000 - missed <= scene.service["exchanges"] <= 2000
+    arrived, _ = map(int, vm.said("race")[1].split())
+    assert RACED - misses["udp_ready"] <= arrived <= RACED
+    assert len(scene.truth) == RACED
+    assert RACED - missed <= scene.service["exchanges"] <= RACED
     losses = {name: count for name, count in scene.service["losses"].items() if count}
     lost_halves = losses.pop("unsolicited", 0) + losses.pop("unanswered", 0)
     assert set(losses) <= {"unmatched", "untimed"}, losses
     assert lost_halves <= missed
     unmatched = losses.get("unmatched", 0)
     # Read before they were announced, on a machine that pauses anywhere, and a few behind each of them.
-    assert unmatched <= 200
-    assert abs(scene.stage("socket_queue")["count"] - (2000 - unmatched)) <= missed
-    assert 2000 - missed <= scene.stage("service")["count"] <= 2000
+    assert unmatched <= RACED // 10
+    assert abs(scene.stage("socket_queue")["count"] - (RACED - unmatched)) <= missed
+    assert RACED - missed <= scene.stage("service")["count"] <= RACED
 
 
 def hooks(vm):
