@@ -2,14 +2,16 @@
 """What becomes of a response after the server's last write: transmit_queue and ack.
 
 Client and server are in network namespaces of their own, joined by a pair of interfaces whose queues
-the test shapes: how long a response must wait there follows from its size and the queue's rate, and
-the client has measured it too. Each test runs for both ways to see it, of which TX timestamps need a
+the test shapes. When a packet left the queue, and when its acknowledgement came, the kernel's stamps of
+the packets tell; from when it waited, the lab server's clock. Each test runs for both ways to see it, of which TX timestamps need a
 cgroup; it is the test's own.
 
 tools/mutate: "retransmissions leave again" fails retransmitted, "the first segment is the last" shaped_response, "acknowledged when sent" delayed_ack, "unseen is not
 counted" reset, "everything is followed" share, "a FIN acknowledges nothing" closing_server.
 """
+import contextlib
 import json
+import math
 import socket
 import struct
 import time
@@ -21,10 +23,11 @@ from support.cgroup import Cgroup, cgroup2
 from support.conditions import skip_if
 from support.documents import service
 from support.net import Netns, veth
+from support.packets import Packets, port_of
 from support.process import run
 from support.programs import OBSERVER, Driver, Lab, Observer
-from support.timing import MS, US, in_quiet, timing
-from test_stages import stage
+from support.timing import MS, US, close_to, in_quiet, lies_within, timing
+from test_stages import mean, stage, truth_of
 
 STAMPS = "sockops"
 PACKETS = "tp_btf/net_dev_start_xmit+tcp_probe"
@@ -78,6 +81,10 @@ class Path:
         self.lab = Lab(*options, address=SERVER, netns=self.cgroup)
         return self.lab
 
+    def packets(self):
+        """Of the server's end of the path: what leaves has been through its queue."""
+        return Packets(self.lab.port, "veth0", self.server)
+
     def _end_lab(self):
         if self.lab:
             self.lab.close()
@@ -119,6 +126,38 @@ def read(observer, port):
     return entry
 
 
+def all_left(entry, hook):
+    """No last byte was missed. The tracepoint's program does not run where a packet interrupts certain
+    processes of a sandbox (test_seen.py, docs/kernels.md); whom it interrupts is chance."""
+    with timing() if hook == PACKETS else contextlib.nullcontext():
+        assert entry["losses"]["transmit_unseen"] == 0
+    return True
+
+
+def on_the_wire(packets, truth):
+    """Adds to the lab server's truth when each response's last byte left and was acknowledged."""
+    departures, acknowledgements = packets.departures(), packets.acknowledgements()
+    begins = {(row["peer"], row["exchange"]): row["first_write_begin_ns"] for row in truth}
+    for row in truth:
+        until_ns = begins.get((row["peer"], row["exchange"] + 1), math.inf)
+        last = [packet for packet in departures[port_of(row)]
+                if row["first_write_begin_ns"] <= packet.at_ns < until_ns][-1]
+        row["left_ns"] = last.at_ns
+        row["acked_ns"] = next(packet.at_ns for packet in acknowledgements[port_of(row)]
+                               if packet.at_ns > last.at_ns and (packet.acked - last.end) % 2**32 < 2**31)
+    return truth
+
+
+def left_in_time(entry, truth):
+    """From within the server's last call of write to the packet's stamp; for responses of one write."""
+    return lies_within(stage(entry, "transmit_queue")["mean_ns"], max(0, mean(truth, "last_write_end_ns", "left_ns")),
+                       mean(truth, "first_write_begin_ns", "left_ns"))
+
+
+def acknowledged_in_time(entry, truth):
+    return close_to(stage(entry, "ack")["mean_ns"], mean(truth, "left_ns", "acked_ns"))
+
+
 def accounted(entry):
     """Every response that was followed has its time, or is counted as one that has none."""
     followed = entry["transmit_followed"]
@@ -128,18 +167,21 @@ def accounted(entry):
 
 
 @in_quiet
-def test_shaped_response(path, hook):
+def test_shaped_response(path, hook, tmp_path):
     """25,000 bytes through 20 Mbit/s: the wait is in transmit_queue, and nowhere else."""
     path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
-    path.serve("--service", "1ms")
+    path.serve("--service", "1ms", "--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
-    round_trip_ns, requests = path.drive("?size=25000", connections=1, count=60)
+    with path.packets() as packets:
+        round_trip_ns, requests = path.drive("?size=25000", connections=1, count=60)
     entry = read(observer, path.lab.port)
+    truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     waited_ns = stage(entry, "transmit_queue")["mean_ns"]
 
     assert requests == entry["exchanges"] == entry["transmit_followed"] == 60
     assert stage(entry, "transmit_queue")["source"] == hook
-    assert accounted(entry) and entry["losses"]["transmit_unseen"] == 0
+    assert accounted(entry) and all_left(entry, hook)
+    assert left_in_time(entry, truth) and acknowledged_in_time(entry, truth)
     # A burst goes at once; each segment has about 70 bytes of headers.
     at_least_ns, at_most_ns = (25000 - 5 * 1024) / (20 * MBIT), 25000 * 1.06 / (20 * MBIT)
     with timing():
@@ -152,14 +194,18 @@ def test_shaped_response(path, hook):
 
 
 @in_quiet
-def test_shaped_request(path, hook):
+def test_shaped_request(path, hook, tmp_path):
     """The other direction: it is in receive, and transmit_queue stays empty."""
     path.shape(path.client, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
-    path.serve()
+    path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
-    round_trip_ns, requests = path.drive("", "--body", "x" * 25000, connections=1, count=40)
+    with path.packets() as packets:
+        round_trip_ns, requests = path.drive("", "--body", "x" * 25000, connections=1, count=40)
     entry = read(observer, path.lab.port)
+    truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     assert requests == entry["transmit_followed"] == 40 and accounted(entry)
+    assert close_to(stage(entry, "receive")["mean_ns"], mean(truth, "first_read_end_ns", "last_read_end_ns"))
+    assert left_in_time(entry, truth)
     with timing():
         assert round_trip_ns > 8 * MS
         assert stage(entry, "receive")["mean_ns"] > 0.5 * round_trip_ns
@@ -172,38 +218,43 @@ def ask(client):
 
 
 @in_quiet
-def test_delayed_ack(path, hook):
+def test_delayed_ack(path, hook, tmp_path):
     """A queue on the client's way out holds its acknowledgements back (they ride on its requests):
-    ack is what the server's TCP itself has measured as the round-trip time."""
+    ack lasts until the kernel stamped them, which is near to what the server's TCP has measured."""
     path.shape(path.client, "tbf", "rate", "64kbit", "burst", "300", "latency", "5s")
-    path.serve()
+    path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
-    with path.connect() as client:
-        for _ in range(40):
-            ask(client)
-        text = path.server.exec(["ss", "-Htin", "sport", "=", f":{path.lab.port}"]).stdout
+    with path.packets() as packets:
+        with path.connect() as client:
+            for _ in range(40):
+                ask(client)
+            text = path.server.exec(["ss", "-Htin", "sport", "=", f":{path.lab.port}"]).stdout
+        entry = read(observer, path.lab.port)
+    truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     rtt_ns = float(text.split(" rtt:")[1].split("/")[0]) * MS
-    entry = read(observer, path.lab.port)
-    assert accounted(entry) and stage(entry, "ack")["count"] >= 39
+    assert accounted(entry) and stage(entry, "ack")["count"] == 40
+    assert left_in_time(entry, truth) and acknowledged_in_time(entry, truth)
     with timing():
         assert rtt_ns > 5 * MS
         assert 0.5 * rtt_ns < stage(entry, "ack")["p50_ns"] < 2 * rtt_ns
-        assert stage(entry, "transmit_queue")["p50_ns"] < 1 * MS
 
 
 @in_quiet
-def test_closing_server(path, hook):
+def test_closing_server(path, hook, tmp_path):
     """The server closes behind its last write, long before that has left."""
     path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
-    path.serve()
+    path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
-    _, requests = path.drive("?size=25000&close=1", "--new-connections", connections=1, count=20)
+    with path.packets() as packets:
+        _, requests = path.drive("?size=25000&close=1", "--new-connections", connections=1, count=20)
     entry = read(observer, path.lab.port)
+    truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     assert requests == entry["transmit_followed"] == 20 and accounted(entry)
-    assert entry["losses"]["transmit_unseen"] == 0
+    assert all_left(entry, hook)
+    assert stage(entry, "ack")["count"] == 20
+    assert left_in_time(entry, truth) and acknowledged_in_time(entry, truth)
     with timing():
         assert stage(entry, "transmit_queue")["p50_ns"] > 7 * MS
-    assert stage(entry, "ack")["count"] == 20
 
 
 def test_pieces(path, hook):

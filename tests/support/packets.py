@@ -84,8 +84,9 @@ def network_of(netns):
 
 def once(packets):
     """Without those whose data had passed before: TCP sends the last packet again if no answer comes."""
-    return [each for at, each in enumerate(packets)
-            if not (each.end and each.size and any(each.end == other.end for other in packets[:at]))]
+    ends = set()
+    return [each for each in packets
+            if not (each.end and each.size) or not (each.end in ends or ends.add(each.end))]
 
 
 def stamps_are_made():
