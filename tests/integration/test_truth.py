@@ -19,13 +19,13 @@ import time
 import pytest
 
 from support.documents import service
-from support.packets import port_of
+from support.packets import Packets, port_of
 from support.programs import Driver, Lab, Observer
 from support.timing import MS, US, close_to, in_quiet, lies_within, timing
 from test_accept import connect_and_ask
 from test_stages import Scene, mean, service_is_true, stage, truth_of
 from test_tail import RESIDENCE, all_add_up
-from test_transmit import SERVER, accounted, path_fixture  # pylint: disable=unused-import
+from test_transmit import SERVER, accounted, on_the_wire, path_fixture, read  # pylint: disable=unused-import
 
 REQUEST = b"GET /%s HTTP/1.1\r\nHost: lab\r\n\r\n"
 
@@ -38,20 +38,31 @@ def by_exchange(entry):
             for at, (flow, index) in enumerate(zip(samples["flow"], samples["index"]))}
 
 
-def ask_for_different(port, count):
-    """Services of 0 to 5 ms, responses of one to three pieces, as chance has it."""
+def ask_for_different(port, count, asked):
+    """Services of 0 to 5 ms, responses of one to three pieces, as chance has it: noted in `asked`."""
     with socket.create_connection(("127.0.0.1", port)) as client:
-        for _ in range(count):
-            client.sendall(REQUEST % b"?service=%dus&pieces=%d&pause=1ms&size=100" % (
-                random.randrange(5000), random.randrange(1, 4)))
+        for number in range(count):
+            service_us, pieces = random.randrange(5000), random.randrange(1, 4)
+            asked[client.getsockname()[1], number] = service_us * US, (pieces - 1) * MS
+            client.sendall(REQUEST % b"?service=%dus&pieces=%d&pause=1ms&size=100" % (service_us, pieces))
             received = b""
             while len(received.partition(b"\r\n\r\n")[2]) < 100:
                 received += client.recv(65536)
 
 
-def is_true(row, samples, at):
+def cannot_be(row, asked, service_ns, respond_ns):
+    """Whether service and respond are not within the server's calls, whoever was preempted where: the read
+    that ended returned after the request had come and after the call began, a write within its call."""
+    pause_ns = asked[1]
+    read_ns = max(row["first_read_begin_ns"], row["arrival_ns"] - 5 * US)  # the two clocks' difference
+    return not max(asked[0], row["first_write_begin_ns"] - row["last_read_end_ns"]) <= service_ns \
+        <= row["first_write_end_ns"] - read_ns or \
+        not pause_ns <= respond_ns <= row["last_write_end_ns"] - row["first_write_begin_ns"] or \
+        not pause_ns and respond_ns
+
+
+def is_true(row, service_ns, respond_ns):
     """Whether service and respond lie within the server's own calls, to 10 µs at each end."""
-    service_ns, respond_ns = (samples["stages"][name][at] for name in ("service", "respond"))
     return row["first_write_begin_ns"] - row["last_read_end_ns"] - 10 * US <= service_ns \
         <= row["first_write_end_ns"] - row["last_read_end_ns"] + 10 * US and \
         row["last_write_end_ns"] - row["first_write_end_ns"] - 30 * US <= respond_ns \
@@ -61,24 +72,32 @@ def is_true(row, samples, at):
 @pytest.mark.parametrize("model", ["event", "threads", "prefork"])
 @in_quiet
 def test_each_exchange_is_true(start, tmp_path, model):
-    """Not the means alone: every single exchange has the server's own times, and no other's. Some may
-    have been preempted between the kernel's clock and the server's."""
+    """Not the means alone: every single exchange has the server's own times, and no other's. None is outside
+    of the calls that it was read and written by; most are close, but for those that were preempted between the
+    kernel's clock and the server's, which on a busy machine are many."""
     scene = Scene(start, tmp_path, model=model)
-    clients = [threading.Thread(target=ask_for_different, args=(scene.lab.port, 60))
+    asked = {}
+    clients = [threading.Thread(target=ask_for_different, args=(scene.lab.port, 60, asked))
                for _ in range(4)]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
+    with Packets(scene.lab.port) as packets:
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
     entry, truth = scene.end()
-    samples, found = entry["samples"], by_exchange(entry)
+    samples, found, arrivals = entry["samples"], by_exchange(entry), packets.arrivals()
     assert len(found) == len(truth) == entry["exchanges"] == 240
-    places = [found[int(row["peer"].split(":")[1]), row["exchange"]] for row in truth]
+    keys = [(port_of(row), row["exchange"]) for row in truth]
+    places = [found[key] for key in keys]
     for name, column in (("bytes_in", "request_bytes"), ("bytes_out", "response_bytes"),
                          ("pid", "pid")):
         assert [samples[name][at] for at in places] == [row[column] for row in truth]
+    times = [(samples["stages"]["service"][at], samples["stages"]["respond"][at]) for at in places]
+    for row, (client, number) in zip(truth, keys):
+        row["arrival_ns"] = arrivals[client][number].at_ns
+    assert not [(row, seen) for row, key, seen in zip(truth, keys, times) if cannot_be(row, asked[key], *seen)]
     with timing():
-        assert sum(is_true(row, samples, at) for row, at in zip(truth, places)) >= 0.8 * len(truth)
+        assert sum(is_true(row, *seen) for row, seen in zip(truth, times)) >= 0.5 * len(truth)
 
 
 def waited_ns(pid):
@@ -198,14 +217,18 @@ def test_prompt_accept_and_late_read(start, tmp_path, call):
 def test_ipv6_is_true(start, tmp_path, listen, connect):
     """Also where an IPv4 client meets a socket of both families: joined by what it is to each side."""
     scene = Scene(start, tmp_path, "--service", "5ms", "--read-delay", "5ms", address=listen)
-    driver = Driver(f"http://{connect}:{scene.lab.port}/", connections=2, count=60,
-                    observer=scene.observer)
+    with Packets(scene.lab.port) as packets:
+        driver = Driver(f"http://{connect}:{scene.lab.port}/", connections=2, count=60,
+                        observer=scene.observer)
     entry, truth = scene.end()
+    arrivals = packets.arrivals()
+    for row in truth:
+        row["arrival_ns"] = arrivals[port_of(row)][row["exchange"]].at_ns
     assert entry["exchanges"] == len(truth) == driver.document["joined"]["joined"] == 60
     assert service_is_true(entry, truth)
-    queued_ns = stage(entry, "socket_queue")["mean_ns"] + entry["accept_delay_ns"] / 60
-    with timing():
-        assert queued_ns >= mean(truth, "readable_ns", "first_read_begin_ns") - 20 * US
+    assert lies_within(stage(entry, "socket_queue")["mean_ns"] + entry["accept_delay_ns"] / 60,
+                       mean(truth, "arrival_ns", "first_read_begin_ns"),
+                       mean(truth, "arrival_ns", "first_read_end_ns"))
     assert all_add_up(driver.document["joined"])
 
 
@@ -230,6 +253,34 @@ def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
     # From the first of the five answers to the last: four more services.
     assert stage(entry, "respond")["mean_ns"] >= 4 * 5 * MS
     assert entry["samples"]["index"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("service_time", ["1ms", "2ms", "5ms"])
+@in_quiet
+def test_parts_add_up_over_the_path(path, tmp_path, service_time):
+    """The client's mean is that of the stages and of the network, to 0.5 % of it. What the network took is
+    what the client's round trip has beyond the time from the request's packet, as the kernel stamped it at the
+    server's end of the path, to the write's return: that is between the response's packet, which leaves within
+    the write, and the server's own clock, which is late where the client got the processor first."""
+    path.serve("--service", service_time, "--truth", tmp_path / "truth.csv")
+    observer = path.observe("--listen", f"{SERVER}:0", "--open")
+    with path.packets() as packets:
+        driver = Driver(path.lab.url, connections=1, count=200, netns=path.client, observer=observer)
+    entry, joined = read(observer, path.lab.port), driver.document["joined"]
+    truth, arrivals = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv")), packets.arrivals()
+    for row in truth:
+        row["arrival_ns"] = arrivals[port_of(row)][row["exchange"]].at_ns
+        row["returned_ns"] = max(row["last_write_end_ns"], row["left_ns"])
+    round_trip_ns = driver.result["round_trip"]["mean_ns"]
+    stages_ns = (sum(stage(entry, name)["sum_ns"] for name in (*RESIDENCE[1:], "transmit_queue")) +
+                 entry["accept_delay_ns"]) / 200
+    network_ns = (joined["sum"]["network_ns"] - joined["sum"]["overhang_ns"]) / 200
+    assert len(truth) == entry["exchanges"] == joined["joined"] == driver.result["requests"] == 200
+    assert accounted(entry) and all_add_up(joined)
+    with timing():
+        for here_ns in (stages_ns, round_trip_ns - network_ns):
+            assert mean(truth, "arrival_ns", "left_ns") - 0.005 * round_trip_ns < here_ns < \
+                mean(truth, "arrival_ns", "returned_ns") + 0.005 * round_trip_ns
 
 
 @in_quiet

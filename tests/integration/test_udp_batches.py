@@ -2,7 +2,8 @@
 """UDP as busy servers use it: batches by recvmmsg() and sendmmsg(), several threads on one socket, and
 several sockets on one port.
 
-The truth is the test's own clock around its calls, the lab server's, and what each socket has read.
+The truth is the kernel's stamps of the packets, the test's own clock around its calls, the lab server's, and
+what each socket has read.
 tools/mutate: "datagrams matched to the newest arrival" fails mmsg, "every reader is the same"
 several_threads, "exchanges counted twice (UDP)" all of them.
 """
@@ -10,7 +11,6 @@ import ctypes
 import os
 import select
 import socket
-import statistics
 import struct
 import threading
 import time
@@ -18,9 +18,11 @@ import time
 import pytest
 
 from support.documents import service
+from support.packets import Packets
 from support.programs import Lab, Observer
-from support.timing import MS, US, in_quiet, timing
+from support.timing import US, in_quiet, timing
 from test_stages import service_is_true, stage, truth_of
+from test_udp import is_within, timed
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 MSG_WAITFORONE = 0x10000
@@ -82,33 +84,28 @@ def test_mmsg_batches(start):
         client.bind(("127.0.0.1", 0))
         port = server.getsockname()[1]
         observer = start(Observer(ports=[f"{port}/udp"]))
-        waits, services = [], []
-        for _ in range(5):
-            sent = []
-            for number in range(BATCH):
-                client.sendto(b"%d" % number, ("127.0.0.1", port))
-                sent.append(time.monotonic_ns())
-                time.sleep(0.001)
-            batch = Batch()
-            assert batch.receive(server.fileno()) == BATCH
-            read_ns = time.monotonic_ns()
-            waits += [read_ns - at for at in sent]
-            for half, pause in ((0, 0.004), (BATCH // 2, 0.008)):
-                time.sleep(pause)
-                batch.send(server.fileno(), half, BATCH // 2)
-                services += [time.monotonic_ns() - read_ns] * (BATCH // 2)
-            assert [int(client.recv(100)) for _ in range(BATCH)] == list(range(BATCH))
+        reads, writes = [], []  # (before, after) the call, once for each datagram
+        with Packets(port) as packets:
+            for _ in range(5):
+                for number in range(BATCH):
+                    client.sendto(b"%d" % number, ("127.0.0.1", port))
+                    time.sleep(0.001)
+                batch = Batch()
+                reads += [timed(batch.receive, server.fileno())] * BATCH
+                for half, pause in ((0, 0.004), (BATCH // 2, 0.008)):
+                    time.sleep(pause)
+                    writes += [timed(batch.send, server.fileno(), half, BATCH // 2)] * (BATCH // 2)
+                assert [int(client.recv(100)) for _ in range(BATCH)] == list(range(BATCH))
         observer.stop()
     entry = service(observer.summary(), port)
     assert entry["exchanges"] == stage(entry, "service")["count"] == 5 * BATCH
     assert stage(entry, "socket_queue")["count"] == 5 * BATCH
     assert not any(entry["losses"].values()), entry["losses"]
-    for name, true in (("socket_queue", waits), ("service", services)):
-        with timing():
-            assert stage(entry, name)["mean_ns"] == pytest.approx(statistics.fmean(true), abs=MS / 2)
-            assert stage(entry, name)["max_ns"] == pytest.approx(max(true), abs=MS)
-            rank = sorted(true)[len(true) // 2 - 1]
-            assert stage(entry, name)["p50_ns"] == pytest.approx(rank, abs=MS)
+    (arrivals,) = ([packet.at_ns for packet in found] for found in packets.arrivals().values())
+    assert is_within(stage(entry, "socket_queue"), [(before - at, after - at) for at, (before, after) in
+                                                    zip(arrivals, reads)])
+    assert is_within(stage(entry, "service"), [(wrote[0] - read[1], wrote[1] - read[0]) for read, wrote in
+                                               zip(reads, writes)])
 
 
 @in_quiet
