@@ -116,9 +116,10 @@ static double actual_value(const struct assertion *assertion, const struct run_d
 	if (metric->kind == REQUESTS)
 		return (double)driver->requests;
 	if (metric->kind == RATE)
-		return driver->duration_ns ? (double)driver->requests * (double)NSEC_PER_SEC /
-						     (double)driver->duration_ns
-					   : 0;
+		return driver->duration_ns
+			       ? (double)run_driver_timely(driver) * (double)NSEC_PER_SEC /
+					 (double)driver->duration_ns
+			       : 0;
 	return assertion->share ? error_share(driver) : (double)run_driver_errors(driver);
 }
 

@@ -61,7 +61,8 @@ struct crew_kind {
 	int (*open)(struct crew *crew, uv_loop_t *loop, void (*ring)(void *user), void *user,
 		    char **ret_error);
 	/* As worker_set_phase(). */
-	void (*set_phase)(struct crew *crew, enum worker_phase phase, uint64_t begin_ns);
+	void (*set_phase)(struct crew *crew, enum worker_phase phase, uint64_t begin_ns,
+			  uint64_t stop_ns);
 	bool (*is_quiet)(struct crew *crew);
 	bool (*has_failed)(struct crew *crew);
 	/* Why the run cannot go on: a sentence that lives as long as @crew. NULL: it can. */

@@ -146,7 +146,7 @@ static void obey(struct child *child, const struct crew_command *command)
 		child->told_quiet = false;
 		child->measuring = command->phase == WORKER_MEASURE;
 	}
-	crew_threads.set_phase(child->crew, command->phase, command->begin_ns);
+	crew_threads.set_phase(child->crew, command->phase, command->begin_ns, command->stop_ns);
 }
 
 /* A command arrives whole: it was sent as one, and is far smaller than any socket buffer. */

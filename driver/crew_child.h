@@ -10,6 +10,7 @@ struct crew_command {
 	enum worker_phase phase; /* as worker_set_phase() */
 	bool snapshot;		 /* asked for, in place of a phase */
 	uint64_t begin_ns;
+	uint64_t stop_ns;
 };
 
 /* Child to parent: a header, then @length bytes. */

@@ -327,9 +327,11 @@ static void command(struct crew *crew, const struct crew_command *order)
 			send(crew->processes[i].fd, order, sizeof(*order), MSG_NOSIGNAL);
 }
 
-static void processes_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns)
+static void processes_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns,
+				uint64_t stop_ns)
 {
-	const struct crew_command order = {.phase = phase, .begin_ns = begin_ns};
+	const struct crew_command order = {
+		.phase = phase, .begin_ns = begin_ns, .stop_ns = stop_ns};
 	bool load = phase == WORKER_WARMUP || phase == WORKER_MEASURE;
 
 	for (uint32_t i = 0; i < crew->count && load; i++)

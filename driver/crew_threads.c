@@ -94,12 +94,13 @@ static int threads_open(struct crew *crew, uv_loop_t *loop, void (*ring)(void *u
 	return err;
 }
 
-static void threads_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns)
+static void threads_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns,
+			      uint64_t stop_ns)
 {
 	if (phase == WORKER_MEASURE)
 		cpu_time_read(&crew->cpu_begin);
 	for (uint32_t i = 0; i < crew->worker_count; i++)
-		worker_set_phase(crew->workers[i], phase, begin_ns);
+		worker_set_phase(crew->workers[i], phase, begin_ns, stop_ns);
 }
 
 static bool are_all(struct crew *crew, bool (*is)(struct worker *))

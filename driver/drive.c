@@ -43,6 +43,7 @@ struct drive {
 	uv_signal_t signals[2];
 	bool interrupted;
 	bool measuring;
+	uint64_t due_ns;   /* when the phase is to end; 0: by its requests */
 	uint64_t start_ns; /* of the first phase, by CLOCK_MONOTONIC; 0: as soon as it can */
 	struct shared *shared;
 	const struct crew_kind *kind;
@@ -53,16 +54,18 @@ struct drive {
 };
 
 /* What is under way runs out; news tells when. */
-static void stop_load(struct drive *drive)
+static void stop_load(struct drive *drive, uint64_t now_ns)
 {
 	if (!drive->phase.stop_ns)
-		drive->phase.stop_ns = clock_now_ns();
-	drive->kind->set_phase(drive->crew, WORKER_REST, 0);
+		drive->phase.stop_ns = now_ns;
+	drive->kind->set_phase(drive->crew, WORKER_REST, 0, 0);
 }
 
 static void on_deadline(uv_timer_t *timer)
 {
-	stop_load(timer->data);
+	struct drive *drive = timer->data;
+
+	stop_load(drive, drive->due_ns); /* the workers have stopped then, by themselves */
 }
 
 /* The second one is not for us: the user wants to be gone. */
@@ -76,7 +79,7 @@ static void on_signal(uv_signal_t *handle, int number)
 		raise(number);
 	}
 	drive->interrupted = true;
-	stop_load(drive);
+	stop_load(drive, clock_now_ns());
 }
 
 static void show_progress(struct drive *drive)
@@ -117,7 +120,7 @@ static void on_ring(void *user)
 	struct drive *drive = user;
 
 	if (has_to_fail(drive))
-		stop_load(drive);
+		stop_load(drive, clock_now_ns());
 	if (drive->kind->is_quiet(drive->crew) || drive->kind->lost(drive->crew))
 		uv_stop(&drive->loop);
 	else if (has_new_snapshots(drive))
@@ -182,7 +185,8 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 		uv_timer_start(&drive->tick, on_tick, TICK_MS, TICK_MS);
 	drive->phase.begin_ns = begin_of_phase(drive);
 	drive->phase.begin_wall_ns = clock_wall_ns() + drive->phase.begin_ns - clock_now_ns();
-	drive->kind->set_phase(drive->crew, phase, drive->phase.begin_ns);
+	drive->due_ns = duration_ns ? drive->phase.begin_ns + duration_ns : 0;
+	drive->kind->set_phase(drive->crew, phase, drive->phase.begin_ns, drive->due_ns);
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&drive->deadline);
 	uv_timer_stop(&drive->tick);

@@ -13,22 +13,23 @@
 #include "scenario.h"
 #include "sojourn/clock.h"
 
+/* What ends by its requests ends with the last one's response or failure. */
 static uint64_t end_of(const struct stats *stats, const struct result_phase *phase)
 {
-	return stats->last_ns > phase->stop_ns ? stats->last_ns : phase->stop_ns;
+	return phase->stop_ns ? phase->stop_ns : stats->last_ns;
 }
 
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase)
 {
-	uint64_t begin = stats->first_ns ? stats->first_ns : phase->begin_ns;
 	uint64_t end = end_of(stats, phase);
 
-	return end > begin ? end - begin : 0;
+	return end > phase->begin_ns ? end - phase->begin_ns : 0;
 }
 
 static void fill_counts(const struct stats *stats, struct run_driver *driver)
 {
 	driver->requests = stats->requests;
+	driver->drained = stats_drained(stats->beyond);
 	driver->connects = stats->connects;
 	driver->bytes_in = stats->bytes_in;
 	driver->bytes_out = stats->bytes_out;

@@ -7,6 +7,8 @@
 
 #include "sojourn/run_sum.h"
 
+#define MILLION 1000000U
+
 static void record_error(struct stats *stats, enum run_error error,
 			 const struct engine_result *result)
 {
@@ -30,8 +32,6 @@ static void record_complete(struct stats *stats, const struct engine_result *res
 		stats->streams = result->streams;
 	if (failure != ENGINE_NO_ERROR)
 		record_error(stats, failure, result);
-	if (result->end_ns > stats->last_ns)
-		stats->last_ns = result->end_ns;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
 	if (result->first_ns)
 		histogram_record(&stats->first_byte, result->first_ns - result->start_ns);
@@ -39,8 +39,8 @@ static void record_complete(struct stats *stats, const struct engine_result *res
 
 void stats_record(struct stats *stats, const struct engine_result *result)
 {
-	if (result->start_ns - 1 < stats->first_ns - 1) /* 0, "none", wraps to the largest */
-		stats->first_ns = result->start_ns;
+	if (result->end_ns > stats->last_ns)
+		stats->last_ns = result->end_ns;
 	stats->bytes_in += result->bytes_in;
 	stats->bytes_out += result->bytes_out;
 	if (result->error == ENGINE_NO_ERROR)
@@ -56,9 +56,8 @@ void stats_record_response(struct stats *stats, const struct engine_result *resu
 		histogram_record(&stats->response_time, result->end_ns - intended_ns);
 }
 
-void stats_record_scheduled(struct stats *stats, uint64_t delay_ns)
+void stats_record_delay(struct stats *stats, uint64_t delay_ns)
 {
-	stats->scheduled++;
 	histogram_record(&stats->schedule_delay, delay_ns);
 }
 
@@ -90,6 +89,7 @@ static void add_error_times(struct stats *stats, const struct stats *other)
 void stats_add(struct stats *stats, const struct stats *other)
 {
 	stats->requests += other->requests;
+	stats->beyond += other->beyond;
 	stats->connects += other->connects;
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
@@ -100,8 +100,6 @@ void stats_add(struct stats *stats, const struct stats *other)
 	add_error_times(stats, other);
 	run_counts_add(stats->errors, other->errors, ARRAY_SIZE(stats->errors));
 	run_counts_add(stats->datagrams, other->datagrams, ARRAY_SIZE(stats->datagrams));
-	if (other->first_ns - 1 < stats->first_ns - 1)
-		stats->first_ns = other->first_ns;
 	if (other->last_ns > stats->last_ns)
 		stats->last_ns = other->last_ns;
 	histogram_add(&stats->round_trip, &other->round_trip);
@@ -121,4 +119,19 @@ uint64_t stats_errors(const struct stats *stats)
 	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
 		sum += stats->errors[i];
 	return sum;
+}
+
+uint64_t stats_beyond(const struct engine_result *result, uint64_t stop_ns)
+{
+	if (result->error != ENGINE_NO_ERROR || result->end_ns <= stop_ns)
+		return 0;
+	if (result->start_ns >= stop_ns)
+		return MILLION;
+	return (uint64_t)((double)(result->end_ns - stop_ns) /
+			  (double)(result->end_ns - result->start_ns) * MILLION);
+}
+
+uint64_t stats_drained(uint64_t beyond)
+{
+	return (beyond + MILLION / 2) / MILLION;
 }

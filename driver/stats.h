@@ -13,6 +13,8 @@
 
 struct stats {
 	uint64_t requests; /* complete responses */
+	uint64_t
+		beyond; /* what of their round trips lay after the phase, in millionths of a response */
 	uint64_t connects;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
@@ -24,8 +26,7 @@ struct stats {
 	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid where errors[] is not 0 */
 	uint64_t last_error_ns[RUN_ERROR_COUNT];
 	char error_detail[RUN_ERROR_COUNT][STATS_DETAIL_SIZE]; /* of the first; empty: none */
-	uint64_t first_ns; /* earliest request handed to the kernel; 0 if none */
-	uint64_t last_ns;  /* latest complete response; 0 if none */
+	uint64_t last_ns; /* latest complete response or failure; 0 if none */
 	struct histogram round_trip;
 	struct histogram connect;
 	struct histogram tls;	     /* connection established → TLS is, too */
@@ -41,12 +42,17 @@ void stats_record(struct stats *stats, const struct engine_result *result);
 /* What stats_record() has recorded already, if it is complete, was meant to leave at @intended_ns. */
 void stats_record_response(struct stats *stats, const struct engine_result *result,
 			   uint64_t intended_ns);
-/* A scheduled request leaves, @delay_ns after it could have. */
-void stats_record_scheduled(struct stats *stats, uint64_t delay_ns);
+/* A scheduled request left, @delay_ns after it could have. */
+void stats_record_delay(struct stats *stats, uint64_t delay_ns);
 void stats_record_connect(struct stats *stats, uint64_t connect_ns);
 void stats_record_tls(struct stats *stats, uint64_t tls_ns);
 void stats_add(struct stats *stats, const struct stats *other);
 
 uint64_t stats_errors(const struct stats *stats);
+
+/* What of a complete response's round trip lay after @stop_ns, in millionths. */
+uint64_t stats_beyond(const struct engine_result *result, uint64_t stop_ns);
+/* The same of many, in whole responses. */
+uint64_t stats_drained(uint64_t beyond);
 
 #endif

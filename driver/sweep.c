@@ -102,6 +102,7 @@ static int fill_targets(struct run_driver *driver, struct run_sweep_step *step)
 		step->targets[step->target_count] = (struct run_sweep_target){
 			.name = TAKE_PTR(row->name),
 			.requests = row->requests,
+			.drained = row->drained,
 			.errors = run_row_errors(row),
 			.latency = row->response_time.count ? row->response_time : row->round_trip,
 		};
@@ -117,6 +118,7 @@ static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step
 	step->warmup_ns = driver->warmup_ns;
 	step->duration_ns = driver->duration_ns;
 	step->requests = driver->requests;
+	step->drained = driver->drained;
 	step->errors = run_driver_errors(driver);
 	step->unsent = driver->unsent;
 	step->latency = *run_driver_latency(driver);
@@ -176,7 +178,8 @@ static double throughput(const struct run_sweep_step *step)
 {
 	if (!step->duration_ns)
 		return 0;
-	return (double)step->requests * (double)NSEC_PER_SEC / (double)step->duration_ns;
+	return (double)run_timely(step->requests, step->drained) * (double)NSEC_PER_SEC /
+	       (double)step->duration_ns;
 }
 
 static int climb(struct sweep *sweep, uint64_t load, char **ret_error)

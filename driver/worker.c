@@ -56,7 +56,8 @@ static void change_phase(struct worker *worker, enum worker_phase phase)
 	if (phase == WORKER_REST)
 		worker_end_load(worker);
 	else
-		worker_begin_load(worker, phase, atomic_load(&worker->wanted_begin_ns));
+		worker_begin_load(worker, phase, atomic_load(&worker->wanted_begin_ns),
+				  atomic_load(&worker->wanted_stop_ns));
 	worker_tell_if_quiet(worker);
 }
 
@@ -240,16 +241,18 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
-	worker_set_phase(worker, WORKER_EXIT, 0);
+	worker_set_phase(worker, WORKER_EXIT, 0, 0);
 	pthread_join(worker->thread, NULL);
 	close_loop(worker);
 }
 
-void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t begin_ns)
+void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t begin_ns,
+		      uint64_t stop_ns)
 {
 	if (phase == WORKER_WARMUP || phase == WORKER_MEASURE) {
 		atomic_store(&worker->quiet, false);
 		atomic_store(&worker->wanted_begin_ns, begin_ns);
+		atomic_store(&worker->wanted_stop_ns, stop_ns ? stop_ns : SCHEDULE_NEVER);
 	}
 	atomic_store(&worker->wanted, phase);
 	uv_async_send(&worker->wake);

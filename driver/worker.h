@@ -66,9 +66,11 @@ DEFINE_CLEANUP(struct worker *, worker_free)
 /*
  * Begins WARMUP or MEASURE: only when the worker is quiet. REST ends either. A worker also comes to
  * rest by itself, when the budget is spent. @begin_ns is the phase's begin for all workers: intervals
- * and, under a rate, arrivals count from it.
+ * and, under a rate, arrivals count from it. From @stop_ns on it starts nothing more, and responses are
+ * in no interval; 0: until REST.
  */
-void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t begin_ns);
+void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t begin_ns,
+		      uint64_t stop_ns);
 
 /* No request is under way and none will start until the next phase. */
 bool worker_is_quiet(struct worker *worker);

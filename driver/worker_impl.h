@@ -15,6 +15,7 @@ struct slot {
 	struct worker *worker;
 	uint32_t retry_ms;    /* 0: its last connection was established */
 	uint64_t intended_ns; /* paced: when its request was meant to leave */
+	uint64_t delay_ns;    /* and how much later than it could it did */
 	uv_timer_t retry;
 	bool parked; /* beyond the ramp's number */
 };
@@ -30,6 +31,7 @@ struct worker {
 
 	_Atomic int wanted; /* enum worker_phase */
 	_Atomic uint64_t wanted_begin_ns;
+	_Atomic uint64_t wanted_stop_ns;
 	atomic_bool quiet;
 	atomic_bool failed;
 	atomic_bool snapshot_wanted;
@@ -62,6 +64,8 @@ struct worker {
 	uint32_t active; /* slots that may send: those below it; 0 unless issuing */
 	bool issuing;
 	bool recording;
+	bool drains;	  /* the phase has ended, responses still come */
+	uint64_t stop_ns; /* when it ends; SCHEDULE_NEVER: not known yet */
 	bool spent;	  /* the budget, as far as this worker knows */
 	uint64_t tickets; /* requests that it may start without asking the budget */
 	uint32_t under_way;
@@ -75,7 +79,8 @@ struct worker {
 	struct slot slots[];
 };
 
-void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns);
+void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns,
+		       uint64_t stop_ns);
 void worker_end_load(struct worker *worker);
 void worker_tell_if_quiet(struct worker *worker);
 /* The slot may send again: now, or when the pacer says so. */

@@ -11,15 +11,29 @@
 #define RETRY_MIN_MS 1U
 #define RETRY_MAX_MS 100U
 
+/* The last interval ends with the phase, though responses still come. */
+static void set_roll(struct worker *worker, uint64_t now_ns)
+{
+	uint64_t end_ns = series_end_of(&worker->series, now_ns);
+
+	worker->drains = now_ns >= worker->stop_ns;
+	if (worker->drains)
+		worker->roll_ns = SCHEDULE_NEVER;
+	else
+		worker->roll_ns = end_ns < worker->stop_ns ? end_ns : worker->stop_ns;
+}
+
 /* The interval that has passed joins the others. */
 static void roll(struct worker *worker, uint64_t now_ns)
 {
-	int err = series_put(&worker->series, worker->roll_ns - 1, &worker->stats);
+	int err = 0;
 
+	if (!worker->drains)
+		err = series_put(&worker->series, worker->roll_ns - 1, &worker->stats);
 	worker->error = worker->error ? worker->error : err;
 	stats_add(&worker->total, &worker->stats);
 	worker->stats = (struct stats){0};
-	worker->roll_ns = series_end_of(&worker->series, now_ns);
+	set_roll(worker, now_ns);
 }
 
 static void begin_recording(struct worker *worker, uint64_t begin_ns)
@@ -33,7 +47,7 @@ static void begin_recording(struct worker *worker, uint64_t begin_ns)
 	sampler_reset(&worker->sampler);
 	series_clear(&worker->series);
 	series_begin(&worker->series, begin_ns, setup->interval_ns, setup->schedule.rate);
-	worker->roll_ns = series_end_of(&worker->series, begin_ns);
+	set_roll(worker, begin_ns);
 }
 
 static bool take_ticket(struct worker *worker)
@@ -81,15 +95,23 @@ static void set_alarm(struct worker *worker)
 {
 	bool over = !worker->issuing || worker->spent;
 
-	alarm_set(&worker->alarm, over ? SCHEDULE_NEVER : pacer_wake_ns(&worker->pacer));
+	uint64_t wake_ns = pacer_wake_ns(&worker->pacer);
+
+	alarm_set(&worker->alarm, over || wake_ns >= worker->stop_ns ? SCHEDULE_NEVER : wake_ns);
 }
 
-/* The slot's request leaves now. */
+/* What is due when the phase ends, or later, is not sent. */
+static uint64_t due_by(const struct worker *worker, uint64_t now_ns)
+{
+	return now_ns < worker->stop_ns ? now_ns : worker->stop_ns - 1;
+}
+
+/* The slot's request leaves now, unless there is nothing that it could leave by. */
 static void note_sent(struct worker *worker, uint32_t slot, uint64_t intended_ns, uint64_t delay_ns)
 {
 	worker->slots[slot].intended_ns = intended_ns;
-	if (worker->recording)
-		stats_record_scheduled(&worker->stats, delay_ns);
+	worker->slots[slot].delay_ns = delay_ns;
+	worker->stats.scheduled += worker->recording;
 }
 
 /* Starts what is due and finds a slot. start() may report a failure before it returns. */
@@ -98,7 +120,8 @@ static void start_due(struct worker *worker)
 	uint64_t now_ns = clock_now_ns();
 	struct pacer_due due;
 
-	while (worker->issuing && !worker->spent && pacer_take(&worker->pacer, now_ns, &due)) {
+	while (worker->issuing && !worker->spent &&
+	       pacer_take(&worker->pacer, due_by(worker, now_ns), &due)) {
 		if (due.slot >= worker->active) {
 			worker_park(worker, due.slot);
 			continue;
@@ -305,13 +328,15 @@ static bool goes_on(struct worker *worker, uint32_t slot, uint32_t step, uint64_
 		worker_park(worker, slot);
 		return false;
 	}
+	if ((!worker->paced || (thinks && !thinks[step])) && now_ns >= worker->stop_ns)
+		return false;
 	if (!worker->paced)
 		return take_ticket(worker);
 	if (thinks && !thinks[step])
 		return take_ticket(worker) && (note_sent(worker, slot, now_ns, 0), true);
 	if (thinks)
 		worker->pacer.spec.think_ns = thinks[step];
-	if (worker->spent || !pacer_next(&worker->pacer, slot, now_ns, &due)) {
+	if (worker->spent || !pacer_next(&worker->pacer, slot, due_by(worker, now_ns), &due)) {
 		set_alarm(worker);
 		return false;
 	}
@@ -355,13 +380,16 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 		   const struct engine_result *result)
 {
 	uint64_t intended_ns = worker->setup.schedule.rate ? worker->slots[slot].intended_ns : 0;
+	uint64_t beyond;
 
 	if (result->end_ns >= worker->roll_ns)
 		roll(worker, result->end_ns);
+	beyond = worker->drains ? stats_beyond(result, worker->stop_ns) : 0;
 	if (!status_rows_is_same(worker->setup.statuses, result))
-		status_rows_record(worker->setup.statuses, result, intended_ns, &worker->total,
-				   &worker->stats);
+		status_rows_record(worker->setup.statuses, result, intended_ns, beyond,
+				   &worker->total, &worker->stats);
 	stats_record(&worker->stats, result);
+	worker->stats.beyond += beyond;
 	if (result->flow)
 		sample(worker, slot, step, result);
 	if (worker->setup.tell_failure)
@@ -369,7 +397,7 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 	if (intended_ns)
 		stats_record_response(&worker->stats, result, intended_ns);
 	if (worker->setup.steps)
-		row_stats_record(&worker->setup.steps[step], result, intended_ns);
+		row_stats_record(&worker->setup.steps[step], result, intended_ns, beyond);
 }
 
 void worker_note(void *user, enum run_datagram what, uint64_t count)
@@ -397,6 +425,8 @@ enum engine_next worker_done(void *user, uint32_t slot, const struct engine_resu
 
 	if (worker->recording && !result->not_yet)
 		record(worker, slot, step, result);
+	if (worker->recording && worker->paced && !result->not_yet && !is_starved(result))
+		stats_record_delay(&worker->stats, worker->slots[slot].delay_ns);
 	if (!result->connect_failed && !result->not_yet &&
 	    goes_on(worker, slot, step, result->end_ns))
 		return engine->go_on ? engine->go_on(worker->engine, slot, step) : ENGINE_AGAIN;
@@ -411,8 +441,10 @@ enum engine_next worker_done(void *user, uint32_t slot, const struct engine_resu
 	return ENGINE_REST;
 }
 
-void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns)
+void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t begin_ns,
+		       uint64_t stop_ns)
 {
+	worker->stop_ns = stop_ns;
 	worker->issuing = true;
 	worker->recording = phase == WORKER_MEASURE;
 	if (worker->recording)
@@ -434,15 +466,20 @@ void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t 
 
 void worker_end_load(struct worker *worker)
 {
-	uint64_t unsent;
+	uint64_t now_ns = clock_now_ns(), unsent;
 
 	if (worker->paced && worker->issuing && !worker->spent && worker->recording) {
-		unsent = pacer_unsent(&worker->pacer, clock_now_ns());
+		unsent = pacer_unsent(&worker->pacer,
+				      now_ns < worker->stop_ns ? now_ns : worker->stop_ns);
 		worker->stats.scheduled += unsent;
 		worker->stats.unsent += unsent;
 	}
 	worker->issuing = false;
 	worker->active = 0;
+	if (now_ns < worker->stop_ns)
+		worker->stop_ns = now_ns; /* earlier than was asked for */
+	if (worker->stop_ns < worker->roll_ns && !worker->drains)
+		worker->roll_ns = worker->stop_ns;
 	if (worker->paced)
 		set_alarm(worker);
 	stop_retries(worker);

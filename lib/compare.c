@@ -98,7 +98,7 @@ static struct run_ratio per_second(uint64_t count, uint64_t ns)
 static struct run_ratio get_rate(const struct run *run, unsigned int which)
 {
 	(void)which;
-	return run->driver ? per_second(run->driver->requests, run->driver->duration_ns)
+	return run->driver ? per_second(run_driver_timely(run->driver), run->driver->duration_ns)
 			   : (struct run_ratio){0};
 }
 

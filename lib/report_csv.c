@@ -22,6 +22,7 @@ struct row {
 	const uint64_t *begin_ns;
 	uint64_t duration_ns;
 	uint64_t requests;
+	uint64_t drained; /* of these: not in the rate */
 	uint64_t errors;
 	const uint64_t *connects, *bytes_in, *bytes_out;
 	const struct histogram *h;
@@ -99,7 +100,8 @@ static void print_row(const struct row *row, FILE *file)
 	fputc(',', file);
 	if (row->duration_ns)
 		fprintf(file, "%.3f",
-			(double)row->requests * (double)NSEC_PER_SEC / (double)row->duration_ns);
+			(double)run_timely(row->requests, row->drained) * (double)NSEC_PER_SEC /
+				(double)row->duration_ns);
 	print_number(&row->errors, file);
 	print_number(row->connects, file);
 	print_number(row->bytes_in, file);
@@ -156,6 +158,7 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 				.latency = kinds[i].name,
 				.duration_ns = driver->duration_ns,
 				.requests = driver->requests,
+				.drained = driver->drained,
 				.errors = run_driver_errors(driver),
 				.connects = &driver->connects,
 				.bytes_in = &driver->bytes_in,
@@ -176,6 +179,7 @@ static void print_part(const struct run_driver *driver, const char *part, const 
 			.latency = latency,
 			.duration_ns = driver->duration_ns,
 			.requests = row->requests,
+			.drained = row->drained,
 			.errors = run_row_errors(row),
 			.bytes_in = &row->bytes_in,
 			.bytes_out = &row->bytes_out,
@@ -246,6 +250,7 @@ static void print_step(const char *const parts[2], const char *latency,
 		.load = &step->load,
 		.duration_ns = step->duration_ns,
 		.requests = step->requests,
+		.drained = step->drained,
 		.errors = step->errors,
 		.h = &step->latency,
 	};
@@ -254,6 +259,7 @@ static void print_step(const char *const parts[2], const char *latency,
 	row.part = parts[1];
 	for (size_t i = 0; i < step->target_count; i++) {
 		row.requests = step->targets[i].requests;
+		row.drained = step->targets[i].drained;
 		row.errors = step->targets[i].errors;
 		row.h = &step->targets[i].latency;
 		row.name = step->targets[i].name;

@@ -106,7 +106,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 	char rate[2 * SHORT_TEXT + 16], requests[SHORT_TEXT], each[SHORT_TEXT];
 
 	page_count(driver->requests, requests);
-	page_rate(driver->requests, driver->duration_ns, each);
+	page_rate(run_driver_timely(driver), driver->duration_ns, each);
 	if (driver->duration_ns)
 		snprintf(rate, sizeof(rate), "%s requests \u00b7 %s/s", requests, each);
 	else
@@ -144,6 +144,15 @@ static void print_headline(const struct page *page, const struct run_driver *dri
 	fputc('\n', page->file);
 }
 
+/* Said where they are many. */
+static void print_drained(const struct page *page, const struct run_driver *driver)
+{
+	if (driver->drained > driver->requests / 100)
+		page_wrap(page, 0,
+			  "note: responses that came after the measured phase are in the "
+			  "percentiles; in the rate by the part of their time that lay within it");
+}
+
 void report_response_time(const struct page *page, const struct run_driver *driver)
 {
 	char unsent[SHORT_TEXT], scheduled[SHORT_TEXT];
@@ -157,11 +166,14 @@ void report_response_time(const struct page *page, const struct run_driver *driv
 			  " connections being busy: they are in no percentile",
 			  page_count(driver->unsent, unsent),
 			  page_count(driver->scheduled, scheduled));
+	print_drained(page, driver);
 }
 
 void report_round_trip(const struct page *page, const struct run_driver *driver)
 {
 	print_headline(page, driver, "round trip", &driver->round_trip, !driver->rate);
+	if (!driver->rate)
+		print_drained(page, driver);
 }
 
 static void report_histogram(const struct page *page, const struct run_driver *driver,

@@ -80,7 +80,9 @@ void report_drivers(const struct page *page, const struct run_driver *driver)
 		items_add(&items, "from %s",
 			  page_time((double)(part->begin_ns - driver->begin_ns), text));
 		items_add(&items, "for %s", page_time((double)part->duration_ns, text));
-		items_add(&items, "%s/s", page_rate(part->requests, part->duration_ns, text));
+		items_add(&items, "%s/s",
+			  page_rate(run_timely(part->requests, part->drained), part->duration_ns,
+				    text));
 		items_add(&items, "p50 %s",
 			  page_time((double)histogram_quantile(&part->latency, 0.5), text));
 		items_add(&items, "p99 %s",

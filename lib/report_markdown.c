@@ -71,8 +71,8 @@ static void put_driver(const struct run_driver *driver, FILE *file)
 	}
 	fprintf(file, "\n%s requests, %s/s, %" PRIu32 " connections, %s errors\n",
 		page_count(driver->requests, requests),
-		page_rate(driver->requests, driver->duration_ns, rate), driver->connections,
-		page_count(run_driver_errors(driver), errors));
+		page_rate(run_driver_timely(driver), driver->duration_ns, rate),
+		driver->connections, page_count(run_driver_errors(driver), errors));
 	put_latency_head(file);
 	if (driver->response_time.count)
 		put_histogram("response time", &driver->response_time, file);

@@ -60,7 +60,8 @@ static void report_row(const struct page *page, const struct run_driver *driver,
 	items_add(&items, "%s", row->name ? row->name : "(no name)");
 	items_add(&items, "%s", page_count(row->requests, text));
 	if (driver->duration_ns)
-		items_add(&items, "%s/s", page_rate(row->requests, driver->duration_ns, text));
+		items_add(&items, "%s/s",
+			  page_rate(run_row_timely(row), driver->duration_ns, text));
 	add_errors(&items, row);
 	add_histogram(&items, "response time", &row->response_time);
 	add_histogram(&items, "round trip", &row->round_trip);

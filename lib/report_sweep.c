@@ -75,7 +75,9 @@ static const char *rate_of_each(const struct run_sweep *sweep, const struct run_
 {
 	uint64_t clients = is_over_rate(sweep) ? sweep->connections : step->load;
 
-	return clients ? page_rate(step->requests, step->duration_ns * clients, text) : "-";
+	return clients ? page_rate(run_timely(step->requests, step->drained),
+				   step->duration_ns * clients, text)
+		       : "-";
 }
 
 /* What is to be known before a row's figures are used. */
@@ -101,7 +103,9 @@ static void print_targets(const struct page *page, const struct run_sweep_step *
 		struct items items = items_begin(page, "", LABEL);
 
 		items_add(&items, "%s", target->name ? target->name : "(no name)");
-		items_add(&items, "%s/s", page_rate(target->requests, step->duration_ns, text));
+		items_add(&items, "%s/s",
+			  page_rate(run_timely(target->requests, target->drained),
+				    step->duration_ns, text));
 		items_add(&items, "p50 %s", quantile(&target->latency, 0.5, text));
 		items_add(&items, "p99 %s", quantile(&target->latency, 0.99, text));
 		items_add(&items, "errors %s", page_count(target->errors, text));
@@ -116,7 +120,7 @@ static void print_step(const struct page *page, const struct run_sweep *sweep,
 
 	page_right(page, widths[COLUMN_LOAD], "%s", page_count(step->load, text));
 	page_right(page, widths[COLUMN_THROUGHPUT], "%s",
-		   page_rate(step->requests, step->duration_ns, text));
+		   page_rate(run_timely(step->requests, step->drained), step->duration_ns, text));
 	if (has_server(sweep))
 		page_right(page, widths[COLUMN_SERVER], "%s", server_rate(step, text));
 	page_right(page, widths[COLUMN_EACH], "%s", rate_of_each(sweep, step, text));
@@ -156,7 +160,8 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 		return;
 	items = items_begin(page, "at 75 % of it", LABEL);
 	items_add(&items, "%s/s due", page_count(step->load, text));
-	items_add(&items, "%s/s", page_rate(step->requests, step->duration_ns, text));
+	items_add(&items, "%s/s",
+		  page_rate(run_timely(step->requests, step->drained), step->duration_ns, text));
 	if (step->latency.count)
 		items_add(&items, "mean %s", page_time(histogram_mean(&step->latency), text));
 	items_add(&items, "p50 %s", quantile(&step->latency, 0.5, text));
@@ -191,7 +196,9 @@ static void print_limited(const struct page *page, const struct run_sweep *sweep
 
 static double throughput(const struct run_sweep_step *step)
 {
-	return step->duration_ns ? (double)step->requests / (double)step->duration_ns : 0;
+	return step->duration_ns ? (double)run_timely(step->requests, step->drained) /
+					   (double)step->duration_ns
+				 : 0;
 }
 
 #define BAR_MAX 50

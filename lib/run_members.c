@@ -152,6 +152,7 @@ static const struct run_member part_table[] = {
 	{MEMBER(struct run_part, U64, begin_ns)},
 	{MEMBER(struct run_part, U64, duration_ns)},
 	{MEMBER(struct run_part, U64, requests)},
+	{MEMBER(struct run_part, U64, drained), .optional = true},
 	{MEMBER(struct run_part, U64, errors)},
 	{MEMBER(struct run_part, HISTOGRAM, latency)},
 };
@@ -162,6 +163,7 @@ static const struct run_member row_table[] = {
 	STRING(struct run_row, target),
 	STRING(struct run_row, method),
 	{MEMBER(struct run_row, U64, requests)},
+	{MEMBER(struct run_row, U64, drained), .optional = true},
 	{MEMBER(struct run_row, U64, bytes_in)},
 	{MEMBER(struct run_row, U64, bytes_out)},
 	COUNTERS(struct run_row, status, status_names),
@@ -196,6 +198,7 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, scheduled), .optional = true},
 	{MEMBER(struct run_driver, U64, unsent), .optional = true},
 	{MEMBER(struct run_driver, U64, requests)},
+	{MEMBER(struct run_driver, U64, drained), .optional = true},
 	{MEMBER(struct run_driver, U64, connects)},
 	{MEMBER(struct run_driver, U64, bytes_in)},
 	{MEMBER(struct run_driver, U64, bytes_out)},
@@ -351,6 +354,7 @@ static const struct run_members finding_members = MEMBERS(struct run_finding, fi
 static const struct run_member sweep_target_table[] = {
 	STRING(struct run_sweep_target, name),
 	{MEMBER(struct run_sweep_target, U64, requests)},
+	{MEMBER(struct run_sweep_target, U64, drained), .optional = true},
 	{MEMBER(struct run_sweep_target, U64, errors)},
 	{MEMBER(struct run_sweep_target, HISTOGRAM, latency)},
 };
@@ -362,6 +366,7 @@ static const struct run_member sweep_step_table[] = {
 	{MEMBER(struct run_sweep_step, U64, warmup_ns)},
 	{MEMBER(struct run_sweep_step, U64, duration_ns)},
 	{MEMBER(struct run_sweep_step, U64, requests)},
+	{MEMBER(struct run_sweep_step, U64, drained), .optional = true},
 	{MEMBER(struct run_sweep_step, U64, errors)},
 	{MEMBER(struct run_sweep_step, U64, unsent)},
 	{MEMBER(struct run_sweep_step, U32, attempts)},

@@ -189,6 +189,7 @@ static int settle_parts(struct run_driver *driver)
 	part->begin_ns = driver->begin_ns;
 	part->duration_ns = driver->duration_ns;
 	part->requests = driver->requests;
+	part->drained = driver->drained;
 	part->errors = run_driver_errors(driver);
 	part->latency = *run_driver_latency(driver);
 	return merge_copy(&part->host, driver->host) || merge_copy(&part->target, driver->target)

@@ -199,6 +199,7 @@ struct run_row {
 	char *target; /* of steps */
 	char *method; /* of steps; NULL: the protocol has none */
 	uint64_t requests;
+	uint64_t drained; /* as in run_driver */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t status[6];
@@ -220,6 +221,7 @@ struct run_part {
 	uint64_t begin_ns; /* as in run_driver */
 	uint64_t duration_ns;
 	uint64_t requests;
+	uint64_t drained;
 	uint64_t errors;
 	struct histogram latency;
 };
@@ -241,7 +243,8 @@ struct run_driver {
 	uint64_t think_ns;  /* closed loop: mean think time */
 	uint64_t scheduled; /* requests due in the measured phase, where a schedule says so */
 	uint64_t unsent;    /* of these: still waiting for a connection at its end */
-	uint64_t requests;  /* complete responses in the measured phase */
+	uint64_t requests;  /* complete responses to what was sent in the measured phase */
+	uint64_t drained;   /* of these: what of their round trips lay after its end; in no rate */
 	uint64_t connects;  /* connections established in the measured phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
@@ -433,6 +436,22 @@ static inline uint64_t run_parts_total(const struct run_parts *parts)
 
 /* Frees what it holds; it is empty then. */
 void run_row_list_clear(struct run_row_list *rows);
+/* Responses as far as they lay within the measured phase: what rates are of. */
+static inline uint64_t run_timely(uint64_t requests, uint64_t drained)
+{
+	return requests > drained ? requests - drained : 0;
+}
+
+static inline uint64_t run_driver_timely(const struct run_driver *driver)
+{
+	return run_timely(driver->requests, driver->drained);
+}
+
+static inline uint64_t run_row_timely(const struct run_row *row)
+{
+	return run_timely(row->requests, row->drained);
+}
+
 /* Sum of a row's errors. */
 uint64_t run_row_errors(const struct run_row *row);
 

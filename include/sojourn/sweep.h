@@ -9,6 +9,7 @@
 struct run_sweep_target {
 	char *name; /* its URL as it was given */
 	uint64_t requests;
+	uint64_t drained; /* of these, as in run_driver: not in the rate */
 	uint64_t errors;
 	struct histogram latency; /* as the step's */
 };
@@ -18,6 +19,7 @@ struct run_sweep_step {
 	uint64_t warmup_ns;
 	uint64_t duration_ns;
 	uint64_t requests;
+	uint64_t drained; /* of these, as in run_driver: not in the rate */
 	uint64_t errors;
 	uint64_t unsent;   /* under a rate: due, but all connections were busy until the end */
 	uint32_t attempts; /* until it was steady, or was given up */

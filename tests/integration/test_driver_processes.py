@@ -162,6 +162,7 @@ def test_stall_is_in_its_interval(start, processes):
     # The requests that waited for it end in the interval after it.
     slow = [(entry["latency"]["max_ns"] or 0) > 0.5e9 for entry in result["intervals"]]
     assert slow.index(True) == empty[-1] + 1 and sum(slow) == 1
-    assert sum(counts) == result["requests"]
+    # What was under way at the end is in no interval.
+    assert 0 <= result["requests"] - sum(counts) <= 4
     assert [entry["begin_ns"] for entry in result["intervals"]] == [
         index * 200_000_000 for index in range(len(counts))]

@@ -20,6 +20,7 @@ static inline void fill_rows(struct run_row_list *rows, const char *first, const
 		step->target = text("http://server/items");
 		step->method = text(i ? "GET" : "POST");
 		step->requests = next(sequence);
+		step->drained = next(sequence);
 		step->bytes_in = next(sequence);
 		step->bytes_out = next(sequence);
 		set_counters(step->status, ARRAY_SIZE(step->status), sequence);

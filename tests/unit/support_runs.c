@@ -193,6 +193,7 @@ static void fill_driver_parts(struct run_driver *driver, struct sequence *sequen
 		part->begin_ns = next(sequence);
 		part->duration_ns = next(sequence);
 		part->requests = next(sequence);
+		part->drained = next(sequence);
 		part->errors = next(sequence);
 		set_histogram(&part->latency, sequence);
 	}
@@ -209,6 +210,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->duration_ns = next(sequence);
 	driver->warmup_ns = next(sequence);
 	driver->requests = next(sequence);
+	driver->drained = next(sequence);
 	driver->connects = next(sequence);
 	driver->bytes_in = next(sequence);
 	driver->bytes_out = next(sequence);

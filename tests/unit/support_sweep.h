@@ -14,6 +14,7 @@ static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t
 	step->warmup_ns = from + 1;
 	step->duration_ns = from + 2;
 	step->requests = from + 3;
+	step->drained = from + 60;
 	step->errors = from + 4;
 	step->unsent = from + 5;
 	step->attempts = from + 6;
@@ -32,6 +33,7 @@ static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t
 
 		target->name = strdup(step->target_count ? "http://b/" : "http://a/");
 		target->requests = from + 9 + 2 * step->target_count;
+		target->drained = from + 61 + step->target_count;
 		target->errors = from + 10 + 2 * step->target_count;
 		histogram_record(&target->latency, from);
 	}
