@@ -140,15 +140,6 @@ static bool is_paced(const struct drive *drive)
 	       (options->scenario && options->scenario->thinks);
 }
 
-static void sleep_until(uint64_t at_ns)
-{
-	const struct timespec at = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
-				    .tv_nsec = (long)(at_ns % NSEC_PER_SEC)};
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
-}
-
 /* When the phase that is started now begins for the workers. */
 static uint64_t begin_of_phase(struct drive *drive)
 {
@@ -172,7 +163,7 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 	if (drive->kind->lost(drive->crew))
 		return;
 	if (drive->start_ns)
-		sleep_until(drive->start_ns - lead_ns);
+		clock_sleep_until(drive->start_ns - lead_ns);
 	atomic_store(&drive->shared->budget.left, requests ? requests : BUDGET_UNLIMITED);
 	drive->measuring = phase == WORKER_MEASURE;
 	drive->phase.stop_ns = 0;

@@ -3,6 +3,7 @@
 #ifndef SOJOURN_CLOCK_H
 #define SOJOURN_CLOCK_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -40,6 +41,16 @@ static inline uint64_t clock_process_cpu_ns(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return clock_timespec_ns(&ts);
+}
+
+/* Until clock_now_ns() is @at_ns, signals notwithstanding. */
+static inline void clock_sleep_until(uint64_t at_ns)
+{
+	const struct timespec at = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
+				    .tv_nsec = (long)(at_ns % NSEC_PER_SEC)};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
 }
 
 #endif

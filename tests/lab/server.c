@@ -284,12 +284,9 @@ void server_record(struct server *server, struct truth_writer *writer, struct ex
 void server_sleep(uint64_t ns, bool spin)
 {
 	uint64_t deadline = clock_now_ns() + ns;
-	struct timespec until = {(time_t)(deadline / NSEC_PER_SEC),
-				 (long)(deadline % NSEC_PER_SEC)};
 
 	if (!spin)
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-			;
+		clock_sleep_until(deadline);
 	while (clock_now_ns() < deadline)
 		;
 }
