@@ -54,6 +54,25 @@ static void join_stage(struct run_point *both, const struct run_point *a, const 
 		both->known |= (x->count ? a : b)->known & quantile;
 }
 
+static void add_counts(uint64_t *sum, const uint64_t *counts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sum[i] += counts[i];
+}
+
+/* What only some kernels or observations count: a sum of what is known of one is not that of both. */
+static void join_optional(struct run_point *both, const struct run_point *a)
+{
+	both->overflows += a->overflows;
+	both->cpu.count += a->cpu.count;
+	add_counts(both->cpu.sum_ns, a->cpu.sum_ns, RUN_CPU_COUNT);
+	both->known &= a->known | ~(uint32_t)(RUN_POINT_OVERFLOWS | RUN_POINT_CPU);
+	if (!(both->known & RUN_POINT_OVERFLOWS))
+		both->overflows = 0;
+	if (!(both->known & RUN_POINT_CPU))
+		both->cpu = (struct run_point_cpu){0};
+}
+
 /* Counts add; the state is that at the end. */
 static void join_points(struct run_point *point, const struct run_point *later)
 {
@@ -68,6 +87,9 @@ static void join_points(struct run_point *point, const struct run_point *later)
 	both.retransmits += point->retransmits;
 	both.resets += point->resets;
 	both.time_wait_created += point->time_wait_created;
+	add_counts(both.closes, point->closes, RUN_CLOSE_COUNT);
+	add_counts(both.losses, point->losses, RUN_LOSS_COUNT);
+	join_optional(&both, point);
 	for (unsigned int i = 0; i < STAGE_COUNT; i++)
 		join_stage(&both, point, later, i);
 	*point = both;
@@ -129,6 +151,9 @@ static void set_state(const struct run_service *now, struct run_point *point)
 	set_gauge(&now->connections, RUN_POINT_CONNECTIONS, &point->connections, &point->known);
 	set_gauge(&now->time_wait, RUN_POINT_TIME_WAIT, &point->time_wait, &point->known);
 	set_gauge(&now->accept_queue.depth, RUN_POINT_DEPTH, &point->depth, &point->known);
+	set_gauge(&now->accept_queue.depth_max, RUN_POINT_DEPTH_MAX, &point->depth_max,
+		  &point->known);
+	set_gauge(&now->min_rtt_ns, RUN_POINT_MIN_RTT, &point->min_rtt_ns, &point->known);
 	set_gauge(&fds, RUN_POINT_FDS, &point->fds, &point->known);
 	set_gauge(&now->srtt_ns, RUN_POINT_SRTT, &point->srtt_ns, &point->known);
 	set_gauge(&now->ports.used, RUN_POINT_PORTS, &point->ports, &point->known);
@@ -161,6 +186,41 @@ static void set_stage(const struct run_stage *before, const struct run_stage *no
 	point->stages[stage].p99_ns = histogram_quantile(&h, 0.99);
 }
 
+static void set_counts(const uint64_t *before, const uint64_t *now, size_t count,
+		       uint64_t *ret_counts)
+{
+	for (size_t i = 0; i < count; i++)
+		ret_counts[i] = since(now[i], before ? before[i] : 0);
+}
+
+static void set_overflows(const struct run_service *before, const struct run_service *now,
+			  struct run_point *point)
+{
+	struct run_number overflows = now->accept_queue.overflows;
+
+	if (!overflows.known || (before && !before->accept_queue.overflows.known))
+		return;
+	point->known |= RUN_POINT_OVERFLOWS;
+	point->overflows =
+		since(overflows.value, before ? before->accept_queue.overflows.value : 0);
+}
+
+/* All parts or none. */
+static void set_cpu(const struct run_stage *before, const struct run_stage *now,
+		    struct run_point *point)
+{
+	const struct histogram *running = &now[RUN_CPU_RUNNING].histogram;
+
+	if (!now[RUN_CPU_RUNNING].measured)
+		return;
+	point->known |= RUN_POINT_CPU;
+	point->cpu.count =
+		since(running->count, before ? before[RUN_CPU_RUNNING].histogram.count : 0);
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		point->cpu.sum_ns[i] =
+			since(now[i].histogram.sum, before ? before[i].histogram.sum : 0);
+}
+
 static uint64_t resets(const struct run_service *service)
 {
 	return service->closes[RUN_RESET_BY_SERVER] + service->closes[RUN_RESET_BY_CLIENT];
@@ -182,6 +242,10 @@ void run_point_between(const struct run_service *before, const struct run_servic
 
 	for (unsigned int i = 0; i < STAGE_COUNT; i++)
 		set_stage(before ? &before->stages[i] : NULL, &now->stages[i], i, &point);
+	set_counts(before ? before->closes : NULL, now->closes, RUN_CLOSE_COUNT, point.closes);
+	set_counts(before ? before->losses : NULL, now->losses, RUN_LOSS_COUNT, point.losses);
+	set_overflows(before, now, &point);
+	set_cpu(before ? before->cpu : NULL, now->cpu, &point);
 	set_state(now, &point);
 	*ret_point = point;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A service's past to and from JSON, in columns: a point takes about 150 bytes. */
+/* A service's past to and from JSON, in columns: a point takes about 200 bytes. */
 #include "run_series.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +28,14 @@ static const struct run_column columns[] = {
 	COLUMN(retransmits, 0),
 	COLUMN(resets, 0),
 	COLUMN(time_wait_created, 0),
+	COLUMN(overflows, RUN_POINT_OVERFLOWS),
 	COLUMN(connections, RUN_POINT_CONNECTIONS),
 	COLUMN(time_wait, RUN_POINT_TIME_WAIT),
 	COLUMN(depth, RUN_POINT_DEPTH),
+	COLUMN(depth_max, RUN_POINT_DEPTH_MAX),
 	COLUMN(fds, RUN_POINT_FDS),
 	COLUMN(srtt_ns, RUN_POINT_SRTT),
+	COLUMN(min_rtt_ns, RUN_POINT_MIN_RTT),
 	COLUMN(ports, RUN_POINT_PORTS),
 };
 
@@ -43,7 +47,36 @@ static const struct run_column stage_columns[] = {
 	STAGE_COLUMN(p50_ns, RUN_POINT_QUANTILE(0)),
 	STAGE_COLUMN(p99_ns, RUN_POINT_QUANTILE(0)),
 };
+
+#define CPU_COLUMN(name, part) \
+	{name, offsetof(struct run_point, cpu.sum_ns) + (part) * sizeof(uint64_t), sizeof(uint64_t), RUN_POINT_CPU}
+static const struct run_column cpu_columns[] = {
+	{"count", offsetof(struct run_point, cpu.count), sizeof(uint64_t), RUN_POINT_CPU},
+	CPU_COLUMN("running_ns", RUN_CPU_RUNNING),
+	CPU_COLUMN("runnable_ns", RUN_CPU_RUNNABLE),
+	CPU_COLUMN("blocked_ns", RUN_CPU_BLOCKED),
+};
+
+/* Counts by kind, of which few ever occur: a kind that occurred at no point is left out. */
+static const struct {
+	const char *name;
+	const char *const *kinds;
+	unsigned int count;
+	size_t offset;
+} groups[] = {
+	{"closes", run_close_names, RUN_CLOSE_COUNT, offsetof(struct run_point, closes)},
+	{"losses", run_loss_names, RUN_LOSS_COUNT, offsetof(struct run_point, losses)},
+};
 /* clang-format on */
+
+static struct run_column kind_column(size_t group, unsigned int kind)
+{
+	return (struct run_column){
+		.name = groups[group].kinds[kind],
+		.offset = groups[group].offset + kind * sizeof(uint64_t),
+		.size = sizeof(uint64_t),
+	};
+}
 
 static void columns_of(unsigned int stage, struct run_column ret_columns[])
 {
@@ -83,6 +116,43 @@ static int write_stages(json_t *object, const struct run_rows *rows)
 	return 0;
 }
 
+static bool occurred(const struct run_rows *rows, size_t offset)
+{
+	const char *value = (const char *)rows->rows + offset;
+
+	for (size_t i = 0; i < rows->count; i++, value += rows->size)
+		if (*(const uint64_t *)value)
+			return true;
+	return false;
+}
+
+static int write_groups(json_t *object, const struct run_rows *rows)
+{
+	for (size_t group = 0; group < ARRAY_SIZE(groups); group++) {
+		json_t *member = json_object();
+
+		if (json_object_set_new(object, groups[group].name, member))
+			return -ENOMEM;
+		for (unsigned int kind = 0; kind < groups[group].count; kind++) {
+			struct run_column column = kind_column(group, kind);
+
+			if (occurred(rows, column.offset) &&
+			    run_columns_write(member, &column, 1, rows))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int write_cpu(json_t *object, const struct run_rows *rows)
+{
+	autojson json_t *member = json_object();
+
+	if (!member || run_columns_write(member, cpu_columns, ARRAY_SIZE(cpu_columns), rows))
+		return -ENOMEM;
+	return json_object_size(member) ? json_object_set(object, "cpu", member) : 0;
+}
+
 json_t *run_series_write(const struct run_series *series)
 {
 	autojson json_t *object =
@@ -90,7 +160,8 @@ json_t *run_series_write(const struct run_series *series)
 	struct run_rows rows = rows_of(series);
 
 	if (!object || run_columns_write(object, columns, ARRAY_SIZE(columns), &rows) ||
-	    write_stages(json_object_get(object, "stages"), &rows))
+	    write_stages(json_object_get(object, "stages"), &rows) || write_groups(object, &rows) ||
+	    write_cpu(object, &rows))
 		return NULL;
 	return TAKE_PTR(object);
 }
@@ -114,6 +185,49 @@ static int read_stages(struct reader *reader, const json_t *json, const struct r
 					       rows);
 		reader_leave(reader, before);
 	}
+	return err;
+}
+
+static int read_group(struct reader *reader, const json_t *json, size_t group,
+		      const struct run_rows *rows)
+{
+	int err = 0;
+
+	if (json && !json_is_object(json))
+		return reader_refuse(reader, json, "an object");
+	for (unsigned int kind = 0; kind < groups[group].count && !err; kind++) {
+		struct run_column column = kind_column(group, kind);
+
+		if (json_object_get(json, column.name))
+			err = run_columns_read(reader, json, &column, 1, rows);
+	}
+	return err;
+}
+
+static int read_groups(struct reader *reader, const json_t *json, const struct run_rows *rows)
+{
+	int err = 0;
+
+	for (size_t group = 0; group < ARRAY_SIZE(groups) && !err; group++) {
+		size_t before = reader_enter_member(reader, groups[group].name);
+
+		err = read_group(reader, json_object_get(json, groups[group].name), group, rows);
+		reader_leave(reader, before);
+	}
+	return err;
+}
+
+static int read_cpu(struct reader *reader, const json_t *json, const struct run_rows *rows)
+{
+	const json_t *member = json_object_get(json, "cpu");
+	size_t before = reader_enter_member(reader, "cpu");
+	int err = 0;
+
+	if (member && !json_is_object(member))
+		err = reader_refuse(reader, member, "an object");
+	else
+		err = run_columns_read(reader, member, cpu_columns, ARRAY_SIZE(cpu_columns), rows);
+	reader_leave(reader, before);
 	return err;
 }
 
@@ -144,7 +258,9 @@ static int read_columns(struct reader *reader, const json_t *json, const struct 
 	if (!err)
 		err = read_stages(reader, json_object_get(json, "stages"), &rows);
 	reader_leave(reader, before);
-	return err;
+	if (!err)
+		err = read_groups(reader, json, &rows);
+	return err ? err : read_cpu(reader, json, &rows);
 }
 
 int run_series_read(struct reader *reader, const json_t *json, const struct run_member *member,

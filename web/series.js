@@ -29,6 +29,20 @@ function stageLines(columns, member) {
 	}));
 }
 
+// Of what should not be, that which was; a kind that never occurred has no column.
+function troubles(columns) {
+	const hues = ["bad", "ack", "warn", "service", "network", "accept_queue", "respond"];
+	return [
+		["overflows", "accept queue overflows", columns.overflows],
+		...[["closes", ["reset_by_server", "reset_by_client", "timed_out"]],
+			["losses", ["unanswered", "dropped", "unmatched", "untimed"]]].flatMap(([group, kinds]) =>
+			kinds.map((kind) => [kind, nameOf(kind), columns[group] && columns[group][kind]])),
+		["retransmits", "retransmits", columns.retransmits],
+	].filter(([, , counts]) => counts && counts.some(Boolean)).map(([, label, counts], i) => ({
+		name: hues[i % hues.length], label: `${label}/s`,
+		points: pointsOf(columns, (point) => counts[point] / (columns.duration_ns[point] / 1e9))}));
+}
+
 // Of how many, and towards whom in the end: the destination may have changed in between.
 function portsTitle(ports) {
 	const of = ports && ports.capacity !== null && ports.capacity !== undefined ? `ephemeral ports, of ${count(ports.capacity)}` : "ephemeral ports";
@@ -47,11 +61,15 @@ function serviceSeries(run, service, node, end) {
 	series(node, named("p99 of each stage"), stageLines(columns, "p99_ns"), {end, format: time});
 	for (const [text, names] of [
 		["connections", [["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]],
-		["accept queue", [["depth", "waiting for accept()", "accept_queue"]]],
+		["accept queue", [["depth", "waiting for accept()", "accept_queue"], ["depth_max", "at most so far", "dim"]]],
 		["descriptors", [["fds", "open", "transmit_queue"]]],
 		[portsTitle(service.ports), [["ports", "in use, towards one destination", "network"]]],
 	]) {
 		const lines = gauges(columns, names);
 		if (lines.length) series(node, named(text), lines, {end, step: true});
 	}
+	const trips = gauges(columns, [["srtt_ns", "smoothed, mean", "network"], ["min_rtt_ns", "lowest", "dim"]]);
+	if (trips.length) series(node, named("round-trip times as TCP measures them"), trips, {end, format: time, step: true});
+	const wrong = troubles(columns);
+	if (wrong.length) series(node, named("what went wrong, per second"), wrong, {end});
 }

@@ -20,6 +20,10 @@ enum run_point_value {
 	RUN_POINT_FDS = 1 << 3,
 	RUN_POINT_SRTT = 1 << 4,
 	RUN_POINT_PORTS = 1 << 5,
+	RUN_POINT_DEPTH_MAX = 1 << 6,
+	RUN_POINT_MIN_RTT = 1 << 7,
+	RUN_POINT_OVERFLOWS = 1 << 24,
+	RUN_POINT_CPU = 1 << 25,
 };
 
 #define RUN_POINT_STAGE(stage)	  (1U << (8 + (stage)))	 /* its count and sum */
@@ -34,6 +38,12 @@ struct run_point_stage {
 	uint64_t p99_ns;
 };
 
+/* What service divided into; `count` exchanges were divided. */
+struct run_point_cpu {
+	uint64_t count;
+	uint64_t sum_ns[RUN_CPU_COUNT];
+};
+
 struct run_point {
 	uint64_t begin_ns; /* from the begin of the period */
 	uint64_t duration_ns;
@@ -46,14 +56,20 @@ struct run_point {
 	uint64_t retransmits;
 	uint64_t resets; /* by either side */
 	uint64_t time_wait_created;
+	uint64_t closes[RUN_CLOSE_COUNT];
+	uint64_t losses[RUN_LOSS_COUNT];
+	uint64_t overflows; /* of the accept queue */
 	struct run_point_stage stages[STAGE_COUNT];
+	struct run_point_cpu cpu;
 	/* At its end. */
 	uint64_t connections;
 	uint64_t time_wait;
-	uint64_t depth; /* of the accept queue */
-	uint64_t fds;	/* open, of all the service's processes */
+	uint64_t depth;	    /* of the accept queue */
+	uint64_t depth_max; /* likewise, the highest since the observation began */
+	uint64_t fds;	    /* open, of all the service's processes */
 	uint64_t srtt_ns;
-	uint64_t ports; /* run_service.ports.used */
+	uint64_t min_rtt_ns; /* of the connections established then */
+	uint64_t ports;	     /* run_service.ports.used */
 };
 
 struct run_series {

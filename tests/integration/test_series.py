@@ -2,8 +2,8 @@
 """The past of a service, point by point: what is counted in the points is what is counted in all, and the state
 at their ends is what `ss` shows then.
 
-tools/mutate: "the series lacks its end" fails sums, "phases share a series" phases,
-"the first message is the last" (of test_truth) throughput, "a listener's port is as good as others" and
+tools/mutate: "the series lacks its end" fails sums, "the series forgets losses" each_kind_of_end and drops_when,
+"phases share a series" phases, "the first message is the last" (of test_truth) throughput, "a listener's port is as good as others" and
 "TIME_WAIT takes no port" ports.
 """
 import collections
@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import sockets
+from conftest import kernel_counter, sockets
 from support.documents import service
 from support.programs import Driver, Lab, Observer
 from support.timing import in_quiet, timing
@@ -29,6 +29,10 @@ def adds_up(entry, duration_ns):
         assert sum(series[name]) == entry[name], name
     assert sum(series["resets"]) == \
         entry["closes"]["reset_by_server"] + entry["closes"]["reset_by_client"]
+    assert sum(series["overflows"]) == entry["accept_queue"]["overflows"]
+    for kinds in ("closes", "losses"):
+        assert {name: sum(counts) for name, counts in series[kinds].items()} == \
+            {name: count for name, count in entry[kinds].items() if count}
     for name, stage in entry["stages"].items():
         if stage["measured"]:
             for each in ("count", "sum_ns"):
@@ -62,6 +66,86 @@ def test_sums_are_the_totals(start):
         p50_ns = series["stages"]["service"]["p50_ns"][point]
         assert (p50_ns is None) == (count == 0)
         assert p50_ns is None or p50_ns > 0.9e6
+
+
+@pytest.mark.alone
+def test_each_kind_of_end_and_loss(start):
+    """Closes by either side, requests that nobody answers and exchanges begun before the previous one ended, of
+    which this test knows the numbers; and that the highest so far never falls."""
+    lab = start(Lab("--service", "1ms", "--backlog", "64"))
+    observer = start(Observer("--cpu", ports=[lab.port]))
+    Driver(lab.url, "--new-connections", connections=4, count=200)
+    time.sleep(1.2)
+    Driver(f"{lab.url}?reset=1", connections=1, count=5, check=False)
+    for _ in range(7):
+        with socket.create_connection((lab.address, lab.port)) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n")  # and never the rest
+            time.sleep(0.01)
+    time.sleep(1.2)
+    observer.stop()
+    document = observer.summary()
+    entry = service(document, lab.port)
+    series = adds_up(entry, document["duration_ns"])
+
+    assert sum(series["losses"]["unanswered"]) == entry["losses"]["unanswered"] >= 7
+    assert sum(series["closes"]["reset_by_server"]) >= 5
+    assert set(series["closes"]) <= set(entry["closes"]) and set(series["losses"]) <= set(entry["losses"])
+    assert series["depth_max"] == sorted(series["depth_max"])
+    assert series["depth_max"][-1] == entry["accept_queue"]["depth_max"]
+    divided = entry["cpu"]["running"]
+    if divided["measured"]:
+        assert sum(series["cpu"]["count"]) == divided["count"]
+        for name in ("running", "runnable", "blocked"):
+            assert sum(series["cpu"][f"{name}_ns"]) == entry["cpu"][name]["sum_ns"]
+
+
+@in_quiet
+def test_drops_when_they_happened(start):
+    """Datagrams that find the buffer full in the second second, by the kernel's count, are not in the first."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        observer = start(Observer(ports=[f"{port}/udp"]))
+        time.sleep(1.3)
+        before = kernel_counter("RcvbufErrors", table="snmp", row="Udp")
+        for _ in range(500):
+            client.sendto(b"x" * 100, ("127.0.0.1", port))
+        dropped = kernel_counter("RcvbufErrors", table="snmp", row="Udp") - before
+        observer.stop()
+    entry = service(observer.summary(), port)
+    counts = entry["series"]["losses"]["dropped"]
+    assert dropped > 0 and sum(counts) == entry["losses"]["dropped"] == dropped
+    with timing():
+        assert counts[0] == 0
+
+
+@in_quiet
+def test_overflows_when_they_happened(start):
+    """A listener that never accepts, and more connections than its backlog, in the second second."""
+    with socket.create_server(("127.0.0.1", 0), backlog=4) as server:
+        port = server.getsockname()[1]
+        observer = start(Observer(ports=[port]))
+        time.sleep(1.3)
+        before = kernel_counter("ListenDrops")
+        clients = [socket.socket() for _ in range(15)]
+        for client in clients:
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+        time.sleep(0.3)
+        entry = service(observer.document(), port)
+        dropped = kernel_counter("ListenDrops") - before
+        for client in clients:
+            client.close()
+        observer.stop()
+    series = entry["series"]
+    assert dropped > 0
+    assert abs(sum(series["overflows"]) - dropped) <= 2
+    assert sum(series["overflows"]) == entry["accept_queue"]["overflows"]
+    with timing():
+        assert series["overflows"][0] == 0 and series["depth_max"][0] == 0
+    assert series["depth_max"][-1] == entry["accept_queue"]["depth_max"] == 5  # a backlog of N admits N + 1
 
 
 def test_state_at_the_ends(start):

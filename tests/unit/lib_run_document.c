@@ -62,6 +62,8 @@ static const char *row_name(const char *path, const char *name)
 		return "NAME";
 	if (ends_in(path, ".cpu") && is_one_of(run_cpu_names, RUN_CPU_COUNT, name))
 		return "PART";
+	if (ends_in(path, ".series.closes") || ends_in(path, ".series.losses"))
+		return "KIND";
 	return name;
 }
 

@@ -13,7 +13,7 @@
 static void joining_keeps_the_sums(void **state)
 {
 	CLEANUP(cleanup_run_series_free) struct run_series *series = run_series_new();
-	uint64_t exchanges = 0, sum_ns = 0, end_ns = 0;
+	uint64_t exchanges = 0, sum_ns = 0, end_ns = 0, dropped = 0, running_ns = 0, closed = 0;
 
 	(void)state;
 	assert_non_null(series);
@@ -21,7 +21,10 @@ static void joining_keeps_the_sums(void **state)
 		struct run_point point = {
 			.begin_ns = i * 10, .duration_ns = 10, .exchanges = i, .time_wait = i};
 
-		point.known = RUN_POINT_TIME_WAIT | RUN_POINT_STAGE(STAGE_SERVICE);
+		point.known = RUN_POINT_TIME_WAIT | RUN_POINT_STAGE(STAGE_SERVICE) | RUN_POINT_CPU;
+		point.losses[RUN_LOSS_DROPPED] = 5 * i;
+		point.closes[RUN_TIMED_OUT] = i;
+		point.cpu.sum_ns[RUN_CPU_RUNNING] = 7 * i;
 		point.stages[STAGE_SERVICE].sum_ns = 3 * i;
 		assert_int_equal(run_series_add(series, &point), 0);
 		assert_in_range(series->count, 1, RUN_SERIES_MAX);
@@ -33,11 +36,35 @@ static void joining_keeps_the_sums(void **state)
 		end_ns += point->duration_ns;
 		exchanges += point->exchanges;
 		sum_ns += point->stages[STAGE_SERVICE].sum_ns;
+		dropped += point->losses[RUN_LOSS_DROPPED];
+		closed += point->closes[RUN_TIMED_OUT];
+		running_ns += point->cpu.sum_ns[RUN_CPU_RUNNING];
+		assert_true(point->known & RUN_POINT_CPU);
 		assert_int_equal(point->time_wait, end_ns / 10 - 1); /* at its end */
 	}
 	assert_int_equal(end_ns, 100000);
 	assert_int_equal(exchanges, 10000 * 9999 / 2);
 	assert_int_equal(sum_ns, 3 * exchanges);
+	assert_int_equal(dropped, 5 * exchanges);
+	assert_int_equal(closed, exchanges);
+	assert_int_equal(running_ns, 7 * exchanges);
+}
+
+/* What one of two did not count is not known of both. */
+static void joined_overflows_need_both(void **state)
+{
+	(void)state;
+	for (unsigned int known = 0; known < 4; known++) {
+		CLEANUP(cleanup_run_series_free) struct run_series *series = run_series_new();
+		struct run_point points[2] = {{.overflows = 3}, {.overflows = 4}};
+
+		for (unsigned int i = 0; i < 2; i++)
+			points[i].known = known & 1U << i ? RUN_POINT_OVERFLOWS : 0;
+		for (unsigned int n = 0; n <= RUN_SERIES_MAX; n++)
+			assert_int_equal(run_series_add(series, &points[n % 2]), 0);
+		assert_int_equal(series->points[0].known, known == 3 ? RUN_POINT_OVERFLOWS : 0);
+		assert_int_equal(series->points[0].overflows, known == 3 ? 7 : 0);
+	}
 }
 
 static struct run_point with_service(uint64_t count, uint64_t p50_ns)
@@ -86,12 +113,23 @@ static void point_is_what_came_since(void **state)
 	now->exchanges += 7;
 	now->closes[RUN_RESET_BY_CLIENT] += 2;
 	now->closes[RUN_RESET_BY_SERVER] += 1;
+	before->losses[RUN_LOSS_UNMATCHED] = 10;
+	now->losses[RUN_LOSS_UNMATCHED] = 14;
+	before->accept_queue.overflows.value = 2;
+	now->accept_queue.overflows.value = 11;
 	for (unsigned int i = 0; i < 3; i++)
 		histogram_record(&now->stages[STAGE_SERVICE].histogram, 40);
 	run_point_between(before, now, &point);
 	assert_int_equal(point.exchanges, 7);
 	assert_int_equal(point.resets, 3);
 	assert_int_equal(point.accepted, 0);
+	assert_int_equal(point.closes[RUN_RESET_BY_CLIENT], 2);
+	assert_int_equal(point.closes[RUN_CLOSE_BY_CLIENT], 0);
+	assert_int_equal(point.losses[RUN_LOSS_UNMATCHED], 4);
+	assert_true(point.known & RUN_POINT_OVERFLOWS);
+	assert_int_equal(point.overflows, 9);
+	assert_int_equal(point.depth_max, 3);
+	assert_false(point.known & (RUN_POINT_CPU | RUN_POINT_MIN_RTT));
 	assert_int_equal(point.stages[STAGE_SERVICE].count, 3);
 	assert_int_equal(point.stages[STAGE_SERVICE].sum_ns, 120);
 	assert_int_equal(point.stages[STAGE_SERVICE].p99_ns, 40);
@@ -129,6 +167,7 @@ static const struct {
 	{"{}", ".started_ns: is missing, must be a whole number from 0 to 9223372036854775807"},
 	{"{\"started_ns\":1}", ".begin_ns: is missing, must be an array of at most 2400 elements"},
 	{"{\"started_ns\":1,\"begin_ns\":[1]}", ".duration_ns: is missing, must be an array of 1 elements"},
+	{"{\"started_ns\":1,\"begin_ns\":[],\"duration_ns\":[],\"accepted\":[],\"exchanges\":[],\"bytes_in\":[],\"bytes_out\":[],\"retransmits\":[],\"resets\":[],\"time_wait_created\":[],\"losses\":{\"dropped\":[1]}}", ".losses.dropped: is an array, must be an array of 0 elements"},
 	{"{\"started_ns\":1,\"begin_ns\":[-1]}", ".begin_ns[0]: is -1, must be a whole number from 0 to 9223372036854775807"},
 };
 /* clang-format on */
@@ -155,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joining_keeps_the_sums),
+		cmocka_unit_test(joined_overflows_need_both),
 		cmocka_unit_test(joined_percentiles_are_not_known),
 		cmocka_unit_test(point_is_what_came_since),
 		cmocka_unit_test(what_is_not_known_is_written_as_such),

@@ -13,7 +13,8 @@ static inline struct run_point support_point(uint64_t *last)
 		.begin_ns = ++*last,
 		.duration_ns = ++*last,
 		.known = RUN_POINT_CONNECTIONS | RUN_POINT_TIME_WAIT | RUN_POINT_DEPTH |
-			 RUN_POINT_FDS | RUN_POINT_SRTT | RUN_POINT_PORTS,
+			 RUN_POINT_FDS | RUN_POINT_SRTT | RUN_POINT_PORTS | RUN_POINT_DEPTH_MAX |
+			 RUN_POINT_MIN_RTT | RUN_POINT_OVERFLOWS | RUN_POINT_CPU,
 		.accepted = ++*last,
 		.exchanges = ++*last,
 		.bytes_in = ++*last,
@@ -21,14 +22,24 @@ static inline struct run_point support_point(uint64_t *last)
 		.retransmits = ++*last,
 		.resets = ++*last,
 		.time_wait_created = ++*last,
+		.overflows = ++*last,
+		.cpu = {.count = ++*last},
 		.connections = ++*last,
 		.time_wait = ++*last,
 		.depth = ++*last,
+		.depth_max = ++*last,
 		.fds = ++*last,
 		.srtt_ns = ++*last,
+		.min_rtt_ns = ++*last,
 		.ports = ++*last,
 	};
 
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		point.closes[i] = ++*last;
+	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
+		point.losses[i] = ++*last;
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		point.cpu.sum_ns[i] = ++*last;
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
 		point.known |= RUN_POINT_STAGE(i) | RUN_POINT_QUANTILE(i);
 		point.stages[i] = (struct run_point_stage){++*last, ++*last, ++*last, ++*last};
