@@ -78,7 +78,7 @@ function summary(run) {
 function breakdown() {
 	const rows = runs.map((run) => ({run, mean: meanParts(run)})).filter(({mean}) => mean);
 	if (!rows.length) return;
-	const node = section("Where a request's time goes", "Means; the parts of a bar add up to the mean round trip.");
+	const node = section("Where a request's time goes", "Means; the parts of a bar add up to it.");
 	stackedBars(node, "mean time of each part", rows.map(({run, mean}) => ({
 		label: title(run, mean.of), parts: mean.parts})));
 	node.append(table(["part", ...rows.flatMap(({run}) => [title(run, "mean"), "share"])],

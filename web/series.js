@@ -61,14 +61,14 @@ function serviceSeries(run, service, node, end) {
 	series(node, named("p99 of each stage"), stageLines(columns, "p99_ns"), {end, format: time});
 	for (const [text, names] of [
 		["connections", [["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]],
-		["accept queue", [["depth", "waiting for accept()", "accept_queue"], ["depth_max", "at most so far", "dim"]]],
+		["accept queue", [["depth", "waiting for accept()", "accept_queue"], ["depth_max", "at most so far", "ack"]]],
 		["descriptors", [["fds", "open", "transmit_queue"]]],
 		[portsTitle(service.ports), [["ports", "in use, towards one destination", "network"]]],
 	]) {
 		const lines = gauges(columns, names);
 		if (lines.length) series(node, named(text), lines, {end, step: true});
 	}
-	const trips = gauges(columns, [["srtt_ns", "smoothed, mean", "network"], ["min_rtt_ns", "lowest", "dim"]]);
+	const trips = gauges(columns, [["srtt_ns", "smoothed, mean", "network"], ["min_rtt_ns", "lowest", "ack"]]);
 	if (trips.length) series(node, named("round-trip times as TCP measures them"), trips, {end, format: time, step: true});
 	const wrong = troubles(columns);
 	if (wrong.length) series(node, named("what went wrong, per second"), wrong, {end});
