@@ -97,17 +97,33 @@ static __always_inline __u64 take_arrival(const struct sock *sk, struct conn *c)
 	return arrival_ns;
 }
 
-/* Only from its very first bytes, so not on connections older than the observation. */
-static __always_inline void recognise_http2(struct conn *c, __u32 bytes)
+/* What began to be read is no exchange: from now on nothing is. */
+static __always_inline void becomes_multiplexed(const struct sock *sk, struct conn *c)
 {
-	struct service_slot *slot;
+	struct service_slot *slot = slot_of(c->service);
 
-	if (!c->established_ns || !read_http2_preface(bytes))
-		return;
-	c->marks |= MARK_MULTIPLEXED;
-	slot = slot_of(c->service);
+	transmit_end(sk, c);
+	c->phase = CONN_IDLE;
+	c->marks = MARK_MULTIPLEXED;
 	if (slot)
 		SLOT_COUNT(slot, COUNTER_MULTIPLEXED, 1);
+}
+
+/*
+ * Only from its very first bytes, so not on connections older than the observation, and before any
+ * response to them.
+ */
+static __always_inline void recognise_http2(const struct sock *sk, struct conn *c, __u32 bytes)
+{
+	enum preface preface = PREFACE_NONE;
+
+	if (c->established_ns && (!c->last_read_ns || c->phase == CONN_READING))
+		preface = read_http2_preface(c->bytes_in, bytes);
+	c->marks &= ~MARK_PREFACE;
+	if (preface == PREFACE_BEGUN)
+		c->marks |= MARK_PREFACE;
+	else if (preface == PREFACE_WHOLE)
+		becomes_multiplexed(sk, c);
 }
 
 static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
@@ -127,8 +143,8 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 		accepted_ns = conn_touched(sk, c, now);
 	else if (!c->last_read_ns)
 		accepted_ns = c->start_ns; /* the server has spoken first */
-	if (!c->last_read_ns)
-		recognise_http2(c, bytes);
+	if (!c->last_read_ns || c->marks & MARK_PREFACE)
+		recognise_http2(sk, c, bytes);
 	arrival_ns = take_arrival(sk, c);
 	c->bytes_in += bytes;
 	c->last_read_ns = now;
@@ -140,7 +156,9 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 	if (c->first_read_ns)
 		c->index++;
 	c->first_read_ns = now;
-	c->marks = arrival_ns && pipelined(sk, c) ? MARK_OVERLAPPED : 0;
+	c->marks &= MARK_PREFACE;
+	if (arrival_ns && pipelined(sk, c))
+		c->marks |= MARK_OVERLAPPED;
 	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
 	c->accept_delay_ns = c->start_ns - arrival_ns;
 	sample_begin(sk, c, c->accept_delay_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Does a connection speak HTTP/2? Its client's first bytes say so (RFC 9113, 3.4). They are looked at
- * once, at the connection's first read, where that read has just put them: in the reader's memory,
- * which the arguments of its system call point to. Neighbour: exchange.bpf.c.
+ * as the connection's first reads return them, where those have just put them: in the reader's memory,
+ * which the arguments of its system call point to. Neighbour: exchange.h.
  */
 #ifndef BPF_PREFACE_H
 #define BPF_PREFACE_H
@@ -12,6 +12,7 @@
 
 #define PREFACE	      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define PREFACE_BYTES 24
+#define PREFACE_ROOM  32 /* a power of two */
 
 /* struct user_msghdr: name, its length, then the vector of buffers. */
 #define MSGHDR_IOV_OFFSET 16
@@ -40,20 +41,31 @@ static __always_inline __u64 read_buffer(void)
 	return 0;
 }
 
-/* Whether the read that has just returned @bytes began with HTTP/2's connection preface. */
-static __always_inline bool read_http2_preface(__u32 bytes)
-{
-	const char expected[PREFACE_BYTES + 1] = PREFACE;
-	char found[PREFACE_BYTES] = {};
-	__u64 buffer = bytes >= PREFACE_BYTES ? read_buffer() : 0;
+enum preface {
+	PREFACE_NONE,
+	PREFACE_BEGUN, /* all that was read by now is its beginning */
+	PREFACE_WHOLE,
+};
 
-	if (!buffer || bpf_probe_read_user(found, sizeof(found), (void *)buffer))
-		return false;
-	for (int i = 0; i < PREFACE_BYTES; i++) {
-		if (found[i] != expected[i])
-			return false;
+/* What the read that has just returned @bytes makes of it; @offset bytes of it were read before. */
+static __always_inline enum preface read_http2_preface(__u32 offset, __u32 bytes)
+{
+	static const char expected[PREFACE_ROOM] = PREFACE;
+	char found[PREFACE_ROOM] = {};
+	__u64 buffer = offset < PREFACE_BYTES ? read_buffer() : 0;
+	__u32 length = PREFACE_BYTES - offset;
+
+	if (bytes < length)
+		length = bytes;
+	barrier_var(length); /* or the verifier does not see the bound */
+	length &= PREFACE_ROOM - 1;
+	if (!buffer || bpf_probe_read_user(found, length, (void *)buffer))
+		return PREFACE_NONE;
+	for (__u32 i = 0; i < PREFACE_BYTES; i++) {
+		if (i < length && found[i] != expected[(offset + i) & (PREFACE_ROOM - 1)])
+			return PREFACE_NONE;
 	}
-	return true;
+	return offset + length < PREFACE_BYTES ? PREFACE_BEGUN : PREFACE_WHOLE;
 }
 
 #endif

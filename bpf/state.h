@@ -41,6 +41,7 @@ enum conn_mark {
 	MARK_SAMPLED = 1 << 2,	   /* will be told as an event: `sample` is kept */
 	MARK_TRANSMIT = 1 << 3,	   /* its response is followed to the wire */
 	MARK_SHARE = 1 << 4,	   /* it is of the share that --transmit asks for: it is counted */
+	MARK_PREFACE = 1 << 5,	   /* all that was read is the beginning of HTTP/2's preface */
 };
 
 /* More of a sampled exchange; nobody touches it otherwise. */

@@ -14,7 +14,6 @@ stays queued has just come" keeps_its_arrival, "greetings are responses" greetin
 """
 import csv
 import math
-import os
 import socket
 import statistics
 import threading
@@ -22,11 +21,9 @@ import time
 
 import pytest
 
-from support.conditions import needs_program
 from support.documents import service
 from support.packets import Packets, port_of
-from support.process import run
-from support.programs import Driver, Lab, Nginx, Observer
+from support.programs import Driver, Lab, Observer
 from support.timing import MS, US, close_to, in_quiet, lies_within, timing
 
 
@@ -442,47 +439,3 @@ def test_peeking_at_the_error_queue_is_no_read(start):
     assert entry["bytes_in"] == 5 * len("hello\n")
     assert not any(entry["losses"][name] for name in ("untimed", "unanswered", "unsolicited"))
     assert stage(entry, "receive")["max_ns"] < 20 * MS
-
-
-@needs_program("curl")
-def test_http2_is_labelled_never_timed(start):
-    """h2c by prior knowledge: counted as multiplexed, while HTTP/1.1 beside it is timed."""
-    nginx = start(Nginx(listen_options="http2"))
-    plain = start(Nginx())
-    observer = start(Observer(ports=[nginx.port, plain.port]))
-    for _ in range(3):
-        run(["curl", "--silent", "--fail", "--http2-prior-knowledge", "--output", "/dev/null",
-             nginx.url])
-        run(["curl", "--silent", "--fail", "--output", "/dev/null", plain.url])
-    observer.stop()
-    multiplexed = service(observer.summary(), nginx.port)
-    assert nginx.status()["requests"] == 3
-    assert multiplexed["losses"]["multiplexed"] == multiplexed["accepted"] == 3
-    assert multiplexed["exchanges"] == 0
-    assert stage(multiplexed, "service")["count"] == 0
-    assert multiplexed["losses"]["unanswered"] == 0
-    assert multiplexed["bytes_in"] > 0 and multiplexed["bytes_out"] > 0
-    entry = service(observer.summary(), plain.port)
-    assert entry["losses"]["multiplexed"] == 0
-    assert entry["exchanges"] == 3
-    assert "HTTP/2 connections" in observer.stdout
-
-
-@pytest.mark.parametrize("call", ["recv", "read", "readv", "recvmsg"])
-def test_the_preface_is_seen_however_it_is_read(start, call):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        observer = start(Observer(ports=[port]))
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            connection, _ = listener.accept()
-            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
-            {"recv": lambda: connection.recv(100),
-             "read": lambda: os.read(connection.fileno(), 100),
-             "readv": lambda: os.readv(connection.fileno(), [bytearray(60), bytearray(60)]),
-             "recvmsg": lambda: connection.recvmsg(100)}[call]()
-            connection.sendall(b"x")
-            connection.close()
-        observer.stop()
-    entry = service(observer.summary(), port)
-    assert entry["losses"]["multiplexed"] == 1
-    assert entry["exchanges"] == 0
