@@ -10,7 +10,7 @@ tools/mutate breaks the observer on purpose. What it showed: "service and respon
 3 % too long" fail the tests of service, "last read is the first" slow_request, "arrival is the first
 read" late_read and pipelined, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
 "nothing is pipelined" pipelined, "peeking is reading" and "the error queue has requests" peeking, "what
-stays queued has just come" keeps_its_arrival, "greetings are responses" greetings.
+stays queued has just come" keeps_its_arrival, "what is pushed is unsolicited" pushed, "greetings are responses" greetings.
 """
 import csv
 import math
@@ -347,6 +347,32 @@ def test_greetings_are_unsolicited(start):
     assert entry["exchanges"] == 10
     assert stage(entry, "service")["max_ns"] < 5 * MS
     assert stage(entry, "socket_queue")["max_ns"] < 5 * MS
+
+
+@in_quiet
+def test_what_is_pushed_behind_a_response_is_respond(start):
+    """Nobody can tell it from a response in pieces: documented so. The other stages stay what they are."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        observer = start(Observer(ports=[port]))
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            connection, _ = listener.accept()
+            for _ in range(2):
+                client.sendall(b"question\n")
+                connection.recv(100)
+                for pause in (0.005, 0.04, 0.04):  # the answer, and two pushes
+                    time.sleep(pause)
+                    connection.sendall(b"text\n")
+                time.sleep(0.02)
+            connection.close()
+        observer.stop()
+    entry = service(observer.summary(), port)
+    samples_add_up(entry)
+    assert entry["exchanges"] == stage(entry, "respond")["count"] == 2
+    assert entry["losses"]["unsolicited"] == 0
+    assert stage(entry, "respond")["sum_ns"] == pytest.approx(2 * 80 * MS, abs=15 * MS)
+    assert stage(entry, "service")["sum_ns"] == pytest.approx(2 * 5 * MS, abs=8 * MS)
+    assert stage(entry, "socket_queue")["max_ns"] < 10 * MS
 
 
 def test_idle_time_is_no_stage(start, tmp_path):
