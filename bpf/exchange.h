@@ -19,8 +19,11 @@
 #endif
 
 /*
- * Programs on tracepoints run with preemption off, so nothing but softirq comes between a read and a
- * write of theirs. Where that is not so, SLOT_SHARED is defined before, and every addition is atomic.
+ * Before Linux 7.0 programs on tracepoints run with preemption off, so nothing but softirq comes between
+ * a read and a write of theirs. Since then (a46023d5616e) another thread on this CPU can, in another
+ * program of ours: of two additions to one counter in the same nanosecond or so one is lost. An atomic one
+ * would cost every request more than that is worth, beside the recursion misses of docs/kernels.md. fexit
+ * programs could always be preempted, and define SLOT_SHARED before: then every addition is atomic.
  */
 #ifdef SLOT_SHARED
 #define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)

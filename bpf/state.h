@@ -315,7 +315,7 @@ static __always_inline void count_atomic(struct service_slot *slot, enum counter
 	__sync_fetch_and_add(&slot->counters[counter], n);
 }
 
-/* For counters and histograms that only process-context programs touch (preemption is off). */
+/* For counters and histograms that only process-context programs touch; see SLOT_ADD() of exchange.h. */
 static __always_inline void count(struct service_slot *slot, enum counter counter, __u64 n)
 {
 	slot->counters[counter] += n;
