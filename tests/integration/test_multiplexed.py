@@ -14,7 +14,8 @@ from support.conditions import needs_program
 from support.documents import service
 from support.process import run
 from support.programs import Nginx, Observer
-from test_stages import MS, samples_add_up, stage
+from support.timing import MS
+from test_stages import samples_add_up, stage
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 

@@ -313,8 +313,9 @@ def test_what_stays_queued_keeps_its_arrival(start):
     entry = service(observer.summary(), port)
     samples_add_up(entry)
     assert entry["exchanges"] == 2 and entry["losses"]["overlapped"] == 1
-    assert sorted(entry["samples"]["stages"]["socket_queue"]) == \
-        [pytest.approx(read, abs=5 * MS) for read in reads]
+    with timing():
+        assert sorted(entry["samples"]["stages"]["socket_queue"]) == \
+            [pytest.approx(read, abs=5 * MS) for read in reads]
 
 
 def greet(listener, count):
@@ -355,14 +356,18 @@ def test_what_is_pushed_behind_a_response_is_respond(start):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         observer = start(Observer(ports=[port]))
+        rows = []
         with socket.create_connection(("127.0.0.1", port)) as client:
             connection, _ = listener.accept()
             for _ in range(2):
                 client.sendall(b"question\n")
                 connection.recv(100)
+                times = [time.monotonic_ns()]
                 for pause in (0.005, 0.04, 0.04):  # the answer, and two pushes
                     time.sleep(pause)
                     connection.sendall(b"text\n")
+                    times.append(time.monotonic_ns())
+                rows.append(times)
                 time.sleep(0.02)
             connection.close()
         observer.stop()
@@ -370,9 +375,11 @@ def test_what_is_pushed_behind_a_response_is_respond(start):
     samples_add_up(entry)
     assert entry["exchanges"] == stage(entry, "respond")["count"] == 2
     assert entry["losses"]["unsolicited"] == 0
-    assert stage(entry, "respond")["sum_ns"] == pytest.approx(2 * 80 * MS, abs=15 * MS)
-    assert stage(entry, "service")["sum_ns"] == pytest.approx(2 * 5 * MS, abs=8 * MS)
-    assert stage(entry, "socket_queue")["max_ns"] < 10 * MS
+    assert stage(entry, "respond")["sum_ns"] > 2 * 79 * MS
+    with timing():
+        assert lies_within(stage(entry, "respond")["sum_ns"], 2 * 80 * MS, mean(rows, 1, -1) * 2 + MS)
+        assert lies_within(stage(entry, "service")["sum_ns"], 2 * 5 * MS, mean(rows, 0, 1) * 2 + MS)
+        assert stage(entry, "socket_queue")["max_ns"] < 40 * MS
 
 
 def test_idle_time_is_no_stage(start, tmp_path):

@@ -17,7 +17,8 @@ import pytest
 
 from support.documents import service
 from support.programs import Observer
-from test_stages import MS, in_quiet, stage
+from support.timing import MS, in_quiet, timing
+from test_stages import stage
 
 
 class Scene:
@@ -84,9 +85,11 @@ def test_ignored_requests_delay_no_other(start, ignored):
     entry = scene.end()
     assert accounted(entry, 100 + ignored, 100)
     assert entry["losses"]["unanswered"] == ignored
-    assert 16 <= entry["losses"]["untimed"] <= 60
-    assert stage(entry, "service")["max_ns"] < 2 * MS
-    assert stage(entry, "service")["mean_ns"] < statistics.fmean(times) + MS
+    assert entry["losses"]["untimed"] >= 16
+    with timing():
+        assert entry["losses"]["untimed"] <= 60
+        assert stage(entry, "service")["max_ns"] < max(times) + MS
+        assert stage(entry, "service")["mean_ns"] < statistics.fmean(times) + MS
 
 
 @pytest.mark.parametrize("count", [30, 200])
@@ -119,10 +122,10 @@ def test_requests_under_way_are_not_ignored(start, count):
     assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
     if count <= 60:  # of a round that is longer nothing is timed
         assert stage(entry, "service")["count"] == count
-        assert stage(entry, "service")["mean_ns"] == pytest.approx(statistics.fmean(times), abs=MS)
-    else:
-        assert stage(entry, "service")["count"] + entry["losses"]["untimed"] == count
-        assert not stage(entry, "service")["count"] or stage(entry, "service")["mean_ns"] > 24 * MS
+        with timing():
+            assert stage(entry, "service")["mean_ns"] == pytest.approx(statistics.fmean(times), abs=MS)
+    elif stage(entry, "service")["count"]:  # what a pause of the client has made short
+        assert stage(entry, "service")["mean_ns"] > 24 * MS
 
 
 @in_quiet
@@ -142,7 +145,8 @@ def test_replies_in_another_order(start):
     entry = scene.end()
     assert accounted(entry, 25, 25)
     assert not any(entry["losses"].values()), entry["losses"]
-    assert stage(entry, "service")["mean_ns"] == pytest.approx(statistics.fmean(times), abs=MS)
+    with timing():
+        assert stage(entry, "service")["mean_ns"] == pytest.approx(statistics.fmean(times), abs=MS)
 
 
 def test_a_batch_beyond_memory_is_not_timed(start):
