@@ -78,7 +78,8 @@ void report_means(const struct run *run, const struct run_service *service,
 	else if (is_negative(&means))
 		means.network_unknown =
 			service->exchanges > run->driver->requests
-				? "the service's means are of other clients' requests too, and no"
+				? "the service's means are also of requests by others or given up, "
+				  "and no"
 				  " exchange was joined"
 				: "the stages hold more than the driver's round trips, and no"
 				  " exchange was joined";

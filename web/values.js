@@ -125,7 +125,7 @@ function joinedParts(run) {
 // Why the service's means cannot be subtracted from the driver's.
 function whyUnknown(run, service) {
 	return service.exchanges > run.driver.requests
-		? "the service's means are of other clients' requests too, and no exchange was joined"
+		? "the service's means are also of requests by others or given up, and no exchange was joined"
 		: "the stages hold more than the driver's round trips, and no exchange was joined";
 }
 

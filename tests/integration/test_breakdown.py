@@ -136,12 +136,12 @@ def test_nothing_is_claimed_without_samples(start, tmp_path):
     assert driver.document["joined"]["joined"] == 0
     tree = rows(driver.report)
     assert "network + client" not in tree and tree["service"] > 3 * MS
-    assert re.search(r"^├ network \+ client not known: the service's means are of other clients'", driver.report,
+    assert re.search(r"^├ network \+ client not known: the service's means are also of requests by others", driver.report,
                      re.MULTILINE)
     assert not re.search(r"^[├└].* %", driver.report, re.MULTILINE)
     markdown = run([OBSERVER, "report", path, "-f", "markdown"]).stdout
     assert "network + client" not in table(markdown)
-    assert "\nnetwork + client: not known: the service's means are of other clients'" in markdown
+    assert "\nnetwork + client: not known: the service's means are also of requests by others" in markdown
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
@@ -156,6 +156,6 @@ def test_the_page_says_the_same(start, tmp_path, options):
     assert page.console == []
     if options:
         assert "network + client" not in parts and "%" not in text
-        assert "network + client: not known: the service's means are of other clients'" in text
+        assert "network + client: not known: the service's means are also of requests by others" in text
     else:
         assert is_true(parts, truth, driver.result["round_trip"]["mean_ns"], 5 * US)

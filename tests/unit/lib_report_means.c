@@ -60,7 +60,7 @@ static void others_are_served(void **state)
 	support_check_golden(run, "others-not-joined", 100);
 	support_check_golden(run, "others-not-joined-80", 80);
 	check_markdown(run, "| service | 37.5 ms | - |\n");
-	check_markdown(run, "\nnetwork + client: not known: the service's means are of other");
+	check_markdown(run, "\nnetwork + client: not known: the service's means are also of");
 }
 
 /* Sources of what has several, and what was not seen, are in Markdown too. */
