@@ -260,7 +260,7 @@ static void report_grpc(const struct page *page, const struct run_driver *driver
 static void report_failure(const struct page *page, const struct run_driver *driver,
 			   const char *kind)
 {
-	char first[SHORT_TEXT], last[SHORT_TEXT];
+	char first[SHORT_TEXT], last[SHORT_TEXT], rate[SHORT_TEXT];
 
 	for (size_t i = 0; i < driver->failure_count; i++) {
 		const struct run_failure *failure = &driver->failures[i];
@@ -268,9 +268,10 @@ static void report_failure(const struct page *page, const struct run_driver *dri
 		if (strcmp(failure->kind, kind))
 			continue;
 		page_left(page, report_driver_columns(driver) + 11, "%s", "");
-		page_wrap(page, report_driver_columns(driver) + 11, "from %s to %s%s%s",
+		page_wrap(page, report_driver_columns(driver) + 11, "from %s to %s, %s/s%s%s",
 			  page_time((double)failure->first_ns, first),
 			  page_time((double)failure->last_ns, last),
+			  page_rate(failure->count, driver->duration_ns, rate),
 			  failure->explanation ? "; " : "",
 			  failure->explanation ? failure->explanation : "");
 	}

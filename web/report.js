@@ -257,7 +257,7 @@ function findingSection(run) {
 		node.append(element("p", {class: "good"}, `Nothing was running out on ${run.host || "the observer's host"}.`));
 	for (const failure of failures)
 		node.append(element("div", {class: "finding critical"},
-			`${count(failure.count)} × ${nameOf(failure.kind)}, from ${time(failure.first_ns)} to ${time(failure.last_ns)}. ${failure.explanation || ""}`));
+			`${count(failure.count)} × ${nameOf(failure.kind)}, from ${time(failure.first_ns)} to ${time(failure.last_ns)}, ${count(failure.count / (run.driver.duration_ns / 1e9))}/s. ${failure.explanation || ""}`));
 	for (const text of run.not_seen || []) node.append(element("p", {class: "dim"}, `Not seen: ${text}`));
 }
 
