@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "detail.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
@@ -25,6 +26,9 @@ struct capture_kind {
 	int (*parse)(struct capture *capture, const char *text, char **ret_error);
 	/* Of a body; false: it is not there, or too long. NULL: from headers. */
 	bool (*take)(const struct capture *capture, struct capture_store *store);
+	/* What was not there, where that was not taken for being too long. */
+	void (*tell)(const struct capture *capture, const struct capture_store *store, char *text,
+		     size_t size);
 };
 
 const char capture_forms[] = "header, json, regex or bytes";
@@ -180,11 +184,51 @@ static bool take_json(const struct capture *capture, struct capture_store *store
 	return document && set_json(store, capture->variable, json_at(document, capture->text));
 }
 
+static void tell_header(const struct capture *capture, const struct capture_store *store,
+			char *text, size_t size)
+{
+	(void)store;
+	detail_add(text, size, "no header '%s' that fits", capture->text);
+}
+
+/* Where the text ends that jansson would not go on from. */
+static void tell_json(const struct capture *capture, const struct capture_store *store, char *text,
+		      size_t size)
+{
+	json_error_t error = {.position = 0};
+	autojson json_t *document = NULL;
+
+	if (store->body_length)
+		document = json_loadb(store->body, store->body_length,
+				      JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+	if (!store->body_length)
+		detail_add(text, size, "no body");
+	else if (!document)
+		detail_add(text, size, "not JSON, as its first %d bytes show", error.position);
+	else if (!json_at(document, capture->text))
+		detail_add(text, size, "nothing at '%s'", capture->text);
+	else
+		detail_add(text, size, "no text, number or truth at '%s' that fits", capture->text);
+}
+
+static void tell_regex(const struct capture *capture, const struct capture_store *store, char *text,
+		       size_t size)
+{
+	(void)store;
+	detail_add(text, size, "nothing matches '%s' and fits", capture->text);
+}
+
+static void tell_bytes(const struct capture *capture, const struct capture_store *store, char *text,
+		       size_t size)
+{
+	detail_add(text, size, "%zu bytes, too few for %s", store->body_length, capture->text);
+}
+
 static const struct capture_kind kinds[] = {
-	{"header", true, parse_header, NULL},
-	{"json", false, parse_json, take_json},
-	{"regex", false, parse_regex, take_regex},
-	{"bytes", false, parse_bytes, take_bytes},
+	{"header", true, parse_header, NULL, tell_header},
+	{"json", false, parse_json, take_json, tell_json},
+	{"regex", false, parse_regex, take_regex, tell_regex},
+	{"bytes", false, parse_bytes, take_bytes, tell_bytes},
 };
 
 int capture_add(struct capture_list *list, const char *kind, const char *text, uint32_t variable,
@@ -317,15 +361,38 @@ void capture_body(const struct capture_list *list, struct capture_store *store, 
 		capture_append(store, data, length);
 }
 
+static bool is_found(const struct capture *capture, size_t index, struct capture_store *store)
+{
+	if (capture->kind->from_headers)
+		return store->found & 1U << index;
+	return !store->overflow && capture->kind->take(capture, store);
+}
+
+void capture_tell(const struct capture_list *list, struct capture_store *store, char *text,
+		  size_t size)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct capture *capture = &list->list[i];
+
+		if (is_found(capture, i, store))
+			continue;
+		detail_add(text, size, "capture %s: ", store->variables[capture->variable].name);
+		if (store->overflow && !capture->kind->from_headers)
+			detail_add(text, size, "the body is longer than %u bytes, or memory",
+				   CAPTURE_BODY_MAX);
+		else
+			capture->kind->tell(capture, store, text, size);
+		return;
+	}
+}
+
 bool capture_end(const struct capture_list *list, struct capture_store *store)
 {
 	bool all = true;
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct capture *capture = &list->list[i];
-		bool found = capture->kind->from_headers
-				     ? store->found & 1U << i
-				     : !store->overflow && capture->kind->take(capture, store);
+		bool found = is_found(capture, i, store);
 
 		if (!found)
 			store->values[capture->variable].length = 0;

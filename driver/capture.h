@@ -76,6 +76,9 @@ void capture_body(const struct capture_list *list, struct capture_store *store, 
 		  size_t length);
 /* The next bytes of the body, whether or not something is taken from it. */
 void capture_append(struct capture_store *store, const char *data, size_t length);
+/* After capture_end() said no: appends which one was not there, and why, to @text. */
+void capture_tell(const struct capture_list *list, struct capture_store *store, char *text,
+		  size_t size);
 /* It is complete: whether all that is captured was there. What was not is empty. */
 bool capture_end(const struct capture_list *list, struct capture_store *store);
 

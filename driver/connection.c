@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "detail.h"
 #include "sample.h"
 #include "sojourn/clock.h"
 
@@ -44,6 +45,43 @@ static void connection_close(struct connection *connection)
 	link_close(&connection->link);
 }
 
+void connection_tell_begin(const struct connection *connection, char *text, size_t size)
+{
+	if (connection->result.bytes_in != connection->piece.length)
+		return;
+	detail_add(text, size, "; it begins ");
+	detail_add_bytes(text, size, connection->piece.data, connection->piece.length);
+}
+
+/* What has no word of its own: how far it had come by then. */
+static void tell_of(struct connection *connection, enum run_error error, char *text, size_t size)
+{
+	const struct connection_protocol *protocol = all_of(connection)->protocol;
+
+	if (error == RUN_ERROR_MALFORMED || error == RUN_ERROR_STATUS ||
+	    error == RUN_ERROR_UNEXPECTED) {
+		if (protocol->tell)
+			protocol->tell(connection, error, text, size);
+		return;
+	}
+	if (!connection->result.start_ns)
+		return; /* it never left */
+	if (connection->result.code)
+		detail_add(text, size, ", ");
+	detail_add_received(text, size, connection->result.bytes_in);
+}
+
+static void tell(const struct engine_result *result, char *text, size_t size)
+{
+	struct connection *connection =
+		(struct connection *)((char *)result - offsetof(struct connection, result));
+
+	detail_add_step(text, size, all_of(connection)->host, connection->slot);
+	detail_add_result(text, size, result);
+	if (!result->detail)
+		tell_of(connection, engine_failure(result), text, size);
+}
+
 static bool is_over(const struct connection *connection)
 {
 	const struct connection_policy *policy = &connection->link.all->plan->policy;
@@ -66,6 +104,8 @@ static bool connection_report(struct connection *connection, enum run_error erro
 	connection->result.end_ns = end_ns;
 	connection->result.error = error;
 	connection->result.detail = error == ENGINE_NO_ERROR ? NULL : connection->link.detail;
+	connection->result.code = error == ENGINE_NO_ERROR ? 0 : connection->link.code;
+	connection->result.tell = tell;
 	connection->result.connect_failed = connection->state != CONNECTION_BUSY;
 	if (is_reusable(connection, error))
 		connection->state = CONNECTION_IDLE;
@@ -123,7 +163,7 @@ static void connection_send(struct connection *connection)
 	if (!err)
 		return;
 	connection->result.bytes_out = 0;
-	connection_finish(connection, link_transfer_error(err));
+	connection_finish(connection, link_transfer_failure(&connection->link, err));
 }
 
 static void on_received(struct link *link, const char *data, size_t length)
@@ -139,6 +179,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 	if (!connection->result.bytes_in)
 		connection->result.first_ns = now_ns;
 	connection->result.bytes_in += length;
+	connection->piece = (struct connection_piece){data, length};
 	verdict = all_of(connection)->protocol->receive(connection, data, length);
 	if (verdict != CONNECTION_MORE &&
 	    connection_report(
@@ -219,7 +260,7 @@ static void connection_open(struct connection *connection)
 	if (err == -EAGAIN)
 		connection->state = CONNECTION_BLOCKED;
 	else if (err)
-		connection_finish(connection, link_connect_error(err));
+		connection_finish(connection, link_connect_failure(&connection->link, err));
 }
 
 /* Answers the slot's start() with nothing done. */

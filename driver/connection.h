@@ -23,6 +23,12 @@ enum connection_state {
 	CONNECTION_CLOSING,
 };
 
+/* What was received last. */
+struct connection_piece {
+	const char *data;
+	size_t length;
+};
+
 struct connection {
 	struct link link; /* the first member */
 	uint32_t slot;
@@ -35,6 +41,7 @@ struct connection {
 	uint32_t flow_hash;
 	struct flow flow;
 	struct engine_result result;
+	struct connection_piece piece; /* of a malformed response; valid during done() only */
 
 	/* Set by the protocol: */
 	uv_buf_t request; /* by begin(); stays until the next one */
@@ -56,6 +63,8 @@ struct connection_protocol {
 					   size_t length);
 	/* The peer has closed: COMPLETE or TRUNCATED. */
 	enum connection_verdict (*end)(struct connection *connection);
+	/* Appends why the response is malformed, or not good, to @text. NULL: nothing is known. */
+	void (*tell)(struct connection *connection, enum run_error error, char *text, size_t size);
 };
 
 struct connections {
@@ -83,6 +92,9 @@ static inline void *connection_user(const struct connection *connection)
 {
 	return ((const struct connections *)connection->link.all)->user;
 }
+
+/* Appends how a malformed response begins, if that is in its last piece. */
+void connection_tell_begin(const struct connection *connection, char *text, size_t size);
 
 struct connection *connections_at(struct connections *all, uint32_t slot);
 void connections_start(void *state, uint32_t slot);

@@ -47,7 +47,10 @@ struct engine_result {
 	uint64_t bytes_out;
 	uint32_t streams;   /* that the server allows on the connection; 0: not known */
 	uint8_t grpc;	    /* status of gRPC, plus 1; 0: there is none */
-	const char *detail; /* of an error, for people; NULL: none; valid during done() only */
+	const char *detail; /* of a failure, for people, a constant; NULL: none */
+	int code;	    /* of libuv's, of the call that failed; 0: none did */
+	/* Appends all that is known of the failure to @text; NULL: the two above. During done() only. */
+	void (*tell)(const struct engine_result *result, char *text, size_t size);
 	/* Where samples are wanted and the engine can tell (else NULL); valid during done() only. */
 	const struct flow *flow;
 	uint32_t flow_hash;
@@ -76,6 +79,7 @@ static inline enum run_error engine_failure(const struct engine_result *result)
 struct engine_client {
 	uint32_t kind;		    /* of request that comes next: see add() */
 	struct capture_store store; /* its variables */
+	const char *noun, *name;    /* "step", and which one it is at; NULL: not known */
 };
 
 struct engine_host {

@@ -6,10 +6,12 @@
 #include "engine_http.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "connection.h"
+#include "detail.h"
 #include "http_request.h"
 #include "http_response.h"
 #include "message.h"
@@ -98,11 +100,26 @@ static enum connection_verdict http_end(struct connection *base)
 	return judge(connection, http_response_end(&connection->response));
 }
 
+static void http_tell(struct connection *base, enum run_error error, char *text, size_t size)
+{
+	const struct http_response *response = &((struct http_connection *)base)->response;
+	uint64_t received = base->result.bytes_in;
+
+	if (error != RUN_ERROR_MALFORMED) {
+		http_response_tell(response, text, size);
+		return;
+	}
+	detail_add(text, size, "byte %" PRIu64 ": %s", received - response->unread,
+		   response->wrong);
+	connection_tell_begin(base, text, size);
+}
+
 static const struct connection_protocol protocol = {
 	.size = sizeof(struct http_connection),
 	.begin = http_begin,
 	.receive = http_receive,
 	.end = http_end,
+	.tell = http_tell,
 };
 
 static void free_kind(struct http_kind *kind)

@@ -293,6 +293,8 @@ static const struct step *begin_step(struct scenario_state *state, uint32_t slot
 		return step;
 	client->ready = true;
 	state->host.clients[slot].kind = step->kind;
+	state->host.clients[slot].noun = state->shared->scenario->of_targets ? "target" : "step";
+	state->host.clients[slot].name = step->scenario->name;
 	set_variables(state, slot, step);
 	return step;
 }

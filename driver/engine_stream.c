@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "connection.h"
 #include "message.h"
@@ -109,11 +110,29 @@ static enum connection_verdict stream_end(struct connection *base)
 	return CONNECTION_COMPLETE;
 }
 
+static void stream_tell(struct connection *base, enum run_error error, char *text, size_t size)
+{
+	struct stream_connection *connection = (struct stream_connection *)base;
+	const struct stream_kind *kind = connection->kind;
+	size_t before = strlen(text);
+
+	if (error == RUN_ERROR_MALFORMED) {
+		framing_tell(&kind->framing, &connection->state, base->result.bytes_in, text, size);
+		connection_tell_begin(base, text, size);
+	}
+	if (error != RUN_ERROR_UNEXPECTED)
+		return;
+	expectation_tell(kind->expectation, &connection->search, 0, text, size);
+	if (kind->captures && strlen(text) == before)
+		capture_tell(kind->captures, store_of(base), text, size);
+}
+
 static const struct connection_protocol protocol = {
 	.size = sizeof(struct stream_connection),
 	.begin = stream_begin,
 	.receive = stream_receive,
 	.end = stream_end,
+	.tell = stream_tell,
 };
 
 static int stream_check(const struct options *options, const struct target *target,

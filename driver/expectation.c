@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detail.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
@@ -105,4 +106,27 @@ enum engine_verdict expectation_judge(const struct expectation *expectation,
 	if (!expectation->status_count && status >= 400)
 		return ENGINE_BAD_STATUS;
 	return expectation->body && !search->found ? ENGINE_UNEXPECTED : ENGINE_GOOD;
+}
+
+static void tell_statuses(const struct expectation *expectation, char *text, size_t size)
+{
+	for (size_t i = 0; i < expectation->status_count; i++)
+		detail_add(text, size, "%s%u", i ? "," : ", expected ", expectation->statuses[i]);
+}
+
+void expectation_tell(const struct expectation *expectation,
+		      const struct expectation_search *search, uint16_t status, char *text,
+		      size_t size)
+{
+	bool expected =
+		expectation->status_count ? is_expected_status(expectation, status) : status < 400;
+
+	if (!expected) {
+		detail_add(text, size, "status %u", status);
+		tell_statuses(expectation, text, size);
+	} else if (expectation->body && !search->found) {
+		detail_add(text, size, "no ");
+		detail_add_bytes(text, size, expectation->body, expectation->body_length);
+		detail_add(text, size, " in the body");
+	}
 }

@@ -36,6 +36,11 @@ void expectation_clear(struct expectation *expectation);
 void expectation_feed(const struct expectation *expectation, struct expectation_search *search,
 		      const char *data, size_t length);
 
+/* Appends why such a response is not good to @text; nothing if it is. */
+void expectation_tell(const struct expectation *expectation,
+		      const struct expectation_search *search, uint16_t status, char *text,
+		      size_t size);
+
 /* Of a complete response. */
 enum engine_verdict expectation_judge(const struct expectation *expectation,
 				      const struct expectation_search *search, uint16_t status);

@@ -186,32 +186,42 @@ static const char *const advice[RUN_ERROR_COUNT] = {
 		"give --ca=FILE or --server-name=NAME, or do without the check: --insecure",
 };
 
-static char *explain_by_detail(enum run_error error, const char *detail)
+/* The explanation by what is known of this host, and which of them the first one adds to. */
+static const struct {
+	char *(*explain)(const struct options *, const struct target *);
+	bool alone;
+} explanations[RUN_ERROR_COUNT] = {
+	[RUN_ERROR_REFUSED] = {explain_refused, true},
+	[RUN_ERROR_ADDRESS_UNAVAILABLE] = {explain_ports, true},
+	[RUN_ERROR_TOO_MANY_FILES] = {explain_files},
+	[RUN_ERROR_CONNECT_TIMEOUT] = {explain_connect_timeout},
+	[RUN_ERROR_TIMEOUT] = {explain_timeout},
+	[RUN_ERROR_TLS_TIMEOUT] = {explain_tls_timeout},
+};
+
+/* Any part may be missing; NULL if all are. */
+static char *join(const char *general, const char *detail, const char *advice_)
 {
+	bool both = general && detail;
 	char *text;
 
-	if (!detail[0] || asprintf(&text, "first: %s%s%s", detail, advice[error] ? "; " : "",
-				   advice[error] ? advice[error] : "") < 0)
+	if (!general && !detail)
+		return NULL;
+	if (asprintf(&text, "%s%s%s%s%s%s", general ? general : "", both ? "; " : "",
+		     detail ? "first: " : "", detail ? detail : "", advice_ ? "; " : "",
+		     advice_ ? advice_ : "") < 0)
 		return NULL;
 	return text;
 }
 
-static char *(*const explanations[RUN_ERROR_COUNT])(const struct options *,
-						    const struct target *) = {
-	[RUN_ERROR_REFUSED] = explain_refused,
-	[RUN_ERROR_ADDRESS_UNAVAILABLE] = explain_ports,
-	[RUN_ERROR_TOO_MANY_FILES] = explain_files,
-	[RUN_ERROR_CONNECT_TIMEOUT] = explain_connect_timeout,
-	[RUN_ERROR_TIMEOUT] = explain_timeout,
-	[RUN_ERROR_TLS_TIMEOUT] = explain_tls_timeout,
-};
-
 char *explain_failure(enum run_error error, const char *detail, const struct options *options,
 		      const struct target *target)
 {
-	if (!explanations[error])
-		return explain_by_detail(error, detail);
-	if (!target->authority)
-		return NULL;
-	return explanations[error](options, target);
+	autofree char *general = NULL;
+	bool told;
+
+	if (explanations[error].explain && target->authority)
+		general = explanations[error].explain(options, target);
+	told = detail[0] && !(general && explanations[error].alone);
+	return join(general, told ? detail : NULL, told ? advice[error] : NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detail.h"
 #include "escape.h"
 #include "framing_frame.h"
 #include "sojourn/cleanup.h"
@@ -185,11 +186,25 @@ static void end_frame(struct framing_state *state, enum framing_verdict verdict)
 	};
 }
 
-static enum framing_verdict conclude(const struct framing_state *state, size_t rest)
+static enum framing_verdict conclude(struct framing_state *state, size_t rest)
 {
-	if (rest)
+	if (rest) {
+		state->unread = rest;
+		state->surplus = true;
 		return FRAMING_MALFORMED;
+	}
 	return state->rejected ? FRAMING_REJECTED : FRAMING_COMPLETE;
+}
+
+void framing_tell(const struct framing *framing, const struct framing_state *state,
+		  uint64_t received, char *text, size_t size)
+{
+	if (state->surplus)
+		detail_add(text, size, "%" PRIu64 " byte%s behind its end", state->unread,
+			   state->unread == 1 ? "" : "s");
+	else
+		detail_add(text, size, "by byte %" PRIu64 " it is nothing that --framing=%s allows",
+			   received - state->unread - 1, framing->kind->name);
 }
 
 enum framing_verdict framing_feed(const struct framing *framing, struct framing_state *state,
@@ -201,6 +216,8 @@ enum framing_verdict framing_feed(const struct framing *framing, struct framing_
 	while (state->replies < replies && input.used < length) {
 		enum framing_verdict verdict = framing->kind->feed(framing, state, sent, &input);
 
+		if (verdict == FRAMING_MALFORMED)
+			state->unread = length - input.used;
 		if (verdict == FRAMING_MORE || verdict == FRAMING_MALFORMED)
 			return verdict;
 		end_frame(state, verdict);

@@ -49,6 +49,10 @@ struct framing_state {
 	uint32_t replies; /* frames that are complete */
 	bool rejected;	  /* one of them says so */
 
+	/* Of a malformed one: how much of the last piece comes after what shows it, or after the end. */
+	uint64_t unread;
+	bool surplus;
+
 	/* Of the frame under way: */
 	uint64_t received;
 	uint64_t left;	   /* bytes, where that is known */
@@ -80,6 +84,10 @@ bool framing_lasts_until_close(const struct framing *framing);
 bool framing_is_whole_datagram(const struct framing *framing);
 /* Whether the response is what was sent. */
 bool framing_is_echo(const struct framing *framing);
+
+/* Appends why the response, of which @received bytes have come, is malformed to @text. */
+void framing_tell(const struct framing *framing, const struct framing_state *state,
+		  uint64_t received, char *text, size_t size);
 
 /* @state is zeroed before a response. Bytes behind its end make it malformed. */
 enum framing_verdict framing_feed(const struct framing *framing, struct framing_state *state,

@@ -134,8 +134,10 @@ static enum framing_verdict read_message(struct framing_state *state, struct fra
 	size_t begin = input->used;
 	enum framing_verdict verdict;
 
-	if (state->phase == PHASE_IDENTIFIER && input->data[begin] != SEQUENCE)
+	if (state->phase == PHASE_IDENTIFIER && input->data[begin] != SEQUENCE) {
+		input->used++;
 		return FRAMING_MALFORMED;
+	}
 	verdict = read_header(state, input);
 	if (verdict == FRAMING_COMPLETE)
 		return FRAMING_MALFORMED; /* an empty one */

@@ -96,6 +96,14 @@ enum framing_verdict frame_length(const struct framing *framing, struct framing_
 	return state->phase ? frame_skip(state, input) : FRAMING_MORE;
 }
 
+/* Uses up to the first byte that is another. There is one. */
+static enum framing_verdict find_difference(const char *sent, struct frame_input *input)
+{
+	while ((uint8_t)*sent++ == input->data[input->used++])
+		;
+	return FRAMING_MALFORMED;
+}
+
 enum framing_verdict frame_echo(const struct framing *framing, struct framing_state *state,
 				struct framing_sent sent, struct frame_input *input)
 {
@@ -105,7 +113,7 @@ enum framing_verdict frame_echo(const struct framing *framing, struct framing_st
 
 	(void)framing;
 	if (memcmp(sent.bytes + state->received, input->data + input->used, taken) != 0)
-		return FRAMING_MALFORMED;
+		return find_difference(sent.bytes + state->received, input);
 	state->received += taken;
 	input->used += taken;
 	return state->received == sent.length ? FRAMING_COMPLETE : FRAMING_MORE;

@@ -123,6 +123,8 @@ extern const struct link_events h2_link_events;
 int h2_callbacks_new(nghttp2_session_callbacks **ret_callbacks);
 /* The waiting slot's request is queued; it leaves with the next flush. -errno: the session is lost. */
 int h2_stream_submit(struct h2_session *session, struct h2_slot *slot);
+/* See engine.h. */
+void h2_stream_tell(const struct engine_result *result, char *text, size_t size);
 /* Gives a request up whose time is over. */
 void h2_stream_cancel(struct h2_slot *slot);
 

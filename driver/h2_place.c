@@ -51,6 +51,7 @@ void h2_finish(struct h2 *h2, struct h2_slot *slot, enum run_error error)
 	slot->state = H2_IDLE;
 	slot->result.end_ns = clock_now_ns();
 	slot->result.error = error;
+	slot->result.tell = h2_stream_tell;
 	if (h2->host->done(h2->host->user, slot->index, &slot->result) != ENGINE_AGAIN)
 		return;
 	wait_for_turn(place_of(h2, slot), slot);
@@ -73,7 +74,8 @@ static void postpone(struct h2_place *place)
 }
 
 /* The slot that waited first has failed, the others have not begun. */
-static void fail_to_connect(struct h2_place *place, enum run_error error, const char *detail)
+static void fail_to_connect(struct h2_place *place, enum run_error error, const char *detail,
+			    int code)
 {
 	uint32_t doubled = place->pause_ms ? place->pause_ms * 2 : PAUSE_MIN_MS;
 	struct h2 *h2 = place->h2;
@@ -87,18 +89,20 @@ static void fail_to_connect(struct h2_place *place, enum run_error error, const 
 		return;
 	slot = take_waiting(place);
 	postpone(place);
-	slot->result = (struct engine_result){.connect_failed = true, .detail = detail};
+	slot->result =
+		(struct engine_result){.connect_failed = true, .detail = detail, .code = code};
 	h2_finish(h2, slot, error);
 }
 
 void h2_connect_failed(struct h2_session *session, enum run_error error)
 {
 	const char *detail = session->link.detail;
+	int code = session->link.code;
 	struct h2_place *place = session->place;
 
 	h2_retire(session);
 	h2_session_abandon(session);
-	fail_to_connect(place, error, detail);
+	fail_to_connect(place, error, detail, code);
 }
 
 static void connect_place(struct h2_place *place)
@@ -116,9 +120,9 @@ static void connect_place(struct h2_place *place)
 	err = h2_session_open(place, &session);
 	place->current = session;
 	if (err && session)
-		h2_connect_failed(session, link_connect_error(err));
+		h2_connect_failed(session, link_connect_failure(&session->link, err));
 	else if (err)
-		fail_to_connect(place, link_connect_error(err), NULL);
+		fail_to_connect(place, link_connect_error(err), NULL, err);
 }
 
 static bool is_over(const struct h2_session *session)
@@ -214,7 +218,7 @@ static void expire_waiting(struct h2_place *place, uint64_t now_ns)
 	while (place->waiting && now_ns >= place->waiting->begin_ns + h2->shared->plan.timeout_ns) {
 		struct h2_slot *slot = take_waiting(place);
 
-		slot->result = (struct engine_result){0};
+		slot->result = (struct engine_result){.detail = "no stream was free for it"};
 		h2_finish(h2, slot, RUN_ERROR_TIMEOUT);
 	}
 }

@@ -140,7 +140,9 @@ static void flush_one(struct h2_session *session)
 		return;
 	err = send_gathered(session);
 	if (err || session->lost) {
-		h2_session_fail(session, err ? link_transfer_error(err) : RUN_ERROR_MALFORMED,
+		h2_session_fail(session,
+				err ? link_transfer_failure(&session->link, err)
+				    : RUN_ERROR_MALFORMED,
 				NULL);
 		return;
 	}
@@ -189,6 +191,7 @@ void h2_session_fail(struct h2_session *session, enum run_error error, const cha
 		slot->session = NULL;
 		session->active--;
 		slot->result.detail = detail;
+		slot->result.code = session->link.code;
 		h2_finish(h2, slot, error);
 	}
 	h2_session_abandon(session);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* One request and its response as frames: nghttp2 calls, with the slot as the stream's user data. */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "detail.h"
 #include "h2.h"
 #include "sojourn/clock.h"
 
@@ -227,6 +229,33 @@ static enum run_error judge(const struct h2_shared *shared, struct h2_slot *slot
 	}
 	result->verdict = expectation_judge(shared->expectation, &slot->search, result->status);
 	return ENGINE_NO_ERROR;
+}
+
+static void tell_of(const struct h2 *h2, const struct h2_slot *slot, char *text, size_t size)
+{
+	const struct engine_result *result = &slot->result;
+	enum run_error error = engine_failure(result);
+
+	if ((error == RUN_ERROR_STATUS || error == RUN_ERROR_UNEXPECTED) && result->grpc)
+		detail_add(text, size, "grpc-status %s", run_grpc_status_names[result->grpc - 1]);
+	else if (error == RUN_ERROR_STATUS || error == RUN_ERROR_UNEXPECTED)
+		expectation_tell(h2->shared->expectation, &slot->search, result->status, text,
+				 size);
+	else if (error == RUN_ERROR_TIMEOUT && result->start_ns)
+		detail_add_received(text, size, result->bytes_in);
+}
+
+void h2_stream_tell(const struct engine_result *result, char *text, size_t size)
+{
+	const struct h2_slot *slot =
+		(const struct h2_slot *)((const char *)result - offsetof(struct h2_slot, result));
+	const struct h2 *h2 = (const struct h2 *)((const char *)(slot - slot->index) -
+						  offsetof(struct h2, slots));
+
+	detail_add_step(text, size, h2->host, slot->index);
+	detail_add_result(text, size, result);
+	if (!result->detail && !result->code)
+		tell_of(h2, slot, text, size);
 }
 
 /*

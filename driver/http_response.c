@@ -128,6 +128,15 @@ enum engine_verdict http_response_judge(const struct http_response *response)
 	return verdict == ENGINE_GOOD && !captured ? ENGINE_UNEXPECTED : verdict;
 }
 
+void http_response_tell(const struct http_response *response, char *text, size_t size)
+{
+	size_t before = strlen(text);
+
+	expectation_tell(response->expectation, &response->search, response->status, text, size);
+	if (response->captures && strlen(text) == before)
+		capture_tell(response->captures, response->store, text, size);
+}
+
 void http_response_begin(struct http_response *response, bool head)
 {
 	memset((char *)response + sizeof(response->parser), 0,
@@ -135,26 +144,47 @@ void http_response_begin(struct http_response *response, bool head)
 	response->head = head;
 }
 
+static enum http_verdict malformed(struct http_response *response, const char *wrong, size_t unread)
+{
+	response->wrong = wrong;
+	response->unread = unread;
+	return HTTP_MALFORMED;
+}
+
 /* Bytes behind the end belong to no request: the peer's idea of lengths is not ours. */
 static enum http_verdict judge_end(struct http_response *response, const char *data, size_t length)
 {
 	const char *end = llhttp_get_error_pos(&response->parser);
 
-	return end == data + length ? HTTP_COMPLETE : HTTP_MALFORMED;
+	if (end == data + length)
+		return HTTP_COMPLETE;
+	return malformed(response, "behind the end of the response", (size_t)(data + length - end));
+}
+
+/* Our own objections reach llhttp as an error of a callback. */
+static const char *reason_of(const struct http_response *response, llhttp_errno_t code)
+{
+	const char *reason = llhttp_get_error_reason(&response->parser);
+
+	if (code == HPE_CB_HEADERS_COMPLETE)
+		return "the end of a header that is not HTTP/1, or has a status below 100";
+	return reason && *reason ? reason : llhttp_errno_name(code);
 }
 
 static enum http_verdict parse(struct http_response *response, const char *data, size_t length)
 {
 	llhttp_errno_t code = llhttp_execute(&response->parser, data, length);
+	const char *end = llhttp_get_error_pos(&response->parser);
 
 	if (response->complete)
 		return judge_end(response, data, length);
 	if (code != HPE_OK)
-		return HTTP_MALFORMED;
+		return malformed(response, reason_of(response, code),
+				 end ? (size_t)(data + length - end) : 0);
 	if (!response->in_body) {
 		response->header_bytes += (uint32_t)length;
 		if (response->header_bytes > HTTP_HEADER_MAX)
-			return HTTP_MALFORMED;
+			return malformed(response, "still the header, of more than 64 KiB", 0);
 	}
 	return HTTP_MORE;
 }
@@ -197,7 +227,7 @@ enum http_verdict http_response_feed(struct http_response *response, struct http
 				     const char *data, size_t length)
 {
 	if (response->complete)
-		return HTTP_MALFORMED;
+		return malformed(response, "behind the end of the response", length);
 	if (response->begun)
 		return parse(response, data, length);
 	response->begun = true;

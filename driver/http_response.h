@@ -37,6 +37,9 @@ struct http_response {
 	struct expectation_search search;
 	const struct capture_list *captures; /* NULL: none */
 	struct capture_store *store;
+	const char
+		*wrong; /* of a malformed one: what, and how much of the last piece comes after */
+	size_t unread;
 	size_t name_length; /* of the header under way, at the begin of store->body */
 };
 
@@ -61,6 +64,9 @@ void http_response_capture(struct http_response *response, const struct capture_
 
 /* What a complete response is worth; ends the captures. */
 enum engine_verdict http_response_judge(const struct http_response *response);
+
+/* Appends why a complete one is not good to @text. */
+void http_response_tell(const struct http_response *response, char *text, size_t size);
 
 enum http_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
 				     const char *data, size_t length);

@@ -39,10 +39,31 @@ enum run_error link_connect_error(int code)
 	return RUN_ERROR_CONNECT_OTHER;
 }
 
-/* ETIMEDOUT: the kernel gave up retransmitting. Any other failure takes the connection with it. */
+/* ETIMEDOUT: the kernel gave up retransmitting. Any failure takes the connection with it. */
+static const struct error_row transfer_errors[] = {
+	{UV_ECONNRESET, RUN_ERROR_RESET},
+	{UV_EPIPE, RUN_ERROR_RESET},
+	{UV_ETIMEDOUT, RUN_ERROR_TIMEOUT},
+};
+
 enum run_error link_transfer_error(int code)
 {
-	return code == UV_ETIMEDOUT ? RUN_ERROR_TIMEOUT : RUN_ERROR_RESET;
+	for (size_t i = 0; i < ARRAY_SIZE(transfer_errors); i++)
+		if (transfer_errors[i].code == code)
+			return transfer_errors[i].error;
+	return RUN_ERROR_TRANSFER_OTHER;
+}
+
+enum run_error link_connect_failure(struct link *link, int code)
+{
+	link->code = code;
+	return link_connect_error(code);
+}
+
+enum run_error link_transfer_failure(struct link *link, int code)
+{
+	link->code = code;
+	return link_transfer_error(code);
 }
 
 static void on_write(uv_write_t *write, int status);
@@ -133,7 +154,7 @@ static void on_write(uv_write_t *write, int status)
 	if (!status)
 		status = send_unsent(link);
 	if (status)
-		link->all->events->ended(link, link_transfer_error(status));
+		link->all->events->ended(link, link_transfer_failure(link, status));
 	else if (!link->writing)
 		link->all->events->drained(link);
 }
@@ -188,13 +209,14 @@ static void read_tls(struct link *link)
 	const char *plaintext = link->all->tls.plaintext;
 	enum tls_verdict verdict = TLS_DONE;
 	size_t length;
+	int err;
 
 	while (link->state == LINK_OPEN && verdict == TLS_DONE) {
 		verdict = tls_read(link->tls, &length);
 		if (verdict == TLS_FAILED)
 			fail_in_tls(link);
-		else if (flush(link))
-			fail(link, RUN_ERROR_RESET, NULL);
+		else if ((err = flush(link)))
+			fail(link, link_transfer_failure(link, err), NULL);
 		else if (verdict == TLS_ENDED)
 			link->all->events->ended(link, ENGINE_NO_ERROR);
 		else if (length)
@@ -236,7 +258,7 @@ static void end(struct link *link, int code)
 		     code == UV_EOF ? "the server closed during the handshake"
 				    : "the server reset the connection during the handshake");
 	else if (code != UV_EOF)
-		fail(link, link_transfer_error(code), NULL);
+		fail(link, link_transfer_failure(link, code), NULL);
 	else
 		fail(link, link->tls ? RUN_ERROR_CLOSED_EARLY : ENGINE_NO_ERROR, NULL);
 }

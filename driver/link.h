@@ -57,6 +57,7 @@ struct link {
 	uint64_t connect_ns; /* how long that took */
 	uint64_t tls_ns;     /* and TLS' handshake after it */
 	const char *detail;  /* of a failure, for people; may be NULL; a constant */
+	int code;	     /* likewise: libuv's; 0: no call has failed */
 	struct tls *tls;     /* NULL: plain */
 	const char *unsent;  /* of what link_send() got, TLS has not taken this yet */
 	size_t unsent_length;
@@ -117,5 +118,8 @@ void link_close(struct link *link);
 /* What an -errno of link_open(), and of link_send(), means. */
 enum run_error link_connect_error(int code);
 enum run_error link_transfer_error(int code);
+/* The same, and the link keeps @code for whoever asks why. */
+enum run_error link_connect_failure(struct link *link, int code);
+enum run_error link_transfer_failure(struct link *link, int code);
 
 #endif

@@ -24,7 +24,7 @@ static void on_connect(uv_connect_t *connect, int status)
 	if (link->state != LINK_CONNECTING)
 		return;
 	if (status)
-		link->all->events->failed(link, link_connect_error(status));
+		link->all->events->failed(link, link_connect_failure(link, status));
 	else
 		link_on_established(link);
 }
@@ -111,6 +111,7 @@ int link_open(struct link *link)
 	link->connect_ns = 0;
 	link->tls_ns = 0;
 	link->detail = NULL;
+	link->code = 0;
 	if (link->all->plan->address.ss_family == AF_UNIX)
 		return open_local(link);
 	return open_tcp(link);

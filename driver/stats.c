@@ -2,21 +2,33 @@
 /* What one worker counts. stats_record() runs for every request. */
 #include "stats.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "detail.h"
 #include "sojourn/run_sum.h"
 
 #define MILLION 1000000U
+
+/* Once per kind and interval: words take longer than counting. */
+static void record_first(struct stats *stats, enum run_error error,
+			 const struct engine_result *result)
+{
+	char *text = stats->error_detail[error];
+
+	stats->first_error_ns[error] = result->end_ns;
+	text[0] = '\0';
+	if (result->tell)
+		result->tell(result, text, STATS_DETAIL_SIZE);
+	else
+		detail_add_result(text, STATS_DETAIL_SIZE, result);
+}
 
 static void record_error(struct stats *stats, enum run_error error,
 			 const struct engine_result *result)
 {
 	if (!stats->errors[error]++)
-		stats->first_error_ns[error] = result->end_ns;
+		record_first(stats, error, result);
 	stats->last_error_ns[error] = result->end_ns;
-	if (result->detail && !stats->error_detail[error][0])
-		snprintf(stats->error_detail[error], STATS_DETAIL_SIZE, "%s", result->detail);
 }
 
 static void record_complete(struct stats *stats, const struct engine_result *result)
@@ -77,12 +89,12 @@ static void add_error_times(struct stats *stats, const struct stats *other)
 	for (size_t i = 0; i < RUN_ERROR_COUNT; i++) {
 		if (!other->errors[i])
 			continue;
-		if (!stats->errors[i] || other->first_error_ns[i] < stats->first_error_ns[i])
+		if (!stats->errors[i] || other->first_error_ns[i] < stats->first_error_ns[i]) {
 			stats->first_error_ns[i] = other->first_error_ns[i];
+			memcpy(stats->error_detail[i], other->error_detail[i], STATS_DETAIL_SIZE);
+		}
 		if (other->last_error_ns[i] > stats->last_error_ns[i])
 			stats->last_error_ns[i] = other->last_error_ns[i];
-		if (!stats->error_detail[i][0])
-			memcpy(stats->error_detail[i], other->error_detail[i], STATS_DETAIL_SIZE);
 	}
 }
 

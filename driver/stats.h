@@ -9,7 +9,7 @@
 #include "sojourn/histogram.h"
 #include "sojourn/run.h"
 
-#define STATS_DETAIL_SIZE 96
+#define STATS_DETAIL_SIZE 192
 
 struct stats {
 	uint64_t requests; /* complete responses */

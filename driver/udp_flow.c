@@ -73,6 +73,7 @@ static void fail(struct udp *udp, uint32_t slot, int code)
 	struct engine_result result = {
 		.error = error_of(code),
 		.connect_failed = true,
+		.code = -code,
 		.start_ns = exchange->start_ns,
 		.end_ns = clock_now_ns(),
 		.bytes_in = exchange->bytes_in,
@@ -89,11 +90,19 @@ static enum engine_verdict verdict_of(const struct udp_exchange *exchange)
 	return exchange->uncaptured ? ENGINE_UNEXPECTED : ENGINE_GOOD;
 }
 
+static const char *detail_of(const struct udp_exchange *exchange, enum run_error error)
+{
+	if (error == RUN_ERROR_MALFORMED)
+		return "the datagram is not exactly one response of --framing";
+	return exchange->uncaptured ? "a value to be captured was not there" : NULL;
+}
+
 static void finish(struct udp *udp, uint32_t slot, enum run_error error, uint64_t now_ns)
 {
 	const struct udp_exchange *exchange = &udp->exchanges[slot];
 	struct engine_result result = {
 		.error = error,
+		.detail = detail_of(exchange, error),
 		.verdict = verdict_of(exchange),
 		.start_ns = exchange->start_ns,
 		.end_ns = now_ns,

@@ -78,6 +78,7 @@ const char *const run_error_names[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_CERTIFICATE] = "certificate",
 	[RUN_ERROR_NOT_NEGOTIATED] = "not_negotiated",
 	[RUN_ERROR_RESET] = "reset",
+	[RUN_ERROR_TRANSFER_OTHER] = "transfer_other",
 	[RUN_ERROR_CLOSED_EARLY] = "closed_early",
 	[RUN_ERROR_STREAM_RESET] = "stream_reset",
 	[RUN_ERROR_UNPROCESSED] = "unprocessed",
@@ -122,7 +123,7 @@ const char *const run_row_names[RUN_ROWS_COUNT] = {
 CHECK_LAST(run_row_names, RUN_ROWS_COUNT, RUN_ROWS_STATUS);
 
 const char *const run_error_help[RUN_ERROR_COUNT] = {
-	[RUN_ERROR_REFUSED] = "nothing listens at the target (ECONNREFUSED)",
+	[RUN_ERROR_REFUSED] = "nothing listens at the target (ECONNREFUSED; unix: ENOENT, too)",
 	[RUN_ERROR_ADDRESS_UNAVAILABLE] =
 		"no source port was left on the driver's host (EADDRNOTAVAIL)",
 	[RUN_ERROR_TOO_MANY_FILES] = "the driver ran out of file descriptors (EMFILE, ENFILE)",
@@ -133,13 +134,15 @@ const char *const run_error_help[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_CERTIFICATE] = "the server's certificate is not accepted",
 	[RUN_ERROR_NOT_NEGOTIATED] = "the server does not speak the protocol asked for (ALPN)",
 	[RUN_ERROR_RESET] = "connection reset while a request was outstanding (ECONNRESET, EPIPE)",
+	[RUN_ERROR_TRANSFER_OTHER] =
+		"connection failed in another way while a request was outstanding",
 	[RUN_ERROR_CLOSED_EARLY] = "connection closed before the response was complete",
 	[RUN_ERROR_STREAM_RESET] = "the server ended a stream (RST_STREAM) before the response did",
 	[RUN_ERROR_UNPROCESSED] = "the server did not process the request (GOAWAY, REFUSED_STREAM)",
 	[RUN_ERROR_TIMEOUT] = "no complete response in time",
 	[RUN_ERROR_MALFORMED] = "responses that are not what the protocol or framing allows",
 	[RUN_ERROR_STATUS] = "responses that say failure (HTTP: a status of 400 or above)",
-	[RUN_ERROR_UNEXPECTED] = "responses that are not what was expected (--expect-...)",
+	[RUN_ERROR_UNEXPECTED] = "responses that are not what was expected (--expect-..., capture)",
 };
 CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_UNEXPECTED);
 

@@ -138,6 +138,39 @@ static void test_endless_body(void **state)
 	capture_clear(&list);
 }
 
+/* What is said of a value that is not there. */
+static void tell(const char *kind, const char *text, const char *body, const char *expected)
+{
+	struct capture_store store = open_store();
+	struct capture_list list = {0};
+	autofree char *error = NULL;
+	char told[128] = "";
+
+	assert_int_equal(capture_add(&list, kind, text, 0, &error), 0); /* of 8 bytes */
+	capture_begin(&store);
+	capture_body(&list, &store, body, strlen(body));
+	assert_false(capture_end(&list, &store));
+	capture_tell(&list, &store, told, sizeof(told));
+	assert_string_equal(told, expected);
+	capture_close(&store);
+	capture_clear(&list);
+}
+
+static void test_told(void **state)
+{
+	(void)state;
+	tell("json", "/b/0", "{\"a\": 1, \"b\": [1, 2, x]}",
+	     "capture a: not JSON, as its first 22 bytes show");
+	tell("json", "/b/0", "", "capture a: no body");
+	tell("json", "/b/0", "{\"b\": []}", "capture a: nothing at '/b/0'");
+	tell("json", "/b", "{\"b\": []}", "capture a: no text, number or truth at '/b' that fits");
+	tell("json", "/b", "{\"b\": \"123456789\"}",
+	     "capture a: no text, number or truth at '/b' that fits");
+	tell("regex", "x+", "abc", "capture a: nothing matches 'x+' and fits");
+	tell("bytes", "2+4", "12345", "capture a: 5 bytes, too few for 2+4");
+	tell("header", "Location", "", "capture a: no header 'Location' that fits");
+}
+
 static void refuse(const char *kind, const char *text, const char *expected)
 {
 	struct capture_list list = {0};
@@ -166,9 +199,10 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),	     cmocka_unit_test(test_regex),
-		cmocka_unit_test(test_bytes),	     cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_endless_body), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_json),	 cmocka_unit_test(test_told),
+		cmocka_unit_test(test_regex),	 cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_headers),	 cmocka_unit_test(test_endless_body),
+		cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

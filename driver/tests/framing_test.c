@@ -204,12 +204,54 @@ static void test_errors(void **unused)
 	}
 }
 
+/* What shows that it is malformed, in pieces of any size; the last piece counts. */
+static void tell(const char *framing_text, const char *data, size_t length, const char *expected)
+{
+	const struct framing framing = parsed(framing_text);
+
+	for (size_t piece = 1; piece <= length; piece++) {
+		enum framing_verdict verdict = FRAMING_MORE;
+		struct framing_state state = {0};
+		char told[128] = "";
+		size_t done = 0;
+
+		while (verdict == FRAMING_MORE && done < length) {
+			size_t next = length - done < piece ? length - done : piece;
+
+			verdict = framing_feed(&framing, &state, sent, data + done, next);
+			done += next;
+		}
+		assert_int_equal(verdict, FRAMING_MALFORMED);
+		framing_tell(&framing, &state, done, told, sizeof(told));
+		assert_string_equal(told, expected);
+	}
+}
+
+static void test_told(void **unused)
+{
+	static const char resp[] = "*1\r\n$2\r\nabc\r\n";
+	struct framing_state state = {0};
+	struct framing framing;
+	char echo[] = SENT, told[128] = "";
+
+	(void)unused;
+	tell("resp", resp, sizeof(resp) - 1, "by byte 10 it is nothing that --framing=resp allows");
+	tell("ldap", "xyz", 3, "by byte 0 it is nothing that --framing=ldap allows");
+	tell("length:2,adjust=-9", "\0\1ab", 4,
+	     "by byte 1 it is nothing that --framing=length allows");
+	echo[2] ^= 1;
+	tell("echo", echo, sizeof(echo) - 1, "by byte 2 it is nothing that --framing=echo allows");
+	framing = parsed("fixed:5");
+	assert_int_equal(framing_feed(&framing, &state, sent, "1234567", 7), FRAMING_MALFORMED);
+	framing_tell(&framing, &state, 7, told, sizeof(told));
+	assert_string_equal(told, "2 bytes behind its end");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_examples),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_examples), cmocka_unit_test(test_told),
+		cmocka_unit_test(test_too_long), cmocka_unit_test(test_replies),
 		cmocka_unit_test(test_errors),
 	};
 

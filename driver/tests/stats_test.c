@@ -2,6 +2,7 @@
 /* Each result is counted once; the duration is that of the phase. */
 #include "test.h"
 
+#include "detail.h"
 #include "result.h"
 #include "stats.h"
 
@@ -91,12 +92,39 @@ static void test_duration(void **state)
 	assert_int_equal(result_duration_ns(&stats, &phase), 1040);
 }
 
+static unsigned int told;
+
+static void tell(const struct engine_result *result, char *text, size_t size)
+{
+	told++;
+	detail_add(text, size, "%s at %u", text, (unsigned int)result->end_ns);
+}
+
+/* Words are asked for once, and of several workers those of the earliest failure stay. */
+static void test_first_detail(void **state)
+{
+	struct engine_result failing = {.error = RUN_ERROR_TIMEOUT, .tell = tell};
+	struct stats late = {0}, early = {0}, sum = {0};
+
+	(void)state;
+	for (failing.end_ns = 500; failing.end_ns < 503; failing.end_ns++)
+		stats_record(&late, &failing);
+	for (failing.end_ns = 300; failing.end_ns < 303; failing.end_ns++)
+		stats_record(&early, &failing);
+	assert_int_equal(told, 2);
+	stats_add(&sum, &late);
+	assert_string_equal(sum.error_detail[RUN_ERROR_TIMEOUT], " at 500");
+	stats_add(&sum, &early);
+	stats_add(&sum, &late);
+	assert_string_equal(sum.error_detail[RUN_ERROR_TIMEOUT], " at 300");
+	assert_int_equal(sum.first_error_ns[RUN_ERROR_TIMEOUT], 300);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_record),
-		cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_first_detail), cmocka_unit_test(test_record),
+		cmocka_unit_test(test_verdicts),     cmocka_unit_test(test_add),
 		cmocka_unit_test(test_duration),
 	};
 

@@ -48,6 +48,7 @@ enum run_error {
 	RUN_ERROR_CERTIFICATE,	  /* TLS: the server's certificate is not accepted */
 	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the protocol asked for */
 	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE with a request outstanding */
+	RUN_ERROR_TRANSFER_OTHER, /* any other errno then */
 	RUN_ERROR_CLOSED_EARLY,	  /* FIN before the response was complete */
 	RUN_ERROR_STREAM_RESET,	  /* HTTP/2: the server reset the stream, the connection stays */
 	RUN_ERROR_UNPROCESSED,	  /* HTTP/2: the server says it did not process the request */

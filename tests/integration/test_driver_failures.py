@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Failures are explained with this host's numbers, foretold, and decide the exit code."""
+import contextlib
+import os
 import re
 import shlex
+import socket
+import threading
+import time
 
 import pytest
 
+from support import documents
 from support.net import free_port
 from support.programs import DRIVER, Driver, Lab, Nginx
 from support.process import run
@@ -94,6 +100,149 @@ def test_refused_is_explained():
     driver = Driver(f"http://127.0.0.1:{port}/", connections=2, count=4, check=False)
     assert driver.status == 1
     assert f"127.0.0.1:{port}" in failure(driver, "refused")["explanation"]
+
+
+class Answers:
+    """Answers each request with these bytes, and keeps the connection or closes it; counts the connections."""
+
+    def __init__(self, data, keep=True):
+        self.data, self.keep, self.connections = data, keep, []
+        self.listener = socket.create_server(("127.0.0.1", free_port()), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.connections.append(self.listener.accept()[0])
+                threading.Thread(target=self.serve, args=(self.connections[-1],), daemon=True).start()
+
+    def serve(self, connection):
+        with contextlib.suppress(OSError), connection:
+            while connection.recv(65536):
+                connection.sendall(self.data)
+                if not self.keep:
+                    return
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for connection in self.connections:
+            connection.close()
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: "
+
+
+@pytest.mark.parametrize("answer, keep, kind, words", [
+    (b"SSH-2.0-OpenSSH\r\n", True, "malformed", "byte 0: Expected HTTP/; it begins 'SSH-2.0-OpenSSH\\r\\n'"),
+    (OK + b"2\r\n\r\nok!", True, "malformed", f"byte {len(OK) + 7}: behind the end of the response"),
+    (OK + b"many\r\n\r\n", True, "malformed", f"byte {len(OK)}: Invalid character in Content-Length"),
+    (OK + b"9\r\n\r\nok", False, "closed_early", f"{len(OK) + 7} bytes of the response had come"),
+    (OK + b"9\r\n\r\nok", True, "timeout", f"200 ms (--timeout); first: {len(OK) + 7} bytes of the response had come"),
+    (b"", True, "timeout", "200 ms (--timeout); first: nothing of the response had come"),
+    (b"", False, "closed_early", "nothing of the response had come"),
+    (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", True, "status", "status 503"),
+])
+def test_first_of_a_kind_is_told(start, answer, keep, kind, words):
+    """With what the server sent, to the byte."""
+    driver = Driver(start(Answers(answer, keep)).url, "--timeout=200ms", connections=2, count=4, check=False)
+    found = failure(driver, kind)
+    assert found["count"] == 4
+    assert "first: " in found["explanation"] and words in found["explanation"], found
+    assert words in " ".join(driver.report.split())
+    seconds = driver.result["duration_ns"] / 1e9
+    rate = float(re.search(r"from \S+ \S+ to \S+ \S+, ([\d.,]+)/s", driver.report)[1].replace(",", ""))
+    assert 0.8 * 4 / seconds <= rate <= 1.25 * 4 / seconds
+
+
+def test_first_of_a_framing_is_told(start):
+    server = start(Answers(b"1234567"))
+    url = f"tcp://127.0.0.1:{server.port}"
+
+    def first(kind, framing):
+        driver = Driver(url, "--payload=x", f"--framing={framing}", "--timeout=200ms", count=2, check=False)
+        return failure(driver, kind)["explanation"]
+    assert first("timeout", "fixed:8").endswith("first: 7 bytes of the response had come")
+    assert first("malformed", "fixed:4") == "first: 3 bytes behind its end; it begins '1234567'"
+    assert first("malformed", "resp").startswith("first: by byte 0 it is nothing that --framing=resp allows")
+
+
+def test_first_unexpected_is_told(start, tmp_path):
+    """By what was expected, or by the step and its capture."""
+    body = b'{"a": 1, "b": [1, 2, x]}'
+    server = start(Answers(OK + b"%d\r\n\r\n" % len(body) + body))
+
+    def first(*options):
+        return failure(Driver(server.url, *options, count=2, check=False), "unexpected")["explanation"]
+    assert first("--expect-status=201,404") == "first: status 200, expected 201,404"
+    assert first("--expect-body=zz") == "first: no 'zz' in the body"
+    path = tmp_path / "scenario.yaml"
+    path.write_text("steps:\n  - name: one\n  - name: two\n    capture: {id: {json: /b/0}}\n")
+    ended = run([DRIVER, "run", path, "-n4", "-c1", "--json=-", server.url], check=False)
+    (found,) = documents.parse(ended.stdout)["driver"]["failures"]
+    assert (found["kind"], found["count"]) == ("unexpected", 2)
+    assert found["explanation"] == "first: step two: capture id: not JSON, as its first 22 bytes show"
+
+
+def test_no_route_is_told(netns):
+    """A namespace has a loopback and no route: the errno is named, for streams, HTTP/2 and datagrams."""
+    for url, *options in (("http://10.1.2.3/",), ("h2c://10.1.2.3/",), ("udp://10.1.2.3:53", "--payload=x")):
+        driver = Driver(url, *options, count=2, netns=netns(), check=False)
+        assert driver.status == 1
+        assert "network is unreachable (ENETUNREACH)" in failure(driver, "connect_other")["explanation"]
+
+
+def test_local_socket_that_is_not_there(tmp_path):
+    """ENOENT and ECONNREFUSED are both that nobody listens, and told apart."""
+    path = tmp_path / "socket"
+
+    def first():
+        driver = Driver(f"unix:{path}", "--payload=x", "--framing=echo", count=2, check=False)
+        return failure(driver, "refused")["explanation"]
+    assert first() == "first: no such file or directory (ENOENT)"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        assert first() == "first: connection refused (ECONNREFUSED)"
+
+
+def test_abort_is_no_reset(start, tmp_path):
+    """What neither end did: the host's administrator ends the connection (ss -K), in ECONNABORTED."""
+    server = start(Answers(b""))
+    path = tmp_path / "run.json"
+    driver = start([DRIVER, server.url, "-n1", "-c1", "--timeout=20s", "--json", path])
+    kill = ["ss", "-HtnK", f"dport = :{server.port}"]
+    deadline = time.monotonic() + 10
+    while not run(kill, check=False).stdout.strip():
+        if time.monotonic() > deadline:
+            pytest.skip("the kernel does not end connections (CONFIG_INET_DIAG_DESTROY)")
+        time.sleep(0.1)
+    driver.wait(10)
+    result = documents.load(path)["driver"]
+    assert (result["errors"]["transfer_other"], result["errors"]["reset"]) == (1, 0)
+    assert "(ECONNABORTED), nothing of the response had come" in result["failures"][0]["explanation"]
+
+
+def test_descriptors_that_run_out(start, tmp_path):
+    """Nobody foresees a limit that is lowered under way: what has a connection goes on, and EMFILE is told."""
+    nginx = start(Nginx())
+    path = tmp_path / "run.json"
+    driver = start([DRIVER, nginx.url, "-c8", "--requests-per-connection=50", "-d3s", "--json", path])
+    deadline = time.monotonic() + 10
+    while nginx.status()["requests"] < 100 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    # Five of the eight have room still: sockets have the largest numbers.
+    most = max(map(int, os.listdir(f"/proc/{driver.pid}/fd"))) - 2
+    run(["prlimit", f"--pid={driver.pid}", f"--nofile={most}:{most}"])
+    assert driver.wait(20) == 1
+    document = documents.load(path)
+    result = document["driver"]
+    assert {kind for kind, count in result["errors"].items() if count} == {"too_many_files"}
+    (found,) = result["failures"]
+    assert "first: too many open files (EMFILE)" in found["explanation"]
+    assert result["limited"]["by"] == "files"
+    assert result["requests"] == nginx.status()["requests"]
 
 
 def test_timeout_is_explained(start):
