@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/outcome.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 enum kind {
 	LATENCY,
 	ERRORS,
+	UNSENT,
 	RATE,
 	REQUESTS
 };
@@ -24,10 +26,11 @@ static const struct metric {
 	enum kind kind;
 	double quantile; /* LATENCY; negative: the mean */
 } metrics[] = {
-	{"mean", LATENCY, -1},	     {"p50", LATENCY, 0.5},	{"p90", LATENCY, 0.9},
-	{"p95", LATENCY, 0.95},	     {"p99", LATENCY, 0.99},	{"p99.9", LATENCY, 0.999},
-	{"p99.99", LATENCY, 0.9999}, {"max", LATENCY, 1},	{"errors", ERRORS, 0},
-	{"rate", RATE, 0},	     {"requests", REQUESTS, 0},
+	{"mean", LATENCY, -1},	     {"p50", LATENCY, 0.5},	    {"p90", LATENCY, 0.9},
+	{"p95", LATENCY, 0.95},	     {"p99", LATENCY, 0.99},	    {"p99.9", LATENCY, 0.999},
+	{"p99.99", LATENCY, 0.9999}, {"p99.999", LATENCY, 0.99999}, {"max", LATENCY, 1},
+	{"errors", ERRORS, 0},	     {"unsent", UNSENT, 0},	    {"rate", RATE, 0},
+	{"requests", REQUESTS, 0},
 };
 
 static int refuse_text(const char *text, char **ret_error)
@@ -35,8 +38,8 @@ static int refuse_text(const char *text, char **ret_error)
 	return refuse(
 		ret_error,
 		"--assert: '%s' is not understood; write it like 'p99<5ms', 'errors<0.1%%' or "
-		"'rate>1000' (mean, p50, p90, p95, p99, p99.9, p99.99, max, errors, rate, "
-		"requests)",
+		"'rate>1000' (mean, p50, p90, p95, p99, p99.9, p99.99, p99.999, max, errors, "
+		"unsent, rate, requests)",
 		text);
 }
 
@@ -57,7 +60,7 @@ static int parse_limit(const char *text, struct assertion *assertion)
 	char *end;
 	int err = 0;
 
-	if (kind == ERRORS && strchr(text, '%')) {
+	if ((kind == ERRORS || kind == UNSENT) && strchr(text, '%')) {
 		assertion->share = true;
 		assertion->limit = strtod(text, &end);
 		return end == text || strcmp(end, "%") || !(assertion->limit >= 0) ? -EINVAL : 0;
@@ -90,18 +93,33 @@ bool assertion_is_about_errors(const struct assertion *assertion)
 	return metrics[assertion->metric].kind == ERRORS;
 }
 
-/* In percent of what was tried; a response with a bad status is an error, and a request. */
-static double error_share(const struct run_driver *driver)
-{
-	uint64_t errors = run_driver_errors(driver);
-	uint64_t tried = driver->requests + errors - driver->errors[RUN_ERROR_STATUS];
+/* How many of how many, where a share may be asked for. */
+struct part {
+	uint64_t count;
+	uint64_t of;
+};
 
-	return tried ? 100.0 * (double)errors / (double)tried : 0;
+/* Errors as a share are requests that failed; as a number all that occurred, attempts to connect too. */
+static struct part part_of(const struct assertion *assertion, const struct run_driver *driver)
+{
+	struct run_outcome outcome = run_driver_outcome(driver);
+
+	if (metrics[assertion->metric].kind == UNSENT)
+		return (struct part){driver->unsent, outcome.tried + driver->unsent};
+	return (struct part){assertion->share ? outcome.failed : run_driver_errors(driver),
+			     outcome.tried};
+}
+
+static double value_of_part(const struct assertion *assertion, const struct run_driver *driver)
+{
+	struct part part = part_of(assertion, driver);
+
+	return assertion->share ? 100.0 * (double)part.count / (double)part.of : (double)part.count;
 }
 
 static double latency(const struct metric *metric, const struct run_driver *driver)
 {
-	const struct histogram *h = driver->rate ? &driver->response_time : &driver->round_trip;
+	const struct histogram *h = run_driver_latency(driver);
 
 	return metric->quantile < 0 ? histogram_mean(h)
 				    : (double)histogram_quantile(h, metric->quantile);
@@ -120,23 +138,55 @@ static double actual_value(const struct assertion *assertion, const struct run_d
 			       ? (double)run_driver_timely(driver) * (double)NSEC_PER_SEC /
 					 (double)driver->duration_ns
 			       : 0;
-	return assertion->share ? error_share(driver) : (double)run_driver_errors(driver);
+	return value_of_part(assertion, driver);
+}
+
+#define ROUNDING 1e-6 /* of a request: 1 - 0.999 is a little less than 0.001 */
+
+/* Whether the request of this rank, the missing ones being the slowest, has a latency at all. */
+static bool is_answered(const struct metric *metric, const struct run_driver *driver)
+{
+	uint64_t missing = run_driver_missing(driver);
+	double all = (double)(driver->requests + missing);
+
+	return metric->quantile < 0 || (double)missing <= (1 - metric->quantile) * all + ROUNDING;
+}
+
+/* False: there is a value. */
+static bool is_unknown(const struct assertion *assertion, const struct run_driver *driver,
+		       char ret_why[static ASSERTION_TEXT])
+{
+	const struct metric *metric = &metrics[assertion->metric];
+	uint64_t missing = run_driver_missing(driver);
+	char count[32], all[32];
+
+	if (metric->kind == LATENCY && !driver->requests)
+		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was completed");
+	else if (assertion->share && !part_of(assertion, driver).of)
+		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was made");
+	else if (metric->kind == LATENCY && !is_answered(metric, driver))
+		snprintf(ret_why, ASSERTION_TEXT,
+			 "unknown: %s of the %s requests have no complete response",
+			 units_format_count(missing, count, sizeof(count)),
+			 units_format_count(driver->requests + missing, all, sizeof(all)));
+	else
+		return false;
+	return true;
 }
 
 bool assertion_holds(const struct assertion *assertion, const struct run_driver *driver,
-		     char ret_actual[static 64])
+		     char ret_actual[static ASSERTION_TEXT])
 {
-	bool is_latency = metrics[assertion->metric].kind == LATENCY;
-	double actual = actual_value(assertion, driver);
+	double actual;
 
-	if (is_latency && !driver->requests) {
-		snprintf(ret_actual, 64, "unknown: no request was completed");
+	if (is_unknown(assertion, driver, ret_actual))
 		return false;
-	}
-	if (is_latency)
-		units_format_duration(actual, ret_actual, 64);
+	actual = actual_value(assertion, driver);
+	if (metrics[assertion->metric].kind == LATENCY)
+		units_format_duration(actual, ret_actual, ASSERTION_TEXT);
 	else
-		snprintf(ret_actual, 64, "%.10g%s", actual, assertion->share ? " %" : "");
+		snprintf(ret_actual, ASSERTION_TEXT, "%.10g%s", actual,
+			 assertion->share ? " %" : "");
 	if (actual == assertion->limit)
 		return assertion->or_same;
 	return assertion->below == (actual < assertion->limit);

@@ -22,8 +22,14 @@ int assertion_parse(const char *text, struct assertion *ret_assertion, char **re
 /* Whether it is about errors: then it decides which of them are too many. */
 bool assertion_is_about_errors(const struct assertion *assertion);
 
-/* Whether @driver's result meets it; *ret_actual is what it is about, for people (64 bytes). */
+#define ASSERTION_TEXT 128
+
+/*
+ * Whether @driver's result meets it; *ret_actual is what it is about, for people. A percentile does not hold
+ * if so many requests were never answered that it is one of theirs: nobody knows how long they would have
+ * taken. The same for "max" if there is one.
+ */
 bool assertion_holds(const struct assertion *assertion, const struct run_driver *driver,
-		     char ret_actual[static 64]);
+		     char ret_actual[static ASSERTION_TEXT]);
 
 #endif

@@ -102,7 +102,7 @@ static int write_outputs(const struct options *options, const struct run *run)
 static size_t check_assertions(const struct options *options, const struct run_driver *driver)
 {
 	size_t broken = 0;
-	char actual[64];
+	char actual[ASSERTION_TEXT];
 
 	for (size_t i = 0; i < options->assertion_count; i++) {
 		if (assertion_holds(&options->assertions[i], driver, actual))
@@ -140,16 +140,18 @@ static int conclude(const struct options *options, const struct run *run)
 	return EXIT_SUCCESS;
 }
 
-/* Overload makes errors, which is what a sweep is for; a server that never answered is none. */
+/* Overload makes errors, which is what a sweep is for; a server that never does what it should is none. */
 static int conclude_sweep(const struct options *options, const struct run *run)
 {
-	uint64_t requests = 0;
+	uint64_t requests = 0, good = 0;
 
-	for (size_t i = 0; i < run->sweep->step_count; i++)
+	for (size_t i = 0; i < run->sweep->step_count; i++) {
 		requests += run->sweep->steps[i].requests;
-	if (!requests)
-		log_error("no request was answered");
-	return write_outputs(options, run) || !requests ? EXIT_DEGRADED : EXIT_SUCCESS;
+		good += run->sweep->steps[i].good.value;
+	}
+	if (!good)
+		log_error(requests ? "no response was good" : "no request was answered");
+	return write_outputs(options, run) || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
 static int raise_files(const struct drive_job *job, char **ret_error)

@@ -164,8 +164,8 @@ static const struct option_row rows[] = {
 	{0, "interval", "TIME", "length of the intervals in the results (default 1s)",
 	 apply_interval},
 	{0, "assert", "CONDITION",
-	 "exit with 1 unless it holds: 'p99<5ms', 'rate>900',\n'errors<0.1%'; may be repeated. One about errors\n"
-	 "decides how many are too many", apply_assert},
+	 "exit with 1 unless it holds: 'p99<5ms', 'rate>900',\n'errors<0.1%', 'unsent<1%'; may be repeated. One\n"
+	 "about errors decides how many are too many. A\npercentile needs answers to all but what is beyond", apply_assert},
 	{0, "fail-fast", NULL, "end the run at the first failure", apply_fail_fast},
 	{0, "quiet", NULL, "no progress line and no text report", apply_quiet},
 	{0, "check", NULL, "only say whether options and scenario are valid", apply_check},

@@ -14,13 +14,14 @@
 #include "fit.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
+#include "sojourn/outcome.h"
 #include "sojourn/refuse.h"
 #include "sojourn/sweep.h"
 
 #define ATTEMPTS   3
 #define INTERVALS  10 /* of each step, to tell whether it was steady */
 #define SHARE	   0.75
-#define ERRORS_MAX 0.5 /* a step with more of them ends the sweep */
+#define FAILED_MAX 0.5 /* a step in which more of the requests did ends the sweep */
 
 struct sweep {
 	const struct drive_job *job;
@@ -29,6 +30,7 @@ struct sweep {
 	bool interrupted;
 	struct run *run;
 	struct run_sweep *result;
+	struct run_outcome outcome; /* of the last run */
 	size_t point_count;
 	struct fit_point points[LADDER_MAX];
 };
@@ -103,6 +105,7 @@ static int fill_targets(struct run_driver *driver, struct run_sweep_step *step)
 			.name = TAKE_PTR(row->name),
 			.requests = row->requests,
 			.drained = row->drained,
+			.good = {true, run_row_outcome(row).good},
 			.errors = run_row_errors(row),
 			.latency = row->response_time.count ? row->response_time : row->round_trip,
 		};
@@ -119,6 +122,7 @@ static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step
 	step->duration_ns = driver->duration_ns;
 	step->requests = driver->requests;
 	step->drained = driver->drained;
+	step->good = (struct run_number){true, run_driver_outcome(driver).good};
 	step->errors = run_driver_errors(driver);
 	step->unsent = driver->unsent;
 	step->latency = *run_driver_latency(driver);
@@ -153,7 +157,10 @@ static int attempt(struct sweep *sweep, const struct options *options, struct ru
 	err = drive_run(&job, &run, ret_error);
 	if (!err)
 		err = check_observer(run, ret_error);
-	return err ? err : fill_step(run, sweep->job->target->port, step);
+	if (err)
+		return err;
+	sweep->outcome = run_driver_outcome(run->driver);
+	return fill_step(run, sweep->job->target->port, step);
 }
 
 /* A step that was not steady is measured again, after twice the warm-up. */
@@ -174,12 +181,23 @@ static int measure(struct sweep *sweep, const struct options *once, struct run_s
 	return err;
 }
 
+/* Failures are none, however quick they are. */
 static double throughput(const struct run_sweep_step *step)
 {
 	if (!step->duration_ns)
 		return 0;
-	return (double)run_timely(step->requests, step->drained) * (double)NSEC_PER_SEC /
-	       (double)step->duration_ns;
+	return (double)run_sweep_good(&step->good, step->requests, step->drained) *
+	       (double)NSEC_PER_SEC / (double)step->duration_ns;
+}
+
+/* Without a good response it says nothing of what the server can do: the others still do. */
+static void add_point(struct sweep *sweep, const struct run_sweep_step *step)
+{
+	if (throughput(step) > 0)
+		sweep->points[sweep->point_count++] =
+			(struct fit_point){.load = (double)step->load,
+					   .throughput = throughput(step),
+					   .latency_ns = histogram_mean(&step->latency)};
 }
 
 static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
@@ -198,10 +216,7 @@ static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 		sweep->result->step_count--;
 		return err;
 	}
-	sweep->points[sweep->point_count++] =
-		(struct fit_point){.load = (double)load,
-				   .throughput = throughput(step),
-				   .latency_ns = histogram_mean(&step->latency)};
+	add_point(sweep, step);
 	return 0;
 }
 
@@ -212,9 +227,9 @@ static const char *reason_to_stop(const struct sweep *sweep)
 
 	if (sweep->interrupted)
 		return "interrupted";
-	if (!last->requests)
+	if (!last->requests && (last->errors || last->unsent))
 		return "no request was answered";
-	if ((double)last->errors > ERRORS_MAX * (double)(last->requests + last->errors))
+	if (run_outcome_failed_share(&sweep->outcome) > FAILED_MAX)
 		return "most requests failed";
 	if (last->limited && (!strcmp(last->limited, "ports") || !strcmp(last->limited, "files")))
 		return "the driver's host has no more source ports or descriptors";
@@ -251,10 +266,14 @@ static int go_through(struct sweep *sweep, char **ret_error)
 
 static int set_unfitted(struct sweep *sweep, int err)
 {
-	sweep->result->unfitted =
-		strdup(err == -ERANGE ? "throughput still grew at the last step; go further "
-					"with --ladder"
-				      : "too few steps with responses");
+	const char *why = "too few steps with good responses";
+
+	if (err == -ERANGE)
+		why = sweep->result->stopped
+			      ? "fewer than two steps lie beyond a knee; take smaller ones "
+				"with --ladder"
+			      : "throughput still grew at the last step; go further with --ladder";
+	sweep->result->unfitted = strdup(why);
 	return sweep->result->unfitted ? 0 : -ENOMEM;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/outcome.h"
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
 #include "sojourn/cleanup.h"
@@ -28,6 +29,7 @@ struct row {
 	const struct histogram *h;
 	const char *name; /* of the step, target or status; NULL: none */
 	const struct run_number *ports;
+	const struct run_number *good; /* NULL: not told apart */
 };
 
 static const struct {
@@ -45,7 +47,7 @@ static void print_head(FILE *file)
 	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		fprintf(file, ",%s", quantiles[i].name);
-	fputs(",max_ns,name,ports\r\n", file);
+	fputs(",max_ns,name,ports,good\r\n", file);
 }
 
 static void print_number(const uint64_t *number, FILE *file)
@@ -109,6 +111,7 @@ static void print_row(const struct row *row, FILE *file)
 	print_latency(row, file);
 	print_text(row->name, file);
 	print_number(row->ports && row->ports->known ? &row->ports->value : NULL, file);
+	print_number(row->good && row->good->known ? &row->good->value : NULL, file);
 	fputs("\r\n", file);
 }
 
@@ -137,6 +140,7 @@ static void print_intervals(const struct run_driver *driver, FILE *file)
 
 static void print_overall(const struct run_driver *driver, FILE *file)
 {
+	const struct run_number good = {true, run_driver_outcome(driver).good};
 	const struct {
 		const char *name;
 		const struct histogram *h;
@@ -164,6 +168,7 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 				.bytes_in = &driver->bytes_in,
 				.bytes_out = &driver->bytes_out,
 				.h = kinds[i].h,
+				.good = &good,
 			},
 			file);
 	}
@@ -173,6 +178,8 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 static void print_part(const struct run_driver *driver, const char *part, const char *latency,
 		       const struct run_row *row, const struct histogram *h, FILE *file)
 {
+	const struct run_number good = {true, run_row_outcome(row).good};
+
 	print_row(
 		&(struct row){
 			.part = part,
@@ -185,6 +192,7 @@ static void print_part(const struct run_driver *driver, const char *part, const 
 			.bytes_out = &row->bytes_out,
 			.h = h,
 			.name = row->name,
+			.good = &good,
 		},
 		file);
 }
@@ -212,7 +220,7 @@ static void print_mean(const struct run_joined_step *step, const char *of, uint6
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles) + 1; i++)
 		fputc(',', file);
 	print_text(step->name, file);
-	fputs(",\r\n", file);
+	fputs(",,\r\n", file);
 }
 
 /* wait, round_trip = network + stages - overhang; running, runnable and blocked are of service. */
@@ -253,6 +261,7 @@ static void print_step(const char *const parts[2], const char *latency,
 		.drained = step->drained,
 		.errors = step->errors,
 		.h = &step->latency,
+		.good = &step->good,
 	};
 
 	print_row(&row, file);
@@ -261,6 +270,7 @@ static void print_step(const char *const parts[2], const char *latency,
 		row.requests = step->targets[i].requests;
 		row.drained = step->targets[i].drained;
 		row.errors = step->targets[i].errors;
+		row.good = &step->targets[i].good;
 		row.h = &step->targets[i].latency;
 		row.name = step->targets[i].name;
 		print_row(&row, file);

@@ -155,17 +155,9 @@ static void print_drained(const struct page *page, const struct run_driver *driv
 
 void report_response_time(const struct page *page, const struct run_driver *driver)
 {
-	char unsent[SHORT_TEXT], scheduled[SHORT_TEXT];
-
 	if (!driver->rate)
 		return;
 	print_headline(page, driver, "response time", &driver->response_time, true);
-	if (driver->unsent)
-		page_wrap(page, 0,
-			  "note: %s of the %s requests that were due were never sent, all"
-			  " connections being busy: they are in no percentile",
-			  page_count(driver->unsent, unsent),
-			  page_count(driver->scheduled, scheduled));
 	print_drained(page, driver);
 }
 

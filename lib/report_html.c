@@ -11,6 +11,7 @@
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
 #include "sojourn/units.h"
+#include "report_parts.h"
 #include "web.h"
 
 /* Before and behind the policy's word on connections. */
@@ -135,6 +136,20 @@ static void put_driven(struct run *const *runs, size_t count, FILE *file)
 	}
 }
 
+/* What is to be known before the percentiles of each run are used. */
+static void put_notes(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct report_note notes[REPORT_NOTES];
+		size_t notes_count = runs[i]->driver ? report_notes(runs[i]->driver, notes) : 0;
+
+		fputs(i ? ",[" : "[", file);
+		for (size_t j = 0; j < notes_count; j++)
+			fprintf(file, "%s\"%s\"", j ? "," : "", notes[j].text);
+		fputs("]", file);
+	}
+}
+
 static int put_data(struct run *const *runs, const char *const *names, size_t count, FILE *file)
 {
 	int r;
@@ -148,6 +163,8 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 		fputs("null", file);
 	fputs(",\n\"driven\":[", file);
 	put_driven(runs, count, file);
+	fputs("],\n\"notes\":[", file);
+	put_notes(runs, count, file);
 	fputs("],\n\"runs\":[", file);
 	if (!r)
 		r = put_runs(runs, count, file);
@@ -156,7 +173,8 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 }
 
 /* An empty report's data: the page has none of its own. */
-static const char no_data[] = "{\"names\":[],\"driven\":[],\"runs\":[],\"compare\":null}\n";
+static const char no_data[] =
+	"{\"names\":[],\"driven\":[],\"notes\":[],\"runs\":[],\"compare\":null}\n";
 
 static const char *const live_scripts[] = {
 	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,

@@ -58,6 +58,15 @@ static void put_latency_head(FILE *file)
 	      file);
 }
 
+static void put_notes(const struct run_driver *driver, FILE *file)
+{
+	struct report_note notes[REPORT_NOTES];
+	size_t count = report_notes(driver, notes);
+
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "\nnote: %s\n", notes[i].text);
+}
+
 static void put_driver(const struct run_driver *driver, FILE *file)
 {
 	char requests[SHORT_TEXT], rate[SHORT_TEXT], errors[SHORT_TEXT];
@@ -73,6 +82,7 @@ static void put_driver(const struct run_driver *driver, FILE *file)
 		page_count(driver->requests, requests),
 		page_rate(run_driver_timely(driver), driver->duration_ns, rate),
 		driver->connections, page_count(run_driver_errors(driver), errors));
+	put_notes(driver, file);
 	put_latency_head(file);
 	if (driver->response_time.count)
 		put_histogram("response time", &driver->response_time, file);

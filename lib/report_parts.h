@@ -37,6 +37,18 @@ void report_caveats(const struct page *page, const struct run_service *service);
 /* Whether so many responses were not seen to leave that the means behind the residence are bent. */
 bool report_is_unseen(const struct run_service *service);
 
+/* report_notes.c: a sentence on requests that are in no percentile. */
+struct report_note {
+	char text[192];
+};
+
+#define REPORT_NOTES 2U
+/* How many there are; none if every request was answered. */
+size_t report_notes(const struct run_driver *driver,
+		    struct report_note ret_notes[static REPORT_NOTES]);
+/* A line for each. */
+void report_print_notes(const struct page *page, const struct run_driver *driver);
+
 /* report_driver.c: "GET http://… · 64 connections …". */
 void report_target(const struct page *page, const struct run *run);
 /* The first line of all, if the driver limited the result. */
@@ -79,6 +91,8 @@ void report_shares(const struct run_parts *sums, unsigned int columns, size_t si
 /* report_joined.c: what of the slow requests is whose, and the slowest; nothing if nothing was sampled. */
 void report_joined(const struct page *page, const struct run *run);
 
+/* report_sweep.c: the first line of all, if the driver limited a step: a plateau may be its own. */
+void report_sweep_limited(const struct page *page, const struct run *run);
 /* report_sweep.c: a table of loads and what follows from it; nothing without a sweep. */
 void report_sweep(const struct page *page, const struct run *run);
 

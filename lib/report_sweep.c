@@ -38,7 +38,7 @@ static void print_head(const struct page *page, const struct run_sweep *sweep)
 {
 	const char *const names[COLUMN_COUNT] = {
 		is_over_rate(sweep) ? "due/s" : "connections",
-		"requests/s",
+		"good/s",
 		"server's/s",
 		"each/s",
 		"p50",
@@ -69,15 +69,29 @@ static const char *quantile(const struct histogram *latency, double of,
 	return page_time((double)histogram_quantile(latency, of), text);
 }
 
-/* What one client has of it: a connection's requests per second. */
+static uint64_t good_of(const struct run_sweep_step *step)
+{
+	return run_sweep_good(&step->good, step->requests, step->drained);
+}
+
+/* Below 10 a whole number would be too coarse, or 0. */
+static const char *small_rate(uint64_t count, uint64_t ns, char text[static SHORT_TEXT])
+{
+	double rate = ns ? (double)count * (double)NSEC_PER_SEC / (double)ns : 0;
+
+	if (rate >= 9.995 || !count)
+		return page_rate(count, ns, text);
+	snprintf(text, SHORT_TEXT, "%.*f", rate < 0.995 ? 3 : 2, rate);
+	return text;
+}
+
+/* What one client has of it: a connection's good responses per second. */
 static const char *rate_of_each(const struct run_sweep *sweep, const struct run_sweep_step *step,
 				char text[static SHORT_TEXT])
 {
 	uint64_t clients = is_over_rate(sweep) ? sweep->connections : step->load;
 
-	return clients ? page_rate(run_timely(step->requests, step->drained),
-				   step->duration_ns * clients, text)
-		       : "-";
+	return clients ? small_rate(good_of(step), step->duration_ns * clients, text) : "-";
 }
 
 /* What is to be known before a row's figures are used. */
@@ -103,9 +117,10 @@ static void print_targets(const struct page *page, const struct run_sweep_step *
 		struct items items = items_begin(page, "", LABEL);
 
 		items_add(&items, "%s", target->name ? target->name : "(no name)");
-		items_add(&items, "%s/s",
-			  page_rate(run_timely(target->requests, target->drained),
-				    step->duration_ns, text));
+		items_add(
+			&items, "%s/s",
+			page_rate(run_sweep_good(&target->good, target->requests, target->drained),
+				  step->duration_ns, text));
 		items_add(&items, "p50 %s", quantile(&target->latency, 0.5, text));
 		items_add(&items, "p99 %s", quantile(&target->latency, 0.99, text));
 		items_add(&items, "errors %s", page_count(target->errors, text));
@@ -120,7 +135,7 @@ static void print_step(const struct page *page, const struct run_sweep *sweep,
 
 	page_right(page, widths[COLUMN_LOAD], "%s", page_count(step->load, text));
 	page_right(page, widths[COLUMN_THROUGHPUT], "%s",
-		   page_rate(run_timely(step->requests, step->drained), step->duration_ns, text));
+		   page_rate(good_of(step), step->duration_ns, text));
 	if (has_server(sweep))
 		page_right(page, widths[COLUMN_SERVER], "%s", server_rate(step, text));
 	page_right(page, widths[COLUMN_EACH], "%s", rate_of_each(sweep, step, text));
@@ -160,13 +175,14 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 		return;
 	items = items_begin(page, "at 75 % of it", LABEL);
 	items_add(&items, "%s/s due", page_count(step->load, text));
-	items_add(&items, "%s/s",
-		  page_rate(run_timely(step->requests, step->drained), step->duration_ns, text));
+	items_add(&items, "%s/s", page_rate(good_of(step), step->duration_ns, text));
 	if (step->latency.count)
 		items_add(&items, "mean %s", page_time(histogram_mean(&step->latency), text));
 	items_add(&items, "p50 %s", quantile(&step->latency, 0.5, text));
 	items_add(&items, "p99 %s", quantile(&step->latency, 0.99, text));
 	items_add(&items, "p99.9 %s", quantile(&step->latency, 0.999, text));
+	if (step->errors)
+		items_add(&items, "errors %s", page_count(step->errors, text));
 	if (step->unsent)
 		items_add(&items, "%s never sent", page_count(step->unsent, text));
 	if (!step->steady)
@@ -177,11 +193,13 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 	print_targets(page, step);
 }
 
-/* Comes first: a plateau may be the driver's own. */
-static void print_limited(const struct page *page, const struct run_sweep *sweep)
+void report_sweep_limited(const struct page *page, const struct run *run)
 {
+	const struct run_sweep *sweep = run->sweep;
 	size_t limited = 0;
 
+	if (!sweep)
+		return;
 	for (size_t i = 0; i < sweep->step_count; i++)
 		limited += sweep->steps[i].limited != NULL;
 	if (!limited)
@@ -196,9 +214,7 @@ static void print_limited(const struct page *page, const struct run_sweep *sweep
 
 static double throughput(const struct run_sweep_step *step)
 {
-	return step->duration_ns ? (double)run_timely(step->requests, step->drained) /
-					   (double)step->duration_ns
-				 : 0;
+	return step->duration_ns ? (double)good_of(step) / (double)step->duration_ns : 0;
 }
 
 #define BAR_MAX 50
@@ -246,7 +262,6 @@ void report_sweep(const struct page *page, const struct run *run)
 
 	if (!sweep)
 		return;
-	print_limited(page, sweep);
 	items = items_begin(page, "", 0);
 	items_add(&items, "sweep over %s",
 		  is_over_rate(sweep) ? "rates" : "numbers of connections");

@@ -170,6 +170,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 
 	if (run->driver)
 		report_limited(&page, run->driver);
+	report_sweep_limited(&page, run);
 	print_document(&page, run);
 	if (run->driver)
 		report_target(&page, run);
@@ -177,6 +178,8 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		fputc('\n', file);
 	if (run->driver)
 		report_response_time(&page, run->driver);
+	if (run->driver)
+		report_print_notes(&page, run->driver);
 	if (driven)
 		print_breakdown(&page, run, driven);
 	else if (run->driver)

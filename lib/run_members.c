@@ -355,6 +355,7 @@ static const struct run_member sweep_target_table[] = {
 	STRING(struct run_sweep_target, name),
 	{MEMBER(struct run_sweep_target, U64, requests)},
 	{MEMBER(struct run_sweep_target, U64, drained), .optional = true},
+	NUMBER(struct run_sweep_target, good),
 	{MEMBER(struct run_sweep_target, U64, errors)},
 	{MEMBER(struct run_sweep_target, HISTOGRAM, latency)},
 };
@@ -367,6 +368,7 @@ static const struct run_member sweep_step_table[] = {
 	{MEMBER(struct run_sweep_step, U64, duration_ns)},
 	{MEMBER(struct run_sweep_step, U64, requests)},
 	{MEMBER(struct run_sweep_step, U64, drained), .optional = true},
+	NUMBER(struct run_sweep_step, good),
 	{MEMBER(struct run_sweep_step, U64, errors)},
 	{MEMBER(struct run_sweep_step, U64, unsent)},
 	{MEMBER(struct run_sweep_step, U32, attempts)},

@@ -70,6 +70,8 @@ function summary(run) {
 			`Limited by the driver, not by the server (${run.driver.limited.by}): ${run.driver.limited.why}`));
 	if (run.driver && run.driver.observer_error)
 		node.append(element("div", {class: "banner bad"}, `The observer's part is missing: ${run.driver.observer_error}`));
+	for (const text of data.notes[runs.indexOf(run)])
+		node.append(element("div", {class: "banner bad"}, text));
 	const service = mainService(run);
 	node.append(element("div", {class: "tiles"}, ...(run.driver ? driverTiles(run) : []),
 		...(service ? serviceTiles(run, service) : [])));

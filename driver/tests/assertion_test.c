@@ -13,7 +13,7 @@ static bool holds(const char *text, const struct run_driver *driver)
 {
 	autofree char *error = NULL;
 	struct assertion assertion;
-	char actual[64];
+	char actual[ASSERTION_TEXT];
 
 	if (assertion_parse(text, &assertion, &error))
 		fail_msg("%s", error);
@@ -46,10 +46,69 @@ static void test_values(void **state)
 	assert_false(holds("p99<2ms", &driver));
 }
 
+/* Of 1,000 that all came back, 400 of them other than expected. */
+static void test_unexpected_counts_once(void **state)
+{
+	static struct run_driver driver = {.requests = 1000};
+
+	(void)state;
+	driver.errors[RUN_ERROR_UNEXPECTED] = 300;
+	driver.errors[RUN_ERROR_STATUS] = 100;
+	assert_true(holds("errors<=40%", &driver));
+	assert_false(holds("errors<40%", &driver));
+	driver.errors[RUN_ERROR_TIMEOUT] = 1000;
+	assert_true(holds("errors<=70%", &driver));
+	assert_false(holds("errors<70%", &driver));
+	driver.errors[RUN_ERROR_TOO_MANY_FILES] = 5000; /* attempts, not requests */
+	assert_true(holds("errors<=70%", &driver));
+	assert_false(holds("errors<6400", &driver));
+	assert_true(holds("errors<=6400", &driver));
+}
+
+/* A percentile holds as long as the missing ones are beyond it, to the request. */
+static void test_missing(void **state)
+{
+	static struct run_driver driver = {.requests = 990, .rate = 100};
+
+	(void)state;
+	for (int i = 0; i < 990; i++)
+		histogram_record(&driver.response_time, 1000000);
+	driver.unsent = 4;
+	driver.errors[RUN_ERROR_TIMEOUT] = 6;
+	assert_true(holds("p99<5ms", &driver));
+	assert_true(holds("p99>0.5ms", &driver));
+	assert_true(holds("mean<5ms", &driver));
+	assert_false(holds("p99.9<5ms", &driver));
+	assert_false(holds("max<5ms", &driver));
+	assert_false(holds("max>0.5ms", &driver)); /* nobody knows */
+	driver.unsent++;
+	assert_false(holds("p99<5ms", &driver));
+	assert_true(holds("p95<5ms", &driver));
+	assert_true(holds("unsent<=5", &driver));
+	assert_false(holds("unsent<5", &driver));
+	assert_true(holds("unsent<0.6%", &driver));
+	assert_false(holds("unsent<0.4%", &driver));
+	driver.unsent = 0;
+	driver.errors[RUN_ERROR_TIMEOUT] = 0;
+	driver.errors[RUN_ERROR_STATUS] = 990; /* answered, if badly */
+	assert_true(holds("max<5ms", &driver));
+	assert_true(holds("p99.999<5ms", &driver));
+}
+
+static void test_nothing_tried(void **state)
+{
+	static const struct run_driver driver = {.rate = 1};
+
+	(void)state;
+	assert_false(holds("errors<1%", &driver));
+	assert_true(holds("errors<1", &driver));
+}
+
 static void test_refusals(void **state)
 {
-	static const char *const words[] = {"",	      "p99",	   "p98<1ms",  "p99=1ms", "p99<",
-					    "p99<1%", "errors<x%", "rate<5ms", "<5ms"};
+	static const char *const words[] = {"",	    "p99",	 "p98<1ms",   "p99=1ms",
+					    "p99<", "p99<1%",	 "errors<x%", "rate<5ms",
+					    "<5ms", "unsent<5ms"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -65,7 +124,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_values),	 cmocka_unit_test(test_unexpected_counts_once),
+		cmocka_unit_test(test_missing),	 cmocka_unit_test(test_nothing_tried),
 		cmocka_unit_test(test_refusals),
 	};
 

@@ -7,9 +7,10 @@
 
 /* What of a step was for one of several targets. */
 struct run_sweep_target {
-	char *name; /* its URL as it was given */
-	uint64_t requests;
-	uint64_t drained; /* of these, as in run_driver: not in the rate */
+	char *name;		/* its URL as it was given */
+	uint64_t requests;	/* complete responses */
+	uint64_t drained;	/* of these, as in run_driver: not in the rate */
+	struct run_number good; /* of requests, see outcome.h; of an older driver not known */
 	uint64_t errors;
 	struct histogram latency; /* as the step's */
 };
@@ -18,8 +19,9 @@ struct run_sweep_step {
 	uint64_t load; /* connections, or requests/s that were due */
 	uint64_t warmup_ns;
 	uint64_t duration_ns;
-	uint64_t requests;
-	uint64_t drained; /* of these, as in run_driver: not in the rate */
+	uint64_t requests;	/* complete responses */
+	uint64_t drained;	/* of these, as in run_driver: not in the rate */
+	struct run_number good; /* of requests, see outcome.h; of an older driver not known */
 	uint64_t errors;
 	uint64_t unsent;   /* under a rate: due, but all connections were busy until the end */
 	uint32_t attempts; /* until it was steady, or was given up */
@@ -51,6 +53,20 @@ struct run_sweep {
 
 /* A zeroed step appended to the sweep; valid until the next one. NULL without memory. */
 struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep);
+
+/*
+ * What counts as throughput: good responses; all complete ones where the others are not told apart. Of what was
+ * drained as much is taken to be good as of all.
+ */
+static inline uint64_t run_sweep_good(const struct run_number *good, uint64_t requests,
+				      uint64_t drained)
+{
+	uint64_t timely = run_timely(requests, drained);
+
+	if (!good->known || good->value >= requests)
+		return timely;
+	return (uint64_t)((double)good->value * (double)timely / (double)requests + 0.5);
+}
 
 /* Frees what the step points to. */
 void run_sweep_step_clear(struct run_sweep_step *step);

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shlex
+import signal
 import socket
 import threading
 import time
@@ -13,7 +14,7 @@ import pytest
 from support import documents
 from support.net import free_port
 from support.programs import DRIVER, Driver, Lab, Nginx
-from support.process import run
+from support.process import Process, run
 
 
 @pytest.fixture(name="here")
@@ -284,3 +285,69 @@ def test_assertions_set_the_exit_code(start):
     assert "it is 100 %" in refused.process.stderr
     wrong = Driver(nginx.url, "--assert=p98<1ms", count=1, check=False)
     assert wrong.status == 2
+
+
+def judged(url, *options):
+    """Exit status and what was found wrong."""
+    result = run([DRIVER, url, "--quiet", *options], check=False)
+    return result.status, result.stderr
+
+
+@pytest.mark.parametrize("scheme", ["http", "h2c"])
+def test_share_of_errors(start, scheme):
+    """Each response that is not good is one failed request of all, not one of twice as many."""
+    http2 = "http2" if scheme == "h2c" else ""
+    nginx = start(Nginx(server="location /no { return 404; }", listen_options=http2))
+    url = nginx.url.replace("http:", f"{scheme}:")
+    status, wrong = judged(url, "-c4", "-n100", "--expect-status=404", "--assert=errors<60%")
+    assert status == 1 and "it is 100 %" in wrong
+    assert judged(url, "-c4", "-n100", "--expect-status=404", "--assert=errors<=100%") == (0, "")
+    status, wrong = judged(url + "no", "-c4", "-n100", "--assert=errors<60%")
+    assert status == 1 and "it is 100 %" in wrong
+    # Both URLs in turn: one half fails, by nginx's own status.
+    both = [url, url + "no", "-c4", "-n100", "--quiet", "--expect-status=200"]
+    assert run([DRIVER, *both, "--assert=errors<=50%"]).stderr == ""
+    ended = run([DRIVER, *both, "--assert=errors<50%"], check=False)
+    assert ended.status == 1 and "it is 50 %" in ended.stderr
+
+
+def test_share_of_uncaptured(start, tmp_path):
+    """A response without what a later step needs is complete, and one failure."""
+    nginx = start(Nginx())
+    path = tmp_path / "scenario.yaml"
+    path.write_text("steps:\n  - name: one\n    capture:\n      token: {header: X-Token}\n")
+    ended = run([DRIVER, "run", path, nginx.url, "-c2", "-n50", "--quiet", "--assert=errors<60%"],
+                check=False)
+    assert ended.status == 1 and "it is 100 %" in ended.stderr
+    assert nginx.status()["requests"] == 50
+
+
+def test_unanswered_are_in_no_percentile(start):
+    """Half of the URLs never answer: the report says so at its head, and no p99 holds that would be theirs."""
+    quick, dead = start(Lab()), start(Lab("--service", "30s", model="threads"))
+    ended = run([DRIVER, quick.url, dead.url, "-c40", "--rate=60", "-d1s", "--timeout=200ms",
+                 "--assert=errors<=60%", "--assert=mean<10s", "--assert=p99<10s"], check=False)
+    assert ended.status == 1 and len(ended.stderr.splitlines()) == 1, ended.stderr
+    found = re.search(r"'p99<10s' does not hold: it is unknown: (\d+) of the (\d+) requests have no",
+                      ended.stderr)
+    assert found and 25 <= int(found[1]) <= 35 and 55 <= int(found[2]) <= 65
+    head = " ".join(" ".join(ended.stdout.split("\n\n")[:2]).split())
+    assert f"note: {found[1]} of the {found[2]} requests failed without a complete response" in head
+
+
+def test_unsent_are_in_no_percentile(start):
+    """The server stands still for the last fifth of the run: what was due then never left."""
+    lab = start(Lab())
+    halted = start(Process([DRIVER, lab.url, "-c2", "--rate=200", "-d2s", "--assert=p99<10s",
+                            "--assert=errors<0.1%", "--assert=unsent<1%"]))
+    time.sleep(1.5)
+    os.kill(lab.pid, signal.SIGSTOP)
+    time.sleep(0.8)
+    os.kill(lab.pid, signal.SIGCONT)
+    assert halted.wait(seconds=20) == 1
+    assert re.search(r"'p99<10s' does not hold: it is unknown: \d+ of the \d+ requests have no",
+                     halted.stderr)
+    share = re.search(r"'unsent<1%' does not hold: it is ([0-9.]+) %", halted.stderr)
+    assert share and 5 < float(share[1]) < 60
+    assert "'errors<0.1%'" not in halted.stderr
+    assert "were never sent, all connections being busy" in " ".join(halted.stdout.split())

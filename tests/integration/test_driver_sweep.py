@@ -9,7 +9,7 @@ import pytest
 
 from support import documents
 from support.process import Process, run
-from support.programs import DRIVER, OBSERVER, Lab, Observer
+from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
 
 pytestmark = pytest.mark.alone
 
@@ -108,6 +108,49 @@ def test_nobody_answers(tmp_path):
     assert result.status == 1 and "no request was answered" in result.stderr
     assert document["sweep"]["stopped"] == "no request was answered"
     assert document["sweep"]["plateau"] is None and len(document["sweep"]["steps"]) == 1
+
+
+BUSY = "limit_req_zone $server_addr zone=one:1m rate=50r/s;"
+BUSY_SERVER = """
+	location /busy { limit_req zone=one burst=5 nodelay; try_files /none @good; }
+	location @good { return 200 ok; }
+"""
+
+
+def test_failures_are_no_throughput(start, tmp_path):
+    """A server that answers 50 a second and refuses the others at once: more load is no more throughput, and the
+    sweep ends once most requests fail."""
+    nginx = start(Nginx(http_block=BUSY, server=BUSY_SERVER))
+    result, document = sweep(nginx.url + "busy", tmp_path / "sweep.json", "-c20",
+                             "--ladder=rate:25,50,75,100,200,400")
+    found = document["sweep"]
+    assert found["stopped"] == "most requests failed" and len(found["steps"]) < 6
+    for step in found["steps"]:
+        seconds = step["duration_ns"] / 1e9
+        assert step["good"] == step["requests"] - step["errors"]
+        # The server's own limit, its burst, and what of a second the first one takes.
+        assert step["good"] <= 50 * seconds + 7
+    last = found["steps"][-1]
+    assert last["errors"] > last["good"] and last["load"] <= 200
+    shown = re.search(rf"^ +{last['load']} +(\d+) ", result.stdout, re.MULTILINE)
+    assert abs(int(shown[1]) - last["good"] / last["duration_ns"] * 1e9) <= 1
+
+
+def test_nothing_is_good(start, tmp_path):
+    nginx = start(Nginx(server="location /no { return 404; }"))
+    result, document = sweep(nginx.url + "no", tmp_path / "sweep.json", "--ladder=1,2,4", check=False)
+    assert result.status == 1 and "no response was good" in result.stderr
+    (step,) = document["sweep"]["steps"]
+    assert step["good"] == 0 and step["errors"] == step["requests"] > 0
+    assert document["sweep"]["stopped"] == "most requests failed"
+
+
+def test_nothing_was_due(start, tmp_path):
+    """Independent arrivals, one a second, for a tenth of one: mostly none, which ends nothing."""
+    lab = start(Lab())
+    _, document = sweep(lab.url, tmp_path / "sweep.json", "--ladder=rate:1,2,500",
+                        "--arrival=poisson", "-d100ms")
+    assert len(document["sweep"]["steps"]) == 3 and document["sweep"]["stopped"] is None
 
 
 @pytest.mark.parametrize("option, text", [

@@ -143,6 +143,36 @@ static void transmit_of_observer(void **state)
 	support_check_golden(run, "transmit-observer-only", 100);
 }
 
+/* What kept requests from leaving is named, and not taken for a slow server. */
+static void unsent_says_why(void **state)
+{
+	static const struct {
+		enum run_error error;
+		const char *words;
+	} cases[] = {
+		{RUN_ERROR_TIMEOUT, "never sent, all connections being busy"},
+		{RUN_ERROR_ADDRESS_UNAVAILABLE,
+		 "never sent, no connection being free for want of source ports"},
+		{RUN_ERROR_TOO_MANY_FILES,
+		 "never sent, no connection being free for want of file descriptors"},
+		{RUN_ERROR_REFUSED, "never sent, connections being refused, or busy"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = support_driver_run();
+		autofree char *text = NULL;
+
+		run->driver->rate = 100;
+		run->driver->scheduled = 200;
+		run->driver->unsent = 20;
+		run->driver->errors[cases[i].error] = 1;
+		text = render(run, 200, false);
+		assert_non_null(strstr(text, "note: 20 of the 200 requests that were due were"));
+		assert_non_null(strstr(text, cases[i].words));
+	}
+}
+
 static void zero_requests(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -415,6 +445,7 @@ int main(void)
 		cmocka_unit_test(transmit),
 		cmocka_unit_test(transmit_of_observer),
 		cmocka_unit_test(transmit_without_samples),
+		cmocka_unit_test(unsent_says_why),
 		cmocka_unit_test(zero_requests),
 		cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(count_mismatch),

@@ -75,7 +75,7 @@ static void test_plateau(void **state)
 	histogram_record(&run->sweep->three_quarters->latency, 900000);
 	text = render(run);
 	assert_non_null(strstr(text, "sweep over numbers of connections \u00b7 GET http://127."));
-	assert_non_null(strstr(text, "connections  requests/s      each/s        p50        p99"));
+	assert_non_null(strstr(text, "connections      good/s      each/s        p50        p99"));
 	assert_non_null(strstr(text, "          1       1,000       1,000     1.0 ms     1.0 ms"));
 	assert_non_null(strstr(text, "          2       2,000       1,000     1.0 ms     1.0 ms  "
 				     "      0  not steady\n"));
@@ -86,7 +86,8 @@ static void test_plateau(void **state)
 	assert_non_null(strstr(text, "at 75 % of it  1,875/s due \u00b7 1,870/s \u00b7 mean 900"));
 	assert_non_null(strstr(text, "stopped        more load only queues\n"));
 	assert_null(strstr(text, "server's/s"));
-	assert_non_null(strstr(text, "LIMITED BY THE DRIVER, not by the server alone, in 1 of 3"));
+	assert_ptr_equal(strstr(text, "LIMITED BY THE DRIVER, not by the server alone, in 1 of 3"),
+			 text); /* its first line */
 	assert_non_null(
 		strstr(text, "\u2588\u2588 \u25c4 knee\n\nplateau")); /* 4 is the first >= 3 */
 }
@@ -102,7 +103,7 @@ static void test_none(void **state)
 	run->sweep->steps[0].server_exchanges = (struct run_number){true, 1990};
 	run->sweep->steps[0].server_duration_ns = (struct run_number){true, 2 * NSEC_PER_SEC};
 	text = render(run);
-	assert_non_null(strstr(text, "      due/s  requests/s  server's/s      each/s"));
+	assert_non_null(strstr(text, "      due/s      good/s  server's/s      each/s"));
 	assert_non_null(strstr(text, "          1       1,000         995          20"));
 	assert_non_null(strstr(text, "          4       2,500           -          50"));
 	assert_non_null(
@@ -113,11 +114,34 @@ static void test_none(void **state)
 	assert_null(strstr(text, "\u25c4"));
 }
 
+/* Failures are no throughput, and what one of many clients has of it is more than 0. */
+static void test_failures(void **state)
+{
+	autorun struct run *run = sweep_run("connections");
+	struct run_sweep_step *step = run_add_sweep_step(run->sweep);
+	autofree char *text = NULL;
+
+	(void)state;
+	assert_non_null(step);
+	step->load = 600;
+	step->duration_ns = NSEC_PER_SEC;
+	step->requests = 5000;
+	step->good = (struct run_number){true, 100};
+	step->errors = 4900;
+	step->steady = true;
+	text = render(run);
+	assert_non_null(strstr(text, "        600         100       0.167          -          -    "
+				     "4,900\n"));
+	/* The bars are in proportion to what was good: 2 of the 50 of the best step. */
+	assert_non_null(strstr(text, "        600  \u2588\u2588\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plateau),
 		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@ static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t
 	step->duration_ns = from + 2;
 	step->requests = from + 3;
 	step->drained = from + 60;
+	step->good = (struct run_number){true, from + 13};
 	step->errors = from + 4;
 	step->unsent = from + 5;
 	step->attempts = from + 6;
@@ -35,6 +36,7 @@ static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t
 		target->requests = from + 9 + 2 * step->target_count;
 		target->drained = from + 61 + step->target_count;
 		target->errors = from + 10 + 2 * step->target_count;
+		target->good = (struct run_number){true, from + 14 + step->target_count};
 		histogram_record(&target->latency, from);
 	}
 }
