@@ -36,7 +36,9 @@ int expectation_parse_status(struct expectation *expectation, const char *value,
 	char *rest = copy, *item;
 	int err = copy ? 0 : -ENOMEM;
 
-	expectation->status_count = 0;
+	if (expectation->inherited)
+		expectation->status_count = 0;
+	expectation->inherited = false;
 	while (!err && (item = strsep(&rest, ",")))
 		err = parse_status(item, expectation, ret_error);
 	return err;
@@ -58,11 +60,15 @@ int expectation_parse_body(struct expectation *expectation, const char *value, c
 	if (!length)
 		return refuse(ret_error, "--expect-body: the text is empty; give a part of the "
 					 "body that is expected");
+	if (expectation->body && !expectation->body_inherited)
+		return refuse(ret_error, "--expect-body: '%s' follows '%s'; one text is allowed",
+			      value, expectation->body);
 	fallback = calloc(length + 1, sizeof(*fallback));
 	if (!fallback)
 		return -ENOMEM;
 	free(expectation->fallback);
 	expectation->fallback = fallback;
+	expectation->body_inherited = false;
 	expectation->body = value;
 	expectation->body_length = length;
 	for (size_t i = 1; i < length; i++) {

@@ -13,6 +13,8 @@
 struct expectation {
 	uint16_t *statuses;
 	size_t status_count;
+	bool inherited; /* they are defaults: the next ones take their place */
+	bool body_inherited;
 	const char *body; /* NULL: any */
 	size_t body_length;
 	size_t *fallback; /* of each length matched: the next shorter one (Knuth, Morris, Pratt) */
@@ -26,7 +28,7 @@ struct expectation_search {
 
 /*
  * From "200,204" and from the text (which must stay). -EINVAL with a sentence in @ret_error (freed by
- * the caller), or -ENOMEM. Given twice, the later one counts.
+ * the caller), or -ENOMEM. Statuses add up but for those that are inherited; of texts there is one.
  */
 int expectation_parse_status(struct expectation *expectation, const char *value, char **ret_error);
 int expectation_parse_body(struct expectation *expectation, const char *value, char **ret_error);

@@ -40,7 +40,7 @@ int grpc_parse_expectation(const char *value, struct grpc_expectation *expectati
 
 	if (!copy)
 		return -ENOMEM;
-	*expectation = (struct grpc_expectation){.given = true};
+	expectation->given = true;
 	while ((item = strsep(&rest, ","))) {
 		if (find_status(item, &status))
 			return refuse(ret_error,

@@ -25,7 +25,7 @@ struct grpc_expectation {
 	bool given;
 };
 
-/* From "0,5" or "ok,not_found". -EINVAL with a sentence in @ret_error (freed by the caller), -ENOMEM. */
+/* Adds "0,5" or "ok,not_found". -EINVAL with a sentence in @ret_error (freed by the caller), -ENOMEM. */
 int grpc_parse_expectation(const char *value, struct grpc_expectation *expectation,
 			   char **ret_error);
 

@@ -20,27 +20,35 @@ static rlim_t files_besides(uint32_t threads)
 	return FILES_BASE + (rlim_t)threads * FILES_PER_THREAD;
 }
 
-static int refuse_files(uint32_t connections, uint32_t processes, uint32_t threads, rlim_t hard,
-			char **ret_error)
+/* In the process that has most of them. */
+static uint64_t sockets_of_process(const struct limits_need *need)
 {
-	rlim_t each = hard > files_besides(threads) ? hard - files_besides(threads) : 0;
-	char remedy[64] = "";
-
-	if (each)
-		snprintf(remedy, sizeof(remedy), ", use --processes=%" PRIu64,
-			 (uint64_t)((connections + each - 1) / each));
-	return refuse(ret_error,
-		      "--connections: %u connections in %u process%s need %" PRIu64
-		      " open files in each, but the hard limit is %" PRIu64
-		      " (ulimit -Hn); raise it%s or use at most %" PRIu64 " connections",
-		      connections, processes, processes == 1 ? "" : "es",
-		      (uint64_t)(files_besides(threads) + (connections - 1) / processes + 1),
-		      (uint64_t)hard, remedy, (uint64_t)each * processes);
+	return ((uint64_t)(need->connections - 1) / need->processes + 1) * need->sockets;
 }
 
-int limits_raise_files(uint32_t connections, uint32_t processes, uint32_t threads, char **ret_error)
+static int refuse_files(const struct limits_need *need, rlim_t hard, char **ret_error)
 {
-	rlim_t needed = files_besides(threads) + (connections - 1) / processes + 1;
+	rlim_t besides = files_besides(need->threads);
+	uint64_t each = hard > besides ? (uint64_t)(hard - besides) / need->sockets : 0;
+	char all[64] = "", remedy[128] = "";
+
+	if (need->sockets > 1)
+		snprintf(all, sizeof(all), " to each of %u servers", need->sockets);
+	if (each)
+		snprintf(remedy, sizeof(remedy),
+			 ", use --processes=%" PRIu64 " or use at most %" PRIu64 " connections",
+			 (need->connections + each - 1) / each, each * need->processes);
+	return refuse(ret_error,
+		      "--connections: %u connections%s in %u process%s need %" PRIu64
+		      " open files in each, but the hard limit is %" PRIu64
+		      " (ulimit -Hn); raise it%s",
+		      need->connections, all, need->processes, need->processes == 1 ? "" : "es",
+		      besides + sockets_of_process(need), (uint64_t)hard, remedy);
+}
+
+int limits_raise_files(const struct limits_need *need, char **ret_error)
+{
+	rlim_t needed = files_besides(need->threads) + sockets_of_process(need);
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
@@ -48,7 +56,7 @@ int limits_raise_files(uint32_t connections, uint32_t processes, uint32_t thread
 	if (limit.rlim_cur >= needed)
 		return 0;
 	if (limit.rlim_max < needed)
-		return refuse_files(connections, processes, threads, limit.rlim_max, ret_error);
+		return refuse_files(need, limit.rlim_max, ret_error);
 	limit.rlim_cur = needed;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		return refuse(ret_error, "cannot raise the limit of open files to %" PRIu64 ": %s",

@@ -5,13 +5,18 @@
 
 #include <stdint.h>
 
+struct limits_need {
+	uint32_t connections; /* of all processes, to each server */
+	uint32_t sockets;     /* that each consists of: servers, at least 1 */
+	uint32_t processes;   /* that share them */
+	uint32_t threads;     /* of each process */
+};
+
 /*
- * Raises the soft RLIMIT_NOFILE so that the share of @connections sockets and the @threads loops of one of
- * @processes fit. -EINVAL with a sentence in @ret_error (freed by the caller) if the hard limit is
- * lower.
+ * Raises the soft RLIMIT_NOFILE so that a process' share of the sockets and the loops of its threads fit.
+ * -EINVAL with a sentence in @ret_error (freed by the caller) if the hard limit is lower.
  */
-int limits_raise_files(uint32_t connections, uint32_t processes, uint32_t threads,
-		       char **ret_error);
+int limits_raise_files(const struct limits_need *need, char **ret_error);
 
 /*
  * The ephemeral port range as setsockopt(IP_LOCAL_PORT_RANGE) takes it: low | high << 16. 0 if it

@@ -13,6 +13,8 @@
 
 #define CPU_FULL      0.95
 #define DELAY_HIGH_NS (1 * NSEC_PER_MSEC)
+#define SPAN_LEAST_NS (100 * NSEC_PER_MSEC) /* else its beginning is all there is */
+#define DELAYS_LEAST  100		    /* else one of them is more than 1 % */
 
 #define TEXT 64
 
@@ -57,7 +59,7 @@ static int is_cpu_full(const struct run_driver *driver, uint64_t cpu_span_ns, ch
 	double used = (double)(driver->cpu_user_ns + driver->cpu_system_ns);
 	double share = cpu_span_ns ? used / (double)cpu_span_ns / cpus : 0;
 
-	if (share < CPU_FULL)
+	if (share < CPU_FULL || cpu_span_ns < SPAN_LEAST_NS)
 		return 0;
 	return asprintf(ret_why, "it used %.0f %% of the %.0f CPU%s that %u thread%s can have",
 			share * 100, cpus, cpus > 1 ? "s" : "", driver->threads,
@@ -71,7 +73,8 @@ static int is_never_idle(const struct run_driver *driver, uint64_t cpu_span_ns, 
 	double time = (double)cpu_span_ns * driver->threads;
 	double waited = (double)driver->cpu_wait_ns.value;
 
-	if (!driver->cpu_wait_ns.known || !(time > 0) || used + waited < CPU_FULL * time)
+	if (!driver->cpu_wait_ns.known || cpu_span_ns < SPAN_LEAST_NS ||
+	    used + waited < CPU_FULL * time)
 		return 0;
 	return asprintf(
 		ret_why,
@@ -87,7 +90,7 @@ static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char *
 	char time[TEXT];
 
 	(void)cpu_span_ns;
-	if (p99 < DELAY_HIGH_NS)
+	if (p99 < DELAY_HIGH_NS || driver->schedule_delay.count < DELAYS_LEAST)
 		return 0;
 	return asprintf(ret_why,
 			"1 %% of the requests left %s or more after they could have: its loop was "

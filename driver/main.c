@@ -156,8 +156,14 @@ static int conclude_sweep(const struct options *options, const struct run *run)
 
 static int raise_files(const struct drive_job *job, char **ret_error)
 {
-	return limits_raise_files(forecast_connections(job->options) * job->sockets,
-				  job->options->processes, job->options->threads, ret_error);
+	const struct limits_need need = {
+		.connections = forecast_connections(job->options),
+		.sockets = job->sockets,
+		.processes = job->options->processes,
+		.threads = job->options->threads,
+	};
+
+	return limits_raise_files(&need, ret_error);
 }
 
 static void warn_of_ports(const struct drive_job *job)

@@ -14,12 +14,23 @@
 #define ROWS_MAX    ((size_t)256 << 20)
 #define REPLIES_MAX 1000000
 
-static void take_payload(struct options *options, char *bytes, size_t length, bool literal)
+/* There is one request. @bytes are used up. */
+static int take_payload(struct options *options, const char *option, char *bytes, size_t length,
+			char **ret_error)
 {
+	const char *before = options->payload_option;
+
+	if (before && strcmp(before, option) != 0) {
+		free(bytes);
+		return refuse(ret_error, "--%s: --%s is the request already; give one of the two",
+			      option, before);
+	}
 	free(options->payload);
+	options->payload_option = option;
 	options->payload = bytes;
 	options->payload_length = length;
-	options->payload_literal = literal;
+	options->payload_literal = !strcmp(option, "payload-hex");
+	return 0;
 }
 
 static int apply_payload(struct options *options, const char *value, char **ret_error)
@@ -31,9 +42,7 @@ static int apply_payload(struct options *options, const char *value, char **ret_
 	if (err == -EINVAL)
 		return refuse(ret_error, "--payload: '%s' has an unknown escape; allowed: %s",
 			      value, ESCAPE_FORMS);
-	if (!err)
-		take_payload(options, bytes, length, false);
-	return err;
+	return err ? err : take_payload(options, "payload", bytes, length, ret_error);
 }
 
 static int apply_payload_hex(struct options *options, const char *value, char **ret_error)
@@ -46,9 +55,7 @@ static int apply_payload_hex(struct options *options, const char *value, char **
 		return refuse(ret_error,
 			      "--payload-hex: '%s' is not made of pairs of hexadecimal digits",
 			      value);
-	if (!err)
-		take_payload(options, bytes, length, true);
-	return err;
+	return err ? err : take_payload(options, "payload-hex", bytes, length, ret_error);
 }
 
 static int apply_payload_file(struct options *options, const char *value, char **ret_error)
@@ -57,9 +64,7 @@ static int apply_payload_file(struct options *options, const char *value, char *
 	size_t length;
 	int err = option_read_file("payload-file", value, PAYLOAD_MAX, &bytes, &length, ret_error);
 
-	if (!err)
-		take_payload(options, bytes, length, false);
-	return err;
+	return err ? err : take_payload(options, "payload-file", bytes, length, ret_error);
 }
 
 static int apply_rows(struct options *options, const char *value, char **ret_error)

@@ -21,7 +21,7 @@ static const struct option_table *const tables[] = {
 	&option_stream, &option_datagram, &option_observer,   &option_output, &option_sweep,
 };
 
-#define ROWS_MAX 96
+#define ROWS_MAX 96  /* bits of options.given, too */
 #define KEY_LONG 256 /* keys of rows without a letter: this plus their index over all tables */
 
 /* The row of @index over all tables; NULL past the last one. */
@@ -161,20 +161,42 @@ static void fill_getopt(char *ret_short, struct option *ret_long)
 	ret_long[i] = (struct option){0};
 }
 
-static const struct option_row *find_row(int key)
+static const struct option_row *find_row(int key, size_t *ret_index)
 {
 	const struct option_row *row;
 
 	for (size_t i = 0; (row = row_at(i)); i++)
-		if (key_of(row, i) == key)
+		if (key_of(row, i) == key) {
+			*ret_index = i;
 			return row;
+		}
 	return NULL;
+}
+
+bool options_were_given(const struct options *options, const char *name, size_t length)
+{
+	const struct option_row *row;
+
+	for (size_t i = 0; (row = row_at(i)); i++)
+		if (strlen(row->name) == length && !strncmp(row->name, name, length))
+			return options->given[i / 64] >> i % 64 & 1;
+	return false;
+}
+
+static int apply(int key, struct options *options, char **ret_error)
+{
+	size_t i = 0;
+	const struct option_row *row = find_row(key, &i);
+
+	options->given[i / 64] |= UINT64_C(1) << i % 64;
+	return row->apply(options, optarg, ret_error);
 }
 
 /* @word is the argument that getopt_long stopped at. */
 static int refuse_option(int result, const char *word, char **ret_error)
 {
-	const struct option_row *row = find_row(optopt);
+	size_t index;
+	const struct option_row *row = find_row(optopt, &index);
 
 	if (result == ':' && row)
 		return refuse(ret_error, "--%s needs a value: --%s=%s (%.*s)", row->name, row->name,
@@ -203,7 +225,7 @@ int options_parse_words(int argc, char **argv, struct options *options, char **r
 			break;
 		if (key == '?' || key == ':')
 			return refuse_option(key, argv[optind - 1], ret_error);
-		err = find_row(key)->apply(options, optarg, ret_error);
+		err = apply(key, options, ret_error);
 	}
 	return err;
 }
@@ -361,6 +383,12 @@ void options_take_request(struct options *options, const struct options *step)
 	options->framing = step->framing;
 	options->rows = step->rows;
 	options->no_template = step->no_template;
+}
+
+void options_inherit_request(struct options *options)
+{
+	options->expectation.inherited = options->expectation.body_inherited = true;
+	options->payload_option = NULL;
 }
 
 const char *options_request_given(const struct options *options)

@@ -69,7 +69,8 @@ struct options {
 	bool grpc;
 	struct grpc_expectation grpc_expectation;
 	bool method_given;
-	char *payload; /* NULL: none */
+	const char *payload_option; /* that gave it; NULL: none, or it is a default */
+	char *payload;		    /* NULL: none */
 	size_t payload_length;
 	bool payload_literal; /* no template */
 	struct framing framing;
@@ -97,6 +98,7 @@ struct options {
 	size_t slowest;		/* joined exchanges with their timeline */
 	const char *trace_path; /* NULL: none */
 	bool check_only;
+	uint64_t given[2];	   /* on the command line: bits of the rows of all tables */
 	struct scenario *scenario; /* NULL: one target, every request is the same; else owned */
 	/* Of a scenario's step, borrowed: */
 	struct template_variables variables;
@@ -112,6 +114,12 @@ void options_clear(struct options *options);
 
 /* Copies what says what is asked and expected of the server, and how; borrowed from @step. */
 void options_take_request(struct options *options, const struct options *step);
+
+/* What was given of a request so far is a default from now on, which what follows replaces. */
+void options_inherit_request(struct options *options);
+
+/* Whether the option of these @length characters, without --, stood on the command line. */
+bool options_were_given(const struct options *options, const char *name, size_t length);
 
 /* The first option of that kind that was given; NULL: none was. */
 const char *options_request_given(const struct options *options);

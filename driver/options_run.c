@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "option_rows.h"
 #include "scenario.h"
@@ -42,12 +43,29 @@ static int refuse_request(const struct options *options, char **ret_error)
 		      given);
 }
 
+/* Whether @sentence names an option ("--rate") that stood on the command line. */
+static bool names_given(const struct options *options, const char *sentence)
+{
+	for (const char *name = sentence; (name = strstr(name, "--"));) {
+		size_t length;
+
+		name += 2;
+		length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+		if (options_were_given(options, name, length))
+			return true;
+	}
+	return false;
+}
+
 static int settle(struct options *options, char **ret_error)
 {
 	const struct scenario *scenario = options->scenario;
 	autofree char *error = NULL;
 	int err = options_settle(options, &error);
 
+	/* The file may be right by itself. */
+	if (err == -EINVAL && error && names_given(options, error))
+		return refuse(ret_error, "%s: with the command line: %s", scenario->path, error);
 	if (err == -EINVAL && error)
 		return scenario_refuse_at(scenario->path, &scenario->places, NULL, error,
 					  ret_error);

@@ -2,11 +2,16 @@
 /* What no single option can decide. Neighbours: options.c (the words), option_sweep.c (of a sweep). */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "option_rows.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
+#include "sojourn/units.h"
 
 #define DURATION_NS (10 * NSEC_PER_SEC)
 #define SLOTS_MAX   1000000U
@@ -124,19 +129,85 @@ static bool is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
+/* "folder/name" with the folder's real path; NULL: it cannot be told. */
+static char *real_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	autofree char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	autofree char *real = folder ? realpath(folder, NULL) : NULL;
+	char *all;
+
+	return real && asprintf(&all, "%s/%s", real, name) >= 0 ? all : NULL;
+}
+
+/* Whether what is written to one replaces what is written to the other: not so of /dev/null. */
+static bool is_same_file(const char *a, const char *b)
+{
+	autofree char *real_a = NULL, *real_b = NULL;
+	bool there_a, there_b;
+	struct stat at, bt;
+
+	there_a = !stat(a, &at);
+	there_b = !stat(b, &bt);
+	if (there_a && there_b)
+		return S_ISREG(at.st_mode) && at.st_dev == bt.st_dev && at.st_ino == bt.st_ino;
+	if (there_a || there_b)
+		return false;
+	real_a = real_name(a);
+	real_b = real_name(b);
+	return real_a && real_b && !strcmp(real_a, real_b);
+}
+
+static int check_apart(const struct options *options, char **ret_error)
+{
+	const struct {
+		const char *option;
+		const char *path;
+	} outputs[] = {
+		{"--json", options->json_path},
+		{"--csv", options->csv_path},
+		{"--hlog", options->hlog_path},
+		{"--trace", options->trace_path},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++)
+		for (size_t j = 0; j < i; j++)
+			if (outputs[i].path && outputs[j].path &&
+			    is_same_file(outputs[i].path, outputs[j].path))
+				return refuse(ret_error,
+					      "%s: '%s' is the file of %s, too, which would be "
+					      "lost; give two files",
+					      outputs[i].option, outputs[i].path,
+					      outputs[j].option);
+	return 0;
+}
+
 static int settle_outputs(const struct options *options, char **ret_error)
 {
 	if (is_stdout(options->json_path) + is_stdout(options->csv_path) +
 		    is_stdout(options->hlog_path) >
 	    1)
 		return refuse(ret_error, "only one of --json, --csv and --hlog can be -");
-	return 0;
+	return check_apart(options, ret_error);
 }
 
 bool options_own_stdout(const struct options *options)
 {
 	return is_stdout(options->json_path) || is_stdout(options->csv_path) ||
 	       is_stdout(options->hlog_path);
+}
+
+static int settle_datagrams(const struct options *options, char **ret_error)
+{
+	char text[32];
+
+	if (!options->datagrams.retransmit_ns ||
+	    options->datagrams.retransmit_ns < options->timeout_ns)
+		return 0;
+	return refuse(ret_error,
+		      "--retransmit: nothing is sent again before the request is given up, after "
+		      "%s (--timeout); make it shorter than that",
+		      units_format_duration((double)options->timeout_ns, text, sizeof(text)));
 }
 
 static int settle_h2(const struct options *options, char **ret_error)
@@ -201,5 +272,7 @@ int options_settle(struct options *options, char **ret_error)
 		err = settle_tls(options, ret_error);
 	if (!err)
 		err = settle_h2(options, ret_error);
+	if (!err)
+		err = settle_datagrams(options, ret_error);
 	return err ? err : settle_schedule(options, ret_error);
 }

@@ -25,13 +25,15 @@ int scenario_refuse_at(const char *path, const struct scenario_places *places,
 		       char **ret_error)
 {
 	bool option = !strncmp(sentence, "--", 2);
+	const char *key = sentence + (option ? 2 : 0);
 	const struct scenario_place *place = NULL;
 
-	sentence += option ? 2 : 0;
 	if (option)
-		place = find_place(places, sentence, strcspn(sentence, ": "));
-	if (!place && !strncmp(sentence, "header:", 7))
+		place = find_place(places, key, strcspn(key, ": "));
+	if (!place && !strncmp(key, "header:", 7))
 		place = find_place(places, "headers", 7);
+	if (place)
+		sentence = key; /* as it is written there */
 	if (!place)
 		place = fallback;
 	if (!place)

@@ -170,6 +170,7 @@ static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node
 	if (defaults)
 		err = scenario_read_mapping(reader, defaults, &scenario_defaults_mapping, step);
 	/* Their keys stand elsewhere, and may be given again here. */
+	options_inherit_request(&step->options);
 	if (!err)
 		err = scenario_read_mapping(reader, node, &scenario_step_mapping, step);
 	if (!err && !step->name)

@@ -118,6 +118,11 @@ static int share_out(struct shape *shape, uint64_t duration_ns, char **ret_error
 		timed_ns += shape->segments[i].duration_ns;
 		timed += shape->segments[i].duration_ns != 0;
 	}
+	if (timed == shape->count && duration_ns && duration_ns < timed_ns)
+		return refuse(ret_error,
+			      "%s: its segments last longer than --duration; make that as long as "
+			      "they are, or leave it out",
+			      shape->kind->option);
 	if (timed == shape->count)
 		return 0;
 	if (!duration_ns)

@@ -128,6 +128,15 @@ static int parse_fd(const char *flag, uint64_t *ret_fd)
 	return units_parse_u64(flag + 3, 0, 1 << 20, ret_fd) ? -EINVAL : 0;
 }
 
+static bool has_scheme(const char *flag)
+{
+	const char *end = flag;
+
+	while (isalnum((unsigned char)*end) || (end > flag && *end && strchr("+-.", *end)))
+		end++;
+	return end > flag && !strncmp(end, "://", 3);
+}
+
 int start_check_flag(const char *flag, char **ret_error)
 {
 	uint64_t fd;
@@ -140,6 +149,11 @@ int start_check_flag(const char *flag, char **ret_error)
 		return refuse(ret_error,
 			      "--wait-for: '%s' is not open; the shell opens it, e.g. "
 			      "with 3<FIFO",
+			      flag);
+	if (has_scheme(flag) && !is_url(flag))
+		return refuse(ret_error,
+			      "--wait-for: '%s' is no URL that can be asked; allowed are http:// "
+			      "and https://, and for a file of such a name ./NAME",
 			      flag);
 	if (!*flag)
 		return refuse(ret_error, "--wait-for: '' is nothing to wait for; give a file, "

@@ -53,6 +53,13 @@ static int fill_path(const struct url *url, struct target *target)
 	return length < 0 ? -ENOMEM : 0;
 }
 
+/* "http://unix:/run/server.sock", as others write it. */
+static bool names_socket(const struct url *url)
+{
+	return url->host.length == 4 && !strncmp(url->host.text, "unix", 4) && url->port.text &&
+	       !url->port.length;
+}
+
 static int fill_address_parts(const struct url *url, const char *text, struct target *target,
 			      char **ret_error)
 {
@@ -65,6 +72,11 @@ static int fill_address_parts(const struct url *url, const char *text, struct ta
 			      "'%s': a user name in the URL is not supported; use "
 			      "-H 'Authorization: ...'",
 			      text);
+	if (names_socket(url))
+		return refuse(ret_error,
+			      "'%s': %s: over a unix socket is not supported; unix:PATH takes "
+			      "requests of bytes (--payload, --framing)",
+			      text, target->scheme);
 	if (!url->host.length || !has_port)
 		return refuse(ret_error, "'%s' names no host%s; write it like %s", text,
 			      has_port ? "" : " or no port", engine->form);

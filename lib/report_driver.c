@@ -26,8 +26,8 @@ static void add_arrival(struct items *items, const struct run_driver *driver)
 	char text[SHORT_TEXT];
 
 	if (driver->rate)
-		items_add(items, "%s/s %s", page_count(driver->rate, text),
-			  driver->arrival ? driver->arrival : "");
+		items_add(items, "%s/s%s%s", page_count(driver->rate, text),
+			  driver->arrival ? " " : "", driver->arrival ? driver->arrival : "");
 	else if (driver->arrival && strcmp(driver->arrival, "closed"))
 		items_add(items, "%s", driver->arrival);
 	if (driver->think_ns)

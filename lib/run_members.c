@@ -192,7 +192,7 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, warmup_ns), .merging = RUN_MERGING_LARGEST},
 	{MEMBER(struct run_driver, U64, cooldown_ns),
 	 .merging = RUN_MERGING_LARGEST, .optional = true},
-	{MEMBER(struct run_driver, STRING, arrival), .optional = true, .merging = RUN_MERGING_SAME},
+	{MEMBER(struct run_driver, STRING, arrival), .optional = true, .merging = RUN_MERGING_OWN},
 	{MEMBER(struct run_driver, U64, rate), .optional = true},
 	{MEMBER(struct run_driver, U64, think_ns), .merging = RUN_MERGING_SAME, .optional = true},
 	{MEMBER(struct run_driver, U64, scheduled), .optional = true},

@@ -313,6 +313,24 @@ static void merge_streams(struct run_driver *driver, const struct run_driver *ot
 		*allowed = other->streams_allowed;
 }
 
+/*
+ * Arrivals of two rates are those of a load of both, whatever their laws. With a closed loop there is no
+ * common latency: under a rate it counts from when a request was due, else from when it was sent.
+ */
+static int merge_arrival(struct run_driver *driver, const struct run_driver *other,
+			 char **ret_error)
+{
+	if (!driver->rate != !other->rate)
+		return refuse(
+			ret_error,
+			"driver.arrival: '%s' and '%s' cannot be merged: under a rate latency "
+			"counts from when a request was due, else from when it was sent",
+			driver->arrival ? driver->arrival : "(unknown)",
+			other->arrival ? other->arrival : "(unknown)");
+	merge_label(&driver->arrival, other->arrival);
+	return 0;
+}
+
 static void merge_processes(struct run_driver *driver, const struct run_driver *other)
 {
 	bool known = driver->processes && other->processes;
@@ -368,6 +386,8 @@ int merge_driver(struct run *run, struct run *other, char **ret_error)
 		err = settle_parts(other->driver);
 	if (!err)
 		merge_sample_steps(run->driver, other->driver);
+	if (!err)
+		err = merge_arrival(run->driver, other->driver, ret_error);
 	if (!err)
 		err = merge_members(&run_driver_members, run->driver, other->driver, ret_error);
 	return err ? err : merge_own(run->driver, other->driver, ret_error);

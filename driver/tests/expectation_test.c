@@ -23,8 +23,16 @@ static void test_status(void **state)
 	assert_int_equal(expectation_judge(&expectation, &search, 200), ENGINE_UNEXPECTED);
 	assert_int_equal(expectation_judge(&expectation, &search, 404), ENGINE_GOOD);
 	assert_int_equal(expectation_judge(&expectation, &search, 204), ENGINE_GOOD);
+	/* Those of another option add up, those of defaults give way. */
 	assert_int_equal(expectation_parse_status(&expectation, "200", &error), 0);
+	assert_int_equal(expectation_judge(&expectation, &search, 204), ENGINE_GOOD);
+	assert_int_equal(expectation_judge(&expectation, &search, 200), ENGINE_GOOD);
+	expectation.inherited = true;
+	assert_int_equal(expectation_parse_status(&expectation, "201", &error), 0);
+	assert_int_equal(expectation_parse_status(&expectation, "202", &error), 0);
 	assert_int_equal(expectation_judge(&expectation, &search, 204), ENGINE_UNEXPECTED);
+	assert_int_equal(expectation_judge(&expectation, &search, 201), ENGINE_GOOD);
+	assert_int_equal(expectation_judge(&expectation, &search, 202), ENGINE_GOOD);
 	expectation_clear(&expectation);
 }
 

@@ -196,6 +196,15 @@ static const struct refusal refusals[] = {
 	{{URL, "-c"}, {"--connections", "needs a value", "default 16"}},
 	{{URL, "--json"}, {"--json", "needs a value", "FILE"}},
 	{{"-c4"}, {"no URL", "http://", ""}},
+	{{"--payload=a", "--payload-hex=00", "tcp://a:1"}, {"--payload-hex", "--payload is", "one of"}},
+	{{"--payload-hex=00", "--payload-file=/dev/null", "tcp://a:1"}, {"--payload-file", "--payload-hex", "one"}},
+	{{"--json=/tmp/new.x", "--csv=/tmp/../tmp/new.x", URL}, {"--csv", "'/tmp/../tmp/new.x'", "of --json"}},
+	{{"--csv=/proc/version", "--hlog=/proc/version", URL}, {"--hlog", "of --csv", "two files"}},
+	{{"--rate=10..20:5s", "-d1s", URL}, {"--rate", "longer than --duration", "leave it out"}},
+	{{"-c1..4:5s", "-d1s", URL}, {"--connections", "longer than --duration", "leave it out"}},
+	{{"--wait-for=ftp://x/", URL}, {"--wait-for", "'ftp://x/'", "https://"}},
+	{{"--retransmit=1s", "--timeout=1s", "udp://a:1"}, {"--retransmit", "after 1", "--timeout"}},
+	{{"--expect-body=a", "--expect-body=b", URL}, {"--expect-body", "'b' follows 'a'", "one text"}},
 	{{URL, "udp://b:1"}, {"cannot be asked in turn", "'udp://b:1'", URL}},
 	{{URL, "b"}, {"'b'", "not a usable URL", ""}},
 };
@@ -215,6 +224,26 @@ static void test_refusals(void **state)
 			if (!strstr(error, refusals[i].expected[j]))
 				fail_msg("'%s' lacks '%s'", error, refusals[i].expected[j]);
 	}
+}
+
+/* What is given again adds up where that makes sense; what goes to /dev/null is nobody's loss. */
+static void test_given_twice(void **state)
+{
+	autofree char *error = NULL;
+	struct options options;
+
+	(void)state;
+	assert_int_equal(PARSE(&options, &error, "--expect-status=200", "--expect-status=404,410",
+			       "--json=/dev/null", "--csv=/dev/null", "--hlog=/tmp/new.y",
+			       "--wait-for=./a://b", "--rate=1..5:2s", "-d3s", URL),
+			 0);
+	assert_int_equal(options.expectation.status_count, 3);
+	options_clear(&options);
+	assert_int_equal(PARSE(&options, &error, "--expect-grpc-status=ok",
+			       "--expect-grpc-status=not_found", "--grpc", "h2c://a/b"),
+			 0);
+	assert_int_equal(options.grpc_expectation.statuses, 1U << 0 | 1U << 5);
+	options_clear(&options);
 }
 
 static void check_help(enum options_command command, const char *usage)
@@ -247,7 +276,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),     cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_body_file),    cmocka_unit_test(test_help_and_version_win),
 		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_help_fits),
-		cmocka_unit_test(test_shaped_rates),
+		cmocka_unit_test(test_shaped_rates), cmocka_unit_test(test_given_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

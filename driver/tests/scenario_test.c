@@ -266,6 +266,9 @@ static void test_contradictions(void **state)
 	refuse(HEAD "steps:\n- {name: a, payload: x}\n",
 	       "3:13: ", "payload: http: targets have none");
 	refuse("target: tcp://127.0.0.1:1\nsteps:\n- {name: a, path: /}\n", "3:13: ", "path: ");
+	refuse("target: tcp://127.0.0.1:1\nsteps:\n"
+	       "- {name: a, payload: x, payload-hex: '00'}\n",
+	       "3:38: ", "payload-hex: --payload is the request already");
 	refuse("target: tcp://127.0.0.1:1\nsteps:\n- {name: a, payload: x}\n",
 	       "3:3: ", "give --framing");
 	refuse("target: tcp://127.0.0.1:1\nsteps:\n- {name: a, headers: {A: b}}\n",

@@ -44,6 +44,7 @@ static const struct {
 	 "0123456789012345678901234567890123456789",
 	 "1 to 107 bytes"},
 	{"ftp://127.0.0.1/", "ftp:// is not supported; allowed: http://"},
+	{"http://unix:/run/a.sock", "http: over a unix socket is not supported; unix:PATH takes"},
 	{"127.0.0.1:8080", "http://"},
 	{"", "http://HOST"},
 	{"http://", "http://HOST"},

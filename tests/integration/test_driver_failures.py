@@ -47,6 +47,20 @@ def test_ports_are_explained(start, here):
     assert re.search(r"has 501 source ports, each blocked for 60 s", driver.process.stderr)
 
 
+def test_unsent_for_want_of_ports(start, here):
+    """Hardly any connection was there: they were not busy."""
+    nginx = start(Nginx(netns=here))
+    driver = Driver(nginx.url, "--new-connections", "--rate=2000", connections=16, duration="1s",
+                    netns=here, check=False)
+    assert driver.result["errors"]["address_unavailable"] and driver.result["unsent"]
+    report = " ".join(driver.report.split())
+    assert "were never sent, no connection being free for want of source ports" in report
+    assert "all connections being busy" not in report
+    # Attempts to connect are no requests.
+    assert "without a complete response" not in report
+    assert nginx.status()["requests"] == driver.result["requests"] <= 501
+
+
 def test_preflight(start, here):
     nginx = start(Nginx(netns=here))
     driver = Driver(nginx.url, connections=600, count=1000, netns=here, check=False)
@@ -94,6 +108,39 @@ def test_descriptors(start):
     assert result.status == 1
     assert "hard limit is 64" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_descriptors_of_several_servers(start):
+    """What is said to work does, one more does not: each connection is one to every server."""
+    urls = [start(Nginx()).url, start(Nginx()).url]
+
+    def limited(connections):
+        command = shlex.join([str(DRIVER), *urls, f"-c{connections}", "-n100", "--quiet"])
+        return run(["sh", "-c", f"ulimit -n 64; {command}"], check=False)
+
+    refused = limited(24)
+    assert refused.status == 1 and "24 connections to each of 2 servers" in refused.stderr
+    most = int(re.search(r"use at most (\d+) connections", refused.stderr)[1])
+    assert limited(most).status == 0
+    assert limited(most + 1).status == 1
+
+
+def test_command_line_is_to_blame(tmp_path):
+    """The file is right by itself: what does not go with it is named, and no line of the file."""
+    path = tmp_path / "scenario.yaml"
+    path.write_text("target: http://127.0.0.1:1/\nload: {connections: 2, requests: 5}\n"
+                    "steps: [{name: a}]\n")
+    refused = run([DRIVER, "run", path, "-c1..4"], check=False)
+    assert refused.status == 2
+    assert f"{path}: with the command line: --requests: 5 of them" in refused.stderr
+    refused = run([DRIVER, "run", path, "-t5"], check=False)
+    assert refused.status == 2
+    assert f"{path}: with the command line: --connections: 2 is fewer" in refused.stderr
+    path.write_text("target: http://127.0.0.1:1/\nload: {connections: 2, threads: 3}\n"
+                    "steps: [{name: a}]\n")
+    refused = run([DRIVER, "run", path, "-d1s"], check=False)
+    assert refused.status == 2
+    assert f"{path}:2:8: connections: 2 is fewer" in refused.stderr
 
 
 def test_refused_is_explained():
