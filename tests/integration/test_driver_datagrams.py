@@ -305,7 +305,8 @@ def test_several_replies(start):
 ])
 def test_what_makes_no_sense_is_refused(options, words):
     with pytest.raises(ProcessError) as caught:
-        Driver(f"udp://127.0.0.1:{free_port()}", "--payload", "x", *options)
+        request = [] if "--payload-hex" in options else ["--payload", "x"]
+        Driver(f"udp://127.0.0.1:{free_port()}", *request, *options)
     text = str(caught.value)
     assert "status 2" in text
     for word in words:

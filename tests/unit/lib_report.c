@@ -167,7 +167,7 @@ static void unsent_says_why(void **state)
 		run->driver->scheduled = 200;
 		run->driver->unsent = 20;
 		run->driver->errors[cases[i].error] = 1;
-		text = render(run, 200, false);
+		text = support_render(run, 200, false);
 		assert_non_null(strstr(text, "note: 20 of the 200 requests that were due were"));
 		assert_non_null(strstr(text, cases[i].words));
 	}
