@@ -277,21 +277,6 @@ static void failures_keep_their_time(void **state)
 	assert_int_equal(b->driver->failures[0].last_ns, 4 * SECOND);
 }
 
-/* Requests at a constant rate and at independent times are together a load of both rates. */
-static void rates_of_any_arrival_add_up(void **state)
-{
-	autorun struct run *a = driver_run("a", 0, 2), *b = driver_run("b", 0, 2);
-
-	(void)state;
-	a->driver->arrival = strdup("constant");
-	a->driver->rate = 7;
-	b->driver->arrival = strdup("poisson");
-	b->driver->rate = 5;
-	merge(a, b);
-	assert_int_equal(a->driver->rate, 12);
-	assert_null(a->driver->arrival);
-}
-
 static void what_cannot_be_merged_is_named(void **state)
 {
 	autorun struct run *closed = driver_run("a", 0, 2), *open = driver_run("b", 0, 2);
@@ -498,7 +483,6 @@ int main(void)
 		cmocka_unit_test(intervals_of_other_lengths_are_joined),
 		cmocka_unit_test(far_apart),
 		cmocka_unit_test(failures_keep_their_time),
-		cmocka_unit_test(rates_of_any_arrival_add_up),
 		cmocka_unit_test(what_cannot_be_merged_is_named),
 		cmocka_unit_test(older_documents_merge),
 		cmocka_unit_test(observers_of_several_hosts),
