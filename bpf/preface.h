@@ -47,22 +47,33 @@ enum preface {
 	PREFACE_WHOLE,
 };
 
-/* What the read that has just returned @bytes makes of it; @offset bytes of it were read before. */
+/* Room for a read of any length behind any offset, as far as the verifier can tell. */
+union preface_bytes {
+	char bytes[2 * PREFACE_ROOM];
+	__u64 words[2 * PREFACE_ROOM / sizeof(__u64)];
+};
+
+/*
+ * What the read that has just returned @bytes makes of it; @offset bytes of it were read before. These are
+ * put over the preface where they belong: if that is then still the same, they are its.
+ */
 static __always_inline enum preface read_http2_preface(__u32 offset, __u32 bytes)
 {
-	static const char expected[PREFACE_ROOM] = PREFACE;
-	char found[PREFACE_ROOM] = {};
+	const union preface_bytes expected = {.bytes = PREFACE};
+	union preface_bytes found = {.bytes = PREFACE};
 	__u64 buffer = offset < PREFACE_BYTES ? read_buffer() : 0;
 	__u32 length = PREFACE_BYTES - offset;
 
 	if (bytes < length)
 		length = bytes;
-	barrier_var(length); /* or the verifier does not see the bound */
+	barrier_var(length); /* or the verifier does not see the bounds */
+	barrier_var(offset);
+	offset &= PREFACE_ROOM - 1;
 	length &= PREFACE_ROOM - 1;
-	if (!buffer || bpf_probe_read_user(found, length, (void *)buffer))
+	if (!buffer || bpf_probe_read_user(&found.bytes[offset], length, (void *)buffer))
 		return PREFACE_NONE;
-	for (__u32 i = 0; i < PREFACE_BYTES; i++) {
-		if (i < length && found[i] != expected[(offset + i) & (PREFACE_ROOM - 1)])
+	for (__u32 i = 0; i < PREFACE_BYTES / sizeof(__u64); i++) {
+		if (found.words[i] != expected.words[i])
 			return PREFACE_NONE;
 	}
 	return offset + length < PREFACE_BYTES ? PREFACE_BEGUN : PREFACE_WHOLE;
