@@ -193,10 +193,10 @@ static const struct {
 } explanations[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_REFUSED] = {explain_refused, true},
 	[RUN_ERROR_ADDRESS_UNAVAILABLE] = {explain_ports, true},
-	[RUN_ERROR_TOO_MANY_FILES] = {explain_files},
-	[RUN_ERROR_CONNECT_TIMEOUT] = {explain_connect_timeout},
-	[RUN_ERROR_TIMEOUT] = {explain_timeout},
-	[RUN_ERROR_TLS_TIMEOUT] = {explain_tls_timeout},
+	[RUN_ERROR_TOO_MANY_FILES] = {explain_files, false},
+	[RUN_ERROR_CONNECT_TIMEOUT] = {explain_connect_timeout, false},
+	[RUN_ERROR_TIMEOUT] = {explain_timeout, false},
+	[RUN_ERROR_TLS_TIMEOUT] = {explain_tls_timeout, false},
 };
 
 /* Any part may be missing; NULL if all are. */
