@@ -382,18 +382,25 @@ def test_what_is_pushed_behind_a_response_is_respond(start):
         assert stage(entry, "socket_queue")["max_ns"] < 40 * MS
 
 
+@in_quiet
 def test_idle_time_is_no_stage(start, tmp_path):
-    """Keep-alive gaps between requests belong to nobody."""
+    """Keep-alive gaps between requests belong to nobody: each stage is what packets and server say."""
     scene = Scene(start, tmp_path)
-    with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
+    with Packets(scene.lab.port) as packets, \
+            socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
         for _ in range(5):
             client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n")
             client.recv(65536)
             time.sleep(0.1)
-    entry, _ = scene.end()
-    assert entry["exchanges"] == 5
-    for name in ("socket_queue", "receive", "service", "respond"):
-        assert stage(entry, name)["max_ns"] < 20 * MS
+    entry, truth = scene.end()
+    for row in truth:
+        row["arrival_ns"] = packets.arrivals()[port_of(row)][row["exchange"]].at_ns
+    assert entry["exchanges"] == len(truth) == 5
+    assert stage(entry, "receive")["max_ns"] == stage(entry, "respond")["max_ns"] == 0
+    assert service_is_true(entry, truth)
+    assert lies_within(stage(entry, "socket_queue")["mean_ns"] + entry["accept_delay_ns"] / 5,
+                       mean(truth, "arrival_ns", "first_read_begin_ns"),
+                       mean(truth, "arrival_ns", "first_read_end_ns"))
 
 
 @in_quiet
