@@ -11,6 +11,7 @@ tools/mutate breaks the observer on purpose. What it showed: "service and respon
 read" late_read and pipelined, "first write moves" and "exchanges stay in every bucket" pieces, "a FIN is data" half_close and unanswered,
 "nothing is pipelined" pipelined, "peeking is reading" and "the error queue has requests" peeking, "what
 stays queued has just come" keeps_its_arrival, "what is pushed is unsolicited" pushed, "greetings are responses" greetings.
+"idle time is waiting" fails idle_time (socket_queue of 201 ms instead of 0.07), "service 3 % too long" add_up_to too.
 """
 import csv
 import math

@@ -5,8 +5,8 @@ The lab server delays one of 100 requests in one stage; the report's share for r
 to name that stage. With nginx nearly every sampled exchange is joined, and its parts are those of the
 client's own clock, in integers.
 
-tools/mutate: "samples: the last write is late" fails a_choice, nginx_exchanges and the_tail_is (more than
-the client has seen), "samples: socket_queue and service swapped" and "samples: waiting for accept is waiting
+tools/mutate: "samples: the last write is late" fails a_choice, nginx_exchanges and the_tail_is (the
+server's parts are 13 % more than the client has seen), "samples: socket_queue and service swapped" and "samples: waiting for accept is waiting
 for the read" fail the_tail_is, "samples: the last write is not told" and "join: the client counts from
 one" nginx_exchanges, "join: the network is the round trip" that and parts_add_up.
 """
