@@ -38,6 +38,15 @@ def connect_and_ask(port, count):
             for client, found in packets.acknowledgements().items()}
 
 
+def delays_are_those(entry, rows, source):
+    """Requests that came before accept() waited in it: that is part of each exchange's time, once."""
+    earliest, latest = ([max(0, row[end] - row["asked_ns"]) for row in rows]
+                        for end in ("accept_begin_ns", LATEST[source]))
+    assert sum(map(bool, earliest)) <= entry["accept_delayed"] <= sum(map(bool, latest))
+    sure = [max(0, row["accept_end_ns"] - row["asked_ns"]) for row in rows]
+    return lies_within(entry["accept_delay_ns"] / len(rows), sum(sure) / len(rows), sum(latest) / len(rows))
+
+
 @pytest.mark.parametrize("source", ["inferred", "syscall"])
 @pytest.mark.parametrize("call", ["accept4", "accept", "io_uring"])
 @in_quiet
@@ -52,16 +61,15 @@ def test_late_accept_is_accept_queue(start, tmp_path, call, source):
     accept = stage(entry, "accept_queue")
     assert mean(truth, "established_ns", "accept_end_ns") >= 9 * MS
     assert accept["source"] == source
-    assert accept["count"] == 50
+    assert accept["count"] + entry["losses"]["accept_unseen"] == len(truth) == 50
+    assert delays_are_those(entry, truth, source)
     # Established between the packet's arrival and connect()'s return.
     assert lies_within(accept["mean_ns"], mean(truth, "connected_ns", "accept_end_ns"),
                        mean(truth, "established_ns", LATEST[source]))
     assert lies_within(stage(entry, "socket_queue")["mean_ns"], 0, mean(truth, "accept_end_ns", "first_read_end_ns"))
     assert service_is_true(entry, truth)
-    # The request waited in it: it is part of the exchange's time, once.
-    assert entry["accept_delayed"] == 50
-    assert lies_within(entry["accept_delay_ns"] / 50, mean(truth, "asked_ns", "accept_end_ns"),
-                       mean(truth, "asked_ns", LATEST[source]))
+    with timing():  # a client that was preempted asks too late
+        assert accept["count"] == entry["accept_delayed"] == 50
 
 
 @pytest.mark.parametrize("source", ["inferred", "syscall"])
@@ -81,13 +89,14 @@ def test_late_accept_of_unanswered_requests_is_nobodys(start, tmp_path, source):
     entry, truth = scene.end()
     answered = [row | times[port_of(row)] for row in truth if port_of(row) in times]
 
-    assert len(answered) == entry["exchanges"] == entry["accept_delayed"] == 20
+    assert len(answered) == entry["exchanges"] == 20
     assert entry["losses"]["unanswered"] == unanswered == 20
     # Each connection has waited, and each exchange.
-    assert stage(entry, "accept_queue")["count"] == 40
+    assert stage(entry, "accept_queue")["count"] + entry["losses"]["accept_unseen"] == 40
     assert mean(answered, "established_ns", "accept_end_ns") >= 9 * MS
-    assert lies_within(entry["accept_delay_ns"] / entry["exchanges"], mean(answered, "asked_ns", "accept_end_ns"),
-                       mean(answered, "asked_ns", LATEST[source]))
+    assert delays_are_those(entry, answered, source)
+    with timing():
+        assert entry["accept_delayed"] == 20 and stage(entry, "accept_queue")["count"] == 40
 
 
 @pytest.mark.parametrize("source", ["inferred", "syscall"])

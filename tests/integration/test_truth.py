@@ -6,7 +6,8 @@ tools/mutate: "samples: told with the next one's pid and bytes" fails each_excha
 first read" starvation, "resets are closes" reset_mid_response, "existing connections forgotten"
 existing_connections, "first write moves" a_burst, "join: the network is the round trip"
 shaped_small_requests, "the first message is the last" server_throughput,
-"io_uring accepts nothing" prompt_accept, "what left is not told" large_response_joined.
+"io_uring accepts nothing" prompt_accept, "what left is not told" large_response_joined, "samples: IPv6 taken for
+IPv4" ipv6_is_true (none of 60 joined), "service 3 % too long" over_the_path (5.46 ms instead of 5.39).
 """
 import os
 import random
@@ -152,7 +153,9 @@ def test_reset_mid_response(start, tmp_path, model):
     assert entry["exchanges"] == len(truth) == 10
     assert entry["closes"]["reset_by_client"] == 10
     assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
-    assert entry["bytes_out"] == sum(row["response_bytes"] for row in truth) < 10 * 8000
+    assert entry["bytes_out"] == sum(row["response_bytes"] for row in truth)
+    with timing():
+        assert entry["bytes_out"] < 10 * 8000
     true_ns = mean(truth, "first_write_end_ns", "last_write_end_ns")
     with timing():
         assert 19 * MS <= true_ns <= 45 * MS

@@ -5,7 +5,7 @@ several sockets on one port.
 The truth is the kernel's stamps of the packets, the test's own clock around its calls, the lab server's, and
 what each socket has read.
 tools/mutate: "datagrams matched to the newest arrival" fails mmsg, "every reader is the same"
-several_threads, "exchanges counted twice (UDP)" all of them.
+several_threads, "exchanges counted twice (UDP)" all of them, "a UDP wait 3 % too long" mmsg (11.06 ms instead of 10.76).
 """
 import ctypes
 import os
@@ -133,7 +133,9 @@ def test_several_threads_on_one_socket(start, tmp_path):
     observer.stop()
     entry, truth = service(observer.summary(), lab.port), truth_of(lab, path)
     assert entry["exchanges"] == len(truth) == 160
-    assert not any(entry["losses"].values()), entry["losses"]
+    assert not [name for name, lost in entry["losses"].items() if lost and name != "unmatched"], entry["losses"]
+    with timing():  # a busy reader may take one before it is announced
+        assert not entry["losses"]["unmatched"]
     assert service_is_true(entry, truth)
     true = sorted(row["first_write_end_ns"] - row["last_read_end_ns"] for row in truth)
     for name, rank in (("p50_ns", 79), ("p90_ns", 143)):
