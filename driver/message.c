@@ -105,14 +105,15 @@ static size_t render_body(const struct message *message, const struct template_t
 char *message_next(struct message *message, struct message_room *room, uint32_t slot,
 		   size_t *ret_length)
 {
-	char *buffer = room->bytes + slot * room->size;
 	const struct engine_host *host = room->host;
 	struct template_turn turn = {.random = &room->random};
+	char *buffer;
 
 	if (message->fixed) {
 		*ret_length = message->length;
 		return message->fixed;
 	}
+	buffer = room->bytes + slot * room->size;
 	turn.client = (uint64_t)host->first_slot + slot + 1;
 	turn.values = host->clients ? host->clients[slot].store.values : NULL;
 	turn.number = atomic_fetch_add_explicit(message->number, 1, memory_order_relaxed) + 1;
