@@ -13,8 +13,8 @@ def service(document, port, protocol="tcp"):
 
 
 def rate(driver):
-    """Complete responses per second of the driver's measured phase."""
-    return driver["requests"] / driver["duration_ns"] * NS
+    """Responses per second of the driver's measured phase, or of a sweep's step."""
+    return (driver["requests"] - driver.get("drained", 0)) / driver["duration_ns"] * NS
 
 
 def rate_by_latency(driver):

@@ -155,9 +155,9 @@ def sweep(context, server):
     calm = found.get("three_quarters")
     return {"knee": found.get("knee"), "plateau": found.get("plateau"),
             "unfitted": found.get("unfitted"), "stopped": found.get("stopped"),
-            "steps": [(step["load"], step["requests"] / step["duration_ns"] * fig.NS,
+            "steps": [(step["load"], fig.rate(step),
                        step["latency"]["mean_ns"]) for step in found["steps"]],
-            "calm_rate": calm and calm["requests"] / calm["duration_ns"] * fig.NS,
+            "calm_rate": calm and fig.rate(calm),
             "calm_mean_ns": calm and calm["latency"]["mean_ns"]}
 
 

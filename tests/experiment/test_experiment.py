@@ -41,6 +41,7 @@ def test_figures():
         ["–", "12 ns", "1.23 µs", "56.7 ms", "2.00 s"]
     driver = {"requests": 200, "duration_ns": 2e9, "round_trip": {"count": 200, "sum_ns": 8e9}}
     assert figures.rate(driver) == 100
+    assert figures.rate({**driver, "drained": 20}) == 90
     assert figures.rate_by_latency(driver) == 25
     observed = {"exchanges": 50, "first_message_ns": 1e9, "last_message_ns": 1.5e9}
     assert figures.server_rate(observed) == 100
