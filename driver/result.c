@@ -29,7 +29,6 @@ uint64_t result_duration_ns(const struct stats *stats, const struct result_phase
 static void fill_counts(const struct stats *stats, struct run_driver *driver)
 {
 	driver->requests = stats->requests;
-	driver->drained = stats_drained(stats->beyond);
 	driver->connects = stats->connects;
 	driver->bytes_in = stats->bytes_in;
 	driver->bytes_out = stats->bytes_out;
@@ -149,11 +148,24 @@ static int fill_steps(const struct options *options, const struct result_phase *
 	return err || !driver->scenario ? -ENOMEM : 0;
 }
 
+/* Rows have counted their late responses: what is in no rate is shared out among these. */
+static void share_drained(uint64_t late, struct run_driver *driver)
+{
+	for (size_t by = 0; by < ARRAY_SIZE(driver->rows); by++)
+		for (size_t i = 0; i < driver->rows[by].count; i++) {
+			uint64_t *drained = &driver->rows[by].list[i].drained;
+
+			if (late)
+				*drained = (*drained * driver->drained + late / 2) / late;
+		}
+}
+
 static void fill_phase(const struct crew_result *result, const struct result_phase *phase,
 		       struct run_driver *driver)
 {
 	driver->begin_ns = phase->begin_wall_ns;
 	driver->duration_ns = result_duration_ns(&result->stats, phase);
+	driver->drained = stats_drained(&result->stats, driver->duration_ns);
 	driver->warmup_ns = phase->warmup_ns;
 	driver->cpu_user_ns = result->cpu.user_ns;
 	driver->cpu_system_ns = result->cpu.system_ns;
@@ -209,6 +221,7 @@ int result_fill(const struct options *options, struct crew_result *result,
 		return -ENOMEM;
 	if (status_table_fill(&phase->statuses, &driver->rows[RUN_ROWS_STATUS]))
 		return -ENOMEM;
+	share_drained(stats->late.count, driver);
 	if (fill_failures(options, stats, phase, driver) ||
 	    series_fill(&result->series, end_of(stats, phase), driver))
 		return -ENOMEM;

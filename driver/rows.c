@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "sojourn/run_sum.h"
-#include "stats.h"
 
 static size_t size_of(const struct row_table *table)
 {
@@ -46,7 +45,7 @@ struct row_stats *row_table_row(const struct row_table *table, uint32_t worker)
 void row_stats_add(struct row_stats *sum, const struct row_stats *stats)
 {
 	sum->requests += stats->requests;
-	sum->beyond += stats->beyond;
+	sum->late += stats->late;
 	sum->bytes_in += stats->bytes_in;
 	sum->bytes_out += stats->bytes_out;
 	run_counts_add(sum->status, stats->status, ARRAY_SIZE(sum->status));
@@ -58,7 +57,7 @@ void row_stats_add(struct row_stats *sum, const struct row_stats *stats)
 void row_stats_fill(const struct row_stats *stats, struct run_row *row)
 {
 	row->requests = stats->requests;
-	row->drained = stats_drained(stats->beyond);
+	row->drained = stats->late;
 	row->bytes_in = stats->bytes_in;
 	row->bytes_out = stats->bytes_out;
 	memcpy(row->status, stats->status, sizeof(row->status));
@@ -83,7 +82,7 @@ uint64_t row_table_requests(const struct row_table *table, uint32_t step)
 }
 
 void row_stats_record(struct row_stats *stats, const struct engine_result *result,
-		      uint64_t intended_ns, uint64_t beyond)
+		      uint64_t intended_ns, bool late)
 {
 	enum run_error failure = engine_failure(result);
 	unsigned int hundreds = result->status / 100;
@@ -96,7 +95,7 @@ void row_stats_record(struct row_stats *stats, const struct engine_result *resul
 		return;
 	/* row_table_requests() may look at any time. */
 	__atomic_store_n(&stats->requests, stats->requests + 1, __ATOMIC_RELAXED);
-	stats->beyond += beyond;
+	stats->late += late;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
 	if (intended_ns)

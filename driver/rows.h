@@ -7,6 +7,7 @@
 #ifndef DRIVER_ROWS_H
 #define DRIVER_ROWS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine.h"
@@ -16,7 +17,7 @@
 /* Members mean what they mean in struct stats. */
 struct row_stats {
 	uint64_t requests;
-	uint64_t beyond;
+	uint64_t late; /* responses after the phase had ended */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t status[6];
@@ -48,8 +49,8 @@ void row_stats_add(struct row_stats *sum, const struct row_stats *stats);
 /* All but what names the row. */
 void row_stats_fill(const struct row_stats *stats, struct run_row *row);
 
-/* @intended_ns: when it was meant to leave, under a rate; else 0. @beyond: of stats_beyond(). */
+/* @intended_ns: when it was meant to leave, under a rate; else 0. @late: the phase had ended. */
 void row_stats_record(struct row_stats *stats, const struct engine_result *result,
-		      uint64_t intended_ns, uint64_t beyond);
+		      uint64_t intended_ns, bool late);
 
 #endif

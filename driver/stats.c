@@ -2,12 +2,11 @@
 /* What one worker counts. stats_record() runs for every request. */
 #include "stats.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "detail.h"
 #include "sojourn/run_sum.h"
-
-#define MILLION 1000000U
 
 /* Once per kind and interval: words take longer than counting. */
 static void record_first(struct stats *stats, enum run_error error,
@@ -101,7 +100,6 @@ static void add_error_times(struct stats *stats, const struct stats *other)
 void stats_add(struct stats *stats, const struct stats *other)
 {
 	stats->requests += other->requests;
-	stats->beyond += other->beyond;
 	stats->connects += other->connects;
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
@@ -114,6 +112,7 @@ void stats_add(struct stats *stats, const struct stats *other)
 	run_counts_add(stats->datagrams, other->datagrams, ARRAY_SIZE(stats->datagrams));
 	if (other->last_ns > stats->last_ns)
 		stats->last_ns = other->last_ns;
+	histogram_add(&stats->late, &other->late);
 	histogram_add(&stats->round_trip, &other->round_trip);
 	histogram_add(&stats->connect, &other->connect);
 	histogram_add(&stats->tls, &other->tls);
@@ -133,17 +132,25 @@ uint64_t stats_errors(const struct stats *stats)
 	return sum;
 }
 
-uint64_t stats_beyond(const struct engine_result *result, uint64_t stop_ns)
+void stats_record_late(struct stats *stats, uint64_t late_ns)
 {
-	if (result->error != ENGINE_NO_ERROR || result->end_ns <= stop_ns)
-		return 0;
-	if (result->start_ns >= stop_ns)
-		return MILLION;
-	return (uint64_t)((double)(result->end_ns - stop_ns) /
-			  (double)(result->end_ns - result->start_ns) * MILLION);
+	histogram_record(&stats->late, late_ns);
 }
 
-uint64_t stats_drained(uint64_t beyond)
+uint64_t stats_drained(const struct stats *stats, uint64_t duration_ns)
 {
-	return (beyond + MILLION / 2) / MILLION;
+	uint64_t within = stats->requests - stats->late.count, count = within;
+	double length_ns = (double)duration_ns, most = (double)within;
+
+	for (unsigned int i = 0; i < BUCKET_COUNT && count < stats->requests && duration_ns; i++) {
+		uint64_t edge_ns = bucket_upper(i);
+
+		if (!stats->late.buckets[i])
+			continue;
+		count += stats->late.buckets[i];
+		if (edge_ns > stats->late.max)
+			edge_ns = stats->late.max;
+		most = fmax(most, (double)count * length_ns / (length_ns + (double)edge_ns));
+	}
+	return stats->requests - (uint64_t)(most + 0.5);
 }

@@ -13,8 +13,6 @@
 
 struct stats {
 	uint64_t requests; /* complete responses */
-	uint64_t
-		beyond; /* what of their round trips lay after the phase, in millionths of a response */
 	uint64_t connects;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
@@ -26,7 +24,8 @@ struct stats {
 	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid where errors[] is not 0 */
 	uint64_t last_error_ns[RUN_ERROR_COUNT];
 	char error_detail[RUN_ERROR_COUNT][STATS_DETAIL_SIZE]; /* of the first; empty: none */
-	uint64_t last_ns; /* latest complete response or failure; 0 if none */
+	uint64_t last_ns;      /* latest complete response or failure; 0 if none */
+	struct histogram late; /* responses after the phase had ended: by how much */
 	struct histogram round_trip;
 	struct histogram connect;
 	struct histogram tls;	     /* connection established → TLS is, too */
@@ -50,9 +49,14 @@ void stats_add(struct stats *stats, const struct stats *other);
 
 uint64_t stats_errors(const struct stats *stats);
 
-/* What of a complete response's round trip lay after @stop_ns, in millionths. */
-uint64_t stats_beyond(const struct engine_result *result, uint64_t stop_ns);
-/* The same of many, in whole responses. */
-uint64_t stats_drained(uint64_t beyond);
+/* A complete response came so long after the phase had ended. */
+void stats_record_late(struct stats *stats, uint64_t late_ns);
+
+/*
+ * What of the responses is in no rate, of a phase of @duration_ns: 0 … those that came after it. Responses per
+ * second of the phase, or until that late one with which there are most: more than the server can do is never
+ * told, as it began with nothing under way, and one that takes for ever makes no rate lower.
+ */
+uint64_t stats_drained(const struct stats *stats, uint64_t duration_ns);
 
 #endif

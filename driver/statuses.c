@@ -53,7 +53,7 @@ static struct row_stats *find_row(struct status_rows *rows, uint16_t code)
 static void add_total(struct row_stats *row, const struct stats *total)
 {
 	row->requests += total->requests;
-	row->beyond += total->beyond;
+	row->late += total->late.count;
 	row->bytes_in += total->bytes_in;
 	row->bytes_out += total->bytes_out;
 	run_counts_add(row->status, total->status, ARRAY_SIZE(row->status));
@@ -88,13 +88,13 @@ static bool begin_rows(struct status_rows *rows, const struct engine_result *res
 }
 
 void status_rows_record(struct status_rows *rows, const struct engine_result *result,
-			uint64_t intended_ns, uint64_t beyond, const struct stats *total,
+			uint64_t intended_ns, bool late, const struct stats *total,
 			const struct stats *stats)
 {
 	if (rows->only != STATUSES_MIXED && !begin_rows(rows, result, total, stats))
 		return;
 	if (result->error == ENGINE_NO_ERROR && result->status)
-		row_stats_record(find_row(rows, result->status), result, intended_ns, beyond);
+		row_stats_record(find_row(rows, result->status), result, intended_ns, late);
 }
 
 void status_rows_settle(struct status_rows *rows, const struct stats *total)

@@ -45,10 +45,10 @@ static inline bool status_rows_is_same(const struct status_rows *rows,
 
 /*
  * A result for which that is not so. @total and @stats: what the worker has counted before it, in two
- * parts. @intended_ns, @beyond: as in row_stats_record().
+ * parts. @intended_ns, @late: as in row_stats_record().
  */
 void status_rows_record(struct status_rows *rows, const struct engine_result *result,
-			uint64_t intended_ns, uint64_t beyond, const struct stats *total,
+			uint64_t intended_ns, bool late, const struct stats *total,
 			const struct stats *stats);
 /* The measured phase is over, and @total is all. */
 void status_rows_settle(struct status_rows *rows, const struct stats *total);

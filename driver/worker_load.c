@@ -380,16 +380,15 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 		   const struct engine_result *result)
 {
 	uint64_t intended_ns = worker->setup.schedule.rate ? worker->slots[slot].intended_ns : 0;
-	uint64_t beyond;
 
 	if (result->end_ns >= worker->roll_ns)
 		roll(worker, result->end_ns);
-	beyond = worker->drains ? stats_beyond(result, worker->stop_ns) : 0;
 	if (!status_rows_is_same(worker->setup.statuses, result))
-		status_rows_record(worker->setup.statuses, result, intended_ns, beyond,
+		status_rows_record(worker->setup.statuses, result, intended_ns, worker->drains,
 				   &worker->total, &worker->stats);
 	stats_record(&worker->stats, result);
-	worker->stats.beyond += beyond;
+	if (worker->drains && result->error == ENGINE_NO_ERROR && result->end_ns > worker->stop_ns)
+		stats_record_late(&worker->stats, result->end_ns - worker->stop_ns);
 	if (result->flow)
 		sample(worker, slot, step, result);
 	if (worker->setup.tell_failure)
@@ -397,7 +396,7 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 	if (intended_ns)
 		stats_record_response(&worker->stats, result, intended_ns);
 	if (worker->setup.steps)
-		row_stats_record(&worker->setup.steps[step], result, intended_ns, beyond);
+		row_stats_record(&worker->setup.steps[step], result, intended_ns, worker->drains);
 }
 
 void worker_note(void *user, enum run_datagram what, uint64_t count)

@@ -150,7 +150,7 @@ static void print_drained(const struct page *page, const struct run_driver *driv
 	if (driver->drained > driver->requests / 100)
 		page_wrap(page, 0,
 			  "note: responses that came after the measured phase are in the "
-			  "percentiles; in the rate by the part of their time that lay within it");
+			  "percentiles, but not all of them in the rate");
 }
 
 void report_response_time(const struct page *page, const struct run_driver *driver)

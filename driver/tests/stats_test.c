@@ -120,12 +120,29 @@ static void test_first_detail(void **state)
 	assert_int_equal(sum.first_error_ns[RUN_ERROR_TIMEOUT], 300);
 }
 
+/* Two at a time: the phase of 1000 ends amid two of 400, and one of 3000 never matters. */
+static void test_drained(void **state)
+{
+	struct stats stats = {.requests = 4};
+
+	(void)state;
+	assert_int_equal(stats_drained(&stats, 1000), 0);
+	stats.requests = 6;
+	stats_record_late(&stats, 200);
+	stats_record_late(&stats, 200);
+	assert_int_equal(stats_drained(&stats, 1000), 1); /* 6 in 1200 */
+	stats.requests = 7;
+	stats_record_late(&stats, 2000);
+	assert_int_equal(stats_drained(&stats, 1000), 2);
+	assert_int_equal(stats_drained(&stats, 0), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_detail), cmocka_unit_test(test_record),
 		cmocka_unit_test(test_verdicts),     cmocka_unit_test(test_add),
-		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_duration),     cmocka_unit_test(test_drained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

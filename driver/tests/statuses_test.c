@@ -39,7 +39,7 @@ static void count(struct counter *counter, const struct engine_result *result)
 	uint64_t intended_ns = result->start_ns - 5;
 
 	if (!status_rows_is_same(counter->table.list, result))
-		status_rows_record(counter->table.list, result, intended_ns, 0, &counter->total,
+		status_rows_record(counter->table.list, result, intended_ns, false, &counter->total,
 				   &counter->stats);
 	stats_record(&counter->stats, result);
 	stats_record_response(&counter->stats, result, intended_ns);

@@ -244,7 +244,7 @@ struct run_driver {
 	uint64_t scheduled; /* requests due in the measured phase, where a schedule says so */
 	uint64_t unsent;    /* of these: still waiting for a connection at its end */
 	uint64_t requests;  /* complete responses to what was sent in the measured phase */
-	uint64_t drained;   /* of these: what of their round trips lay after its end; in no rate */
+	uint64_t drained;   /* of these: came after its end, and are in no rate */
 	uint64_t connects;  /* connections established in the measured phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
