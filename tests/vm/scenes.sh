@@ -106,11 +106,8 @@ fi
 scene service "--service 20ms" "" "--cpu" "-c 2 -n 40"
 scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
 scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
-scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
-scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
 # No cgroup hierarchy is mounted yet.
 scene transmit "" "?size=4000" "--transmit all" "-c 2 -n 40"
-scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
 
 scheme=udp protocol=/udp slash=
 scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40 --payload=question"
@@ -126,6 +123,9 @@ if works udp_ready; then
 fi
 
 [ "$1" != most ] || exit 0
+scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
+scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
+scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
 scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
 	"-c 1 -n 20 --new-connections"
 scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \

@@ -74,7 +74,7 @@ def test_three_capabilities_are_enough(vm):
     assert scene.service["exchanges"] == (200 if vm.measures(*EXCHANGE) else 0)
 
 
-@on_each
+@on_all
 def test_server_closes(vm):
     """Now and then the client has read the response and closes before the server comes to it."""
     scene = vm.scene("server_closes")
@@ -121,11 +121,17 @@ def check_counts(scene, requests):
 
 @on_each
 @pytest.mark.parametrize("name, requests", [("plain", 200), ("service", 40), ("late_read", 40),
-                                            ("late_accept", 20), ("prompt_accept_late_read", 20),
-                                            ("pieces", 20)])
+                                            ("late_accept", 20)])
 def test_counts(vm, name, requests):
     needs(vm, *EXCHANGE)
     check_counts(vm.scene(name), requests)
+
+
+@on_all
+@pytest.mark.parametrize("name", ["prompt_accept_late_read", "pieces"])
+def test_counts_of_more(vm, name):
+    needs(vm, *EXCHANGE)
+    check_counts(vm.scene(name), 20)
 
 
 @on_each
@@ -189,7 +195,7 @@ def test_late_accept_inferred(vm):
     check_late_accept(scene, "inferred")
 
 
-@on_each
+@on_all
 def test_prompt_accept_and_late_read(vm):
     """Every request is the first on its connection: only a hook on accept() can tell that it waited
     for the read, not for accept()."""
@@ -204,7 +210,7 @@ def test_prompt_accept_and_late_read(vm):
     assert scene.service["losses"].get("accept_unseen", 0) == 0
 
 
-@on_each
+@on_all
 def test_pieces_are_respond(vm):
     needs(vm, *EXCHANGE)
     scene = vm.scene("pieces")
@@ -268,7 +274,10 @@ def test_two_senders_race_into_one_socket(vm):
     # Read before they were announced, on a machine that pauses anywhere, and a few behind each of them.
     assert unmatched <= RACED // 10
     assert abs(scene.stage("socket_queue")["count"] - (RACED - unmatched)) <= missed
-    assert RACED - missed <= scene.stage("service")["count"] <= RACED
+    # Where a reply was missed, the rest of its round is not timed.
+    timed = scene.stage("service")["count"]
+    assert timed + losses.get("untimed", 0) == scene.service["exchanges"]
+    assert timed >= (RACED - missed if not misses["udp_send"] + misses["udp_recv"] else RACED // 4)
 
 
 def hooks(vm):
