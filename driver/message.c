@@ -113,7 +113,7 @@ char *message_next(struct message *message, struct message_room *room, uint32_t 
 		*ret_length = message->length;
 		return message->fixed;
 	}
-	buffer = room->bytes ? room->bytes + slot * room->size : NULL; /* NULL: of 0 bytes each */
+	buffer = room->bytes + slot * room->size; /* of one byte or more: see message_room_max() */
 	turn.client = (uint64_t)host->first_slot + slot + 1;
 	turn.values = host->clients ? host->clients[slot].store.values : NULL;
 	turn.number = atomic_fetch_add_explicit(message->number, 1, memory_order_relaxed) + 1;
