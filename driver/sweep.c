@@ -181,22 +181,13 @@ static int measure(struct sweep *sweep, const struct options *once, struct run_s
 	return err;
 }
 
-/* Failures are none, however quick they are. */
-static double throughput(const struct run_sweep_step *step)
-{
-	if (!step->duration_ns)
-		return 0;
-	return (double)run_sweep_good(&step->good, step->requests, step->drained) *
-	       (double)NSEC_PER_SEC / (double)step->duration_ns;
-}
-
 /* Without a good response it says nothing of what the server can do: the others still do. */
 static void add_point(struct sweep *sweep, const struct run_sweep_step *step)
 {
-	if (throughput(step) > 0)
+	if (run_sweep_throughput(step) > 0)
 		sweep->points[sweep->point_count++] =
 			(struct fit_point){.load = (double)step->load,
-					   .throughput = throughput(step),
+					   .throughput = run_sweep_throughput(step),
 					   .latency_ns = histogram_mean(&step->latency)};
 }
 

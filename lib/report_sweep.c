@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A sweep: a row for each load, and what follows from them. */
+#include <math.h>
 #include <string.h>
 
 #include "report_parts.h"
@@ -212,11 +213,6 @@ void report_sweep_limited(const struct page *page, const struct run *run)
 	page_style(page, STYLE_PLAIN);
 }
 
-static double throughput(const struct run_sweep_step *step)
-{
-	return step->duration_ns ? (double)good_of(step) / (double)step->duration_ns : 0;
-}
-
 #define BAR_MAX 50
 
 /* "GET http://10.0.0.1/", "GET of 2 targets in turn". */
@@ -240,15 +236,15 @@ static void print_plot(const struct page *page, const struct run_sweep *sweep)
 	char text[SHORT_TEXT];
 
 	for (size_t i = 0; i < sweep->step_count; i++)
-		highest = throughput(&sweep->steps[i]) > highest ? throughput(&sweep->steps[i])
-								 : highest;
+		highest = fmax(highest, run_sweep_throughput(&sweep->steps[i]));
 	for (size_t i = 0; i < sweep->step_count && highest > 0; i++) {
 		const struct run_sweep_step *step = &sweep->steps[i];
 		bool knee = !marked && step->load >= sweep->knee.value;
 
 		page_right(page, widths[COLUMN_LOAD], "%s", page_count(step->load, text));
 		fputs("  ", page->file);
-		for (int j = 0; j < (int)(throughput(step) / highest * BAR_MAX + 0.5); j++)
+		for (int j = 0; j < (int)(run_sweep_throughput(step) / highest * BAR_MAX + 0.5);
+		     j++)
 			fputs("\u2588", page->file);
 		fprintf(page->file, "%s\n", knee ? " \u25c4 knee" : "");
 		marked = marked || knee;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/run_sum.h"
+
 struct run_series *run_series_new(void)
 {
 	return calloc(1, sizeof(struct run_series));
@@ -54,18 +56,12 @@ static void join_stage(struct run_point *both, const struct run_point *a, const 
 		both->known |= (x->count ? a : b)->known & quantile;
 }
 
-static void add_counts(uint64_t *sum, const uint64_t *counts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		sum[i] += counts[i];
-}
-
 /* What only some kernels or observations count: a sum of what is known of one is not that of both. */
 static void join_optional(struct run_point *both, const struct run_point *a)
 {
 	both->overflows += a->overflows;
 	both->cpu.count += a->cpu.count;
-	add_counts(both->cpu.sum_ns, a->cpu.sum_ns, RUN_CPU_COUNT);
+	run_counts_add(both->cpu.sum_ns, a->cpu.sum_ns, RUN_CPU_COUNT);
 	both->known &= a->known | ~(uint32_t)(RUN_POINT_OVERFLOWS | RUN_POINT_CPU);
 	if (!(both->known & RUN_POINT_OVERFLOWS))
 		both->overflows = 0;
@@ -87,8 +83,8 @@ static void join_points(struct run_point *point, const struct run_point *later)
 	both.retransmits += point->retransmits;
 	both.resets += point->resets;
 	both.time_wait_created += point->time_wait_created;
-	add_counts(both.closes, point->closes, RUN_CLOSE_COUNT);
-	add_counts(both.losses, point->losses, RUN_LOSS_COUNT);
+	run_counts_add(both.closes, point->closes, RUN_CLOSE_COUNT);
+	run_counts_add(both.losses, point->losses, RUN_LOSS_COUNT);
 	join_optional(&both, point);
 	for (unsigned int i = 0; i < STAGE_COUNT; i++)
 		join_stage(&both, point, later, i);

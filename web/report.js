@@ -36,7 +36,7 @@ function driverTiles(run) {
 	const errors = Object.values(driver.errors).reduce((a, b) => a + b, 0);
 	const tiles = [
 		tile("requests", count(driver.requests), path(run, "driver.requests"), driver.requests),
-		tile("per second, at the client", count((driver.requests - (driver.drained || 0)) / (driver.duration_ns / 1e9))),
+		tile("per second, at the client", count(rateOf(driver, driver))),
 		...["p50", "p99", "p999"].map((p) => tile(`${nameOf(latency)} ${p === "p999" ? "p99.9" : p}`,
 			time(driver[latency][`${p}_ns`]), path(run, `driver.${latency}.${p}_ns`), driver[latency][`${p}_ns`])),
 		tile("errors", count(errors), null, null, errors ? "bad" : "good"),
@@ -133,7 +133,7 @@ function rowsOf(run) {
 		return rows.length < least ? [] : rows.map((row, i) => [
 			element("td", {class: "text"}, title(run, kind)), element("td", {class: "text"}, row.name),
 			cell(count(row.requests), path(run, `driver.${kind}.${i}.requests`), row.requests),
-			count((row.requests - (row.drained || 0)) / (run.driver.duration_ns / 1e9)),
+			count(rateOf(row, run.driver)),
 			count(Object.values(row.errors).reduce((a, b) => a + b, 0)),
 			...["p50", "p99", "max"].map((p) => cell(time(row[latency][`${p}_ns`]),
 				path(run, `driver.${kind}.${i}.${latency}.${p}_ns`), row[latency][`${p}_ns`]))]);

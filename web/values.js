@@ -102,6 +102,11 @@ function partsOf(sum, divide) {
 	return parts;
 }
 
+// Responses per second of the measured phase: of a driver, or of one of its rows.
+function rateOf(counted, driver) {
+	return (counted.requests - (counted.drained || 0)) / (driver.duration_ns / 1e9);
+}
+
 // The member of a sum of parts that a part is, and its value there.
 function memberOf(sum, part) {
 	const plain = ["wait", "network", "overhang"].includes(part);

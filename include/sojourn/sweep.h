@@ -3,6 +3,7 @@
 #ifndef SOJOURN_SWEEP_H
 #define SOJOURN_SWEEP_H
 
+#include "sojourn/clock.h"
 #include "sojourn/run.h"
 
 /* What of a step was for one of several targets. */
@@ -66,6 +67,15 @@ static inline uint64_t run_sweep_good(const struct run_number *good, uint64_t re
 	if (!good->known || good->value >= requests)
 		return timely;
 	return (uint64_t)((double)good->value * (double)timely / (double)requests + 0.5);
+}
+
+/* Per second. */
+static inline double run_sweep_throughput(const struct run_sweep_step *step)
+{
+	uint64_t good = run_sweep_good(&step->good, step->requests, step->drained);
+
+	return step->duration_ns ? (double)good * (double)NSEC_PER_SEC / (double)step->duration_ns
+				 : 0;
 }
 
 /* Frees what the step points to. */

@@ -8,6 +8,7 @@
 
 #include "sojourn/finding.h"
 #include "sojourn/report.h"
+#include "support_report.h"
 #include "support_runs.h"
 
 static struct run *read_back(const struct run *run)
@@ -130,19 +131,6 @@ static void a_wrong_finding_is_refused(void **state)
 	assert_non_null(strstr(error, "findings[0].id"));
 }
 
-static char *render(const struct run *run)
-{
-	struct report_options options = {.width = 100};
-	size_t length;
-	char *text;
-	FILE *file = open_memstream(&text, &length);
-
-	assert_non_null(file);
-	assert_int_equal(report_text(run, &options, file), 0);
-	fclose(file);
-	return text;
-}
-
 static void fill(struct run_finding *finding, const char *id, const char *resource)
 {
 	struct run_owner *owner = run_add_owner(finding);
@@ -185,7 +173,7 @@ static void findings_are_printed(void **state)
 	assert_int_equal(run_add_text(&observer->not_seen, "rates"), 0);
 	assert_int_equal(run_merge(run, observer, &error), 0);
 	run->driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE] = 15;
-	text = render(run);
+	text = support_render(run, 100, false);
 	if (!strstr(text, expected))
 		fail_msg("no\n%s\nin\n%s", expected, strstr(text, "CRITICAL"));
 }
@@ -193,12 +181,12 @@ static void findings_are_printed(void **state)
 static void healthy_is_one_line(void **state)
 {
 	autorun struct run *run = support_observer_run();
-	autofree char *before = render(run), *after = NULL;
+	autofree char *before = support_render(run, 100, false), *after = NULL;
 
 	(void)state;
 	assert_null(strstr(before, "running out"));
 	run->not_seen = calloc(1, sizeof(char *));
-	after = render(run);
+	after = support_render(run, 100, false);
 	assert_non_null(strstr(after, "\nnothing was running out on server\n"));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The report of a sweep: a row for each load, the plateau, and what is missing said as missing. */
+#include "support_report.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -41,19 +42,6 @@ static struct run *sweep_run(const char *over)
 	return run;
 }
 
-static char *render(const struct run *run)
-{
-	const struct report_options options = {.width = 100};
-	char *text = NULL;
-	size_t length = 0;
-	FILE *file = open_memstream(&text, &length);
-
-	assert_non_null(file);
-	assert_int_equal(report_text(run, &options, file), 0);
-	fclose(file);
-	return text;
-}
-
 static void test_plateau(void **state)
 {
 	autorun struct run *run = sweep_run("connections");
@@ -73,7 +61,7 @@ static void test_plateau(void **state)
 	run->sweep->three_quarters->requests = 1870;
 	run->sweep->three_quarters->steady = true;
 	histogram_record(&run->sweep->three_quarters->latency, 900000);
-	text = render(run);
+	text = support_render(run, 100, false);
 	assert_non_null(strstr(text, "sweep over numbers of connections \u00b7 GET http://127."));
 	assert_non_null(strstr(text, "connections      good/s      each/s        p50        p99"));
 	assert_non_null(strstr(text, "          1       1,000       1,000     1.0 ms     1.0 ms"));
@@ -102,7 +90,7 @@ static void test_none(void **state)
 	run->sweep->unfitted = strdup("throughput still grew at the last step");
 	run->sweep->steps[0].server_exchanges = (struct run_number){true, 1990};
 	run->sweep->steps[0].server_duration_ns = (struct run_number){true, 2 * NSEC_PER_SEC};
-	text = render(run);
+	text = support_render(run, 100, false);
 	assert_non_null(strstr(text, "      due/s      good/s  server's/s      each/s"));
 	assert_non_null(strstr(text, "          1       1,000         995          20"));
 	assert_non_null(strstr(text, "          4       2,500           -          50"));
@@ -129,7 +117,7 @@ static void test_failures(void **state)
 	step->good = (struct run_number){true, 100};
 	step->errors = 4900;
 	step->steady = true;
-	text = render(run);
+	text = support_render(run, 100, false);
 	assert_non_null(strstr(text, "        600         100       0.167          -          -    "
 				     "4,900\n"));
 	/* The bars are in proportion to what was good: 2 of the 50 of the best step. */
