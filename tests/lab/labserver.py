@@ -13,12 +13,12 @@ import signal
 import socket
 import struct
 import subprocess
-import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("SOJOURN_BUILD", ROOT / "build")).resolve()
+from support import BUILD
+from support.process import wait_until
+
 LAB = BUILD / "tests" / "lab" / "sojourn-lab"
 
 MS = 1_000_000
@@ -108,13 +108,6 @@ def lab(tmp_path):
     yield start
     for server in started:
         server.kill()
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + TIME_WAITS
-    while not condition():
-        assert time.monotonic() < deadline, "not within time"
-        time.sleep(0.01)
 
 
 def read_exactly(sock, count):

@@ -7,7 +7,8 @@ import pytest
 
 from labserver import (
     CLIENTS, MODELS, check_times, closed_kinds, every_model, Frame, Http, lab, read_until,
-    summary_now, wait_until)
+    summary_now)
+from support.process import wait_until
 
 
 def http_bodies():

@@ -12,11 +12,13 @@ import pytest
 from labserver import (
     CLIENTS, MODELS, MS, answer, children, closed_kinds, every_model, every_protocol,
     every_stream, Http, lab, Line, respond_ns, service_ns, Udp)
+from support.timing import in_quiet, timing
 
 
 @every_model
 @every_protocol
 @pytest.mark.parametrize("mode", ["sleep", "spin"])
+@in_quiet
 def test_service(lab, protocol, model, mode):
     server = lab("--protocol", protocol, *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -29,9 +31,9 @@ def test_service(lab, protocol, model, mode):
         assert client.ask("mode=sleep") == answer(protocol, "mode=sleep")
     _, truth = server.stop()
     assert min(service_ns(row) for row in truth[:10]) >= 5 * MS
-    # The best of them, since the machine may be busy.
-    assert min(service_ns(row) for row in truth[:10]) < 20 * MS
-    assert min(service_ns(row) for row in truth[10:]) < 5 * MS
+    with timing():  # the best of them, since the machine may be busy
+        assert min(service_ns(row) for row in truth[:10]) < 20 * MS
+        assert min(service_ns(row) for row in truth[10:]) < 5 * MS
 
 
 @every_protocol
@@ -51,6 +53,7 @@ def test_spin_uses_the_cpu_and_sleep_does_not(lab, protocol):
     assert cpu_seconds() - slept > 0.05
 
 
+@in_quiet
 def test_sleep_blocks_the_loop_only_if_asked(lab):
     server = lab("--protocol", "line")
     slow, quick = Line(server), Line(server)
@@ -59,18 +62,21 @@ def test_sleep_blocks_the_loop_only_if_asked(lab):
     time.sleep(0.05)
     begin = time.monotonic()
     quick.ask("x")
-    assert time.monotonic() - begin < 0.2
+    with timing():
+        assert time.monotonic() - begin < 0.2
     slow.receive()
     for extra in ("block=1", "mode=spin"):
         slow.send("service=300ms&" + extra)
         time.sleep(0.05)
         begin = time.monotonic()
         quick.ask("x")
-        assert time.monotonic() - begin > 0.2
+        with timing():  # of 250: it begins late
+            assert time.monotonic() - begin > 0.2
         slow.receive()
 
 
 @every_model
+@in_quiet
 def test_options_are_the_default_of_requests(lab, model):
     server = lab("--service", "20ms", "--pieces=2", "--pause", "5ms", "--close", *MODELS[model])
     client = Http(server)
@@ -80,27 +86,35 @@ def test_options_are_the_default_of_requests(lab, model):
     assert client.ask("service=0&pieces=1&close=0") == b"ok\n"
     assert client.ask("close=0") == b"ok\n"
     _, truth = server.stop()
-    assert [service_ns(row) >= 20 * MS for row in truth] == [True, False, True]
-    assert [respond_ns(row) >= 5 * MS for row in truth] == [True, False, True]
+    for injected in (0, 2):
+        assert service_ns(truth[injected]) >= 20 * MS
+        assert respond_ns(truth[injected]) >= 5 * MS
+    with timing():
+        assert service_ns(truth[1]) < 20 * MS
+        assert respond_ns(truth[1]) < 5 * MS
 
 
 @every_model
 @every_stream
+@in_quiet
 def test_accept_delay(lab, protocol, model):
     server = lab("--protocol", protocol, "--accept-delay", "30ms", *MODELS[model])
+    connects = []  # (begin, end)
     for _ in range(3):
         begin = time.monotonic_ns()
         client = CLIENTS[protocol](server)
-        connected = time.monotonic_ns()
+        connects.append((begin, time.monotonic_ns()))
         client.ask("size=1")
         client.sock.close()
         assert time.monotonic_ns() - begin >= 30 * MS
         assert server.process.poll() is None
     _, truth = server.stop()
     assert len(truth) == 3
-    # connect() needs no accept(): the last one returned long before the server's accept() did.
-    assert truth[-1]["accept_end_ns"] - connected >= 25 * MS
-    assert all(row["last_write_end_ns"] - row["accept_end_ns"] < 30 * MS for row in truth[:1])
+    assert all(row["accept_end_ns"] - begin >= 30 * MS for row, (begin, _) in zip(truth, connects))
+    with timing():
+        # connect() needs no accept(): it returned before the server's accept() did.
+        assert all(end < row["accept_end_ns"] for row, (_, end) in zip(truth, connects))
+        assert all(row["last_write_end_ns"] - row["accept_end_ns"] < 30 * MS for row in truth)
 
 
 @pytest.mark.parametrize("model", ["event", "threads"])
@@ -116,6 +130,7 @@ def test_accept_delay_is_before_each(lab, model):
 
 @every_model
 @every_protocol
+@in_quiet
 def test_read_delay(lab, protocol, model):
     server = lab("--protocol", protocol, "--read-delay", "30ms", *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -128,7 +143,8 @@ def test_read_delay(lab, protocol, model):
         assert row["first_read_end_ns"] - begin >= 30 * MS
         assert row["readable_ns"] >= begin
         assert row["first_read_begin_ns"] - row["readable_ns"] >= 30 * MS
-        assert service_ns(row) < 30 * MS
+        with timing():
+            assert service_ns(row) < 30 * MS
 
 
 def test_readable_is_known_where_the_model_knows_it(lab):
@@ -144,6 +160,7 @@ def test_readable_is_known_where_the_model_knows_it(lab):
 
 @every_model
 @every_stream
+@in_quiet
 def test_receive_is_the_request_arriving(lab, protocol, model):
     server = lab("--protocol", protocol, *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -157,12 +174,14 @@ def test_receive_is_the_request_arriving(lab, protocol, model):
     _, truth = server.stop()
     assert len(truth) == 1
     received = truth[0]["last_read_end_ns"] - truth[0]["first_read_end_ns"]
-    assert received >= 50 * MS  # of 80, since its first read may be late
-    assert service_ns(truth[0]) < 30 * MS
+    with timing():
+        assert received >= 50 * MS  # of 80, since its first read may be late
+        assert service_ns(truth[0]) < 30 * MS
 
 
 @every_model
 @every_stream
+@in_quiet
 def test_pieces(lab, protocol, model):
     server = lab("--protocol", protocol, *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -172,7 +191,8 @@ def test_pieces(lab, protocol, model):
     while b"x" * 50 not in body:
         parts.append(client.sock.recv(65536))
         body += parts[-1]
-    assert len(parts) == 5
+    with timing():  # a client that comes late finds two at once
+        assert len(parts) == 5
     client = CLIENTS[protocol](server)
     assert client.ask("pieces=1000&size=3") == b"xxx"
     _, truth = server.stop()
@@ -192,6 +212,7 @@ def test_udp_pieces(lab, model):
 
 @every_model
 @every_stream
+@in_quiet
 def test_large_response_to_a_slow_reader(lab, protocol, model):
     size = 64 << 20
     server = lab("--protocol", protocol, *MODELS[model])
@@ -205,7 +226,8 @@ def test_large_response_to_a_slow_reader(lab, protocol, model):
         assert len(client.receive()) == size
     _, truth = server.stop()
     assert truth[0]["response_bytes"] >= size and not truth[0]["error"]
-    assert respond_ns(truth[0]) >= 50 * MS
+    with timing():  # of 100, since its first write may be late
+        assert respond_ns(truth[0]) >= 50 * MS
 
 
 def take(sock, total, taken={}):
@@ -312,6 +334,7 @@ def test_close(lab, protocol, model):
 
 
 @every_model
+@in_quiet
 def test_one_in_n_is_delayed(lab, model):
     """Of requests as of connections, and none of the others."""
     server = lab("--protocol", "line", "--service", "30ms", "--one-in", "5",
@@ -321,11 +344,14 @@ def test_one_in_n_is_delayed(lab, model):
         client.ask("hello")
     _, truth = server.stop()
     late = [at for at, row in enumerate(truth) if service_ns(row) >= 30 * MS]
-    assert late == [4, 9, 14, 19]
+    assert set(late) >= {4, 9, 14, 19}
+    with timing():
+        assert late == [4, 9, 14, 19]
 
 
 @pytest.mark.parametrize("kind", ["accept", "read"])
 @pytest.mark.parametrize("model", ["event", "threads"])
+@in_quiet
 def test_one_in_n_waits(lab, model, kind):
     server = lab("--protocol", "line", f"--{kind}-delay", "30ms", "--one-in", "3",
                  *MODELS[model])
@@ -338,7 +364,10 @@ def test_one_in_n_waits(lab, model, kind):
         client.sock.close()
     # The read that finds the end of a connection is one too: of 24, every other late one.
     late = sum(wait >= 30 * MS for wait in waits)
-    assert late == 4 if kind == "accept" else 2 <= late <= 6
+    least, most = (4, 4) if kind == "accept" else (2, 6)
+    assert late >= least
+    with timing():
+        assert late <= most
 
 
 @pytest.mark.parametrize("call", ["accept4", "accept", "io_uring", "multishot"])

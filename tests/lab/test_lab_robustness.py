@@ -14,7 +14,8 @@ import pytest
 
 from labserver import (
     CLIENTS, LAB, MODELS, TIME_WAITS, check_times, children, every_model, every_protocol,
-    every_stream, Http, lab, Line, summary_now, wait_until)
+    every_stream, Http, lab, Line, summary_now)
+from support.process import wait_until
 
 
 @every_model

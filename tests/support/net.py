@@ -5,11 +5,16 @@ import itertools
 import os
 import random
 import socket
+import struct
 
-from .process import Process, run
+from .process import Process, run, wait_until
 
 # Below Linux's ephemeral range, so that no connection of a test takes a listener's port.
 PORTS = range(20000, 30000)
+# linux/netlink.h, sock_diag.h, inet_diag.h
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, INET_DIAG_INFO = 4, 20, 1, 2
+ALL_STATES = NO_COOKIE = 0xFFFFFFFF
+BYTES_RECEIVED, BYTES_SENT = 128, 200  # where in struct tcp_info; bytes_retrans follows
 _given = set()
 
 
@@ -20,6 +25,31 @@ def free_port():
             _given.add(port)
             return port
     raise RuntimeError("no free port between 20000 and 29999")
+
+
+def unread(local, remote):
+    """(bytes that nobody has read, bytes that have come) of a TCP socket over IPv4, by the kernel's sock_diag:
+    /proc/net/tcp takes longer than what a test waits for. struct inet_diag_req_v2, inet_diag_msg, tcp_info."""
+    ends = struct.pack("!HH4s12x4s12x", local[1], remote[1], *(socket.inet_aton(end[0]) for end in (local, remote)))
+    request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << INET_DIAG_INFO - 1, ALL_STATES) + \
+        ends + struct.pack("=III", 0, NO_COOKIE, NO_COOKIE)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_SOCK_DIAG) as diag:
+        diag.send(struct.pack("=IHHII", 16 + len(request), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 0, 0) + request)
+        answer = diag.recv(4096)
+    if struct.unpack_from("=H", answer, 4)[0] != SOCK_DIAG_BY_FAMILY:
+        raise LookupError(f"no socket of {local} and {remote}")
+    at = 16 + 72
+    while struct.unpack_from("=HH", answer, at)[1] != INET_DIAG_INFO:
+        at += struct.unpack_from("=H", answer, at)[0] + 3 & ~3
+    return struct.unpack_from("=I", answer, 16 + 56)[0], struct.unpack_from("=Q", answer, at + 4 + BYTES_RECEIVED)[0]
+
+
+def wait_until_read(client):
+    """Until the server, on this host, has read all that was sent to it."""
+    ends = client.getpeername(), client.getsockname()
+    info = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    sent, again = struct.unpack_from("=QQ", info, BYTES_SENT)
+    wait_until(lambda: unread(*ends) == (0, sent - again), poll_seconds=0.0005)
 
 
 def _is_free(port):

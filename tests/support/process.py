@@ -17,6 +17,13 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 POLL_SECONDS = 0.005
 
 
+def wait_until(condition, seconds=20, poll_seconds=POLL_SECONDS):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not come to that in {seconds} s"
+        time.sleep(poll_seconds)
+
+
 class ProcessError(AssertionError):
     """A process did not do what the test needs; the text has its output."""
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The helpers do what the tests rely on: nothing outlives a test, nothing hangs, counts are exact."""
+import concurrent.futures
 import os
 import signal
 import socket
@@ -12,9 +13,9 @@ import pytest
 
 from support import ROOT, documents
 from support.conditions import needs_program, privileged
-from support.net import Netns, free_port, veth
+from support.net import Netns, free_port, unread, veth, wait_until_read
 from support.packets import Packets, network_of, packet
-from support.process import Process, ProcessError, run
+from support.process import Process, ProcessError, run, wait_until
 from support.programs import Nginx, wrk
 from support.timing import Untimely, close_to, in_quiet, lies_within, notes, timing
 
@@ -33,6 +34,22 @@ def gone(pid, seconds=5):
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not alive(pid)
+
+
+def test_waits_until_it_is_read():
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            socket.create_connection(listener.getsockname()) as client:
+        server, _ = listener.accept()
+        with server, concurrent.futures.ThreadPoolExecutor(1) as reader:
+            client.sendall(b"hello")
+            ends = server.getsockname(), client.getsockname()
+            wait_until(lambda: unread(*ends) == (5, 5))
+            reading = reader.submit(lambda: (time.sleep(0.1), server.recv(5)))
+            wait_until_read(client)
+            assert unread(*ends) == (0, 5)
+            assert reading.result(1)[1] == b"hello"
+    with pytest.raises(LookupError):
+        unread(ends[0], ("127.0.0.1", 1))
 
 
 def test_ready_line_and_output(start):
