@@ -93,8 +93,7 @@ static int tell_use(const struct options *options, const struct target *target, 
 static char *explain_ports(const struct options *options, const struct target *target)
 {
 	uint32_t range = limits_port_range();
-	uint64_t sources = options->sources.count ? options->sources.count : 1;
-	uint64_t ports = ((range >> 16) - (range & 0xffff) + 1) * sources;
+	uint64_t ports = (uint64_t)limits_ports(range) * source_addresses(&options->sources);
 	autofree char *use = NULL;
 	char limit[TEXT], *text;
 

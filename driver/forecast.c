@@ -47,8 +47,8 @@ static int check(const struct options *options, const struct target *target, siz
 {
 	uint32_t range = limits_port_range();
 	struct preflight preflight = {
-		.ports = range ? (range >> 16) - (range & 0xffff) + 1 : 0,
-		.sources = options->sources.count ? options->sources.count : 1,
+		.ports = limits_ports(range),
+		.sources = source_addresses(&options->sources),
 		.connections = forecast_connections(options),
 		.policy = options->policy,
 		.rate = options->schedule.rate,

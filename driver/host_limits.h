@@ -24,4 +24,10 @@ int limits_raise_files(const struct limits_need *need, char **ret_error);
  */
 uint32_t limits_port_range(void);
 
+/* How many ports such a range has; 0 of 0. */
+static inline uint32_t limits_ports(uint32_t range)
+{
+	return range ? (range >> 16) - (range & 0xffff) + 1 : 0;
+}
+
 #endif

@@ -134,7 +134,7 @@ static int open_watch(struct port_watch *watch, const struct options *options,
 		err = add_targets(watch, options, target);
 	if (err)
 		return err;
-	watch->ports = (range >> 16) - (range & 0xffff) + 1;
+	watch->ports = limits_ports(range);
 	watch->apart_ns = options->interval_ns > APART_NS ? options->interval_ns : APART_NS;
 	watch->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (watch->stop_fd < 0)

@@ -41,7 +41,7 @@ static uint64_t lasting_ports(const struct preflight *p)
 static int tell_too_few(const struct preflight *p, char **ret_text)
 {
 	uint64_t missing = p->connections - free_ports(p);
-	char needed[TEXT], there[TEXT], sources[TEXT], used[TEXT];
+	char needed[TEXT], there[TEXT], sources[TEXT], used[TEXT], wait[SENTENCE] = "";
 
 	number(p->connections, needed);
 	number(all_ports(p), there);
@@ -52,12 +52,13 @@ static int tell_too_few(const struct preflight *p, char **ret_text)
 				"will wait; give %s source addresses (--source) or fewer "
 				"connections",
 				needed, there, sources);
+	if (p->used > p->held)
+		snprintf(wait, sizeof(wait), ", wait %u s (TIME_WAIT),", PREFLIGHT_TIME_WAIT_S);
 	return asprintf(ret_text,
 			"this run needs %s source ports, and %s of %s are in use now: the "
 			"connections beyond will wait; give %s source addresses (--source)%s or "
 			"fewer connections",
-			needed, number(p->used, used), there, sources,
-			p->used > p->held ? ", wait 60 s (TIME_WAIT)," : "");
+			needed, number(p->used, used), there, sources, wait);
 }
 
 /* How many connections the policy opens per second; 0: as many as it can. */

@@ -92,6 +92,43 @@ static int parse_item(char *item, struct source_set *set, char **ret_error)
 	return append(set, &first, count);
 }
 
+static socklen_t length_of(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					     : sizeof(struct sockaddr_in6);
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+	return memcmp(left, right, sizeof(struct sockaddr_storage));
+}
+
+static void print_address(const struct sockaddr_storage *address,
+			  char text[static INET6_ADDRSTRLEN])
+{
+	getnameinfo((const struct sockaddr *)address, length_of(address), text, INET6_ADDRSTRLEN,
+		    NULL, 0, NI_NUMERICHOST);
+}
+
+/* Its ports would be counted twice. */
+static int refuse_twice(const struct source_set *set, char **ret_error)
+{
+	autofree struct sockaddr_storage *sorted = calloc(set->count, sizeof(*sorted));
+	char text[INET6_ADDRSTRLEN];
+
+	if (!sorted)
+		return -ENOMEM;
+	memcpy(sorted, set->addresses, set->count * sizeof(*sorted));
+	qsort(sorted, set->count, sizeof(*sorted), compare_addresses);
+	for (size_t i = 1; i < set->count; i++) {
+		if (compare_addresses(&sorted[i - 1], &sorted[i]))
+			continue;
+		print_address(&sorted[i], text);
+		return refuse(ret_error, "--source: '%s' is named twice; each address once", text);
+	}
+	return 0;
+}
+
 int source_parse(const char *text, struct source_set *set, char **ret_error)
 {
 	autofree char *copy = strdup(text);
@@ -100,19 +137,13 @@ int source_parse(const char *text, struct source_set *set, char **ret_error)
 
 	while (!err && (item = strsep(&rest, ",")))
 		err = parse_item(item, set, ret_error);
-	return err;
+	return err ? err : refuse_twice(set, ret_error);
 }
 
 void source_clear(struct source_set *set)
 {
 	free(set->addresses);
 	*set = (struct source_set){0};
-}
-
-static socklen_t length_of(const struct sockaddr_storage *address)
-{
-	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					     : sizeof(struct sockaddr_in6);
 }
 
 int source_check(const struct source_set *set, int family, char **ret_error)
@@ -128,8 +159,7 @@ int source_check(const struct source_set *set, int family, char **ret_error)
 			return -errno;
 		if (same && !bind(fd, (struct sockaddr *)address, length_of(address)))
 			continue;
-		getnameinfo((struct sockaddr *)address, length_of(address), text, sizeof(text),
-			    NULL, 0, NI_NUMERICHOST);
+		print_address(address, text);
 		return refuse(ret_error, "--source: '%s' cannot be used: %s", text,
 			      same ? strerror(errno) : "the target's address is of another family");
 	}
@@ -184,7 +214,7 @@ static int family_of(int fd)
 static int bind_port(const struct source_set *set, struct source_cursor *cursor, int fd)
 {
 	uint32_t low = cursor->own_ports & 0xffff, high = cursor->own_ports >> 16;
-	size_t addresses = set->count ? set->count : 1;
+	size_t addresses = source_addresses(set);
 	struct sockaddr_storage address = {.ss_family = (sa_family_t)family_of(fd)};
 	const int on = 1;
 

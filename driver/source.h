@@ -40,7 +40,7 @@ struct source_cursor {
 
 /*
  * Adds "ADDR[,ADDR|ADDR-ADDR]…" to @set. -EINVAL with a sentence in @ret_error; -ENOMEM. A range
- * counts up the last 32 bits.
+ * counts up the last 32 bits. No address may be there twice.
  */
 int source_parse(const char *text, struct source_set *set, char **ret_error);
 void source_clear(struct source_set *set);
@@ -53,6 +53,12 @@ int source_check(const struct source_set *set, int family, char **ret_error);
 
 /* Turns RANGE into OWN where this kernel's search would have the cliff. Before any connection, once. */
 void source_settle(struct source_set *set, uint32_t port_range);
+
+/* Addresses that connections come from, one where the kernel chooses it. */
+static inline size_t source_addresses(const struct source_set *set)
+{
+	return set->count ? set->count : 1;
+}
 
 void source_begin(struct source_cursor *cursor, uint32_t port_range, uint64_t random);
 
