@@ -31,14 +31,6 @@ static const struct error_row connect_errors[] = {
 	{UV_ETIMEDOUT, RUN_ERROR_CONNECT_TIMEOUT},
 };
 
-enum run_error link_connect_error(int code)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(connect_errors); i++)
-		if (connect_errors[i].code == code)
-			return connect_errors[i].error;
-	return RUN_ERROR_CONNECT_OTHER;
-}
-
 /* ETIMEDOUT: the kernel gave up retransmitting. Any failure takes the connection with it. */
 static const struct error_row transfer_errors[] = {
 	{UV_ECONNRESET, RUN_ERROR_RESET},
@@ -46,12 +38,19 @@ static const struct error_row transfer_errors[] = {
 	{UV_ETIMEDOUT, RUN_ERROR_TIMEOUT},
 };
 
-enum run_error link_transfer_error(int code)
+static enum run_error find_error(const struct error_row *rows, size_t count, int code,
+				 enum run_error other)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(transfer_errors); i++)
-		if (transfer_errors[i].code == code)
-			return transfer_errors[i].error;
-	return RUN_ERROR_TRANSFER_OTHER;
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].code == code)
+			return rows[i].error;
+	return other;
+}
+
+enum run_error link_connect_error(int code)
+{
+	return find_error(connect_errors, ARRAY_SIZE(connect_errors), code,
+			  RUN_ERROR_CONNECT_OTHER);
 }
 
 enum run_error link_connect_failure(struct link *link, int code)
@@ -63,7 +62,8 @@ enum run_error link_connect_failure(struct link *link, int code)
 enum run_error link_transfer_failure(struct link *link, int code)
 {
 	link->code = code;
-	return link_transfer_error(code);
+	return find_error(transfer_errors, ARRAY_SIZE(transfer_errors), code,
+			  RUN_ERROR_TRANSFER_OTHER);
 }
 
 static void on_write(uv_write_t *write, int status);

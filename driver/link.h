@@ -115,10 +115,9 @@ int link_send(struct link *link, const char *data, size_t length);
 
 void link_close(struct link *link);
 
-/* What an -errno of link_open(), and of link_send(), means. */
+/* What an -errno of a connection that could not be opened means. */
 enum run_error link_connect_error(int code);
-enum run_error link_transfer_error(int code);
-/* The same, and the link keeps @code for whoever asks why. */
+/* What one of link_open(), and of link_send(), means; the link keeps @code for whoever asks why. */
 enum run_error link_connect_failure(struct link *link, int code);
 enum run_error link_transfer_failure(struct link *link, int code);
 

@@ -151,12 +151,11 @@ static int fill_steps(const struct options *options, const struct result_phase *
 /* Rows have counted their late responses: what is in no rate is shared out among these. */
 static void share_drained(uint64_t late, struct run_driver *driver)
 {
-	for (size_t by = 0; by < ARRAY_SIZE(driver->rows); by++)
+	for (size_t by = 0; late && by < ARRAY_SIZE(driver->rows); by++)
 		for (size_t i = 0; i < driver->rows[by].count; i++) {
 			uint64_t *drained = &driver->rows[by].list[i].drained;
 
-			if (late)
-				*drained = (*drained * driver->drained + late / 2) / late;
+			*drained = (*drained * driver->drained + late / 2) / late;
 		}
 }
 

@@ -94,7 +94,6 @@ void worker_tell_if_quiet(struct worker *worker)
 static void set_alarm(struct worker *worker)
 {
 	bool over = !worker->issuing || worker->spent;
-
 	uint64_t wake_ns = pacer_wake_ns(&worker->pacer);
 
 	alarm_set(&worker->alarm, over || wake_ns >= worker->stop_ns ? SCHEDULE_NEVER : wake_ns);
@@ -273,6 +272,7 @@ static void hold(struct worker *worker, uint32_t slot)
 {
 	if (worker->issuing)
 		give_back(worker, slot);
+	worker->stats.unsent += !worker->issuing && worker->paced && worker->recording;
 	worker->held[worker->held_count++] = slot;
 	open_gate_later(worker);
 }
@@ -376,18 +376,27 @@ static void sample(struct worker *worker, uint32_t slot, uint32_t step,
 	sampler_add(&worker->sampler, &taken);
 }
 
+/* A complete response after the phase had ended. */
+static bool is_late(const struct worker *worker, const struct engine_result *result)
+{
+	return worker->drains && result->error == ENGINE_NO_ERROR &&
+	       result->end_ns > worker->stop_ns;
+}
+
 static void record(struct worker *worker, uint32_t slot, uint32_t step,
 		   const struct engine_result *result)
 {
 	uint64_t intended_ns = worker->setup.schedule.rate ? worker->slots[slot].intended_ns : 0;
+	bool late;
 
 	if (result->end_ns >= worker->roll_ns)
 		roll(worker, result->end_ns);
+	late = is_late(worker, result);
 	if (!status_rows_is_same(worker->setup.statuses, result))
-		status_rows_record(worker->setup.statuses, result, intended_ns, worker->drains,
+		status_rows_record(worker->setup.statuses, result, intended_ns, late,
 				   &worker->total, &worker->stats);
 	stats_record(&worker->stats, result);
-	if (worker->drains && result->error == ENGINE_NO_ERROR && result->end_ns > worker->stop_ns)
+	if (late)
 		stats_record_late(&worker->stats, result->end_ns - worker->stop_ns);
 	if (result->flow)
 		sample(worker, slot, step, result);
@@ -396,7 +405,7 @@ static void record(struct worker *worker, uint32_t slot, uint32_t step,
 	if (intended_ns)
 		stats_record_response(&worker->stats, result, intended_ns);
 	if (worker->setup.steps)
-		row_stats_record(&worker->setup.steps[step], result, intended_ns, worker->drains);
+		row_stats_record(&worker->setup.steps[step], result, intended_ns, late);
 }
 
 void worker_note(void *user, enum run_datagram what, uint64_t count)
@@ -463,20 +472,26 @@ void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t 
 		start_slot(worker, i);
 }
 
+static void count_unsent(struct worker *worker)
+{
+	uint64_t unsent = pacer_unsent(&worker->pacer, worker->stop_ns);
+
+	worker->stats.scheduled += unsent;
+	worker->stats.unsent += unsent;
+}
+
 void worker_end_load(struct worker *worker)
 {
-	uint64_t now_ns = clock_now_ns(), unsent;
+	uint64_t now_ns = clock_now_ns();
 
-	if (worker->paced && worker->issuing && !worker->spent && worker->recording) {
-		unsent = pacer_unsent(&worker->pacer,
-				      now_ns < worker->stop_ns ? now_ns : worker->stop_ns);
-		worker->stats.scheduled += unsent;
-		worker->stats.unsent += unsent;
-	}
-	worker->issuing = false;
-	worker->active = 0;
+	if (worker->paced)
+		start_due(worker); /* this word may be here before the alarm for what was due */
 	if (now_ns < worker->stop_ns)
 		worker->stop_ns = now_ns; /* earlier than was asked for */
+	if (worker->paced && worker->issuing && !worker->spent && worker->recording)
+		count_unsent(worker);
+	worker->issuing = false;
+	worker->active = 0;
 	if (worker->stop_ns < worker->roll_ns && !worker->drains)
 		worker->roll_ns = worker->stop_ns;
 	if (worker->paced)
