@@ -51,12 +51,12 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 /*
  * Whether the stage has still to be recorded at the first read or write: by inference, and where
  * accept() was faster than the word that the connection is established (tcp_check_req() queues the
- * child before tcp_child_process() says so), which is a wait of 0.
+ * child before tcp_child_process() says so), which is a wait of about 0.
  */
-static __always_inline bool accept_unrecorded(const struct conn *c, __u64 accepted_ns)
+static __always_inline bool accept_unrecorded(const struct conn *c)
 {
 	if (config.accept_source == ACCEPT_RETURNED)
-		return accepted_ns < c->established_ns;
+		return !c->accept_recorded;
 	return config.accept_source != ACCEPT_SYSCALL;
 }
 

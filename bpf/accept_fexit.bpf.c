@@ -20,6 +20,18 @@ static __always_inline void depth_seen(const struct sock *listener, struct servi
 		slot->depth_max = depth;
 }
 
+static __always_inline void wait_seen(struct conn *c, struct service_slot *slot)
+{
+	/* Once, and before the clock is read: another CPU may be about to write it (accept_unrecorded()). */
+	__u64 established_ns = PLAIN(&c->established_ns);
+
+	c->accepted_ns = bpf_ktime_get_ns();
+	if (!established_ns)
+		return;
+	c->accept_recorded = 1;
+	stage_add_atomic(&slot->stages[STAGE_ACCEPT_QUEUE], c->accepted_ns - established_ns);
+}
+
 static __always_inline void accept_returned(const struct sock *listener, const struct sock *child)
 {
 	struct service_slot *slot;
@@ -28,17 +40,11 @@ static __always_inline void accept_returned(const struct sock *listener, const s
 	if (!child || !port_observed(child->__sk_common.skc_num))
 		return;
 	c = conn_of(child);
-	if (!c)
-		return;
-	c->accepted_ns = bpf_ktime_get_ns();
-	slot = slot_of(c->service);
+	slot = c ? slot_of(c->service) : NULL;
 	if (!slot)
 		return;
+	wait_seen(c, slot);
 	depth_seen(listener, slot);
-	/* Not yet established: another CPU is about to say so, or it is older than the observation. */
-	if (c->established_ns)
-		stage_add_atomic(&slot->stages[STAGE_ACCEPT_QUEUE],
-				 c->accepted_ns - c->established_ns);
 }
 
 SEC("?fexit/inet_csk_accept")

@@ -41,15 +41,6 @@ extern const volatile struct observer_config config;
 		taken_;                                              \
 	})
 
-/* Sets what is 0. Who comes in between sets a later time: it is older data that counts. */
-#define atomic_set_zero(place, value)                                 \
-	do {                                                          \
-		if (!config.plain)                                    \
-			__sync_val_compare_and_swap(place, 0, value); \
-		else if (!PLAIN(place))                               \
-			PLAIN(place) = value;                         \
-	} while (0)
-
 /* A write behind which all earlier ones are seen; x86 keeps their order anyway. */
 #define atomic_publish(place, value)                            \
 	do {                                                    \
@@ -60,13 +51,20 @@ extern const volatile struct observer_config config;
 	} while (0)
 
 /* What is read behind it is not read before; x86 keeps that order anyway. */
-#define atomic_fence(place)                             \
-	do {                                            \
-		if (config.plain)                       \
-			barrier();                      \
-		else                                    \
-			__sync_fetch_and_add(place, 0); \
+#define atomic_fence(place)                                       \
+	do {                                                      \
+		if (config.plain)                                 \
+			barrier();                                \
+		else                                              \
+			__sync_val_compare_and_swap(place, 0, 0); \
 	} while (0)
+
+/* Two reads, or two writes, with this between stay in their order; x86 keeps it, but the compiler does not. */
+#ifdef __TARGET_ARCH_x86
+#define atomic_order(place) barrier()
+#else
+#define atomic_order(place) atomic_fence(place)
+#endif
 
 /* ---- a system call's registers ---- */
 

@@ -4,6 +4,7 @@
  * inet_sock_set_state fires a few times per connection, never per request.
  */
 #include "accept.h"
+#include "arrival.h"
 #include "sample.h"
 #include "service.h"
 #include "transmit.h"
@@ -74,13 +75,23 @@ static __always_inline void conn_established(const struct sock *sk)
 	accept_expect(sk, c);
 }
 
+/* Typed too. */
+static __always_inline bool has_unread(const struct sock *sk)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)sk);
+
+	return tp && unread_between(sk, tp->copied_seq, tp->rcv_nxt);
+}
+
 /* The server's side is shut: whatever was read or is unread will not be answered any more. */
-static __always_inline void conn_writes_over(struct conn *c)
+static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c)
 {
 	struct service_slot *slot;
 
+	if (c->flags & CONN_WRITES_OVER)
+		return;
 	c->flags |= CONN_WRITES_OVER;
-	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !c->arrival_ns))
+	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !has_unread(sk)))
 		return;
 	slot = slot_of(c->service);
 	if (slot) {
@@ -88,7 +99,6 @@ static __always_inline void conn_writes_over(struct conn *c)
 		count_atomic(slot, COUNTER_BYTES_IN_UNANSWERED, c->bytes_in);
 	}
 	c->bytes_in = 0;
-	c->arrival_ns = 0;
 	c->phase = CONN_IDLE;
 }
 
@@ -118,7 +128,7 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 {
 	struct service_slot *slot = slot_of(c->service);
 
-	conn_writes_over(c);
+	conn_writes_over(sk, c);
 	sample_complete(sk, c);
 	accept_forget(sk);
 	if (slot) {
@@ -164,7 +174,7 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 	else if (new == TCP_FIN_WAIT1)
 		c->flags |= CONN_SERVER_FIN;
 	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK)
-		conn_writes_over(c);
+		conn_writes_over(sk, c);
 	else if (new == TCP_CLOSE)
 		conn_closed(sk, c, old);
 }

@@ -47,12 +47,11 @@ static __always_inline void exchange_arrival(const struct sock *sk)
 {
 	struct conn *c = conn_of(sk);
 
-	if (!c || !arrival_awaited(c))
+	if (!c || c->flags & CONN_WRITES_OVER)
 		return;
 	/* A FIN alone raises sk_data_ready too; it is no request. */
-	if (sk->__sk_common.skc_state != TCP_ESTABLISHED && !unread_bytes(sk))
-		return;
-	arrival_note(sk, c);
+	if (unread_bytes(sk))
+		arrival_note(sk, c, TCP_FIELD(sk, rcv_nxt));
 }
 
 SEC("?tp_btf/sk_data_ready")
@@ -60,7 +59,7 @@ int BPF_PROG(exchange_ready, const struct sock *sk)
 {
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
 		listener_ready(sk);
-	else if (port_observed(sk->__sk_common.skc_num) && !config.floor)
+	else if (port_observed(sk->__sk_common.skc_num))
 		exchange_arrival(sk);
 	return 0;
 }
@@ -70,9 +69,8 @@ int BPF_PROG(exchange_recv, struct sock *sk, int ret, int flags)
 {
 	if (ret <= 0 || flags & FLAGS_NO_READ)
 		return 0;
-	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
-		return 0;
-	exchange_read(sk, ret);
+	if (port_observed(sk->__sk_common.skc_num))
+		exchange_read(sk, ret);
 	return 0;
 }
 
@@ -81,8 +79,7 @@ int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 {
 	if (ret <= 0)
 		return 0;
-	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
-		return 0;
-	exchange_write(sk, ret);
+	if (port_observed(sk->__sk_common.skc_num))
+		exchange_write(sk, ret);
 	return 0;
 }

@@ -7,16 +7,12 @@
 #define BPF_EXCHANGE_H
 
 #include "accept.h"
+#include "arrival.h"
 #include "preface.h"
 #include "sample.h"
 #include "service.h"
 #include "thread.h"
 #include "transmit.h"
-
-/* A field of the struct tcp_sock that @sk is. Who knows a cheaper way defines it before. */
-#ifndef TCP_FIELD
-#define TCP_FIELD(sk, field) BPF_CORE_READ((const struct tcp_sock *)(sk), field)
-#endif
 
 /*
  * Before Linux 7.0 programs on tracepoints run with preemption off, so nothing but softirq comes between
@@ -35,30 +31,6 @@
 #define SLOT_STAGE(h, value)  stage_add(h, value)
 #endif
 
-/* Bytes received in order and not yet read; a FIN counts as one until it was read as EOF. */
-static __always_inline __u32 unread_bytes(const struct sock *sk)
-{
-	__u32 unread = TCP_FIELD(sk, rcv_nxt) - TCP_FIELD(sk, copied_seq);
-
-	if (unread && sk->__sk_common.skc_state != TCP_ESTABLISHED)
-		unread--;
-	return unread;
-}
-
-/* Whether nothing is waiting to be read and an answer could still come. */
-static __always_inline bool arrival_awaited(const struct conn *c)
-{
-	return !c->arrival_ns && !(c->flags & CONN_WRITES_OVER);
-}
-
-static __always_inline void arrival_note(const struct sock *sk, struct conn *c)
-{
-	if (!c->touched && !sk->sk_socket)
-		c->flags |= CONN_QUEUED;
-	c->arrival_write_seq = TCP_FIELD(sk, write_seq);
-	c->arrival_ns = bpf_ktime_get_ns();
-}
-
 /* First read or write of the server on a connection: it has been accepted. When; 0: unknown. */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c, __u64 now)
 {
@@ -72,7 +44,7 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 	accepted_ns = accept_time(sk, c, now);
 	if (!accepted_ns)
 		SLOT_COUNT(slot, COUNTER_ACCEPT_UNSEEN, 1);
-	else if (accept_unrecorded(c, accepted_ns))
+	else if (accept_unrecorded(c))
 		SLOT_STAGE(&slot->stages[STAGE_ACCEPT_QUEUE], accept_wait(c, accepted_ns));
 	return accepted_ns;
 }
@@ -82,22 +54,9 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
  * was complete. Not told by time: on loopback the client may have read the response, and sent its
  * next request, before the server's write has returned.
  */
-static __always_inline bool pipelined(const struct sock *sk, const struct conn *c)
+static __always_inline bool pipelined(const struct sock *sk, const struct arrival *arrival)
 {
-	return c->arrival_write_seq != TCP_FIELD(sk, write_seq);
-}
-
-/*
- * Takes the arrival time of what was just read. It is cleared before looking for more: data that
- * arrives in between then sets its own time, instead of finding the old one and being lost with it.
- */
-static __always_inline __u64 take_arrival(const struct sock *sk, struct conn *c)
-{
-	__u64 arrival_ns = atomic_take(&c->arrival_ns);
-
-	if (unread_bytes(sk))
-		atomic_set_zero(&c->arrival_ns, arrival_ns);
-	return arrival_ns;
+	return arrival->write_seq != TCP_FIELD(sk, write_seq);
 }
 
 /* What began to be read is no exchange: from now on nothing is. */
@@ -132,7 +91,8 @@ static __always_inline void recognise_http2(const struct sock *sk, struct conn *
 static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 {
 	struct conn *c = conn_of(sk);
-	__u64 now, arrival_ns, accepted_ns = 0;
+	__u64 now, accepted_ns = 0;
+	struct arrival arrival;
 	__u8 transmit;
 
 	if (!c)
@@ -148,7 +108,6 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 		accepted_ns = c->start_ns; /* the server has spoken first */
 	if (!c->last_read_ns || c->marks & MARK_PREFACE)
 		recognise_http2(sk, c, bytes);
-	arrival_ns = take_arrival(sk, c);
 	c->bytes_in += bytes;
 	c->last_read_ns = now;
 	if (config.cpu)
@@ -160,10 +119,12 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes)
 		c->index++;
 	c->first_read_ns = now;
 	c->marks &= MARK_PREFACE;
-	if (arrival_ns && pipelined(sk, c))
+	/* Behind reading the clock, which would wait for memory that may still be the other CPU's. */
+	arrival_of(sk, c, bytes, &arrival);
+	if (arrival.ns && pipelined(sk, &arrival))
 		c->marks |= MARK_OVERLAPPED;
-	c->start_ns = arrival_ns > accepted_ns || !arrival_ns ? arrival_ns : accepted_ns;
-	c->accept_delay_ns = c->start_ns - arrival_ns;
+	c->start_ns = arrival.ns > accepted_ns || !arrival.ns ? arrival.ns : accepted_ns;
+	c->accept_delay_ns = c->start_ns - arrival.ns;
 	sample_begin(sk, c, c->accept_delay_ns);
 	transmit = transmit_marks(c);
 	if (transmit)

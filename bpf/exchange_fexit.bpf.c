@@ -30,15 +30,21 @@ struct tcp_skb_cb {
 };
 #pragma clang attribute pop
 
-/* Whether the segment has data that can be read as soon as it is queued: in order, and new. */
-static __always_inline bool segment_readable(const struct sock *sk, const struct sk_buff *skb)
+/* Behind its data; a FIN is none. */
+static __always_inline __u32 segment_end(const struct sk_buff *skb)
+{
+	const struct tcp_skb_cb *cb = (const void *)&skb->cb;
+
+	return BPF_CORE_READ(cb, end_seq) - (BPF_CORE_READ(cb, tcp_flags) & FLAG_FIN);
+}
+
+/* Whether the segment, up to @end, has data that can be read as soon as it is queued: in order, and new. */
+static __always_inline bool segment_readable(const struct sock *sk, const struct sk_buff *skb,
+					     __u32 end)
 {
 	const struct tcp_skb_cb *cb = (const void *)&skb->cb;
 	__u32 next = TCP_FIELD(sk, rcv_nxt);
-	__u32 end = BPF_CORE_READ(cb, end_seq);
 
-	if (BPF_CORE_READ(cb, tcp_flags) & FLAG_FIN)
-		end--;
 	return (__s32)(BPF_CORE_READ(cb, seq) - next) <= 0 && (__s32)(end - next) > 0;
 }
 
@@ -46,12 +52,16 @@ SEC("?tp_btf/tcp_probe")
 int BPF_PROG(exchange_segment, struct sock *sk, struct sk_buff *skb)
 {
 	struct conn *c;
+	__u32 end;
 
-	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
+	if (!port_observed(sk->__sk_common.skc_num))
 		return 0;
 	c = conn_of(sk);
-	if (c && arrival_awaited(c) && segment_readable(sk, skb))
-		arrival_note(sk, c);
+	if (!c || c->flags & CONN_WRITES_OVER)
+		return 0;
+	end = segment_end(skb);
+	if (segment_readable(sk, skb, end))
+		arrival_note(sk, c, end);
 	return 0;
 }
 
@@ -59,7 +69,7 @@ static __always_inline void was_read(const struct sock *sk, int flags, int ret)
 {
 	if (ret <= 0 || flags & FLAGS_NO_READ)
 		return;
-	if (!port_observed(sk->__sk_common.skc_num) || config.floor)
+	if (!port_observed(sk->__sk_common.skc_num))
 		return;
 	exchange_read(sk, ret);
 }
@@ -94,7 +104,7 @@ int BPF_PROG(exchange_recvmsg_plain, struct sock *sk, struct msghdr *message, __
 
 static __always_inline void written(const struct sock *sk, int ret)
 {
-	if (ret <= 0 || !port_observed(sk->__sk_common.skc_num) || config.floor)
+	if (ret <= 0 || !port_observed(sk->__sk_common.skc_num))
 		return;
 	exchange_write(sk, ret);
 }

@@ -56,8 +56,8 @@ static __always_inline void sample_connection(const struct sock *sk, struct conn
 /* Neither untimed exchanges nor those of connections whose begin was not seen. */
 static __always_inline bool sample_wanted(const struct conn *c)
 {
-	return c->start_ns && c->established_ns &&
-	       exchange_hash(c->flow_hash, c->index) < sample_threshold;
+	return exchange_hash(c->flow_hash, c->index) < sample_threshold && c->start_ns &&
+	       c->established_ns;
 }
 
 /* At the first read; @delay_ns: how long its request waited for accept(). */

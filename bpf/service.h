@@ -70,6 +70,8 @@ static __always_inline void port_observe(__u16 port)
 	__u64 *word = &observed_ports[(port >> 6) & 1023];
 	__u64 bit = 1ULL << (port & 63);
 
+	if (config.floor)
+		return;
 	if (!config.plain) {
 		__sync_fetch_and_or(word, bit);
 		return;

@@ -5,6 +5,7 @@
  * Listeners come first (net/ipv4/tcp_ipv4.c, tcp_seek_last_pos()), so their services exist when
  * their connections are met.
  */
+#include "arrival.h"
 #include "ports.h"
 #include "sample.h"
 #include "service.h"
@@ -63,6 +64,8 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 		c->service = service;
 		c->flags = flags;
 		c->retransmits = tp ? tp->total_retrans : 0;
+		if (tp) /* what is unread came before, nobody knows when */
+			c->arrival_range[0] = arrival_range(tp->copied_seq, tp->rcv_nxt);
 	}
 	if (slot && !c)
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);

@@ -69,24 +69,21 @@ struct conn_split {
 };
 
 /*
- * The kernel keeps it 8 bytes behind the begin of a cache line, so the first 56 bytes are one line,
- * the next 64 another and the rest a third. The first belongs to whoever holds the socket's lock,
- * mostly softirq, which may run on another CPU than the process: the process writes there only to
- * take an arrival time (it exchanges it for 0), once at accept, and once to set `touched`. The second
- * line is the process's alone, the third is used for sampled exchanges and
- * with --cpu only.
+ * A connection. The kernel keeps it 8 bytes behind the begin of a line of memory, with the pointer by which
+ * it is found before it, so the first 56 bytes are one line and the next 64 another. A request finds what
+ * belongs to its connection cold, and each line is waited for: these two are all that one needs, if it is
+ * neither sampled nor split. The first belongs to whoever holds the socket's lock, mostly softirq, which
+ * may run on another CPU than the process; the second is the process's alone, which reads the first.
  */
 struct conn {
-	__u64 arrival_ns;	 /* oldest unread data is readable since then; 0: nothing unread */
-	__u64 established_ns;	 /* 0: preexisting */
-	__u32 arrival_write_seq; /* the server's write_seq at arrival_ns */
-	__u32 flags;		 /* enum conn_flag */
+	/* Since when bytes are readable (arrival.h). */
+	__u64 arrival_ns[2];
+	__u64 arrival_range[2];	    /* sequence numbers: lower half up to, not with, upper half */
+	__u32 arrival_write_seq[2]; /* the server's write_seq then */
+	__u32 newest;		    /* of the two */
+	__u32 flags;		    /* enum conn_flag */
 	__u32 service;
-	__u32 touched;	   /* the server has read from it or written to it: it is accepted */
-	__u64 accepted_ns; /* with ACCEPT_RETURNED; 0: not yet, or not seen */
-	__u32 retransmits; /* the socket's total_retrans that is already counted */
-	__u32 flow_hash;   /* see wire/flow.h */
-	__u32 line[2];
+	__u32 flow_hash; /* see wire/flow.h */
 
 	/* Of this exchange: max(arrival, accepted); 0: not timed. Before the first read: accepted. */
 	__u64 start_ns;
@@ -103,16 +100,20 @@ struct conn {
 	__u8 phase;	      /* enum conn_phase */
 	__u8 marks;	      /* enum conn_mark */
 	__u32 pending;	      /* 1: a sampled exchange that has to be told (sample.h) */
-	__u16 server_port;    /* of a sampled exchange */
-	__u16 pad;
+	__u32 touched;	      /* the server has read from it or written to it: it is accepted */
 
+	__u64 established_ns; /* 0: preexisting */
+	__u64 accepted_ns;    /* with ACCEPT_RETURNED; 0: not yet, or not seen */
+	__u32 retransmits;    /* the socket's total_retrans that is already counted */
+	__u16 server_port;    /* of a sampled exchange */
+	__u8 accept_recorded; /* its wait is in the stage already */
+	__u8 pad;
 	struct conn_sample sample;
 	struct conn_split split;
 };
 
 _Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");
-_Static_assert(sizeof(struct conn_sample) + sizeof(struct conn_split) <= 72, "the third line");
-_Static_assert(__builtin_offsetof(struct conn, sample) == 56 + 64, "and here the sample's");
+_Static_assert(__builtin_offsetof(struct conn, established_ns) == 56 + 64, "and here the rest");
 
 struct conns_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

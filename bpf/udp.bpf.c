@@ -209,7 +209,7 @@ static __always_inline void datagram_sent(const struct sock *sk, __u32 bytes)
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(udp_ready, const struct sock *sk)
 {
-	if (udp_observed(sk) && !config.floor)
+	if (udp_observed(sk))
 		datagram_arrived(sk);
 	return 0;
 }
@@ -218,7 +218,7 @@ SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(udp_recv, struct sock *sk, int ret, int flags)
 {
 	/* An empty datagram (0 bytes) is one; an error is none. */
-	if (ret >= 0 && !(flags & FLAGS_NO_READ) && udp_observed(sk) && !config.floor)
+	if (ret >= 0 && !(flags & FLAGS_NO_READ) && udp_observed(sk))
 		datagram_read(sk, ret);
 	return 0;
 }
@@ -226,7 +226,7 @@ int BPF_PROG(udp_recv, struct sock *sk, int ret, int flags)
 SEC("?tp_btf/sock_send_length")
 int BPF_PROG(udp_send, struct sock *sk, int ret, int flags)
 {
-	if (ret >= 0 && udp_observed(sk) && !config.floor)
+	if (ret >= 0 && udp_observed(sk))
 		datagram_sent(sk, ret);
 	return 0;
 }

@@ -193,7 +193,8 @@ int loader_add_service(struct loader *loader, const struct service_key *key)
 	if (bpf_map_update_elem(bpf_map__fd(loader->skel->maps.services), key, &index, BPF_NOEXIST))
 		return -errno;
 	loader->skel->bss->service_next = index + 1;
-	loader->skel->bss->observed_ports[key->port >> 6] |= 1ULL << (key->port & 63);
+	if (!loader->skel->rodata->config.floor)
+		loader->skel->bss->observed_ports[key->port >> 6] |= 1ULL << (key->port & 63);
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct observer_config {
 	__u32 netns;	     /* with all_listeners: those of this namespace (inode number) */
 	__u32 accept_source; /* enum accept_source */
 	__u8 all_listeners;
-	__u8 floor; /* every program returns right after its filter: measures what that costs */
+	__u8 floor;	      /* no port passes the filter: measures what that alone costs */
 	__u8 depth_at_accept; /* nothing sees connections being queued: look when one is taken out */
 	__u8 transmit_stamps; /* followed by TX timestamps, which sockets have to be told to make */
 	__u32 ring_bytes;     /* of the ring that tells of sampled exchanges; 0: none are sampled */

@@ -137,4 +137,5 @@ def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
     assert len(truth) == entry["exchanges"] == 1
     assert stage(entry, "accept_queue")["count"] == 0
     assert entry["losses"]["accept_unseen"] == 1
-    assert stage(entry, "socket_queue")["max_ns"] < 100 * MS
+    with timing():
+        assert stage(entry, "socket_queue")["max_ns"] < 100 * MS

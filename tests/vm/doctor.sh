@@ -11,6 +11,10 @@ emit() {
 	echo
 }
 
+# What the shell itself says, that a process was killed say, belongs into no other part.
+exec 2>script.err
+trap 'emit script.err script.err' EXIT
+
 # look NAME: one look of the doctor as JSON, one as text for the remedy
 look() {
 	sojourn doctor --sample 0 --json >look

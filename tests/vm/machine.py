@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from support import ROOT, documents
 
 SKIPPED = 77  # tools/vm: this machine cannot run it
 LIMIT_SECONDS = 900
@@ -24,19 +24,18 @@ SCENES = Path(__file__).with_name("scenes.sh")
 
 
 class Scene:
-    """One run of lab server, observer and driver: its documents and the lab server's own times."""
+    """Lab server, observer and driver: what the observer has said of the server, whose port it is, and the server's
+    own times. The observer may have seen other scenes besides."""
 
-    def __init__(self, parts):
-        self.status = int(parts["status"])
-        self.stderr = parts["stderr"]
-        self.run = json.loads(parts["run"])
-        self.documents = [self.run] + [json.loads(parts[part]) for part in ("other",) if part in parts]
-        self.other = self.documents[-1]["services"][0]
+    def __init__(self, port, observed, parts):
+        self.status = int(observed["status"])
+        self.stderr = observed["stderr"]
+        self.run = json.loads(observed["run"])
+        self.service = documents.service(self.run, port)
+        self.other = documents.service(json.loads(observed.get("other", observed["run"])), port)
         self.driver = json.loads(parts["drive"])["driver"]
         self.truth = [{name: value if name == "peer" else int(value) for name, value in row.items()}
                       for row in csv.DictReader(io.StringIO(parts["truth"]))]
-        assert len(self.run["services"]) == 1, self.run["services"]
-        self.service = self.run["services"][0]
 
     def stage(self, name):
         stage = self.service["stages"][name]
@@ -71,13 +70,18 @@ class Machine:
     def measures(self, *stages):
         return all(self.probe["stages"][stage]["measured"] for stage in stages)
 
-    def scene(self, name):
-        return Scene({part: self.parts[f"{name}.{part}"]
-                      for part in ("status", "stderr", "run", "drive", "truth", "other")
-                      if f"{name}.{part}" in self.parts})
+    def parts_of(self, name):
+        return {part.removeprefix(f"{name}."): text for part, text in self.parts.items()
+                if part.startswith(f"{name}.")}
 
-    def scenes(self):
-        return [self.scene(name.removesuffix(".run")) for name in self.parts if name.endswith(".run")]
+    def scene(self, name):
+        parts = self.parts_of(name)
+        observer, port = parts["seen"].split()
+        return Scene(int(port), self.parts_of(observer), parts)
+
+    def runs(self):
+        """Every document of an observer."""
+        return [json.loads(text) for part, text in self.parts.items() if part.endswith((".run", ".other"))]
 
     def scene_seconds(self):
         """{scene: how long it took there}"""

@@ -1,11 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What runs inside the machine: scenes of lab server, observer and driver, and whatever else the
-# tests ask of a kernel; with the word few or most, only the first ones. Prints every result after a line "=== NAME", for machine.py to take apart.
+# What runs inside the machine: scenes of lab server, observer and driver, and whatever else the tests ask of
+# a kernel; with the word few or most, only the first ones. Prints every result after a line "=== NAME", for
+# machine.py to take apart.
 port=8000
 scheme=http
 protocol=
 slash=/
+# What the next observer sees: its ports, the drivers' command, and a line "NAME PORT PID" for each lab server.
+ports=
+drive=true
+: >labs
 
 emit() {
 	echo "=== $1"
@@ -21,26 +26,53 @@ took() {
 	emit "$1.seconds" seconds
 }
 
-# serve LAB-OPTIONS: the lab server, at the next port, as $lab
+# What the shell itself says, that a process was terminated say, belongs into no other part.
+exec 2>script.err
+trap 'emit script.err script.err' EXIT
+
+# serve NAME LAB-OPTIONS: a scene's lab server, at the next port, as $lab
 serve() {
 	port=$((port + 1))
+	ports="$ports --port $port$protocol"
 	# Or the former one's word that it listens would be read.
 	rm -f lab.out
 	# shellcheck disable=SC2086 # options are words
-	sojourn-lab --listen 127.0.0.1:$port --truth truth.csv $1 >lab.out 2>&1 &
+	sojourn-lab --listen 127.0.0.1:$port --truth "$1.csv" $2 >lab.out 2>&1 &
 	lab=$!
+	echo "$1 $port $lab" >>labs
 	until grep -qs listening lab.out; do sleep 0.05; done
 }
 
-# served NAME: ends it; the scene's documents
+# serve_file: the scene of busybox's server, which answers by sendfile() and writes no times down
+serve_file() {
+	mkdir www
+	head -c 30000 /bin/busybox >www/file
+	httpd -f -p 127.0.0.1:9000 -h www &
+	echo "sendfile 9000 $!" >>labs
+	: >sendfile.csv
+	ports="$ports --port 9000"
+	drive="$drive && sojourn-drive --quiet --json sendfile.json -c 1 -n 10 --new-connections \
+		http://127.0.0.1:9000/file"
+}
+
+# served GROUP: ends the servers; the documents of their scenes, which one observer has seen
 served() {
-	kill -TERM $lab
-	wait $lab
-	for part in run other drive; do
+	while read -r name at pid; do
+		kill -TERM "$pid"
+		wait "$pid"
+		echo "$1 $at" >seen
+		emit "$name.seen" seen
+		emit "$name.drive" "$name.json"
+		emit "$name.truth" "$name.csv"
+		rm -f "$name.json" "$name.csv"
+	done <labs
+	: >labs
+	ports=
+	drive=true
+	for part in run other; do
 		[ ! -e $part.json ] || emit "$1.$part" $part.json
 	done
-	emit "$1.truth" truth.csv
-	rm -f run.json other.json drive.json truth.csv
+	rm -f run.json other.json
 	took "$1"
 }
 
@@ -55,22 +87,27 @@ said() {
 	emit "$name.stderr" err
 }
 
-# scene NAME LAB-OPTIONS PATH OBSERVER-OPTIONS DRIVER-OPTIONS
+# scene NAME LAB-OPTIONS PATH DRIVER-OPTIONS: what the next observer will see, after the scenes before
 scene() {
-	serve "$2"
+	serve "$1" "$2"
+	drive="$drive && sojourn-drive --quiet --json $1.json $4 '$scheme://127.0.0.1:$port$slash$3'"
+}
+
+# observe GROUP OBSERVER-OPTIONS: all scenes since the last one, one after the other. An emulated machine takes
+# seconds to load the programs: scenes that need no options of their own share an observer.
+observe() {
 	# The pause lets the server see its clients go before the observer counts for the last time.
 	# shellcheck disable=SC2086
-	said "$1" sojourn observe --no-doctor --cost --port $port$protocol --quiet --json run.json $4 -- \
-		sh -c "sojourn-drive --quiet --json drive.json $5 '$scheme://127.0.0.1:$port$slash$3' && sleep 0.5"
+	said "$1" sojourn observe --no-doctor --cost $ports --quiet --json run.json $2 -- sh -c "$drive && sleep 0.5"
 	served "$1"
 }
 
 # twice NAME LAB-OPTIONS OPTIONS OTHER-OPTIONS DRIVER-OPTIONS: two observers of the same traffic
 twice() {
-	serve "$2"
-	said "$1" sh -c "sojourn observe --no-doctor --cost --port $port --quiet --json run.json $3 -- \
-		sojourn observe --no-doctor --cost --port $port --quiet --json other.json $4 -- \
-		sh -c 'sojourn-drive --quiet --json drive.json $5 http://127.0.0.1:$port/ && sleep 0.5'"
+	scene "$1" "$2" "" "$5"
+	echo "$drive && sleep 0.5" >drive.sh
+	said "$1" sh -c "sojourn observe --no-doctor --cost $ports --quiet --json run.json $3 -- \
+		sojourn observe --no-doctor --cost $ports --quiet --json other.json $4 -- sh drive.sh"
 	served "$1"
 }
 
@@ -93,43 +130,49 @@ took boot
 said probe sojourn probe --json
 cp out probe.json
 took probe
-scene plain "" "" "" "-c 4 -n 200"
+scene plain "" "" "-c 4 -n 200"
+observe plain
 [ "$1" != few ] || exit 0
 if [ -e /setpriv ] && [ "$1" != most ]; then
-	serve ""
+	serve unprivileged ""
 	said unprivileged unprivileged sojourn observe --port $port --quiet --json run.json -- \
-		sojourn-drive --quiet --json drive.json -c 4 -n 200 http://127.0.0.1:$port/
+		sojourn-drive --quiet --json unprivileged.json -c 4 -n 200 http://127.0.0.1:$port/
 	served unprivileged
 	said unprivileged_probe unprivileged sojourn probe --json
 	took unprivileged_probe
 fi
-scene service "--service 20ms" "" "--cpu" "-c 2 -n 40"
-scene late_read "--read-delay 20ms --service 1ms" "" "" "-c 2 -n 40"
-scene late_accept "--accept-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
-# No cgroup hierarchy is mounted yet.
-scene transmit "" "?size=4000" "--transmit all" "-c 2 -n 40"
+scene service "--service 20ms" "" "-c 2 -n 40"
+scene late_read "--read-delay 20ms --service 1ms" "" "-c 2 -n 40"
+scene late_accept "--accept-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
+if [ "$1" != most ]; then
+	scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
+	scene pieces "" "?pieces=4&pause=5ms&size=4000" "-c 2 -n 20"
+	scene server_closes "" "?close=1" "-c 2 -n 20 --new-connections"
+	serve_file
+fi
+observe delays --cpu
 
+# No cgroup hierarchy is mounted yet.
+scene transmit "" "?size=4000" "-c 2 -n 40"
 scheme=udp protocol=/udp slash=
-scene udp "--protocol udp --service 20ms" "" "" "-c 2 -n 40 --payload=question"
-scheme=http protocol='' slash=/
+scene udp "--protocol udp --service 20ms" "" "-c 2 -n 40 --payload=question"
+observe packets "--transmit all"
 
 # Two senders, on a CPU each, race into one socket, which two threads read.
 if works udp_ready; then
-	serve "--protocol udp --model threads --workers 2"
+	serve race "--protocol udp --model threads --workers 2"
 	racer="sojourn-drive --quiet -c 4 -n 500 --payload=hello --framing=echo udp://127.0.0.1:$port"
 	said race sojourn observe --no-doctor --port $port/udp --quiet --json run.json -- \
-		sh -c "$racer & other=\$!; $racer --json drive.json && wait \$other && sojourn-arrived $lab"
+		sh -c "$racer & other=\$!; $racer --json race.json && wait \$other && sojourn-arrived $lab"
 	served race
 fi
+scheme=http protocol='' slash=/
 
 [ "$1" != most ] || exit 0
-scene prompt_accept_late_read "--read-delay 20ms --service 1ms" "" "" "-c 1 -n 20 --new-connections"
-scene pieces "" "?pieces=4&pause=5ms&size=4000" "" "-c 2 -n 20"
-scene server_closes "" "?close=1" "" "-c 2 -n 20 --new-connections"
-scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "--accept-source inferred" \
-	"-c 1 -n 20 --new-connections"
-scene accept_syscall "--accept-delay 20ms --service 1ms" "" "--accept-source syscall" \
-	"-c 1 -n 20 --new-connections"
+scene late_accept_inferred "--accept-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
+observe late_accept_inferred "--accept-source inferred"
+scene accept_syscall "--accept-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
+observe accept_syscall "--accept-source syscall"
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
@@ -140,23 +183,10 @@ if works transmit_stamps; then
 	mount -t cgroup2 none /sys/fs/cgroup
 	mkdir /sys/fs/cgroup/lab
 	echo $$ >/sys/fs/cgroup/lab/cgroup.procs
-	scene stamps "" "?size=4000" "--transmit all" "-c 2 -n 40"
+	scene stamps "" "?size=4000" "-c 2 -n 40"
+	observe stamps "--transmit all"
 	echo $$ >/sys/fs/cgroup/cgroup.procs
 fi
-
-# busybox's server answers by sendfile().
-mkdir www
-head -c 30000 /bin/busybox >www/file
-httpd -f -p 127.0.0.1:9000 -h www &
-server=$!
-sleep 0.5
-said sendfile sojourn observe --no-doctor --cost --port 9000 --quiet --json run.json -- \
-	sh -c "sojourn-drive --quiet --json drive.json -c 1 -n 10 --new-connections \
-		http://127.0.0.1:9000/file && sleep 0.5"
-emit sendfile.run run.json
-emit sendfile.drive drive.json
-emit sendfile.truth /dev/null
-took sendfile
 
 said refused sojourn observe --port 80 --for 1s --prefer fexit/tcp_sendmsg+tcp_sendpage
 took refused
@@ -166,6 +196,7 @@ mount -t tmpfs none /sys/kernel/btf
 said btf_probe sojourn probe
 said btf_observe sojourn observe --port 80 --for 1s
 said btf_doctor sojourn doctor --sample 0 --json
-said btf_drive sojourn-drive --quiet --json - -c 1 -n 10 http://127.0.0.1:9000/file
+serve btf ""
+said btf_drive sojourn-drive --quiet --json - -c 1 -n 10 "http://127.0.0.1:$port/"
+kill $lab
 took btf
-kill $server

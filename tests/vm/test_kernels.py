@@ -17,7 +17,7 @@ MS = 1_000_000
 SLACK_NS = 10 * MS
 KERNELS = table.KERNELS
 # What one more kernel could show besides, its neighbours do.
-MOST = ("5.15", "6.8", "6.12 arm64")
+MOST = ("5.15", "6.8", "6.12", "6.12 arm64")
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
@@ -168,7 +168,9 @@ def check_late_accept(scene, source):
     assert scene.stage("accept_queue")["source"] == source
     unseen = scene.service["losses"].get("accept_unseen", 0)
     assert unseen == 0 or source == "inferred"
-    assert scene.stage("accept_queue")["count"] + unseen == 20
+    # A program does not run inside itself on one CPU: that is counted, and explains what is missing.
+    missed = sum(program["recursion_misses"] or 0 for program in scene.run["cost"]["programs"])
+    assert 20 - missed <= scene.stage("accept_queue")["count"] + unseen <= 20, scene.service
     assert scene.stage("accept_queue")["count"] >= 18
     assert scene.stage("accept_queue")["p50_ns"] >= 19 * MS
     client = scene.driver["connect"]["sum_ns"] + scene.driver["round_trip"]["sum_ns"]
@@ -331,10 +333,9 @@ ELSEWHERE = {"conn_reset", "conn_retransmit", "udp_drop", "accept_uring", "accep
 def runs(machine):
     """{program: how often it ran} in all scenes of a machine."""
     counted = collections.Counter()
-    for scene in machine.scenes():
-        for document in scene.documents:
-            for program in document["cost"]["programs"]:
-                counted[program["name"]] += program["runs"] or 0
+    for document in machine.runs():
+        for program in document["cost"]["programs"]:
+            counted[program["name"]] += program["runs"] or 0
     return counted
 
 
@@ -356,7 +357,7 @@ def test_storage(vm):
     """5.10 lets no tracing program use storage in sockets; what is measured is the same."""
     assert vm.probe["connections"] == ("hash by socket address" if vm.kernel == "5.10"
                                        else "storage in the socket")
-    assert {scene.run["connections_in"] for scene in vm.scenes()} == {vm.probe["connections"]}
+    assert {run["connections_in"] for run in vm.runs()} == {vm.probe["connections"]}
 
 
 @on_all
