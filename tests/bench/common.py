@@ -53,7 +53,7 @@ ROUNDS = bounded(int, 2, 10_000, "; quartiles need two")
 def need(*programs):
     """Installs the peers that are missing, from Debian's packages."""
     packages = {"ab": "apache2-utils", "h2load": "nghttp2-client", "wrk": "wrk",
-                "nginx": "nginx-light", "tcpdump": "tcpdump"}
+                "nginx": "nginx-light", "perf": "linux-perf", "tcpdump": "tcpdump"}
     missing = [packages[name] for name in programs if not shutil.which(name)]
     if missing:
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing],

@@ -45,6 +45,7 @@ OFF, FLOOR, DEFAULT = "not observed", "floor", "observed"
 MODES = {DEFAULT: [], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
+TAIL_MODES = (DEFAULT, "1/16 sent")  # what has an aim
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
 LONGEST = 86400  # seconds of the load, which ends with the windows
@@ -181,10 +182,10 @@ def measured(load, modes, cgroups, arguments):
         return windows(crowd, load, arguments.rounds)
 
 
-def tails(nginx, modes, cgroups, arguments):
+def tails(nginx, arguments):
     """wrk's p99 in µs: {mode: [of each run]}."""
-    found = {mode: [] for mode in (OFF, FLOOR, *modes)}
-    with Crowd(nginx.port, modes, cgroups) as crowd:
+    found = {mode: [] for mode in (OFF, FLOOR, *TAIL_MODES)}
+    with Crowd(nginx.port, {mode: MODES[mode] for mode in TAIL_MODES}, {}) as crowd:
         Timed(wrk(nginx, WARM_SECONDS, arguments.connections))
         crowd.take()
         for _ in range(arguments.tails):
@@ -263,7 +264,7 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=ROUNDS, default=150, help="windows of each mode")
     parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.025, help="seconds of each")
-    parser.add_argument("--tails", type=ROUNDS, default=10, help="runs of each mode for p99")
+    parser.add_argument("--tails", type=ROUNDS, default=25, help="runs of each mode for p99")
     parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     parser.add_argument("--urgent", action="store_true",
@@ -287,7 +288,7 @@ def main():
             print_exchange(measured(load, MODES, {}, arguments))
         with Saturated(nginx, arguments) as load, load.checked():
             print_saturated(measured(load, modes, cgroups, arguments))
-        print_tails(tails(nginx, modes, cgroups, arguments))
+        print_tails(tails(nginx, arguments))
         for mode in modes:
             print_programs(nginx, mode, modes[mode], arguments)
         print_user_space(nginx, arguments)
