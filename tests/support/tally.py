@@ -3,12 +3,12 @@
 """Adds up JUnit files of ctest and pytest: what failed, what was skipped and why, one last line.
 
 Usage: tally.py [--failed TEXT]... [--again FILE]... FILE...
-       tally.py --list-failed FILE...
+       tally.py --list-failed FILE... [--untimely FILE]...
 
 A file that cannot be read counts as one failure, and so does each --failed (a build that broke, a
 run that was ended). A test that failed and is in a file of --again, too, is as it is there. --list-failed
 prints which tests of pytest failed, as pytest is to be told, but for those that noise cannot have failed
-(support/timing.py). ctest writes a test whose program does not exist as "skipped": that is a
+(support/timing.py); of an --untimely file only those that failed by a time. ctest writes a test whose program does not exist as "skipped": that is a
 failure here. The exit status is 0 only if something ran and nothing failed.
 """
 import argparse
@@ -19,7 +19,9 @@ from pathlib import Path
 # What ctest writes when a test itself said that it was skipped.
 CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
 
-EXACT = "not of time"  # that of timing.py, which needs pytest
+# Those of timing.py, which needs pytest.
+EXACT = "not of time"
+UNTIMELY = "support.timing.Untimely"
 
 
 class Tally:
@@ -84,6 +86,19 @@ def is_exact(case):
     return any(each.get("name") == EXACT for each in case.iter("property"))
 
 
+def is_untimely(case):
+    """Whether all that was wrong is a time."""
+    problem = case.find("failure")
+    return problem is not None and (problem.get("message") or "").startswith(UNTIMELY)
+
+
+def asked_again(files, untimely):
+    """Those of pytest whose failure noise may explain."""
+    cases = [case for path in files for case in cases_of(path) if has_failed(case) and not is_exact(case)]
+    cases += [case for path in untimely for case in cases_of(path) if is_untimely(case)]
+    return dict.fromkeys(map(node_of, cases))
+
+
 def node_of(case):
     """integration.test_x::test_y[z] is tests/integration/test_x.py::test_y[z] to pytest."""
     return f"tests/{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
@@ -109,12 +124,11 @@ def main():
     parser.add_argument("--failed", action="append", default=[], metavar="TEXT")
     parser.add_argument("--again", action="append", default=[], type=Path, metavar="FILE")
     parser.add_argument("--list-failed", action="store_true")
+    parser.add_argument("--untimely", action="append", default=[], type=Path, metavar="FILE")
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_intermixed_args()
     if options.list_failed:
-        failed = [node_of(case) for path in options.files for case in cases_of(path)
-                  if has_failed(case) and not is_exact(case)]
-        print("\n".join(dict.fromkeys(failed)))
+        print("\n".join(asked_again(options.files, options.untimely)))
         return 0
 
     tally = Tally(case_name(case) for path in options.again for case in cases_of(path))

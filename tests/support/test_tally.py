@@ -71,6 +71,14 @@ def test_what_failed_is_named_as_pytest_wants_it(tmp_path):
     assert tally(tmp_path, [PASSED], "--list-failed").stdout.strip() == ""
 
 
+def test_of_what_runs_beside_others_only_times_are_asked_again(tmp_path):
+    late = '<testcase classname="m" name="i"><failure message="support.timing.Untimely: assert 3 &lt; 2"/></testcase>'
+    beside = tmp_path / "beside.xml"
+    beside.write_text(f"<testsuite>{late}{PASSED}{ERROR}</testsuite>")
+    done = tally(tmp_path, [OTHER_FAILED], "--list-failed", "--untimely", beside)
+    assert done.stdout.splitlines() == ["tests/m.py::g", "tests/m.py::i"]
+
+
 def test_what_is_not_of_time_is_not_asked_again(tmp_path):
     exact = f'<testcase classname="m" name="h"><properties><property name="{EXACT}" value="lost"/>' \
         '</properties><failure message="lost"/></testcase>'

@@ -3,6 +3,8 @@
 and each retry is told in the summary and in the JUnit file. Counts, sums and bytes have one try."""
 import contextlib
 import functools
+import os
+import re
 
 import pytest
 
@@ -44,6 +46,14 @@ def in_quiet(test):
                 notes.append((EXACT, str(error)))
                 raise
     return pytest.mark.alone(tried)
+
+
+def stolen_ns():
+    """What a hypervisor has taken from this machine's CPUs since it began. Whoever had one then ran, as far as
+    events can tell, but its own count of CPU time is without it."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = int(re.match(r"cpu +(?:\d+ ){7}(\d+)", file.read())[1])
+    return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def promised_ns(true_ns):
