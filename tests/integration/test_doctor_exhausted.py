@@ -15,7 +15,7 @@ import pytest
 from conftest import kernel_counter
 from support.conditions import needs_program
 from support.net import free_port
-from support.process import run
+from support.process import run, wait_until
 from support.programs import DRIVER, OBSERVER, Doctor, Driver, Lab, Observer
 
 
@@ -60,13 +60,6 @@ def failed(seen):
     return {key: count for key, count in counts.items() if count}
 
 
-def until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert condition()
-
-
 def reserve(process):
     """How many files it keeps in reserve: all, unless it is just reading."""
     count = 0
@@ -78,7 +71,7 @@ def reserve(process):
 
 def leave_no_descriptor(process):
     """From now on it can open nothing more than it has."""
-    until(lambda: reserve(process) >= 12)
+    wait_until(lambda: reserve(process) >= 12)
     most = max(int(name) for name in os.listdir(f"/proc/{process.pid}/fd")) + 1
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (most, most))
 
@@ -196,7 +189,7 @@ def test_the_cliff_comes_before_the_first_failure(start, small_range, address):
     lab = start(Lab(address=address.strip("[]")))
     doctor = watch(start, "--port", lab.port)
     client = start([DRIVER, lab.url, "-c", "1", "-d", "30s", "--rate", "120", "--new-connections"])
-    until(lambda: '"ports-exhausted"' in doctor.stdout)
+    wait_until(lambda: '"ports-exhausted"' in doctor.stdout)
     client.stop()
     order = []
     for look in looks(doctor):

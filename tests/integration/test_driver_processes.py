@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support import documents
-from support.process import Process, run
+from support.process import Process, run, wait_until
 from support.programs import DRIVER, Driver, Lab, Nginx
 
 
@@ -32,13 +32,6 @@ def descriptors(parent):
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in children(parent))
     except (FileNotFoundError, ProcessLookupError):
         return 0
-
-
-def wait_until(condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.02)
 
 
 @pytest.fixture(name="running")

@@ -11,8 +11,6 @@ from support import documents
 from support.process import Process, run
 from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
 
-pytestmark = pytest.mark.alone
-
 
 def sweep(url, path, *options, check=True):
     result = run([DRIVER, "sweep", url, "--json", path, "-d600ms", "--warmup=200ms", *options],
@@ -27,6 +25,7 @@ def served_each_ns(lab, tmp_path):
     return documents.load(path)["driver"]["round_trip"]["p50_ns"]
 
 
+@pytest.mark.alone
 def test_knee_of_connections(start, tmp_path):
     """One loop, 5 ms each; clients that think for 50 ms: by the operational laws the knee is at 11."""
     lab = start(Lab("--service", "5ms", "--block"))
@@ -55,6 +54,7 @@ def test_knee_of_connections(start, tmp_path):
     assert f"plateau        {found['plateau']:,} requests/s" in shown
 
 
+@pytest.mark.alone
 def test_knee_of_rates(start, tmp_path):
     lab = start(Lab("--service", "5ms", "--block"))
     each = served_each_ns(lab, tmp_path) / 1e9
@@ -68,6 +68,7 @@ def test_knee_of_rates(start, tmp_path):
     assert found["over"] == "rate" and found["connections"] == 50
 
 
+@pytest.mark.alone
 def test_no_plateau_within_reach(start, tmp_path):
     """Every client has a thread to itself that sleeps: throughput is in proportion to clients."""
     lab = start(Lab("--service", "20ms", model="threads"))
@@ -78,6 +79,7 @@ def test_no_plateau_within_reach(start, tmp_path):
     assert found["stopped"] is None and len(found["steps"]) == 5
 
 
+@pytest.mark.alone
 def test_server_side_throughput(start, tmp_path):
     """The observer's count of each step is that of the driver, but for what its bracket holds besides."""
     lab = start(Lab("--service", "5ms", model="threads"))
@@ -89,6 +91,7 @@ def test_server_side_throughput(start, tmp_path):
         assert step["server_duration_ns"] == step["duration_ns"]
 
 
+@pytest.mark.alone
 def test_interrupted(start, tmp_path):
     """The steps that are through are reported, the one under way is not."""
     lab = start(Lab("--service", "5ms", model="threads"))
@@ -117,6 +120,7 @@ BUSY_SERVER = """
 """
 
 
+@pytest.mark.alone
 def test_failures_are_no_throughput(start, tmp_path):
     """A server that answers 50 a second and refuses the others at once: more load is no more throughput, and the
     sweep ends once most requests fail."""
@@ -166,6 +170,7 @@ def test_ladder_without_sweep():
     assert refused.status == 2 and "it is for sojourn-drive sweep" in refused.stderr
 
 
+@pytest.mark.alone
 def test_several_targets(start, tmp_path):
     """Two servers in turn, one of which takes 10 ms longer: the rows by target are each server's own count, and
     add up to the step's."""

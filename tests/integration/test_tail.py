@@ -126,10 +126,10 @@ def test_a_choice_is_joined_too(start):
 
 @in_quiet
 def test_parts_add_up_without_the_network(start):
-    """On loopback, beside a service of 40 ms, nothing but the stages is left: within 0.5 %."""
-    lab = start(Lab("--service", "40ms"))
+    """On loopback, beside a service of 100 ms, nothing but the stages is left: within 0.5 %."""
+    lab = start(Lab("--service", "100ms"))
     observer = start(Observer(ports=[lab.port]))
-    driver = Driver(lab.url, connections=4, count=200, observer=observer)
+    driver = Driver(lab.url, connections=8, count=200, observer=observer)
     observer.stop()
     entry = service(driver.document, lab.port)
     round_trip_ns = driver.result["round_trip"]["mean_ns"]

@@ -270,7 +270,8 @@ def test_pieces(path, hook):
     entry = read(observer, path.lab.port)
     assert entry["transmit_followed"] == 20 and accounted(entry)
     assert stage(entry, "respond")["p50_ns"] >= 14 * MS
-    assert stage(entry, "transmit_queue")["p50_ns"] < 1 * MS
+    with timing():
+        assert stage(entry, "transmit_queue")["p50_ns"] < 1 * MS
 
 
 @in_quiet
@@ -283,6 +284,7 @@ def test_reset_before_it_left(path, hook):
         with path.connect() as client:
             client.sendall(b"GET /?size=40000 HTTP/1.1\r\nHost: lab\r\n\r\n")
             client.recv(1000)
+            time.sleep(0.02)  # for the server's write to return, in a third of the time that its bytes take
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         time.sleep(0.2)
     entry = read(observer, path.lab.port)
