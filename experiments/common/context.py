@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support import BUILD, documents
 from support.net import Netns
-from support.process import Process, run
+from support.process import Process, run, uninterrupted
 from support.programs import DRIVER, Doctor, Observer
 
 from . import FOLDER
@@ -43,9 +43,13 @@ class Context:
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
-        self.work = Path(self.stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="sojourn-experiment.")))
+        self.work = Path(self._enter(tempfile.TemporaryDirectory(prefix="sojourn-experiment.")))
         return self
+
+    def _enter(self, manager):
+        """Left with the experiment; that it was entered is never forgotten."""
+        with uninterrupted():
+            return self.stack.enter_context(manager)
 
     def __exit__(self, *exception):
         return self.stack.__exit__(*exception)
@@ -62,11 +66,11 @@ class Context:
 
     def netns(self, name):
         """A network namespace more, support.net.Netns."""
-        return self.stack.enter_context(Netns(name))
+        return self._enter(Netns(name))
 
     def quota(self, share):
         """A place.Quota; None where this host has no cgroups for that."""
-        return self.stack.enter_context(Quota(share)) if cpu_hierarchy() else None
+        return self._enter(Quota(share)) if cpu_hierarchy() else None
 
     # Programs
 
@@ -75,8 +79,10 @@ class Context:
         its own close()."""
         if isinstance(what, (list, tuple)):
             self.note(label, what, place)
-            what = Process(what, netns=place, **options)
-        self.stack.callback(what.close)
+        with uninterrupted():
+            if isinstance(what, (list, tuple)):
+                what = Process(what, netns=place, **options)
+            self.stack.callback(what.close)
         return what
 
     def observe(self, *options, ports, place=CLIENT, label="observer"):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the benchmarks share: pinning, CPU time of a command, interleaving, medians, the machine."""
 import argparse
-import contextlib
 import datetime
 import os
 import platform
@@ -16,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from support.process import die_with_parent  # noqa: E402
+from support.process import die_with_parent, set_autogroup  # noqa: E402
 from support.programs import Nginx  # noqa: E402
 
 SERVER_CPU, CLIENT_CPU = 0, 1
@@ -165,11 +164,9 @@ def confident(values, digits=3):
 
 
 def prefer(wanted, *pids, nice=-20):
-    """Has the sessions of these processes go before all others (autogroup in sched(7)); needs root."""
+    """Has the sessions of these processes go before all others; needs root."""
     for pid in pids if wanted else ():
-        with contextlib.suppress(FileNotFoundError), \
-                open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
-            file.write(str(nice))
+        set_autogroup(pid, nice)
 
 
 def ratios(results, mode, base):

@@ -4,6 +4,7 @@
 Output goes to files, so that no pipe can fill up and block what is being measured. A process gets
 a process group of its own, and dies with the test runner even if that is killed.
 """
+import contextlib
 import ctypes
 import os
 import re
@@ -15,6 +16,8 @@ import time
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 POLL_SECONDS = 0.005
+INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
+LEAST_NICE = 19
 
 
 def wait_until(condition, seconds=20, poll_seconds=POLL_SECONDS):
@@ -28,8 +31,39 @@ class ProcessError(AssertionError):
     """A process did not do what the test needs; the text has its output."""
 
 
+@contextlib.contextmanager
+def uninterrupted():
+    """What is begun here is also written down: a signal to end waits until then."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def set_autogroup(pid, nice):
+    """Has the session of a process go before others, or after them, -20 to 19 (autogroup in sched(7)); above 0
+    needs no privilege. A kernel without sessions that share the CPU has none to set."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
+        file.write(str(nice))
+
+
+def stay_aside():
+    """Whoever has the CPU only when nobody wants it (SCHED_IDLE) has that among its session's processes: one
+    that has just begun a session of its own tells it to the others."""
+    if os.sched_getscheduler(0) == os.SCHED_IDLE:
+        set_autogroup("self", LEAST_NICE)
+
+
 def die_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _prepare():
+    """In the new process, before it is the program."""
+    die_with_parent()
+    stay_aside()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
 
 
 class Process:
@@ -40,11 +74,20 @@ class Process:
         self.folder = tempfile.TemporaryDirectory(prefix="sojourn-process.")
         self.killed = False  # whether stop() had to use SIGKILL
         self.paths = {name: os.path.join(self.folder.name, name) for name in ("stdout", "stderr")}
+        self.popen = None
+        try:
+            with uninterrupted():
+                self.popen = self._begin((netns.prefix() if netns else []) + self.argv, env, cwd)
+        except BaseException:
+            if self.popen:
+                self.close()
+            raise
+
+    def _begin(self, argv, env, cwd):
         with open(self.paths["stdout"], "wb") as out, open(self.paths["stderr"], "wb") as err:
-            self.popen = subprocess.Popen(
-                (netns.prefix() if netns else []) + self.argv, stdin=subprocess.DEVNULL,
-                stdout=out, stderr=err, cwd=cwd, env={**os.environ, **(env or {})},
-                start_new_session=True, preexec_fn=die_with_parent)
+            return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+                                    env={**os.environ, **(env or {})}, start_new_session=True,
+                                    preexec_fn=_prepare)
 
     @property
     def pid(self):

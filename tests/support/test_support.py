@@ -15,7 +15,7 @@ from support import ROOT, documents
 from support.conditions import needs_program, privileged
 from support.net import Netns, free_port, unread, veth, wait_until_read
 from support.packets import Packets, network_of, packet
-from support.process import Process, ProcessError, run, wait_until
+from support.process import Process, ProcessError, run, uninterrupted, wait_until
 from support.programs import Nginx, wrk
 from support.timing import Untimely, close_to, in_quiet, lies_within, notes, timing
 
@@ -120,6 +120,34 @@ def test_a_killed_runner_takes_its_processes_along():
         assert alive(pid)
         os.kill(runner.pid, signal.SIGKILL)
         assert gone(pid)
+
+
+def children():
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return set(file.read().split())
+
+
+def test_one_that_is_interrupted_as_it_begins_is_ended(monkeypatch):
+    """The signal comes while the process exists, and nobody has its pid yet."""
+    before = children()
+    monkeypatch.setattr("support.process.die_with_parent", lambda: os.kill(os.getppid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        Process(["sleep", "600"])
+    assert children() == before
+
+
+def test_what_begins_uninterrupted_can_be_ended(start):
+    with uninterrupted():
+        sleeper = start(["sleep", "600"])
+    assert sleeper.stop() == -signal.SIGTERM and not sleeper.killed
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/autogroup"), reason="this kernel has no autogroups")
+def test_what_runs_aside_begins_sessions_that_do(start):
+    code = "from support.process import run; print(run(['cat', '/proc/self/autogroup']).stdout)"
+    for policy, nice in (("--idle", 19), ("--other", 0)):
+        runner = start(["chrt", policy, "0", sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "tests")})
+        assert runner.wait_for(r"nice (-?\d+)$")[1] == str(nice)
 
 
 def test_ports_differ():
