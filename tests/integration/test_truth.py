@@ -21,6 +21,7 @@ import pytest
 
 from support.documents import service
 from support.packets import Packets, port_of
+from support.process import LEAST_NICE, set_autogroup
 from support.programs import Driver, Lab, Observer
 from support.timing import MS, US, close_to, in_quiet, lies_within, timing
 from test_accept import connect_and_ask
@@ -116,6 +117,7 @@ def test_starvation_is_socket_queue(start):
     lab = start(Lab())
     os.sched_setaffinity(lab.pid, {0})
     os.sched_setscheduler(lab.pid, os.SCHED_IDLE, os.sched_param(0))
+    set_autogroup(lab.pid, LEAST_NICE)
     spinner = start(["sh", "-c", "while :; do :; done"])
     os.sched_setaffinity(spinner.pid, {0})
     observer = start(Observer(ports=[lab.port]))

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from support import ROOT, documents
+from support.process import stay_aside
 
 SKIPPED = 77  # tools/vm: this machine cannot run it
 LIMIT_SECONDS = 900
@@ -124,7 +125,8 @@ class Fleet:
         with subprocess.Popen([ROOT / "tools" / "vm", "--limit", str(LIMIT_SECONDS), *files,
                                "--append", parameters, version, "--", "sh", f"/{script}", scenes],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+                              stderr=subprocess.PIPE, text=True, start_new_session=True,
+                              preexec_fn=stay_aside) as process:
             self.running.add(process)
             out, err = process.communicate()
             self.running.discard(process)
