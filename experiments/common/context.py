@@ -6,13 +6,12 @@ import ctypes
 import os
 import re
 import shlex
-import tempfile
 import time
 from pathlib import Path
 
 from support import BUILD, documents
 from support.net import Netns
-from support.process import Process, run, uninterrupted
+from support.process import Process, own_folder, run, uninterrupted
 from support.programs import DRIVER, Doctor, Observer
 
 from . import FOLDER
@@ -43,7 +42,7 @@ class Context:
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
-        self.work = Path(self._enter(tempfile.TemporaryDirectory(prefix="sojourn-experiment.")))
+        self.work = Path(self._enter(own_folder("experiment")))
         return self
 
     def _enter(self, manager):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Certificates of a test's own authority, made by openssl; gone with their folder."""
-import tempfile
 from pathlib import Path
 
-from .process import run
+from .process import own_folder, run
 
 KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc"]
 
@@ -12,7 +11,7 @@ class Pki:
     """An authority; `with` or close() removes its files."""
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="sojourn-pki.")
+        self.folder = own_folder("pki")
         self.path = Path(self.folder.name)
         self.ca = self.path / "ca.pem"
         run(["openssl", "req", "-x509", *KEY, "-days", 2, "-subj", "/CN=authority of a test",

@@ -41,6 +41,12 @@ def uninterrupted():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def own_folder(what):
+    """tempfile.TemporaryDirectory, "sojourn-WHAT.…"."""
+    with uninterrupted():
+        return tempfile.TemporaryDirectory(prefix=f"sojourn-{what}.")
+
+
 def set_autogroup(pid, nice):
     """Has the session of a process go before others, or after them, -20 to 19 (autogroup in sched(7)); above 0
     needs no privilege. A kernel without sessions that share the CPU has none to set."""
@@ -71,7 +77,7 @@ class Process:
 
     def __init__(self, argv, netns=None, env=None, cwd=None):
         self.argv = [str(word) for word in argv]
-        self.folder = tempfile.TemporaryDirectory(prefix="sojourn-process.")
+        self.folder = own_folder("process")
         self.killed = False  # whether stop() had to use SIGKILL
         self.paths = {name: os.path.join(self.folder.name, name) for name in ("stdout", "stderr")}
         self.popen = None

@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import tempfile
 import time
 import urllib.error
 from pathlib import Path
 
 from . import BUILD, documents, http
 from .net import free_port
-from .process import Process, ProcessError, run
+from .process import Process, ProcessError, own_folder, run
 
 OBSERVER = BUILD / "observer" / "sojourn"
 DRIVER = BUILD / "driver" / "sojourn-drive"
@@ -37,7 +36,7 @@ class Observer(Process):
     """`sojourn observe`: Observer(ports=[8080]).stop(), then .summary()"""
 
     def __init__(self, *options, ports=(), netns=None, command=()):
-        self.results = tempfile.TemporaryDirectory(prefix="sojourn-observer.")
+        self.results = own_folder("observer")
         self.json = Path(self.results.name, "run.json")
         self.netns = netns
         chosen = ["--port", ",".join(str(port) for port in ports)] if ports else []
@@ -83,7 +82,7 @@ class Driver:
                   "--observer": getattr(observer, "url", observer)}
         words = [word for name, value in chosen.items() if value is not None
                  for word in (name, value)]
-        with tempfile.TemporaryDirectory(prefix="sojourn-driver.") as folder:
+        with own_folder("driver") as folder:
             path = Path(folder, "run.json")
             self.process = run([DRIVER, url, *words, "--json", path, *options],
                                netns=netns, seconds=seconds, check=check)
@@ -165,7 +164,7 @@ class Nginx(Process):
 
     def __init__(self, port=None, workers=1, addresses=("127.0.0.1",), body="ok", server="",
                  http_block="", modules="", listen_options="", netns=None, env=None):
-        self.files = tempfile.TemporaryDirectory(prefix="sojourn-nginx.")
+        self.files = own_folder("nginx")
         self.port = port or free_port()
         self.status_port = free_port()
         self.netns = netns
