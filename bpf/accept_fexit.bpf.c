@@ -22,9 +22,12 @@ static __always_inline void depth_seen(const struct sock *listener, struct servi
 
 static __always_inline void wait_seen(struct conn *c, struct service_slot *slot)
 {
-	/* Once, and before the clock is read: another CPU may be about to write it (accept_unrecorded()). */
-	__u64 established_ns = PLAIN(&c->established_ns);
+	__u64 established_ns;
 
+	/* Another CPU may just have moved it to its place. */
+	atomic_order(&c->newest);
+	/* Once, and before the clock is read: another CPU may be about to write it (accept_unrecorded()). */
+	established_ns = PLAIN(&c->established_ns);
 	c->accepted_ns = bpf_ktime_get_ns();
 	if (!established_ns)
 		return;

@@ -61,8 +61,10 @@ extern const volatile struct observer_config config;
 
 /* Two reads, or two writes, with this between stay in their order; x86 keeps it, but the compiler does not. */
 #ifdef __TARGET_ARCH_x86
+#define READS_IN_ORDER	    1
 #define atomic_order(place) barrier()
 #else
+#define READS_IN_ORDER	    0
 #define atomic_order(place) atomic_fence(place)
 #endif
 

@@ -5,6 +5,7 @@
  */
 #include "accept.h"
 #include "arrival.h"
+#include "place.h"
 #include "sample.h"
 #include "service.h"
 #include "transmit.h"
@@ -12,16 +13,16 @@
 /* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)
 {
-	__u32 service = service_of_listener(sk, true);
+	struct conn first = {.service = service_of_listener(sk, true), .flags = CONN_LISTENER};
+	__u32 service = first.service;
 	struct conn *c;
 
 	if (service == SERVICE_NONE)
 		return;
-	c = conn_new(sk);
+	c = conn_new(sk, &first);
 	if (!c)
 		return;
-	c->service = service;
-	c->flags = CONN_LISTENER;
+	*c = first; /* it may have listened before */
 	owner_seen(service);
 }
 
@@ -29,22 +30,19 @@ static __always_inline void listener_mark(const struct sock *sk)
 static __always_inline struct conn *child_storage(const struct sock *sk)
 {
 	struct service_key key = {};
-	struct conn *c = conn_of(sk);
+	struct conn *c = conn_of(sk), first = {};
 	struct service_slot *slot;
-	__u32 service;
 
 	if (c || !port_observed(sk->__sk_common.skc_num))
 		return c;
 	service_key_of(sk, &key);
-	service = service_find(&key);
-	if (service == SERVICE_NONE)
+	first.service = service_find(&key);
+	if (first.service == SERVICE_NONE)
 		return NULL;
-	c = conn_new(sk);
-	if (c) {
-		c->service = service;
+	c = conn_new(sk, &first);
+	if (c)
 		return c;
-	}
-	slot = slot_of(service);
+	slot = slot_of(first.service);
 	if (slot)
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
 	return NULL;
@@ -58,15 +56,29 @@ static __always_inline __u32 retransmits_of(const struct sock *sk)
 	return tp ? tp->total_retrans : 0;
 }
 
+/* From its storage to its place, if there is one. What accept() has said of it meanwhile goes along. */
+static __always_inline struct conn *conn_placed(const struct sock *sk, struct conn *c, __u64 now)
+{
+	struct conn *placed = place_take(sk, c, now);
+
+	if (!placed)
+		return c;
+	if (PLAIN(&c->accepted_ns))
+		placed->accepted_ns = c->accepted_ns;
+	return placed;
+}
+
 static __always_inline void conn_established(const struct sock *sk)
 {
 	struct conn *c = child_storage(sk);
+	__u64 now = bpf_ktime_get_ns();
 	struct service_slot *slot;
 
 	if (!c)
 		return;
+	c = conn_placed(sk, c, now);
 	c->flags = 0;
-	c->established_ns = bpf_ktime_get_ns();
+	c->established_ns = now;
 	c->retransmits = retransmits_of(sk);
 	sample_connection(sk, c);
 	slot = slot_of(c->service);
@@ -136,6 +148,7 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 		if (left_time_wait(sk, c, old))
 			count_atomic(slot, COUNTER_TIME_WAIT_CREATED, 1);
 	}
+	place_leave(sk);
 	conn_free(sk);
 }
 

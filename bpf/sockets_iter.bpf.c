@@ -6,6 +6,7 @@
  * their connections are met.
  */
 #include "arrival.h"
+#include "place.h"
 #include "ports.h"
 #include "sample.h"
 #include "service.h"
@@ -48,25 +49,35 @@ static __always_inline void gauge_listener(struct service_gauges *g, const struc
 	g->drops += (__u32)sk->sk_drops.counter;
 }
 
-/* Storage for a socket that is older than the observation; nothing if it has some already. */
+/* What is kept of a connection; a listener's children inherit its own, in its storage. */
+static __always_inline struct conn *keep(struct sock_common *skc, struct conn *first)
+{
+	struct conn *c = NULL;
+
+	/* Who finds it does so while the socket is in use: nothing else says in which order it is read. */
+	if (READS_IN_ORDER && !(first->flags & CONN_LISTENER))
+		c = place_take(skc, first, bpf_ktime_get_ns());
+	return c ? c : conn_new(skc, first);
+}
+
+/* A socket that is older than the observation; nothing if it was picked up already. */
 static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u32 flags)
 {
+	struct conn first = {.service = service, .flags = flags};
 	struct service_slot *slot;
+	struct tcp_sock *tp;
 	struct conn *c;
 
 	if (conn_of(skc))
 		return;
-	c = conn_new(skc);
-	slot = slot_of(service);
-	if (c) {
-		struct tcp_sock *tp = bpf_skc_to_tcp_sock(skc);
-
-		c->service = service;
-		c->flags = flags;
-		c->retransmits = tp ? tp->total_retrans : 0;
-		if (tp) /* what is unread came before, nobody knows when */
-			c->arrival_range[0] = arrival_range(tp->copied_seq, tp->rcv_nxt);
+	tp = bpf_skc_to_tcp_sock(skc);
+	if (tp) {
+		first.retransmits = tp->total_retrans;
+		/* What is unread came before, nobody knows when. */
+		first.arrival_range[0] = arrival_range(tp->copied_seq, tp->rcv_nxt);
 	}
+	c = keep(skc, &first);
+	slot = slot_of(service);
 	if (slot && !c)
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
 	else if (slot && flags & CONN_PREEXISTING)

@@ -4,6 +4,7 @@
 
 struct conns_map conns SEC(".maps");
 struct conns_by_address_map conns_by_address SEC(".maps");
+struct conn_places_map conn_places SEC(".maps");
 struct slots_map slots SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");

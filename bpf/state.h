@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the programs share: the state of a connection, kept in the socket's own storage, and the
- * maps. Defined in state.bpf.c. Neighbours: kernel.h (kernel structures), service.h (who is observed).
+ * What the programs share: the state of a connection, and the maps. Defined in state.bpf.c.
+ * Neighbours: kernel.h (kernel structures), place.h (where a connection is), service.h (who is observed).
  */
 #ifndef BPF_STATE_H
 #define BPF_STATE_H
@@ -69,11 +69,12 @@ struct conn_split {
 };
 
 /*
- * A connection. The kernel keeps it 8 bytes behind the begin of a line of memory, with the pointer by which
- * it is found before it, so the first 56 bytes are one line and the next 64 another. A request finds what
- * belongs to its connection cold, and each line is waited for: these two are all that one needs, if it is
- * neither sampled nor split. The first belongs to whoever holds the socket's lock, mostly softirq, which
- * may run on another CPU than the process; the second is the process's alone, which reads the first.
+ * A connection. It is kept 8 bytes behind the begin of a line of memory: so does the kernel, which has the
+ * pointer by which it finds it before it, and struct conn_place has the same form. So the first 56 bytes are
+ * one line and the next 64 another. A request finds what belongs to its connection cold, and each line is
+ * waited for: these two are all that one needs, if it is neither sampled nor split. The first belongs to
+ * whoever holds the socket's lock, mostly softirq, which may run on another CPU than the process; the second
+ * is the process's alone, which reads the first.
  */
 struct conn {
 	/* Since when bytes are readable (arrival.h). */
@@ -126,12 +127,29 @@ struct conns_map {
  * The same by socket address, where config.plain: tracing programs may use storage in sockets since
  * 5.11 (8e4597c627fb).
  */
-#define CONNS_BY_ADDRESS 65536
 struct conns_by_address_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u64);
 	__type(value, struct conn);
+};
+
+/* [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here (place.h). */
+struct conn_place {
+	__u64 sk; /* its address; 0: nobody's */
+	struct conn conn;
+	__u64 left_ns; /* when the last one left; 0: nobody yet */
+	__u64 pad[3];
+};
+
+_Static_assert(sizeof(struct conn_place) == 256, "whole lines of memory");
+
+struct conn_places_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); /* which has it begin with a line */
+	__uint(max_entries, 1);		   /* set before load */
+	__type(key, __u32);
+	__type(value, struct conn_place);
 };
 
 /* [cpu × max_services + service]: one inlined lookup, readable by mmap without a system call. */
@@ -229,6 +247,7 @@ struct ring_map {
 
 extern struct conns_map conns SEC(".maps");
 extern struct conns_by_address_map conns_by_address SEC(".maps");
+extern struct conn_places_map conn_places SEC(".maps");
 extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
@@ -271,27 +290,36 @@ extern __u16 ports_low, ports_high;
 extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
 
+static __always_inline struct conn_place *place_of(const void *sk)
+{
+	__u32 index = ((const struct sock_common *)sk)->skc_hash & (CONN_PLACES - 1);
+
+	return bpf_map_lookup_elem(&conn_places, &index);
+}
+
 static __always_inline struct conn *conn_of(const void *sk)
 {
 	__u64 key = (__u64)sk;
+	struct conn_place *place;
 
 	if (config.plain)
 		return bpf_map_lookup_elem(&conns_by_address, &key);
+	place = place_of(sk);
+	if (place && place->sk == key)
+		return &place->conn;
 	return bpf_sk_storage_get(&conns, (void *)sk, 0, 0);
 }
 
-/* Makes it for a socket that has none; NULL: the kernel has no memory, or the map no room. */
-static __always_inline struct conn *conn_new(const void *sk)
+/* Makes it for a socket that has none, like @first; NULL: the kernel has no memory, or the map no room. */
+static __always_inline struct conn *conn_new(const void *sk, struct conn *first)
 {
 	__u64 key = (__u64)sk;
 
 	if (config.plain) {
-		struct conn fresh = {};
-
-		bpf_map_update_elem(&conns_by_address, &key, &fresh, BPF_ANY);
+		bpf_map_update_elem(&conns_by_address, &key, first, BPF_ANY);
 		return bpf_map_lookup_elem(&conns_by_address, &key);
 	}
-	return bpf_sk_storage_get(&conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	return bpf_sk_storage_get(&conns, (void *)sk, first, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
 /* The socket is closed: the kernel frees its storage itself. */

@@ -16,9 +16,6 @@
 #include "sojourn/cleanup.h"
 #include "wire/events.h"
 
-/* Connections that are followed at once where they are kept by address; as in bpf/state.h. */
-#define CONNS_BY_ADDRESS 65536
-
 /* What the verifier takes since 5.12 (5ca419f2864a), in a program of no other use. */
 static int try_atomics(void)
 {
@@ -65,6 +62,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
 		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
+		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
 		{skel->maps.listener_depths, config->listener_depths ? EVENT_LISTENERS : 1},

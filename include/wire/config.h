@@ -20,6 +20,12 @@ enum accept_source {
 /* With observer_config.cpu: room for as many threads, fewer where their numbers collide. */
 #define THREAD_PLACES 4096
 
+/* Connections that are found fast, with 256 bytes for each: fewer where their hashes collide. A power of 2. */
+#define CONN_PLACES 8192
+
+/* Connections that are followed at once where they are kept by address. */
+#define CONNS_BY_ADDRESS 65536
+
 /* Crosses once, before load, as read-only data. */
 struct observer_config {
 	__u32 max_services;  /* slots per CPU */
