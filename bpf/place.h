@@ -4,9 +4,9 @@
  * connections have a place in an array, which the hash of their addresses and ports gives: an inlined lookup, and
  * one line of memory that an exchange touches anyway. Who comes when its place is taken stays in its storage.
  *
- * A connection moves when nobody else can use it, and back when nobody will any more: who has found it where it
- * was may still write there, and be preempted in between. A storage is freed when no program can see it any
- * more; a place is given to somebody else after a time that no program takes.
+ * A connection moves there when nobody uses it yet. Who has found it may still write to it when it has left, and be
+ * preempted before: a storage is freed when no program can see it any more; a place is given to somebody else
+ * after a time that no program takes.
  */
 #ifndef BPF_PLACE_H
 #define BPF_PLACE_H
@@ -37,17 +37,13 @@ static __always_inline struct conn *place_take(const void *sk, const struct conn
 	return &place->conn;
 }
 
-/* Whoever asks for it later finds it in its storage, as it was. */
+/* The connection is over. A closed socket has no port any more (tcp_set_state()), so nobody asks for it again. */
 static __always_inline void place_leave(const void *sk)
 {
 	struct conn_place *place = config.plain ? NULL : place_of(sk);
-	struct conn *c;
 
 	if (!place || place->sk != (__u64)sk)
 		return;
-	c = conn_new(sk, &place->conn);
-	if (c)
-		*c = place->conn; /* an older one: of its listener, since it began */
 	place->left_ns = bpf_ktime_get_ns();
 	atomic_publish(&place->sk, 0);
 }

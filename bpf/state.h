@@ -290,6 +290,7 @@ extern __u16 ports_low, ports_high;
 extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
 
+/* @sk as the kernel has it: a struct bpf_sock has other fields. */
 static __always_inline struct conn_place *place_of(const void *sk)
 {
 	__u32 index = ((const struct sock_common *)sk)->skc_hash & (CONN_PLACES - 1);
@@ -297,17 +298,21 @@ static __always_inline struct conn_place *place_of(const void *sk)
 	return bpf_map_lookup_elem(&conn_places, &index);
 }
 
+/* That of @sk, whose place is @place. */
+static __always_inline struct conn *conn_at(struct conn_place *place, const void *sk)
+{
+	if (place && place->sk == (__u64)sk)
+		return &place->conn;
+	return bpf_sk_storage_get(&conns, (void *)sk, 0, 0);
+}
+
 static __always_inline struct conn *conn_of(const void *sk)
 {
 	__u64 key = (__u64)sk;
-	struct conn_place *place;
 
 	if (config.plain)
 		return bpf_map_lookup_elem(&conns_by_address, &key);
-	place = place_of(sk);
-	if (place && place->sk == key)
-		return &place->conn;
-	return bpf_sk_storage_get(&conns, (void *)sk, 0, 0);
+	return conn_at(place_of(sk), sk);
 }
 
 /* Makes it for a socket that has none, like @first; NULL: the kernel has no memory, or the map no room. */

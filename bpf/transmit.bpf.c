@@ -39,6 +39,7 @@ struct tcp_sock___sent {
 };
 
 struct bpf_sock_ops_kern {
+	struct sock *sk;
 	struct sk_buff *skb;
 };
 #pragma clang attribute pop
@@ -136,7 +137,7 @@ static __always_inline __u32 stamped_end(struct bpf_sock_ops_kern *skops)
 static __always_inline void stamp(struct bpf_sock_ops *ctx, struct bpf_sock *sk)
 {
 	struct bpf_sock_ops_kern *skops = bpf_cast_to_kern_ctx(ctx);
-	struct conn *c = conn_of(sk);
+	struct conn *c = conn_at(place_of(skops->sk), sk);
 
 	if (!c || !(c->marks & MARK_TRANSMIT))
 		return;

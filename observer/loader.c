@@ -57,7 +57,7 @@ static int choose(struct sojourn_bpf *skel, const struct plan *plan)
 
 const char *loader_storage(void)
 {
-	return loader_plain() ? "hash by socket address" : "storage in the socket";
+	return loader_plain() ? "hash by socket address" : "array, else storage in the socket";
 }
 
 /* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */

@@ -43,7 +43,7 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
 /* Whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
 bool loader_plain(void);
 
-/* Where this kernel has us keep what is known of a connection: "storage in the socket", … */
+/* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
 const char *loader_storage(void);
 
 /* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */

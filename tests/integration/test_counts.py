@@ -3,8 +3,9 @@
 
 tools/mutate breaks the observer on purpose; of these tests, "exchanges counted twice" fails
 driver_keep_alive, "accepted counted twice" both connection_per_request, "only CPU 0 is added up"
-driver_keep_alive and several_workers, "existing connections forgotten", "a descriptor too many",
-"high-water mark never rises" and the two about TIME_WAIT the tests of just that.
+driver_keep_alive and several_workers, "whoever is at the place is meant" many_connections, "existing
+connections forgotten", "a descriptor too many", "high-water mark never rises" and the two about TIME_WAIT
+the tests of just that.
 """
 import os
 import sys
@@ -15,7 +16,7 @@ from conftest import kernel_counter, open_descriptors, sockets
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
-from support.process import run
+from support.process import run, wait_until
 from support.programs import Driver, Nginx, Observer, wrk
 
 REQUESTS = 200_000
@@ -66,6 +67,26 @@ def test_driver_connection_per_request(start):
     assert entry["exchanges"] == status["requests"] == count
     assert entry["accepted"] == status["accepts"] == count
     assert sum(entry["closes"].values()) == count
+    lossless(observer.summary(), entry)
+
+
+@pytest.mark.timeout(120)
+def test_many_connections(start):
+    """Of so many, some hundred find their place taken by another (bpf/place.h)."""
+    count = 60_000
+    nginx = start(Nginx())
+    observer = start(Observer(ports=[nginx.port]))
+    driver = Driver(nginx.url, connections=2000, count=count, observer=observer)
+    wait_until(lambda: nginx.status()["active"] == 0)
+    observer.stop()
+    entry, joined = service(observer.summary(), nginx.port), driver.document["joined"]
+
+    assert entry["exchanges"] == nginx.status()["requests"] == driver.result["requests"] == count
+    assert entry["accepted"] == sum(entry["closes"].values()) == 2000
+    assert entry["bytes_out"] == driver.result["bytes_in"]
+    assert entry["bytes_in"] == driver.result["bytes_out"]
+    assert joined["joined"] > count / 100
+    assert joined["driver_only"] == joined["observer_only"] == joined["implausible"] == 0
     lossless(observer.summary(), entry)
 
 
@@ -295,7 +316,7 @@ def test_round_trip_times_and_retransmissions_equal_ss(start, netns):
     import sys
 
     from support.net import veth
-    from support.process import run
+    from support.process import run, wait_until
 
     client, server = netns("client"), netns("server")
     veth(client, server)
