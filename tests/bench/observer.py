@@ -132,14 +132,19 @@ class Saturated:
         return (requests / passed * 1e9, server / requests, client / requests) \
             if requests and server and client else None
 
+    def counted(self):
+        """(writes before, requests by nginx's own count, writes after): asking takes its time."""
+        return self.written(), self.nginx.status()["requests"], self.written()
+
     @contextlib.contextmanager
     def checked(self):
-        """The kernel's count of writes is nginx's own count of requests, but for those between two looks."""
-        written, requests = self.written(), self.nginx.status()["requests"]
+        """The kernel's count of writes is nginx's own count of requests."""
+        first = self.counted()
         yield
-        written, requests = self.written() - written, self.nginx.status()["requests"] - requests
-        if abs(written - requests) > requests / 200:
-            raise SystemExit(f"nginx answered {requests} requests and wrote {written} times")
+        last = self.counted()
+        requests, least, most = last[1] - first[1], last[0] - first[2], last[2] - first[0]
+        if not least * 0.995 <= requests <= most * 1.005:
+            raise SystemExit(f"nginx answered {requests} requests and wrote {least} to {most} times")
 
 
 def wrk(nginx, seconds, connections):
