@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Where a connection is kept. The socket's own storage is a call of the kernel away and two pointers, so most
- * connections have a place in an array, which the hash of their addresses and ports gives: an inlined lookup, and
- * one line of memory that an exchange touches anyway. Who comes when its place is taken stays in its storage.
+ * connections have a place in an array, which the hash of their addresses and ports gives: an inlined lookup.
+ * Who comes when its place is taken stays in its storage.
  *
  * A connection moves there when nobody uses it yet. Who has found it may still write to it when it has left, and be
  * preempted before: a storage is freed when no program can see it any more; a place is given to somebody else

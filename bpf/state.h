@@ -134,11 +134,15 @@ struct conns_by_address_map {
 	__type(value, struct conn);
 };
 
-/* [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here (place.h). */
+/*
+ * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here (place.h). Its address
+ * stands where nobody writes for each exchange: a read must not wait for the other CPU's line before it has
+ * read the clock.
+ */
 struct conn_place {
-	__u64 sk; /* its address; 0: nobody's */
-	struct conn conn;
 	__u64 left_ns; /* when the last one left; 0: nobody yet */
+	struct conn conn;
+	__u64 sk; /* its address; 0: nobody's */
 	__u64 pad[3];
 };
 
