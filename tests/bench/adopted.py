@@ -18,7 +18,6 @@ from support.process import run
 from support.programs import Observer
 
 LIBBPF = ctypes.CDLL("libbpf.so.1", use_errno=True)
-OBJECT = BUILD / "bpf" / "sojourn_bpf.linked.o"
 SOCKOPS = 3  # BPF_CGROUP_SOCK_OPS
 WORD = struct.Struct("=Q")
 
@@ -29,9 +28,9 @@ def checked(result):
     return result
 
 
-def symbol(name):
+def symbol(name, build):
     """Where the variable is in .bss."""
-    text = run(["readelf", "-sW", OBJECT]).stdout
+    text = run(["readelf", "-sW", build / "bpf" / "sojourn_bpf.linked.o"]).stdout
     return int(re.search(rf"^\s*\d+:\s+(\w+)\s+\d+ OBJECT .* {name}$", text, re.MULTILINE)[1], 16)
 
 
@@ -94,18 +93,18 @@ class Memory:
 
 
 class Adopted:
-    """The programs of an observer with these options.
+    """The programs of an observer with these options, of this build or another.
 
     First it lives, and sees its connections begin; take() ends it, and detaches them."""
 
-    def __init__(self, port, *options, cgroup=None):
-        self.observer = Observer(*options, ports=[port])
+    def __init__(self, port, *options, cgroup=None, build=BUILD):
+        self.observer = Observer(*options, ports=[port], program=build / "observer" / "sojourn")
         try:
             self.folder = os.open(cgroup.path, os.O_RDONLY) if cgroup else None
             self.programs = [Program(number, kind, self.folder)
                              for number, kind in numbers(self.observer).items()]
             self._map(told("map", "show"))
-            self.place, self.bit = symbol("observed_ports") + port // 64 * 8, 1 << port % 64
+            self.place, self.bit = symbol("observed_ports", build) + port // 64 * 8, 1 << port % 64
         except BaseException:
             self.observer.close()
             raise
@@ -153,11 +152,12 @@ class Adopted:
 class Crowd:
     """The programs of several observers of one port, of whom one's are attached at a time."""
 
-    def __init__(self, port, modes, cgroups):
+    def __init__(self, port, modes, more):
+        """@modes: the options of each; @more: named arguments of Adopted, for some."""
         self.members = {}
         try:
             for mode, options in modes.items():
-                self.members[mode] = Adopted(port, *options, cgroup=cgroups.get(mode))
+                self.members[mode] = Adopted(port, *options, **more.get(mode, {}))
         except BaseException:
             self.close()
             raise

@@ -41,7 +41,7 @@ from support.net import free_port
 from support.programs import Observer
 
 PINGPONG = BUILD / "tests" / "bench" / "pingpong"
-OFF, FLOOR, DEFAULT = "not observed", "floor", "observed"
+OFF, FLOOR, DEFAULT, OTHER = "not observed", "floor", "observed", "other build"
 MODES = {DEFAULT: [], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
@@ -179,8 +179,8 @@ def windows(crowd, load, rounds):
     return found
 
 
-def measured(load, modes, cgroups, arguments):
-    with Crowd(load.port, modes, cgroups) as crowd:
+def measured(load, modes, more, arguments):
+    with Crowd(load.port, modes, more) as crowd:
         load.begin()
         time.sleep(WARM_SECONDS)
         crowd.take()
@@ -272,27 +272,37 @@ def parse():
     parser.add_argument("--tails", type=ROUNDS, default=25, help="runs of each mode for p99")
     parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
+    parser.add_argument("--beside", metavar="BUILD", type=Path,
+                        help="the default's programs of another build, too: these two alone, until p99")
     parser.add_argument("--urgent", action="store_true",
                         help="the loads get the CPU before all else that runs here (autogroups)")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.beside and not (arguments.beside / "observer" / "sojourn").exists():
+        parser.error(f"--beside '{arguments.beside}': wants a folder in which Sojourn is built")
+    return arguments
 
 
 def main():
     arguments = parse()
     need("wrk", "nginx")
     modes = {**MODES, **(STAMPS if arguments.stamps else {})}
+    more = {}
+    if arguments.beside:
+        modes, more = {DEFAULT: [], OTHER: []}, {OTHER: {"build": arguments.beside}}
     with contextlib.ExitStack() as stack:
         # Our session is the caller's, and goes on behind us.
         stack.callback(prefer, arguments.urgent, "self", nice=0)
         prefer(arguments.urgent, "self")
         cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None
-        cgroups = dict.fromkeys(STAMPS, cgroup) if arguments.stamps else {}
+        more |= dict.fromkeys(STAMPS, {"cgroup": cgroup}) if arguments.stamps else {}
         nginx = stack.enter_context(pinned_nginx(cgroup))
         print(f"{machine()}, {arguments.rounds} rounds, medians [95 % confidence]")
         with PingPong(arguments) as load:
-            print_exchange(measured(load, MODES, {}, arguments))
+            print_exchange(measured(load, {mode: modes[mode] for mode in modes if mode not in STAMPS}, more, arguments))
         with Saturated(nginx, arguments) as load, load.checked():
-            print_saturated(measured(load, modes, cgroups, arguments))
+            print_saturated(measured(load, modes, more, arguments))
+        if arguments.beside:
+            return
         print_tails(tails(nginx, arguments))
         for mode in modes:
             print_programs(nginx, mode, modes[mode], arguments)

@@ -35,12 +35,12 @@ class Lab(Process):
 class Observer(Process):
     """`sojourn observe`: Observer(ports=[8080]).stop(), then .summary()"""
 
-    def __init__(self, *options, ports=(), netns=None, command=()):
+    def __init__(self, *options, ports=(), netns=None, command=(), program=OBSERVER):
         self.results = own_folder("observer")
         self.json = Path(self.results.name, "run.json")
         self.netns = netns
         chosen = ["--port", ",".join(str(port) for port in ports)] if ports else []
-        super().__init__([OBSERVER, "observe", *chosen, "--listen", "127.0.0.1:0",
+        super().__init__([program, "observe", *chosen, "--listen", "127.0.0.1:0",
                           "--json", self.json, *options, *(["--", *command] if command else [])],
                          netns=netns)
         try:
