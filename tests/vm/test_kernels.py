@@ -113,10 +113,13 @@ def check_counts(scene, requests):
     assert scene.service["exchanges"] == requests
     assert scene.service["bytes_in"] == sum(row["request_bytes"] for row in scene.truth)
     assert scene.service["bytes_out"] == sum(row["response_bytes"] for row in scene.truth)
-    for stage in EXCHANGE:
-        assert scene.stage(stage)["count"] == requests
     losses = {name: count for name, count in scene.service["losses"].items() if count}
-    assert set(losses) <= {"accept_unseen"}, losses
+    # tcp_probe does not see a request that comes before the connection is established (docs/kernels.md).
+    allowed = requests // 10 if "tcp_probe" in scene.stage("socket_queue")["source"] else 0
+    untimed = losses.pop("untimed", 0)
+    assert untimed <= allowed and set(losses) <= {"accept_unseen"}, scene.service
+    for stage in EXCHANGE:
+        assert scene.stage(stage)["count"] == requests - untimed
 
 
 @on_each
