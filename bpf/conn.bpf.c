@@ -13,8 +13,8 @@
 /* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)
 {
-	struct conn first = {.service = service_of_listener(sk, true), .flags = CONN_LISTENER};
-	__u32 service = first.service;
+	__u32 service = service_of_listener(sk, true);
+	struct conn first = {.service = service, .flags = CONN_LISTENER};
 	struct conn *c;
 
 	if (service == SERVICE_NONE)
@@ -71,11 +71,12 @@ static __always_inline struct conn *conn_placed(const struct sock *sk, struct co
 static __always_inline void conn_established(const struct sock *sk)
 {
 	struct conn *c = child_storage(sk);
-	__u64 now = bpf_ktime_get_ns();
 	struct service_slot *slot;
+	__u64 now;
 
 	if (!c)
 		return;
+	now = bpf_ktime_get_ns();
 	c = conn_placed(sk, c, now);
 	c->flags = 0;
 	c->established_ns = now;

@@ -72,9 +72,9 @@ struct conn_split {
  * A connection. It is kept 8 bytes behind the begin of a line of memory: so does the kernel, which has the
  * pointer by which it finds it before it, and struct conn_place has the same form. So the first 56 bytes are
  * one line and the next 64 another. A request finds what belongs to its connection cold, and each line is
- * waited for: these two are all that one needs, if it is neither sampled nor split. The first belongs to
- * whoever holds the socket's lock, mostly softirq, which may run on another CPU than the process; the second
- * is the process's alone, which reads the first.
+ * waited for: beside what leads there these two are all that one needs, if it is neither sampled nor split.
+ * The first belongs to whoever holds the socket's lock, mostly softirq, which may run on another CPU than the
+ * process; the second is the process's alone, which reads the first.
  */
 struct conn {
 	/* Since when bytes are readable (arrival.h). */
