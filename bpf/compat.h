@@ -2,8 +2,8 @@
 /*
  * Old and new shapes of the same thing, each with the commit that changed it. Fields are told apart by
  * BTF when a program is loaded; what the verifier or a helper lacks, by config.plain. Functions and
- * tracepoints whose arguments have changed have a program for each shape, of which observer/plan.c
- * takes the one that BTF describes: exchange_fexit.bpf.c, accept_fexit.bpf.c, accept.bpf.c.
+ * tracepoints whose arguments have changed have a program for each shape, of which observer/kernel/plan.c
+ * takes the one that BTF describes: tcp/exchange_fexit.bpf.c, tcp/accept_fexit.bpf.c, tcp/accept.bpf.c.
  */
 #ifndef BPF_COMPAT_H
 #define BPF_COMPAT_H
@@ -22,7 +22,7 @@ extern const volatile struct observer_config config;
  * ---- atomic operations whose result is wanted ----
  *
  * The verifier knows them since 5.12 (5ca419f2864a). On an older kernel config.plain is set, and
- * observer/loader_skeleton.c takes the instructions out of the branches that are then dead. What stands
+ * observer/kernel/skeleton.c takes the instructions out of the branches that are then dead. What stands
  * there instead is a read and a write: each says why that will do.
  */
 #define PLAIN(place) (*(volatile typeof(*(place)) *)(place))

@@ -18,8 +18,35 @@ struct ns_common {
 	unsigned int inum;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+
+/* A part of its namespace since 6.2 (d1e5e6408b30 and others), pointed to before. */
+struct inet_timewait_death_row {
+	refcount_t tw_refcount;
+	int sysctl_max_tw_buckets;
+};
+
+struct netns_ipv4 {
+	struct inet_timewait_death_row tcp_death_row;
+};
+
 struct net {
 	struct ns_common ns;
+	struct netns_ipv4 ipv4;
+};
+
+struct netns_ipv4___pointer {
+	struct inet_timewait_death_row *tcp_death_row;
+};
+
+struct net___pointer {
+	struct netns_ipv4___pointer ipv4;
 };
 
 typedef struct {
@@ -47,20 +74,22 @@ struct sock_common {
 
 struct socket;
 
-typedef struct {
-	int counter;
-} atomic_t;
-
 struct sk_buff_head {
 	__u32 qlen;
 };
 
+typedef struct {
+	int owned; /* by a process */
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	struct socket *sk_socket;
 	__u32 sk_ack_backlog;
 	__u32 sk_max_ack_backlog;
 	int sk_err;
+	__u32 sk_userlocks : 4;
 	__u16 sk_protocol;
 	atomic_t sk_drops;
 	struct sk_buff_head sk_receive_queue;
@@ -70,8 +99,18 @@ struct udp_sock {
 	struct sk_buff_head reader_queue;
 };
 
+struct inode {
+	unsigned long i_ino;
+};
+
+struct file {
+	void *private_data;
+	struct inode *f_inode;
+};
+
 struct socket {
 	struct sock *sk;
+	struct file *file;
 };
 
 struct minmax_sample {
@@ -82,14 +121,35 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct inet_connection_sock {
+	const void *icsk_ulp_ops; /* of what the kernel speaks above TCP: its own TLS */
+	struct {
+		__u32 lrcvtime; /* when data came last, in ticks */
+	} icsk_ack;
+};
+
 struct tcp_sock {
+	struct inet_connection_sock inet_conn;
 	__u32 srtt_us; /* smoothed round-trip time, times 8 */
 	struct minmax rtt_min;
 	__u32 total_retrans; /* segments */
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	__u32 write_seq;
-	__u32 snd_una; /* the oldest byte that is not acknowledged */
+	__u32 snd_una;	    /* the oldest byte that is not acknowledged */
+	__u32 data_segs_in; /* segments with data, also those that were thrown away */
+	__u32 lsndtime;	    /* when data was sent last, in ticks */
+	__u32 snd_nxt;	    /* behind the last byte that was sent */
+	__u32 snd_sml;	    /* behind the last segment that was sent and was not a full one */
+	__u32 mss_cache;    /* bytes in a full one */
+	__u8 nonagle : 4;   /* 0: Nagle's algorithm is in force */
+	int linger2;	    /* TCP_LINGER2; negative: no FIN_WAIT2 */
+	/* For how long there was something to send, in ticks, by what held it up. */
+	__u32 chrono_start;
+	__u32 chrono_stat[3];
+	__u8 chrono_type : 2;  /* 0: there is nothing */
+	__u64 tcp_clock_cache; /* CLOCK_MONOTONIC when TCP has read it last (tcp/clock.h) */
+	__u32 is_mptcp : 1;
 };
 
 struct inet_timewait_sock {
@@ -98,10 +158,6 @@ struct inet_timewait_sock {
 
 struct tcp_timewait_sock {
 	struct inet_timewait_sock tw_sk;
-};
-
-struct file {
-	void *private_data;
 };
 
 struct fdtable {
@@ -157,6 +213,12 @@ enum {
 
 /* What takes no data from the queue: MSG_PEEK and MSG_ERRQUEUE, include/linux/socket.h. */
 #define FLAGS_NO_READ (0x2 | 0x2000)
+
+/* MSG_WAITALL: the read returns when all that it asked for has come. */
+#define FLAG_WAIT_ALL 0x100
+
+/* SOCK_BINDPORT_LOCK, include/net/sock.h: the socket was bound to its port; what accept() returns was not. */
+#define LOCK_BOUND_PORT 8
 
 /* setsockopt(): have a socket call sockops programs with TX timestamps (since 6.15). */
 #define SOCKET_LEVEL	  1    /* SOL_SOCKET */

@@ -6,7 +6,7 @@
 #ifndef BPF_PORTS_H
 #define BPF_PORTS_H
 
-#include "sample.h"
+#include "tcp/sample.h"
 
 /* A listener's port is passed over by connect(), and its connections are not this host's own. */
 static __always_inline void ports_hold(__u16 port)

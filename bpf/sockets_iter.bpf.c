@@ -5,10 +5,11 @@
  * Listeners come first (net/ipv4/tcp_ipv4.c, tcp_seek_last_pos()), so their services exist when
  * their connections are met.
  */
-#include "arrival.h"
-#include "place.h"
+#include "tcp/arrival.h"
+#include "tcp/place.h"
+#include "open.h"
 #include "ports.h"
-#include "sample.h"
+#include "tcp/sample.h"
 #include "service.h"
 
 static __always_inline void address_of(const struct sock_common *skc, __u8 *ret_address)
@@ -46,7 +47,6 @@ static __always_inline void gauge_listener(struct service_gauges *g, const struc
 	g->listeners++;
 	g->depth += sk->sk_ack_backlog;
 	g->limit += sk->sk_max_ack_backlog;
-	g->drops += (__u32)sk->sk_drops.counter;
 }
 
 /* What is kept of a connection; a listener's children inherit its own, in its storage. */
@@ -60,6 +60,17 @@ static __always_inline struct conn *keep(struct sock_common *skc, struct conn *f
 	return c ? c : conn_new(skc, first);
 }
 
+/*
+ * Whether something came from the peer after what was last sent to it, so that a request may be under way. In ticks:
+ * what was answered within one is not.
+ */
+static __always_inline bool perhaps_waits(const struct tcp_sock *tp)
+{
+	const struct inet_connection_sock *icsk = (const void *)tp;
+
+	return (__s32)(icsk->icsk_ack.lrcvtime - tp->lsndtime) > 0;
+}
+
 /* A socket that is older than the observation; nothing if it was picked up already. */
 static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u32 flags)
 {
@@ -71,10 +82,18 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 	if (conn_of(skc))
 		return;
 	tp = bpf_skc_to_tcp_sock(skc);
-	if (tp) {
+	if (tp && flags & CONN_LISTENER) {
+		first.drops = (__u32)((const struct sock *)tp)->sk_drops.counter;
+		first.drops_before = first.drops;
+		first.depth_max = ((const struct sock *)tp)->sk_ack_backlog;
+	} else if (tp) {
 		first.retransmits = tp->total_retrans;
 		/* What is unread came before, nobody knows when. */
-		first.arrival_range[0] = arrival_range(tp->copied_seq, tp->rcv_nxt);
+		first.announced = tp->rcv_nxt;
+		first.read_seq = tp->copied_seq;
+		first.marks = MARK_GREETED;
+		if (perhaps_waits(tp))
+			first.phase = CONN_UNKNOWN;
 	}
 	c = keep(skc, &first);
 	slot = slot_of(service);
@@ -110,10 +129,50 @@ static __always_inline void visit_time_wait(struct sock_common *skc)
 		g->time_wait++;
 }
 
+/* Of sockets that nobody saw come into the queue: they are older than the observation. */
+static __always_inline void depth_seen(__u32 service, __u32 depth)
+{
+	struct service_slot *slot = slot_of(service);
+
+	if (slot && depth > slot->depth_max)
+		slot->depth_max = depth;
+}
+
+static __always_inline __u64 inode_of(const struct sock *sk)
+{
+	const struct socket *socket = sk->sk_socket;
+	const struct file *file = socket ? socket->file : NULL;
+	const struct inode *inode = file ? file->f_inode : NULL;
+
+	return inode ? inode->i_ino : 0;
+}
+
+/* One of several is told by itself: a sum would hide the one that is full. */
+static __always_inline void tell_listener(const struct sock *sk, const struct conn *c,
+					  __u32 service)
+{
+	__u32 index = listeners_next++;
+	struct listener_gauge *g = bpf_map_lookup_elem(&listeners, &index);
+	__u32 depth = sk->sk_ack_backlog;
+
+	if (!g)
+		return;
+	g->inode = inode_of(sk);
+	__builtin_memset(g->address, 0, sizeof(g->address));
+	address_of(&sk->__sk_common, g->address);
+	g->family = sk->__sk_common.skc_family;
+	g->service = service;
+	g->depth = depth;
+	g->depth_max = depth > c->depth_max ? depth : c->depth_max;
+	g->limit = sk->sk_max_ack_backlog;
+	g->drops = (__u32)sk->sk_drops.counter - c->drops_before;
+}
+
 static __always_inline void visit_listener(struct sock_common *skc)
 {
 	struct sock *sk = (struct sock *)bpf_skc_to_tcp_sock(skc);
 	struct service_gauges *g;
+	struct conn *c;
 	__u32 service;
 
 	if (!sk)
@@ -124,6 +183,12 @@ static __always_inline void visit_listener(struct sock_common *skc)
 		return;
 	pick_up(skc, service, CONN_LISTENER);
 	gauge_listener(g, sk);
+	depth_seen(service, sk->sk_ack_backlog);
+	c = conn_of(skc);
+	if (!c)
+		return;
+	listener_drops(c, sk);
+	tell_listener(sk, c, service);
 }
 
 static __always_inline void gauge_rtt(struct service_gauges *g, const struct tcp_sock *tp)
@@ -147,20 +212,94 @@ static __always_inline void request_stamps(struct sock_common *skc)
 		bpf_setsockopt(skc, SOCKET_LEVEL, SOCKET_BPF_FLAGS, &flags, sizeof(flags));
 }
 
+/* Since when the peer has been silent, if the observation began later than its request; to a tick. */
+static __always_inline __u64 since_last_data(const struct tcp_sock *tp)
+{
+	const struct inet_connection_sock *icsk = (const void *)tp;
+	__u32 ticks = (__u32)bpf_jiffies64() - icsk->icsk_ack.lrcvtime;
+
+	return bpf_ktime_get_ns() - ticks * config.tick_ns;
+}
+
+/* The server has read a request, and not answered it. */
+static __always_inline void open_read(struct service_open *o, const struct conn *c,
+				      const struct tcp_sock *tp)
+{
+	__u64 since_ns = c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
+
+	o->read++;
+	open_age(o, c->phase == CONN_READING ? since_ns : since_last_data(tp));
+}
+
+static __always_inline void open_unread(struct service_open *o, struct conn *c,
+					const struct tcp_sock *tp)
+{
+	struct arrival arrival;
+	__u64 age_ns;
+
+	o->unread++;
+	if (!((const struct sock *)tp)->sk_socket)
+		o->unaccepted++;
+	arrival_of(c, tp->copied_seq, &arrival);
+	age_ns = open_age(o, arrival.ns || !(c->flags & CONN_PREEXISTING) ? arrival.ns
+									  : since_last_data(tp));
+	if (age_ns > o->oldest_unread_ns)
+		o->oldest_unread_ns = age_ns;
+}
+
+static __always_inline void gauge_open(__u32 service, struct sock_common *skc,
+				       const struct tcp_sock *tp)
+{
+	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	__u32 unread = unread_between((const void *)tp, tp->copied_seq, tp->rcv_nxt);
+	struct conn *c = conn_of(skc);
+
+	if (!o)
+		return;
+	o->unread_bytes += unread;
+	if (!c || c->marks & MARK_MULTIPLEXED || c->flags & CONN_WRITES_OVER)
+		return;
+	if (c->phase == CONN_READING || (c->phase == CONN_UNKNOWN && !unread))
+		open_read(o, c, tp);
+	else if (unread)
+		open_unread(o, c, tp);
+}
+
+/* An outgoing connection may have an observed port, too, if it was bound to it. */
+static __always_inline bool outgoing(const struct tcp_sock *tp)
+{
+	const struct sock *sk = (const void *)tp;
+
+	return BPF_CORE_READ_BITFIELD(sk, sk_userlocks) & LOCK_BOUND_PORT;
+}
+
 static __always_inline void visit_connection(struct sock_common *skc)
 {
 	__u32 service = service_of_common(skc);
 	struct service_gauges *g = bpf_map_lookup_elem(&gauges, &service);
-	struct tcp_sock *tp;
+	struct tcp_sock *tp = g ? bpf_skc_to_tcp_sock(skc) : NULL;
 
-	if (!g)
+	if (!g || !tp || outgoing(tp))
 		return;
 	g->connections++;
-	tp = bpf_skc_to_tcp_sock(skc);
-	if (tp)
-		gauge_rtt(g, tp);
+	gauge_rtt(g, tp);
 	pick_up(skc, service, CONN_PREEXISTING);
+	gauge_open(service, skc, tp);
 	request_stamps(skc);
+}
+
+/* The server is done with it; what it has written may still have to be sent. */
+static __always_inline void visit_closing(struct sock_common *skc)
+{
+	__u32 service = service_of_common(skc);
+	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	struct tcp_sock *tp = o ? bpf_skc_to_tcp_sock(skc) : NULL;
+
+	if (!o || !tp || outgoing(tp))
+		return;
+	o->closing++;
+	o->closing_bytes += tp->write_seq - tp->snd_una;
+	o->unread_bytes += unread_between((const void *)tp, tp->copied_seq, tp->rcv_nxt);
 }
 
 static __always_inline void visit_sampled(struct sock_common *skc)
@@ -188,6 +327,9 @@ int sockets_visit(struct bpf_iter__tcp *ctx)
 		visit_listener(skc);
 	else if (skc->skc_state == TCP_ESTABLISHED || skc->skc_state == TCP_CLOSE_WAIT)
 		visit_connection(skc);
+	else if (skc->skc_state == TCP_FIN_WAIT1 || skc->skc_state == TCP_FIN_WAIT2 ||
+		 skc->skc_state == TCP_LAST_ACK || skc->skc_state == TCP_CLOSING)
+		visit_closing(skc);
 	if (config.ring_bytes && sample_flushing && skc->skc_state != TCP_TIME_WAIT &&
 	    skc->skc_state != TCP_NEW_SYN_RECV && skc->skc_state != TCP_LISTEN)
 		visit_sampled(skc);

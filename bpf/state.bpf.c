@@ -5,23 +5,32 @@
 struct conns_map conns SEC(".maps");
 struct conns_by_address_map conns_by_address SEC(".maps");
 struct conn_places_map conn_places SEC(".maps");
+struct batches_map batches SEC(".maps");
+struct talks_map talks SEC(".maps");
+struct talks_by_address_map talks_by_address SEC(".maps");
+struct tickets_map tickets SEC(".maps");
 struct slots_map slots SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");
 struct services_map services SEC(".maps");
 struct gauges_map gauges SEC(".maps");
+struct opens_map opens SEC(".maps");
+struct spans_map spans SEC(".maps");
 struct port_places_map port_places SEC(".maps");
+struct listeners_map listeners SEC(".maps");
 struct owners_map owners SEC(".maps");
 struct accepting_map accepting SEC(".maps");
 struct ring_map ring SEC(".maps");
 
 const volatile struct observer_config config = {};
 
+__u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)] = {};
 __u64 observed_ports[1024] = {};
 __u32 service_next = 0;
 __u32 transmit_followed[TRANSMIT_PLACES] = {};
 __u32 transmit_leaving = 0;
 __u64 epoch = 0;
+__u64 epoch_ns = 0;
 __u64 threads_known[THREAD_PLACES / 64] = {};
 __u32 threads_next = 0;
 __u32 threads_watched = 0;
@@ -30,5 +39,6 @@ __u32 sample_flushing = 0;
 __u16 ports_low = 0, ports_high = 0;
 __u64 ports_held[1024] = {};
 __u64 ports_unplaced = 0;
+__u32 listeners_next;
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * What the programs share: the state of a connection, and the maps. Defined in state.bpf.c.
- * Neighbours: kernel.h (kernel structures), place.h (where a connection is), service.h (who is observed).
+ * Neighbours: kernel.h (kernel structures), tcp/place.h (where a connection is), service.h (who is observed).
  */
 #ifndef BPF_STATE_H
 #define BPF_STATE_H
@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "compat.h"
+#include "tcp/talk.h"
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/event.h"
@@ -21,16 +22,20 @@ enum conn_phase {
 	CONN_IDLE,	 /* no request under way */
 	CONN_READING,	 /* a request was read, its response has not begun */
 	CONN_RESPONDING, /* the response has begun; it ends with the next request or the connection */
+	CONN_UNKNOWN,	 /* perhaps a request was under way when the observation began */
+	CONN_CUT_OFF,	 /* one was, and its response has begun */
 };
 
 enum conn_flag {
-	CONN_LISTENER = 1 << 0,	   /* this is the storage of a listener: children clone it */
-	CONN_PREEXISTING = 1 << 1, /* established before the observation */
-	CONN_QUEUED = 1 << 2,	   /* its first data arrived before accept() */
-	CONN_SERVER_FIN = 1 << 3,  /* the server's FIN came first */
-	CONN_CLIENT_FIN = 1 << 4,  /* the client's */
-	CONN_WRITES_OVER = 1 << 5, /* the server has sent its FIN: nothing will be answered */
-	CONN_RESET = 1 << 6,	   /* an RST was received */
+	CONN_LISTENER = 1 << 0,	    /* this is the storage of a listener: children clone it */
+	CONN_PREEXISTING = 1 << 1,  /* established before the observation */
+	CONN_QUEUED = 1 << 2,	    /* its first data arrived before accept() */
+	CONN_SERVER_FIN = 1 << 3,   /* the server's FIN came first */
+	CONN_CLIENT_FIN = 1 << 4,   /* the client's */
+	CONN_WRITES_OVER = 1 << 5,  /* the server has sent its FIN: nothing will be answered */
+	CONN_RESET = 1 << 6,	    /* an RST was received */
+	CONN_REFUSED_DATA = 1 << 7, /* data came after close(): the RST is the server's */
+	CONN_GOODBYE = 1 << 8,	    /* the client's FIN came right behind its last message */
 };
 
 /* What is remembered of the exchange under way; the process's alone. */
@@ -41,7 +46,19 @@ enum conn_mark {
 	MARK_SAMPLED = 1 << 2,	   /* will be told as an event: `sample` is kept */
 	MARK_TRANSMIT = 1 << 3,	   /* its response is followed to the wire */
 	MARK_SHARE = 1 << 4,	   /* it is of the share that --transmit asks for: it is counted */
-	MARK_PREFACE = 1 << 5,	   /* all that was read is the beginning of HTTP/2's preface */
+	MARK_SETTLED = 1 << 5,	   /* its bytes need no more looks (tcp/speaks.h) */
+	MARK_UNSEEN = 1 << 6,	   /* some of its request was read where no program sees it */
+	MARK_CARRIED = 1 << 7,	   /* its response began in an earlier epoch, and this is counted */
+	MARK_TLS = 1 << 8,
+	MARK_HTTP1 = 1 << 9,	    /* each of its messages wants an answer */
+	MARK_GREETED = 1 << 10,	    /* the server spoke first, or that is not known */
+	MARK_MYSQL_CLOSE = 1 << 11, /* its first bytes may lead to COM_STMT_CLOSE (tcp/oneway.h), */
+	MARK_MYSQL_QUIT = 1 << 12,  /* and these to COM_QUIT */
+	MARK_GOODBYE = 1 << 13,	    /* it says that the client goes */
+	MARK_ONEWAY = 1 << 14,	    /* it is over, and wants no answer */
+	MARK_HELD = 1 << 15,	    /* TCP keeps the end of its response back (tcp/nagle.h) */
+	/* Those of the connection, not of an exchange. */
+	MARK_LASTING = MARK_SETTLED | MARK_TLS | MARK_HTTP1 | MARK_GREETED,
 };
 
 /* More of a sampled exchange; nobody touches it otherwise. */
@@ -58,7 +75,7 @@ struct conn_sample {
 };
 
 /*
- * With --cpu: the clocks of the thread that has read last (thread.h), and behind the exchange's first
+ * With --cpu: the clocks of the thread that has read last (tcp/thread.h), and behind the exchange's first
  * write what they have gone on by since; 0: that is not known.
  */
 struct conn_split {
@@ -66,6 +83,17 @@ struct conn_split {
 	__u32 unseen; /* switches of that thread that its clocks have not seen, ever */
 	__u64 running_ns;
 	__u64 runnable_ns;
+};
+
+/* The latest bytes that became readable while others were still unread (tcp/arrival.h): mostly there are none. */
+#define ARRIVALS_QUEUED 8 /* a power of 2 */
+
+struct arrival_queue {
+	__u64 ns[ARRIVALS_QUEUED];
+	__u64 range[ARRIVALS_QUEUED];
+	__u32 write_seq[ARRIVALS_QUEUED];
+	__u32 next; /* how many there were, ever */
+	__u32 pad;
 };
 
 /*
@@ -77,12 +105,13 @@ struct conn_split {
  * process; the second is the process's alone, which reads the first.
  */
 struct conn {
-	/* Since when bytes are readable (arrival.h). */
+	/* Since when bytes are readable that came when nothing was unread (tcp/arrival.h). */
 	__u64 arrival_ns[2];
 	__u64 arrival_range[2];	    /* sequence numbers: lower half up to, not with, upper half */
 	__u32 arrival_write_seq[2]; /* the server's write_seq then */
-	__u32 newest;		    /* of the two */
-	__u32 flags;		    /* enum conn_flag */
+	__u16 newest;		    /* of the two */
+	__u16 flags;		    /* enum conn_flag */
+	__u32 announced; /* the sequence number behind the last byte that is known to be readable */
 	__u32 service;
 	__u32 flow_hash; /* see wire/flow.h */
 
@@ -95,22 +124,36 @@ struct conn {
 		__u64 first_write_ns;
 	};
 	__u64 last_write_ns;
-	__u64 bytes_in;	      /* read since the last response began */
+	__u32 bytes_in;	      /* read since the last response began; not above 2^32 - 1 */
+	__u32 read_seq;	      /* behind the last byte that was seen being read */
 	__u32 index;	      /* of this exchange on its connection, from 0 */
 	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
-	__u8 phase;	      /* enum conn_phase */
-	__u8 marks;	      /* enum conn_mark */
-	__u32 pending;	      /* 1: a sampled exchange that has to be told (sample.h) */
-	__u32 touched;	      /* the server has read from it or written to it: it is accepted */
+	__u16 busy_ticks; /* for how long TCP had something to send by the first read (tcp/busy.h) */
+	__u16 marks;	  /* enum conn_mark */
+	__u8 phase;	  /* enum conn_phase */
+	__u8 touched;	  /* the server has read from it or written to it: it is accepted */
+	__u32 pending;	  /* 1: a sampled exchange that has to be told (tcp/sample.h) */
 
 	__u64 established_ns; /* 0: preexisting */
 	__u64 accepted_ns;    /* with ACCEPT_RETURNED; 0: not yet, or not seen */
-	__u32 retransmits;    /* the socket's total_retrans that is already counted */
+	union {
+		__u32 retransmits; /* the socket's total_retrans that is already counted */
+		__u32 drops;	   /* a listener's sk_drops, likewise */
+	};
 	__u16 server_port;    /* of a sampled exchange */
 	__u8 accept_recorded; /* its wait is in the stage already */
-	__u8 pad;
+	__u8 looks;	      /* how many of its reads were looked at (tcp/speaks.h) */
+	union {
+		__u32 closing_rcv_nxt; /* when the server closed: what had come by then, */
+		__u32 depth_max;       /* a listener's: the deepest that its queue has been */
+	};
+	union {
+		__u32 closing_segments; /* and in how many segments with data */
+		__u32 drops_before;	/* a listener's: sk_drops when it was seen first */
+	};
 	struct conn_sample sample;
 	struct conn_split split;
+	struct arrival_queue queue;
 };
 
 _Static_assert(__builtin_offsetof(struct conn, start_ns) == 56, "the process's line begins here");
@@ -135,7 +178,7 @@ struct conns_by_address_map {
 };
 
 /*
- * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here (place.h). Its address
+ * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here (tcp/place.h). Its address
  * stands where nobody writes for each exchange: a read must not wait for the other CPU's line before it has
  * read the clock.
  */
@@ -143,10 +186,10 @@ struct conn_place {
 	__u64 left_ns; /* when the last one left; 0: nobody yet */
 	struct conn conn;
 	__u64 sk; /* its address; 0: nobody's */
-	__u64 pad[3];
+	__u64 pad[5];
 };
 
-_Static_assert(sizeof(struct conn_place) == 256, "whole lines of memory");
+_Static_assert(sizeof(struct conn_place) % 64 == 0, "whole lines of memory");
 
 struct conn_places_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -165,7 +208,7 @@ struct slots_map {
 	__type(value, struct service_slot);
 };
 
-/* A thread that has read from an observed socket; see thread.h. */
+/* A thread that has read from an observed socket; see tcp/thread.h. */
 enum thread_state {
 	THREAD_RUNNING,
 	THREAD_RUNNABLE,
@@ -213,6 +256,31 @@ struct gauges_map {
 	__type(value, struct service_gauges);
 };
 
+struct listeners_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, LISTENERS_TOLD);
+	__type(key, __u32);
+	__type(value, struct listener_gauge);
+};
+
+struct opens_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_open);
+};
+
+/* [cpu × max_services + service]. */
+struct spans_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_spans);
+};
+
 struct port_places_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -257,7 +325,10 @@ extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
+extern struct opens_map opens SEC(".maps");
+extern struct spans_map spans SEC(".maps");
 extern struct port_places_map port_places SEC(".maps");
+extern struct listeners_map listeners SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct accepting_map accepting SEC(".maps");
 extern struct ring_map ring SEC(".maps");
@@ -276,8 +347,9 @@ extern __u32 service_next;
 extern __u32 transmit_followed[TRANSMIT_PLACES];
 /* Set by user space before its last visit to the sockets: they are to make no more timestamps. */
 extern __u32 transmit_leaving;
-/* Raised by user space when a measured phase begins; see service_slot. */
+/* Raised by user space when a measured phase begins; see service_slot. When that was. */
 extern __u64 epoch;
+extern __u64 epoch_ns;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
 extern __u64 sample_threshold;
 /* A bit for each place that a thread has. */
@@ -293,6 +365,8 @@ extern __u16 ports_low, ports_high;
 /* A bit for each port that is reserved or listened on, and what port_places has no room for: of this pass. */
 extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
+/* Listeners that the pass over the sockets has met. */
+extern __u32 listeners_next;
 
 /* @sk as the kernel has it: a struct bpf_sock has other fields. */
 static __always_inline struct conn_place *place_of(const void *sk)
@@ -336,8 +410,10 @@ static __always_inline void conn_free(const void *sk)
 {
 	__u64 key = (__u64)sk;
 
-	if (config.plain)
-		bpf_map_delete_elem(&conns_by_address, &key);
+	if (!config.plain)
+		return;
+	bpf_map_delete_elem(&conns_by_address, &key);
+	bpf_map_delete_elem(&talks_by_address, &key);
 }
 
 static __always_inline struct service_slot *slot_of(__u32 service)
@@ -353,7 +429,7 @@ static __always_inline void count_atomic(struct service_slot *slot, enum counter
 	__sync_fetch_and_add(&slot->counters[counter], n);
 }
 
-/* For counters and histograms that only process-context programs touch; see SLOT_ADD() of exchange.h. */
+/* For counters and histograms that only process-context programs touch; see SLOT_ADD() of tcp/exchange.h. */
 static __always_inline void count(struct service_slot *slot, enum counter counter, __u64 n)
 {
 	slot->counters[counter] += n;
@@ -386,6 +462,37 @@ static __always_inline void stage_add_atomic(struct stage_histogram *h, __u64 va
 	__sync_fetch_and_add(&h->sum_ns, value_ns);
 	if (value_ns > h->max_ns)
 		h->max_ns = value_ns;
+}
+
+/* A listener drops what the accept queue or the SYN queue has no room for, and what it does not want. */
+static __always_inline void listener_drops(struct conn *c, const struct sock *sk)
+{
+	struct service_slot *slot = slot_of(c->service);
+	__u32 drops = (__u32)sk->sk_drops.counter;
+
+	if (slot)
+		count_atomic(slot, COUNTER_LISTEN_DROPS, drops - c->drops);
+	c->drops = drops;
+}
+
+/* From @from to @to into @stage; a time that would be negative is counted instead. */
+static __always_inline void stage_between(struct service_slot *slot, enum stage stage, __u64 from,
+					  __u64 to)
+{
+	if (to >= from)
+		stage_add_atomic(&slot->stages[stage], to - from);
+	else
+		count_atomic(slot, COUNTER_INCONSISTENT, 1);
+}
+
+/* Of @service on this CPU; from softirq, too. */
+static __always_inline void span_add(__u32 service, enum span span, __u64 value_ns)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service;
+	struct service_spans *found = bpf_map_lookup_elem(&spans, &index);
+
+	if (found)
+		stage_add_atomic(&found->spans[span], value_ns);
 }
 
 /* First and last message of the epoch. */

@@ -11,27 +11,45 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct pt_regs___syscall_x86 {
 	unsigned long orig_ax;
+	unsigned long dx;
 	unsigned long si;
+	unsigned long r8;
+	unsigned short cs;
 };
 
 struct user_pt_regs___syscall_arm64 {
 	__u64 regs[31];
+	__u64 pstate;
 };
 
 struct pt_regs___syscall_arm64 {
 	struct user_pt_regs___syscall_arm64 user_regs;
-	__u64 syscallno;
+	int syscallno;
 };
 #pragma clang attribute pop
 
+/* A system call that sends: what of it is needed. */
+struct system_call {
+	long number;
+	__u64 second;	 /* a buffer, an array of them, or a message */
+	__u64 third;	 /* of sendmmsg(): how many messages */
+	__u64 fifth;	 /* of sendto(): the receiver's address */
+	bool of_32_bits; /* of a 32-bit program: numbers and structures are others */
+};
+
 #if defined(__TARGET_ARCH_x86)
 #define NR_READ	    0
+#define NR_WRITE    1
 #define NR_READV    19
+#define NR_WRITEV   20
 #define NR_ACCEPT   43
+#define NR_SENDTO   44
 #define NR_RECVFROM 45
+#define NR_SENDMSG  46
 #define NR_RECVMSG  47
 #define NR_BIND	    49
 #define NR_ACCEPT4  288
+#define NR_SENDMMSG 307
 
 #define SYSCALL_REGISTERS_BYTES bpf_core_type_size(struct pt_regs___syscall_x86)
 
@@ -45,14 +63,39 @@ static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, si);
 }
+
+#define SEGMENT_OF_32_BITS 0x23 /* x86: __USER32_CS */
+
+/* @regs: as the helper that knows them returns them, which programs may read without another helper. */
+static __always_inline void syscall_read(const void *regs, struct system_call *ret)
+{
+	const struct pt_regs___syscall_x86 *r = regs;
+
+	ret->number = r->orig_ax;
+	ret->second = r->si;
+	ret->third = r->dx;
+	ret->fifth = r->r8;
+	ret->of_32_bits = r->cs == SEGMENT_OF_32_BITS;
+}
+
+/* The third one: the length of that. */
+static __always_inline __u64 syscall_third(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, dx);
+}
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_READ	    63
+#define NR_WRITE    64
 #define NR_READV    65
+#define NR_WRITEV   66
 #define NR_BIND	    200
 #define NR_ACCEPT   202
+#define NR_SENDTO   206
 #define NR_RECVFROM 207
+#define NR_SENDMSG  211
 #define NR_RECVMSG  212
 #define NR_ACCEPT4  242
+#define NR_SENDMMSG 269
 
 #define SYSCALL_REGISTERS_BYTES bpf_core_type_size(struct pt_regs___syscall_arm64)
 
@@ -64,6 +107,24 @@ static __always_inline long syscall_number(const struct pt_regs *regs)
 static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, user_regs.regs[1]);
+}
+
+#define STATE_OF_32_BITS 0x10 /* arm64: PSR_MODE32_BIT */
+
+static __always_inline void syscall_read(const void *regs, struct system_call *ret)
+{
+	const struct pt_regs___syscall_arm64 *r = regs;
+
+	ret->number = r->syscallno;
+	ret->second = r->user_regs.regs[1];
+	ret->third = r->user_regs.regs[2];
+	ret->fifth = r->user_regs.regs[4];
+	ret->of_32_bits = r->user_regs.pstate & STATE_OF_32_BITS;
+}
+
+static __always_inline __u64 syscall_third(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, user_regs.regs[2]);
 }
 #else
 #error "the system call numbers of this architecture are not known"

@@ -31,10 +31,11 @@ set(BPF_FLAGS -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_${BPF_TARGET_ARCH} -st
 function(bpf_object target)
 	set(objects)
 	foreach(source IN LISTS ARGN)
-		get_filename_component(name ${source} NAME_WE)
-		set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
+		string(REGEX REPLACE "\\.c$" ".o" object ${CMAKE_CURRENT_BINARY_DIR}/${source})
+		get_filename_component(folder ${object} DIRECTORY)
 		add_custom_command(OUTPUT ${object}
-			COMMAND ${BPF_CLANG} ${BPF_FLAGS} -MD -MF ${object}.d -MT ${object}
+			COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+			COMMAND ${BPF_CLANG} ${BPF_FLAGS} -I${CMAKE_CURRENT_SOURCE_DIR} -MD -MF ${object}.d -MT ${object}
 				-c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
 			COMMAND ${BPF_STRIP} -g ${object}
 			DEPENDS ${source} DEPFILE ${object}.d COMMAND_EXPAND_LISTS VERBATIM

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-OPTION = re.compile(r"^ {2,6}(?:-(\w), )?--([a-z][a-z0-9-]*)(?:[ =]([^ ]+))?(?: {2,}(.*))?$")
+OPTION = re.compile(r"^ {2,6}(?:-(\w), (?:-\w, )?)?--([a-z][a-z0-9-]*)(?:[ =]([^ ]+))?(?: {2,}(.*))?$")
 COMMAND = re.compile(r"^  ([a-z]+) +(.+)$")
 FILES = ("FILE", "PATH")  # a value that is a file's name
 

@@ -5,26 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drive.h"
-#include "engine.h"
-#include "engine_scenario.h"
-#include "forecast.h"
-#include "host_limits.h"
-#include "options.h"
-#include "scenario.h"
+#include "run/drive.h"
+#include "scenario/engine.h"
+#include "host/forecast.h"
+#include "transport/host_limits.h"
+#include "options/options.h"
+#include "scenario/scenario.h"
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 #include "sojourn/log.h"
+#include "sojourn/refuse.h"
 #include "sojourn/report.h"
 #include "sojourn/run.h"
+#include "sojourn/streams.h"
 #include "sojourn/sweep.h"
 #include "sojourn/trace.h"
-#include "sweep.h"
-#include "target.h"
+#include "sojourn/units.h"
+#include "sweep/sweep.h"
+#include "engine/target.h"
 
-enum {
-	EXIT_DEGRADED = 1, /* requests failed, the observer's part is missing, or no result */
-	EXIT_USAGE = 2,
-};
+#define EXIT_DEGRADED 1 /* requests failed, the observer's part is missing, or no result */
 
 /* One line: the module's sentence, or the errno's. */
 static int fail(int err, const char *reason, int status)
@@ -71,47 +71,109 @@ static int write_figures(const char *path, int (*print)(const struct run *run, F
 	return err ? log_errno(err, "cannot write '%s'", path) : 0;
 }
 
-static int write_outputs(const struct options *options, const struct run *run)
+static int write_document(const char *path, const struct run *run)
 {
-	const char *path = options->json_path;
+	int err = path ? run_write(run, path) : 0;
+
+	return err ? log_errno(err, "cannot write '%s'", path) : 0;
+}
+
+/* @broken: the assertions that do not hold. */
+static int write_report(const struct options *options, const struct run *run, char **broken)
+{
 	struct report_options report;
 	int err;
 
-	if (path) {
-		err = run_write(run, path);
-		if (err)
-			return log_errno(err, "cannot write '%s'", path);
-	}
-	err = write_figures(options->csv_path, report_csv, run);
-	if (!err)
-		err = write_figures(options->hlog_path, report_hlog, run);
-	if (err)
-		return err;
-	if (!options->quiet && !options_own_stdout(options)) {
-		report_options_for(stdout, &report);
-		err = report_text(run, &report, stdout);
-		if (!err && fflush(stdout))
-			err = -errno;
-		if (err)
-			return log_errno(err, "cannot write the report");
-	}
-	return options->trace_path ? write_trace(options->trace_path, run) : 0;
+	report_options_for(stdout, &report);
+	report.verbose = options->verbose;
+	report.broken = broken;
+	err = report_text(run, &report, stdout);
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err ? log_errno(err, "cannot write the report") : 0;
 }
 
-/* How many do not hold; each is one line. */
-static size_t check_assertions(const struct options *options, const struct run_driver *driver)
+/* Each by itself: a run is not lost because one of its files could not be written. */
+static int write_outputs(const struct options *options, const struct run *run, char **broken)
+{
+	int err = write_document(options->json_path, run);
+
+	err = write_figures(options->csv_path, report_csv, run) ?: err;
+	err = write_figures(options->hlog_path, report_hlog, run) ?: err;
+	if (!options->run.quiet && !options_own_stdout(options))
+		err = write_report(options, run, broken) ?: err;
+	return (options->trace_path ? write_trace(options->trace_path, run) : 0) ?: err;
+}
+
+/* What cannot be written is told before the load, not after it. */
+static int try_outputs(const struct options *options, char **ret_error)
+{
+	const struct {
+		const char *option, *path;
+	} outputs[] = {
+		{"--json", options->json_path},
+		{"--csv", options->csv_path},
+		{"--hlog", options->hlog_path},
+		{"--trace", options->trace_path},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++) {
+		int err = outputs[i].path ? run_try_write(outputs[i].path) : 0;
+
+		if (err)
+			return refuse(ret_error,
+				      "%s: cannot write '%s': %s; give a file in a folder that "
+				      "exists and may be written to",
+				      outputs[i].option, outputs[i].path, strerror(-err));
+	}
+	return 0;
+}
+
+/* What there is, is whole; that it is less than was asked for is said. */
+static void tell_interrupted(const struct options *options, const struct run_driver *driver)
+{
+	const struct load_settings *load = &options->load;
+	double seconds = (double)driver->duration_ns / (double)NSEC_PER_SEC;
+	double wanted = (double)load->duration_ns / (double)NSEC_PER_SEC;
+	char done[32], all[32];
+
+	if (load->duration_ns && driver->duration_ns < load->duration_ns)
+		log_warn("interrupted after %.3g of %.3g s", seconds, wanted);
+	else if (load->requests)
+		log_warn("interrupted after %s of %s requests",
+			 units_format_count(driver->requests, done, sizeof(done)),
+			 units_format_count(load->requests, all, sizeof(all)));
+}
+
+/* How many do not hold; each is one line, and a sentence of the report. */
+static size_t check_assertions(const struct options *options, const struct run *run,
+			       char ***ret_sentences)
 {
 	size_t broken = 0;
 	char actual[ASSERTION_TEXT];
 
 	for (size_t i = 0; i < options->assertion_count; i++) {
-		if (assertion_holds(&options->assertions[i], driver, actual))
+		autofree char *sentence = NULL;
+
+		if (assertion_holds(&options->assertions[i], run, actual))
 			continue;
 		log_error("--assert: '%s' does not hold: it is %s", options->assertions[i].text,
 			  actual);
+		if (asprintf(&sentence, "broken: %s is %s", options->assertions[i].text, actual) <
+			    0 ||
+		    run_add_text(ret_sentences, sentence))
+			log_warn("no memory: the report lacks this assertion");
 		broken++;
 	}
 	return broken;
+}
+
+static bool is_asserted(const struct options *options, enum run_error error)
+{
+	for (size_t i = 0; i < options->assertion_count; i++)
+		if (assertion_is_about(&options->assertions[i], error))
+			return true;
+	return false;
 }
 
 /* Errors that no assertion allows. Want of ports or descriptors is the driver's own failure. */
@@ -120,21 +182,47 @@ static bool has_errors(const struct options *options, const struct run_driver *d
 	if (driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE] ||
 	    driver->errors[RUN_ERROR_TOO_MANY_FILES])
 		return true;
-	for (size_t i = 0; i < options->assertion_count; i++)
-		if (assertion_is_about_errors(&options->assertions[i]))
-			return false;
-	return run_driver_errors(driver) != 0;
+	for (enum run_error error = 0; error < RUN_ERROR_COUNT; error++)
+		if (driver->errors[error] && !is_asserted(options, error))
+			return true;
+	return false;
+}
+
+/* They count as good, and are not what was meant: unless it was said that they are, or a scenario has them. */
+static void tell_redirects(const struct options *options, const struct run_driver *driver)
+{
+	static const char *const codes[] = {"301", "302", "303", "307", "308"};
+	const struct run_row_list *statuses = &driver->rows[RUN_ROWS_STATUS];
+	char count[32], all[32];
+
+	if (options->request.expectation.status_count || driver->scenario)
+		return;
+	for (size_t i = 0; i < statuses->count; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(codes); j++)
+			if (!strcmp(statuses->list[i].name, codes[j]))
+				log_warn("%s of %s responses are redirects (%s: not followed)",
+					 units_format_count(statuses->list[i].requests, count,
+							    sizeof(count)),
+					 units_format_count(driver->requests, all, sizeof(all)),
+					 codes[j]);
+}
+
+static void free_sentences(char ***sentences)
+{
+	run_strings_free(*sentences);
 }
 
 static int conclude(const struct options *options, const struct run *run)
 {
 	const char *observer_error = run->driver->observer_error;
+	CLEANUP(free_sentences) char **sentences = NULL;
 	size_t broken;
 
 	if (observer_error)
 		log_error("the observer's part is missing: %s", observer_error);
-	broken = check_assertions(options, run->driver);
-	if (write_outputs(options, run) || observer_error || broken ||
+	tell_redirects(options, run->driver);
+	broken = check_assertions(options, run, &sentences);
+	if (write_outputs(options, run, sentences) || observer_error || broken ||
 	    has_errors(options, run->driver))
 		return EXIT_DEGRADED;
 	return EXIT_SUCCESS;
@@ -151,100 +239,115 @@ static int conclude_sweep(const struct options *options, const struct run *run)
 	}
 	if (!good)
 		log_error(requests ? "no response was good" : "no request was answered");
-	return write_outputs(options, run) || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
+	return write_outputs(options, run, NULL) || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
-static int raise_files(const struct drive_job *job, char **ret_error)
+/* The most at any time of the run, by each of its sockets: of a sweep those of its last step. */
+static uint32_t most_connections(const struct options *options)
+{
+	const struct ladder *ladder = &options->ladder;
+
+	if (options->command != COMMAND_SWEEP || ladder->of_rates)
+		return options->load.connections;
+	return (uint32_t)ladder->loads[ladder->count - 1];
+}
+
+static int raise_files(const struct options *options, struct drive_job *job, char **ret_error)
 {
 	const struct limits_need need = {
-		.connections = forecast_connections(job->options),
+		.connections = most_connections(options),
 		.sockets = job->sockets,
-		.processes = job->options->processes,
-		.threads = job->options->threads,
+		.threads = options->run.threads,
 	};
 
-	return limits_raise_files(&need, ret_error);
+	return limits_raise_files(&need, &job->own_files, ret_error);
 }
 
-static void warn_of_ports(const struct drive_job *job)
+static void warn_of_ports(const struct options *options, const struct scenario *scenario,
+			  const struct drive_job *job)
 {
+	const struct drive_rows *rows = job->rows;
+	const struct target *targets[DRIVE_ROWS_MAX];
+	struct load_settings load = options->load;
 	autofree char *text = NULL;
 
-	if (!forecast_ports(job, &text) && text)
+	/* Of a mix it is not known how its requests are divided between the servers. */
+	if (scenario->order != SCENARIO_CYCLE && job->sockets > 1)
+		return;
+	for (uint32_t i = 0; i < rows->count; i++)
+		targets[i] = rows->list[i].target;
+	load.connections = most_connections(options);
+	if (!forecast_ports(&options->link, &load, targets, rows->count, &text) && text)
 		log_warn("%s", text);
 }
 
-static int drive(const struct drive_job *job)
+/* All but what carries it out. */
+static struct drive_job job_of(const struct options *options, const struct drive_rows *rows,
+			       char **command)
+{
+	return (struct drive_job){
+		.url = options->url,
+		.link = &options->link,
+		.load = &options->load,
+		.settings = &options->run,
+		.rows = rows,
+		.command = command,
+	};
+}
+
+/* On standard error, as all that a run says before its end. */
+static void tell_step(const struct run_sweep *sweep, const struct run_sweep_step *step)
+{
+	report_sweep_step(sweep, step, stderr);
+}
+
+static int drive(const struct options *options, const struct scenario *scenario,
+		 struct drive_job *job)
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	int err = raise_files(job, &error);
+	bool interrupted = false;
+	int err = raise_files(options, job, &error);
+
+	job->ret_interrupted = &interrupted;
 
 	if (!err)
-		warn_of_ports(job);
+		warn_of_ports(options, scenario, job);
 	if (!err)
-		err = job->options->command == COMMAND_SWEEP ? sweep_run(job, &run, &error)
-							     : drive_run(job, &run, &error);
+		err = options->command == COMMAND_SWEEP
+			      ? sweep_run(job, &options->ladder,
+					  options->run.quiet ? NULL : tell_step, &run, &error)
+			      : drive_run(job, &run, &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
-	return run->sweep ? conclude_sweep(job->options, run) : conclude(job->options, run);
-}
-
-/* Resolves, lets the engine prepare what all workers share, and drives. */
-static int prepare_and_drive(const struct options *options, struct target *target, char **command)
-{
-	const struct engine *engine = engine_find(target->scheme);
-	struct drive_job job = {.options = options,
-				.target = target,
-				.engine = engine,
-				.sockets = 1,
-				.command = command};
-	autofree char *error = NULL;
-	void *shared = NULL;
-	int err = 0, status;
-
-	if (engine->addressed)
-		err = target_resolve(target, &error);
-	if (!err)
-		err = engine->prepare(options, target, &shared, &error);
-	if (err)
-		return fail(err, error, EXIT_DEGRADED);
-	job.shared = shared;
-	job.unsampled = engine_unsampled(engine, options);
-	status = drive(&job);
-	engine->release(shared);
-	return status;
-}
-
-/* Whether the options make sense for the target's scheme. */
-static int check_for(const struct options *options, const struct target *target, char **ret_error)
-{
-	const struct engine *engine = engine_find(target->scheme);
-	int err = options_check(options, engine, ret_error);
-
-	return err || !engine->check ? err : engine->check(options, target, ret_error);
+	if (run->sweep)
+		return conclude_sweep(options, run);
+	if (interrupted)
+		tell_interrupted(options, run->driver);
+	return conclude(options, run);
 }
 
 /* The steps have been checked with the options: nothing of bad usage is left. */
-static int run_scenario(const struct options *options, char **command)
+static int prepare_and_drive(const struct options *options, struct scenario *scenario,
+			     char **command)
 {
-	const struct scenario *scenario = options->scenario;
-	struct drive_job job = {.options = options,
-				.target = &scenario->steps[0].target,
-				.engine = &engine_scenario,
-				.command = command};
+	struct scenario_engine prepared = {0};
+	struct drive_rows rows = {0};
+	struct drive_job job = job_of(options, &rows, command);
 	autofree char *error = NULL;
-	void *shared = NULL;
 	int err, status;
 
-	err = engine_scenario.prepare(options, NULL, &shared, &error);
+	scenario_rows(scenario, &rows);
+	err = scenario_engine_prepare(scenario, &options->request, &options->link, &prepared,
+				      &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
-	job.shared = shared;
-	job.sockets = engine_scenario_connections(shared);
-	job.unsampled = engine_scenario_unsampled(shared);
-	status = drive(&job);
-	engine_scenario.release(shared);
+	job.engine = prepared.engine;
+	job.shared = prepared.shared;
+	job.sockets = prepared.sockets;
+	job.unsampled = prepared.unsampled;
+	status = drive(options, scenario, &job);
+	prepared.engine->release(prepared.shared);
 	return status;
 }
 
@@ -253,95 +356,62 @@ static void look_up(struct target *target)
 {
 	autofree char *error = NULL;
 
-	if (engine_find(target->scheme)->addressed && target_look_up(target, &error) && error)
+	if (engine_has(target->engine, ENGINE_ADDRESSED) && target_look_up(target, &error) && error)
 		log_warn("%s: whether the source ports will do is not known", error);
 }
 
 /* --check: what this host would say to the run. Nothing is sent to a server. */
-static void foretell(const struct options *options, struct target *target)
+static int tell_valid(const struct options *options, struct scenario *scenario)
 {
-	struct scenario *scenario = options->scenario;
-	struct drive_job job = {.options = options, .target = target, .sockets = 1};
 	autofree char *error = NULL;
+	struct drive_rows rows = {0};
+	struct drive_job job = job_of(options, &rows, NULL);
 
-	job.engine = scenario ? &engine_scenario : engine_find(target->scheme);
-	if (!scenario)
-		look_up(target);
-	for (size_t i = 0; scenario && i < scenario->step_count; i++)
+	job.sockets = scenario_servers(scenario);
+	for (size_t i = 0; i < scenario->step_count; i++)
 		look_up(&scenario->steps[i].target);
-	if (scenario)
-		job.sockets = engine_scenario_servers(scenario);
-	if (raise_files(&job, &error) && error)
+	scenario_rows(scenario, &rows);
+	if (raise_files(options, &job, &error) && error)
 		log_warn("%s", error);
-	warn_of_ports(&job);
-}
-
-/* @target: NULL of a scenario. */
-static int tell_valid(const struct options *options, struct target *target)
-{
-	const struct scenario *scenario = options->scenario;
-
-	foretell(options, target);
-	if (scenario && !scenario->of_targets)
+	warn_of_ports(options, scenario, &job);
+	if (scenario->of_targets)
+		puts("the options are valid");
+	else
 		printf("%s is valid: %zu step%s, %s\n", scenario->path, scenario->step_count,
 		       scenario->step_count == 1 ? "" : "s", scenario_order_names[scenario->order]);
-	else
-		puts("the options are valid");
 	return EXIT_SUCCESS;
 }
 
-static int run_options(const struct options *options, char **command)
+static int run(int argc, char **argv)
 {
-	struct target target = {0};
+	struct options options;
+	struct scenario *scenario;
 	autofree char *error = NULL;
-	int err, status;
+	int err, status = EXIT_SUCCESS;
 
-	if (options->action == OPTIONS_HELP) {
-		options_help(options->command, stdout);
-		return EXIT_SUCCESS;
-	}
-	if (options->action == OPTIONS_VERSION) {
-		puts("sojourn-drive " SOJOURN_VERSION);
-		return EXIT_SUCCESS;
-	}
-	if (options->scenario)
-		return options->check_only ? tell_valid(options, NULL)
-					   : run_scenario(options, command);
-	err = target_parse(options->url, &target, &error);
-	if (!err)
-		err = check_for(options, &target, &error);
+	log_open("sojourn-drive", false);
+	signal(SIGPIPE, SIG_IGN); /* a server that goes away is an errno */
+	err = scenario_of_command(argc, argv, &options, &scenario, &error);
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	err = options.action == OPTIONS_DRIVE ? try_outputs(&options, &error) : 0;
 	if (err)
 		status = fail(err, error, EXIT_USAGE);
+	else if (options.action == OPTIONS_HELP)
+		options_help(options.command, stdout);
+	else if (options.action == OPTIONS_VERSION)
+		puts("sojourn-drive " SOJOURN_VERSION);
+	else if (options.check_only)
+		status = tell_valid(&options, scenario);
 	else
-		status = options->check_only ? tell_valid(options, &target)
-					     : prepare_and_drive(options, &target, command);
-	target_clear(&target);
+		status = prepare_and_drive(&options, scenario, argv);
+	scenario_free(scenario);
+	options_clear(&options);
 	return status;
-}
-
-/* The command as it was written: getopt_long moves words. NULL without memory. */
-static char **copy_words(int argc, char **argv)
-{
-	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
-
-	if (copy)
-		memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-	return copy;
 }
 
 int main(int argc, char **argv)
 {
-	autofree char **command = copy_words(argc, argv);
-	struct options options;
-	autofree char *error = NULL;
-	int err, status;
-
-	log_open("sojourn-drive", false);
-	signal(SIGPIPE, SIG_IGN); /* a server that goes away is an errno */
-	err = options_parse(argc, argv, &options, &error);
-	if (err)
-		return fail(err, error, EXIT_USAGE);
-	status = run_options(&options, command);
-	options_clear(&options);
-	return status;
+	streams_begin();
+	return streams_end(run(argc, argv));
 }

@@ -22,11 +22,10 @@ enum source {
 	WAIT_SIGNAL,
 	WAIT_END,
 	WAIT_INTERVAL,
-	WAIT_KEYS,
 	WAIT_POINT,
-	WAIT_HTTP,
 	WAIT_MODEL,
-	WAIT_COUNT
+	WAIT_SINKS, /* the first of them */
+	WAIT_COUNT = WAIT_SINKS + LOOP_SINKS
 };
 
 struct loop {
@@ -50,8 +49,7 @@ static int open_signals(struct loop *loop)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
-	if (loop->options.live)
-		sigaddset(&signals, SIGWINCH);
+	sigaddset(&signals, SIGWINCH);
 	if (sigprocmask(SIG_BLOCK, &signals, &loop->old_signals) < 0)
 		return -errno;
 	fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -85,10 +83,8 @@ static int loop_init(struct loop *loop)
 		r = open_timer(&loop->fds[WAIT_INTERVAL]);
 	if (!r)
 		r = open_timer(&loop->fds[WAIT_POINT]);
-	if (loop->options.live)
-		loop->fds[WAIT_KEYS].fd = STDIN_FILENO;
-	if (loop->options.http)
-		loop->fds[WAIT_HTTP].fd = sink_http_fd(loop->options.http);
+	for (size_t i = 0; i < loop->options.sink_count; i++)
+		loop->fds[WAIT_SINKS + i].fd = sink_fd(loop->options.sinks[i]);
 	loop->fds[WAIT_MODEL].fd = model_fd(loop->options.model);
 	return r;
 }
@@ -101,7 +97,7 @@ int loop_open(const struct loop_options *options, struct loop **ret_loop)
 	if (!loop)
 		return -ENOMEM;
 	loop->options = *options;
-	for (enum source i = 0; i < WAIT_COUNT; i++)
+	for (size_t i = 0; i < WAIT_COUNT; i++)
 		loop->fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	r = loop_init(loop);
 	if (r < 0)
@@ -182,74 +178,66 @@ static void on_signal(struct loop *loop)
 	while (read(loop->fds[WAIT_SIGNAL].fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(loop);
-		else if (info.ssi_signo == SIGWINCH)
-			sink_live_resize(loop->options.live);
-		else
+		else if (info.ssi_signo != SIGWINCH)
 			loop->stop = true;
+		for (size_t i = 0; info.ssi_signo == SIGWINCH && i < loop->options.sink_count; i++)
+			sink_resize(loop->options.sinks[i]);
 	}
 }
 
-static int on_interval(struct loop *loop)
-{
-	uint64_t expirations;
-
-	if (read(loop->fds[WAIT_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
-		return 0;
-	if (loop->options.live)
-		return sink_live_interval(loop->options.live);
-	if (loop->options.record)
-		return sink_record_interval(loop->options.record);
-	if (loop->options.otlp)
-		return sink_otlp_interval(loop->options.otlp);
-	return loop->options.term ? sink_term_interval(loop->options.term) : 0;
-}
-
-/* A terminal that is gone is always readable and never has a key. */
-static int on_keys(struct loop *loop)
+static int run_sinks(struct loop *loop)
 {
 	int r = 0;
 
-	if (loop->fds[WAIT_KEYS].revents & (POLLHUP | POLLERR | POLLNVAL))
-		loop->stop = true;
-	else
-		r = sink_live_keys(loop->options.live);
+	for (size_t i = 0; !r && i < loop->options.sink_count; i++)
+		r = sink_run(loop->options.sinks[i], loop->fds[WAIT_SINKS + i].revents);
 	if (r != -ECANCELED)
 		return r;
 	loop->stop = true;
 	return 0;
 }
 
-static void on_point(struct loop *loop)
+static int on_interval(struct loop *loop)
 {
 	uint64_t expirations;
+	int r = 0;
 
-	if (read(loop->fds[WAIT_POINT].fd, &expirations, sizeof(expirations)) > 0)
-		loop->options.point(loop->options.point_context);
+	if (read(loop->fds[WAIT_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
+		return 0;
+	for (size_t i = 0; !r && i < loop->options.sink_count; i++)
+		r = sink_interval(loop->options.sinks[i]);
+	return r;
 }
 
 static int dispatch(struct loop *loop)
 {
+	uint64_t expirations;
 	int r = 0;
 
 	if (loop->fds[WAIT_SIGNAL].revents)
 		on_signal(loop);
 	if (loop->fds[WAIT_END].revents)
 		loop->stop = true;
-	if (loop->fds[WAIT_POINT].revents)
-		on_point(loop);
-	if (loop->options.http)
-		sink_http_run(loop->options.http);
+	if (loop->fds[WAIT_POINT].revents &&
+	    read(loop->fds[WAIT_POINT].fd, &expirations, sizeof(expirations)) > 0)
+		loop->options.point(loop->options.point_context);
 	if (loop->fds[WAIT_MODEL].revents)
 		r = model_drain(loop->options.model);
-	if (!r && loop->fds[WAIT_KEYS].revents)
-		r = on_keys(loop);
+	if (!r)
+		r = run_sinks(loop);
 	return !r && loop->fds[WAIT_INTERVAL].revents ? on_interval(loop) : r;
 }
 
 static int wait_once(struct loop *loop)
 {
-	int timeout = loop->options.http ? sink_http_timeout_ms(loop->options.http) : -1;
+	int timeout = -1;
 
+	for (size_t i = 0; i < loop->options.sink_count; i++) {
+		int wish = sink_timeout_ms(loop->options.sinks[i]);
+
+		if (wish >= 0 && (timeout < 0 || wish < timeout))
+			timeout = wish;
+	}
 	if (poll(loop->fds, WAIT_COUNT, timeout) < 0)
 		return errno == EINTR ? 0 : -errno;
 	return dispatch(loop);

@@ -9,24 +9,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "model.h"
-#include "sink_http.h"
-#include "sink_live.h"
-#include "sink_otlp.h"
-#include "sink_record.h"
-#include "sink_term.h"
+#include "model/model.h"
+#include "sinks/sink.h"
+
+#define LOOP_SINKS 4
 
 struct loop_options {
-	uint64_t interval_ns;	    /* 0: none */
-	uint64_t for_ns;	    /* 0: no end */
-	struct sink_term *term;	    /* told at each interval; may be NULL */
-	struct sink_live *live;	    /* likewise, and of keys on standard input; may be NULL */
-	struct sink_record *record; /* likewise told; may be NULL */
-	struct sink_otlp *otlp;	    /* likewise */
-	struct sink_http *http;	    /* may be NULL */
-	struct model *model;	    /* drained when it asks for it */
-	char **command;		    /* run while observing; may be NULL */
-	uint64_t point_ns;	    /* how often @point is called; 0: never */
+	uint64_t interval_ns;	   /* 0: none */
+	uint64_t for_ns;	   /* 0: no end */
+	struct sink *const *sinks; /* told of intervals, and of their descriptors */
+	size_t sink_count;	   /* up to LOOP_SINKS */
+	struct model *model;	   /* drained when it asks for it */
+	char **command;		   /* run while observing; may be NULL */
+	uint64_t point_ns;	   /* how often @point is called; 0: never */
 	void (*point)(void *context);
 	void *point_context;
 };

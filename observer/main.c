@@ -8,16 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "observe.h"
-#include "options.h"
-#include "plan.h"
-#include "probe.h"
-#include "replay.h"
-#include "report.h"
+#include "options/options.h"
+#include "kernel/plan.h"
+#include "probe/probe.h"
+#include "sinks/live/replay.h"
+#include "report/report.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
+#include "sojourn/clock.h"
 #include "sojourn/log.h"
+#include "sojourn/streams.h"
+#include "sojourn/suggest.h"
 
 /* What cli_parse() returned, as an exit code. */
 static int parse_exit(int r)
@@ -32,7 +35,7 @@ static int main_observe(int argc, char **argv)
 
 	if (r < 0)
 		return parse_exit(r);
-	log_open("sojourn observe", options.verbose);
+	log_open("sojourn observe", options.debug);
 	return observe(&options);
 }
 
@@ -59,7 +62,7 @@ static int main_record(int argc, char **argv)
 
 	if (r < 0)
 		return parse_exit(r);
-	log_open("sojourn record", options.verbose);
+	log_open("sojourn record", options.debug);
 	return observe(&options);
 }
 
@@ -74,27 +77,66 @@ static int main_serve(int argc, char **argv)
 	return observe(&options);
 }
 
+static int probe_exit(const struct plan *plan)
+{
+	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++) {
+		if (plan_missing(plan, stage))
+			return EXIT_UNSUPPORTED;
+	}
+	return EXIT_SUCCESS;
+}
+
+/* --help says five seconds; ending takes some of them. */
+#define COST_END_NS   (4500 * NSEC_PER_MSEC)
+#define COST_LEAST_NS (2 * NSEC_PER_SEC)
+
+static int probe_cost(const struct probe_options *options, const struct plan *plan,
+		      uint64_t begun_ns)
+{
+	const char *missing = plan_missing(plan, STAGE_SERVICE);
+	struct cost cost;
+	const struct probe_cost result = {&cost, options->rates, options->rate_count};
+	uint64_t taken_ns = clock_now_ns() - begun_ns, budget_ns = COST_LEAST_NS;
+	int r;
+
+	if (taken_ns + COST_LEAST_NS < COST_END_NS)
+		budget_ns = COST_END_NS - taken_ns;
+	log_open("sojourn probe", false);
+	if (missing) {
+		log_error("--cost: cannot observe: %s", missing);
+		return EXIT_UNSUPPORTED;
+	}
+	r = cost_measure(plan, OPTIONS_QUIET_NS, budget_ns, &cost);
+	if (!r)
+		r = options->json ? probe_print_json(plan, &result, stdout)
+				  : probe_print_cost(&result, stdout);
+	if (r == -ENODATA)
+		log_error("--cost: the programs did not see all exchanges that were made: their "
+			  "cost would be that of something else");
+	else if (r < 0)
+		log_errno(r, "--cost: cannot measure");
+	return r < 0 ? EXIT_FAILURE : probe_exit(plan);
+}
+
 static int main_probe(int argc, char **argv)
 {
-	struct plan_wish wish = {.everything = true, .cgroup_fd = -1};
+	uint64_t begun_ns = clock_now_ns();
+	struct plan_wish wish = {.cgroup_fd = -1};
 	struct probe_options options;
 	struct plan plan;
 	int r = options_parse_probe(argc, argv, &options);
 
 	if (r < 0)
 		return parse_exit(r);
+	wish.everything = options.json || !options.cost;
 	r = plan_build(&wish, &plan);
+	if (options.cost && !r)
+		return probe_cost(&options, &plan, begun_ns);
 	if (!r && options.json)
-		r = probe_print_json(&plan, stdout);
+		r = probe_print_json(&plan, NULL, stdout);
 	else if (!r)
 		probe_print_text(&plan, stdout);
-	if (r < 0)
-		return EXIT_FAILURE;
-	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++) {
-		if (plan_missing(&plan, stage))
-			return EXIT_UNSUPPORTED;
-	}
-	return EXIT_SUCCESS;
+	return r < 0 ? EXIT_FAILURE : probe_exit(&plan);
 }
 
 /* The driver is a program of its own, beside this one or in the path. */
@@ -133,7 +175,7 @@ static const struct {
 	{"record", main_record, "the same into a file that survives a crash"},
 	{"doctor", doctor_main, "say what is running out on this host, and what to do"},
 	{"report", report_main, "print run documents as a report"},
-	{"probe", main_probe, "say what this kernel allows to be measured"},
+	{"probe", main_probe, "say what this kernel allows to be measured, and what it costs"},
 	{"drive", main_drive, "make load: sojourn-drive"},
 	{"version", main_version, "print the version"},
 };
@@ -145,27 +187,59 @@ static int usage(FILE *file, int exit_code)
 	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(file, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fputs("\n'sojourn COMMAND --help' says more.\n", file);
+	fputs("\n'sojourn help COMMAND' says more.\n", file);
 	return exit_code;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
+{
+	struct suggestion suggestion = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (!strcmp(argv[0], commands[i].name))
+			return commands[i].run(argc, argv);
+		suggest_try(&suggestion, argv[0], strlen(argv[0]), commands[i].name);
+	}
+	if (suggestion.best)
+		log_error("'%s' is no command: did you mean %s? 'sojourn help' lists them", argv[0],
+			  suggestion.best);
+	else
+		log_error("'%s' is no command: allowed are observe, live, serve, record, doctor, "
+			  "report, probe, drive, version",
+			  argv[0]);
+	return EXIT_USAGE;
+}
+
+/* `sojourn help observe` is `sojourn observe --help`. */
+static int help(int argc, char **argv)
+{
+	char option[] = "--help";
+
+	if (argc < 3)
+		return usage(stdout, EXIT_SUCCESS);
+	if (!strcmp(argv[2], "version"))
+		return usage(stdout, EXIT_SUCCESS);
+	return run_command(2, (char *[]){argv[2], option, NULL});
+}
+
+static int run(int argc, char **argv)
 {
 	log_open("sojourn", false);
 	if (argc < 2 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return main_live(1, (char *[]){"live", NULL});
 	if (argc < 2)
 		return usage(stderr, EXIT_USAGE);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return usage(stdout, EXIT_SUCCESS);
+	if (!strcmp(argv[1], "help"))
+		return help(argc, argv);
 	if (!strcmp(argv[1], "--version"))
 		argv[1] += 2;
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
-	}
-	log_error("'%s' is no command: allowed are observe, live, serve, record, doctor, report, "
-		  "probe, drive, version",
-		  argv[1]);
-	return EXIT_USAGE;
+	return run_command(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	streams_begin();
+	return streams_end(run(argc, argv));
 }

@@ -13,22 +13,19 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "cgroup.h"
-#include "confine.h"
-#include "loader.h"
+#include "host/cgroup.h"
+#include "host/listening.h"
+#include "process/confine.h"
+#include "kernel/loader.h"
 #include "loop.h"
-#include "model.h"
-#include "notify.h"
-#include "otlp.h"
-#include "plan.h"
-#include "procfs.h"
-#include "record.h"
-#include "reserve.h"
-#include "sink_http.h"
-#include "sink_live.h"
-#include "sink_otlp.h"
-#include "sink_term.h"
+#include "model/model.h"
+#include "outputs.h"
+#include "process/notify.h"
+#include "kernel/plan.h"
+#include "host/process.h"
+#include "process/reserve.h"
 #include "sojourn/cli.h"
+#include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
 
@@ -41,11 +38,7 @@ struct observation {
 	struct loader *loader;
 	struct model *model;
 	struct snapshot_source snapshots;
-	struct sink_term *term;
-	struct sink_live *live;
-	struct sink_record *record;
-	struct sink_otlp *otlp;
-	struct sink_http *http;
+	struct outputs outputs;
 	struct loop *loop;
 	int netns_fd;
 	uint32_t netns;
@@ -53,29 +46,7 @@ struct observation {
 	char cgroup_reason[256];
 };
 
-static void observation_done(struct observation *o)
-{
-	loop_close(o->loop);
-	sink_http_close(o->http);
-	sink_live_close(o->live);
-	sink_record_close(o->record);
-	sink_otlp_close(o->otlp);
-	sink_term_close(o->term);
-	model_free(o->model);
-	loader_close(o->loader);
-	cleanup_close(&o->netns_fd);
-	cleanup_close(&o->cgroup_fd);
-}
-
 /* ---- plan ---- */
-
-static int say_unsupported(const struct plan *plan)
-{
-	log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
-		  "sojourn-drive work without)",
-		  plan->rows[0].reason);
-	return EXIT_UNSUPPORTED;
-}
 
 /* Without a program for QUESTION_ACCEPT nothing is missing: it is inferred, and named so. */
 static void warn_missing(const struct plan *plan)
@@ -175,8 +146,12 @@ static int make_plan(struct observation *o)
 		log_errno(r, "cannot try the kernel's programs");
 		return EXIT_FAILURE;
 	}
-	if (!plan_working(&o->plan))
-		return say_unsupported(&o->plan);
+	if (!plan_working(&o->plan)) {
+		log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
+			  "sojourn-drive work without)",
+			  o->plan.rows[0].reason);
+		return EXIT_UNSUPPORTED;
+	}
 	if (check_preferred(o))
 		return EXIT_UNSUPPORTED;
 	warn_missing(&o->plan);
@@ -185,6 +160,28 @@ static int make_plan(struct observation *o)
 }
 
 /* ---- what is observed ---- */
+
+/* It may come up later, which is worth waiting for; a mistyped port is not. */
+static void warn_of_silent_ports(const struct observe_options *options)
+{
+	char others[128];
+
+	for (size_t i = 0; i < options->port_count; i++) {
+		uint16_t port = options->ports[i].port, protocol = options->ports[i].protocol;
+		bool udp = protocol == IPPROTO_UDP;
+
+		if (listening_at(port, protocol))
+			continue;
+		listening_ports(others, sizeof(others));
+		if (udp || !*others)
+			log_warn("--port %u%s: nothing %s there now: waiting", port,
+				 udp ? "/udp" : "", udp ? "is bound" : "listens");
+		else
+			log_warn("--port %u: nothing listens there now: waiting. Listeners are at "
+				 "%s",
+				 port, others);
+	}
+}
 
 struct found {
 	struct observation *o;
@@ -199,7 +196,7 @@ static int add_port(struct observation *o, uint16_t port, uint16_t protocol)
 	return r == -EEXIST ? 0 : r;
 }
 
-static void add_held(void *context, uint32_t pid, const struct procfs_listener *listener)
+static void add_held(void *context, uint32_t pid, const struct process_listener *listener)
 {
 	struct found *found = context;
 	int r = add_port(found->o, listener->port, IPPROTO_TCP);
@@ -212,13 +209,13 @@ static void add_held(void *context, uint32_t pid, const struct procfs_listener *
 /* What the process listens on now; what it will listen on later, the kernel side sees. */
 static int add_held_ports(struct observation *o)
 {
-	autofree struct procfs_listener *listeners = NULL;
+	autofree struct process_listener *listeners = NULL;
 	struct found found = {.o = o};
 	size_t count;
-	int r = procfs_listeners(o->options->pid, &listeners, &count);
+	int r = process_listeners(o->options->pid, &listeners, &count);
 
 	if (!r)
-		r = procfs_held(o->options->pid, listeners, count, add_held, &found);
+		r = process_held(o->options->pid, listeners, count, add_held, &found);
 	return r < 0 ? r : found.error;
 }
 
@@ -236,7 +233,7 @@ static int add_services(struct observation *o)
 /* Every service takes 126 KiB per CPU: room for those that exist, and some more. */
 static int count_services(const struct observe_options *options, uint32_t *ret_max)
 {
-	autofree struct procfs_listener *listeners = NULL;
+	autofree struct process_listener *listeners = NULL;
 	size_t count;
 	int r;
 
@@ -244,7 +241,7 @@ static int count_services(const struct observe_options *options, uint32_t *ret_m
 		*ret_max = (uint32_t)options->port_count;
 		return 0;
 	}
-	r = procfs_listeners(options->pid, &listeners, &count);
+	r = process_listeners(options->pid, &listeners, &count);
 	if (r < 0)
 		return r;
 	*ret_max = (uint32_t)count + SPARE_SERVICES;
@@ -279,6 +276,37 @@ static uint32_t ring_bytes(const struct observe_options *options)
 	return bytes;
 }
 
+/* The coarse clocks go on once in a tick. */
+static uint64_t tick_ns(void)
+{
+	struct timespec tick = {};
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	return clock_timespec_ns(&tick);
+}
+
+/* Requests without a reply that are remembered, and more where there are more sockets. */
+#define UDP_REQUESTS 16384
+
+static void count_datagram_socket(void *context, const struct resource_socket *socket)
+{
+	uint32_t *count = context;
+
+	(void)socket;
+	++*count;
+}
+
+/* Each socket may have some. They are those of our own namespace; in another one there is the minimum. */
+static uint32_t udp_requests(const struct observe_options *options)
+{
+	uint32_t sockets = 0;
+
+	if (!options->udp)
+		return 0;
+	(void)sockets_udp(count_datagram_socket, &sockets);
+	return sockets > UDP_REQUESTS / 4 ? 4 * sockets : UDP_REQUESTS;
+}
+
 static int fill_config(const struct observation *o, struct observer_config *ret_config)
 {
 	struct stat pidns;
@@ -296,6 +324,8 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.accept_source = plan_accept_source(&o->plan),
 		.all_listeners = o->options->all_listeners,
 		.floor = o->options->floor,
+		.quiet_ns = o->options->quiet_ns,
+		.tick_ns = tick_ns(),
 		.transmit_below =
 			plan_chosen(&o->plan, QUESTION_TRANSMIT) ? o->options->transmit_below : 0,
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
@@ -305,6 +335,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
 		.pidns_dev = pidns.st_dev,
 		.pidns_ino = pidns.st_ino,
+		.udp_requests = udp_requests(o->options),
 	};
 	return 0;
 }
@@ -326,6 +357,11 @@ static int load(struct observation *o)
 	return r;
 }
 
+static void say_expired(uint64_t phase, uint32_t lease_s)
+{
+	log_warn("phase %ju has ended: nobody renewed it for %u s", (uintmax_t)phase, lease_s);
+}
+
 static int start_model(struct observation *o)
 {
 	struct model_options options = {
@@ -334,6 +370,7 @@ static int start_model(struct observation *o)
 		.run_statistics = o->options->run_statistics,
 		.samples = o->options->samples,
 		.findings = !o->options->no_doctor,
+		.expired = say_expired,
 	};
 	int r = loader_attach(o->loader);
 
@@ -345,46 +382,26 @@ static int start_model(struct observation *o)
 	return 0;
 }
 
-/* Lines go where the summary goes, unless the document takes standard output. */
-static FILE *text_file(const struct observe_options *options)
-{
-	return options->json && !strcmp(options->json, "-") ? stderr : stdout;
-}
-
 static void point(void *context)
 {
 	model_point(context);
 }
 
-static int open_sinks(struct observation *o)
+static int open_outputs(struct observation *o)
 {
 	struct loop_options loop = {
-		.interval_ns = o->otlp ? o->options->otlp.interval_ns : o->options->interval_ns,
+		.interval_ns = outputs_interval_ns(&o->outputs),
 		.for_ns = o->options->for_ns,
+		.sinks = o->outputs.list,
+		.model = o->model,
 		.command = o->options->command,
 		.point_ns = model_point_interval_ns(o->model),
 		.point = point,
 		.point_context = o->model,
 	};
-	int r = 0;
+	int r = outputs_begin(&o->outputs, &o->snapshots);
 
-	if (o->options->live)
-		r = sink_live_open(&o->snapshots, o->options->interval_ns, &o->live);
-	else if (o->options->record)
-		r = sink_record_begin(o->record, &o->snapshots);
-	else if (o->otlp)
-		sink_otlp_begin(o->otlp, &o->snapshots);
-	else if (o->options->interval_ns)
-		r = sink_term_open(&o->snapshots, text_file(o->options), &o->term);
-	if (!r && o->options->listen)
-		r = sink_http_open(&o->options->address, &o->snapshots, &o->options->access,
-				   &o->http);
-	loop.model = o->model;
-	loop.term = o->term;
-	loop.live = o->live;
-	loop.record = o->record;
-	loop.otlp = o->otlp;
-	loop.http = o->http;
+	loop.sink_count = o->outputs.count;
 	return r < 0 ? r : loop_open(&loop, &o->loop);
 }
 
@@ -395,24 +412,41 @@ static const struct {
 	{open_netns, "cannot find the network namespace"},
 	{load, "cannot load the programs"},
 	{start_model, "cannot start observing"},
-	{open_sinks, "cannot open the outputs"},
+	{open_outputs, "cannot open the outputs"},
 };
 
-/* Who answers over a network for weeks holds nothing that it does not use. */
-static int give_up_privileges(const struct observation *o)
+/* The endpoint's address is another's, or none of this host. */
+static void explain_address(const struct observe_options *options, int error)
 {
-	int r = o->options->serve ? confine(o->netns_fd >= 0) : 0;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&options->address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&options->address;
+	bool v6 = options->address.ss_family == AF_INET6;
+	uint16_t port = ntohs(v6 ? in6->sin6_port : in->sin_port);
+	struct socket_address address = {0};
+	char text[64], owner[64];
 
-	return r < 0 ? log_errno(r, "cannot give up privileges") : 0;
+	memcpy(address.bytes, v6 ? (const void *)&in6->sin6_addr : &in->sin_addr, v6 ? 16 : 4);
+	sockets_format((uint8_t)options->address.ss_family, &address, port, text, sizeof(text));
+	listening_owner(port, owner, sizeof(owner));
+	if (error == -EADDRINUSE)
+		log_error("--listen: %s is in use by %s: give another port, or 0 for a free one",
+			  text, owner);
+	else
+		log_error("--listen: %s: this host has no such address", text);
 }
 
 static int start(struct observation *o)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		int r = steps[i].step(o);
+	int r;
 
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		r = steps[i].step(o);
 		if (r == -ESRCH) {
 			log_error("--pid: there is no process %u", o->options->pid);
+			return EXIT_FAILURE;
+		}
+		if (r == -EADDRINUSE || r == -EADDRNOTAVAIL) {
+			explain_address(o->options, r);
 			return EXIT_FAILURE;
 		}
 		if (r == -EOPNOTSUPP && o->options->live) {
@@ -426,10 +460,14 @@ static int start(struct observation *o)
 			return EXIT_FAILURE;
 		}
 	}
-	if (give_up_privileges(o))
+	/* Who answers over a network for weeks holds nothing that it does not use. */
+	r = o->options->serve ? confine(o->netns_fd >= 0) : 0;
+	if (r < 0) {
+		log_errno(r, "cannot give up privileges");
 		return EXIT_FAILURE;
+	}
 	reserve_fill();
-	notify_ready(o->http ? sink_http_url(o->http) : NULL);
+	notify_ready(outputs_url(&o->outputs));
 	return EXIT_SUCCESS;
 }
 
@@ -455,12 +493,11 @@ static int finish(struct observation *o)
 	if (!options->quiet && !options->record &&
 	    !(options->json && !strcmp(options->json, "-"))) {
 		report_options_for(stdout, &report);
+		report.verbose = options->verbose;
 		report_text(run, &report, stdout);
 	}
-	if (o->record && record_end(options, o->record, run) < 0)
+	if (outputs_end(&o->outputs, run) < 0)
 		r = -EIO;
-	if (o->otlp)
-		sink_otlp_end(o->otlp, run);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -468,21 +505,20 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
-	/* First, so that its process inherits no descriptor, map or program. */
-	exit_code = otlp_open(&o->options->otlp, &o->otlp);
-	if (!exit_code)
-		exit_code = record_open(o->options, &o->record);
+	exit_code = outputs_prepare(&o->outputs, o->options);
 	if (!exit_code)
 		exit_code = find_cgroup(o);
 	if (!exit_code)
 		exit_code = make_plan(o);
-	if (!exit_code)
-		exit_code = start(o);
+	if (exit_code)
+		return exit_code;
+	warn_of_silent_ports(o->options);
+	exit_code = start(o);
 	if (exit_code)
 		return exit_code;
 	r = loop_run(o->loop, &status);
-	/* From here on there is something to be read: the terminal is the user's again. */
-	sink_live_close(TAKE_PTR(o->live));
+	/* From here on there is something to be read. */
+	outputs_leave(&o->outputs);
 	if (r < 0)
 		log_errno(r, "observing ended early");
 	return finish(o) || r < 0 ? EXIT_FAILURE : status;
@@ -493,6 +529,11 @@ int observe(const struct observe_options *options)
 	struct observation o = {.options = options, .netns_fd = -1, .cgroup_fd = -1};
 	int exit_code = run_observation(&o);
 
-	observation_done(&o);
+	loop_close(o.loop);
+	outputs_close(&o.outputs);
+	model_free(o.model);
+	loader_close(o.loader);
+	cleanup_close(&o.netns_fd);
+	cleanup_close(&o.cgroup_fd);
 	return exit_code;
 }

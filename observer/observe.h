@@ -3,7 +3,7 @@
 #ifndef OBSERVER_OBSERVE_H
 #define OBSERVER_OBSERVE_H
 
-#include "options.h"
+#include "options/options.h"
 
 /* Exit codes beyond EXIT_SUCCESS, EXIT_FAILURE and EXIT_USAGE. */
 #define EXIT_UNSUPPORTED 3

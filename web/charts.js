@@ -127,6 +127,51 @@ function percentiles(parent, label, lines) {
 	}));
 }
 
+// Lines are [{name, label, points: [{x: load, y}], dash, hollow: [whether a point is], mark: it has no points}]; x is log.
+function overLoad(parent, label, unit, loads, lines, {format = count, log = false} = {}) {
+	chart(parent, label, 260, () => ({
+		type: "line",
+		data: {datasets: lines.map((line) => ({
+			label: line.label,
+			data: line.points,
+			borderColor: colour(line.name),
+			backgroundColor: colour(line.name),
+			borderDash: line.dash || [],
+			borderWidth: line.mark ? 1.5 : 2,
+			pointRadius: line.mark ? 0 : 4,
+			pointStyle: line.mark ? "line" : "circle",
+			clip: 6,
+			pointBackgroundColor: (line.hollow || []).map((hollow) => colour(hollow ? "back" : line.name)),
+			parsing: false,
+		}))},
+		options: {
+			interaction: {mode: "nearest", axis: "x", intersect: false},
+			layout: {padding: {right: 12}},
+			scales: {
+				x: axis(`${unit} (log)`, {type: "logarithmic", min: loads[0], max: loads[loads.length - 1],
+					afterBuildTicks: (scale) => {
+						scale.ticks = loads.map((value) => ({value}));
+					},
+					ticks: {callback: (value) => count(value)}}),
+				y: axis("", {type: log ? "logarithmic" : "linear", beginAtZero: !log, grace: log ? 0 : "5%",
+					afterFit: (scale) => {
+						scale.width = 86; // the charts' areas lie exactly above each other
+					},
+					ticks: {maxTicksLimit: 8,
+						callback: (value) => (log && !/^[125]0*$/.test(String(value)) ? "" : format(value))}}),
+			},
+			plugins: {
+				title: {display: true, text: label, align: "start", color: colour("text")},
+				legend: {labels: {color: colour("text"), usePointStyle: true, boxWidth: 16, boxHeight: 6}},
+				tooltip: {filter: (item) => !lines[item.datasetIndex].mark, callbacks: {
+					title: (items) => (items.length ? `${count(items[0].parsed.x)} ${unit}` : ""),
+					label: (item) => `${item.dataset.label}: ${format(item.parsed.y)}`,
+				}},
+			},
+		},
+	}));
+}
+
 // A vertical line at the same time in every series, wherever the pointer is.
 const cursor = {
 	id: "cursor",

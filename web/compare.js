@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Runs against the first of them, as lib/compare.c found it.
+// Runs against the first of them, as lib/forms/compare.c found it: the answer first.
 "use strict";
 
 function compared(row, value) {
 	if (value === null || value === undefined) return "–";
-	return row.unit === "ns" ? time(value) : count(value);
+	return row.unit === "ns" ? time(value) : perSecond(value);
 }
 
-function verdict(side) {
-	if (side.p_value === null) return side.reason;
-	return side.p_value < 0.01 ? `significant (p = ${side.p_value.toPrecision(1)})` : `within noise (p = ${side.p_value.toPrecision(2)})`;
+function answerOf(side, node) {
+	const [answer, ...more] = side.answer.split("\n").filter(Boolean);
+	node.append(element("p", {class: "answer"}, answer),
+		...more.map((line) => element("p", {class: {"worse: ": "bad", "better:": "good"}[line.slice(0, 7)]}, line)));
+	if (side.settings)
+		node.append(element("p", {class: "warn"}, `settings differ: ${side.settings}`));
 }
 
-function compareSection(compare) {
-	const node = section("Compared with the first run",
-		"Significance: rank-sum test over the runs' intervals (Mann and Whitney 1947), where there are enough of them.");
+function compareSection({sides, rows}) {
+	const node = section("Compared with the first run");
+	sides.forEach((side) => answerOf(side, node));
 	const others = data.names.slice(1);
-	node.append(table(["", data.names[0], ...others.flatMap((name) => [name, "difference", "significance"])],
-		compare.map((row) => [row.label, compared(row, row.before), ...row.after.flatMap((side) => [
+	node.append(table(["", data.names[0], ...others.flatMap((name) => [name, "change", "how surely"])],
+		rows.map((row) => [row.label, compared(row, row.before), ...row.after.flatMap((side) => [
 			compared(row, side.value),
 			element("td", {class: side.better === null ? null : side.better ? "good" : "bad"},
 				side.change === null ? "–" : `${side.change > 0 ? "+" : ""}${percent(side.change)}`),
-			verdict(side)])])));
+			element("td", {class: "text"}, side.surety)])])),
+	element("p", {class: "dim"},
+		"The rank-sum test over the runs' intervals (Mann and Whitney 1947), where there are enough of them."));
 }

@@ -72,6 +72,10 @@ function summary(run) {
 		node.append(element("div", {class: "banner bad"}, `The observer's part is missing: ${run.driver.observer_error}`));
 	for (const text of data.notes[runs.indexOf(run)])
 		node.append(element("div", {class: "banner bad"}, text));
+	(run.services || []).forEach((service, i) => {
+		for (const text of data.hints[runs.indexOf(run)][i])
+			node.append(element("p", {class: "warn"}, `${serviceName(service)}: ${text}`));
+	});
 	const service = mainService(run);
 	node.append(element("div", {class: "tiles"}, ...(run.driver ? driverTiles(run) : []),
 		...(service ? serviceTiles(run, service) : [])));
@@ -240,7 +244,7 @@ function slowestSection(run) {
 
 function finding(item) {
 	const node = element("div", {class: `finding ${item.severity}`},
-		element("b", {class: item.severity === "critical" ? "bad" : "warn"}, `${item.severity}: `),
+		element("b", {class: {critical: "bad", notice: ""}[item.severity] ?? "warn"}, `${item.severity}: `),
 		`${item.what || item.id} (${item.object})`);
 	for (const text of [item.outlook, item.change, item.risk && `Risk: ${item.risk}`])
 		if (text) node.append(element("p", {}, text));
@@ -274,11 +278,25 @@ function serviceRow(run, service, i) {
 			? service.processes.map((p) => `${count(p.open_fds)}/${count(p.fd_limit)}`).join(" ") : "–"];
 }
 
+// Each by itself: a sum hides the one that is full.
+function listenerTable(run, service, i) {
+	return table(["listener", "PID", "accept queue", "max", "limit", "overflows"], service.listeners.map((listener, j) => {
+		const at = (member) => cell(count(listener[member]), path(run, `services.${i}.listeners.${j}.${member}`), listener[member]);
+		return [element("td", {class: "text"}, title(run, `${serviceName(service)} · ${listener.comm || `inode ${listener.inode}`}`)),
+			listener.pid ?? "–", ...["depth", "depth_max", "limit", "overflows"].map(at)];
+	}));
+}
+
 function serviceSection() {
 	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
 	if (!rows.length) return;
-	section("Services").append(table(["service", "exchanges", "accepted", "in", "out", "established", "TIME_WAIT",
+	const node = section("Services");
+	node.append(table(["service", "exchanges", "accepted", "in", "out", "established", "TIME_WAIT",
 		"accept queue max", "retransmits", "fds"], rows));
+	for (const run of runs)
+		(run.services || []).forEach((service, i) => {
+			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
+		});
 }
 
 // Everything that should have been seen and was not stands here, also when it is nothing.
@@ -322,6 +340,7 @@ function sourceNotes(run) {
 }
 
 function trustSection() {
+	if (!runs.some((run) => run.driver || run.cost || (run.services || []).length)) return;
 	const node = section("Losses, and what measuring cost");
 	const rows = runs.flatMap(lossRows);
 	node.append(rows.length ? table(["where", "what", "count"], rows)
@@ -359,8 +378,9 @@ function themeButton() {
 }
 
 themeButton();
-runs.forEach(summary);
 if (data.compare) compareSection(data.compare);
+runs.forEach((run) => (run.sweep ? sweepSummary : summary)(run));
+runs.filter((run) => run.sweep).forEach(sweepSection);
 breakdown();
 percentileSection();
 rowsSection();

@@ -20,6 +20,16 @@ const NAMES = {
 	socket_queue: "socket queue",
 };
 
+// Whether the end of the accept queue was inferred from the first read: then it may be the wait for that read, too.
+function isInferred(stages) {
+	const accept = stages && stages.accept_queue;
+	return Boolean(accept && accept.measured !== false && accept.source === "inferred");
+}
+
+// The page has one name for a part in all of its runs.
+const inferred = data.runs.flatMap((run) => run.services || []).filter((service) => isInferred(service.stages));
+if (inferred.length) NAMES.accept_queue = "accept or socket queue";
+
 function nameOf(part) {
 	return NAMES[part] || part.replaceAll("_", " ");
 }
@@ -135,7 +145,7 @@ function whyUnknown(run, service) {
 }
 
 /*
- * The mean round trip and its parts, by the rules of lib/report_means.c: of the driver's own exchanges where
+ * The mean round trip and its parts, by the rules of lib/report/means.c: of the driver's own exchanges where
  * all were joined or where the service served others too; else what the service's means leave of the
  * driver's is network and client. It is never negative: `unknown` says why there is none.
  */

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A doctor beside a client that makes something run out: what it found, when, and in which words."""
-import datetime
 import json
 import time
 
+from support.findings import ended_at
 from support.process import run
 from support.programs import OBSERVER
-
-
-def wall_seconds(text):
-    """Seconds since 1970 of a time as documents have it."""
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 class Watch:
@@ -39,7 +34,7 @@ class Watch:
         for look in self.looks():
             for finding in look["findings"]:
                 if self.ours(finding):
-                    found.setdefault(finding["id"], {"at": wall_seconds(look["at"]), **finding})
+                    found.setdefault(finding["id"], {"at": ended_at(look), **finding})
         return found
 
     def until(self, condition, seconds):

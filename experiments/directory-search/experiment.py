@@ -23,7 +23,7 @@ PACKAGES = ("slapd", "ldap-utils")
 ENTRIES = "SOJOURN_DIRECTORY_ENTRIES"  # environment: another number of people
 MANY = 10_000
 USUAL_LIMIT = 1024
-SPARE_FILES = 100  # of a process, besides its connections
+SPARE_FILES = 100  # of a table, besides its connections
 PARTS = ("network + client", "accept queue", "socket queue", "receive", "service", "respond")
 
 
@@ -156,8 +156,8 @@ def loaded(bench, search, load):
     return {"search": search.name, "load": load, **summary(document, bench.directory.port)}
 
 
-def processes_for(clients):
-    """How many processes of the driver have descriptors enough."""
+def threads_for(clients):
+    """How many threads of the driver have descriptors enough."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return 1 if hard == resource.RLIM_INFINITY else -(-clients // max(1, hard - SPARE_FILES))
 
@@ -171,9 +171,9 @@ def concerns(finding, directory):
 
 def attached(bench, clients, *words, label=None):
     """So many clients without pause."""
-    processes = processes_for(clients)
+    threads = threads_for(clients)
     document = bench.drive(SEARCHES[0], f"-c{clients}", *words,
-                           *([f"--processes={processes}"] if processes > 1 else []), label=label)
+                           *([f"--threads={threads}"] if threads > 1 else []), label=label)
     made = summary(document, bench.directory.port)
     made["errors"] = {name: count for name, count in document["driver"]["errors"].items() if count}
     made["doctor"] = [{"id": finding["id"], "object": finding["object"], "what": finding["what"],

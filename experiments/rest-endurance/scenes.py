@@ -11,6 +11,7 @@ from experiments.common import lua_server
 from experiments.common.place import CLIENT_CPU, SERVER_CPU, Place
 from experiments.common.running_out import Watch
 from support import documents
+from support.findings import evidence
 from support.programs import DRIVER
 
 AFTERWARDS_SECONDS = 1  # that the failing goes on
@@ -67,7 +68,7 @@ class Scene:
 
     def apply(self, finding):
         """Does what the finding says; the command, if it is one."""
-        command = finding["remedy"]["command"]
+        command = finding["command"]
         self.context.start(["sh", "-c", command], self.netns).wait()
         return command
 
@@ -149,13 +150,14 @@ class Descriptors(DriverScene):
 
 class NeverClosed(Scene):
     fresh = True
+    briefly = 200  # ports in the brief form
     title = "responses that are never closed"
     mistake = "a client that keeps every response, so that no connection becomes free for the next call"
     remedy = "a client that closes its responses"
     names, over = ("ports-exhausted-soon", "ports-cliff", "ports-exhausted"), "ports-exhausted"
 
     def prepare(self):
-        self.scarce = f"{self.ports(40000, self.context.pick(600, 200))} ports"
+        self.scarce = f"{self.ports(40000, self.context.pick(600, self.briefly))} ports"
 
     def argv(self, seconds, remedied):
         return [self.context.source / "client.py", "127.0.0.1", self.nginx.port, "--rate",
@@ -173,6 +175,7 @@ class GivenUp(NeverClosed):
     title = "the same, and the server closes idle connections"
     mistake = "as before; the server closes what was idle for a second, the client does not notice"
     names = ("close-wait-leak",)
+    briefly = 800  # what grows for some seconds, after a second each, is named
     location = "keepalive_timeout 1s;"
 
 
@@ -181,14 +184,13 @@ SCENES = (Ports, Descriptors, NeverClosed, GivenUp)
 
 def failed_calls(looks):
     """connect() calls that failed for want of a port, as the doctor counted them by events."""
-    facts = [fact for look in looks for finding in look["findings"]
-             if finding["resource"] in ("ephemeral_ports", "port_failures") for fact in finding["evidence"]]
-    return sum(fact["value"] for fact in facts if fact["name"] == "failed in the sample")
+    return sum(evidence(finding, "failed in the sample") for look in looks for finding in look["findings"]
+               if finding["resource"] in ("ephemeral_ports", "port_failures"))
 
 
 def block(text, names):
     """The first finding of these in what the doctor prints; all of it if it has none."""
-    found = [part for part in text.split("\n\n") if part.split()[1:2] and part.split()[1] in names]
+    found = [part for part in re.split(r"\n(?=CRITICAL |WARNING |NOTICE |\n)", text) if part.split()[1:2] and part.split()[1] in names]
     return found[0] if found else text
 
 
@@ -227,7 +229,7 @@ def without(scene, watch):
     return {**told, "began": began, "text": text, "failed_calls": failed_calls(watch.looks()),
             "fails_after": told["first_at"] and told["first_at"] - began,
             "found": [{"id": name, "after": finding["at"] - began, "severity": finding["severity"],
-                       "prediction": finding["prediction"]} for name, finding in firsts.items()],
+                       "prediction": finding["outlook"]} for name, finding in firsts.items()],
             "named": named and named["id"], "named_after": named and named["at"] - began,
             "owner": named and named["owners"] and named["owners"][0]["comm"]}, named
 

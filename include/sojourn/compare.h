@@ -33,16 +33,47 @@ struct compare_row {
 };
 
 struct compare {
+	struct run *const *runs; /* borrowed: the first, and one for each side */
+	const char *const *names;
 	struct compare_row *rows; /* only figures that at least one of the runs has */
 	size_t row_count;
 	size_t side_count;
 };
 
-/* NULL without memory. @count is 2 or more. */
-struct compare *compare_runs(struct run *const *runs, size_t count);
+/* NULL without memory. @count is 2 or more; @runs and @names stay the caller's. */
+struct compare *compare_runs(struct run *const *runs, const char *const *names, size_t count);
 void compare_free(struct compare *compare);
 DEFINE_CLEANUP(struct compare *, compare_free)
 #define autocompare CLEANUP(cleanup_compare_free)
+
+enum compare_verdict {
+	COMPARE_UNTESTED, /* see reason */
+	COMPARE_UNSHOWN,  /* chance may well have made the difference, if there is one */
+	COMPARE_BETTER,
+	COMPARE_WORSE,
+	COMPARE_ALIKE, /* the intervals differ, the figure of the whole runs does not */
+};
+
+enum compare_verdict compare_judge(const struct compare_row *row, const struct compare_side *side);
+
+#define COMPARE_TEXT 64
+/* How surely: "p = 0.034: not shown at 1 %", "not tested: fewer than 8 intervals". */
+const char *compare_surety(const struct compare_row *row, const struct compare_side *side,
+			   char ret_text[static COMPARE_TEXT]);
+/* A figure with its unit; "-" if it is not known. */
+const char *compare_figure(const struct compare_row *row, struct run_ratio value,
+			   char ret_text[static COMPARE_TEXT]);
+
+/*
+ * For people. What changed from the first run to that of @side, and how surely: lines, the first of which
+ * is the answer. Which settings differ: "connections 8 → 16; duration 5.00 s → 10.00 s", or "". NULL
+ * without memory.
+ */
+char *compare_answer(const struct compare *compare, size_t side);
+char *compare_settings(const struct compare *compare, size_t side);
+
+/* The service that the driver loaded; without a driver, that with most exchanges; NULL: none. */
+const struct run_service *compare_service(const struct run *run);
 
 /*
  * The probability of a difference at least as large if both samples had the same distribution: the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The run document in memory: what was measured, by whom, at what cost and with what losses. The
- * observer and the driver fill it, lib/run_write.c and lib/run_read.c write and read it as JSON
+ * observer and the driver fill it, lib/json/write.c and lib/json/read.c write and read it as JSON
  * (docs/run-document.md), reports are made from it alone.
  *
  * Every structure owns what it points to; a zeroed one is valid and empty.
@@ -30,10 +30,39 @@ struct run_process {
 };
 
 struct run_accept_queue {
+	struct run_number listeners; /* now; each has a queue of its own */
 	struct run_number depth;     /* now, all listeners of the service */
-	struct run_number depth_max; /* high-water mark */
+	struct run_number depth_max; /* high-water mark, of any one listener */
 	struct run_number limit; /* sk_max_ack_backlog: listen()'s backlog capped by somaxconn */
-	struct run_number overflows; /* the listener's sk_drops in this period */
+	struct run_number overflows; /* connections that found it full */
+	struct run_number drops;     /* segments that its listeners dropped, for whatever reason */
+};
+
+/* One of several listeners of a service, since it was seen first. */
+struct run_listener {
+	uint64_t inode;	       /* of its socket, as `ss -e` shows it */
+	char address[48];      /* as that of the service */
+	struct run_number pid; /* the process that holds it; not known if there are several */
+	char comm[16];
+	struct run_number holders; /* processes that hold it */
+	struct run_number depth;   /* now */
+	struct run_number depth_max;
+	struct run_number limit;
+	struct run_number overflows; /* connections that found it full: at most so many */
+	struct run_number drops;
+};
+
+/* Requests under way at the period's end, and connections that are being closed. */
+struct run_open {
+	struct run_number read;	      /* by the server, and not answered */
+	struct run_number unread;     /* in the socket */
+	struct run_number unaccepted; /* of these: in the accept queue */
+	struct run_number oldest_ns; /* age of the oldest; 0: there is none, or none of known age */
+	struct run_number oldest_unread_ns;
+	uint64_t ages[RUN_AGE_COUNT];	 /* of those whose age is known */
+	struct run_number unread_bytes;	 /* of all connections */
+	struct run_number closing;	 /* closed by the server, and not yet over */
+	struct run_number closing_bytes; /* which they still have to send */
 };
 
 /* What of a sample is known, as bits of run_sample.known; below them stands one for each stage. */
@@ -129,15 +158,28 @@ struct run_service {
 	/* Of the same exchanges; for each they add up to its service. */
 	struct run_stage cpu[RUN_CPU_COUNT];
 	uint64_t transmit_followed; /* exchanges whose transmit_queue and ack were looked for */
+	uint64_t tls;		    /* connections that speak TLS */
+	struct histogram
+		tls_handshake; /* ClientHello's first byte was readable → the last flight */
+	/* Of a sample of the reads with which an exchange begins: how many requests began in them. */
+	uint64_t looked;
+	uint64_t looked_requests;
+	/* Responses whose end Nagle's algorithm held back; known at the next request or FIN. */
+	uint64_t nagle_held;
 
+	struct run_number quiet_ns;    /* a pause that ended a response (TCP), as it was set */
 	struct run_number connections; /* established now */
 	struct run_number srtt_ns;    /* mean of their smoothed round-trip times, as TCP measures */
 	struct run_number min_rtt_ns; /* the lowest of them */
 	uint64_t retransmits;	      /* segments sent again */
 	struct run_number time_wait;  /* TIME_WAIT sockets on the service's port now */
 	uint64_t time_wait_created;
-	struct run_ports ports; /* of the service's network namespace, whoever opened them */
+	struct run_open open;
+	struct histogram abandoned; /* age of the unanswered requests when their connection ended */
+	struct run_ports ports;	    /* of the service's network namespace, whoever opened them */
 	struct run_accept_queue accept_queue;
+	struct run_listener *listeners; /* if there are two or more */
+	size_t listener_count;
 	struct run_process *processes;
 	size_t process_count;
 	struct run_samples *samples; /* NULL: none were taken */
@@ -158,6 +200,7 @@ struct run_cost {
 	uint64_t map_bytes;	 /* memory of its BPF maps */
 	struct run_program *programs;
 	size_t program_count;
+	struct run_machine machine;
 };
 
 /* What of the driver itself kept it from making the load that was asked for. */
@@ -358,8 +401,9 @@ struct run_joined {
 	size_t slowest_count;
 };
 
-struct run_finding; /* finding.h */
-struct run_sweep;   /* sweep.h */
+struct run_finding; /* finding.h, as is struct run_look */
+struct run_look;
+struct run_sweep; /* sweep.h */
 
 struct run {
 	char *host;
@@ -378,7 +422,10 @@ struct run {
 	struct run_sweep *sweep; /* NULL unless loads were gone through; then there is no driver */
 	struct run_finding *findings; /* worst first */
 	size_t finding_count;
-	char **not_seen; /* what the doctor could not see; NULL: it did not look */
+	char **not_seen;	       /* what the doctor could not see; NULL: it did not look */
+	struct run_finding *resources; /* of `sojourn doctor`: all that it looked at */
+	size_t resource_count;
+	struct run_look *looked_at; /* likewise; NULL: another's document */
 };
 
 /* NULL without memory. Fills host, kernel, tool and started_at from this machine. */
@@ -391,6 +438,7 @@ DEFINE_CLEANUP(struct run *, run_free)
 struct run_service *run_add_service(struct run *run);
 /* Appends one zeroed process to @service; NULL without memory. */
 struct run_process *run_add_process(struct run_service *service);
+struct run_listener *run_add_listener(struct run_service *service);
 
 /* No samples yet, threshold RUN_SAMPLE_ALL; NULL without memory. */
 struct run_samples *run_samples_new(void);
@@ -412,6 +460,8 @@ int run_sample_compare(const void *a, const void *b);
  * Services are matched by (netns, protocol, port); one that is not in @earlier stays whole.
  */
 void run_subtract(struct run *run, const struct run *earlier);
+/* Takes out of @run, which will be subtracted, the services of which nothing was counted: that changes nothing. */
+void run_drop_idle(struct run *run);
 
 /*
  * Adds @other to @run: what one document of both would hold. A driver's and an observer's part become
@@ -421,6 +471,11 @@ void run_subtract(struct run *run, const struct run *earlier);
  * in @ret_error (freed by the caller), -ENOMEM; then @run is not to be used either.
  */
 int run_merge(struct run *run, struct run *other, char **ret_error);
+/*
+ * Whether the documents of a driver and of an observer, given by their files, can be of the same requests: -EINVAL,
+ * with the reason as above, if their times do not overlap. Clocks of two hosts may differ by a minute.
+ */
+int run_check_times(const struct run *run, const struct run *other, char **ret_error);
 
 void run_joined_free(struct run_joined *joined);
 DEFINE_CLEANUP(struct run_joined *, run_joined_free)
@@ -492,7 +547,11 @@ int run_from_json(const char *text, size_t length, struct run **ret_run, char **
 int run_read(const char *path, struct run **ret_run, char **ret_error);
 int run_write(const struct run *run, const char *path);
 
+/* The text alone, of whatever is there: one byte more than a document may have at most. */
+int run_read_text(const char *path, char **ret_text, size_t *ret_length);
 /* Writes any text in that way. */
 int run_write_text(const char *text, const char *path);
+/* Whether that will go, as far as it can be told before; leaves @path as it is. 0 or -errno. */
+int run_try_write(const char *path);
 
 #endif

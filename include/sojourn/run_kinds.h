@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kinds of things that a run document counts, each with its name and its meaning for people:
- * closes, losses, errors, datagrams. Neighbours: run.h (the document), lib/names.c.
+ * closes, losses, errors, datagrams. Neighbours: run.h (the document), lib/run/names.c.
  */
 #ifndef SOJOURN_RUN_KINDS_H
 #define SOJOURN_RUN_KINDS_H
+
+#include <stdbool.h>
 
 #include "wire/stage.h"
 
@@ -33,8 +35,24 @@ enum run_loss {
 	RUN_LOSS_TRANSMIT_UNSEEN,
 	RUN_LOSS_ACK_UNSEEN,
 	RUN_LOSS_STORAGE_FAILED,
+	RUN_LOSS_ONEWAY,
+	RUN_LOSS_GOODBYES,
+	RUN_LOSS_TRAILING,
+	RUN_LOSS_INCONSISTENT,
+	RUN_LOSS_UNSEEN_READS,
+	RUN_LOSS_BLOCKED,
+	RUN_LOSS_MPTCP,
+	RUN_LOSS_CARRIED,
+	RUN_LOSS_TIME_WAIT_UNSURE,
+	RUN_LOSS_AMBIGUOUS_REPLIES,
+	RUN_LOSS_UNTRACKED,
+	RUN_LOSS_TLS_UNKNOWN,
+	RUN_LOSS_UNRECOGNISED,
 	RUN_LOSS_COUNT
 };
+
+/* Ages of open requests: wire/config.h's, in the same order. */
+#define RUN_AGE_COUNT 7
 
 /* What went wrong for the driver, one counter each. */
 enum run_error {
@@ -58,6 +76,8 @@ enum run_error {
 	RUN_ERROR_UNEXPECTED,	  /* complete response that is not what the user expects */
 	RUN_ERROR_COUNT
 };
+
+#define RUN_NO_ERROR RUN_ERROR_COUNT
 
 /* gRPC's statuses 0 to 16, and what is none of them. */
 #define RUN_GRPC_STATUS_COUNT 18
@@ -93,11 +113,15 @@ extern const char *const run_stage_names[STAGE_COUNT];
 extern const char *const run_cpu_names[RUN_CPU_COUNT];
 extern const char *const run_close_names[RUN_CLOSE_COUNT];
 extern const char *const run_loss_names[RUN_LOSS_COUNT];
+extern const char *const run_age_names[RUN_AGE_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
 extern const char *const run_grpc_status_names[RUN_GRPC_STATUS_COUNT];
 extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
 extern const char *const run_rows_names[RUN_ROWS_COUNT]; /* of the lists: "steps" … */
 extern const char *const run_row_names[RUN_ROWS_COUNT];	 /* of one row: "step" … */
+
+/* Whether an event was missed; else nothing was, and it is not timed, or not an exchange. */
+extern const bool run_loss_is_lost[RUN_LOSS_COUNT];
 
 /* The same for people: one clause each, e.g. "request readable before the previous response". */
 extern const char *const run_loss_help[RUN_LOSS_COUNT];

@@ -17,12 +17,35 @@ struct run_service *run_find_service(const struct run *run, const struct run_ser
  * where nothing was measured.
  */
 double run_stage_mean(const struct run_service *service, enum stage stage);
+
+/*
+ * Whether so many replies of this period (UDP) could not be matched to their requests that `service` of the
+ * others does not stand for all.
+ */
+bool run_service_is_doubtful(const struct run_service *service);
+
+/* Makes @stage not measured, for @reason, which is the stage's from here on. */
+void run_stage_forget(struct run_stage *stage, char *reason);
+
+/*
+ * Makes `service` not measured where it is doubtful. For what is shown: from a reading that others are
+ * subtracted from, it would take the histogram away.
+ */
+void run_doubt(struct run *run);
+
 struct run_program *run_find_program(const struct run_cost *cost, const char *name);
 
-void run_counts_add(uint64_t *counts, const uint64_t *others, size_t count);
+static inline void run_counts_add(uint64_t *counts, const uint64_t *others, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		counts[i] += others[i];
+}
 
-/* A sum is known where both are. */
-void run_number_add(struct run_number *number, const struct run_number *other);
+/*
+ * Adds what counts of @earlier, another observation of the service; state stays that of @service. A stage is
+ * measured if it was in both; its reason may be taken from @earlier.
+ */
+void run_service_add(struct run_service *service, struct run_service *earlier);
 
 /* Adds up by name; those that @cost lacks are added to it. -ENOMEM: some may be missing. */
 int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "sojourn/histogram.h"
+#include "wire/stage.h"
 
 /* A stage without `measured` is printed as missing, with `reason`; never as zero. */
 struct run_stage {
@@ -15,6 +16,15 @@ struct run_stage {
 	char *reason; /* why it is missing; NULL if measured */
 	struct histogram histogram;
 };
+
+/* Whether the end of accept_queue, of a service's @stages, was inferred from the connection's first read. */
+bool run_accept_is_inferred(const struct run_stage *stages);
+
+/*
+ * What people call stage @which of @stages: an inferred accept queue may hold the wait for the first read,
+ * too, and has that in its name.
+ */
+const char *run_stage_label(const struct run_stage *stages, enum stage which);
 
 /* A number that may be missing. */
 struct run_number {
@@ -26,6 +36,13 @@ struct run_number {
 struct run_ratio {
 	bool known;
 	double value;
+};
+
+/* What of a host makes BPF programs cheap or dear: without it, what they cost says nothing of another one. */
+struct run_machine {
+	char **mitigations;   /* that are on and cost: "retpolines", "Safe RET"; NULL: not known */
+	char *clock_source;   /* the kernel's: "tsc", "kvm-clock"; NULL: not known */
+	char *virtualisation; /* "none", "KVM", "VMware"; NULL: not known */
 };
 
 /* Ephemeral ports of one source address, towards the destination that most are used towards. */

@@ -22,6 +22,7 @@ enum run_point_value {
 	RUN_POINT_PORTS = 1 << 5,
 	RUN_POINT_DEPTH_MAX = 1 << 6,
 	RUN_POINT_MIN_RTT = 1 << 7,
+	RUN_POINT_OPEN = 1 << 26,
 	RUN_POINT_OVERFLOWS = 1 << 24,
 	RUN_POINT_CPU = 1 << 25,
 };
@@ -70,6 +71,8 @@ struct run_point {
 	uint64_t srtt_ns;
 	uint64_t min_rtt_ns; /* of the connections established then */
 	uint64_t ports;	     /* run_service.ports.used */
+	uint64_t open;	     /* requests: read and not answered, or unread */
+	uint64_t open_oldest_ns;
 };
 
 struct run_series {

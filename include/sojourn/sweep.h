@@ -27,6 +27,8 @@ struct run_sweep_step {
 	uint64_t unsent;   /* under a rate: due, but all connections were busy until the end */
 	uint32_t attempts; /* until it was steady, or was given up */
 	bool steady;
+	/* Requests/s of a first measurement that was off the other steps; not known: it was not. */
+	struct run_number first_throughput;
 	struct run_number server_exchanges;   /* what the observer saw at the target's port, */
 	struct run_number server_duration_ns; /* over so long */
 	char *limited;			      /* by what of the driver itself; NULL: by nothing */
@@ -80,8 +82,5 @@ static inline double run_sweep_throughput(const struct run_sweep_step *step)
 
 /* Frees what the step points to. */
 void run_sweep_step_clear(struct run_sweep_step *step);
-
-/* Takes NULL. */
-void run_sweep_free(struct run_sweep *sweep);
 
 #endif

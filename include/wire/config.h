@@ -42,12 +42,16 @@ struct observer_config {
 	__u8 plain; /* before Linux 5.12: no storage in sockets for us, no atomics that return */
 	__u8 listener_depths; /* those of all listeners are kept, for the doctor's findings */
 	__u8 pad;
+	__u64 quiet_ns;	      /* a pause as long ends a response, and a message that none came to */
+	__u64 tick_ns;	      /* of the kernel's coarse clock */
 	__u64 transmit_below; /* how many of 2^32 exchanges are followed to the wire; 0: none */
 	__u64 pidns_dev;      /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;
+	__u32 udp_requests; /* room for so many without a reply, and for so many sockets; 0: no UDP */
+	__u32 pad_end;
 };
 
-_Static_assert(sizeof(struct observer_config) == 56, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 80, "no hidden padding");
 
 /* A service: who listens. Host byte order. */
 struct service_key {
@@ -74,13 +78,50 @@ struct service_gauges {
 	__u64 listeners;
 	__u64 depth;	  /* accept queue, all listeners together */
 	__u64 limit;	  /* likewise */
-	__u64 drops;	  /* sk_drops of the listeners, since they were made */
 	__u8 address[16]; /* of the first listener; IPv4 in the first four bytes */
 	__u32 family;
 	__u32 addresses; /* how many different ones were seen: 1, or 2 for several */
 };
 
-_Static_assert(sizeof(struct service_gauges) == 96, "no hidden padding");
+_Static_assert(sizeof(struct service_gauges) == 88, "no hidden padding");
+
+/* So many listeners are told one by one. */
+#define LISTENERS_TOLD 1024
+
+/* A listener, as the last pass over the sockets found it: several of a port share it by SO_REUSEPORT. */
+struct listener_gauge {
+	__u64 inode;	  /* of its descriptor; 0: it has none */
+	__u8 address[16]; /* as in struct service_gauges */
+	__u32 family;
+	__u32 service;
+	__u32 depth;
+	__u32 depth_max; /* since it was seen first */
+	__u32 limit;
+	__u32 drops; /* likewise, for whatever reason */
+};
+
+_Static_assert(sizeof(struct listener_gauge) == 48, "no hidden padding");
+
+/* Ages of open requests, in powers of ten: below 1 ms, 10 ms … 100 s, and above. */
+#define OPEN_AGES 7
+
+/*
+ * Requests that are under way, counted anew by every pass over the sockets. Those of which no age is known
+ * are in none of the ages.
+ */
+struct service_open {
+	__u64 read;	  /* by the server, and not answered */
+	__u64 unread;	  /* in the socket */
+	__u64 unaccepted; /* of these: in the accept queue */
+	__u64 oldest_ns;
+	__u64 oldest_unread_ns;
+	__u64 ages[OPEN_AGES];
+	__u64 closing;	     /* connections that the server has closed, and that are not over */
+	__u64 closing_bytes; /* which they still have to send */
+	__u64 unread_bytes;  /* of all connections */
+};
+
+_Static_assert(sizeof(struct service_open) == 8 * (8 + OPEN_AGES), "no hidden padding");
 
 /*
  * One destination, counted anew by every pass over the sockets: each socket from the same address to the

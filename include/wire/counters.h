@@ -27,12 +27,12 @@ enum counter {
 	COUNTER_UNANSWERED,	   /* TCP: ended by close without a response; UDP: given up */
 	COUNTER_PREEXISTING,	   /* connections older than the observation */
 	COUNTER_CUT_OFF,	   /* exchanges under way when the observation began: not timed */
-	COUNTER_UNTIMED,	   /* TCP: arrival not seen; UDP: unknown which read was answered */
-	COUNTER_ACCEPT_UNSEEN,	   /* connections whose accept_queue time could not be inferred */
-	COUNTER_MULTIPLEXED,	   /* connections that speak HTTP/2: counted, not timed */
-	COUNTER_DROPPED,	   /* UDP: datagrams that found the receive buffer full */
-	COUNTER_UNMATCHED,	   /* UDP: datagrams whose arrival and read could not be matched */
-	COUNTER_STORAGE_FAILED,	   /* connections not observed: the kernel had no memory for them */
+	COUNTER_UNTIMED,	/* TCP: arrival not seen; UDP: unknown which request was answered */
+	COUNTER_ACCEPT_UNSEEN,	/* connections whose accept_queue time could not be inferred */
+	COUNTER_MULTIPLEXED,	/* connections that speak HTTP/2: counted, not timed */
+	COUNTER_DROPPED,	/* UDP: datagrams that found the receive buffer full */
+	COUNTER_UNMATCHED,	/* UDP: datagrams whose arrival and read could not be matched */
+	COUNTER_STORAGE_FAILED, /* connections not observed: the kernel had no memory for them */
 	/*
 	 * The part of accept_queue in which a request was already waiting: it belongs to that
 	 * exchange's residence. accept_queue itself is per connection and may include idle time.
@@ -42,10 +42,27 @@ enum counter {
 	COUNTER_TRANSMIT_FOLLOWED, /* exchanges whose response is followed to the wire */
 	COUNTER_TRANSMIT_UNSEEN,   /* of these: its last byte was not seen to leave */
 	COUNTER_ACK_UNSEEN,	   /* of these: its acknowledgement was not seen */
-	/* Read, but their connection ended without a response: counted apart, from softirq. */
-	COUNTER_BYTES_IN_UNANSWERED,
-	COUNTER_SAMPLES_LOST, /* sampled exchanges that found the ring full */
-	COUNTER_OUTSTANDING,  /* UDP: datagrams read that may still be answered: goes up and down */
+	COUNTER_SAMPLES_LOST,	   /* sampled exchanges that found the ring full */
+	COUNTER_OUTSTANDING, /* UDP: datagrams read that may still be answered: goes up and down */
+	COUNTER_ONEWAY,	     /* messages of clients that got no response before the next one came */
+	COUNTER_GOODBYES,    /* messages that the client's FIN came right behind: QUIT, Terminate */
+	COUNTER_TRAILING,    /* writes after a response, when nothing had been written for a time */
+	COUNTER_INCONSISTENT, /* times that would have been negative: not recorded */
+	COUNTER_UNSEEN_READS, /* exchanges of which bytes were read unseen (splice): not timed */
+	COUNTER_BLOCKED, /* first writes that waited for room: their begin is known to a tick */
+	COUNTER_MPTCP,	 /* connections with MPTCP: their data passes another socket */
+	COUNTER_TIME_WAIT_UNSURE, /* closes that found no room for a TIME_WAIT socket, or the last */
+	COUNTER_LISTEN_DROPS,	  /* segments that its listeners dropped, for whatever reason */
+	COUNTER_CARRIED, /* responses of an earlier epoch that went on: what they took is not in RESPOND */
+	COUNTER_AMBIGUOUS_REPLIES, /* UDP: exchanges whose reply may answer several requests: not timed */
+	COUNTER_NAMELESS_REPLIES, /* UDP, of these: nobody knows to whom the reply was sent */
+	COUNTER_UNTRACKED,    /* UDP: requests that found no room, so that no reply matches them */
+	COUNTER_TLS,	      /* connections that speak TLS */
+	COUNTER_TLS_UNKNOWN,  /* of these: what they speak in it cannot be told: not timed */
+	COUNTER_UNRECOGNISED, /* connections whose first bytes cannot be read (io_uring) */
+	COUNTER_LOOKED,	      /* reads whose requests were counted, of a sample */
+	COUNTER_LOOKED_REQUESTS, /* requests that began in them */
+	COUNTER_NAGLE_HELD,	 /* responses whose end waited for an ACK of their begin (Nagle) */
 	COUNTER_COUNT
 };
 
@@ -66,6 +83,17 @@ struct service_slot {
 	__u64 first_message_ns; /* earliest arrival among the epoch's exchanges */
 	__u64 last_message_ns;	/* latest write */
 	struct stage_histogram stages[STAGE_COUNT];
+};
+
+/* Times that are no stage of an exchange. */
+enum span {
+	SPAN_TLS_HANDSHAKE, /* the first byte of ClientHello was there → the last flight passed */
+	SPAN_ABANDONED, /* requests that were not answered: their age when their connection ended */
+	SPAN_COUNT
+};
+
+struct service_spans {
+	struct stage_histogram spans[SPAN_COUNT];
 };
 
 /* What SERVICE divides into, by the state of the thread that served. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* What the doctor counts as it happens, per process and address: bpf/event_*.bpf.c. */
+/* What the doctor counts as it happens, per process and address: bpf/doctor. */
 #ifndef WIRE_EVENTS_H
 #define WIRE_EVENTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The stages of an exchange, in the order in which a request passes through them. Their definitions
- * are in docs/measurement.md; their names as users see them in lib/names.c. Those before
+ * are in docs/measurement.md; their names as users see them in lib/run/names.c. Those before
  * STAGE_RESIDENCE_END make up the residence, and are timed for every exchange; those behind it follow
  * the response on its way, of a sample of the exchanges and only when asked for.
  */

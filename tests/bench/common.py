@@ -2,6 +2,7 @@
 """What the benchmarks share: pinning, CPU time of a command, interleaving, medians, the machine."""
 import argparse
 import datetime
+import json
 import os
 import platform
 import re
@@ -15,11 +16,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from support.process import die_with_parent, set_autogroup  # noqa: E402
-from support.programs import Nginx  # noqa: E402
+from support.process import die_with_parent, run, set_autogroup  # noqa: E402
+from support.programs import OBSERVER, Nginx  # noqa: E402
 
 SERVER_CPU, CLIENT_CPU = 0, 1
 BODY = "x" * 200
+
+
+def conditions():
+    """What a system call and a program of ours cost on this host depends on, as `sojourn probe` has it."""
+    found = json.loads(run([OBSERVER, "probe", "--json"], check=False).stdout)["machine"]
+    mitigations = found["mitigations"]
+    return f"mitigations: {'not known' if mitigations is None else ', '.join(mitigations) or 'none'}; " \
+        f"clock source: {found['clock_source'] or 'not known'}; " \
+        f"virtualisation: {found['virtualisation'] or 'not known'}"
 
 
 def machine():
@@ -28,7 +38,7 @@ def machine():
         model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
     now = datetime.datetime.now(datetime.timezone.utc)
     return f"{model[1] if model else platform.machine()}, {os.cpu_count()} CPUs, " \
-        f"Linux {platform.release()}, {now:%Y-%m-%d}"
+        f"Linux {platform.release()}, {conditions()}, {now:%Y-%m-%d}"
 
 
 def bounded(kind, least, most, why=""):
@@ -52,7 +62,7 @@ ROUNDS = bounded(int, 2, 10_000, "; quartiles need two")
 def need(*programs):
     """Installs the peers that are missing, from Debian's packages."""
     packages = {"ab": "apache2-utils", "h2load": "nghttp2-client", "wrk": "wrk",
-                "nginx": "nginx-light", "perf": "linux-perf", "tcpdump": "tcpdump"}
+                "nginx": "nginx-light", "bpftrace": "bpftrace", "perf": "linux-perf", "tcpdump": "tcpdump"}
     missing = [packages[name] for name in programs if not shutil.which(name)]
     if missing:
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing],

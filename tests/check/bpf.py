@@ -26,7 +26,7 @@ def system_headers():
 
 def compile_one(root, clang, architecture, source):
     """What the compiler complains of, first line only."""
-    flags = [*FLAGS, f"-D__TARGET_ARCH_{architecture}", f"-I{root / 'include'}"]
+    flags = [*FLAGS, f"-D__TARGET_ARCH_{architecture}", f"-I{root / 'include'}", f"-I{root / source.parts[0]}"]
     for folder in system_headers():
         flags += ["-idirafter", folder]
     with tempfile.TemporaryDirectory() as folder:

@@ -25,9 +25,15 @@ def folders(root, options):
     return [f"-I{place}" for place in places] + [f"-isystem{place}" for place in options.include]
 
 
+def own_folders(root, path):
+    """Headers include each other by their paths within their program; unit tests those of what they test."""
+    programs = path.parts[:1] if path.parts[0] != "tests" else ("tests/unit", "driver", "observer")
+    return [f"-I{root / program}" for program in programs]
+
+
 def user_command(root, options, path):
-    del path
-    return ["gcc", *WARNINGS, "-D_GNU_SOURCE", '-DSOJOURN_VERSION="0"', *folders(root, options)]
+    return ["gcc", *WARNINGS, "-D_GNU_SOURCE", '-DSOJOURN_VERSION="0"', *folders(root, options),
+            *own_folders(root, path)]
 
 
 def kernel_command(root, options, path):
@@ -35,7 +41,7 @@ def kernel_command(root, options, path):
     target = {"x86_64": "x86", "aarch64": "arm64"}.get(machine, machine)
     return [clang(), "-target", "bpf", *WARNINGS, "-Wno-unused-function",
             f"-D__TARGET_ARCH_{target}", f"-isystem/usr/include/{machine}-linux-gnu",
-            *folders(root, options), f"-I{root / path.parent}"]
+            *folders(root, options), *own_folders(root, path)]
 
 
 def compile_alone(command, root, path):
@@ -68,6 +74,7 @@ EXAMPLES = [
     Example("only gcc accepts it", {"include/wire/a.h": "#include <assert.h>\n#ifdef __bpf__\n"
                                                         "bool a(void);\n#endif\n"},
             ["include/wire/a.h: does not compile alone (clang -target bpf)"]),
+    Example("from another folder", {"lib/a/a.h": '#include "b/b.h"\n__u64 a(void);\n', "lib/b/b.h": GOOD}, []),
     Example("not ours to check", {"docs/a.h": "nonsense\n"}, []),
 ]
 

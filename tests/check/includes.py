@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who may include whom: the table below is ARCHITECTURE.md's, executed."""
+"""Who may know whom. Three tables below, which ARCHITECTURE.md draws: what a folder of a program may use of
+the others, what each part of the tree may include from outside, and nothing at all in a circle.
+
+A file uses another if it includes its header or calls a function that it defines. Calls are read from the
+objects of the build, so a circle that no include shows is found, too. Within a folder only calls count:
+files of one subject may share a private header.
+"""
 import os
 import re
 import sys
@@ -10,6 +16,55 @@ from typing import NamedTuple
 
 import tree
 from tree import Example
+
+# Folder: the folders that it uses. A file beside the folders (driver/main.c) stands for itself.
+ARROWS = {
+    "driver/engine": ("driver/payload", "driver/transport"),
+    "driver/engine/http": ("driver/engine", "driver/payload"),
+    "driver/engine/http2": ("driver/engine", "driver/engine/http", "driver/payload", "driver/transport"),
+    "driver/engine/stream": ("driver/engine", "driver/payload", "driver/payload/framing"),
+    "driver/engine/udp": ("driver/engine", "driver/payload", "driver/payload/framing", "driver/transport"),
+    "driver/engines": ("driver/engine", "driver/engine/http", "driver/engine/http2", "driver/engine/stream",
+                       "driver/engine/udp"),
+    "driver/host": ("driver/engine", "driver/load", "driver/transport"),
+    "driver/load": ("driver/engine", "driver/payload", "driver/stats", "driver/transport"),
+    "driver/main": ("driver/engine", "driver/host", "driver/options", "driver/run", "driver/scenario", "driver/sweep",
+                    "driver/transport"),
+    "driver/options": ("driver/engine", "driver/engine/http", "driver/engine/http2", "driver/engines", "driver/load",
+                       "driver/payload", "driver/payload/framing", "driver/run", "driver/transport"),
+    "driver/payload": ("driver/payload/framing",),
+    "driver/run": ("driver/engine", "driver/host", "driver/load", "driver/stats", "driver/transport"),
+    "driver/scenario": ("driver/engine", "driver/engine/http", "driver/engines", "driver/options", "driver/payload",
+                        "driver/run", "driver/transport"),
+    "driver/stats": ("driver/engine", "driver/payload"),
+    "driver/sweep": ("driver/engine", "driver/load", "driver/run"),
+    "lib/forms": ("lib/base", "lib/json", "lib/report", "lib/run"),
+    "lib/join": ("lib/base", "lib/run"),
+    "lib/json": ("lib/base", "lib/run"),
+    "lib/metrics": ("lib/base", "lib/run"),
+    "lib/report": ("lib/base", "lib/run"),
+    "lib/run": ("lib/base",),
+    "observer/doctor": ("observer/host", "observer/process", "observer/resources"),
+    "observer/kernel": ("observer/host",),
+    "observer/loop": ("observer/model", "observer/sinks"),
+    "observer/main": ("observer/doctor", "observer/kernel", "observer/observe", "observer/options",
+                      "observer/probe", "observer/report", "observer/sinks/live"),
+    "observer/model": ("observer/host", "observer/kernel", "observer/process", "observer/resources", "observer/sources"),
+    "observer/observe": ("observer/host", "observer/kernel", "observer/loop", "observer/model", "observer/options", "observer/outputs", "observer/process"),
+    "observer/options": ("observer/kernel", "observer/sinks/http", "observer/sinks/otlp"),
+    "observer/outputs": ("observer/options", "observer/sinks", "observer/sinks/http", "observer/sinks/live",
+                         "observer/sinks/otlp", "observer/sinks/recording"),
+    "observer/probe": ("observer/host", "observer/kernel"),
+    "observer/report": ("observer/sinks/recording",),
+    "observer/resources": ("observer/host", "observer/kernel", "observer/process"),
+    "observer/sinks": ("observer/model",),
+    "observer/sinks/http": ("observer/model", "observer/process", "observer/sinks"),
+    "observer/sinks/live": ("observer/model", "observer/sinks", "observer/sinks/recording"),
+    "observer/sinks/otlp": ("observer/process", "observer/sinks"),
+    "observer/sinks/recording": ("observer/model", "observer/sinks"),
+    "observer/sources": ("observer/host", "observer/kernel"),
+}
+PROGRAMS = ("driver", "observer", "lib")
 
 
 class Rule(NamedTuple):
@@ -37,12 +92,9 @@ RULES = [
     Rule("observer/*", never=("driver/*", "bpf/*"), why="the programs meet in lib/, never directly"),
     Rule("driver/*", never=("observer/*", *BPF_SIDE),
          why="the programs meet in lib/, never directly"),
-    Rule("observer/sink_*", never=("observer/model*", "observer/loader*", "observer/source_*"),
-         why="a sink sees snapshot.h, never model or loader"),
-    Rule("observer/source_*", never=("observer/sink*",), why="a source never sees a sink"),
-    Rule("driver/engine*", never=("driver/stats*",), why="an engine sees engine.h, never stats"),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+OBJECT = re.compile(r"(?:^|/)(driver|observer|lib)/CMakeFiles/[^/]+\.dir/(.+)\.c\.o$")
 
 
 def includes(root, path):
@@ -55,7 +107,7 @@ def includes(root, path):
 
 def resolve(root, path, quoted, angled):
     name = quoted or angled
-    places = ([path.parent] if quoted else []) + [Path("include"), Path(".")]
+    places = ([path.parent] if quoted else []) + [Path("include"), Path(path.parts[0]), Path(".")]
     for place in places:
         candidate = Path(os.path.normpath(place / name))
         if (root / candidate).is_file():
@@ -80,9 +132,7 @@ def forbidden(graph, path, never):
                 waiting += [(*chain, name) for _, name in graph[chain[-1]]]
 
 
-def problems(root, options):
-    del options
-    graph = {str(path): list(includes(root, path)) for path in tree.files(root, ".c", ".h")}
+def rule_problems(graph):
     for path in graph:
         for rule in RULES:
             if not fnmatch(path, rule.who):
@@ -92,6 +142,120 @@ def problems(root, options):
                     yield f"{path}:{number}: includes {included}: {rule.why}"
             for number, chain in forbidden(graph, path, rule.never):
                 yield f"{path}:{number}: includes {' which includes '.join(chain)}: {rule.why}"
+
+
+def unit(path):
+    """A source and its header are one: driver/load/worker."""
+    return re.sub(r"\.[ch]$", "", path)
+
+
+def symbols(root, build):
+    """What each unit defines and what it calls: {unit: ({name}, {name})}, from the build's objects."""
+    found = {}
+    for path in sorted(build.rglob("*.c.o")) if build.is_dir() else ():
+        match = OBJECT.search(str(path.relative_to(build)))
+        name = f"{match[1]}/{match[2]}" if match else ""
+        if not (root / f"{name}.c").is_file():
+            continue
+        defined, called = set(), set()
+        for line in tree.run(["nm", path]).stdout.splitlines():
+            words = line.split()
+            if len(words) == 3 and words[1] in "TDBRVWC":
+                defined.add(words[2])
+            elif len(words) == 2 and words[0] == "U":
+                called.add(words[1])
+        found[name] = (defined, called)
+    return found
+
+
+def uses(graph, known):
+    """Which unit of a program uses which other one, and by what: {(unit, unit): words}."""
+    found = {}
+    for path, included in graph.items():
+        for number, name in included:
+            if path.split("/")[0] in PROGRAMS and name.split("/")[0] in PROGRAMS and \
+                    folder(unit(name)) != folder(unit(path)):
+                found.setdefault((unit(path), unit(name)), f"{path}:{number} includes {name}")
+    owners = {name: where for where, (defined, _) in known.items() for name in defined}
+    for where, (_, called) in known.items():
+        for name in sorted(called):
+            if owners.get(name, where) != where:
+                found.setdefault((where, owners[name]), f"{where}.c calls {name}() of {owners[name]}.c")
+    return found
+
+
+def folder(name):
+    """driver/load/worker stands in driver/load, driver/main for itself."""
+    parent = os.path.dirname(name)
+    return name if parent in PROGRAMS else parent
+
+
+def circles(arrows):
+    """The sets of names that reach each other."""
+    reached = {}
+    for start in {end for arrow in arrows for end in arrow}:
+        seen, waiting = set(), [start]
+        while waiting:
+            at = waiting.pop()
+            for here, there in arrows:
+                if here == at and there not in seen:
+                    seen.add(there)
+                    waiting.append(there)
+        reached[start] = seen
+    return sorted({tuple(sorted(other for other in reached if start in reached[other] and other in reached[start]))
+                   for start in reached if start in reached[start]})
+
+
+def arrow_problems(found):
+    drawn = {(here, there) for here, ends in ARROWS.items() for there in ends}
+    for (here, there), how in sorted(found.items()):
+        pair = folder(here), folder(there)
+        same_program = here.split("/")[0] == there.split("/")[0]
+        if same_program and pair[0] != pair[1] and pair not in drawn:
+            yield f"{pair[0]} → {pair[1]}: {how}, and no arrow of this rule allows it"
+    for circle in circles(set(found)):
+        yield f"a circle of files: {', '.join(circle)}"
+
+
+def picture_problems(found):
+    """The arrows themselves: none in a circle, none that nothing needs."""
+    for circle in circles({(here, there) for here, ends in ARROWS.items() for there in ends}):
+        yield f"the arrows of this rule run in a circle: {', '.join(circle)}"
+    used = {(folder(here), folder(there)) for here, there in found}
+    for here, ends in ARROWS.items():
+        for there in ends:
+            if (here, there) not in used:
+                yield f"{here} → {there}: nothing uses this arrow of the rule any more"
+
+
+def pictures(text):
+    """The arrows of ARCHITECTURE.md: a heading "### driver/…", below it lines "    run → host  load"."""
+    program, drawn = None, set()
+    for line in text.splitlines():
+        heading = re.match(r"### (\w+)/", line)
+        picture = re.match(r" {4}(\S+) +→ (.+)$", line)
+        program = heading[1] if heading else None if line.startswith("#") else program
+        if program and picture:
+            drawn |= {(f"{program}/{picture[1]}", f"{program}/{there}") for there in picture[2].split()}
+    return drawn
+
+
+def drawing_problems(text, arrows):
+    drawn, ruled = pictures(text), {(here, there) for here, ends in arrows.items() for there in ends}
+    for here, there in sorted(drawn - ruled):
+        yield f"ARCHITECTURE.md draws {here} → {there}, which no rule allows"
+    for here, there in sorted(ruled - drawn):
+        yield f"ARCHITECTURE.md does not draw {here} → {there}"
+
+
+def problems(root, options):
+    graph = {str(path): list(includes(root, path)) for path in tree.files(root, ".c", ".h")}
+    found = uses(graph, symbols(root, options.build))
+    yield from rule_problems(graph)
+    yield from arrow_problems(found)
+    if (root / "ARCHITECTURE.md").exists():
+        yield from picture_problems(found)
+        yield from drawing_problems((root / "ARCHITECTURE.md").read_text(), ARROWS)
 
 
 def example(name, files, expected):
@@ -105,10 +269,9 @@ EXAMPLES = [
         "include/sojourn/a.h": ["<stdio.h>", '"wire/a.h"'],
         "bpf/a.bpf.c": ['"vmlinux.h"', "<bpf/bpf_helpers.h>", '"wire/a.h"', '"kernel.h"'],
         "bpf/kernel.h": [],
-        "lib/a.c": ['"sojourn/a.h"', "<jansson.h>"],
-        "observer/sink_a.c": ['"snapshot.h"'], "observer/snapshot.h": ['"sojourn/a.h"'],
-        "observer/source_a.c": ['"model.h"', "<bpf/libbpf.h>"], "observer/model.h": [],
-        "driver/engine_a.c": ['"engine.h"', "<uv.h>"], "driver/engine.h": [],
+        "lib/run/a.c": ['"sojourn/a.h"', "<jansson.h>", '"base/a.h"'], "lib/base/a.h": [],
+        "observer/sinks/a.c": ['"model/snapshot.h"'], "observer/model/snapshot.h": ['"sojourn/a.h"'],
+        "driver/engine/http/a.c": ['"engine/engine.h"', "<uv.h>"], "driver/engine/engine.h": [],
     }, []),
     example("wire includes more", {"include/wire/a.h": ["<stdint.h>", '"sojourn/a.h"'],
                                    "include/sojourn/a.h": []},
@@ -117,27 +280,47 @@ EXAMPLES = [
                                                     '"../lib/a.h"'],
                                     "include/sojourn/a.h": [], "lib/a.h": []},
             ["includes include/sojourn/a.h", "includes <stdio.h>", "includes lib/a.h"]),
-    example("a sink sees the model", {"observer/sink_a.c": ['"model.h"', '"loader.h"'],
-                                      "observer/model.h": [], "observer/loader.h": []},
-            ["sink_a.c:1", "sink_a.c:2"]),
-    example("through another header", {"observer/sink_a.c": ['"a.h"'],
-                                       "observer/a.h": ['"b.h"'], "observer/b.h": ['"model.h"'],
-                                       "observer/model.h": []},
-            ["a.h which includes observer/b.h which includes observer/model.h"]),
-    example("a source sees a sink", {"observer/source_a.c": ['"sink.h"'], "observer/sink.h": []},
-            ["source_a.c:1"]),
-    example("an engine sees stats", {"driver/engine_a.c": ['"stats.h"'], "driver/stats.h": []},
-            ["engine_a.c:1"]),
-    example("the programs see each other", {"driver/a.c": ['"../observer/a.h"'],
-                                            "observer/b.c": ['"driver/b.h"'],
-                                            "observer/a.h": [], "driver/b.h": []},
-            ["driver/a.c:1", "observer/b.c:1"]),
-    example("lib sees BPF and libuv", {"lib/a.c": ["<uv.h>", "<bpf/bpf.h>", '"sojourn.skel.h"']},
-            ["lib/a.c:1", "lib/a.c:2", "lib/a.c:3"]),
-    example("a contract sees a program", {"include/sojourn/a.h": ['"../../observer/a.h"'],
-                                          "observer/a.h": []},
+    example("the programs see each other", {"driver/run/a.c": ['"../../observer/host/a.h"'],
+                                            "observer/host/b.c": ['"driver/run/b.h"'],
+                                            "observer/host/a.h": [], "driver/run/b.h": []},
+            ["driver/run/a.c:1", "observer/host/b.c:1"]),
+    example("through another header", {"lib/run/a.c": ['"base/a.h"'], "lib/base/a.h": ['"b.h"'],
+                                       "lib/base/b.h": ["<uv.h>"]},
+            ["run/a.c:1: includes lib/base/a.h which includes lib/base/b.h which includes <uv.h>",
+             "base/a.h:1: includes lib/base/b.h which includes <uv.h>", "base/b.h:1: includes <uv.h>"]),
+    example("against the arrows", {"observer/sources/a.c": ['"sinks/a.h"'], "observer/sinks/a.h": [],
+                                   "driver/engine/a.c": ['"stats/stats.h"'], "driver/stats/stats.h": []},
+            ["observer/sources → observer/sinks: observer/sources/a.c:1", "driver/engine → driver/stats"]),
+    example("files in a circle", {"lib/run/a.h": ['"base/b.h"'], "lib/base/b.c": ['"base/c.h"', '"json/c.h"'],
+                                  "lib/base/b.h": [], "lib/json/c.c": ['"run/a.h"'], "lib/json/c.h": [],
+                                  "lib/base/c.h": []},
+            ["a circle of files: lib/base/b, lib/json/c, lib/run/a", "lib/base → lib/json"]),
+    example("lib sees BPF and libuv", {"lib/run/a.c": ["<uv.h>", "<bpf/bpf.h>", '"sojourn.skel.h"']},
+            ["lib/run/a.c:1", "lib/run/a.c:2", "lib/run/a.c:3"]),
+    example("a contract sees a program", {"include/sojourn/a.h": ['"../../observer/host/a.h"'],
+                                          "observer/host/a.h": []},
             ["include/sojourn/a.h:1"]),
 ]
+# Objects of a build in which a calls b and b calls a, though neither includes the other.
+CALLS = {"lib/run/a": ({"a"}, {"b"}), "lib/run/b": ({"b"}, {"a", "puts"})}
+
+
+def call_example():
+    """Calls are seen without an include; a name of the C library's is nobody's."""
+    found = [line for line in arrow_problems(uses({}, CALLS)) if "circle of files" in line]
+    return [] if found == ["a circle of files: lib/run/a, lib/run/b"] else [f"example 'calls': found {found}"]
+
+
+def drawing_example():
+    text = "### lib/: words\n\n    run  → base\n    json → run  base\n## more\n    run  → join\n"
+    found = list(drawing_problems(text, {"lib/run": ("lib/base",), "lib/json": ("lib/run", "lib/join")}))
+    expected = ["ARCHITECTURE.md draws lib/json → lib/base, which no rule allows",
+                "ARCHITECTURE.md does not draw lib/json → lib/join"]
+    return [] if found == expected else [f"example 'drawing': found {found}"]
+
 
 if __name__ == "__main__":
-    sys.exit(tree.main(problems, EXAMPLES))
+    wrong = call_example() + drawing_example() if "--self-test" in sys.argv else []
+    for complaint in wrong:
+        print(complaint)
+    sys.exit(tree.main(problems, EXAMPLES) or bool(wrong))

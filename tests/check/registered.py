@@ -51,9 +51,10 @@ def label_problems(tests):
 
 
 def is_unit(path):
-    """Everything beside unit tests, and what calls itself a test."""
-    return tree.under(path, "tests/unit") or path.name.startswith("test_") or \
-        (path.parts[0] != "tests" and "tests" in path.parent.parts)
+    """Unit tests, and whatever calls itself a test; not what they share."""
+    return not tree.under(path, "tests/unit/support") and \
+        (tree.under(path, "tests/unit") or path.name.startswith("test_") or
+         (path.parts[0] != "tests" and "tests" in path.parent.parts))
 
 
 def unit_problems(root, options, commands):
@@ -78,13 +79,14 @@ def script_problems(root, commands):
             yield f"{path}: no test of ctest runs it"
 
 
-def pytest_problems(root):
-    """pytest collects every test_*.py, and no test hides in a file of another name."""
+def pytest_problems(root, commands):
+    """pytest collects every test_*.py, and no test hides in a file of another name that ctest does not run."""
+    words = {Path(word).name for command in commands for word in command}
     paths = [path for path in tree.files(root, ".py")
              if path.parts[0] == "tests" and not tree.under(path, RULES)]
     for path in paths:
         has_tests = re.search(r"^def test_|^class Test", (root / path).read_text(), re.MULTILINE)
-        if has_tests and not path.name.startswith("test_"):
+        if has_tests and not path.name.startswith("test_") and path.name not in words:
             yield f"{path}: holds tests, but pytest only collects test_*.py"
         if path.name.startswith("test_") and not tree.under(path, *PYTHON_SUITES):
             yield f"{path}: tools/check runs only {', '.join(PYTHON_SUITES)}"
@@ -113,7 +115,7 @@ def problems(root, options):
     yield from label_problems(tests)
     yield from unit_problems(root, options, commands)
     yield from script_problems(root, commands)
-    yield from pytest_problems(root)
+    yield from pytest_problems(root, commands)
 
 
 def project(body):

@@ -16,14 +16,15 @@ def shape(result):
             assert 0 < step["socket_queue_ns"] + step["service_ns"] <= step["residence_ns"] + 1
             assert step["residence_ns"] < step["round_trip_ns"] * 1.05
     one, most = plain["steps"][0], plain["steps"][-1]
-    # The original's first mistake: what falls with the clients is no throughput, and what it does tells.
-    assert most["rate_by_latency"] < one["rate_by_latency"] / 2
-    assert most["server_rate"] > one["server_rate"] * 1.2
-    assert one["rate_by_latency"] == pytest.approx(one["rate"], rel=0.1)
+    # The original's first mistake: one over the latency is no throughput. It falls with the clients.
+    assert most["rate_by_latency"] < most["rate"] / 2
+    assert most["rate_by_latency"] < one["rate_by_latency"]
+    # A single client has nothing else to do than to wait, but for what the machine does meanwhile.
+    assert one["rate"] < one["rate_by_latency"] * 1.01
     # A line of MONITOR for each command is a write without a request, and costs the server.
     assert sum(step["lost"].get("unsolicited", 0) for step in traced["steps"]) > 0
     assert not any(step["lost"] for step in plain["steps"])
-    assert traced["steps"][-1]["server_cpu_ns"] > plain["steps"][-1]["server_cpu_ns"] * 1.2
+    assert traced["steps"][-1]["server_cpu_ns"] > plain["steps"][-1]["server_cpu_ns"]
     assert set(plain["cpu"]) == {"running", "runnable", "blocked"}
 
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "framing.h"
+#include "payload/framing/framing.h"
 #include "fuzz.h"
 #include "sojourn/cleanup.h"
 

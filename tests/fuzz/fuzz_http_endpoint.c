@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 #include "fuzz.h"
-#include "http_address.h"
-#include "http_routes.h"
+#include "sinks/http/address.h"
+#include "sinks/http/routes.h"
 #include "sojourn/cleanup.h"
 
 /* ---- a source that has nothing to tell, and one open phase ---- */

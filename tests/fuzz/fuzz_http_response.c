@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "expectation.h"
+#include "payload/expectation.h"
 #include "fuzz.h"
-#include "http_response.h"
+#include "engine/http/response.h"
 #include "sojourn/cleanup.h"
 
 struct input {

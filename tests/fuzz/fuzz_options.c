@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "escape.h"
-#include "framing.h"
+#include "payload/framing/escape.h"
+#include "payload/framing/framing.h"
 #include "fuzz.h"
-#include "match.h"
+#include "payload/match.h"
 #include "sojourn/cleanup.h"
-#include "source.h"
-#include "target.h"
-#include "template.h"
+#include "transport/source.h"
+#include "engine/target.h"
+#include "engines.h"
+#include "payload/template.h"
 
 static void check(int err, const char *error)
 {
@@ -25,11 +26,11 @@ static void parse_url(char *text)
 {
 	autofree char *error = NULL;
 	struct target target = {0};
-	int err = target_parse(text, &target, &error);
+	int err = target_parse(engines, text, &target, &error);
 
 	check(err, error);
 	if (!err)
-		require(target.scheme != NULL);
+		require(target.engine != NULL);
 	target_clear(&target);
 }
 

@@ -12,7 +12,8 @@
 
 static void report(const struct run *run, unsigned int width)
 {
-	struct report_options options = {.colour = width & 1, .width = width};
+	struct report_options options = {
+		.colour = width & 1, .ascii = width & 1, .verbose = !width, .width = width};
 	autofree char *text = NULL;
 	size_t length;
 	FILE *file = open_memstream(&text, &length);
@@ -38,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	report(run, 0);
 	report(run, 41);
+	report(run, 60);
 	run_subtract(again, run);
 	report(again, 80);
 	free(error);

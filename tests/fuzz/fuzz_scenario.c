@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "options.h"
-#include "scenario.h"
+#include "options/options.h"
+#include "scenario/scenario.h"
 #include "sojourn/cleanup.h"
 
 #define NAME "f.yaml"
@@ -34,13 +34,13 @@ static void check_taken(const struct scenario *scenario)
 	require(scenario->step_count >= 1 && scenario->step_count <= SCENARIO_STEPS_MAX);
 	for (size_t i = 0; i < scenario->step_count; i++) {
 		require(scenario->steps[i].name && *scenario->steps[i].name);
-		require(scenario->steps[i].target.scheme != NULL);
+		require(scenario->steps[i].target.engine != NULL);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct options options = {.connections = 16, .processes = 1, .threads = 1};
+	struct options options = {.load = {.connections = 16}, .run = {.threads = 1}};
 	autofree char *error = NULL, *text = malloc(size + 1);
 	struct scenario *scenario = NULL;
 	int err;

@@ -30,7 +30,7 @@ def in_kernel():
         "exchange_sendpage", "accept_exit", "accept_uring.*", "accept_arg", "accept_flags", "sockets_visit",
         "transmit_start", "transmit_segmen.?", "transmit_stamps",
         "udp_ready", "udp_recv", "udp_send", "udp_drop", "event_conn_stat", "event_backlog_r",
-        "event_descripto", "event_file", "event_port", "event_returned"))
+        "event_descripto", "event_file", "event_port", "event_returned", "probe_empty"))
     text = subprocess.run(["bpftool", "prog", "show"], check=True, capture_output=True,
                           text=True).stdout
     return {int(match[1]) for match in re.finditer(rf"^(\d+): .*\bname ({names})\b", text, re.MULTILINE)}

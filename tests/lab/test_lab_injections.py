@@ -36,6 +36,7 @@ def test_service(lab, protocol, model, mode):
         assert min(service_ns(row) for row in truth[10:]) < 5 * MS
 
 
+@pytest.mark.alone
 @every_protocol
 def test_spin_uses_the_cpu_and_sleep_does_not(lab, protocol):
     server = lab("--protocol", protocol)

@@ -40,6 +40,7 @@ def test_pipelined(lab, protocol, model):
         check_times(row)
 
 
+@pytest.mark.alone
 @every_model
 @every_stream
 def test_clients_that_vanish(lab, protocol, model):
@@ -70,6 +71,7 @@ def test_clients_that_vanish(lab, protocol, model):
     assert sum(row["error"] for row in truth) == 5
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("model", ["event", "threads", "prefork"])
 def test_out_of_descriptors(lab, model):
     workers = ["--workers", "1"] if model == "prefork" else []

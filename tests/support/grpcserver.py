@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """A gRPC server by Debian's python3-grpcio, as a program: grpcserver.py PORT [CERT KEY].
 

@@ -37,6 +37,8 @@ class H2Server:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):
+        from h2.exceptions import ProtocolError
+
         try:
             if self.context:
                 connection = self.context.wrap_socket(connection, server_side=True)
@@ -45,7 +47,7 @@ class H2Server:
             with self.lock:
                 self.counts["connections"] += 1
             Exchanges(self, connection).run()
-        except (OSError, EOFError, ValueError):
+        except (OSError, EOFError, ValueError, ProtocolError):
             pass
         finally:
             connection.close()

@@ -11,12 +11,13 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 POLL_SECONDS = 0.005
-INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 LEAST_NICE = 19
 
 
@@ -33,12 +34,23 @@ class ProcessError(AssertionError):
 
 @contextlib.contextmanager
 def uninterrupted():
-    """What is begun here is also written down: a signal to end waits until then."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    """What is begun here is also written down: a signal to end waits until then. To block it is not enough. Where
+    there is another thread, if only that of faulthandler which has not run yet, the kernel gives that one the
+    signal, and Python handles it in the main thread all the same: so the handlers wait, too."""
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS if main}
+    mask, came = signal.pthread_sigmask(signal.SIG_BLOCK, ()), []
     try:
+        for number in handlers:
+            signal.signal(number, lambda number, _: came.append(number))
+        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def own_folder(what):

@@ -32,6 +32,22 @@ class Lab(Process):
         self.url = f"http://{self.address}:{self.port}/"
 
 
+def time_waits(netns=None):
+    """The TIME_WAIT sockets that the kernel has made in a network namespace, by its own count (TcpExtTW)."""
+    text = run(["cat", "/proc/self/net/netstat"], netns=netns).stdout
+    names, values = [line.split() for line in text.splitlines() if line.startswith("TcpExt:")]
+    counters = dict(zip(names, values))
+    return int(counters["TW"]) + int(counters["TWKilled"])
+
+
+def own_token(url, netns=None):
+    """The token that an observer on loopback has left for its user's drivers."""
+    own = os.stat(netns.path if netns else "/proc/self/ns/net").st_ino
+    folders = ["/run/sojourn", f"/run/user/{os.geteuid()}/sojourn", f"/tmp/sojourn-{os.geteuid()}"]
+    paths = [Path(folder, f"{url.rsplit(':', 1)[1]}-{own}.token") for folder in folders]
+    return next(path.read_text(encoding="ascii").strip() for path in paths if path.exists())
+
+
 class Observer(Process):
     """`sojourn observe`: Observer(ports=[8080]).stop(), then .summary()"""
 
@@ -39,9 +55,10 @@ class Observer(Process):
         self.results = own_folder("observer")
         self.json = Path(self.results.name, "run.json")
         self.netns = netns
+        self.time_waits = time_waits(netns)
         chosen = ["--port", ",".join(str(port) for port in ports)] if ports else []
         super().__init__([program, "observe", *chosen, "--listen", "127.0.0.1:0",
-                          "--json", self.json, *options, *(["--", *command] if command else [])],
+                          "--json", self.json, "--verbose", *options, *(["--", *command] if command else [])],
                          netns=netns)
         try:
             self.url = self.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
@@ -50,11 +67,12 @@ class Observer(Process):
             raise
 
     def _ask(self, path, method="GET"):
-        return http.request(self.url + path, method, self.netns)
+        token = own_token(self.url, self.netns) if method == "POST" else None
+        return http.request(self.url + path, method, self.netns, token=token)
 
     def document(self):
         """The run document of the observation so far."""
-        return documents.parse(self._ask("/v1/run"))
+        return self._checked(documents.parse(self._ask("/v1/run")))
 
     def begin_phase(self):
         """The number of a phase that begins now."""
@@ -62,11 +80,20 @@ class Observer(Process):
 
     def end_phase(self, number):
         """The run document of the phase alone."""
-        return documents.parse(self._ask(f"/v1/phases/{number}/end", "POST"))
+        return self._checked(documents.parse(self._ask(f"/v1/phases/{number}/end", "POST")))
 
     def summary(self):
         """The document that it wrote at its end."""
-        return documents.load(self.json)
+        return self._checked(documents.load(self.json))
+
+    def _checked(self, document):
+        """No document counts more TIME_WAIT sockets than the kernel has made since the observation began."""
+        made = time_waits(self.netns) - self.time_waits
+        own = os.stat(self.netns.path if self.netns else "/proc/self/ns/net").st_ino
+        told = sum(service["time_wait_created"] for service in document["services"]
+                   if service["netns"] == own)
+        assert told <= made, f"time_wait_created: {told} in all, but TcpExtTW grew by {made}"
+        return document
 
     def close(self):
         super().close()
@@ -84,7 +111,7 @@ class Driver:
                  for word in (name, value)]
         with own_folder("driver") as folder:
             path = Path(folder, "run.json")
-            self.process = run([DRIVER, url, *words, "--json", path, *options],
+            self.process = run([DRIVER, url, *words, "--json", path, "--verbose", *options],
                                netns=netns, seconds=seconds, check=check)
             self.document = documents.load(path) if path.exists() else None
         self.status = self.process.status
@@ -104,8 +131,7 @@ class Doctor:
                            check=False)
         self.status = self.process.status
         assert self.status in (0, 1, 2), f"status {self.status}: {self.process.stderr}"
-        self.document = json.loads(self.process.stdout)
-        assert self.document["schema"] == "sojourn.doctor/1"
+        self.document = documents.parse(self.process.stdout)
         self.ids = {finding["id"] for finding in self.document["findings"]}
 
     def findings(self, name):

@@ -3,13 +3,14 @@
 """Adds up JUnit files of ctest and pytest: what failed, what was skipped and why, one last line.
 
 Usage: tally.py [--failed TEXT]... [--again FILE]... FILE...
-       tally.py --list-failed FILE... [--untimely FILE]...
+       tally.py --list-failed FILE...
 
 A file that cannot be read counts as one failure, and so does each --failed (a build that broke, a
-run that was ended). A test that failed and is in a file of --again, too, is as it is there. --list-failed
-prints which tests of pytest failed, as pytest is to be told, but for those that noise cannot have failed
-(support/timing.py); of an --untimely file only those that failed by a time. ctest writes a test whose program does not exist as "skipped": that is a
-failure here. The exit status is 0 only if something ran and nothing failed.
+run that was ended). A test that failed and is in a file of --again, too, is as it is there; those that passed
+then are listed with what they said first. --list-failed prints which tests of pytest failed, as pytest is to
+be told, but for those that noise cannot have failed (support/timing.py). ctest writes a test whose program
+does not exist as "skipped": that is a failure here. The exit status is 0 only if something ran and nothing
+failed.
 """
 import argparse
 import sys
@@ -21,7 +22,6 @@ CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
 
 # Those of timing.py, which needs pytest.
 EXACT = "not of time"
-UNTIMELY = "support.timing.Untimely"
 
 
 class Tally:
@@ -29,6 +29,7 @@ class Tally:
 
     def __init__(self, again=()):
         self.again = set(again)  # names of those whose failures count elsewhere
+        self.first = {}  # what they said when they failed
         self.passed = 0
         self.failed = []
         self.skipped = []
@@ -40,18 +41,21 @@ class Tally:
             self.failed.append(f"{path}: no result: {error}")
             return
         for case in root.iter("testcase"):
-            if not (has_failed(case) and case_name(case) in self.again):
+            if has_failed(case) and case_name(case) in self.again:
+                self.first[case_name(case)] = what_failed(case)
+            else:
                 self.add_case(case)
+
+    def passed_again(self):
+        """Those that failed at first, and only then."""
+        failed = {line.split(": ", 1)[0] for line in self.failed}
+        return [f"{name}: {said}" for name, said in self.first.items() if name not in failed]
 
     def add_case(self, case):
         name = case_name(case)
-        for kind in ("failure", "error"):
-            problem = case.find(kind)
-            if problem is not None:
-                said = first_line(problem.get("message")) or \
-                    last_line(case.findtext("system-out")) or "failed or ran out of time, no output"
-                self.failed.append(f"{name}: {said}")
-                return
+        if has_failed(case):
+            self.failed.append(f"{name}: {what_failed(case)}")
+            return
         skip = case.find("skipped")
         if skip is not None:
             self.add_skip(name, skip.get("message") or "", case.findtext("system-out") or "")
@@ -81,26 +85,25 @@ def has_failed(case):
     return case.find("failure") is not None or case.find("error") is not None
 
 
+def what_failed(case):
+    problem = case.find("failure") if case.find("failure") is not None else case.find("error")
+    return first_line(problem.get("message")) or last_line(case.findtext("system-out")) or \
+        "failed or ran out of time, no output"
+
+
 def is_exact(case):
     """Whether a count, a sum or bytes were wrong, in a test that has to say so: in_quiet of timing.py."""
     return any(each.get("name") == EXACT for each in case.iter("property"))
 
 
-def is_untimely(case):
-    """Whether all that was wrong is a time."""
-    problem = case.find("failure")
-    return problem is not None and (problem.get("message") or "").startswith(UNTIMELY)
-
-
-def asked_again(files, untimely):
+def asked_again(files):
     """Those of pytest whose failure noise may explain."""
     cases = [case for path in files for case in cases_of(path) if has_failed(case) and not is_exact(case)]
-    cases += [case for path in untimely for case in cases_of(path) if is_untimely(case)]
     return dict.fromkeys(map(node_of, cases))
 
 
 def node_of(case):
-    """integration.test_x::test_y[z] is tests/integration/test_x.py::test_y[z] to pytest."""
+    """integration.observer.test_counts::test_y[z] is tests/integration/observer/test_counts.py::test_y[z] to pytest."""
     return f"tests/{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
 
 
@@ -124,11 +127,10 @@ def main():
     parser.add_argument("--failed", action="append", default=[], metavar="TEXT")
     parser.add_argument("--again", action="append", default=[], type=Path, metavar="FILE")
     parser.add_argument("--list-failed", action="store_true")
-    parser.add_argument("--untimely", action="append", default=[], type=Path, metavar="FILE")
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_intermixed_args()
     if options.list_failed:
-        print("\n".join(asked_again(options.files, options.untimely)))
+        print("\n".join(asked_again(options.files)))
         return 0
 
     tally = Tally(case_name(case) for path in options.again for case in cases_of(path))
@@ -139,7 +141,8 @@ def main():
     for path in options.again:
         tally.add_file(path)
 
-    for title, lines in (("skipped", tally.skipped), ("FAILED", tally.failed)):
+    for title, lines in (("skipped", tally.skipped), ("passed only when asked again", tally.passed_again()),
+                         ("FAILED", tally.failed)):
         if lines:
             print(f"\n{title}:")
             for line in lines:

@@ -66,7 +66,7 @@ def test_the_unit_is_started_when_it_answers_and_not_again_in_vain():
 
 
 def kept_by_the_program():
-    return set(re.findall(r"\{CAP_(\w+), false\}", (ROOT / "observer/confine.c").read_text()))
+    return set(re.findall(r"\{CAP_(\w+), false\}", (ROOT / "observer/process/confine.c").read_text()))
 
 
 def test_privileges_are_the_same_everywhere():

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The helpers do what the tests rely on: nothing outlives a test, nothing hangs, counts are exact."""
 import concurrent.futures
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -136,6 +138,18 @@ def test_one_that_is_interrupted_as_it_begins_is_ended(monkeypatch):
     assert children() == before
 
 
+def test_a_signal_that_another_thread_takes_interrupts_nothing_either(monkeypatch):
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        for _ in range(10):
+            test_one_that_is_interrupted_as_it_begins_is_ended(monkeypatch)
+    finally:
+        over.set()
+        other.join()
+
+
 def test_what_begins_uninterrupted_can_be_ended(start):
     with uninterrupted():
         sleeper = start(["sleep", "600"])
@@ -156,14 +170,28 @@ def test_ports_differ():
     assert all(20000 <= port < 30000 for port in ports)
 
 
+SERVICE = {"port": 80, "protocol": "tcp", "address": "127.0.0.1", "netns": 0, "accepted": 0, "exchanges": 0,
+           "bytes_in": 0, "bytes_out": 0, "closes": {}, "losses": {}, "first_message_ns": 0, "last_message_ns": 0,
+           "stages": {}, "accept_delayed": 0, "accept_delay_ns": 0, "time_wait_created": 0, "accept_queue": {}}
+
+
+def run_document(**named):
+    buckets = {"layout": "log-linear", "sub_bits": 6, "value_bits": 40}
+    return json.dumps({"schema": "sojourn.run/1", "buckets": buckets, "duration_ns": 0,
+                       "services": [{**SERVICE, **named}]})
+
+
+@pytest.mark.skipif(not documents.CHECKER.exists(), reason="the observer is not built")
 def test_documents_are_checked(tmp_path):
     path = tmp_path / "run.json"
-    path.write_text('{"schema": "sojourn.run/1", "services": [{"port": 80}]}')
-    assert documents.service(documents.load(path), 80) == {"port": 80}
+    path.write_text(run_document())
+    assert documents.service(documents.load(path), 80) == SERVICE
     with pytest.raises(AssertionError, match="0 services on port 81"):
         documents.service(documents.load(path), 81)
     with pytest.raises(AssertionError, match="schema"):
         documents.parse('{"schema": "other"}')
+    with pytest.raises(AssertionError, match="contradicts itself"):
+        documents.parse(run_document(time_wait_created=3))
 
 
 @privileged

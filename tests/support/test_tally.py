@@ -60,7 +60,8 @@ def test_what_was_asked_again_counts_as_it_was_then(tmp_path):
     again.write_text(f"<testsuites><testsuite>{PASSED_AGAIN}{STILL_FAILED}</testsuite></testsuites>")
     done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED, SKIPPED], "--again", str(again))
     assert done.stdout.splitlines()[-1] == "2 passed, 1 failed, 1 skipped"
-    assert "m::g: still" in done.stdout and "in teardown" not in done.stdout
+    assert "m::g: still" in done.stdout
+    assert "passed only when asked again:\n  m::c: in teardown" in done.stdout
     gone = tally(tmp_path, [PASSED, ERROR], "--again", str(tmp_path / "absent.xml"))
     assert gone.stdout.splitlines()[-1] == "1 passed, 2 failed, 0 skipped"
 
@@ -69,14 +70,6 @@ def test_what_failed_is_named_as_pytest_wants_it(tmp_path):
     done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED, SKIPPED], "--list-failed")
     assert done.stdout.splitlines() == ["tests/m.py::c", "tests/m.py::g"]
     assert tally(tmp_path, [PASSED], "--list-failed").stdout.strip() == ""
-
-
-def test_of_what_runs_beside_others_only_times_are_asked_again(tmp_path):
-    late = '<testcase classname="m" name="i"><failure message="support.timing.Untimely: assert 3 &lt; 2"/></testcase>'
-    beside = tmp_path / "beside.xml"
-    beside.write_text(f"<testsuite>{late}{PASSED}{ERROR}</testsuite>")
-    done = tally(tmp_path, [OTHER_FAILED], "--list-failed", "--untimely", beside)
-    assert done.stdout.splitlines() == ["tests/m.py::g", "tests/m.py::i"]
 
 
 def test_what_is_not_of_time_is_not_asked_again(tmp_path):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmocka with what it wants included before it. */
-#ifndef UNIT_H
-#define UNIT_H
+#ifndef UNIT_UNIT_H
+#define UNIT_UNIT_H
 
 #include <setjmp.h>
 #include <stdarg.h>

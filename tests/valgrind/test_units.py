@@ -12,7 +12,7 @@ from support import BUILD
 from support.conditions import needs_program
 from support.valgrind import checked
 
-pytestmark = [needs_program("valgrind"), pytest.mark.timeout(300)]
+pytestmark = [needs_program("valgrind"), pytest.mark.timeout(600)]
 
 # Those that take 2 s and more beside valgrind, up to a minute: by --label only.
 LONG = {"unit.driver.scenario", "unit.lib.run_file", "unit.lib.run_hostile", "unit.lib.run_json",
@@ -40,4 +40,4 @@ def is_program(command):
 @pytest.mark.parametrize("command, folder", units())
 def test_unit(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    checked(command, status=None, seconds=280)
+    checked(command, status=None, seconds=580)

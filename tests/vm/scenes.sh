@@ -150,7 +150,8 @@ if [ "$1" != most ]; then
 	scene server_closes "" "?close=1" "-c 2 -n 20 --new-connections"
 	serve_file
 fi
-observe delays --cpu
+# A machine that gets no processor for a while must not end a response by that.
+observe delays "--cpu --quiet-time 30s"
 
 # No cgroup hierarchy is mounted yet.
 scene transmit "" "?size=4000" "-c 2 -n 40"

@@ -19,7 +19,7 @@ from support import BUILD, ROOT  # pylint: disable=wrong-import-position
 DOCUMENT = ROOT / "docs" / "kernels.md"
 BEGIN, END = "<!-- tests/vm/table.py: begin -->", "<!-- tests/vm/table.py: end -->"
 KERNELS = ("5.10", "5.15", "6.1", "6.8", "6.12", "7.3")
-
+FOREIGN = "6.12 arm64"  # takes the same candidates as on x86-64, and verifies other instructions
 
 COST_HEAD = "program, instructions verified"
 
@@ -29,10 +29,16 @@ def minor(release):
     return ".".join(release.split(".")[:2])
 
 
+def title(answer):
+    """Of a kernel's column in the table of costs: 6.12, 6.12 arm64"""
+    return minor(answer["kernel"]) + (" arm64" if answer["kernel"].endswith("-arm64") else "")
+
+
 def probe(kernel):
     """What a kernel says of itself; None is the one that runs here."""
+    version, *architecture = kernel.split() if kernel else [None]
     observer = [BUILD / "observer" / "sojourn"] if kernel is None else \
-        [ROOT / "tools" / "vm", kernel, "--", "sojourn"]
+        [ROOT / "tools" / "vm", *(f"--{name}" for name in architecture), version, "--", "sojourn"]
     done = subprocess.run([*observer, "probe", "--json"], check=False, capture_output=True,
                           text=True, stdin=subprocess.DEVNULL)
     if done.returncode not in (0, 3):
@@ -86,7 +92,8 @@ def reasons(answers):
 def render(answers):
     *emulated, host = (answer["kernel"] for answer in answers)
     answers = sorted(answers, key=lambda answer: [int(n) for n in minor(answer["kernel"]).split(".")])
-    columns = {minor(answer["kernel"]): column(answer) for answer in answers}
+    told = [answer for answer in answers if title(answer) != FOREIGN]
+    columns = {title(answer): column(answer) for answer in told}
     names = list(dict.fromkeys(name for cells in columns.values() for name in cells))
     stages = [name for name in names if name.startswith("`")]
     date = datetime.date.today().isoformat()
@@ -97,9 +104,9 @@ def render(answers):
                                                          if name not in stages], columns), "",
                       "What the verifier went through to accept a program, in instructions; "
                       "tests/vm fails", "when one has grown by more than a fifth:", "",
-                      *table(COST_HEAD, {minor(answer["kernel"]): cost(answer)
+                      *table(COST_HEAD, {title(answer): cost(answer)
                                          for answer in answers}), "",
-                      "Refused, in the kernel's or libbpf's own words:", "", *reasons(answers)])
+                      "Refused, in the kernel's or libbpf's own words:", "", *reasons(told)])
 
 
 def read(text, kernel):
@@ -119,7 +126,7 @@ def read(text, kernel):
 
 def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        tables = render(list(pool.map(probe, (*KERNELS, None))))
+        tables = render(list(pool.map(probe, (*KERNELS, FOREIGN, None))))
     if sys.argv[1:] != ["--write"]:
         print(tables)
         return

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from support.findings import evidence
 from machine import fleet_fixture, vm  # pylint: disable=unused-import
 
 KERNELS = ("6.1", "6.12")
@@ -25,11 +26,11 @@ def failures(vm, name):
     counts = {}
     for look in looks(vm):
         for finding in look["findings"]:
-            for fact in finding["evidence"]:
-                if finding["resource"] == name and fact["name"] == "failed in the sample":
-                    owner = finding["owners"][0]
-                    key = owner["pid"], owner["comm"]
-                    counts[key] = counts.get(key, 0) + int(fact["value"])
+            failed = evidence(finding, "failed in the sample")
+            if finding["resource"] == name and failed:
+                owner = finding["owners"][0]
+                key = owner["pid"], owner["comm"]
+                counts[key] = counts.get(key, 0) + int(failed)
     return counts
 
 
@@ -66,8 +67,7 @@ def test_failed_calls_are_counted_where_they_fail(vm, resource, text, count, com
 def test_addresses_in_use_are_counted(vm):
     told = vm.parts["inuse"].count("in use")
     found_ = [f for look in looks(vm) for f in look["findings"] if f["id"] == "address-in-use"]
-    counted = sum(fact["value"] for f in found_ for fact in f["evidence"]
-                  if fact["name"] == "failed in the sample")
+    counted = sum(evidence(f, "failed in the sample") for f in found_)
     assert told == counted == 3, (vm.parts["inuse"], found_)
     assert {f["object"] for f in found_} == {"127.0.0.1:9001"}
     assert {f["owners"][0]["comm"] for f in found_} == {"sojourn-lab"}
@@ -101,5 +101,5 @@ def test_a_limit_of_the_host_and_its_remedy(vm, name, finding):
     assert entry, vm.parts[name]
     assert entry["capacity"] == limit
     assert entry["used"] == pytest.approx(used, rel=0.15)
-    assert vm.parts[f"{finding}.command"].strip() == entry["remedy"]["command"]
+    assert vm.parts[f"{finding}.command"].strip() == entry["command"]
     assert found(vm, f"{name}_after", finding) is None, vm.parts[f"{name}_after"]

@@ -3,7 +3,7 @@
 injects shows in the stage that it belongs to, and in no other.
 
 The machine is emulated, several times slower than a real one and with pauses of milliseconds, so a
-delay is 20 ms here and a stage may be 10 ms off; by which stage it is in, nothing may.
+delay is 20 ms here and a stage may be 15 ms off; by which stage it is in, nothing may.
 """
 import collections
 import json
@@ -14,10 +14,10 @@ import table
 from machine import fleet_fixture, vm  # pylint: disable=unused-import
 
 MS = 1_000_000
-SLACK_NS = 10 * MS
+SLACK_NS = 15 * MS
 KERNELS = table.KERNELS
 # What one more kernel could show besides, its neighbours do.
-MOST = ("5.15", "6.8", "6.12", "6.12 arm64")
+MOST = ("5.15", "6.8", "6.12", table.FOREIGN)
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
@@ -146,7 +146,8 @@ def test_service(vm):
     assert near(scene.stage("service")["mean_ns"], true_ns)
     assert scene.stage("service")["mean_ns"] >= 20 * MS
     assert scene.stage("receive")["max_ns"] == scene.stage("respond")["max_ns"] == 0
-    assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
+    assert near(scene.stage("socket_queue")["p50_ns"],
+                scene.median_truth("readable_ns", "first_read_end_ns"))
     # The server's thread sleeps meanwhile, where the kernel lets us see that.
     parts = scene.service["cpu"]
     assert parts["blocked"]["measured"] == hooks(vm)["thread_switch"]
@@ -164,7 +165,8 @@ def test_late_read_is_socket_queue(vm):
     assert scene.stage("socket_queue")["p50_ns"] >= 20 * MS
     assert near(scene.stage("socket_queue")["p50_ns"],
                 scene.median_truth("readable_ns", "first_read_end_ns"))
-    assert scene.stage("service")["p50_ns"] < 20 * MS
+    assert near(scene.stage("service")["p50_ns"],
+                scene.median_truth("last_read_end_ns", "first_write_end_ns"))
 
 
 def check_late_accept(scene, source):
@@ -179,7 +181,8 @@ def check_late_accept(scene, source):
     client = scene.driver["connect"]["sum_ns"] + scene.driver["round_trip"]["sum_ns"]
     assert scene.stage("accept_queue")["sum_ns"] <= client
     assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
-    assert scene.stage("service")["p50_ns"] < SLACK_NS
+    assert near(scene.stage("service")["p50_ns"],
+                scene.median_truth("last_read_end_ns", "first_write_end_ns"))
     if source == "accept":
         assert scene.service["accept_queue"]["depth_max"] == 1
 
@@ -270,19 +273,24 @@ def test_two_senders_race_into_one_socket(vm):
     arrived, _ = map(int, vm.said("race")[1].split())
     assert RACED - misses["udp_ready"] <= arrived <= RACED
     assert len(scene.truth) == RACED
-    assert RACED - missed <= scene.service["exchanges"] <= RACED
+    # Of two readers one may pause before it is seen, and its datagram be taken for the other's: both are told.
+    mistaken = RACED // 50
+    assert RACED - missed - mistaken <= scene.service["exchanges"] <= RACED
+    assert RACED - missed <= scene.service["exchanges"] + scene.service["losses"]["unanswered"] <= RACED
     losses = {name: count for name, count in scene.service["losses"].items() if count}
     lost_halves = losses.pop("unsolicited", 0) + losses.pop("unanswered", 0)
-    assert set(losses) <= {"unmatched", "untimed"}, losses
-    assert lost_halves <= missed
+    assert set(losses) <= {"unmatched", "untimed", "ambiguous_replies"}, losses
+    assert lost_halves <= missed + 2 * mistaken
     unmatched = losses.get("unmatched", 0)
     # Read before they were announced, on a machine that pauses anywhere, and a few behind each of them.
     assert unmatched <= RACED // 10
     assert abs(scene.stage("socket_queue")["count"] - (RACED - unmatched)) <= missed
-    # Where a reply was missed, the rest of its round is not timed.
-    timed = scene.stage("service")["count"]
-    assert timed + losses.get("untimed", 0) == scene.service["exchanges"]
-    assert timed >= (RACED - missed if not misses["udp_send"] + misses["udp_recv"] else RACED // 4)
+    # Where a reply was missed, or a sender, that client's next ones are not timed.
+    found = scene.service["stages"]["service"]
+    if found["measured"]:
+        assert found["count"] + losses.get("untimed", 0) == scene.service["exchanges"]
+    else:
+        assert losses["untimed"] > scene.service["exchanges"] // 10 and "cannot be matched" in found["reason"]
 
 
 def hooks(vm):
@@ -399,7 +407,7 @@ def test_sendfile(vm):
 def test_preferred_and_refused(vm):
     """tcp_sendpage() is gone since 6.5: whoever asks for it is told, not given something else."""
     status, _, text = vm.said("refused")
-    if hooks(vm)["exchange_sendpage"]:
+    if hooks(vm)["exchange_sendpage"] or hooks(vm)["exchange_sendpage_steps"]:
         assert status == 0
     else:
         assert status == 3
@@ -417,7 +425,7 @@ def test_documented(vm):
 @on_each
 def test_verifier_cost(vm):
     """What grows here may be refused by the next kernel. 5.15 does not say."""
-    _, written = table.read(table.DOCUMENT.read_text(encoding="utf-8"), vm.kernel)
+    _, written = table.read(table.DOCUMENT.read_text(encoding="utf-8"), table.title(vm.probe))
     found = table.cost(vm.probe)
     assert set(written) == set(found), "run tests/vm/table.py --write"
     grown = {program: (written[program], found[program]) for program in found

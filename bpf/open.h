@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* Requests that are under way, by age: what passes over the sockets add up. */
+#ifndef BPF_OPEN_H
+#define BPF_OPEN_H
+
+#include "state.h"
+
+/* A request has been under way since @since_ns; 0: nobody knows since when. Its age, or 0. */
+static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns)
+{
+	__u64 now = bpf_ktime_get_ns(), limit = 1000000, age_ns;
+	__u32 i;
+
+	if (!since_ns || since_ns > now)
+		return 0;
+	age_ns = now - since_ns;
+	if (age_ns > o->oldest_ns)
+		o->oldest_ns = age_ns;
+	for (i = 0; i < OPEN_AGES - 1; i++) {
+		if (age_ns < limit)
+			break;
+		limit *= 10;
+	}
+	o->ages[i]++;
+	return age_ns;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * When accept() returned a connection. No tracepoint says so. ACCEPT_RETURNED times the kernel's
+ * function that takes it from the queue, where the kernel lets us. Elsewhere it is inferred: when the
+ * request was readable before accept(), the first read follows it at once. With ACCEPT_SYSCALL the
+ * return of accept() itself is timed, or io_uring's completion; any syscall tracepoint puts every
+ * thread of the host on the kernel's slow syscall path, so that is the user's choice. Neighbours:
+ * accept_fexit.bpf.c, accept.bpf.c, exchange.bpf.c.
+ */
+#ifndef BPF_TCP_ACCEPT_H
+#define BPF_TCP_ACCEPT_H
+
+#include "state.h"
+
+static __always_inline void accept_expect(const struct sock *sk, const struct conn *c)
+{
+	struct accepting entry = {.established_ns = c->established_ns, .service = c->service};
+	__u64 key = (__u64)sk;
+
+	if (config.accept_source == ACCEPT_SYSCALL)
+		bpf_map_update_elem(&accepting, &key, &entry, BPF_ANY);
+}
+
+/* Socket addresses are used again: whatever is known of this one ends here. */
+static __always_inline void accept_forget(const struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+
+	if (config.accept_source == ACCEPT_SYSCALL)
+		bpf_map_delete_elem(&accepting, &key);
+}
+
+/* When accept() returned the connection on which the first read or write happens @now; 0: unknown. */
+static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 now)
+{
+	__u64 key = (__u64)sk, accepted_ns = 0;
+	struct accepting *entry;
+
+	if (config.accept_source == ACCEPT_RETURNED)
+		return c->accepted_ns;
+	if (config.accept_source != ACCEPT_SYSCALL)
+		return c->flags & CONN_QUEUED ? now : 0;
+	entry = bpf_map_lookup_elem(&accepting, &key);
+	if (!entry)
+		return 0;
+	accepted_ns = entry->accepted_ns;
+	bpf_map_delete_elem(&accepting, &key);
+	return accepted_ns;
+}
+
+/*
+ * Whether the stage has still to be recorded at the first read or write: by inference, and where
+ * accept() was faster than the word that the connection is established (tcp_check_req() queues the
+ * child before tcp_child_process() says so), which is a wait of about 0.
+ */
+static __always_inline bool accept_unrecorded(const struct conn *c)
+{
+	if (config.accept_source == ACCEPT_RETURNED)
+		return !c->accept_recorded;
+	return config.accept_source != ACCEPT_SYSCALL;
+}
+
+static __always_inline __u64 accept_wait(const struct conn *c, __u64 accepted_ns)
+{
+	return accepted_ns > c->established_ns ? accepted_ns - c->established_ns : 0;
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Since when the bytes that a server reads were there to be read. Softirq notes it, often on another CPU
+ * than the process that asks: so only softirq writes here, and what the process has read by then the
+ * socket itself says. Neighbour: exchange.h.
+ *
+ * An arrival is of a range of the connection's bytes: of those that one announcement (sk_data_ready) made
+ * readable. Mostly nothing else is unread then, and the two latest of these stand where a request finds
+ * them in the line that it needs anyway: two, as the next may come before the program that follows a read
+ * has run. What comes while other bytes are unread stands in a short queue. Who waits longer than that reaches
+ * back is not timed, never with a time of others. So are bytes that nobody announced.
+ */
+#ifndef BPF_TCP_ARRIVAL_H
+#define BPF_TCP_ARRIVAL_H
+
+#include "clock.h"
+#include "state.h"
+
+/*
+ * A field of the struct tcp_sock that @sk is, which is evaluated outside the macro: of a member of ours it would ask
+ * the kernel's BTF. Who knows a cheaper way defines it before.
+ */
+#ifndef TCP_FIELD
+#define TCP_FIELD(sk, field)                                \
+	({                                                  \
+		const struct tcp_sock *tcp_ = (void *)(sk); \
+		BPF_CORE_READ(tcp_, field);                 \
+	})
+#endif
+
+/* Whether @a is behind @b: sequence numbers are compared modulo 2^32 (RFC 9293, 3.4). */
+static __always_inline bool seq_after(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) > 0;
+}
+
+static __always_inline bool arrival_has(__u64 range, __u32 seq)
+{
+	__u32 begin = range, end = range >> 32;
+
+	return seq - begin < end - begin;
+}
+
+static __always_inline __u64 arrival_range(__u32 begin, __u32 end)
+{
+	return begin | (__u64)end << 32;
+}
+
+/* Bytes received in order and not yet read. A FIN is no byte, but has a number until it was read as EOF. */
+static __always_inline __u32 unread_between(const struct sock *sk, __u32 copied_seq, __u32 rcv_nxt)
+{
+	__u32 unread = rcv_nxt - copied_seq;
+
+	if (unread && sk->__sk_common.skc_state != TCP_ESTABLISHED)
+		unread--;
+	return unread;
+}
+
+static __always_inline __u32 unread_bytes(const struct sock *sk)
+{
+	return unread_between(sk, TCP_FIELD(sk, copied_seq), TCP_FIELD(sk, rcv_nxt));
+}
+
+/* In the other one: whoever reads from that meanwhile finds no range, or the same one twice. */
+static __always_inline void arrival_first(const struct sock *sk, struct conn *c, __u64 range)
+{
+	__u32 next = (c->newest & 1) ^ 1;
+
+	if (!sk->sk_socket && !c->touched)
+		c->flags |= CONN_QUEUED;
+	PLAIN(&c->arrival_range[next]) = 0;
+	atomic_order(&c->announced);
+	c->arrival_write_seq[next] = TCP_FIELD(sk, write_seq);
+	c->arrival_ns[next] = clock_arrived(sk);
+	atomic_order(&c->announced);
+	PLAIN(&c->arrival_range[next]) = range;
+	atomic_order(&c->announced);
+	PLAIN(&c->newest) = next;
+}
+
+/* Bytes of @range behind others that are unread. */
+static __always_inline void arrival_queued(const struct sock *sk, struct conn *c, __u64 range)
+{
+	struct arrival_queue *q = &c->queue;
+	__u32 place = q->next & (ARRIVALS_QUEUED - 1);
+
+	PLAIN(&q->range[place]) = 0;
+	atomic_order(&c->announced);
+	q->write_seq[place] = TCP_FIELD(sk, write_seq);
+	q->ns[place] = clock_arrived(sk);
+	atomic_order(&c->announced);
+	PLAIN(&q->range[place]) = range;
+	q->next++;
+}
+
+/* Bytes before @end can be read. With the socket's lock held, so one at a time. */
+static __always_inline void arrival_note(const struct sock *sk, struct conn *c, __u32 end)
+{
+	__u32 oldest = TCP_FIELD(sk, copied_seq), begin = c->announced;
+
+	if (!seq_after(begin, oldest))
+		arrival_first(sk, c, arrival_range(oldest, end));
+	else if (seq_after(end, begin))
+		arrival_queued(sk, c, arrival_range(begin, end));
+	else
+		return;
+	c->announced = end;
+}
+
+/* When, and what the server had written by then. */
+struct arrival {
+	__u64 ns; /* 0: not known */
+	__u32 write_seq;
+};
+
+/* False: not the one of @seq, or it was being replaced. */
+static __always_inline bool arrival_copy(struct conn *c, const __u64 *place, const __u64 *ns,
+					 const __u32 *write_seq, __u32 seq, struct arrival *ret)
+{
+	__u64 range = PLAIN(place);
+
+	atomic_order(&c->pending);
+	ret->ns = PLAIN(ns);
+	ret->write_seq = PLAIN(write_seq);
+	atomic_order(&c->pending);
+	return arrival_has(range, seq) && (__u32)range == (__u32)PLAIN(place);
+}
+
+static __always_inline bool arrival_copy_first(struct conn *c, __u32 which, __u32 seq,
+					       struct arrival *ret)
+{
+	which &= 1;
+	return arrival_copy(c, &c->arrival_range[which], &c->arrival_ns[which],
+			    &c->arrival_write_seq[which], seq, ret);
+}
+
+static __always_inline bool arrival_copy_queued(struct conn *c, __u32 seq, struct arrival *ret)
+{
+	struct arrival_queue *q = &c->queue;
+	__u32 found = ARRIVALS_QUEUED;
+
+	/* Without a way out: clang would jump into the midst of the loop, which the verifier of 5.10 does not take. */
+	for (__u32 i = 0; i < ARRIVALS_QUEUED; i++) {
+		if (arrival_has(PLAIN(&q->range[i]), seq))
+			found = i;
+	}
+	if (found == ARRIVALS_QUEUED)
+		return false;
+	barrier_var(found);
+	found &= ARRIVALS_QUEUED - 1;
+	return arrival_copy(c, &q->range[found], &q->ns[found], &q->write_seq[found], seq, ret);
+}
+
+/* Of the byte @seq; ns 0: not known. */
+static __always_inline void arrival_of(struct conn *c, __u32 seq, struct arrival *ret)
+{
+	__u32 newest = PLAIN(&c->newest);
+
+	if (!arrival_copy_first(c, newest, seq, ret) &&
+	    !arrival_copy_first(c, newest ^ 1, seq, ret) &&
+	    !(c->queue.next && arrival_copy_queued(c, seq, ret)))
+		ret->ns = 0;
+}
+
+/*
+ * Of the last bytes, up to @end, of a read of @bytes that was to wait for all of them; @first_ns if they came
+ * together. The server took what came before as soon as it was there, or they would be no arrival that
+ * found nothing unread.
+ */
+static __always_inline __u64 arrival_of_last(struct conn *c, __u32 end, __u32 bytes, __u64 first_ns)
+{
+	__u32 newest = PLAIN(&c->newest) & 1;
+	struct arrival last;
+
+	if (!arrival_copy_first(c, newest, end - 1, &last) || last.ns < first_ns)
+		return first_ns;
+	/* Does it begin within the read, and not before it? */
+	return (__u32)PLAIN(&c->arrival_range[newest]) - (end - bytes) < bytes ? last.ns : first_ns;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * When a write began that waited for room. Its program runs when it returns, which for a response larger than
+ * the socket's buffer is when the client has taken most of it. TCP itself counts, in ticks of the coarse clock, for
+ * how long it had something to send (tcp_chrono_start(), net/ipv4/tcp.c; since 4.10): what it has counted more
+ * since the request was read went by since the first byte was written. Neighbour: exchange.h.
+ */
+#ifndef BPF_TCP_BUSY_H
+#define BPF_TCP_BUSY_H
+
+#include "arrival.h"
+
+/* What any socket has room for (tcp_wmem, its first value): such a write does not wait. */
+#define BUSY_LEAST_BYTES 4096
+/* What cannot be said: something was on its way when the request was read. */
+#define BUSY_UNKNOWN 0xffff
+/* Ticks are kept in 16 bits: above, the difference may have run over. */
+#define BUSY_LONGEST_TICKS 0x7fff
+
+static __always_inline __u32 busy_ticks(const struct sock *sk)
+{
+	const struct tcp_sock *tp = (const void *)sk;
+	__u32 ticks = TCP_FIELD(sk, chrono_stat[0]) + TCP_FIELD(sk, chrono_stat[1]) +
+		      TCP_FIELD(sk, chrono_stat[2]);
+
+	if (BPF_CORE_READ_BITFIELD_PROBED(tp, chrono_type))
+		ticks += (__u32)bpf_jiffies64() - TCP_FIELD(sk, chrono_start);
+	return ticks;
+}
+
+/* A request begins to be read. */
+static __always_inline __u16 busy_begin(const struct sock *sk)
+{
+	__u32 ticks;
+
+	if (TCP_FIELD(sk, snd_una) != TCP_FIELD(sk, write_seq))
+		return BUSY_UNKNOWN;
+	ticks = TCP_FIELD(sk, chrono_stat[0]) + TCP_FIELD(sk, chrono_stat[1]) +
+		TCP_FIELD(sk, chrono_stat[2]);
+	return ticks & 0x7fff;
+}
+
+/*
+ * For how long a write that ended @now has waited for room, in ns, to a tick; 0: it has not, or that is
+ * not known. @since: nothing was written before. The ticks go on until the write's program runs, which the thread may
+ * reach much later than @now, so what went by between is taken off.
+ */
+static __always_inline __u64 busy_waited(const struct sock *sk, const struct conn *c, __u64 since,
+					 __u64 now)
+{
+	__u64 waited_ns;
+	__u32 ticks;
+
+	if (c->busy_ticks == BUSY_UNKNOWN || now - since < 2 * config.tick_ns ||
+	    now - since > BUSY_LONGEST_TICKS * config.tick_ns)
+		return 0;
+	ticks = (busy_ticks(sk) - c->busy_ticks) & 0x7fff;
+	if (ticks < 2)
+		return 0;
+	waited_ns = clock_before(ticks * config.tick_ns, now);
+	return waited_ns < now - since ? waited_ns : now - since;
+}
+
+#endif

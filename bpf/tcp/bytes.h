@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The bytes that the current system call has read or written, in the memory of the process that called: from
+ * the first one on, in however many buffers they are. Neighbours: speaks.h, batch.h.
+ */
+#ifndef BPF_TCP_BYTES_H
+#define BPF_TCP_BYTES_H
+
+#include "state.h"
+#include "syscall.h"
+
+/* struct iovec. */
+struct bytes_buffer {
+	__u64 address;
+	__u64 length;
+};
+
+/* struct user_msghdr, from the vector of buffers on. */
+#define MSGHDR_IOV_OFFSET 16
+
+static __always_inline bool bytes_is_single(long nr)
+{
+	return nr == NR_READ || nr == NR_RECVFROM || nr == NR_WRITE || nr == NR_SENDTO;
+}
+
+static __always_inline bool bytes_is_vector(long nr)
+{
+	return nr == NR_READV || nr == NR_WRITEV;
+}
+
+static __always_inline bool bytes_is_message(long nr)
+{
+	return nr == NR_RECVMSG || nr == NR_SENDMSG;
+}
+
+/* Of the current system call, which has transferred @count bytes. Any other call has none that can be seen. */
+static __always_inline void bytes_begin(struct bytes *ret_bytes, __u32 count)
+{
+	const struct pt_regs *regs = system_call_registers();
+	long nr = syscall_number(regs);
+	__u64 second = syscall_second(regs);
+	struct bytes_buffer vector = {};
+
+	*ret_bytes = (struct bytes){};
+	if (bytes_is_single(nr)) {
+		ret_bytes->at = second;
+		ret_bytes->left = count;
+	} else if (bytes_is_vector(nr)) {
+		ret_bytes->vector = second;
+		ret_bytes->vectors = syscall_third(regs);
+	} else if (bytes_is_message(nr)) {
+		bpf_probe_read_user(&vector, sizeof(vector), (void *)(second + MSGHDR_IOV_OFFSET));
+		ret_bytes->vector = vector.address;
+		ret_bytes->vectors = vector.length;
+	}
+}
+
+/* Whether there is a next byte that can be seen. It takes one further buffer at most, which may be empty. */
+static __always_inline bool bytes_more(struct bytes *b)
+{
+	struct bytes_buffer buffer = {};
+
+	if (b->left)
+		return true;
+	if (!b->vectors)
+		return false;
+	if (bpf_probe_read_user(&buffer, sizeof(buffer), (void *)b->vector))
+		return false;
+	b->vector += sizeof(buffer);
+	b->vectors--;
+	b->at = buffer.address;
+	b->left = buffer.length;
+	return true;
+}
+
+static __always_inline void bytes_pass(struct bytes *b, __u32 count)
+{
+	b->at += count;
+	b->left -= count;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * TCP's own clock. TCP reads CLOCK_MONOTONIC when a segment comes and when it begins to transmit, and keeps the time
+ * in tcp_clock_cache (tcp_mstamp_refresh()). A program that defines TCP_CLOCK takes that time and does not read the
+ * clock again, but only where TCP has read it for the very event that is timed:
+ *
+ *   arrival   tcp_rcv_established() and tcp_rcv_state_process() begin with it, and announce the segment's data then.
+ *   write     tcp_write_xmit() begins with it. If every byte of the write is sent, that was after the copy.
+ *   read      not: tcp_rcv_space_adjust() read the clock up to 6.18, and does not any more (0ae1ac7335ca).
+ *
+ * Everywhere else the time may be that of any earlier segment, so the clock is read. Neighbours: arrival.h, exchange.h.
+ */
+#ifndef BPF_TCP_CLOCK_H
+#define BPF_TCP_CLOCK_H
+
+#include "state.h"
+
+#ifdef TCP_CLOCK
+#define CLOCK_KEPT	   bpf_core_field_exists(((struct tcp_sock *)0)->tcp_clock_cache)
+#define CLOCK_OF(sk, what) TCP_FIELD(sk, what)
+#else
+#define CLOCK_KEPT	   0
+#define CLOCK_OF(sk, what) 0
+#endif
+
+/*
+ * When bytes came that TCP announces now. A process that owns the socket may have made TCP announce what came long ago
+ * (SO_RCVLOWAT), or goes through the segments that came since it took the socket.
+ */
+static __always_inline __u64 clock_arrived(const struct sock *sk)
+{
+	return CLOCK_KEPT && !sk->sk_lock.owned ? CLOCK_OF(sk, tcp_clock_cache)
+						: bpf_ktime_get_ns();
+}
+
+/* Whether TCP has sent all that was written. Kernel TLS keeps to itself what fills no record yet. */
+static __always_inline bool clock_sent(const struct sock *sk)
+{
+	return CLOCK_OF(sk, snd_nxt) == CLOCK_OF(sk, write_seq) &&
+	       !CLOCK_OF(sk, inet_conn.icsk_ulp_ops);
+}
+
+/*
+ * When TCP began to transmit the end of a write that has returned. TCP may have held it back (autocork, Nagle's
+ * algorithm, a full window). It may never have seen it (a sockmap's program): then the time is one from before.
+ */
+static __always_inline __u64 clock_written(const struct sock *sk, const struct conn *c)
+{
+	__u64 ns = CLOCK_KEPT && clock_sent(sk) ? CLOCK_OF(sk, tcp_clock_cache) : 0;
+
+	return ns > c->last_read_ns && ns > c->last_write_ns ? ns : bpf_ktime_get_ns();
+}
+
+/* What of @ns, which have just passed, was before @written_ns, of clock_written(). */
+static __always_inline __u64 clock_before(__u64 ns, __u64 written_ns)
+{
+	__u64 since_ns;
+
+	if (!CLOCK_KEPT)
+		return ns;
+	since_ns = bpf_ktime_get_ns() - written_ns;
+	return ns > since_ns ? ns - since_ns : 0;
+}
+
+#endif

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * How connections begin and end: accepted connections, closes by kind, TIME_WAIT created.
+ * inet_sock_set_state fires a few times per connection, never per request.
+ */
+#include "accept.h"
+#include "arrival.h"
+#include "place.h"
+#include "sample.h"
+#include "service.h"
+#include "transmit.h"
+
+/* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
+static __always_inline void listener_mark(const struct sock *sk)
+{
+	__u32 service = service_of_listener(sk, true);
+	struct conn first = {.service = service, .flags = CONN_LISTENER};
+	struct conn *c;
+
+	if (service == SERVICE_NONE)
+		return;
+	c = conn_new(sk, &first);
+	if (!c)
+		return;
+	*c = first; /* it may have listened before */
+	c->drops = (__u32)sk->sk_drops.counter;
+	c->drops_before = c->drops;
+	owner_seen(service);
+}
+
+/* The child's storage; made here when cloning the listener's failed for want of memory. */
+static __always_inline struct conn *child_storage(const struct sock *sk)
+{
+	struct service_key key = {};
+	struct conn *c = conn_of(sk), first = {};
+	struct service_slot *slot;
+
+	if (c || !port_observed(sk->__sk_common.skc_num))
+		return c;
+	service_key_of(sk, &key);
+	first.service = service_find(&key);
+	if (first.service == SERVICE_NONE)
+		return NULL;
+	c = conn_new(sk, &first);
+	if (c)
+		return c;
+	slot = slot_of(first.service);
+	if (slot)
+		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
+	return NULL;
+}
+
+/* Typed, so that it works where programs may not read the kernel's memory at large (lockdown). */
+static __always_inline const struct tcp_sock *tcp_of(const struct sock *sk)
+{
+	return bpf_skc_to_tcp_sock((void *)sk);
+}
+
+static __always_inline __u32 retransmits_of(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	return tp ? tp->total_retrans : 0;
+}
+
+/* What the socket says of a connection that begins, or that begins to be observed. */
+static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
+					struct service_slot *slot)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	if (!tp)
+		return;
+	c->retransmits = tp->total_retrans;
+	if (!c->touched) {
+		c->announced = tp->rcv_nxt;
+		c->read_seq = tp->copied_seq;
+	}
+	if (slot && bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ_BITFIELD(tp, is_mptcp))
+		count_atomic(slot, COUNTER_MPTCP, 1);
+}
+
+/* From its storage to its place, if there is one. What accept() has said of it meanwhile goes along. */
+static __always_inline struct conn *conn_placed(const struct sock *sk, struct conn *c, __u64 now)
+{
+	struct conn *placed = place_take(sk, c, now);
+
+	if (!placed)
+		return c;
+	if (PLAIN(&c->accepted_ns))
+		placed->accepted_ns = c->accepted_ns;
+	return placed;
+}
+
+static __always_inline void conn_established(const struct sock *sk)
+{
+	struct conn *c = child_storage(sk);
+	struct service_slot *slot;
+	__u64 now;
+
+	if (!c)
+		return;
+	now = bpf_ktime_get_ns();
+	c = conn_placed(sk, c, now);
+	c->flags = 0;
+	c->established_ns = now;
+	sample_connection(sk, c);
+	slot = slot_of(c->service);
+	conn_begins(sk, c, slot);
+	if (slot)
+		count_atomic(slot, COUNTER_ACCEPTED, 1);
+	accept_expect(sk, c);
+}
+
+/* The longest record of TLS' 1.2 that is an alert, with the usual ciphers. */
+#define ALERT_LONGEST 31
+
+/* Whether something is unread that may be a request. Typed too. */
+static __always_inline bool has_unread(const struct sock *sk, const struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+	__u32 unread = tp ? unread_between(sk, tp->copied_seq, tp->rcv_nxt) : 0;
+
+	return unread > (c->marks & MARK_TLS ? ALERT_LONGEST : 0);
+}
+
+/*
+ * Since when the request waits that will not be answered; 0: not known. A request that was read in part
+ * waits since it began to be readable.
+ */
+static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+	struct arrival arrival;
+
+	if (c->phase == CONN_READING)
+		return c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
+	if (!tp)
+		return 0;
+	arrival_of(c, tp->copied_seq, &arrival);
+	return arrival.ns;
+}
+
+static __always_inline void abandoned(const struct sock *sk, struct conn *c,
+				      struct service_slot *slot)
+{
+	__u64 since_ns = waits_since(sk, c), now = bpf_ktime_get_ns();
+
+	count_atomic(slot, COUNTER_UNANSWERED, 1);
+	if (since_ns && since_ns <= now)
+		span_add(c->service, SPAN_ABANDONED, now - since_ns);
+}
+
+/* The server's side is shut: whatever was read or is unread will not be answered any more. */
+static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c)
+{
+	bool unread = has_unread(sk, c);
+	struct service_slot *slot;
+
+	if (c->flags & CONN_WRITES_OVER)
+		return;
+	c->flags |= CONN_WRITES_OVER;
+	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread))
+		return;
+	slot = slot_of(c->service);
+	if (slot && (c->flags & CONN_GOODBYE || c->marks & MARK_GOODBYE) && !unread)
+		count_atomic(slot, COUNTER_GOODBYES, 1);
+	else if (slot)
+		abandoned(sk, c, slot);
+	c->bytes_in = 0;
+	c->phase = CONN_IDLE;
+}
+
+/* How soon behind a message a FIN comes that was sent right behind it. */
+#define GOODBYE_NS 1000000
+
+/*
+ * The client's FIN. Did it come with the last bytes, or right behind them? Then their message wants no answer
+ * if it gets none: a client that gives up does so after a time.
+ */
+static __always_inline void client_fin(const struct sock *sk, struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+	__u64 latest_ns = c->arrival_ns[c->newest & 1];
+	struct service_slot *slot = slot_of(c->service);
+
+	if (c->flags & CONN_SERVER_FIN)
+		return;
+	c->flags |= CONN_CLIENT_FIN;
+	if (slot && c->marks & MARK_HELD)
+		count_atomic(slot, COUNTER_NAGLE_HELD, 1);
+	if (tp && (seq_after(tp->rcv_nxt - 1, c->announced) ||
+		   (latest_ns && bpf_ktime_get_ns() - latest_ns < GOODBYE_NS)))
+		c->flags |= CONN_GOODBYE;
+}
+
+/* The server has closed, or shut its side: what comes from now on? See reset_by_server(). */
+static __always_inline void server_fin(const struct sock *sk, struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	c->flags |= CONN_SERVER_FIN;
+	if (!tp)
+		return;
+	c->closing_rcv_nxt = tp->rcv_nxt;
+	c->closing_segments = tp->data_segs_in;
+}
+
+static __always_inline enum counter close_kind(const struct sock *sk, const struct conn *c, int old)
+{
+	if (sk->sk_err == ERR_TIMEDOUT)
+		return COUNTER_TIMED_OUT;
+	if (c->flags & CONN_RESET)
+		return c->flags & CONN_REFUSED_DATA ? COUNTER_RESET_BY_SERVER
+						    : COUNTER_RESET_BY_CLIENT;
+	if (old == TCP_ESTABLISHED || old == TCP_CLOSE_WAIT || old == TCP_SYN_RECV)
+		return COUNTER_RESET_BY_SERVER;
+	return c->flags & CONN_SERVER_FIN ? COUNTER_CLOSED_BY_SERVER : COUNTER_CLOSED_BY_CLIENT;
+}
+
+/*
+ * Nothing ever enters state TIME_WAIT: a small twin replaces the socket, which goes straight to
+ * CLOSE (tcp_time_wait(), net/ipv4/tcp_minisocks.c). From FIN_WAIT2 or CLOSING without an error
+ * that is what happened, but where TCP_LINGER2 forbids it.
+ */
+static __always_inline bool left_time_wait(const struct sock *sk, const struct conn *c, int old)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	return (old == TCP_FIN_WAIT2 || old == TCP_CLOSING) && !(c->flags & CONN_RESET) &&
+	       !sk->sk_err && !(old == TCP_FIN_WAIT2 && tp && tp->linger2 < 0);
+}
+
+/*
+ * Whether the namespace has as many TIME_WAIT sockets as it may (tcp_max_tw_buckets): the twin was the last that
+ * found room, or it found none. Older kernels do not say; there nobody knows.
+ */
+static __always_inline bool time_wait_full(const struct sock *sk)
+{
+	const struct net *net = sk->__sk_common.skc_net.net;
+	const struct net___pointer *older = (const void *)net;
+	const struct inet_timewait_death_row *row = NULL;
+
+	if (!bpf_core_field_exists(row->tw_refcount))
+		return false;
+	if (bpf_core_field_size(net->ipv4.tcp_death_row) == sizeof(row)) {
+		row = older->ipv4.tcp_death_row;
+		return row->tw_refcount.refs.counter - 1 >= row->sysctl_max_tw_buckets;
+	}
+	return net->ipv4.tcp_death_row.tw_refcount.refs.counter - 1 >=
+	       net->ipv4.tcp_death_row.sysctl_max_tw_buckets;
+}
+
+static __always_inline void conn_closed(const struct sock *sk, struct conn *c, int old)
+{
+	struct service_slot *slot = slot_of(c->service);
+
+	conn_writes_over(sk, c);
+	sample_complete(sk, c);
+	accept_forget(sk);
+	if (slot) {
+		count_atomic(slot, close_kind(sk, c, old), 1);
+		if (left_time_wait(sk, c, old))
+			count_atomic(slot,
+				     time_wait_full(sk) ? COUNTER_TIME_WAIT_UNSURE
+							: COUNTER_TIME_WAIT_CREATED,
+				     1);
+	}
+	place_leave(sk);
+	conn_free(sk);
+}
+
+/*
+ * Behind the response only the FIN is sent, and the peer acknowledges both together or nearly so. TX
+ * timestamps tell of the response by itself, tcp_probe fires only as long as nobody has sent a FIN.
+ * What was acknowledged before, in CLOSE_WAIT, nobody saw when.
+ */
+static __always_inline void transmit_closing(const struct sock *sk, struct conn *c, int old,
+					     int new)
+{
+	bool begins = new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK;
+	bool over = new == TCP_FIN_WAIT2 || new == TCP_CLOSE;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)sk);
+	bool all = tp && !seq_after(c->sample.write_seq, tp->snd_una);
+
+	if (over && all && !config.transmit_stamps &&
+	    (old == TCP_FIN_WAIT1 || old == TCP_LAST_ACK || old == TCP_CLOSING))
+		transmit_acked(c, c->sample.write_seq);
+	if (over || (begins && (all || c->phase != CONN_RESPONDING)))
+		transmit_end(sk, c);
+}
+
+/*
+ * With TCP Fast Open the server may have answered and closed before the handshake is over: then this is when it
+ * was accepted.
+ */
+static __always_inline struct conn *conn_fast(const struct sock *sk, struct conn *c, int old)
+{
+	if (!c || old != TCP_SYN_RECV || !(c->flags & CONN_LISTENER) || !c->touched)
+		return c;
+	conn_established(sk);
+	return conn_of(sk);
+}
+
+static __always_inline void conn_changed(const struct sock *sk, int old, int new)
+{
+	struct conn *c = conn_fast(sk, conn_of(sk), old);
+
+	if (c && c->flags & CONN_LISTENER && new == TCP_CLOSE) {
+		listener_drops(c, sk);
+		conn_free(sk);
+	}
+	if (!c || c->flags & CONN_LISTENER)
+		return;
+	if (config.transmit_below && c->marks & MARK_TRANSMIT)
+		transmit_closing(sk, c, old, new);
+	if (new == TCP_CLOSE_WAIT)
+		client_fin(sk, c);
+	else if (new == TCP_FIN_WAIT1)
+		server_fin(sk, c);
+	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK)
+		conn_writes_over(sk, c);
+	else if (new == TCP_CLOSE)
+		conn_closed(sk, c, old);
+}
+
+SEC("?tp_btf/inet_sock_set_state")
+int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
+{
+	if (sk->sk_protocol != PROTO_TCP)
+		return 0;
+	if (new == TCP_LISTEN)
+		listener_mark(sk);
+	else if (new == TCP_ESTABLISHED && old == TCP_SYN_RECV)
+		conn_established(sk);
+	else if (new != TCP_SYN_RECV &&new != TCP_SYN_SENT)
+		conn_changed(sk, old, new);
+	return 0;
+}
+
+/*
+ * Data came after the server had closed: TCP throws it away, ends the connection as if an RST had come and then
+ * sends one itself (tcp_rcv_state_process()). The segment is counted then, but its bytes are not received.
+ */
+static __always_inline bool data_refused(const struct sock *sk, const struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	return c->flags & CONN_SERVER_FIN && tp && tp->data_segs_in != c->closing_segments &&
+	       tp->rcv_nxt == c->closing_rcv_nxt;
+}
+
+SEC("?tp_btf/tcp_receive_reset")
+int BPF_PROG(conn_reset, struct sock *sk)
+{
+	struct conn *c = port_observed(sk->__sk_common.skc_num) ? conn_of(sk) : NULL;
+
+	if (c)
+		c->flags |= data_refused(sk, c) ? CONN_RESET | CONN_REFUSED_DATA : CONN_RESET;
+	return 0;
+}
+
+/*
+ * Once per buffer, which may hold many segments: their number is the socket's own. Since 6.18 it also
+ * fires for what could not be sent, and then the number has not changed.
+ */
+SEC("?tp_btf/tcp_retransmit_skb")
+int BPF_PROG(conn_retransmit, const struct sock *sk)
+{
+	struct conn *c = port_observed(sk->__sk_common.skc_num) ? conn_of(sk) : NULL;
+	struct service_slot *slot = c ? slot_of(c->service) : NULL;
+	__u32 total;
+
+	if (!slot)
+		return 0;
+	total = retransmits_of(sk);
+	count_atomic(slot, COUNTER_RETRANSMITS, total - c->retransmits);
+	c->retransmits = total;
+	return 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Where an exchange's time goes: arrival, reads and writes on one connection, cut into stages.
+ *
+ *   sk_data_ready      softirq: data became readable (and, on a listener, a child was queued)
+ *   sock_recv_length   process: a read returned
+ *   sock_send_length   process: a write returned
+ *
+ * These three run for every request: each tests a bit before it calls any helper, looks up the
+ * connection once and the service's slot at most once. What they do is in exchange.h.
+ */
+#include "state.h"
+
+/*
+ * A kernel object seen as a type that it is part of, without a copy (since Linux 6.2).
+ * Declared in this file alone: libbpf 1.1 cannot link two declarations of a kfunc.
+ */
+#define RDONLY(ptr, type) ((type *)bpf_rdonly_cast(ptr, bpf_core_type_id_kernel(type)))
+
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+
+/* bpf_loop() is older than the tracepoints. */
+#define WALK_CALLS
+/* Both hooks follow in the call in which TCP has read the clock. */
+#define TCP_CLOCK
+#define TCP_FIELD(sk, field) (RDONLY(sk, struct tcp_sock)->field)
+
+#include "exchange.h"
+#include "listener.h"
+
+/* Of whatever port, in place of doctor/backlog.bpf.c. Its size is set before load. */
+LISTENER_DEPTHS(listener_depths, 1);
+
+/* On several CPUs at a time: none may overwrite what is deeper. */
+static __always_inline void listener_deepest(struct conn *c, __u32 depth)
+{
+	__u32 old = PLAIN(&c->depth_max), seen;
+
+	for (int i = 0; i < 4 && depth > old; i++) {
+		seen = __sync_val_compare_and_swap(&c->depth_max, old, depth);
+		if (seen == old)
+			return;
+		old = seen;
+	}
+}
+
+static __always_inline void listener_ready(const struct sock *sk)
+{
+	__u32 depth = sk->sk_ack_backlog;
+	struct service_slot *slot;
+	struct conn *c;
+
+	if (config.listener_depths)
+		listener_depth(&listener_depths, sk);
+	if (!port_observed(sk->__sk_common.skc_num))
+		return;
+	c = conn_of(sk);
+	slot = c ? slot_of(c->service) : NULL;
+	if (slot && depth > slot->depth_max)
+		slot->depth_max = depth;
+	if (slot && c->flags & CONN_LISTENER)
+		listener_deepest(c, depth);
+}
+
+static __always_inline void exchange_arrival(const struct sock *sk)
+{
+	struct conn *c = conn_of(sk);
+
+	if (!c || c->flags & CONN_WRITES_OVER)
+		return;
+	/* A FIN alone raises sk_data_ready too; it is no request. */
+	if (unread_bytes(sk))
+		arrival_note(sk, c, TCP_FIELD(sk, rcv_nxt));
+}
+
+SEC("?tp_btf/sk_data_ready")
+int BPF_PROG(exchange_ready, const struct sock *sk)
+{
+	if (sk->__sk_common.skc_state == TCP_LISTEN)
+		listener_ready(sk);
+	else if (port_observed(sk->__sk_common.skc_num))
+		exchange_arrival(sk);
+	return 0;
+}
+
+SEC("?tp_btf/sock_recv_length")
+int BPF_PROG(exchange_recv, struct sock *sk, int ret, int flags)
+{
+	if (ret <= 0 || flags & FLAGS_NO_READ)
+		return 0;
+	if (port_observed(sk->__sk_common.skc_num))
+		exchange_read(sk, ret, flags);
+	return 0;
+}
+
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
+{
+	if (ret <= 0)
+		return 0;
+	if (port_observed(sk->__sk_common.skc_num))
+		exchange_write(sk, ret);
+	return 0;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What arrival, reads and writes mean for an exchange, whichever hooks tell of them: the rules of
+ * docs/measurement.md. Included by each set of hooks: exchange.bpf.c, exchange_fexit.bpf.c.
+ */
+#ifndef BPF_TCP_EXCHANGE_H
+#define BPF_TCP_EXCHANGE_H
+
+#include "accept.h"
+#include "arrival.h"
+#include "batch.h"
+#include "busy.h"
+#include "nagle.h"
+#include "oneway.h"
+#include "sample.h"
+#include "service.h"
+#include "speaks.h"
+#include "thread.h"
+#include "transmit.h"
+
+/*
+ * Before Linux 7.0 programs on tracepoints run with preemption off, so nothing but softirq comes between
+ * a read and a write of theirs. Since then (a46023d5616e) another thread on this CPU can, in another
+ * program of ours: of two additions to one counter in the same nanosecond or so one is lost. An atomic one
+ * would cost every request more than that is worth, beside the recursion misses of docs/kernels.md. fexit
+ * programs could always be preempted, and define SLOT_SHARED before: then every addition is atomic.
+ */
+#ifdef SLOT_SHARED
+#define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)
+#define SLOT_COUNT(slot, ...) count_atomic(slot, __VA_ARGS__)
+#define SLOT_STAGE(h, value)  stage_add_atomic(h, value)
+#else
+#define SLOT_ADD(place, n)    ((place) += (n))
+#define SLOT_COUNT(slot, ...) count(slot, __VA_ARGS__)
+#define SLOT_STAGE(h, value)  stage_add(h, value)
+#endif
+
+/* Between two times of this exchange; what would be negative is counted instead. */
+static __always_inline void exchange_stage(struct service_slot *slot, enum stage stage, __u64 from,
+					   __u64 to)
+{
+	if (to >= from)
+		SLOT_STAGE(&slot->stages[stage], to - from);
+	else
+		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
+}
+
+/* First read or write of the server on a connection: it has been accepted. When; 0: unknown. */
+static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
+					  struct service_slot *slot, __u64 now)
+{
+	__u64 accepted_ns;
+
+	c->touched = 1;
+	owner_seen(c->service);
+	if (!c->established_ns)
+		return 0;
+	accepted_ns = accept_time(sk, c, now);
+	if (!accepted_ns)
+		SLOT_COUNT(slot, COUNTER_ACCEPT_UNSEEN, 1);
+	else if (accept_unrecorded(c))
+		SLOT_STAGE(&slot->stages[STAGE_ACCEPT_QUEUE], accept_wait(c, accepted_ns));
+	return accepted_ns;
+}
+
+/*
+ * The server wrote between arrival and first read: the request came before the previous response
+ * was complete. Not told by time: on loopback the client may have read the response, and sent its
+ * next request, before the server's write has returned.
+ */
+static __always_inline bool pipelined(const struct sock *sk, const struct arrival *arrival)
+{
+	return arrival->write_seq != TCP_FIELD(sk, write_seq);
+}
+
+/*
+ * The sequence number behind the last byte that was read. A FIN has one, too, and a read of the bytes before it takes
+ * it along, if it came with them.
+ */
+static __always_inline __u32 read_end(const struct sock *sk)
+{
+	__u32 copied_seq = TCP_FIELD(sk, copied_seq);
+	int state = sk->__sk_common.skc_state;
+	bool finished = state == TCP_CLOSE_WAIT || state == TCP_LAST_ACK || state == TCP_CLOSING;
+
+	return finished && copied_seq == TCP_FIELD(sk, rcv_nxt) ? copied_seq - 1 : copied_seq;
+}
+
+/* A read has returned bytes. */
+struct reading {
+	const struct sock *sk;
+	struct service_slot *slot;
+	__u64 now;
+	__u64 accepted_ns; /* of a connection's first request; 0: it waits for none, or that is not known */
+	__u32 end;	   /* the sequence number behind its last byte */
+	__u32 bytes; /* of a message, at its end */
+	__u32 flags; /* of the system call */
+	bool unseen; /* others before it were read where no program sees it */
+};
+
+/*
+ * How far the server has read. Bytes between what was seen and @r's own were taken by splice(), say. Behind
+ * its own: another thread has read meanwhile, and has counted both.
+ */
+static __always_inline void reading_goes_on(struct reading *r, struct conn *c)
+{
+	__u32 seen = c->read_seq, new_bytes = r->end - seen;
+
+	r->unseen = seq_after(r->end - r->bytes, seen);
+	if (!seq_after(r->end, seen))
+		return;
+	SLOT_COUNT(r->slot, COUNTER_BYTES_IN, new_bytes);
+	c->read_seq = r->end;
+}
+
+/* Of a sampled exchange: it has room for less than a slot. */
+static __always_inline void bytes_add(__u32 *sum, __u32 bytes)
+{
+	*sum = *sum + bytes < bytes ? ~0U : *sum + bytes;
+}
+
+/*
+ * A message was read, nothing was answered, and a time later the client has sent more: that is no request whose
+ * rest took its time, but a message that wants no answer. In HTTP/1 each wants one.
+ */
+static __always_inline bool message_was_oneway(struct conn *c, const struct reading *r)
+{
+	struct arrival arrival;
+
+	if (r->now < c->last_read_ns + config.quiet_ns || c->marks & (MARK_UNSEEN | MARK_HTTP1))
+		return false;
+	arrival_of(c, r->end - r->bytes, &arrival);
+	return arrival.ns > c->last_read_ns + config.quiet_ns;
+}
+
+/* Its times contradict each other, as when one thread reads while another writes. */
+static __always_inline void exchange_inconsistent(struct conn *c, struct service_slot *slot)
+{
+	SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
+	c->start_ns = 0;
+	c->accept_delay_ns = 0;
+}
+
+/* The next request: the first bytes of it were read. */
+static __always_inline void exchange_begin(const struct reading *r, struct conn *c)
+{
+	struct arrival arrival;
+	__u64 last_ns;
+	__u8 transmit;
+
+	c->phase = CONN_READING;
+	if (c->first_read_ns)
+		c->index++;
+	if (c->marks & MARK_HELD && !(c->flags & CONN_CLIENT_FIN))
+		SLOT_COUNT(r->slot, COUNTER_NAGLE_HELD, 1);
+	c->first_read_ns = r->now;
+	c->last_read_ns = r->now;
+	c->marks &= MARK_LASTING;
+	c->bytes_in = r->bytes;
+	c->busy_ticks = busy_begin(r->sk);
+	/* Behind reading the clock, which would wait for memory that may still be the other CPU's. */
+	arrival_of(c, r->end - r->bytes, &arrival);
+	/* What was written before any response is of a handshake. */
+	if (arrival.ns && c->last_write_ns && pipelined(r->sk, &arrival))
+		c->marks |= MARK_OVERLAPPED;
+	c->start_ns = arrival.ns > r->accepted_ns || !arrival.ns ? arrival.ns : r->accepted_ns;
+	c->accept_delay_ns = c->start_ns - arrival.ns;
+	if (r->flags & FLAG_WAIT_ALL && c->start_ns) {
+		last_ns = arrival_of_last(c, r->end, r->bytes, c->start_ns);
+		if (last_ns <= r->now)
+			c->first_read_ns -= last_ns - c->start_ns;
+	}
+	if (r->unseen)
+		c->marks |= MARK_UNSEEN;
+	if (c->start_ns > c->first_read_ns)
+		exchange_inconsistent(c, r->slot);
+	sample_begin(r->sk, c, c->accept_delay_ns);
+	if (batch_drawn(r->sk, c))
+		batch_look(c, r->slot, r->bytes);
+	transmit = transmit_marks(c);
+	if (transmit)
+		transmit_begin(r->sk, c, transmit, TCP_FIELD(r->sk, write_seq));
+}
+
+/* Of the request under way, or one that had begun when the observation did. */
+static __always_inline void exchange_read_more(const struct reading *r, struct conn *c)
+{
+	c->last_read_ns = r->now;
+	bytes_add(&c->bytes_in, r->bytes);
+	if (r->unseen)
+		c->marks |= MARK_UNSEEN;
+}
+
+/* The message has ended, and wants no answer. */
+static __always_inline void exchange_oneway(const struct reading *r, struct conn *c)
+{
+	SLOT_COUNT(r->slot, COUNTER_ONEWAY, 1);
+	transmit_end(r->sk, c);
+	c->phase = CONN_IDLE;
+	c->marks &= MARK_LASTING;
+	c->bytes_in = 0;
+}
+
+/* The read as far as it is of a message; false: it is of none, but of a handshake, say. */
+static __always_inline bool read_message(struct reading *r, struct conn *c)
+{
+	struct arrival arrival;
+	__u32 before;
+
+	arrival_of(c, r->end - r->bytes, &arrival);
+	before = speaks_read(r->sk, c, r->bytes, r->now, arrival.ns);
+	if (before < r->bytes) {
+		r->bytes -= before;
+		return true;
+	}
+	if (!c->first_read_ns && r->accepted_ns)
+		c->start_ns = r->accepted_ns;
+	if (!c->last_read_ns)
+		c->last_read_ns = r->now;
+	return false;
+}
+
+static __always_inline void exchange_read(const struct sock *sk, __u32 bytes, __u32 flags)
+{
+	struct reading r = {.sk = sk, .bytes = bytes, .flags = flags};
+	struct conn *c = conn_of(sk);
+
+	if (!c)
+		return;
+	/* What is known of the response, before it is told. */
+	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
+		transmit_end(sk, c);
+	sample_complete(sk, c);
+	r.now = bpf_ktime_get_ns();
+	r.slot = slot_of(c->service);
+	if (!r.slot)
+		return;
+	if (!c->touched)
+		r.accepted_ns = conn_touched(sk, c, r.slot, r.now);
+	else if (!c->first_read_ns)
+		r.accepted_ns = c->start_ns; /* the server has spoken first, or of something else */
+	r.end = read_end(sk);
+	reading_goes_on(&r, c);
+	if (!(c->marks & MARK_SETTLED) && !read_message(&r, c))
+		return;
+	if (config.cpu)
+		split_begin(c, r.now);
+	if (c->marks & MARK_MULTIPLEXED || c->flags & CONN_WRITES_OVER) {
+		c->last_read_ns = r.now;
+		return;
+	}
+	if (c->phase == CONN_UNKNOWN || (c->phase == CONN_READING && !message_was_oneway(c, &r))) {
+		exchange_read_more(&r, c);
+	} else {
+		if (c->phase == CONN_READING) {
+			SLOT_COUNT(r.slot, COUNTER_ONEWAY, 1);
+			transmit_end(sk, c);
+		}
+		exchange_begin(&r, c);
+	}
+	if (c->phase != CONN_READING || c->bytes_in > ONEWAY_LONGEST)
+		return;
+	c->marks = oneway_look(c->marks, c->bytes_in, r.bytes);
+	if (c->marks & MARK_ONEWAY)
+		exchange_oneway(&r, c);
+}
+
+/* Zeros of RUNNABLE and BLOCKED, which are most, user space fills in. */
+static __always_inline void exchange_split(struct conn *c, __u64 now)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + c->service;
+	__u64 service_ns = now - c->last_read_ns, blocked_ns;
+	struct service_split *split = bpf_map_lookup_elem(&splits, &index);
+
+	if (now < c->last_read_ns || !split_end(c, now, service_ns) || !c->start_ns || !split)
+		return;
+	blocked_ns = service_ns - c->split.running_ns - c->split.runnable_ns;
+	SLOT_STAGE(&split->parts[SPLIT_RUNNING], c->split.running_ns);
+	if (c->split.runnable_ns)
+		SLOT_STAGE(&split->parts[SPLIT_RUNNABLE], c->split.runnable_ns);
+	if (blocked_ns)
+		SLOT_STAGE(&split->parts[SPLIT_BLOCKED], blocked_ns);
+}
+
+/* When the first byte was written by a write that ended @now. */
+static __always_inline __u64 write_begun(const struct sock *sk, const struct conn *c,
+					 struct service_slot *slot, __u32 bytes, __u64 now)
+{
+	__u64 waited_ns = bytes > BUSY_LEAST_BYTES ? busy_waited(sk, c, c->last_read_ns, now) : 0;
+
+	if (waited_ns)
+		SLOT_COUNT(slot, COUNTER_BLOCKED, 1);
+	return now - waited_ns;
+}
+
+/* The response begins: everything but its own length is known. */
+static __always_inline void exchange_answered(const struct sock *sk, struct conn *c,
+					      struct service_slot *slot, __u32 bytes, __u64 now)
+{
+	__u64 begun_ns = c->start_ns ? write_begun(sk, c, slot, bytes, now) : now;
+
+	if (c->start_ns && c->last_read_ns > begun_ns)
+		exchange_inconsistent(c, slot);
+	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
+	c->phase = CONN_RESPONDING;
+	c->respond_bucket = 0;
+	if (c->marks & MARK_OVERLAPPED)
+		SLOT_COUNT(slot, COUNTER_OVERLAPPED, 1);
+	if (c->marks & MARK_UNSEEN) {
+		SLOT_COUNT(slot, COUNTER_UNSEEN_READS, 1);
+		c->start_ns = 0;
+	}
+	if (config.transmit_below && c->marks & MARK_SHARE)
+		SLOT_COUNT(slot, COUNTER_TRANSMIT_FOLLOWED, 1);
+	note_messages(slot, c->start_ns ? c->start_ns : c->first_read_ns, now);
+	if (!c->start_ns) {
+		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
+	} else {
+		exchange_stage(slot, STAGE_SOCKET_QUEUE, c->start_ns, c->first_read_ns);
+		if (c->last_read_ns != c->first_read_ns)
+			exchange_stage(slot, STAGE_RECEIVE, c->first_read_ns, c->last_read_ns);
+		exchange_stage(slot, STAGE_SERVICE, c->last_read_ns, begun_ns);
+	}
+	if (c->accept_delay_ns) {
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, c->accept_delay_ns);
+	}
+	if (config.cpu)
+		exchange_split(c, begun_ns);
+	c->first_write_ns = begun_ns;
+	c->last_write_ns = begun_ns;
+	if (c->marks & MARK_SAMPLED)
+		sample_answered(c, current_pid());
+	c->bytes_in = 0;
+}
+
+/*
+ * The response goes on: its RESPOND time moves from bucket to bucket, so that every reading shows
+ * each exchange once, with what is known of it. The decrement may happen on another CPU than the
+ * increment: only the sum over the CPUs means something. What an earlier epoch has counted is not of this one.
+ */
+static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
+						__u64 now)
+{
+	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
+	__u64 respond_ns = now - c->first_write_ns;
+	__u32 old = c->respond_bucket;
+	bool counted = old;
+
+	if (now <= c->last_write_ns)
+		return;
+	/* Or clang makes old - 1 < BUCKET_COUNT - 1 of both tests, which bounds nothing for 6.12. */
+	barrier_var(old);
+	if (c->first_write_ns < epoch_ns) {
+		if (!(c->marks & MARK_CARRIED))
+			SLOT_COUNT(slot, COUNTER_CARRIED, 1);
+		c->marks |= MARK_CARRIED;
+	} else if (c->start_ns) {
+		if (counted && old < BUCKET_COUNT) {
+			SLOT_ADD(h->buckets[old], -1ULL);
+			SLOT_ADD(h->sum_ns, c->first_write_ns - c->last_write_ns);
+		}
+		SLOT_STAGE(h, respond_ns);
+		c->respond_bucket = bucket_of(respond_ns);
+	}
+	slot->last_message_ns = now;
+	c->last_write_ns = now;
+}
+
+/* A response began that belongs to a request of before the observation. */
+static __always_inline void cut_off(struct conn *c, struct service_slot *slot, __u64 now)
+{
+	c->phase = CONN_CUT_OFF;
+	c->first_write_ns = now;
+	SLOT_COUNT(slot, COUNTER_CUT_OFF, 1);
+}
+
+/* A write for which no request waits. The rest of a response that was cut off comes soon, or is none. */
+static __always_inline void unsolicited(struct conn *c, struct service_slot *slot, __u64 now)
+{
+	bool first = c->flags & CONN_PREEXISTING && !c->last_write_ns && !c->last_read_ns;
+
+	if (first)
+		cut_off(c, slot, now);
+	else if (c->phase != CONN_CUT_OFF || now > c->first_write_ns + config.quiet_ns)
+		SLOT_COUNT(slot, COUNTER_UNSOLICITED, 1);
+	if (!c->first_read_ns && !c->last_read_ns)
+		c->marks |= MARK_GREETED;
+	c->last_write_ns = now;
+}
+
+/*
+ * The server has read more than was seen: a part of the request under way, or a request of its own, which
+ * is counted, and not timed.
+ */
+static __always_inline void read_unseen(const struct sock *sk, struct conn *c,
+					struct service_slot *slot, __u32 end, __u64 now)
+{
+	__u32 bytes = end - c->read_seq;
+
+	c->read_seq = end;
+	SLOT_COUNT(slot, COUNTER_BYTES_IN, bytes);
+	if (c->marks & MARK_MULTIPLEXED || c->flags & CONN_WRITES_OVER)
+		return;
+	if (c->phase != CONN_READING && c->phase != CONN_UNKNOWN) {
+		transmit_end(sk, c);
+		sample_complete(sk, c);
+		c->phase = CONN_READING;
+		if (c->first_read_ns)
+			c->index++;
+		c->first_read_ns = now;
+		c->last_read_ns = now;
+		c->start_ns = 0;
+		c->accept_delay_ns = 0;
+		c->bytes_in = 0;
+		c->marks &= MARK_LASTING;
+	}
+	bytes_add(&c->bytes_in, bytes);
+	c->marks |= MARK_UNSEEN;
+}
+
+/* Whether some of the write is of a message. */
+static __always_inline bool wrote_message(const struct sock *sk, struct conn *c, __u32 bytes,
+					  __u64 now)
+{
+	enum spoken spoken = speaks_wrote(sk, c, bytes, now);
+
+	if (spoken == SPOKEN_UNTIMED) {
+		c->start_ns = 0;
+		c->accept_delay_ns = 0;
+		c->marks &= ~MARK_SAMPLED;
+	}
+	return spoken != SPOKEN_NOTHING;
+}
+
+/* Of the response's last write, after the first: what it leaves may be sent with what the next one adds. */
+static __always_inline void note_held(const struct sock *sk, struct conn *c)
+{
+	if (nagle_holds(sk))
+		c->marks |= MARK_HELD;
+	else if (c->marks & MARK_HELD)
+		c->marks &= ~MARK_HELD;
+}
+
+static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
+{
+	struct conn *c = conn_of(sk);
+	struct service_slot *slot;
+	__u32 read_seq;
+	__u64 now;
+
+	if (!c)
+		return;
+	slot = slot_of(c->service);
+	if (!slot)
+		return;
+	now = clock_written(sk, c);
+	if (!c->touched)
+		c->start_ns = conn_touched(sk, c, slot, now);
+	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
+	read_seq = read_end(sk);
+	if (seq_after(read_seq, c->read_seq))
+		read_unseen(sk, c, slot, read_seq, now);
+	if (!(c->marks & MARK_SETTLED) && !wrote_message(sk, c, bytes, now))
+		return;
+	if (c->phase == CONN_RESPONDING && now > c->last_write_ns + config.quiet_ns) {
+		SLOT_COUNT(slot, COUNTER_TRAILING, 1);
+		return;
+	}
+	if (c->marks & MARK_SAMPLED)
+		sample_wrote(c, bytes);
+	if (config.transmit_below && c->marks & MARK_TRANSMIT)
+		transmit_written(c, TCP_FIELD(sk, write_seq));
+	if (c->marks & MARK_MULTIPLEXED)
+		return;
+	if (c->phase == CONN_UNKNOWN) {
+		cut_off(c, slot, now);
+		return;
+	}
+	if (c->phase == CONN_READING)
+		exchange_answered(sk, c, slot, bytes, now);
+	else if (c->phase == CONN_RESPONDING)
+		note_held(sk, c);
+	if (c->phase == CONN_RESPONDING)
+		exchange_responding(c, slot, now);
+	else
+		unsolicited(c, slot, now);
+}
+
+#endif

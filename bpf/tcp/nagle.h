@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Whether Nagle's algorithm holds back what a write has just left in the socket: less than a segment, while a small
+ * segment before it is not acknowledged (tcp_nagle_check(), net/ipv4/tcp_output.c). A peer may delay that ACK
+ * by 40 ms. The first write of a response finds nothing in flight, so only later ones are looked at. Neighbour:
+ * exchange.h.
+ */
+#ifndef BPF_TCP_NAGLE_H
+#define BPF_TCP_NAGLE_H
+
+#include "arrival.h"
+
+static __always_inline bool nagle_holds(const struct sock *sk)
+{
+	const struct tcp_sock *tp = (const void *)sk;
+	__u32 next = TCP_FIELD(sk, snd_nxt), unsent = TCP_FIELD(sk, write_seq) - next;
+	__u32 small_end, acked;
+
+	if (!unsent || unsent >= TCP_FIELD(sk, mss_cache))
+		return false;
+	acked = TCP_FIELD(sk, snd_una);
+	small_end = TCP_FIELD(sk, snd_sml);
+	/* TCP_NODELAY and TCP_CORK are bits of it. */
+	return seq_after(small_end, acked) && !seq_after(small_end, next) &&
+	       !BPF_CORE_READ_BITFIELD_PROBED(tp, nonagle);
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What is kept of a connection of which it is not yet known what it speaks, or that speaks TLS. Few need it, so it is
+ * kept apart: in storage of the socket, or where config.plain by its address. Neighbours: walk.h, state.h.
+ */
+#ifndef BPF_TCP_TALK_H
+#define BPF_TCP_TALK_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+/* The bytes that a system call has read or written, from the next one on (bytes.h). */
+struct bytes {
+	__u64 at;      /* address of the next byte */
+	__u64 left;    /* bytes of this buffer from there on */
+	__u64 vector;  /* address of the next buffer's struct iovec */
+	__u64 vectors; /* further buffers */
+};
+
+/*
+ * Through what one system call has transferred. It is here, and not on the stack, for the verifier's sake: there
+ * it would follow each value through each step.
+ */
+struct walk {
+	struct bytes bytes;
+	__u64 now;
+	__u32 count;   /* bytes of the call */
+	__u32 at;      /* of these: passed */
+	__u32 begun;   /* where the field begins in this call */
+	__u32 message; /* where the first byte begins that is of a message; from count on: nowhere */
+	__u8 resumed;  /* the field has begun in an earlier call */
+	__u8 untimed;  /* a message, but perhaps it has begun before */
+	__u8 pad[6];
+};
+
+/* Which field is the next one. */
+enum talk_stage {
+	TALK_START,	 /* the first bytes of all, or of a read */
+	TALK_PREFACE,	 /* HTTP/2's preface */
+	TALK_PROXY_LINE, /* the rest of a PROXY header's line */
+	TALK_PROXY,	 /* version 2 of that */
+	TALK_FRAME,	 /* a frame's header, of HTTP/2 */
+	TALK_OLD_RECORD, /* a record's header, which is to prove that the one before it was one */
+	TALK_RECORD,	 /* a record's header, of TLS; what follows is within a record */
+	TALK_HELLO_ID,	 /* of ClientHello and ServerHello: the length of session_id, */
+	TALK_HELLO_CIPHERS,
+	TALK_HELLO_METHODS,
+	TALK_HELLO_EXTENSIONS,
+	TALK_HELLO_EXTENSION,
+	TALK_HELLO_ALPN,
+};
+
+/* Room for the longest field, HTTP/2's preface, and what side_gather() of walk.h may add, as far as can be told. */
+#define TALK_FIELD 40
+
+/* What one side of a connection says, as far as its bytes are followed. */
+struct talk_side {
+	__u32 skip;	  /* bytes before the next field */
+	__u32 rest;	  /* of the record, behind what was looked at */
+	__u16 extensions; /* bytes of a hello's extensions behind the one that was looked at */
+	__u8 pad[2];
+	__u8 stage; /* enum talk_stage: which field is the next one */
+	__u8 want;  /* its length */
+	__u8 have;  /* of it */
+	__u8 message;
+	__u8 field[TALK_FIELD];
+	struct walk walk;
+};
+
+/*
+ * What is known of a service's tickets, which cannot be told from a response by themselves: how long their records
+ * are, and how many there are of one length. Two: of new sessions and of resumed ones.
+ */
+#define TICKET_LENGTHS 2
+
+struct tickets {
+	__u16 length[TICKET_LENGTHS];
+	__u8 count[TICKET_LENGTHS];
+	__u8 next;
+	__u8 none; /* a connection had none */
+};
+
+struct talk {
+	struct talk_side in, out;
+	__u64 begun_ns;	     /* the first byte of TLS' handshake was there; 0: not known */
+	__u64 client_ns;     /* the latest encrypted record of the client's handshake was read */
+	__u64 open_ns;	     /* the handshake was over */
+	__u32 flags;	     /* enum tls_flag (tls.h) */
+	__u16 extensions;    /* length of the record with EncryptedExtensions */
+	__u16 ticket;	     /* length of those records that were tickets, */
+	__u8 tickets;	     /* and how many there were */
+	__u8 client_records; /* encrypted ones of the client's handshake */
+	__u8 frames;	     /* of HTTP/2, in a row */
+	__u8 reading;	     /* a request has begun */
+	__u8 start;	     /* enum start (speaks.h): what the first bytes are */
+	__u8 old;	     /* the connection is older than the observation */
+	__u8 looks;	     /* struct conn.looks */
+	__u8 pad;
+	struct tickets known; /* when the first request was read */
+};
+
+_Static_assert(sizeof(struct talk_side) == 56 + 64 && sizeof(struct talk) == 48 + 2 * 120,
+	       "no hidden padding");
+
+struct talks_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct talk);
+};
+
+struct talks_by_address_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u64);
+	__type(value, struct talk);
+};
+
+struct tickets_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct tickets);
+};
+
+/* Of a read whose requests are counted (batch.h): one at a time on each CPU, as a program runs. */
+#define BATCH_CHUNK 64
+
+struct batch {
+	struct bytes bytes;
+	__u64 window; /* the latest 8 bytes */
+	__u64 requests;
+	__u64 seen; /* bytes that were looked at */
+	__u8 chunk[BATCH_CHUNK];
+};
+
+struct batches_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct batch);
+};
+
+extern struct batches_map batches SEC(".maps");
+extern struct talks_map talks SEC(".maps");
+extern struct talks_by_address_map talks_by_address SEC(".maps");
+extern struct tickets_map tickets SEC(".maps");
+
+/* With which each begins; it is too large for a stack. */
+extern __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)];
+
+#endif

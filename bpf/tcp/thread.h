@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * How long the threads that serve ran, wanted to run, and waited: a clock of each for every thread that
+ * has read from an observed socket. The scheduler's hooks (thread.bpf.c) keep them, the exchange's
+ * programs read those of the current thread, which is running. Neighbour: exchange.h.
+ *
+ * A thread has one place, by its number. Where another thread has it already, it has no clock, and its
+ * exchanges are not divided. Every change of state comes from under the lock of the run queue that the
+ * thread is on, so there is one writer at a time.
+ */
+#ifndef BPF_TCP_THREAD_H
+#define BPF_TCP_THREAD_H
+
+#include "state.h"
+
+static __always_inline struct thread *thread_at(__u32 tid)
+{
+	__u32 place = tid & (THREAD_PLACES - 1);
+
+	return bpf_map_lookup_elem(&threads, &place);
+}
+
+/* The cheapest test first: nearly every thread that the scheduler tells of is another one. */
+static __always_inline struct thread *thread_known(__u32 tid)
+{
+	__u32 place = tid & (THREAD_PLACES - 1);
+	struct thread *t;
+
+	if (!(threads_known[place >> 6] & 1ULL << (place & 63)) || !tid)
+		return NULL;
+	t = thread_at(tid);
+	return t && t->tid == tid ? t : NULL;
+}
+
+/* @state from now on. The time until now belongs to the former one. */
+static __always_inline void thread_enter(struct thread *t, enum thread_state state, __u64 now)
+{
+	if (now > t->since_ns) {
+		if (t->state == THREAD_RUNNING)
+			t->running_ns += now - t->since_ns;
+		else if (t->state == THREAD_RUNNABLE)
+			t->runnable_ns += now - t->since_ns;
+		t->since_ns = now;
+	}
+	t->state = state;
+}
+
+static __always_inline void thread_forget(struct thread *t)
+{
+	__u32 place = t->tid & (THREAD_PLACES - 1);
+
+	__sync_fetch_and_and(&threads_known[place >> 6], ~(1ULL << (place & 63)));
+	t->id = 0;
+	t->tid = 0;
+}
+
+/* The current thread's, whose clock begins @now if it had none; NULL: another thread has its place. */
+static __always_inline struct thread *thread_learn(__u64 now)
+{
+	__u32 tid = bpf_get_current_pid_tgid(), place = tid & (THREAD_PLACES - 1);
+	struct thread *t = thread_at(tid);
+
+	if (!t || !threads_watched || t->tid == tid)
+		return threads_watched ? t : NULL;
+	if (!__sync_bool_compare_and_swap(&t->tid, 0, tid))
+		return NULL;
+	t->state = THREAD_RUNNING;
+	t->running_ns = 0;
+	t->runnable_ns = 0;
+	t->id = __sync_fetch_and_add(&threads_next, 1) + 1;
+	__sync_fetch_and_or(&threads_known[place >> 6], 1ULL << (place & 63));
+#ifdef SLOT_SHARED /* it may have been preempted since @now: then its first exchange is not divided */
+	now = bpf_ktime_get_ns();
+#endif
+	t->since_ns = now;
+	return t;
+}
+
+/*
+ * The clocks of @t, the current thread, at @now. False if they cannot be: the thread, which runs, was
+ * not seen to get its CPU, or it was preempted since @now, as between TCP's transmission and the write's
+ * program, or within one on fexit. The kernel's own count of switches tells later whether all were
+ * seen: a clock that has missed one is wrong.
+ */
+static __always_inline bool thread_read(const struct thread *t, __u64 now, struct conn_split *ret)
+{
+	const volatile struct thread *v = t;
+	const struct task_struct *task = bpf_get_current_task_btf();
+	__u64 since_ns = v->since_ns;
+	__u32 switches = v->switches;
+
+	ret->thread = v->id;
+	ret->unseen = task->nvcsw + task->nivcsw - switches;
+	ret->running_ns = v->running_ns + (now - since_ns);
+	ret->runnable_ns = v->runnable_ns;
+	return since_ns <= now && v->state == THREAD_RUNNING && v->switches == switches;
+}
+
+/* A read has returned @now: from here on it may be service. */
+static __always_inline void split_begin(struct conn *c, __u64 now)
+{
+	struct thread *t = thread_learn(now);
+
+	if (!t || !thread_read(t, now, &c->split))
+		c->split.thread = 0;
+}
+
+/*
+ * The response begins @now: of @service_ns, what the thread ran and could have run. False if that is
+ * not known: another thread than the reader writes, or one without a clock.
+ */
+static __always_inline bool split_end(struct conn *c, __u64 now, __u64 service_ns)
+{
+	struct thread *t = thread_known(bpf_get_current_pid_tgid());
+	struct conn_split begin = c->split, end = {};
+
+	c->split = (struct conn_split){};
+	if (!t || !begin.thread || !thread_read(t, now, &end) || end.thread != begin.thread ||
+	    end.unseen != begin.unseen)
+		return false;
+	end.running_ns -= begin.running_ns;
+	end.runnable_ns -= begin.runnable_ns;
+	if (end.running_ns > service_ns || end.runnable_ns > service_ns - end.running_ns)
+		return false;
+	c->split = end;
+	return true;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Follows responses of some exchanges after the server's last write: when their last byte was handed
+ * to the driver (transmit_queue), and when the peer had acknowledged it (ack). The exchange's own
+ * programs begin, and end, what is here; the hooks of transmit.bpf.c fill in the times. Neighbours:
+ * exchange.h, conn.bpf.c.
+ *
+ * A response's last byte is known only when the next request is read or the connection ends, and a
+ * segment may leave before the write that made it has returned. So the hooks keep how far the
+ * connection has come (wire_seq, acked_seq) and when, and transmit_finish() compares. Only what goes
+ * further than ever before counts: retransmissions do not.
+ */
+#ifndef BPF_TCP_TRANSMIT_H
+#define BPF_TCP_TRANSMIT_H
+
+#include "arrival.h"
+
+/*
+ * How the exchange that begins is to be followed. Those that are told one by one all are, or the times
+ * of some would lack a part. But only a random share is counted: whom the ring has room for depends on
+ * how much happens, and would not be a fair choice over a long time.
+ */
+static __always_inline __u8 transmit_marks(const struct conn *c)
+{
+	if (!config.transmit_below)
+		return 0;
+	if (config.transmit_below >> 32 || bpf_get_prandom_u32() < config.transmit_below)
+		return MARK_TRANSMIT | MARK_SHARE;
+	return c->marks & MARK_SAMPLED ? MARK_TRANSMIT : 0;
+}
+
+static __always_inline __u32 *followed_place(const struct sock *sk)
+{
+	return &transmit_followed[sk->__sk_common.skc_hash & (TRANSMIT_PLACES - 1)];
+}
+
+/* Nothing of the response is written yet: it will begin behind @write_seq. */
+static __always_inline void transmit_begin(const struct sock *sk, struct conn *c, __u8 marks,
+					   __u32 write_seq)
+{
+	c->sample.write_seq = write_seq;
+	c->sample.wire_seq = write_seq;
+	c->sample.acked_seq = write_seq;
+	c->sample.on_wire_ns = 0;
+	c->sample.acked_ns = 0;
+	c->marks |= marks;
+	__sync_fetch_and_add(followed_place(sk), 1);
+}
+
+/* How far the response reaches, as far as is known: up to its latest write. */
+static __always_inline void transmit_written(struct conn *c, __u32 write_seq)
+{
+	c->sample.write_seq = write_seq;
+}
+
+/*
+ * The bytes before @end have left. The time is there before what it belongs to: transmit_finish() may
+ * look from another CPU.
+ */
+static __always_inline void transmit_left(struct conn *c, __u32 end)
+{
+	if (!seq_after(end, c->sample.wire_seq))
+		return;
+	c->sample.on_wire_ns = bpf_ktime_get_ns();
+	atomic_publish(&c->sample.wire_seq, end);
+}
+
+static __always_inline void transmit_acked(struct conn *c, __u32 end)
+{
+	if (!seq_after(end, c->sample.acked_seq))
+		return;
+	c->sample.acked_ns = bpf_ktime_get_ns();
+	atomic_publish(&c->sample.acked_seq, end);
+}
+
+/*
+ * When the whole response had left and when it was acknowledged; 0: not yet, or not seen. Whatever
+ * passed before the last write, which may be when it returned, belongs to the residence: times are moved up to that,
+ * so that nothing is counted twice and no stage is negative.
+ */
+static __always_inline void transmit_times(const struct conn *c, __u64 *ret_on_wire_ns,
+					   __u64 *ret_acked_ns)
+{
+	const struct conn_sample *s = &c->sample;
+	__u64 on_wire_ns = 0, acked_ns = 0;
+
+	if (!seq_after(s->write_seq, s->wire_seq)) {
+		on_wire_ns = s->on_wire_ns > c->last_write_ns ? s->on_wire_ns : c->last_write_ns;
+		if (!seq_after(s->write_seq, s->acked_seq))
+			acked_ns = s->acked_ns > on_wire_ns ? s->acked_ns : on_wire_ns;
+	}
+	*ret_on_wire_ns = on_wire_ns;
+	*ret_acked_ns = acked_ns;
+}
+
+/* The response is complete. */
+static __always_inline void transmit_finish(const struct sock *sk, struct conn *c)
+{
+	struct service_slot *slot = slot_of(c->service);
+	struct conn_sample *s = &c->sample;
+
+	c->marks &= ~MARK_TRANSMIT;
+	__sync_fetch_and_add(followed_place(sk), -1);
+	transmit_times(c, &s->on_wire_ns, &s->acked_ns);
+	if (!slot || !(c->marks & MARK_SHARE))
+		return;
+	if (s->on_wire_ns)
+		stage_between(slot, STAGE_TRANSMIT_QUEUE, c->last_write_ns, s->on_wire_ns);
+	else
+		count_atomic(slot, COUNTER_TRANSMIT_UNSEEN, 1);
+	if (s->acked_ns)
+		stage_between(slot, STAGE_ACK, s->on_wire_ns, s->acked_ns);
+	else
+		count_atomic(slot, COUNTER_ACK_UNSEEN, 1);
+}
+
+/* An exchange that will not be answered is not followed any more, and was none of those counted. */
+static __always_inline void transmit_end(const struct sock *sk, struct conn *c)
+{
+	if (!config.transmit_below || !(c->marks & MARK_TRANSMIT))
+		return;
+	if (c->phase == CONN_RESPONDING) {
+		transmit_finish(sk, c);
+	} else {
+		c->marks &= ~(MARK_TRANSMIT | MARK_SHARE);
+		__sync_fetch_and_add(followed_place(sk), -1);
+	}
+}
+
+/* The connection of a packet or segment, if its response is being followed; the cheapest test first. */
+static __always_inline struct conn *transmit_conn(const struct sock *sk)
+{
+	struct conn *c;
+
+	if (!*followed_place(sk))
+		return NULL;
+	c = conn_of(sk);
+	return c && c->marks & MARK_TRANSMIT ? c : NULL;
+}
+
+#endif

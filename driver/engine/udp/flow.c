@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+/* Requests on UDP sockets: see flow.h. Neighbour: socket.c, the sockets themselves. */
+#include "flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "sojourn/clock.h"
+#include "queue.h"
+#include "socket.h"
+
+#define AGAIN_MIN_MS 1U
+#define AGAIN_MAX_MS 50U
+
+static const struct error_row {
+	int code;
+	enum run_error error;
+} errors[] = {
+	{ECONNREFUSED, RUN_ERROR_REFUSED}, /* ICMP: no socket has that port */
+	{EADDRNOTAVAIL, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{EADDRINUSE, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{EMFILE, RUN_ERROR_TOO_MANY_FILES},
+	{ENFILE, RUN_ERROR_TOO_MANY_FILES},
+};
+
+static enum run_error error_of(int code)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		if (errors[i].code == code)
+			return errors[i].error;
+	return RUN_ERROR_CONNECT_OTHER;
+}
+
+static void begin(struct udp *udp, uint32_t slot);
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void note(struct udp *udp, enum run_datagram what, uint64_t count)
+{
+	udp->host->note(udp->host->user, what, count);
+}
+
+static bool is_by_order(const struct udp *udp)
+{
+	return udp->plan->match.kind == MATCH_ORDER;
+}
+
+static struct udp_socket *socket_of(struct udp *udp, uint32_t slot)
+{
+	return udp->sockets[slot / udp->plan->outstanding];
+}
+
+/* Between requests; several under way and limits of a connection exclude each other. */
+static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
+{
+	if (!socket->under_way && !socket->queued &&
+	    policy_is_over(&socket->udp->plan->policy, socket->served, socket->opened_ns, now_ns))
+		udp_socket_close(socket);
+}
+
+/* Answers the slot's start(), and goes on as the worker says. */
+static void report(struct udp *udp, uint32_t slot, struct engine_result *result)
+{
+	udp->exchanges[slot].state = UDP_IDLE;
+	if (udp->host->done(udp->host, slot, result) == ENGINE_AGAIN)
+		begin(udp, slot);
+}
+
+/* Without a socket, or nobody listens there: the worker is to wait before it tries again. */
+static void fail(struct udp *udp, uint32_t slot, int code)
+{
+	const struct udp_exchange *exchange = &udp->exchanges[slot];
+	struct engine_result result = {
+		.error = error_of(code),
+		.connect_failed = true,
+		.code = -code,
+		.start_ns = exchange->start_ns,
+		.end_ns = clock_now_ns(),
+		.bytes_in = exchange->bytes_in,
+		.bytes_out = exchange->bytes_out,
+	};
+
+	report(udp, slot, &result);
+}
+
+static const char *detail_of(const struct udp_exchange *exchange, enum run_error error)
+{
+	if (error == RUN_ERROR_MALFORMED)
+		return "the datagram is not exactly one response of --framing";
+	return exchange->uncaptured ? "a value to be captured was not there" : NULL;
+}
+
+static void finish(struct udp *udp, uint32_t slot, enum run_error error, uint64_t now_ns)
+{
+	const struct udp_exchange *exchange = &udp->exchanges[slot];
+	struct engine_result result = {
+		.error = error,
+		.detail = detail_of(exchange, error),
+		.verdict = exchange->rejected	  ? VERDICT_BAD_STATUS
+			   : exchange->uncaptured ? VERDICT_UNEXPECTED
+						  : VERDICT_GOOD,
+		.start_ns = exchange->start_ns,
+		.end_ns = now_ns,
+		.bytes_in = exchange->bytes_in,
+		.bytes_out = exchange->bytes_out,
+	};
+
+	report(udp, slot, &result);
+}
+
+/* No reply is awaited any more. */
+static void settle(struct udp_socket *socket, struct udp_exchange *exchange,
+		   enum ledger_state state)
+{
+	exchange->entry->state = state;
+	socket->under_way--;
+}
+
+/* The request that an error is about, if it is still under way. */
+static struct udp_exchange *exchange_about(struct udp_socket *socket, struct datagram about)
+{
+	struct ledger_entry *entry;
+	struct udp_exchange *exchange;
+	uint64_t key;
+
+	if (!match_request_key(&socket->udp->plan->match, about.data, about.length, &key))
+		return NULL;
+	entry = ledger_get(&socket->ledger, key);
+	if (!entry || entry->state != LEDGER_PENDING)
+		return NULL;
+	exchange = &socket->udp->exchanges[entry->slot];
+	return exchange->state == UDP_PENDING ? exchange : NULL;
+}
+
+static bool take_error(struct udp_socket *socket)
+{
+	struct udp_exchange *exchange;
+	struct datagram about;
+	int code;
+
+	if (datagram_take_error(socket->udp->io, socket->fd, &code, &about))
+		return false;
+	exchange = exchange_about(socket, about);
+	if (exchange) {
+		settle(socket, exchange, LEDGER_LOST);
+		fail(socket->udp, exchange->entry->slot, code);
+	}
+	return true;
+}
+
+/* Each tells of one datagram. No request starts in here: a failed one waits before the next try. */
+static void take_errors(struct udp_socket *socket)
+{
+	int code;
+	socklen_t length = sizeof(code);
+
+	while (socket->fd >= 0 && take_error(socket))
+		;
+	if (socket->fd >= 0) /* what the queue of errors had no room for must not stay, either */
+		getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &code, &length);
+}
+
+/* An error may be an earlier datagram's: then this one has not been tried yet. */
+static int send_or_take_errors(struct udp_socket *socket)
+{
+	int sent = udp_queue_send(socket);
+
+	for (int tries = 0; sent < 0 && sent != -EAGAIN && tries < 3; tries++) {
+		take_errors(socket);
+		if (!socket->queued)
+			return 0;
+		sent = udp_queue_send(socket);
+	}
+	return sent;
+}
+
+static void flush(struct udp_socket *socket)
+{
+	while (socket->queued && !socket->blocked) {
+		int sent = send_or_take_errors(socket);
+		uint32_t slot = socket->queue[0];
+
+		if (sent == -EAGAIN) {
+			socket->blocked = true;
+			uv_poll_start(&socket->poll, UV_READABLE | UV_WRITABLE, on_ready);
+		} else if (sent < 0) {
+			udp_queue_remove(socket, slot);
+			fail(socket->udp, slot, -sent);
+		}
+	}
+}
+
+/* 0, or -errno; -EAGAIN: none may be opened yet. */
+static int open_socket(struct udp *udp, uint32_t slot)
+{
+	const struct engine_host *host = udp->host;
+	uint64_t begin_ns = clock_now_ns();
+	int err;
+
+	if (!host->may_connect(host->user))
+		return -EAGAIN;
+	err = udp_socket_open(udp, slot / udp->plan->outstanding, on_ready);
+	if (!err)
+		host->connected(host->user, slot, clock_now_ns() - begin_ns);
+	return err;
+}
+
+static struct capture_store *store_of(struct udp *udp, uint32_t slot)
+{
+	return &udp->host->clients[slot].store;
+}
+
+static void begin(struct udp *udp, uint32_t slot)
+{
+	struct udp_socket *socket = socket_of(udp, slot);
+	uint64_t now_ns = clock_now_ns();
+	int err = 0;
+
+	udp->exchanges[slot] = (struct udp_exchange){.begin_ns = now_ns};
+	if (socket)
+		close_if_over(socket, now_ns);
+	if (!socket_of(udp, slot))
+		err = open_socket(udp, slot);
+	if (err == -EAGAIN) {
+		report(udp, slot, &(struct engine_result){.not_yet = true});
+		return;
+	}
+	if (err) {
+		fail(udp, slot, -err);
+		return;
+	}
+	socket = socket_of(udp, slot);
+	if (udp->plan->captures)
+		capture_begin(store_of(udp, slot));
+	udp_queue_add(socket, slot);
+	if (!socket->receiving)
+		flush(socket);
+}
+
+/* After what broke the order no reply on this socket can be told from another's. */
+static void give_up_order(struct udp_socket *socket, uint64_t now_ns)
+{
+	if (is_by_order(socket->udp) && !socket->retired)
+		udp_socket_retire(socket, now_ns);
+}
+
+static enum framing_verdict judge(const struct udp *udp, const struct udp_exchange *exchange,
+				  struct datagram reply)
+{
+	const struct framing_sent sent = {exchange->request.iov_base, exchange->request.iov_len};
+	struct framing_state state = {0};
+
+	if (!udp->plan->framing.kind)
+		return FRAMING_COMPLETE;
+	return framing_feed(&udp->plan->framing, &state, sent, reply.data, reply.length);
+}
+
+static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct datagram reply,
+		   uint64_t now_ns)
+{
+	struct udp *udp = socket->udp;
+	const uint32_t slot = entry->slot;
+	struct udp_exchange *exchange = &udp->exchanges[slot];
+	enum framing_verdict verdict = judge(udp, exchange, reply);
+
+	exchange->bytes_in += reply.length;
+	exchange->rejected |= verdict == FRAMING_REJECTED;
+	if (udp->plan->captures)
+		capture_body(udp->plan->captures, store_of(udp, slot), reply.data, reply.length);
+	if (verdict == FRAMING_MORE || verdict == FRAMING_MALFORMED) {
+		settle(socket, exchange, LEDGER_ANSWERED);
+		give_up_order(socket, now_ns);
+		finish(udp, slot, RUN_ERROR_MALFORMED, now_ns);
+	} else if (!--entry->left) {
+		settle(socket, exchange, LEDGER_ANSWERED);
+		close_if_over(socket, now_ns);
+		exchange->uncaptured = udp->plan->captures &&
+				       !capture_end(udp->plan->captures, store_of(udp, slot));
+		finish(udp, slot, RUN_NO_ERROR, now_ns);
+	}
+}
+
+/* By order a surplus datagram may be anything, but after the one request that was given up. */
+static enum ledger_verdict verdict_on(struct udp_socket *socket, struct ledger_entry *entry)
+{
+	enum ledger_verdict verdict = ledger_judge(entry);
+
+	if (!entry)
+		return LEDGER_UNKNOWN;
+	if (verdict == LEDGER_DUPLICATE && is_by_order(socket->udp))
+		return LEDGER_UNKNOWN;
+	if (verdict == LEDGER_ANSWERS && socket->udp->exchanges[entry->slot].state != UDP_PENDING)
+		return LEDGER_UNKNOWN; /* it has not left yet */
+	return verdict;
+}
+
+static void take(struct udp_socket *socket, struct datagram reply, uint64_t now_ns)
+{
+	static const enum run_datagram notes[] = {
+		[LEDGER_DUPLICATE] = RUN_DATAGRAM_DUPLICATE,
+		[LEDGER_LATE] = RUN_DATAGRAM_LATE,
+		[LEDGER_UNKNOWN] = RUN_DATAGRAM_UNMATCHED,
+	};
+	struct ledger_entry *entry = NULL;
+	enum ledger_verdict verdict;
+	uint64_t key;
+
+	if (match_reply_key(&socket->udp->plan->match, reply.data, reply.length, &key))
+		entry = ledger_get(&socket->ledger, key);
+	verdict = verdict_on(socket, entry);
+	if (verdict == LEDGER_ANSWERS)
+		answer(socket, entry, reply, now_ns);
+	else
+		note(socket->udp, notes[verdict], 1);
+}
+
+static void receive(struct udp_socket *socket)
+{
+	const uint32_t wanted = socket->under_way + 1;
+	struct datagram list[DATAGRAM_BATCH];
+	uint64_t now_ns;
+	int count;
+
+	count = datagram_receive(socket->udp->io, socket->fd,
+				 wanted < DATAGRAM_BATCH ? wanted : DATAGRAM_BATCH, list);
+	if (count < 0) {
+		if (count != -EAGAIN)
+			take_errors(socket);
+		return;
+	}
+	now_ns = clock_now_ns();
+	socket->receiving = true;
+	for (int i = 0; i < count; i++)
+		take(socket, list[i], now_ns);
+	socket->receiving = false;
+	if (socket->fd >= 0 && !socket->retired)
+		flush(socket);
+}
+
+/* On an error libuv stops polling and says EBADF, whatever it was. */
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+	struct udp_socket *socket = poll->data;
+
+	if (status) {
+		take_errors(socket);
+		if (socket->fd >= 0)
+			uv_poll_start(poll, UV_READABLE | (socket->blocked ? UV_WRITABLE : 0),
+				      on_ready);
+		return;
+	}
+	if (events & UV_WRITABLE) {
+		socket->blocked = false;
+		uv_poll_start(poll, UV_READABLE, on_ready);
+		flush(socket);
+	}
+	if (events & UV_READABLE && socket->fd >= 0)
+		receive(socket);
+}
+
+static void lose_pending(struct udp_socket *socket, struct udp_exchange *exchange, uint64_t now_ns)
+{
+	uint32_t drops = datagram_drops(socket->fd);
+
+	settle(socket, exchange, LEDGER_LOST);
+	note(socket->udp, RUN_DATAGRAM_DROPPED, drops - socket->drops);
+	socket->drops = drops;
+	give_up_order(socket, now_ns);
+}
+
+static void expire_slot(struct udp *udp, uint32_t slot, uint64_t now_ns)
+{
+	struct udp_exchange *exchange = &udp->exchanges[slot];
+
+	if (exchange->state == UDP_IDLE || now_ns < exchange->begin_ns + udp->plan->timeout_ns)
+		return;
+	if (exchange->state == UDP_PENDING)
+		lose_pending(socket_of(udp, slot), exchange, now_ns);
+	else
+		udp_queue_remove(socket_of(udp, slot), slot);
+	finish(udp, slot, RUN_ERROR_TIMEOUT, now_ns);
+}
+
+void udp_expire(void *state, uint64_t now_ns)
+{
+	struct udp *udp = state;
+
+	for (uint32_t slot = 0; slot < udp->host->slots; slot++)
+		expire_slot(udp, slot, now_ns);
+	for (uint32_t flow = 0; flow < udp->flows; flow++)
+		if (udp->sockets[flow])
+			close_if_over(udp->sockets[flow], now_ns);
+	udp_socket_expire_retired(udp, now_ns, udp->plan->timeout_ns);
+}
+
+static void on_again(uv_timer_t *timer)
+{
+	struct udp *udp = timer->data;
+	uint64_t now_ns = clock_now_ns();
+
+	for (uint32_t slot = 0; slot < udp->host->slots; slot++) {
+		struct udp_exchange *exchange = &udp->exchanges[slot];
+
+		if (exchange->state != UDP_PENDING ||
+		    now_ns - exchange->sent_ns < udp->plan->retransmit_ns)
+			continue;
+		exchange->sent_ns = now_ns;
+		if (datagram_send(udp->io, socket_of(udp, slot)->fd, &exchange->request, 1) != 1)
+			continue; /* as if lost: its time limit is running */
+		exchange->bytes_out += exchange->request.iov_len;
+		note(udp, RUN_DATAGRAM_RETRANSMITTED, 1);
+	}
+}
+
+void udp_start(void *state, uint32_t slot)
+{
+	begin(state, slot);
+}
+
+static void start_again_timer(struct udp *udp)
+{
+	uint64_t ms = udp->plan->retransmit_ns / NSEC_PER_MSEC / 10;
+
+	uv_timer_init(udp->host->loop, &udp->again);
+	udp->again.data = udp;
+	if (!udp->plan->retransmit_ns)
+		return;
+	ms = ms < AGAIN_MIN_MS ? AGAIN_MIN_MS : ms;
+	ms = ms > AGAIN_MAX_MS ? AGAIN_MAX_MS : ms;
+	uv_timer_start(&udp->again, on_again, ms, ms);
+}
+
+struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan)
+{
+	struct udp *udp = calloc(1, sizeof(*udp) + host->slots * sizeof(udp->exchanges[0]));
+	const size_t numbered = plan->match.kind == MATCH_ID ? plan->message.length + 1 : 0;
+
+	if (!udp)
+		return NULL;
+	udp->host = host;
+	udp->plan = plan;
+	udp->flows = (host->slots + plan->outstanding - 1) / plan->outstanding;
+	/* Ports are the kernel's choice: UDP's search for a free one has no cliff. */
+	source_begin(&udp->sources, 0, clock_now_ns() * 0x9e3779b97f4a7c15ULL);
+	udp->io = datagram_io_new(plan->outstanding > 1);
+	udp->sockets = calloc(udp->flows, sizeof(udp->sockets[0]));
+	if (!udp->io || !udp->sockets ||
+	    message_room_open(&udp->room, message_room_max(&plan->message, numbered),
+			      host->first_slot, host->slots)) {
+		udp_free(udp);
+		return NULL;
+	}
+	start_again_timer(udp);
+	return udp;
+}
+
+void udp_close(void *state)
+{
+	struct udp *udp = state;
+
+	uv_close((uv_handle_t *)&udp->again, NULL);
+	for (uint32_t flow = 0; flow < udp->flows; flow++)
+		if (udp->sockets[flow])
+			udp_socket_close(udp->sockets[flow]);
+	while (udp->retired)
+		udp_socket_close(udp->retired);
+}
+
+void udp_free(void *state)
+{
+	struct udp *udp = state;
+
+	if (!udp)
+		return;
+	datagram_io_free(udp->io);
+	free(udp->sockets);
+	message_room_close(&udp->room);
+	free(udp);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sockets of a worker's slots and the requests on them: sending, matching replies, time limits,
+ * sending again. A socket serves plan.outstanding slots. Neighbours: udp.c (options, set-up),
+ * datagram.c (system calls), ledger.c (which request a reply answers). Sees engine/engine.h.
+ */
+#ifndef DRIVER_ENGINE_UDP_FLOW_H
+#define DRIVER_ENGINE_UDP_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "datagram.h"
+#include "engine/engine.h"
+#include "payload/framing/framing.h"
+#include "ledger.h"
+#include "payload/match.h"
+#include "payload/message.h"
+#include "transport/policy.h"
+#include "transport/source.h"
+
+/* What all workers share. */
+struct udp_plan {
+	struct sockaddr_storage address;
+	struct connection_policy policy;
+	struct source_set sources; /* borrowed from the options */
+	uint64_t timeout_ns;
+	uint64_t retransmit_ns; /* 0: never */
+	uint32_t outstanding;	/* slots of a socket */
+	uint32_t replies;	/* datagrams that make a response */
+	struct match match;
+	struct framing framing;		     /* of each datagram; kind NULL: anything is a reply */
+	const struct capture_list *captures; /* borrowed; NULL: nothing is captured */
+	struct message message;
+};
+
+struct udp;
+
+struct udp_socket {
+	struct udp *udp;
+	struct udp_socket *next; /* of udp->retired */
+	uint32_t flow;
+	int fd;
+	bool receiving;	 /* what is to be sent waits for the end of a batch */
+	bool blocked;	 /* its send buffer is full */
+	bool retired;	 /* serves no slot any more, only tells late replies */
+	uint32_t queued; /* number in queue[] */
+	uint32_t under_way;
+	uint32_t drops;	    /* as last seen */
+	uint64_t opened_ns; /* retired: since when that is so */
+	uint64_t served;
+	uint64_t next_id;
+	struct ledger ledger;
+	uv_poll_t poll;
+	uint32_t queue[]; /* slots whose requests are to be sent */
+};
+
+enum udp_exchange_state {
+	UDP_IDLE,
+	UDP_QUEUED,
+	UDP_PENDING, /* sent */
+};
+
+struct udp_exchange {
+	enum udp_exchange_state state;
+	uint32_t replies; /* so far */
+	uint64_t begin_ns;
+	uint64_t start_ns; /* sent for the first time */
+	uint64_t sent_ns;  /* sent for the last time */
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	struct ledger_entry *entry;
+	struct iovec request;
+	bool rejected;	 /* a reply says failure */
+	bool uncaptured; /* what is captured was not there */
+};
+
+struct udp {
+	const struct engine_host *host;
+	struct udp_plan *plan; /* its message numbers the requests */
+	struct source_cursor sources;
+	struct datagram_io *io;
+	struct message_room room;
+	uint32_t flows;
+	struct udp_socket **sockets; /* by flow; NULL: none is open */
+	struct udp_socket *retired;  /* the latest first */
+	uint32_t retired_count;
+	uv_timer_t again; /* retransmission */
+	struct udp_exchange exchanges[];
+};
+
+/* An engine's state, and what becomes of it: see engine/engine.h. NULL without memory. */
+struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan);
+void udp_start(void *state, uint32_t slot);
+void udp_expire(void *state, uint64_t now_ns);
+void udp_close(void *state);
+void udp_free(void *state);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* How much load, and when. */
+#ifndef DRIVER_LOAD_LOAD_SETTINGS_H
+#define DRIVER_LOAD_LOAD_SETTINGS_H
+
+#include <stdint.h>
+
+#include "schedule.h"
+#include "shape.h"
+
+/* Strings are borrowed. */
+struct load_settings {
+	uint32_t connections; /* the most at any time */
+	struct shape ramp;    /* of them, closed loop; without segments: always as many */
+	const char *connections_text;
+	uint64_t duration_ns; /* 0: until requests are through */
+	uint64_t requests;    /* 0: until the duration is over */
+	uint64_t warmup_ns;
+	uint64_t cooldown_ns;
+	uint64_t interval_ns;
+	struct schedule_spec schedule;
+	const char *rate_text; /* --rate as it was given */
+};
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/* The observer to mark the measured phase on, and how to be let in there. */
+#include "rows.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
+
+#define FILE_MAX       (1U << 20)
+#define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"
+
+static const char *set_observer(void *url, const char *value)
+{
+	size_t scheme = !strncmp(value, "http://", 7) ? 7 : !strncmp(value, "https://", 8) ? 8 : 0;
+
+	*(const char **)url = value;
+	return scheme && value[scheme] ? NULL
+				       : "is not an observer's address; write it like "
+					 "http://127.0.0.1:9777 or https://server:9777";
+}
+
+/* @where: the option's or the variable's name; never says what is in it. */
+static int take_token(struct observer_access *access, const char *where, const char *text,
+		      size_t size, char **ret_error)
+{
+	char *token = strndup(text, size);
+	size_t length;
+
+	if (!token)
+		return -ENOMEM;
+	length = strcspn(token, "\r\n");
+	token[length] = '\0';
+	free(access->token);
+	access->token = token;
+	for (size_t i = 0; i < length; i++)
+		if (!isgraph((unsigned char)token[i]))
+			length = 0;
+	if (!length)
+		return refuse(ret_error,
+			      "%s: its first line is no token: it must be of letters, digits and "
+			      "signs",
+			      where);
+	return 0;
+}
+
+static int apply_token_file(void *access, const char *value, char **ret_error)
+{
+	autofree char *text = NULL;
+	size_t length;
+	int err =
+		option_read_file("observer-token-file", value, FILE_MAX, &text, &length, ret_error);
+
+	return err ? err : take_token(access, "--observer-token-file", text, length, ret_error);
+}
+
+static int apply_ca(void *path, const char *value, char **ret_error)
+{
+	static const char mark[] = "-----BEGIN CERTIFICATE-----";
+	autofree char *text = NULL;
+	size_t length;
+	int err = option_read_file("observer-ca", value, FILE_MAX, &text, &length, ret_error);
+
+	if (err)
+		return err;
+	if (!memmem(text, length, mark, strlen(mark)))
+		return refuse(ret_error, "--observer-ca: '%s' holds no certificate (PEM)", value);
+	*(const char **)path = value;
+	return 0;
+}
+
+static int check_assertions(const struct options *options, char **ret_error)
+{
+	for (size_t i = 0; i < options->assertion_count && !options->run.observer.url; i++)
+		if (assertion_needs_observer(&options->assertions[i]))
+			return refuse(ret_error,
+				      "--assert: '%s' is about the observer's count; add "
+				      "--observer=URL, or say 'timeouts' for the driver's own",
+				      options->assertions[i].text);
+	return 0;
+}
+
+int option_settle_observer(struct options *options, char **ret_error)
+{
+	struct observer_access *access = &options->run.observer;
+	const char *variable = getenv(TOKEN_VARIABLE);
+	int err = check_assertions(options, ret_error);
+
+	if (err)
+		return err;
+	if (!access->url && (access->token || access->ca_path))
+		return refuse(ret_error, "%s: there is no observer; add --observer=URL",
+			      access->token ? "--observer-token-file" : "--observer-ca");
+	if (access->ca_path && strncmp(access->url, "https:", 6))
+		return refuse(ret_error,
+			      "--observer-ca: '%s' has no certificate; it goes with "
+			      "https:",
+			      access->url);
+	if (!access->url || access->token || !variable)
+		return 0;
+	return take_token(access, TOKEN_VARIABLE, variable, strlen(variable), ret_error);
+}
+
+/* clang-format off */
+static const struct cli_option rows[] = {
+	{"observer", 0, "URL",
+	 "mark the measured phase on the observer at URL\n"
+	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report",
+	 CLI_SET, AT(run.observer.url), .set = set_observer},
+	{"observer-token-file", 0, "FILE",
+	 "show it the bearer token that is FILE's first line\n(default: that in SOJOURN_OBSERVER_TOKEN, if any)",
+	 CLI_APPLY, AT(run.observer), .apply = apply_token_file},
+	{"observer-ca", 0, "FILE",
+	 "its certificate must come from an authority in FILE\n(PEM), instead of one of the system's",
+	 CLI_APPLY, AT(run.observer.ca_path), .apply = apply_ca},
+};
+/* clang-format on */
+
+const struct cli_table option_observer = {"Observer", rows, ARRAY_SIZE(rows), 0};

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+/* What a request owns. */
+#include "request.h"
+
+#include <stdlib.h>
+
+void request_clear(struct request *request)
+{
+	free(request->headers);
+	free(request->body);
+	free(request->payload);
+	template_rows_clear(&request->rows);
+	expectation_clear(&request->expectation);
+	*request = (struct request){0};
+}

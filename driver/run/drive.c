@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Carries a run out. The main thread has a loop of its own, with signals, the end of a phase and the
+ * progress line; it runs while a phase lasts, and in between the observer is spoken to. Workers do
+ * the load; they are never touched but by load/worker.h's calls.
+ */
+#include "drive.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "crew.h"
+#include "host/explain.h"
+#include "observer.h"
+#include "progress.h"
+#include "result.h"
+#include "sojourn/clock.h"
+#include "sojourn/join.h"
+#include "sojourn/refuse.h"
+
+#define TICK_MS 1000U
+/* So that every worker is awake when the first request of a schedule is due. */
+#define LEAD_NS (5 * NSEC_PER_MSEC)
+
+/* --start-at without warm-up: so long before it the observer is told. */
+#define OBSERVER_LEAD_NS (200 * NSEC_PER_MSEC)
+
+/* So long without one connection, and with a server that says no, and the run is over. */
+#define PATIENCE_NS (1 * NSEC_PER_SEC)
+#define PATIENCE_MS 50U
+
+struct drive {
+	const struct drive_job *job;
+	uv_loop_t loop;
+	uv_timer_t deadline;
+	uv_timer_t tick;
+	uv_timer_t patience;
+	uv_signal_t signals[2];
+	bool interrupted;
+	bool measuring;
+	uint64_t due_ns;   /* when the phase is to end; 0: by its requests */
+	uint64_t start_ns; /* of the first phase, by CLOCK_MONOTONIC; 0: as soon as it can */
+	struct budget budget;
+	struct gate gate;
+	struct crew *crew;
+	struct result_phase phase;
+	struct progress progress;
+	struct crew_result total;
+	const struct engine_result *unreached; /* why there was no connection; NULL: go on */
+};
+
+/* What is under way runs out; news tells when. */
+static void stop_load(struct drive *drive, uint64_t now_ns)
+{
+	if (!drive->phase.stop_ns)
+		drive->phase.stop_ns = now_ns;
+	crew_set_phase(drive->crew, WORKER_REST, 0, 0);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+	struct drive *drive = timer->data;
+
+	stop_load(drive, drive->due_ns); /* the workers have stopped then, by themselves */
+}
+
+/* The second one is not for us: the user wants to be gone. */
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct drive *drive = handle->data;
+
+	if (drive->interrupted) {
+		progress_clear(&drive->progress);
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	drive->interrupted = true;
+	stop_load(drive, clock_now_ns());
+}
+
+static void show_progress(struct drive *drive)
+{
+	drive->progress.now = (struct stats){0};
+	crew_add_snapshot(drive->crew, &drive->progress.now);
+	for (uint32_t i = 0; i < drive->progress.part_count; i++)
+		drive->progress.parts[i].now = row_table_requests(&drive->phase.steps, i);
+	progress_update(&drive->progress);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct drive *drive = timer->data;
+
+	if (!drive->measuring) {
+		progress_warmup(&drive->progress);
+		return;
+	}
+	crew_ask_snapshot(drive->crew);
+}
+
+/* Looks whether there is a connection by now: if not one is to be had, waiting is of no use. */
+static void on_patience(uv_timer_t *timer)
+{
+	struct drive *drive = timer->data;
+	uint64_t now_ns = clock_now_ns();
+
+	if (crew_has_connected(drive->crew)) {
+		uv_timer_stop(timer);
+		return;
+	}
+	if (now_ns < drive->phase.begin_ns + PATIENCE_NS)
+		return;
+	drive->unreached = crew_connect_failure(drive->crew);
+	if (!drive->unreached)
+		return; /* no attempt has failed yet, or none in a way that lasts */
+	uv_timer_stop(timer);
+	stop_load(drive, now_ns);
+}
+
+/* A phase that is over by then is reported as it was. */
+static bool is_worth_patience(const struct drive *drive, uint64_t duration_ns)
+{
+	return !drive->job->settings->keep_trying && !crew_has_connected(drive->crew) &&
+	       (!duration_ns || duration_ns > PATIENCE_NS);
+}
+
+static void on_ring(void *user)
+{
+	struct drive *drive = user;
+
+	/* --fail-fast: the first failure ends the run; once is enough. */
+	if (drive->job->settings->fail_fast && drive->measuring && !drive->phase.stop_ns &&
+	    crew_has_failed(drive->crew))
+		stop_load(drive, clock_now_ns());
+	if (crew_is_quiet(drive->crew))
+		uv_stop(&drive->loop);
+	else if (drive->measuring && progress_is_shown(&drive->progress) &&
+		 crew_has_snapshot(drive->crew))
+		show_progress(drive);
+}
+
+static uint64_t round_up_ms(uint64_t ns)
+{
+	return ns / NSEC_PER_MSEC + (ns % NSEC_PER_MSEC != 0);
+}
+
+static bool is_paced(const struct drive *drive)
+{
+	const struct schedule_spec *schedule = &drive->job->load->schedule;
+
+	return schedule->rate || schedule->think_ns || drive->job->rows->think_ns;
+}
+
+/* When the phase that is started now begins for the workers. */
+static uint64_t begin_of_phase(struct drive *drive)
+{
+	uint64_t begin_ns = clock_now_ns() + (is_paced(drive) ? LEAD_NS : 0);
+
+	if (is_paced(drive) && drive->start_ns)
+		begin_ns = drive->start_ns;
+	drive->start_ns = 0;
+	return begin_ns;
+}
+
+/*
+ * Returns when every worker is quiet: nothing of this phase reaches into the next one.
+ */
+static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t duration_ns,
+		      uint64_t requests)
+{
+	uint64_t lead_ns = is_paced(drive) ? LEAD_NS : 0;
+
+	if (drive->start_ns)
+		clock_sleep_until(drive->start_ns - lead_ns);
+	atomic_store(&drive->budget.left, requests ? requests : BUDGET_UNLIMITED);
+	drive->measuring = phase == WORKER_MEASURE;
+	drive->phase.stop_ns = 0;
+	progress_begin_phase(&drive->progress, duration_ns, requests);
+	uv_update_time(&drive->loop);
+	if (duration_ns)
+		uv_timer_start(&drive->deadline, on_deadline, round_up_ms(duration_ns + lead_ns),
+			       0);
+	if (progress_is_shown(&drive->progress))
+		uv_timer_start(&drive->tick, on_tick, TICK_MS, TICK_MS);
+	if (is_worth_patience(drive, duration_ns))
+		uv_timer_start(&drive->patience, on_patience, PATIENCE_MS, PATIENCE_MS);
+	drive->phase.begin_ns = begin_of_phase(drive);
+	drive->phase.begin_wall_ns = clock_wall_ns() + drive->phase.begin_ns - clock_now_ns();
+	drive->due_ns = duration_ns ? drive->phase.begin_ns + duration_ns : 0;
+	crew_set_phase(drive->crew, phase, drive->phase.begin_ns, drive->due_ns);
+	uv_run(&drive->loop, UV_RUN_DEFAULT);
+	uv_timer_stop(&drive->deadline);
+	uv_timer_stop(&drive->tick);
+	uv_timer_stop(&drive->patience);
+	progress_clear(&drive->progress);
+}
+
+static void warm_up(struct drive *drive)
+{
+	if (!drive->job->load->warmup_ns)
+		return;
+	run_phase(drive, WORKER_WARMUP, drive->job->load->warmup_ns, 0);
+	if (drive->phase.stop_ns > drive->phase.begin_ns)
+		drive->phase.warmup_ns = drive->phase.stop_ns - drive->phase.begin_ns;
+}
+
+static int measure(struct drive *drive)
+{
+	const struct drive_rows *rows = drive->job->rows;
+	const struct load_settings *load = drive->job->load;
+	const struct target *targets[DRIVE_ROWS_MAX];
+	int err;
+
+	for (uint32_t i = 0; i < rows->count; i++)
+		targets[i] = rows->list[i].target;
+	drive->phase.ports = port_watch_start(&drive->job->link->sources, load->interval_ns,
+					      targets, rows->count);
+	run_phase(drive, WORKER_MEASURE, load->duration_ns, load->requests);
+	port_watch_stop(drive->phase.ports);
+	err = crew_collect(drive->crew, &drive->total);
+	if (!drive->phase.stop_ns && !drive->total.stats.last_ns)
+		drive->phase.stop_ns = clock_now_ns(); /* a counted run without one response */
+	return err;
+}
+
+/* Lets Ctrl-C be noticed while libcurl waits: the loop does not run then. */
+static bool is_interrupted(void *user)
+{
+	struct drive *drive = user;
+	bool before = drive->interrupted;
+
+	uv_run(&drive->loop, UV_RUN_NOWAIT);
+	return drive->interrupted && !before;
+}
+
+/* The driver's results stand without the observer's; the document says why these are missing. */
+static int merge_observer(struct observer *observer, struct run *run)
+{
+	CLEANUP(cleanup_run_free) struct run *observed = NULL;
+	char **ret_reason = &run->driver->observer_error;
+	int err = observer_end(observer, &observed, ret_reason);
+
+	if (!err && observed->driver)
+		err = refuse(ret_reason, "the document does not hold an observer's part alone");
+	if (!err)
+		err = run_merge(run, observed, ret_reason);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int fill_samples(struct drive *drive, struct run_driver *driver)
+{
+	if (!drive->job->settings->samples)
+		return 0;
+	if (drive->job->unsampled) {
+		driver->unsampled = strdup(drive->job->unsampled);
+		return driver->unsampled ? 0 : -ENOMEM;
+	}
+	driver->samples =
+		sampler_result(&drive->total.samples, drive->job->load->schedule.rate != 0,
+			       drive->job->rows->kind == DRIVE_STEPS);
+	return driver->samples ? 0 : -ENOMEM;
+}
+
+/* A server may be started yet; its certificate does not change. */
+static bool may_come_up(enum run_error error)
+{
+	return error == RUN_ERROR_REFUSED || error == RUN_ERROR_CONNECT_OTHER;
+}
+
+/* Without one connection there is nothing to report but that. */
+static int refuse_unreached(const struct drive *drive, char **ret_error)
+{
+	const struct drive_rows *rows = drive->job->rows;
+	const struct explain_run run = {
+		.target = rows->list[drive->unreached->step].target,
+		.link = drive->job->link,
+		.connections = drive->job->load->connections,
+	};
+	autofree char *why = explain_unreached(drive->unreached, &run);
+
+	if (!why)
+		return -ENOMEM;
+	return refuse(ret_error, "%s%s%s", why,
+		      rows->kind == DRIVE_TARGETS ? ", nor can any other target be reached" : "",
+		      may_come_up(drive->unreached->error) ? "; --keep-trying waits for it" : "");
+}
+
+/* The observer's part is of no use, but its phase is to end. */
+static void drop_observation(struct observer *observer)
+{
+	autorun struct run *unused = NULL;
+	autofree char *error = NULL;
+
+	if (observer)
+		(void)observer_end(observer, &unused, &error);
+}
+
+static int measure_and_fill(struct drive *drive, struct observer *observer, struct run **ret_run,
+			    char **ret_error)
+{
+	autorun struct run *run = run_new("sojourn-drive", drive->job->command);
+	int err;
+
+	if (!run)
+		return -ENOMEM;
+	err = measure(drive);
+	if (drive->unreached) {
+		drop_observation(observer);
+		return refuse_unreached(drive, ret_error);
+	}
+	if (!err)
+		err = result_fill(drive->job, &drive->total, &drive->phase, run);
+	if (!err)
+		err = fill_samples(drive, run->driver);
+	if (!err && observer)
+		err = merge_observer(observer, run);
+	/* Keeps the load on while others still measure. */
+	if (!err && drive->job->load->cooldown_ns && !drive->interrupted)
+		run_phase(drive, WORKER_WARMUP, drive->job->load->cooldown_ns, 0);
+	/* Exchange by exchange; the raw samples are not needed any more then, unless they are wanted. */
+	if (!err && observer)
+		err = join_run(run, drive->job->settings->slowest);
+	if (!err && observer && !drive->job->settings->keep_samples)
+		join_drop_samples(run);
+	if (!err)
+		*ret_run = TAKE_PTR(run);
+	return err;
+}
+
+/* Whether the observer answers as one must be known before any load, and warm-up is load. */
+static int rehearse_observer(struct observer *observer, char **ret_error)
+{
+	autorun struct run *unused = NULL;
+	int err = observer_begin(observer, ret_error);
+
+	return err ? err : observer_end(observer, &unused, ret_error);
+}
+
+static int open_observer(struct drive *drive, struct observer **ret_observer, char **ret_error)
+{
+	const struct run_settings *settings = drive->job->settings;
+	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
+	int err;
+
+	if (!settings->observer.url)
+		return 0;
+	err = observer_new(&settings->observer, drive->job->rows->list[0].target->port, patience,
+			   ret_observer);
+	if (!err && drive->job->load->warmup_ns)
+		err = rehearse_observer(*ret_observer, ret_error);
+	return err;
+}
+
+/* The flag, then the time: shortly before that, as run_phase() and the observer need a moment. */
+static int await_start(struct drive *drive, bool observed, char **ret_error)
+{
+	const struct start_patience patience = {.is_over = is_interrupted, .user = drive};
+	const struct run_settings *settings = drive->job->settings;
+	uint64_t early_ns =
+		observed && !drive->job->load->warmup_ns ? OBSERVER_LEAD_NS : 2 * LEAD_NS;
+	int err = start_await_flag(&settings->start, patience, ret_error);
+
+	if (!err)
+		err = start_await_time(&settings->start, early_ns, patience, &drive->start_ns,
+				       ret_error);
+	if (err == -ECANCELED)
+		return refuse(ret_error, "interrupted before the start: nothing to report");
+	return err;
+}
+
+static int run_phases(struct drive *drive, struct run **ret_run, char **ret_error)
+{
+	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
+	int err = open_observer(drive, &observer, ret_error);
+
+	if (!err)
+		err = await_start(drive, observer, ret_error);
+	if (err)
+		return err;
+	warm_up(drive);
+	if (drive->interrupted)
+		return refuse(ret_error,
+			      "interrupted before the measured phase: nothing to report");
+	if (drive->unreached)
+		return refuse_unreached(drive, ret_error);
+	if (observer)
+		err = observer_begin(observer, ret_error);
+	if (err)
+		return err;
+	return measure_and_fill(drive, observer, ret_run, ret_error);
+}
+
+static int open_signal(struct drive *drive, uv_signal_t *handle, int number)
+{
+	int err = uv_signal_init(&drive->loop, handle);
+
+	if (err)
+		return err;
+	handle->data = drive;
+	return uv_signal_start(handle, on_signal, number);
+}
+
+static int open_handles(struct drive *drive)
+{
+	int err;
+
+	uv_timer_init(&drive->loop, &drive->deadline);
+	uv_timer_init(&drive->loop, &drive->tick);
+	uv_timer_init(&drive->loop, &drive->patience);
+	drive->deadline.data = drive;
+	drive->tick.data = drive;
+	drive->patience.data = drive;
+	err = open_signal(drive, &drive->signals[0], SIGINT);
+	return err ? err : open_signal(drive, &drive->signals[1], SIGTERM);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+	(void)unused;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void drive_close(struct drive *drive)
+{
+	crew_free(drive->crew);
+	uv_walk(&drive->loop, close_handle, NULL);
+	uv_run(&drive->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&drive->loop);
+	row_table_close(&drive->phase.steps);
+	status_table_close(&drive->phase.statuses);
+	crew_result_clear(&drive->total);
+	port_watch_free(drive->phase.ports);
+	free(drive);
+}
+
+static void open_progress(struct drive *drive)
+{
+	const struct drive_rows *rows = drive->job->rows;
+
+	_Static_assert(PROGRESS_PARTS_MAX >= DRIVE_ROWS_MAX, "a part for each row");
+	progress_open(&drive->progress, stderr, drive->job->settings->quiet);
+	for (size_t i = 0; rows->kind != DRIVE_ONE && i < rows->count; i++)
+		drive->progress.parts[drive->progress.part_count++].name = rows->list[i].name;
+}
+
+static int open_rows(struct drive *drive)
+{
+	const struct drive_rows *rows = drive->job->rows;
+	uint32_t threads = drive->job->settings->threads;
+	int err = status_table_open(&drive->phase.statuses, threads);
+
+	return err || rows->kind == DRIVE_ONE
+		       ? err
+		       : row_table_open(&drive->phase.steps, rows->count, threads);
+}
+
+static int open_crew(struct drive *drive)
+{
+	const struct run_settings *settings = drive->job->settings;
+	struct crew_setup setup = {
+		.link = drive->job->link,
+		.load = drive->job->load,
+		.settings = settings,
+		.think_ns = drive->job->rows->think_ns,
+		.engine = drive->job->engine,
+		.shared = drive->job->shared,
+		.own_files = drive->job->own_files,
+		.budget = &drive->budget,
+		.gate = &drive->gate,
+		.steps = drive->phase.steps,
+		.statuses = drive->phase.statuses,
+		.ring = on_ring,
+		.user = drive,
+	};
+
+	if (getrandom(&setup.seed, sizeof(setup.seed), GRND_NONBLOCK) < 0)
+		setup.seed = clock_wall_ns();
+	drive->budget.sharers = settings->threads;
+	drive->gate.rate = drive->job->link->policy.connect_rate;
+	return crew_new(&setup, &drive->loop, &drive->crew);
+}
+
+int drive_run(const struct drive_job *job, struct run **ret_run, char **ret_error)
+{
+	struct drive *drive = calloc(1, sizeof(*drive));
+	int err = drive ? uv_loop_init(&drive->loop) : -ENOMEM;
+
+	if (err) {
+		free(drive);
+		return err;
+	}
+	drive->job = job;
+	open_progress(drive);
+	err = open_rows(drive);
+	if (!err)
+		err = open_handles(drive);
+	if (!err)
+		err = open_crew(drive);
+	if (!err)
+		err = run_phases(drive, ret_run, ret_error);
+	if (job->ret_interrupted)
+		*job->ret_interrupted = drive->interrupted;
+	drive_close(drive);
+	return err;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run asks for in turn: the steps of a scenario, or several targets. Each is a row of the result. */
+#ifndef DRIVER_RUN_DRIVE_ROWS_H
+#define DRIVER_RUN_DRIVE_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct target;
+
+#define DRIVE_ROWS_MAX 64U
+
+struct drive_row {
+	const char *name;
+	const char *method; /* NULL: a request has none */
+	const struct target *target;
+};
+
+enum drive_rows_kind {
+	DRIVE_ONE, /* one row: all requests are the same, and the result has no rows */
+	DRIVE_TARGETS,
+	DRIVE_STEPS,
+};
+
+struct drive_rows {
+	enum drive_rows_kind kind;
+	const char *scenario; /* name of the steps */
+	struct drive_row list[DRIVE_ROWS_MAX];
+	uint32_t count;
+	const uint64_t *think_ns; /* after each; NULL: none thinks */
+};
+
+#endif

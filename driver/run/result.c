@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/* From what the workers counted to the driver's part of the run document. */
+#include "result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "engine/target.h"
+#include "host/explain.h"
+#include "host/limited.h"
+#include "sojourn/clock.h"
+
+/* What ends by its requests ends with the last one's response or failure. */
+static uint64_t end_of(const struct stats *stats, const struct result_phase *phase)
+{
+	return phase->stop_ns ? phase->stop_ns : stats->last_ns;
+}
+
+uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase)
+{
+	uint64_t end = end_of(stats, phase);
+
+	return end > phase->begin_ns ? end - phase->begin_ns : 0;
+}
+
+static void fill_counts(const struct stats *stats, struct run_driver *driver)
+{
+	driver->requests = stats->requests;
+	driver->connects = stats->connects;
+	driver->bytes_in = stats->bytes_in;
+	driver->bytes_out = stats->bytes_out;
+	memcpy(driver->grpc, stats->grpc, sizeof(driver->grpc));
+	if (stats->streams)
+		driver->streams_allowed = (struct run_number){true, stats->streams};
+	memcpy(driver->status, stats->status, sizeof(driver->status));
+	memcpy(driver->errors, stats->errors, sizeof(driver->errors));
+	memcpy(driver->datagrams, stats->datagrams, sizeof(driver->datagrams));
+	driver->round_trip = stats->round_trip;
+	driver->connect = stats->connect;
+	driver->tls = stats->tls;
+	driver->first_byte = stats->first_byte;
+	driver->scheduled = stats->scheduled;
+	driver->unsent = stats->unsent;
+	driver->response_time = stats->response_time;
+	driver->schedule_delay = stats->schedule_delay;
+}
+
+static uint64_t since(uint64_t now_ns, uint64_t begin_ns)
+{
+	return now_ns > begin_ns ? now_ns - begin_ns : 0;
+}
+
+static struct run_row_list *rows_of(struct run_driver *driver, const struct drive_rows *rows)
+{
+	return &driver->rows[rows->kind == DRIVE_TARGETS ? RUN_ROWS_TARGET : RUN_ROWS_STEP];
+}
+
+/* Of several targets the one that had most of these. */
+static const struct target *target_of(const struct drive_rows *rows, struct run_driver *driver,
+				      unsigned int error)
+{
+	const struct target *target = rows->list[0].target;
+	uint64_t most = 0;
+
+	for (size_t i = 0; rows->kind != DRIVE_ONE && i < rows->count; i++) {
+		const struct run_row *row = &rows_of(driver, rows)->list[i];
+
+		if (row->errors[error] <= most)
+			continue;
+		most = row->errors[error];
+		target = rows->list[i].target;
+	}
+	return target;
+}
+
+static int fill_failures(const struct drive_job *job, const struct stats *stats,
+			 const struct result_phase *phase, struct run_driver *driver)
+{
+	struct explain_run run = {.link = job->link,
+				  .connections = job->load->connections,
+				  .silent = !stats->bytes_in};
+
+	driver->failures = calloc(RUN_ERROR_COUNT, sizeof(*driver->failures));
+	if (!driver->failures)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
+		struct run_failure *failure = &driver->failures[driver->failure_count];
+
+		if (!stats->errors[i])
+			continue;
+		driver->failure_count++;
+		snprintf(failure->kind, sizeof(failure->kind), "%s", run_error_names[i]);
+		failure->count = stats->errors[i];
+		failure->first_ns = since(stats->first_error_ns[i], phase->begin_ns);
+		failure->last_ns = since(stats->last_error_ns[i], phase->begin_ns);
+		run.target = target_of(job->rows, driver, i);
+		failure->explanation =
+			explain_failure((enum run_error)i, stats->error_detail[i], &run);
+	}
+	return 0;
+}
+
+/* What a step sends, and where to. A target is its name, and sends what all do. */
+static int describe_row(const struct drive_rows *rows, const struct drive_row *from,
+			struct run_row *row)
+{
+	const struct target *target = from->target;
+	const struct engine *engine = target->engine;
+	int length;
+
+	row->name = strdup(from->name);
+	if (rows->kind == DRIVE_TARGETS)
+		return row->name ? 0 : -ENOMEM;
+	row->method = from->method ? strdup(from->method) : NULL;
+	if (!row->name || (from->method && !row->method))
+		return -ENOMEM;
+	length = asprintf(&row->target, "%s%s%s%s", target->engine->scheme,
+			  engine_has(engine, ENGINE_LOCAL) ? ":" : "://", target->authority,
+			  engine_has(engine, ENGINE_PLAIN) ? "" : target->path);
+	return length < 0 ? -ENOMEM : 0;
+}
+
+/* A row for each step, or target. */
+static int fill_rows(const struct drive_rows *asked, const struct result_phase *phase,
+		     struct run_driver *driver)
+{
+	struct run_row_list *rows = rows_of(driver, asked);
+	autofree struct row_stats *sum = malloc(sizeof(*sum));
+	int err = 0;
+
+	rows->list = calloc(asked->count, sizeof(*rows->list));
+	if (!sum || !rows->list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < asked->count && !err; i++) {
+		struct run_row *row = &rows->list[rows->count++];
+
+		memset(sum, 0, sizeof(*sum));
+		row_table_add(&phase->steps, i, sum);
+		row_stats_fill(sum, row);
+		err = describe_row(asked, &asked->list[i], row);
+	}
+	if (asked->kind == DRIVE_TARGETS)
+		return err;
+	driver->scenario = strdup(asked->scenario);
+	return err || !driver->scenario ? -ENOMEM : 0;
+}
+
+/* Rows have counted their late responses: what is in no rate is shared out among these. */
+static void share_drained(uint64_t late, struct run_driver *driver)
+{
+	for (size_t by = 0; late && by < ARRAY_SIZE(driver->rows); by++)
+		for (size_t i = 0; i < driver->rows[by].count; i++) {
+			uint64_t *drained = &driver->rows[by].list[i].drained;
+
+			*drained = (*drained * driver->drained + late / 2) / late;
+		}
+}
+
+static void fill_phase(const struct crew_result *result, const struct result_phase *phase,
+		       struct run_driver *driver)
+{
+	driver->begin_ns = phase->begin_wall_ns;
+	driver->duration_ns = result_duration_ns(&result->stats, phase);
+	driver->drained = stats_drained(&result->stats, driver->duration_ns);
+	driver->warmup_ns = phase->warmup_ns;
+	driver->cpu_user_ns = result->cpu.user_ns;
+	driver->cpu_system_ns = result->cpu.system_ns;
+	driver->cpu_wait_ns.known = !result->cpu.wait_unknown;
+	driver->cpu_wait_ns.value = result->cpu.wait_ns;
+}
+
+/* "constant", "poisson along 100..1k", "closed, connections along 1..64". NULL without memory. */
+static char *describe_arrival(const struct load_settings *load)
+{
+	const char *name = schedule_arrival_names[load->schedule.arrival];
+	char *text;
+
+	if (load->ramp.count)
+		return asprintf(&text, "%s, connections along %s", name, load->connections_text) < 0
+			       ? NULL
+			       : text;
+	if (!load->schedule.shape.count)
+		return strdup(name);
+	return asprintf(&text, "%s along %s", name, load->rate_text) < 0 ? NULL : text;
+}
+
+int result_fill(const struct drive_job *job, struct crew_result *result,
+		const struct result_phase *phase, struct run *run)
+{
+	const struct stats *stats = &result->stats;
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+	const struct drive_rows *rows = job->rows;
+	const char *method = rows->kind == DRIVE_STEPS ? NULL : rows->list[0].method;
+
+	if (!driver)
+		return -ENOMEM;
+	run->driver = driver;
+	driver->target = job->url ? strdup(job->url) : NULL;
+	driver->method = method ? strdup(method) : NULL;
+	driver->connections = job->load->connections;
+	driver->streams = job->link->streams;
+	driver->processes = 1;
+	driver->threads = job->settings->threads;
+	driver->new_connections = job->link->new_connections;
+	driver->arrival = describe_arrival(job->load);
+	driver->rate = job->load->schedule.rate;
+	driver->think_ns = job->load->schedule.think_ns;
+	driver->cooldown_ns = job->load->cooldown_ns;
+	fill_counts(stats, driver);
+	fill_phase(result, phase, driver);
+	run->duration_ns = driver->duration_ns;
+	if ((job->url && !driver->target) || (method && !driver->method) || !driver->arrival)
+		return -ENOMEM;
+	if (rows->kind != DRIVE_ONE && fill_rows(rows, phase, driver))
+		return -ENOMEM;
+	if (status_table_fill(&phase->statuses, &driver->rows[RUN_ROWS_STATUS]))
+		return -ENOMEM;
+	share_drained(stats->late.count, driver);
+	if (fill_failures(job, stats, phase, driver) ||
+	    series_fill(&result->series, end_of(stats, phase), driver))
+		return -ENOMEM;
+	port_watch_fill(phase->ports, phase->begin_ns, driver);
+	return limited_fill(driver, result->cpu.wall_ns);
+}

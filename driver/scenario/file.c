@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Scenario files as YAML: libyaml reads them, nodes have places, aliases stand for what they name. What
+ * is read is bounded by the tables' depth and by the sizes of scenario.h, however often it is named.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader.h"
+#include "sojourn/refuse.h"
+
+#define DEPTH_MAX   16 /* the tables reach to five */
+#define ANCHORS_MAX 256U
+
+int scenario_refuse(struct scenario_reader *reader, const yaml_node_t *node, const char *format,
+		    ...)
+{
+	autofree char *text = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		return -ENOMEM;
+	return refuse(reader->ret_error, "%s:%zu:%zu: %s", reader->path, node->start_mark.line + 1,
+		      node->start_mark.column + 1, text);
+}
+
+yaml_node_t *scenario_node(struct scenario_reader *reader, int index)
+{
+	return yaml_document_get_node(&reader->document, index);
+}
+
+void scenario_place_of(const yaml_node_t *node, const char *name, struct scenario_place *ret_place)
+{
+	ret_place->line = node->start_mark.line + 1;
+	ret_place->column = node->start_mark.column + 1;
+	snprintf(ret_place->name, sizeof(ret_place->name), "%s", name);
+}
+
+void scenario_places_add(struct scenario_places *places, const yaml_node_t *key)
+{
+	if (places->count < SCENARIO_PLACES_MAX)
+		scenario_place_of(key, (const char *)key->data.scalar.value,
+				  &places->list[places->count++]);
+}
+
+int scenario_keep(struct scenario *scenario, char *text)
+{
+	char **texts;
+
+	if (!text)
+		return -ENOMEM;
+	texts = reallocarray(scenario->texts, scenario->text_count + 1, sizeof(*texts));
+	if (!texts) {
+		free(text);
+		return -ENOMEM;
+	}
+	scenario->texts = texts;
+	texts[scenario->text_count++] = text;
+	return 0;
+}
+
+static const char *const node_kinds[] = {"nothing", "a value", "a list", "a mapping"};
+
+int scenario_text(struct scenario_reader *reader, const yaml_node_t *node, const char *what,
+		  const char **ret_text)
+{
+	struct scenario *scenario = reader->scenario;
+	size_t length;
+	int err;
+
+	if (node->type != YAML_SCALAR_NODE)
+		return scenario_refuse(reader, node, "%s: %s stands here; one value is allowed",
+				       what, node_kinds[node->type]);
+	length = node->data.scalar.length;
+	if (memchr(node->data.scalar.value, '\0', length))
+		return scenario_refuse(reader, node,
+				       "%s: the value contains a NUL; write it as '\\0' in single "
+				       "quotes where bytes are allowed",
+				       what);
+	scenario->text_bytes += length + 1;
+	if (scenario->text_bytes > SCENARIO_TEXT_MAX)
+		return scenario_refuse(reader, node,
+				       "%s: the file's values exceed %zu MiB, aliases replaced",
+				       what, SCENARIO_TEXT_MAX >> 20);
+	err = scenario_keep(scenario, strdup((const char *)node->data.scalar.value));
+	if (!err)
+		*ret_text = scenario->texts[scenario->text_count - 1];
+	return err;
+}
+
+static const struct scenario_key *find_key(const struct scenario_mapping *mapping, const char *name)
+{
+	for (size_t i = 0; i < mapping->count; i++)
+		if (!strcmp(mapping->keys[i].name, name))
+			return &mapping->keys[i];
+	return NULL;
+}
+
+static int refuse_key(struct scenario_reader *reader, const yaml_node_t *key,
+		      const struct scenario_mapping *mapping)
+{
+	autofree char *allowed = NULL;
+	size_t size;
+	FILE *file = open_memstream(&allowed, &size);
+
+	if (!file)
+		return -ENOMEM;
+	for (size_t i = 0; i < mapping->count; i++)
+		fprintf(file, "%s%s", i ? ", " : "", mapping->keys[i].name);
+	if (mapping->list)
+		mapping->list(file);
+	if (fclose(file))
+		return -ENOMEM;
+	return scenario_refuse(reader, key, "'%s' is not a key of %s; allowed: %s",
+			       (const char *)key->data.scalar.value, mapping->what, allowed);
+}
+
+struct walk {
+	const struct scenario_mapping *mapping;
+	void *object;
+};
+
+static int apply_key(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		     void *user)
+{
+	const struct walk *walk = user;
+	const char *name = (const char *)key->data.scalar.value;
+	const struct scenario_key *row = find_key(walk->mapping, name);
+
+	if (row)
+		return row->apply(reader, key, value, walk->object);
+	if (walk->mapping->knows && walk->mapping->knows(name))
+		return walk->mapping->apply(reader, key, value, walk->object);
+	return refuse_key(reader, key, walk->mapping);
+}
+
+static bool is_same_key(const yaml_node_t *a, const yaml_node_t *b)
+{
+	return a->data.scalar.length == b->data.scalar.length &&
+	       !memcmp(a->data.scalar.value, b->data.scalar.value, a->data.scalar.length);
+}
+
+/* A key is a value, without a NUL, that was not there before. */
+static int check_key(struct scenario_reader *reader, const yaml_node_t *mapping,
+		     const yaml_node_pair_t *pair, const char *what)
+{
+	const yaml_node_t *key = scenario_node(reader, pair->key);
+
+	if (key->type != YAML_SCALAR_NODE ||
+	    memchr(key->data.scalar.value, '\0', key->data.scalar.length))
+		return scenario_refuse(reader, key, "%s: a key is a plain word", what);
+	for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < pair; p++) {
+		const yaml_node_t *other = scenario_node(reader, p->key);
+
+		if (is_same_key(key, other))
+			return scenario_refuse(reader, key,
+					       "'%s' is given twice, first in line %zu; once is "
+					       "allowed",
+					       (const char *)key->data.scalar.value,
+					       other->start_mark.line + 1);
+	}
+	return 0;
+}
+
+int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const char *what,
+		       size_t max,
+		       int (*apply)(struct scenario_reader *reader, yaml_node_t *key,
+				    yaml_node_t *value, void *object),
+		       void *object)
+{
+	const yaml_node_pair_t *pair, *end;
+	int err = 0;
+
+	if (node->type != YAML_MAPPING_NODE)
+		return scenario_refuse(reader, node,
+				       "%s: %s stands here; a mapping is needed, like 'key: value'",
+				       what, node_kinds[node->type]);
+	pair = node->data.mapping.pairs.start;
+	end = node->data.mapping.pairs.top;
+	if ((size_t)(end - pair) > max)
+		return scenario_refuse(reader, node, "%s: %zu keys; at most %zu are allowed", what,
+				       (size_t)(end - pair), max);
+	for (; pair < end && !err; pair++) {
+		err = check_key(reader, node, pair, what);
+		if (!err)
+			err = apply(reader, scenario_node(reader, pair->key),
+				    scenario_node(reader, pair->value), object);
+	}
+	return err;
+}
+
+int scenario_read_mapping(struct scenario_reader *reader, yaml_node_t *node,
+			  const struct scenario_mapping *mapping, void *object)
+{
+	struct walk walk = {mapping, object};
+
+	return scenario_each_pair(reader, node, mapping->what, SCENARIO_PLACES_MAX, apply_key,
+				  &walk);
+}
+
+/* What libyaml says, where it says it. A byte that is no UTF-8 has an offset only. */
+static int refuse_syntax(const yaml_parser_t *parser, const char *path, char **ret_error)
+{
+	const char *problem = parser->problem ? parser->problem : "it cannot be read";
+
+	if (parser->error == YAML_MEMORY_ERROR)
+		return -ENOMEM;
+	if (parser->error == YAML_READER_ERROR)
+		return refuse(ret_error, "%s: byte %zu: not YAML: %s; UTF-8 text is allowed", path,
+			      parser->problem_offset, problem);
+	return refuse(ret_error, "%s:%zu:%zu: not YAML: %s%s%s", path,
+		      parser->problem_mark.line + 1, parser->problem_mark.column + 1, problem,
+		      parser->context ? ", " : "", parser->context ? parser->context : "");
+}
+
+/* What one event adds to the depth of the nodes. */
+static int depth_of(yaml_event_type_t type)
+{
+	if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+		return 1;
+	return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
+}
+
+static bool has_anchor(const yaml_event_t *event)
+{
+	switch (event->type) {
+	case YAML_SCALAR_EVENT:
+		return event->data.scalar.anchor;
+	case YAML_SEQUENCE_START_EVENT:
+		return event->data.sequence_start.anchor;
+	case YAML_MAPPING_START_EVENT:
+		return event->data.mapping_start.anchor;
+	default:
+		return false;
+	}
+}
+
+/* What was seen of a text so far. */
+struct seen {
+	unsigned int documents, anchors;
+	int depth;
+};
+
+static int check_event(const yaml_event_t *event, struct seen *seen, const char *path,
+		       char **ret_error)
+{
+	seen->depth += depth_of(event->type);
+	seen->documents += event->type == YAML_DOCUMENT_START_EVENT;
+	seen->anchors += has_anchor(event);
+	if (seen->depth > DEPTH_MAX)
+		return refuse(ret_error, "%s:%zu:%zu: nested too deeply; %d levels are allowed",
+			      path, event->start_mark.line + 1, event->start_mark.column + 1,
+			      DEPTH_MAX);
+	if (seen->anchors > ANCHORS_MAX)
+		return refuse(ret_error, "%s:%zu:%zu: one anchor too many; %u are allowed", path,
+			      event->start_mark.line + 1, event->start_mark.column + 1,
+			      ANCHORS_MAX);
+	if (seen->documents > 1)
+		return refuse(ret_error,
+			      "%s:%zu:%zu: a second document begins here; one scenario is allowed",
+			      path, event->start_mark.line + 1, event->start_mark.column + 1);
+	return 0;
+}
+
+/*
+ * Before anything is kept of it: syntax, depth and anchors, since libyaml's time for a document grows
+ * with the square of the depth, and with the product of anchors and aliases.
+ */
+static int check_events(const char *path, const char *text, size_t length, char **ret_error)
+{
+	struct seen seen = {0};
+	yaml_parser_t parser;
+	yaml_event_t event;
+	int err = 0;
+	bool over = false;
+
+	if (!yaml_parser_initialize(&parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+	while (!err && !over) {
+		if (!yaml_parser_parse(&parser, &event)) {
+			err = refuse_syntax(&parser, path, ret_error);
+			break;
+		}
+		err = check_event(&event, &seen, path, ret_error);
+		over = event.type == YAML_STREAM_END_EVENT;
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	return err;
+}
+
+int scenario_read_text(struct scenario_reader *reader, const char *text, size_t length)
+{
+	yaml_parser_t parser;
+	int err = check_events(reader->path, text, length, reader->ret_error);
+
+	if (err)
+		return err;
+	if (!yaml_parser_initialize(&parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+	if (!yaml_parser_load(&parser, &reader->document))
+		err = refuse_syntax(&parser, reader->path, reader->ret_error);
+	yaml_parser_delete(&parser);
+	return err;
+}
+
+void scenario_free(struct scenario *scenario)
+{
+	if (!scenario)
+		return;
+	for (size_t i = 0; i < scenario->step_count; i++) {
+		struct scenario_step *step = &scenario->steps[i];
+
+		if (!scenario->of_targets)
+			request_clear(&step->request);
+		capture_clear(&step->captures);
+		target_clear(&step->target);
+		free(step->sets);
+	}
+	for (size_t i = 0; i < scenario->text_count; i++)
+		free(scenario->texts[i]);
+	free(scenario->texts);
+	free(scenario->steps);
+	free(scenario);
+}

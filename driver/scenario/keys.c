@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+/* What may be written in a scenario, but for its steps: step.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys.h"
+#include "options.h"
+#include "sojourn/refuse.h"
+
+const char *const scenario_order_names[2] = {"cycle", "mix"};
+const char *const scenario_failure_names[2] = {"restart", "next"};
+
+static int apply_name(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		      void *object)
+{
+	struct scenario *scenario = object;
+	int err = scenario_text(reader, value, "name", &scenario->name);
+
+	(void)key;
+	return err ? err : scenario_check_name(reader, value, "name", scenario->name);
+}
+
+static int apply_target(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			void *object)
+{
+	struct scenario *scenario = object;
+
+	scenario_places_add(&scenario->places, key);
+	return scenario_text(reader, value, "target", &scenario->url);
+}
+
+static int apply_load(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		      void *object)
+{
+	(void)key;
+	return scenario_read_mapping(reader, value, &scenario_load_mapping, object);
+}
+
+/* One of two names. */
+static int apply_choice(struct scenario_reader *reader, const yaml_node_t *value, const char *what,
+			const char *const names[static 2], unsigned int *ret_choice)
+{
+	const char *text;
+	int err = scenario_text(reader, value, what, &text);
+
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < 2; i++)
+		if (!strcmp(names[i], text)) {
+			*ret_choice = i;
+			return 0;
+		}
+	return scenario_refuse(reader, value, "%s: '%s' is not known; allowed: %s, %s", what, text,
+			       names[0], names[1]);
+}
+
+static int apply_order(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		       void *object)
+{
+	struct scenario *scenario = object;
+	unsigned int choice = 0;
+	int err = apply_choice(reader, value, "order", scenario_order_names, &choice);
+
+	scenario_places_add(&scenario->places, key);
+	if (!err)
+		scenario->order = (enum scenario_order)choice;
+	return err;
+}
+
+static int apply_on_failure(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			    void *object)
+{
+	struct scenario *scenario = object;
+	unsigned int choice = 0;
+	int err = apply_choice(reader, value, "on-failure", scenario_failure_names, &choice);
+
+	(void)key;
+	if (!err)
+		scenario->on_failure = (enum scenario_failure)choice;
+	return err;
+}
+
+static int add_assertion(struct scenario_reader *reader, const yaml_node_t *node)
+{
+	autofree char *error = NULL;
+	const char *text;
+	int err = scenario_text(reader, node, "assert", &text);
+
+	if (err)
+		return err;
+	err = options_assert(reader->options, text, &error);
+	if (err == -EINVAL && error)
+		return scenario_refuse(reader, node, "%s",
+				       error + (strncmp(error, "--", 2) ? 0 : 2));
+	return err;
+}
+
+/* One condition, or a list of them. */
+static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			void *object)
+{
+	int err = 0;
+
+	(void)key;
+	(void)object;
+	if (value->type != YAML_SEQUENCE_NODE)
+		return add_assertion(reader, value);
+	for (const yaml_node_item_t *item = value->data.sequence.items.start;
+	     item < value->data.sequence.items.top && !err; item++)
+		err = add_assertion(reader, scenario_node(reader, *item));
+	return err;
+}
+
+/* What is wrong in it is told here, once; each step takes it over by itself. */
+static int apply_defaults(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			  void *object)
+{
+	struct scenario_step scratch = {0};
+	int err = scenario_read_mapping(reader, value, &scenario_defaults_mapping, &scratch);
+
+	(void)key;
+	(void)object;
+	request_clear(&scratch.request);
+	return err;
+}
+
+/* Defaults count wherever they stand in the file. */
+static yaml_node_t *find_defaults(struct scenario_reader *reader)
+{
+	const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
+
+	for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
+	     pair < root->data.mapping.pairs.top; pair++) {
+		const yaml_node_t *key = scenario_node(reader, pair->key);
+
+		if (key->type == YAML_SCALAR_NODE &&
+		    !strcmp((const char *)key->data.scalar.value, "defaults"))
+			return scenario_node(reader, pair->value);
+	}
+	return NULL;
+}
+
+/* Rows are known by their names, also where documents are merged. */
+static bool has_twin(const struct scenario *scenario, const struct scenario_step *step)
+{
+	for (const struct scenario_step *other = scenario->steps; other < step; other++)
+		if (!strcmp(other->name, step->name))
+			return true;
+	return false;
+}
+
+static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node_t *defaults)
+{
+	struct scenario *scenario = reader->scenario;
+	struct scenario_step *step = &scenario->steps[scenario->step_count];
+	int err = 0;
+
+	scenario_place_of(node, "", &step->place);
+	scenario->step_count++; /* it is freed with the others from now on */
+	if (defaults)
+		err = scenario_read_mapping(reader, defaults, &scenario_defaults_mapping, step);
+	/* Their keys stand elsewhere, and may be given again here. */
+	options_inherit_request(&step->request);
+	if (!err)
+		err = scenario_read_mapping(reader, node, &scenario_step_mapping, step);
+	if (!err && !step->name)
+		err = scenario_refuse(reader, node, "the step has no 'name'; each needs one");
+	else if (!err && has_twin(scenario, step))
+		err = scenario_refuse(reader, node,
+				      "name: '%s' is another step's; each has its own", step->name);
+	return err;
+}
+
+static int apply_steps(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		       void *object)
+{
+	struct scenario *scenario = object;
+	yaml_node_t *defaults = find_defaults(reader);
+	const yaml_node_item_t *items = value->data.sequence.items.start;
+	size_t count = (size_t)(value->data.sequence.items.top - items);
+	int err = 0;
+
+	(void)key;
+	if (value->type != YAML_SEQUENCE_NODE || !count || count > SCENARIO_STEPS_MAX)
+		return scenario_refuse(reader, value,
+				       "steps: a list of 1 to %u steps is needed, each begun with "
+				       "'- name: …'",
+				       SCENARIO_STEPS_MAX);
+	scenario->steps = calloc(count, sizeof(*scenario->steps));
+	if (!scenario->steps)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_step(reader, scenario_node(reader, items[i]), defaults);
+	return err;
+}
+
+static bool is_run_option(const char *name)
+{
+	return scenario_option_find(&scenario_run_options, name);
+}
+
+static int apply_run_option(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			    void *object)
+{
+	struct scenario *scenario = object;
+
+	scenario_places_add(&scenario->places, key);
+	return scenario_option_apply(reader, &scenario_run_options, key, value, reader->options);
+}
+
+static void list_run_options(FILE *file)
+{
+	scenario_option_list(&scenario_run_options, file);
+}
+
+const struct scenario_mapping scenario_load_mapping = {
+	.what = "load",
+	.knows = is_run_option,
+	.apply = apply_run_option,
+	.list = list_run_options,
+};
+
+static const struct scenario_key top_keys[] = {
+	{"name", "text", apply_name},
+	{"target", "URL", apply_target},
+	{"load", "mapping", apply_load},
+	{"assert", "condition or list", apply_assert},
+	{"order", "cycle, mix", apply_order},
+	{"on-failure", "restart, next", apply_on_failure},
+	{"defaults", "mapping", apply_defaults},
+	{"steps", "list", apply_steps},
+};
+
+const struct scenario_mapping scenario_top = {
+	.what = "a scenario",
+	.keys = top_keys,
+	.count = ARRAY_SIZE(top_keys),
+};
+
+static int read_document(struct scenario_reader *reader)
+{
+	yaml_node_t *root = yaml_document_get_root_node(&reader->document);
+
+	if (!root)
+		return refuse(reader->ret_error,
+			      "%s:1:1: the file is empty; a scenario has at least 'target' and "
+			      "'steps'",
+			      reader->path);
+	return scenario_read_mapping(reader, root, &scenario_top, reader->scenario);
+}
+
+int scenario_parse(const char *path, const char *text, size_t length, struct options *options,
+		   struct scenario **ret_scenario, char **ret_error)
+{
+	struct scenario *scenario = calloc(1, sizeof(*scenario));
+	struct scenario_reader reader = {
+		.path = path, .scenario = scenario, .options = options, .ret_error = ret_error};
+	int err;
+
+	if (!scenario)
+		return -ENOMEM;
+	scenario->path = path;
+	err = scenario_read_text(&reader, text, length);
+	if (!err) {
+		err = read_document(&reader);
+		yaml_document_delete(&reader.document);
+	}
+	if (!err && !scenario->step_count)
+		err = refuse(ret_error,
+			     "%s:1:1: 'steps' is missing; a scenario has at least one step", path);
+	if (err) {
+		scenario_free(scenario);
+		return err;
+	}
+	*ret_scenario = scenario;
+	return 0;
+}
+
+int scenario_load(const char *path, struct options *options, struct scenario **ret_scenario,
+		  char **ret_error)
+{
+	autofree char *text = NULL, *error = NULL;
+	size_t length;
+	int err = option_read_file("run", path, SCENARIO_FILE_MAX, &text, &length, &error);
+
+	if (err == -EINVAL && error)
+		return refuse(ret_error, "%s", error + 2);
+	return err ? err : scenario_parse(path, text, length, options, ret_scenario, ret_error);
+}

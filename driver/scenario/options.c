@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Options of the command line as keys of a scenario: the same rows, values and checks. Names of files
+ * count from the scenario's folder.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_table *const run_tables[] = {&option_load, &option_connection};
+static const struct cli_table *const request_tables[] = {&option_request, &option_stream};
+
+const struct scenario_options scenario_run_options = {run_tables, ARRAY_SIZE(run_tables)};
+const struct scenario_options scenario_request_options = {request_tables,
+							  ARRAY_SIZE(request_tables)};
+
+/* Options whose value is a file's name behind so many bytes. */
+static const struct {
+	const char *name;
+	const char *mark;
+} files[] = {{"rows", ""}, {"payload-file", ""}, {"body", "@"}};
+
+/* Headers have a key of their own, which says the same better; what --help hides is no key. */
+static bool is_key(const struct cli_option *row)
+{
+	return row->help && strcmp(row->name, "header") != 0;
+}
+
+const struct cli_option *scenario_option_find(const struct scenario_options *which,
+					      const char *name)
+{
+	for (size_t i = 0; i < which->count; i++)
+		for (size_t j = 0; j < which->tables[i]->count; j++) {
+			const struct cli_option *row = &which->tables[i]->rows[j];
+
+			if (is_key(row) && !strcmp(row->name, name))
+				return row;
+		}
+	return NULL;
+}
+
+void scenario_option_list(const struct scenario_options *which, FILE *file)
+{
+	for (size_t i = 0; i < which->count; i++)
+		for (size_t j = 0; j < which->tables[i]->count; j++) {
+			const struct cli_option *row = &which->tables[i]->rows[j];
+
+			if (is_key(row))
+				fprintf(file, "%s%s", ftell(file) ? ", " : "", row->name);
+		}
+}
+
+/* "a", "b" → "a,b" */
+static int join(struct scenario_reader *reader, const yaml_node_t *list, const char *name,
+		const char **ret_text)
+{
+	autofree char *joined = NULL;
+	size_t size;
+	FILE *file = open_memstream(&joined, &size);
+	int err = file ? 0 : -ENOMEM;
+
+	for (const yaml_node_item_t *item = list->data.sequence.items.start;
+	     !err && item < list->data.sequence.items.top; item++) {
+		const char *text;
+
+		err = scenario_text(reader, scenario_node(reader, *item), name, &text);
+		if (!err)
+			fprintf(file, "%s%s", item > list->data.sequence.items.start ? "," : "",
+				text);
+	}
+	if (file && fclose(file) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = scenario_keep(reader->scenario, TAKE_PTR(joined));
+	if (!err)
+		*ret_text = reader->scenario->texts[reader->scenario->text_count - 1];
+	return err;
+}
+
+/* A file's name that does not begin with '/' counts from the scenario's folder. */
+static int resolve(struct scenario_reader *reader, const char *name, const char **text)
+{
+	const char *slash = strrchr(reader->path, '/'), *mark = NULL;
+	char *resolved;
+	size_t skip;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (!strcmp(files[i].name, name))
+			mark = files[i].mark;
+	if (!mark || !slash || strncmp(*text, mark, strlen(mark)))
+		return 0;
+	skip = strlen(mark);
+	if ((*text)[skip] == '/')
+		return 0;
+	if (asprintf(&resolved, "%s%.*s/%s", mark, (int)(slash - reader->path), reader->path,
+		     *text + skip) < 0)
+		return -ENOMEM;
+	if (scenario_keep(reader->scenario, resolved))
+		return -ENOMEM;
+	*text = resolved;
+	return 0;
+}
+
+static int value_text(struct scenario_reader *reader, const yaml_node_t *value, const char *name,
+		      const char **ret_text)
+{
+	bool may_be_list = !strcmp(name, "expect-status") || !strcmp(name, "source");
+	int err;
+
+	if (value->type == YAML_SEQUENCE_NODE && may_be_list)
+		err = join(reader, value, name, ret_text);
+	else
+		err = scenario_text(reader, value, name, ret_text);
+	return err ? err : resolve(reader, name, ret_text);
+}
+
+/* An option that takes no value is true or false. */
+static int apply_flag(struct scenario_reader *reader, const struct cli_option *row,
+		      const yaml_node_t *value, void *settings)
+{
+	const char *text;
+	int err = scenario_text(reader, value, row->name, &text);
+
+	if (err)
+		return err;
+	if (!strcmp(text, "false"))
+		return 0;
+	if (strcmp(text, "true") != 0)
+		return scenario_refuse(reader, value, "%s: '%s' is not true or false", row->name,
+				       text);
+	return cli_apply(row, settings, NULL, reader->ret_error);
+}
+
+int scenario_option_apply(struct scenario_reader *reader, const struct scenario_options *which,
+			  yaml_node_t *key, yaml_node_t *value, void *settings)
+{
+	const struct cli_option *row =
+		scenario_option_find(which, (const char *)key->data.scalar.value);
+	autofree char *error = NULL;
+	const char *text = NULL;
+	int err;
+
+	if (!row->argument)
+		return apply_flag(reader, row, value, settings);
+	err = value_text(reader, value, row->name, &text);
+	if (err)
+		return err;
+	err = cli_apply(row, settings, text, &error);
+	if (err == -EINVAL && error)
+		return scenario_refuse(reader, value, "%s",
+				       error + (strncmp(error, "--", 2) ? 0 : 2));
+	return err;
+}

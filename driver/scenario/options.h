@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of the command line as keys of a scenario. Private to this folder. */
+#ifndef DRIVER_SCENARIO_OPTIONS_H
+#define DRIVER_SCENARIO_OPTIONS_H
+
+#include "options/rows.h"
+#include "reader.h"
+
+/* Which options may stand where. */
+struct scenario_options {
+	const struct cli_table *const *tables;
+	size_t count;
+};
+
+extern const struct scenario_options scenario_run_options;
+extern const struct scenario_options scenario_request_options;
+
+/* NULL: it may not stand there. */
+const struct cli_option *scenario_option_find(const struct scenario_options *which,
+					      const char *name);
+/* Appends their names to a list of keys. */
+void scenario_option_list(const struct scenario_options *which, FILE *file);
+
+/* Applies the option that @key names to @settings, which are those of its table. Errors as scenario_load(). */
+int scenario_option_apply(struct scenario_reader *reader, const struct scenario_options *which,
+			  yaml_node_t *key, yaml_node_t *value, void *settings);
+
+#endif

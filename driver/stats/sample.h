@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exchanges that one worker keeps to be joined with the observer's, chosen by hash alone so that
+ * both sides choose the same ones (wire/flow.h). Memory is bounded: when it is full the threshold is
+ * halved, and what is no longer below it is dropped.
+ */
+#ifndef DRIVER_STATS_SAMPLE_H
+#define DRIVER_STATS_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sojourn/run.h"
+#include "wire/flow.h"
+
+struct sample {
+	struct flow flow;
+	uint32_t index; /* of the request on its connection, from 0 */
+	uint32_t hash;
+	uint32_t step;	   /* of a scenario */
+	uint64_t start_ns; /* request handed to the kernel */
+	uint64_t round_trip_ns;
+	uint64_t wait_ns; /* under a rate: when it was due → start */
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+};
+
+struct sampler {
+	struct sample *list;
+	uint32_t count;
+	uint32_t capacity;
+	uint64_t threshold; /* 0 … RUN_SAMPLE_ALL */
+};
+
+/* Takes up to @capacity samples; 0: none. -ENOMEM. */
+int sampler_open(struct sampler *sampler, uint32_t capacity);
+void sampler_close(struct sampler *sampler);
+
+/* Whether an exchange of this hash is to be given to sampler_add(): one compare. */
+static inline bool sampler_wants(const struct sampler *sampler, uint32_t hash)
+{
+	return hash < sampler->threshold;
+}
+
+/* Adds a wanted sample, unless making room for it drops it. */
+void sampler_add(struct sampler *sampler, const struct sample *sample);
+
+/* Makes room for @capacity in all, if there is less. -ENOMEM. */
+int sampler_reserve(struct sampler *sampler, uint32_t capacity);
+
+/* Begins anew, with nothing kept. */
+void sampler_reset(struct sampler *sampler);
+
+/* Adds those of @other; the lower of both thresholds is that of the sum. */
+void sampler_merge(struct sampler *sum, const struct sampler *other);
+
+/* They as part of the run document; @rated: wait_ns counts; @stepped: step does. NULL without memory. */
+struct run_samples *sampler_result(const struct sampler *sampler, bool rated, bool stepped);
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+/* Steadiness, outliers, and two straight lines through log throughput over log load; see fit.h. */
+#include "fit.h"
+
+#include <math.h>
+
+#define INTERVALS_MIN	 6
+#define HALVES_APART	 0.05
+#define STANDARD_ERRORS	 2.0
+#define SCATTER_MAX	 0.25
+#define GAIN		 1.03
+#define BEYOND		 1.05 /* so much more load than the knee's is beyond it */
+#define KNEES_PER_OCTAVE 200  /* tried: the knee is found to 0.2 % */
+
+struct moments {
+	double mean;
+	double variance;
+};
+
+static struct moments measure(const uint64_t *counts, size_t count)
+{
+	struct moments moments = {0};
+
+	for (size_t i = 0; i < count; i++)
+		moments.mean += (double)counts[i] / (double)count;
+	for (size_t i = 0; i < count; i++) {
+		double apart = (double)counts[i] - moments.mean;
+
+		moments.variance += apart * apart / (double)(count - 1);
+	}
+	return moments;
+}
+
+bool fit_is_steady(const uint64_t *counts, size_t count)
+{
+	struct moments all, first, second;
+	double apart, error;
+	size_t half, rest;
+
+	if (count < INTERVALS_MIN)
+		return false;
+	all = measure(counts, count);
+	half = count / 2;
+	rest = count - half;
+	first = measure(counts, half);
+	second = measure(counts + half, rest);
+	apart = fabs(second.mean - first.mean);
+	error = sqrt(first.variance / (double)half + second.variance / (double)rest);
+	if (all.mean <= 0 ||
+	    all.variance > all.mean + SCATTER_MAX * SCATTER_MAX * all.mean * all.mean)
+		return false;
+	return apart <= HALVES_APART * all.mean || apart <= STANDARD_ERRORS * error;
+}
+
+bool fit_only_queues(const struct fit_point *points, size_t count)
+{
+	double best = 0;
+
+	if (count < 4)
+		return false;
+	for (size_t i = 0; i < count - 2; i++)
+		best = fmax(best, points[i].throughput);
+	for (size_t i = count - 2; i < count; i++)
+		if (points[i].throughput > GAIN * best ||
+		    points[i].latency_ns <= points[i - 1].latency_ns)
+			return false;
+	return true;
+}
+
+/*
+ * The line for a given knee: log throughput − min(log load, log knee) = level − decline × how far the
+ * load is beyond it. Returns the sum of squares.
+ */
+static double fit_line(const struct fit_point *points, size_t count, double knee, struct fit *fit)
+{
+	double n = 0, w = 0, z = 0, ww = 0, wz = 0, squares = 0, level, decline = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double beyond = fmax(0, log(points[i].load) - knee);
+		double height = log(points[i].throughput) - fmin(log(points[i].load), knee);
+
+		n += 1;
+		w += beyond;
+		z += height;
+		ww += beyond * beyond;
+		wz += beyond * height;
+	}
+	if (n * ww - w * w > 1e-12)
+		decline = fmax(0, -(n * wz - w * z) / (n * ww - w * w));
+	level = (z + decline * w) / n;
+	for (size_t i = 0; i < count; i++) {
+		double beyond = fmax(0, log(points[i].load) - knee);
+		double height = log(points[i].throughput) - fmin(log(points[i].load), knee);
+		double apart = height - level + decline * beyond;
+
+		squares += apart * apart;
+	}
+	*fit = (struct fit){.knee = exp(knee),
+			    .plateau = exp(level + knee),
+			    .decline = decline,
+			    .misfit = sqrt(squares / n)};
+	return squares;
+}
+
+static size_t count_beyond(const struct fit_point *points, size_t count, double knee)
+{
+	size_t beyond = 0;
+
+	for (size_t i = 0; i < count; i++)
+		beyond += points[i].load > BEYOND * knee;
+	return beyond;
+}
+
+/* Where the straight line through two steps, in logarithms, is at @load. */
+static double line_through(const struct fit_point *a, const struct fit_point *b, double load)
+{
+	double slope = log(b->throughput / a->throughput) / log(b->load / a->load);
+
+	return log(a->throughput) + slope * log(load / a->load);
+}
+
+static double highest_but(const struct fit_point *points, size_t count, size_t but)
+{
+	double highest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (i != but)
+			highest = fmax(highest, points[i].throughput);
+	return highest;
+}
+
+/* How far the step is off the others, as a logarithm; 0: it may well be as it is. */
+static double distance_of(const struct fit_point *points, size_t count, size_t i)
+{
+	const struct fit_point *point = &points[i], *before = point - 1, *after = point + 1;
+	double height = log(point->throughput);
+
+	/* Throughput grows no faster than the load. */
+	if (i == 0)
+		return fmax(0, log(after->throughput / after->load) - height + log(point->load));
+	if (i == count - 1)
+		return fmax(0, log(before->throughput) - height);
+	return fmax(line_through(before, after, point->load) - height,
+		    height - log(highest_but(points, count, i)));
+}
+
+size_t fit_find_outlier(const struct fit_point *points, const bool *settled, size_t count)
+{
+	double worst = log1p(FIT_OFF_MAX);
+	size_t found = count;
+
+	for (size_t i = 0; count >= FIT_POINTS_MIN && i < count; i++) {
+		double distance = settled[i] ? 0 : distance_of(points, count, i);
+
+		if (distance <= worst)
+			continue;
+		worst = distance;
+		found = i;
+	}
+	return found;
+}
+
+/* The line with the least squares, whatever its knee. */
+static struct fit best_line(const struct fit_point *points, size_t count)
+{
+	double first = log(points[0].load), last = log(points[count - 1].load);
+	unsigned int steps = (unsigned int)((last - first) / M_LN2 * KNEES_PER_OCTAVE) + 1;
+	struct fit fit, best = {0};
+	double least = INFINITY;
+
+	for (unsigned int i = 0; i <= steps; i++) {
+		double knee = first + (last - first) * i / steps;
+		double squares = fit_line(points, count, knee, &fit);
+
+		if (squares < least) {
+			least = squares;
+			best = fit;
+		}
+	}
+	return best;
+}
+
+static double growth_at(const struct fit_point *points, size_t at)
+{
+	double best = 0;
+
+	for (size_t i = 0; i < at; i++)
+		best = fmax(best, points[i].throughput);
+	return points[at].throughput / best - 1;
+}
+
+static bool has_collapsed(const struct fit_point *points, size_t count, struct fit *fit)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		if (points[i].throughput > points[best].throughput)
+			best = i;
+		if (points[i].throughput >= FIT_COLLAPSE * points[best].throughput)
+			continue;
+		fit->best = best;
+		fit->fallen = i;
+		return true;
+	}
+	return false;
+}
+
+/* What is wrong with the line, and with what it is to go through. */
+static enum fit_verdict judge(const struct fit_point *points, size_t count, const struct fit *fit)
+{
+	bool grew = fit->growth > GAIN - 1;
+	bool ends = count_beyond(points, count, fit->knee) >= FIT_BEYOND_MIN;
+
+	/* Growth in two steps is none by chance, whatever the line says. */
+	if (grew && growth_at(points, count - 2) > GAIN - 1)
+		return FIT_GREW;
+	if (ends && fit->misfit <= FIT_OFF_MAX)
+		return FIT_FOUND;
+	if (grew)
+		return FIT_GREW;
+	if (fit->misfit > FIT_OFF_MAX)
+		return FIT_OFF;
+	return points[count - 1].load < 2 * points[0].load ? FIT_TOO_CLOSE : FIT_NO_END;
+}
+
+enum fit_verdict fit_plateau(const struct fit_point *points, size_t count, struct fit *ret_fit)
+{
+	struct fit fit = {0};
+
+	if (count < FIT_POINTS_MIN)
+		return FIT_TOO_FEW;
+	if (has_collapsed(points, count, &fit)) {
+		*ret_fit = fit;
+		return FIT_COLLAPSED;
+	}
+	fit = best_line(points, count);
+	fit.growth = growth_at(points, count - 1);
+	*ret_fit = fit;
+	return judge(points, count, &fit);
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A sweep is a sequence of ordinary runs, each with a warm-up, repeated until it was steady. Neighbours:
+ * load/ladder.h (which loads), fit.h (what follows from the figures), run/drive.h (one run).
+ */
+#include "sweep.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/target.h"
+#include "fit.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+#include "sojourn/outcome.h"
+#include "sojourn/refuse.h"
+#include "sojourn/sweep.h"
+#include "verdict.h"
+
+#define ATTEMPTS   3
+#define INTERVALS  10 /* of each step, to tell whether it was steady */
+#define SHARE	   0.75
+#define FAILED_MAX 0.5 /* a step in which more of the requests did ends the sweep */
+
+/* What differs from run to run. */
+struct sweep_settings {
+	struct load_settings load;
+	struct run_settings run;
+};
+
+struct sweep {
+	const struct drive_job *job;
+	const struct ladder *ladder;
+	sweep_watch *watch;
+	struct sweep_settings settings; /* of the next run; what they point to is the job's */
+	bool interrupted;
+	struct run *run;
+	struct run_sweep *result;
+	struct run_outcome outcome;  /* of the last run */
+	bool repeated[LADDER_MAX];   /* of the steps */
+	size_t point_count;	     /* steps with good responses: the others say nothing */
+	size_t step_of[LADDER_MAX];  /* of each point */
+	bool is_settled[LADDER_MAX]; /* likewise: not to be measured again */
+	struct fit_point points[LADDER_MAX];
+};
+
+static const char only_queues[] =
+	"more load only queues: throughput did not grow in two steps, latency did";
+static const char unanswered[] = "no request was answered";
+static const char exhausted[] = "the driver's host has no more source ports or descriptors";
+
+/* As many threads as there are connections for. */
+static void set_connections(struct sweep_settings *settings, uint32_t connections)
+{
+	settings->load.connections = connections;
+	if (settings->run.threads > connections)
+		settings->run.threads = connections;
+}
+
+static void set_rate(struct load_settings *load, uint64_t rate)
+{
+	load->schedule.rate = rate;
+	load->schedule.think_ns = 0;
+	if (load->schedule.arrival == SCHEDULE_CLOSED)
+		load->schedule.arrival = SCHEDULE_CONSTANT;
+}
+
+/* The last interval is what is left of the phase: it is no measure. */
+static bool was_steady(const struct run_driver *driver)
+{
+	uint64_t counts[4 * INTERVALS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < driver->interval_count && count < ARRAY_SIZE(counts); i++)
+		if (driver->intervals[i].duration_ns == driver->interval_ns)
+			counts[count++] = driver->intervals[i].requests;
+	return fit_is_steady(counts, count);
+}
+
+/* All services at the target's port: one, unless it is bound at several addresses. */
+static void fill_server(const struct run *run, uint16_t port, struct run_sweep_step *step)
+{
+	uint64_t exchanges = 0;
+
+	if (!run->cost || !port)
+		return; /* nobody observed */
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].port == port)
+			exchanges += run->services[i].exchanges;
+	step->server_exchanges = (struct run_number){true, exchanges};
+	step->server_duration_ns = (struct run_number){true, run->driver->duration_ns};
+}
+
+/* Of several targets what was for each; their names go over to the step. */
+static int fill_targets(struct run_driver *driver, struct run_sweep_step *step)
+{
+	struct run_row_list *rows = &driver->rows[RUN_ROWS_TARGET];
+
+	if (!rows->count)
+		return 0;
+	step->targets = calloc(rows->count, sizeof(*step->targets));
+	if (!step->targets)
+		return -ENOMEM;
+	for (; step->target_count < rows->count; step->target_count++) {
+		struct run_row *row = &rows->list[step->target_count];
+
+		step->targets[step->target_count] = (struct run_sweep_target){
+			.name = TAKE_PTR(row->name),
+			.requests = row->requests,
+			.drained = row->drained,
+			.good = {true, run_row_outcome(row).good},
+			.errors = run_row_errors(row),
+			.latency = row->response_time.count ? row->response_time : row->round_trip,
+		};
+	}
+	return 0;
+}
+
+static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step *step)
+{
+	struct run_driver *driver = run->driver;
+
+	run_sweep_step_clear(step);
+	step->warmup_ns = driver->warmup_ns;
+	step->duration_ns = driver->duration_ns;
+	step->requests = driver->requests;
+	step->drained = driver->drained;
+	step->good = (struct run_number){true, run_driver_outcome(driver).good};
+	step->errors = run_driver_errors(driver);
+	step->unsent = driver->unsent;
+	step->latency = *run_driver_latency(driver);
+	step->steady = was_steady(driver);
+	fill_server(run, port, step);
+	if (fill_targets(driver, step))
+		return -ENOMEM;
+	if (driver->limited && driver->limited->by) {
+		step->limited = strdup(driver->limited->by);
+		return step->limited ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
+		   struct run_sweep_step *step, char **ret_error)
+{
+	CLEANUP(cleanup_run_free) struct run *run = NULL;
+	struct drive_job job = *sweep->job;
+	int err;
+
+	job.load = &settings->load;
+	job.settings = &settings->run;
+	job.ret_interrupted = &sweep->interrupted;
+	err = drive_run(&job, &run, ret_error);
+	/* The observer's part missing is the sweep's failure, as no step would have it. */
+	if (!err && run->driver->observer_error)
+		err = refuse(ret_error, "the observer's part is missing: %s",
+			     run->driver->observer_error);
+	if (err)
+		return err;
+	sweep->outcome = run_driver_outcome(run->driver);
+	return fill_step(run, sweep->job->rows->list[0].target->port, step);
+}
+
+/* A step that was not steady is measured again, after twice the warm-up. */
+static int measure(struct sweep *sweep, const struct sweep_settings *once,
+		   struct run_sweep_step *step, char **ret_error)
+{
+	struct sweep_settings settings = *once;
+	int err = 0;
+
+	for (step->attempts = 0; step->attempts < ATTEMPTS && !sweep->interrupted;) {
+		err = attempt(sweep, &settings, step, ret_error);
+		step->attempts++;
+		sweep->settings.run.start = settings.run.start = (struct start_spec){0};
+		/* It was there: should it go away now, the steps so far are a result. */
+		sweep->settings.run.keep_trying = settings.run.keep_trying = true;
+		if (err || step->steady)
+			break;
+		settings.load.warmup_ns *= 2;
+	}
+	return err;
+}
+
+static void show(const struct sweep *sweep, const struct run_sweep_step *step)
+{
+	if (sweep->watch)
+		sweep->watch(sweep->result, step);
+}
+
+/* As a step of its own, with @load. */
+static int measure_load(struct sweep *sweep, uint64_t load, struct run_sweep_step *step,
+			char **ret_error)
+{
+	struct sweep_settings settings = sweep->settings;
+
+	step->load = load;
+	if (sweep->ladder->of_rates)
+		set_rate(&settings.load, load);
+	else
+		set_connections(&settings, (uint32_t)load);
+	return measure(sweep, &settings, step, ret_error);
+}
+
+/* Without a good response a step says nothing of what the server can do: the others still do. */
+static void gather_points(struct sweep *sweep)
+{
+	sweep->point_count = 0;
+	for (size_t i = 0; i < sweep->result->step_count; i++) {
+		const struct run_sweep_step *step = &sweep->result->steps[i];
+		double throughput = run_sweep_throughput(step);
+
+		if (throughput <= 0)
+			continue;
+		sweep->step_of[sweep->point_count] = i;
+		/* What the driver lacked it lacks again. */
+		sweep->is_settled[sweep->point_count] = sweep->repeated[i] || step->limited;
+		sweep->points[sweep->point_count++] =
+			(struct fit_point){.load = (double)step->load,
+					   .throughput = throughput,
+					   .latency_ns = histogram_mean(&step->latency)};
+	}
+}
+
+static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
+{
+	struct run_sweep_step *step = run_add_sweep_step(sweep->result);
+	int err;
+
+	if (!step)
+		return -ENOMEM;
+	err = measure_load(sweep, load, step, ret_error);
+	if (err || sweep->interrupted) { /* it is not whole */
+		run_sweep_step_clear(step);
+		sweep->result->step_count--;
+		return err;
+	}
+	gather_points(sweep);
+	show(sweep, step);
+	return 0;
+}
+
+/* What was measured first is told, and counts no more. */
+static int repeat(struct sweep *sweep, size_t index, char **ret_error)
+{
+	struct run_sweep_step *step = &sweep->result->steps[index], again = {0};
+	int err = measure_load(sweep, step->load, &again, ret_error);
+
+	/* A server that has gone meanwhile takes nothing of what it had done. */
+	if (err || sweep->interrupted || run_sweep_throughput(&again) <= 0) {
+		run_sweep_step_clear(&again);
+		return err;
+	}
+	again.first_throughput =
+		(struct run_number){true, (uint64_t)(run_sweep_throughput(step) + 0.5)};
+	run_sweep_step_clear(step);
+	*step = again;
+	show(sweep, step);
+	return 0;
+}
+
+/* Each once: a second time of the same is how it is. */
+static int repeat_outliers(struct sweep *sweep, char **ret_error)
+{
+	int err = 0;
+
+	while (!err && !sweep->interrupted) {
+		size_t found =
+			fit_find_outlier(sweep->points, sweep->is_settled, sweep->point_count);
+
+		if (found == sweep->point_count)
+			break;
+		sweep->repeated[sweep->step_of[found]] = true;
+		err = repeat(sweep, sweep->step_of[found], ret_error);
+		gather_points(sweep);
+	}
+	return err;
+}
+
+/* Why the next step is not worth its time; NULL: it is. */
+static const char *reason_to_stop(const struct sweep *sweep)
+{
+	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
+
+	if (sweep->interrupted)
+		return "interrupted";
+	if (!last->requests && (last->errors || last->unsent))
+		return unanswered;
+	if (run_outcome_failed_share(&sweep->outcome) > FAILED_MAX)
+		return "most requests failed";
+	if (last->limited && (!strcmp(last->limited, "ports") || !strcmp(last->limited, "files")))
+		return exhausted;
+	if (fit_only_queues(sweep->points, sweep->point_count))
+		return only_queues;
+	return NULL;
+}
+
+/* What is there when the user ends a sweep is reported. */
+static int excuse_interruption(const struct sweep *sweep, int err, char **ret_error)
+{
+	if (!sweep->interrupted)
+		return err;
+	if (!sweep->result->step_count)
+		return err ? err
+			   : refuse(ret_error, "interrupted in the first step: nothing to report");
+	free(*ret_error);
+	*ret_error = NULL;
+	return 0;
+}
+
+/* The next step, and behind the last one those again that are off the others. */
+static int go_on(struct sweep *sweep, size_t next, const char **reason, char **ret_error)
+{
+	int err = climb(sweep, sweep->ladder->loads[next], ret_error);
+
+	err = excuse_interruption(sweep, err, ret_error);
+	if (err)
+		return err;
+	*reason = reason_to_stop(sweep);
+	if ((!*reason && next + 1 < sweep->ladder->count) || *reason == exhausted ||
+	    *reason == unanswered)
+		return 0;
+	err = excuse_interruption(sweep, repeat_outliers(sweep, ret_error), ret_error);
+	if (sweep->interrupted)
+		*reason = "interrupted";
+	else if (*reason == only_queues && !fit_only_queues(sweep->points, sweep->point_count))
+		*reason = NULL; /* it was a bad moment */
+	return err;
+}
+
+static int go_through(struct sweep *sweep, char **ret_error)
+{
+	const char *reason = NULL;
+	size_t i = 0;
+	int err = 0;
+
+	while (!err && !reason && i < sweep->ladder->count)
+		err = go_on(sweep, i++, &reason, ret_error);
+	if (err || !reason || (i == sweep->ladder->count && !sweep->interrupted))
+		return err;
+	sweep->result->stopped = strdup(reason);
+	return sweep->result->stopped ? 0 : -ENOMEM;
+}
+
+/* Whether the last step, which was asked for something, had nothing good where a smaller one had. */
+static bool ended_without_good(const struct sweep *sweep)
+{
+	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
+
+	return sweep->point_count && run_sweep_throughput(last) <= 0 &&
+	       (last->requests || last->errors || last->unsent);
+}
+
+static int fit(struct sweep *sweep)
+{
+	struct run_sweep *result = sweep->result;
+	struct fit found = {0};
+	enum fit_verdict verdict = fit_plateau(sweep->points, sweep->point_count, &found);
+
+	if (ended_without_good(sweep))
+		result->unfitted =
+			strdup("throughput fell to nothing: no response of the last step was good");
+	else if (verdict != FIT_FOUND)
+		result->unfitted =
+			verdict_explain(verdict, &found, sweep->points, sweep->point_count,
+					sweep->ladder->of_rates ? "requests/s" : "connections");
+	if (ended_without_good(sweep) || verdict != FIT_FOUND)
+		return result->unfitted ? 0 : -ENOMEM;
+	result->plateau = (struct run_number){true, (uint64_t)(found.plateau + 0.5)};
+	result->knee = (struct run_number){true, (uint64_t)(found.knee + 0.5)};
+	result->misfit_per_mille = (struct run_number){true, (uint64_t)(found.misfit * 1000 + 0.5)};
+	return 0;
+}
+
+/*
+ * Twice the knee's connections: enough that a request seldom waits for one, few enough that they are
+ * no load of their own.
+ */
+static void set_three_quarters(struct sweep *sweep, struct sweep_settings *settings, uint64_t rate)
+{
+	uint64_t most = sweep->ladder->loads[sweep->ladder->count - 1];
+	uint64_t connections = 2 * sweep->result->knee.value;
+
+	set_rate(&settings->load, rate);
+	if (!sweep->ladder->of_rates)
+		set_connections(settings, (uint32_t)(connections < most ? connections : most));
+}
+
+static int measure_three_quarters(struct sweep *sweep, char **ret_error)
+{
+	struct run_sweep *result = sweep->result;
+	uint64_t rate = (uint64_t)((double)result->plateau.value * SHARE);
+	struct sweep_settings settings = sweep->settings;
+	int err;
+
+	if (!result->plateau.known || !rate || sweep->interrupted)
+		return 0;
+	result->three_quarters = calloc(1, sizeof(*result->three_quarters));
+	if (!result->three_quarters)
+		return -ENOMEM;
+	result->three_quarters->load = rate;
+	set_three_quarters(sweep, &settings, rate);
+	err = measure(sweep, &settings, result->three_quarters, ret_error);
+	if (!err && !sweep->interrupted)
+		show(sweep, result->three_quarters);
+	if (!sweep->interrupted)
+		return err;
+	free(*ret_error);
+	*ret_error = NULL;
+	run_sweep_step_clear(result->three_quarters);
+	free(result->three_quarters);
+	result->three_quarters = NULL;
+	return 0;
+}
+
+static int open_result(struct sweep *sweep)
+{
+	const struct drive_job *job = sweep->job;
+	struct run_sweep *result = calloc(1, sizeof(*result));
+	const char *method = job->rows->list[0].method; /* all targets take the same */
+
+	sweep->run = run_new("sojourn-drive", job->command);
+	if (!sweep->run || !result) {
+		free(result);
+		return -ENOMEM;
+	}
+	sweep->run->sweep = sweep->result = result;
+	result->target = job->url ? strdup(job->url) : NULL;
+	result->method = method ? strdup(method) : NULL;
+	result->over = strdup(sweep->ladder->of_rates ? "rate" : "connections");
+	result->connections = sweep->ladder->of_rates ? job->load->connections : 0;
+	if ((job->url && !result->target) || !result->over || (method && !result->method))
+		return -ENOMEM;
+	return 0;
+}
+
+/* What every step has in common. Single exchanges are of no use: the observer's are not joined. */
+static void set_common(struct sweep *sweep)
+{
+	struct load_settings *load = &sweep->settings.load;
+	uint64_t interval_ns = load->duration_ns / INTERVALS;
+
+	sweep->settings.run.samples = 0;
+	if (load->interval_ns > interval_ns)
+		load->interval_ns = interval_ns;
+}
+
+int sweep_run(const struct drive_job *job, const struct ladder *ladder, sweep_watch *watch,
+	      struct run **ret_run, char **ret_error)
+{
+	struct sweep sweep = {.job = job,
+			      .ladder = ladder,
+			      .watch = watch,
+			      .settings = {*job->load, *job->settings}};
+	uint64_t begin_ns = clock_now_ns();
+	int err = open_result(&sweep);
+
+	set_common(&sweep);
+	if (!err)
+		err = go_through(&sweep, ret_error);
+	if (!err)
+		err = fit(&sweep);
+	if (!err)
+		err = measure_three_quarters(&sweep, ret_error);
+	if (err) {
+		run_free(sweep.run);
+		return err;
+	}
+	sweep.run->duration_ns = clock_now_ns() - begin_ns;
+	*ret_run = sweep.run;
+	return 0;
+}

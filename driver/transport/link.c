@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Streams on libuv. Plain, what is sent or received costs one system call; in TLS too, with OpenSSL
+ * in between. The receive buffer is the worker's. Neighbour: tls.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host_limits.h"
+#include "link.h"
+#include "sojourn/clock.h"
+
+#define PORT_TRIES 64U
+#define TLS_PIECE  (64U << 10) /* plaintext that is encrypted ahead of the socket */
+
+struct error_row {
+	int code; /* libuv's */
+	enum run_error error;
+};
+
+static const struct error_row connect_errors[] = {
+	{UV_ECONNREFUSED, RUN_ERROR_REFUSED},
+	{UV_ENOENT, RUN_ERROR_REFUSED}, /* AF_UNIX */
+	{UV_EADDRNOTAVAIL, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{UV_EADDRINUSE, RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{UV_EMFILE, RUN_ERROR_TOO_MANY_FILES},
+	{UV_ENFILE, RUN_ERROR_TOO_MANY_FILES},
+	{UV_ETIMEDOUT, RUN_ERROR_CONNECT_TIMEOUT},
+};
+
+/* ETIMEDOUT: the kernel gave up retransmitting. Any failure takes the connection with it. */
+static const struct error_row transfer_errors[] = {
+	{UV_ECONNRESET, RUN_ERROR_RESET},
+	{UV_EPIPE, RUN_ERROR_RESET},
+	{UV_ETIMEDOUT, RUN_ERROR_TIMEOUT},
+};
+
+static enum run_error find_error(const struct error_row *rows, size_t count, int code,
+				 enum run_error other)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].code == code)
+			return rows[i].error;
+	return other;
+}
+
+enum run_error link_connect_error(int code)
+{
+	return find_error(connect_errors, ARRAY_SIZE(connect_errors), code,
+			  RUN_ERROR_CONNECT_OTHER);
+}
+
+enum run_error link_connect_failure(struct link *link, int code)
+{
+	link->code = code;
+	return link_connect_error(code);
+}
+
+enum run_error link_transfer_failure(struct link *link, int code)
+{
+	link->code = code;
+	return find_error(transfer_errors, ARRAY_SIZE(transfer_errors), code,
+			  RUN_ERROR_TRANSFER_OTHER);
+}
+
+static void on_write(uv_write_t *write, int status);
+
+/* The slow path: @rest waits for room in the socket, and must stay until on_write(). */
+static int write_rest(struct link *link, const char *rest, size_t length)
+{
+	uv_buf_t buffer = uv_buf_init((char *)rest, (unsigned int)length);
+	int err = uv_write(&link->write, &link->stream, &buffer, 1, on_write);
+
+	link->writing = !err;
+	return err;
+}
+
+/* As much as fits at once; *@ret_sent bytes. */
+static int try_write(struct link *link, const char *data, size_t length, size_t *ret_sent)
+{
+	uv_buf_t buffer = uv_buf_init((char *)data, (unsigned int)length);
+	int written = uv_try_write(&link->stream, &buffer, 1);
+
+	*ret_sent = written > 0 ? (size_t)written : 0;
+	return written >= 0 || written == UV_EAGAIN ? 0 : written;
+}
+
+/* What TLS wants sent is the worker's buffer: it is free again when this returns. */
+static int flush(struct link *link)
+{
+	struct tls_buffers *buffers = &link->all->tls;
+	size_t length = buffers->out_length, sent;
+	int err;
+
+	buffers->out_length = 0;
+	if (!length)
+		return 0;
+	if (link->writing)
+		return -ENOBUFS; /* TLS speaks up by itself while the server reads nothing */
+	err = try_write(link, buffers->out, length, &sent);
+	if (err || sent == length)
+		return err;
+	link->ciphertext = malloc(length - sent);
+	if (!link->ciphertext)
+		return -ENOMEM;
+	memcpy(link->ciphertext, buffers->out + sent, length - sent);
+	return write_rest(link, link->ciphertext, length - sent);
+}
+
+/* What does not fit at once follows in pieces: of one that fails nobody knows how much had left. */
+#define PLAIN_PIECE (256 * 1024)
+
+static int send_rest(struct link *link)
+{
+	link->piece_length = link->unsent_length < PLAIN_PIECE ? link->unsent_length : PLAIN_PIECE;
+	return write_rest(link, link->unsent, link->piece_length);
+}
+
+static int send_unsent(struct link *link)
+{
+	int err = 0;
+
+	if (!link->tls)
+		return link->unsent_length ? send_rest(link) : 0;
+	while (!err && link->unsent_length && !link->writing) {
+		size_t length = link->unsent_length < TLS_PIECE ? link->unsent_length : TLS_PIECE;
+
+		if (tls_write(link->tls, link->unsent, length) != TLS_DONE)
+			return -EPROTO;
+		link->unsent += length;
+		link->unsent_length -= length;
+		err = flush(link);
+	}
+	return err;
+}
+
+int link_send(struct link *link, const char *data, size_t length)
+{
+	size_t sent;
+	int err;
+
+	if (!link->tls) {
+		err = try_write(link, data, length, &sent);
+		link->unsent = data + sent;
+		link->unsent_length = length - sent;
+		return err ? err : send_unsent(link);
+	}
+	link->unsent = data;
+	link->unsent_length = length;
+	return send_unsent(link);
+}
+
+static void on_write(uv_write_t *write, int status)
+{
+	struct link *link = write->handle->data;
+
+	link->writing = false;
+	free(TAKE_PTR(link->ciphertext));
+	if (link->state != LINK_OPEN)
+		return;
+	if (!status) {
+		link->unsent += link->piece_length;
+		link->unsent_length -= link->piece_length;
+		link->piece_length = 0;
+		status = send_unsent(link);
+	}
+	if (status)
+		link->all->events->ended(link, link_transfer_failure(link, status));
+	else if (!link->writing)
+		link->all->events->drained(link);
+}
+
+static void fail(struct link *link, enum run_error error, const char *detail)
+{
+	link->detail = detail;
+	if (link->state == LINK_OPEN)
+		link->all->events->ended(link, error);
+	else
+		link->all->events->failed(link, error);
+}
+
+static void fail_in_tls(struct link *link)
+{
+	const char *detail;
+	enum run_error error = tls_failure(link->tls, &detail);
+
+	flush(link); /* the alert that tells the server */
+	fail(link, error, detail);
+}
+
+static void link_opened(struct link *link)
+{
+	link->state = LINK_OPEN;
+	link->all->events->opened(link);
+}
+
+static void handshake(struct link *link)
+{
+	enum tls_verdict verdict = tls_handshake(link->tls);
+	int err;
+
+	if (verdict == TLS_FAILED) {
+		fail_in_tls(link);
+		return;
+	}
+	err = flush(link);
+	if (err) {
+		fail(link, RUN_ERROR_TLS, "the connection broke during the handshake");
+		return;
+	}
+	if (verdict != TLS_DONE)
+		return;
+	link->tls_ns = clock_now_ns() - link->begin_ns - link->connect_ns;
+	link_opened(link);
+}
+
+/* Ends when the owner closes, or all is read. */
+static void read_tls(struct link *link)
+{
+	const char *plaintext = link->all->tls.plaintext;
+	enum tls_verdict verdict = TLS_DONE;
+	size_t length;
+	int err;
+
+	while (link->state == LINK_OPEN && verdict == TLS_DONE) {
+		verdict = tls_read(link->tls, &length);
+		if (verdict == TLS_FAILED)
+			fail_in_tls(link);
+		else if ((err = flush(link)))
+			fail(link, link_transfer_failure(link, err), NULL);
+		else if (verdict == TLS_ENDED)
+			link->all->events->ended(link, RUN_NO_ERROR);
+		else if (length)
+			link->all->events->received(link, plaintext, length);
+	}
+}
+
+static void receive(struct link *link, const char *data, size_t length)
+{
+	if (!link->tls) {
+		link->all->events->received(link, data, length);
+		return;
+	}
+	tls_feed(link->tls, data, length);
+	if (link->state == LINK_SECURING)
+		handshake(link);
+	read_tls(link);
+}
+
+/* libuv takes data with a RST behind it for data with a FIN behind it: the socket knows better. */
+static int check_end(struct link *link, int code)
+{
+	socklen_t length = sizeof(int);
+	int error = 0;
+	uv_os_fd_t fd;
+
+	if (code == UV_EOF && !uv_fileno(&link->handle, &fd))
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	return error ? -error : code;
+}
+
+/* In TLS an end that was not announced may be somebody else's: what came is not all. */
+static void end(struct link *link, int code)
+{
+	bool open = link->state == LINK_OPEN;
+
+	if (!open)
+		fail(link, RUN_ERROR_TLS,
+		     code == UV_EOF ? "the server closed during the handshake"
+				    : "the server reset the connection during the handshake");
+	else if (code != UV_EOF)
+		fail(link, link_transfer_failure(link, code), NULL);
+	else
+		fail(link, link->tls ? RUN_ERROR_CLOSED_EARLY : RUN_NO_ERROR, NULL);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+	struct link *link = stream->data;
+
+	if (!length || (link->state != LINK_OPEN && link->state != LINK_SECURING))
+		return;
+	if (length > 0)
+		receive(link, buffer->base, (size_t)length);
+	else
+		end(link, check_end(link, (int)length));
+}
+
+static void on_established(struct link *link)
+{
+	struct links *all = link->all;
+
+	link->connect_ns = clock_now_ns() - link->begin_ns;
+	if (!all->plan->tls) {
+		link_opened(link);
+		return;
+	}
+	link->state = LINK_SECURING;
+	link->tls = tls_new(all->plan->tls, &all->tls);
+	if (link->tls)
+		handshake(link);
+	else
+		fail(link, RUN_ERROR_TLS, "no memory");
+}
+
+/* ---- opening ---- */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
+{
+	struct link *link = handle->data;
+
+	(void)suggested;
+	*ret_buffer = uv_buf_init(link->all->buffer, LINK_BUFFER_SIZE);
+}
+
+static void on_connect(uv_connect_t *connect, int status)
+{
+	struct link *link = connect->handle->data;
+
+	if (link->state != LINK_CONNECTING)
+		return;
+	if (status)
+		link->all->events->failed(link, link_connect_failure(link, status));
+	else
+		on_established(link);
+}
+
+/* Ports of our own choice may be another's: connect() tells, and the next one is tried. */
+static int connect_from(struct link *link)
+{
+	const struct link_plan *plan = link->all->plan;
+	struct source_cursor *cursor = &link->all->sources;
+	uv_os_fd_t fd;
+	int err = uv_fileno(&link->handle, &fd);
+
+	if (!err)
+		err = source_bind(&plan->sources, cursor, fd);
+	for (unsigned int tries = 0; !err; tries++) {
+		policy_apply(&plan->policy, fd);
+		err = uv_tcp_connect(&link->connect, &link->tcp,
+				     (const struct sockaddr *)&plan->address, on_connect);
+		if (err != UV_EADDRNOTAVAIL || tries == PORT_TRIES ||
+		    !source_chooses_ports(&plan->sources, cursor))
+			return err;
+		err = source_replace(&plan->sources, cursor, fd);
+	}
+	return err;
+}
+
+static int open_tcp(struct link *link)
+{
+	int err = uv_tcp_init_ex(link->all->loop, &link->tcp, link->all->plan->address.ss_family);
+
+	if (err)
+		return err; /* and there is no handle to close */
+	link->handle.data = link;
+	link->state = LINK_CONNECTING;
+	err = connect_from(link);
+	/* Reading from now on, not from on_connect(), spares two epoll_ctl() per connection. */
+	return err ? err : uv_read_start(&link->stream, on_alloc, on_read);
+}
+
+/* Connecting to a local socket does not take time: it is done, fails, or the queue is full (EAGAIN). */
+static int connect_local(const struct link_plan *plan)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	policy_apply(&plan->policy, fd);
+	if (!connect(fd, (const struct sockaddr *)&plan->address, plan->address_length))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int open_local(struct link *link)
+{
+	int fd = connect_local(link->all->plan);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = uv_pipe_init(link->all->loop, &link->pipe, 0);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	link->handle.data = link;
+	link->state = LINK_CONNECTING;
+	err = uv_pipe_open(&link->pipe, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	err = uv_read_start(&link->stream, on_alloc, on_read);
+	if (!err)
+		on_established(link);
+	return err;
+}
+
+int link_open(struct link *link)
+{
+	link->begin_ns = clock_now_ns();
+	link->connect_ns = 0;
+	link->tls_ns = 0;
+	link->detail = NULL;
+	link->code = 0;
+	if (link->all->plan->address.ss_family == AF_UNIX)
+		return open_local(link);
+	return open_tcp(link);
+}
+
+/* ---- closing ---- */
+
+static void on_close(uv_handle_t *handle)
+{
+	struct link *link = handle->data;
+
+	tls_free(TAKE_PTR(link->tls));
+	free(TAKE_PTR(link->ciphertext));
+	link->writing = false;
+	link->unsent_length = 0;
+	link->state = LINK_CLOSED;
+	link->all->events->closed(link);
+}
+
+void link_close(struct link *link)
+{
+	bool reset = link->all->plan->policy.reset && link->handle.type == UV_TCP;
+
+	if (link->state == LINK_CLOSED || link->state == LINK_CLOSING)
+		return;
+	/* The server is told where TLS ends, if it can be told at once. */
+	if (!reset && link->state == LINK_OPEN && link->tls && !link->writing) {
+		tls_bye(link->tls);
+		flush(link);
+	}
+	link->state = LINK_CLOSING;
+	if (reset && !uv_tcp_close_reset(&link->tcp, on_close))
+		return;
+	uv_close(&link->handle, on_close);
+}
+
+int links_init(struct links *all, uv_loop_t *loop, const struct link_plan *plan,
+	       const struct link_events *events)
+{
+	*all = (struct links){.loop = loop, .plan = plan, .events = events};
+	source_begin(&all->sources, plan->port_range, clock_now_ns() * 0x9e3779b97f4a7c15ULL);
+	return plan->tls ? tls_buffers_init(&all->tls) : 0;
+}
+
+void links_divide(struct links *all, uint32_t first, uint32_t count, uint32_t of)
+{
+	all->sources.own_ports = source_divide(all->plan->port_range, first, count, of);
+}
+
+void links_clear(struct links *all)
+{
+	tls_buffers_clear(&all->tls);
+}
+
+int link_plan_fill(const struct link_settings *settings, const struct sockaddr_storage *address,
+		   const char *host, const char *protocol, struct link_plan *ret_plan,
+		   char **ret_error)
+{
+	struct link_plan plan = {
+		.address = *address,
+		.address_length = source_address_length(address),
+		.policy = settings->policy,
+		.timeout_ns = settings->timeout_ns,
+		.sampling = settings->sampling && address->ss_family != AF_UNIX,
+		.port_range = limits_port_range(),
+		.sources = settings->sources,
+	};
+	int err = source_check(&settings->sources, address->ss_family, ret_error);
+
+	source_settle(&plan.sources, plan.port_range);
+	if (!err)
+		err = policy_check(&settings->policy, ret_error);
+	if (!err && protocol)
+		err = tls_context_new(&settings->tls, host, protocol, &plan.tls, ret_error);
+	if (!err)
+		*ret_plan = plan;
+	return err;
+}
+
+void link_plan_clear(struct link_plan *plan)
+{
+	tls_context_free(plan->tls);
+	plan->tls = NULL;
+}

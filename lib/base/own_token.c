@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/* Where the file is, and what is trusted of it; see own_token.h. */
+#include "sojourn/own_token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sojourn/cleanup.h"
+
+#define ROOT_FOLDER "/run/sojourn"
+
+/* Root's, and that of packaging/sojourn.service: which belongs to that service's user, and goes when it ends. */
+static const char *const system_folders[] = {ROOT_FOLDER, "/run/sojourn-serve"};
+
+static int user_folder(char **ret_folder)
+{
+	autofree char *home = NULL;
+
+	if (asprintf(&home, "/run/user/%u", (unsigned int)geteuid()) < 0)
+		return -ENOMEM;
+	if (access(home, X_OK))
+		return asprintf(ret_folder, "/tmp/sojourn-%u", (unsigned int)geteuid()) < 0
+			       ? -ENOMEM
+			       : 0;
+	return asprintf(ret_folder, "%s/sojourn", home) < 0 ? -ENOMEM : 0;
+}
+
+/* A service's manager has made its folder. */
+static int own_folder(char **ret_folder)
+{
+	const char *given = getenv("RUNTIME_DIRECTORY");
+
+	if (geteuid() && !given)
+		return user_folder(ret_folder);
+	*ret_folder = strdup(given ? given : ROOT_FOLDER);
+	return *ret_folder ? 0 : -ENOMEM;
+}
+
+static int path_in(const char *folder, uint16_t port, char **ret_path)
+{
+	struct stat netns;
+
+	if (stat("/proc/self/ns/net", &netns))
+		return -errno;
+	return asprintf(ret_path, "%s/%u-%ju.token", folder, port, (uintmax_t)netns.st_ino) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* In /tmp anybody may have made it. */
+static int make_folder(const char *folder)
+{
+	struct stat made;
+
+	if (mkdir(folder, geteuid() ? 0700 : 0755) && errno != EEXIST)
+		return -errno;
+	if (lstat(folder, &made))
+		return -errno;
+	if (!S_ISDIR(made.st_mode) || made.st_uid != geteuid() || made.st_mode & 022)
+		return -EPERM;
+	return 0;
+}
+
+static int make_text(char text[OWN_TOKEN_LENGTH + 1])
+{
+	unsigned char bytes[OWN_TOKEN_LENGTH / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* An older file is of an observer that was killed: this one has the port. */
+static int write_file(const char *path, const char *text)
+{
+	autoclose int fd = -1;
+
+	if (unlink(path) && errno != ENOENT)
+		return -errno;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	return dprintf(fd, "%s\n", text) == OWN_TOKEN_LENGTH + 1 ? 0 : -EIO;
+}
+
+int own_token_make(struct own_token *token, uint16_t port)
+{
+	autofree char *folder = NULL;
+	autofree char *path = NULL;
+	int r = make_text(token->text);
+
+	if (!r)
+		r = own_folder(&folder);
+	if (!r)
+		r = make_folder(folder);
+	if (!r)
+		r = path_in(folder, port, &path);
+	if (!r)
+		r = write_file(path, token->text);
+	if (!r)
+		token->path = TAKE_PTR(path);
+	return r;
+}
+
+void own_token_drop(struct own_token *token)
+{
+	if (token->path)
+		unlink(token->path);
+	free(token->path);
+	*token = (struct own_token){};
+}
+
+/* Only root can make a folder in /run; in any other place @owned: the file is ours or root's, or it is not taken. */
+static int read_file(const char *folder, bool owned, uint16_t port, char **ret_token)
+{
+	char text[OWN_TOKEN_LENGTH + 2] = "";
+	autofree char *path = NULL;
+	autoclose int fd = -1;
+	struct stat found;
+	int r = path_in(folder, port, &path);
+
+	if (r)
+		return r;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &found))
+		return -errno;
+	if (!S_ISREG(found.st_mode) || (owned && found.st_uid != geteuid() && found.st_uid))
+		return -EPERM;
+	if (read(fd, text, OWN_TOKEN_LENGTH + 1) != OWN_TOKEN_LENGTH + 1 ||
+	    strspn(text, "0123456789abcdef") != OWN_TOKEN_LENGTH)
+		return -EINVAL;
+	*ret_token = strndup(text, OWN_TOKEN_LENGTH);
+	return *ret_token ? 0 : -ENOMEM;
+}
+
+int own_token_find(uint16_t port, char **ret_token)
+{
+	autofree char *folder = NULL;
+	int r = user_folder(&folder);
+
+	if (!r)
+		r = read_file(folder, true, port, ret_token);
+	for (size_t i = 0; r && i < ARRAY_SIZE(system_folders); i++) {
+		int found = read_file(system_folders[i], false, port, ret_token);
+
+		/* That it is another's says more than that it is not here. */
+		if (found != -ENOENT)
+			r = found;
+	}
+	return r;
+}

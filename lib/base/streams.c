@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/* What is opened for a stream that is closed, and what is said of one that is full. */
+#include "sojourn/streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sojourn/log.h"
+
+/* open() takes the lowest that is free. */
+void streams_begin(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int streams_end(int status)
+{
+	int before = ferror(stdout);
+	int error = fflush(stdout) ? errno : 0;
+
+	/* A reader that has seen enough, such as head, is no failure. */
+	if (error == EPIPE || (!before && !error))
+		return status;
+	if (error)
+		log_errno(-error, "cannot write to standard output");
+	else
+		log_error("cannot write to standard output");
+	return status ? status : EXIT_FAILURE;
+}

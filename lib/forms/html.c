@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The report as one self-contained HTML file: the documents as they are, and web/ that draws them. It
+ * loads nothing, and its content security policy forbids it to.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/compare.h"
+#include "sojourn/report.h"
+#include "sojourn/units.h"
+#include "report/parts.h"
+#include "web.h"
+
+/* Before and behind the policy's word on connections. */
+static const char head[] =
+	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src ";
+static const char head_end[] = "\">\n<title>Sojourn</title>\n<style>\n";
+static const char body[] =
+	"</style>\n</head>\n<body>\n<header><h1>Sojourn</h1><span class=\"dim\">where a request's "
+	"time goes</span></header>\n<main></main>\n"
+	"<noscript>This report draws itself: it needs JavaScript, and nothing from the "
+	"network.</noscript>\n<script type=\"application/json\" id=\"data\">\n";
+static const char end[] = "</script>\n</body>\n</html>\n";
+
+static const char *const scripts[] = {
+	web_chart_library_js, web_values_js, web_charts_js, web_series_js,
+	web_compare_js,	      web_sweep_js,  web_report_js,
+};
+
+/* JSON inside of a script element: '<' stands only in texts, and there may not end the element. */
+static void put_json(const char *json, FILE *file)
+{
+	for (const char *at = json; *at; at++) {
+		if (*at == '<')
+			fputs("\\u003c", file);
+		else if (*at != '\n')
+			putc(*at, file);
+	}
+}
+
+static json_t *ratio(struct run_ratio value)
+{
+	return value.known ? json_real(value.value) : json_null();
+}
+
+/* Whether the difference is a good one; null where it may be chance. */
+static json_t *is_better(const struct compare_row *row, const struct compare_side *side)
+{
+	enum compare_verdict verdict = compare_judge(row, side);
+
+	if (verdict != COMPARE_BETTER && verdict != COMPARE_WORSE)
+		return json_null();
+	return json_boolean(verdict == COMPARE_BETTER);
+}
+
+static json_t *row_json(const struct compare_row *row, size_t side_count)
+{
+	json_t *after = json_array();
+
+	for (size_t i = 0; i < side_count; i++) {
+		const struct compare_side *side = &row->sides[i];
+		char surety[COMPARE_TEXT];
+
+		json_array_append_new(after,
+				      json_pack("{s:o, s:o, s:o, s:s}", "value", ratio(side->value),
+						"change", ratio(side->change), "better",
+						is_better(row, side), "surety",
+						compare_surety(row, side, surety)));
+	}
+	return json_pack("{s:s, s:s, s:o, s:o}", "label", row->label, "unit", row->unit, "before",
+			 ratio(row->first), "after", after);
+}
+
+/* What changed from the first run to that of a side, and which settings did. */
+static json_t *side_json(const struct compare *compare, size_t side)
+{
+	autofree char *answer = compare_answer(compare, side);
+	autofree char *settings = compare_settings(compare, side);
+
+	if (!answer || !settings)
+		return NULL;
+	return json_pack("{s:o, s:o}", "answer", json_stringn_nocheck(answer, strlen(answer)),
+			 "settings", json_stringn_nocheck(settings, strlen(settings)));
+}
+
+static json_t *compare_json(const struct compare *compare)
+{
+	json_t *rows = json_array(), *sides = json_array();
+
+	for (size_t i = 0; i < compare->row_count; i++)
+		json_array_append_new(rows, row_json(&compare->rows[i], compare->side_count));
+	for (size_t i = 0; i < compare->side_count; i++)
+		json_array_append_new(sides, side_json(compare, i));
+	return json_pack("{s:o, s:o}", "sides", sides, "rows", rows);
+}
+
+static int put_compare(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	autocompare struct compare *compare = compare_runs(runs, names, count);
+	json_t *json = compare ? compare_json(compare) : NULL;
+	autofree char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+
+	json_decref(json);
+	if (!text)
+		return -ENOMEM;
+	put_json(text, file);
+	return 0;
+}
+
+static int put_names(const char *const *names, size_t count, FILE *file)
+{
+	json_t *array = json_array();
+	autofree char *text = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_stringn_nocheck(names[i], strlen(names[i])));
+	text = json_dumps(array, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_decref(array);
+	if (!text)
+		return -ENOMEM;
+	put_json(text, file);
+	return 0;
+}
+
+static int put_runs(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		autofree char *json = run_to_json(runs[i]);
+
+		if (!json)
+			return -ENOMEM;
+		if (i)
+			fputs(",\n", file);
+		put_json(json, file);
+	}
+	return 0;
+}
+
+/* Which service of each run its driver drove; null: none. */
+static void put_driven(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct run_service *driven = report_driven_service(runs[i]);
+
+		fputs(i ? "," : "", file);
+		if (driven)
+			fprintf(file, "%td", driven - runs[i]->services);
+		else
+			fputs("null", file);
+	}
+}
+
+/* What is to be known before the percentiles of each run are used. */
+static void put_notes(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct report_note notes[REPORT_NOTES], note;
+		size_t notes_count = runs[i]->driver ? report_notes(runs[i]->driver, notes) : 0;
+
+		fputs(i ? ",[" : "[", file);
+		for (size_t j = 0; j < notes_count; j++)
+			fprintf(file, "%s\"%s\"", j ? "," : "", notes[j].text);
+		for (size_t j = 0; j < runs[i]->service_count; j++)
+			if (report_service_note(&runs[i]->services[j], &note))
+				fprintf(file, "%s\"%s\"", notes_count++ ? "," : "", note.text);
+		fputs("]", file);
+	}
+}
+
+/* Of each run, for each of its services. */
+static void put_hints(struct run *const *runs, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		fputs(i ? ",[" : "[", file);
+		for (size_t j = 0; j < runs[i]->service_count; j++) {
+			struct report_hint hints[REPORT_HINTS];
+			size_t found = report_hints(runs[i], &runs[i]->services[j], hints);
+
+			fputs(j ? ",[" : "[", file);
+			for (size_t k = 0; k < found; k++)
+				fprintf(file, "%s\"%s\"", k ? "," : "", hints[k].text);
+			fputs("]", file);
+		}
+		fputs("]", file);
+	}
+}
+
+static int put_data(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	int r;
+
+	fputs("{\"names\":", file);
+	r = put_names(names, count, file);
+	fputs(",\n\"compare\":", file);
+	if (!r && count > 1)
+		r = put_compare(runs, names, count, file);
+	else
+		fputs("null", file);
+	fputs(",\n\"driven\":[", file);
+	put_driven(runs, count, file);
+	fputs("],\n\"notes\":[", file);
+	put_notes(runs, count, file);
+	fputs("],\n\"hints\":[", file);
+	put_hints(runs, count, file);
+	fputs("],\n\"runs\":[", file);
+	if (!r)
+		r = put_runs(runs, count, file);
+	fputs("]}\n", file);
+	return r;
+}
+
+/* An empty report's data: the page has none of its own. */
+static const char no_data[] =
+	"{\"names\":[],\"driven\":[],\"notes\":[],\"hints\":[],\"runs\":[],\"compare\":null}\n";
+
+static const char *const live_scripts[] = {
+	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,
+};
+
+static void put_head(const char *connect, FILE *file)
+{
+	fputs(head, file);
+	fputs(connect, file);
+	fputs(head_end, file);
+	fputs(web_style_css, file);
+	fputs(body, file);
+}
+
+static void put_scripts(const char *const *list, size_t count, FILE *file)
+{
+	for (size_t i = 0; i < count; i++) {
+		fputs("</script>\n<script>\n", file);
+		fputs(list[i], file);
+	}
+	fputs(end, file);
+}
+
+int report_live_page(FILE *file)
+{
+	put_head("'self'", file);
+	fputs(no_data, file);
+	put_scripts(live_scripts, ARRAY_SIZE(live_scripts), file);
+	return fflush(file) || ferror(file) ? -EIO : 0;
+}
+
+int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	int r;
+
+	put_head("'none'", file);
+	r = put_data(runs, names, count, file);
+	put_scripts(scripts, ARRAY_SIZE(scripts), file);
+	if (r < 0)
+		return r;
+	return fflush(file) || ferror(file) ? -EIO : 0;
+}

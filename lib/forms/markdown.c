@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT */
+/* The report as Markdown tables: what one pastes into an issue. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/means.h"
+#include "report/parts.h"
+#include "sojourn/compare.h"
+#include "sojourn/finding.h"
+#include "sojourn/report.h"
+#include "sojourn/sweep.h"
+
+#define SWEEP_BAR 20 /* characters of the highest throughput */
+
+/* Text of elsewhere in a table's cell or a line: nothing in it may be markup. */
+static void put_text(const char *text, FILE *file)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ')
+			fputc(' ', file);
+		else if (strchr("\\`*_{}[]<>()#+!|~$", *text))
+			fprintf(file, "\\%c", *text);
+		else
+			fputc(*text, file);
+	}
+}
+
+static void put_code(const char *text, FILE *file)
+{
+	fputs("\n```sh\n", file);
+	for (; *text; text++)
+		fputc(*text == '`' ? '\'' : *text, file);
+	fputs("\n```\n", file);
+}
+
+static void put_time(double ns, FILE *file)
+{
+	char text[SHORT_TEXT];
+
+	fprintf(file, " %s |", page_time(ns, text));
+}
+
+static void put_histogram(const char *name, const struct histogram *h, FILE *file)
+{
+	static const double quantiles[] = {0.5, 0.9, 0.99, 0.999};
+	char text[SHORT_TEXT];
+
+	fprintf(file, "| %s | %s |", name, page_count(h->count, text));
+	put_time(histogram_mean(h), file);
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		put_time((double)histogram_quantile(h, quantiles[i]), file);
+	put_time((double)h->max, file);
+	fputc('\n', file);
+}
+
+static void put_latency_head(FILE *file)
+{
+	fputs("\n| | count | mean | p50 | p90 | p99 | p99.9 | max |\n"
+	      "|---|--:|--:|--:|--:|--:|--:|--:|\n",
+	      file);
+}
+
+static void put_notes(const struct run_driver *driver, FILE *file)
+{
+	struct report_note notes[REPORT_NOTES];
+	size_t count = report_notes(driver, notes);
+
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "\nnote: %s\n", notes[i].text);
+}
+
+/* A sentence in a paragraph of its own. */
+static void put_sentence(const struct report_verdict *verdict, FILE *file)
+{
+	fputs("\n**", file);
+	put_text(verdict->text, file);
+	fputs("**\n", file);
+}
+
+/* What the text report begins with. */
+static void put_verdict(const struct run *run, FILE *file)
+{
+	const struct run_service *service = report_driven_service(run);
+	struct report_verdict verdict;
+
+	if (!report_headline(run->driver, &verdict) && report_verdict(run, service, &verdict))
+		put_sentence(&verdict, file);
+	if (report_failure(run->driver, &verdict) > 0)
+		put_sentence(&verdict, file);
+	if (report_redirects(run->driver, &verdict) > 0)
+		put_sentence(&verdict, file);
+}
+
+static void put_driver(const struct run *run, FILE *file)
+{
+	const struct run_driver *driver = run->driver;
+	char requests[SHORT_TEXT], rate[SHORT_TEXT], errors[SHORT_TEXT];
+
+	if (driver->limited) {
+		fputs("\n**Limited by the driver, not by the server** (", file);
+		put_text(driver->limited->by, file);
+		fputs("): ", file);
+		put_text(driver->limited->why, file);
+		fputc('\n', file);
+	}
+	put_verdict(run, file);
+	fprintf(file, "\n%s requests, %s/s, %" PRIu32 " connections, %s errors\n",
+		page_count(driver->requests, requests),
+		page_rate(run_driver_timely(driver), driver->duration_ns, rate),
+		driver->connections, page_count(run_driver_errors(driver), errors));
+	put_notes(driver, file);
+	put_latency_head(file);
+	if (driver->response_time.count)
+		put_histogram("response time", &driver->response_time, file);
+	put_histogram("round trip", &driver->round_trip, file);
+	if (driver->connect.count)
+		put_histogram("connect", &driver->connect, file);
+}
+
+static void put_mean(const char *name, double mean_ns, const struct report_means *means, FILE *file)
+{
+	char share[SHORT_TEXT];
+
+	fprintf(file, "| %s |", name);
+	put_time(mean_ns, file);
+	if (!means->network_unknown && means->round_trip_ns > 0)
+		fprintf(file, " %s |\n", page_share(100 * mean_ns / means->round_trip_ns, share));
+	else
+		fputs(" - |\n", file);
+}
+
+/* What the driver's round trip consists of. */
+static void put_means(const struct run *run, FILE *file)
+{
+	const struct run_service *service = report_driven_service(run);
+	char text[REPORT_MEANS_TEXT], name[SHORT_TEXT], why[REPORT_UNDIVIDED_TEXT];
+	struct report_means means;
+
+	if (!service)
+		return;
+	if (report_undivided(run, service, why)) {
+		fprintf(file, "\nnot divided: %s\n", why);
+		return;
+	}
+	report_means(run, service, &means);
+	fprintf(file,
+		"\nWhere a request's time goes, means of %s:\n\n| part | mean | share "
+		"|\n|---|--:|--:|\n",
+		report_means_basis(run, &means, text) ? text : "all requests");
+	if (!means.network_unknown)
+		put_mean("network + client", means.network_ns, &means, file);
+	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++)
+		if (!means.stages[i].missing)
+			put_mean(page_words(means.stages[i].name, name), means.stages[i].mean_ns,
+				 &means, file);
+	if (means.overhang_ns > 0)
+		put_mean("after its end", -means.overhang_ns, &means, file);
+	if (means.network_unknown)
+		fprintf(file, "\nnetwork + client: not known: %s\n", means.network_unknown);
+}
+
+static void put_lost(const struct run *run, const struct run_service *service, FILE *file)
+{
+	struct report_caveat caveat;
+	char text[SHORT_TEXT];
+
+	fprintf(file, "\nlost: %s\n", page_count(report_lost(run, service), text));
+	for (unsigned int i = 0; i < REPORT_CAVEATS; i++)
+		if (report_caveat(service, i, &caveat))
+			fprintf(file, "- %s %s\n", page_count(caveat.count, text), caveat.text);
+}
+
+/* What service divides into. */
+static void put_split(const struct run_stage *parts, FILE *file)
+{
+	char name[SHORT_TEXT];
+
+	for (unsigned int i = 0; parts->measured && i < RUN_CPU_COUNT; i++) {
+		snprintf(name, sizeof(name), "of it %s", run_cpu_names[i]);
+		put_histogram(name, &parts[i].histogram, file);
+	}
+}
+
+/* How the ends of those stages were told for which there are several ways. */
+static void put_source(const struct run_service *service, enum stage which, FILE *file)
+{
+	const struct run_stage *stage = &service->stages[which];
+	char name[SHORT_TEXT];
+
+	if (!stage->measured || !stage->source)
+		return;
+	fprintf(file, "\n%s: by ", page_words(run_stage_label(service->stages, which), name));
+	put_text(stage->source, file);
+	fputc('\n', file);
+}
+
+static void put_number(struct run_number number, FILE *file)
+{
+	if (number.known)
+		fprintf(file, " %ju |", (uintmax_t)number.value);
+	else
+		fputs(" - |", file);
+}
+
+/* Each by itself, where there are several. */
+static void put_listeners(const struct run_service *service, FILE *file)
+{
+	if (service->listener_count)
+		fputs("\n| listener | PID | accept queue | max | limit | overflows |\n"
+		      "|---|--:|--:|--:|--:|--:|\n",
+		      file);
+	for (size_t i = 0; i < service->listener_count; i++) {
+		const struct run_listener *listener = &service->listeners[i];
+
+		fputs("| ", file);
+		put_text(listener->address, file);
+		fputc(' ', file);
+		put_text(listener->comm, file);
+		fputs(" |", file);
+		put_number(listener->pid, file);
+		put_number(listener->depth, file);
+		put_number(listener->depth_max, file);
+		put_number(listener->limit, file);
+		put_number(listener->overflows, file);
+		fputc('\n', file);
+	}
+}
+
+static void put_hints(const struct run *run, const struct run_service *service, FILE *file)
+{
+	struct report_hint hints[REPORT_HINTS];
+	size_t count = report_hints(run, service, hints);
+
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "\nhint: %s\n", hints[i].text);
+}
+
+static void put_service(const struct run *run, const struct run_service *service, FILE *file)
+{
+	struct report_verdict verdict;
+	struct report_note note;
+	char name[SHORT_TEXT];
+
+	fprintf(file, "\n### %s ", service->protocol);
+	put_text(service->address, file);
+	fprintf(file, ":%u\n", service->port);
+	if ((!run->driver || service != report_driven_service(run)) &&
+	    report_service_verdict(service, &verdict))
+		put_sentence(&verdict, file);
+	put_latency_head(file);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		const struct run_stage *stage = &service->stages[i];
+
+		if (stage->measured)
+			put_histogram(page_words(run_stage_label(service->stages, i), name),
+				      &stage->histogram, file);
+		if (i == STAGE_SERVICE)
+			put_split(service->cpu, file);
+	}
+	if (report_service_note(service, &note))
+		fprintf(file, "\nnote: %s\n", note.text);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		const struct run_stage *stage = &service->stages[i];
+
+		if (stage->measured || !stage->reason)
+			continue;
+		fprintf(file, "\n%s: not measured: ",
+			page_words(run_stage_label(service->stages, i), name));
+		put_text(stage->reason, file);
+		fputc('\n', file);
+	}
+	put_listeners(service, file);
+	put_hints(run, service, file);
+	put_source(service, STAGE_ACCEPT_QUEUE, file);
+	put_source(service, STAGE_TRANSMIT_QUEUE, file);
+	put_lost(run, service, file);
+}
+
+static void put_step_head(const struct run_joined *joined, FILE *file)
+{
+	struct report_part part;
+	unsigned int columns = 3;
+
+	fputs("\nWhere the time of each step goes, mean of the joined exchanges:\n\n"
+	      "| step | joined | mean |",
+	      file);
+	for (size_t i = 0; i < REPORT_PARTS; i++) {
+		if (!report_part(joined, &joined->sum, i, &part))
+			continue;
+		fprintf(file, part.name[0] == ' ' ? " of it%s |" : " %s |",
+			part.name + (part.name[0] == ' '));
+		columns++;
+	}
+	fputs("\n|---|", file);
+	for (unsigned int i = 1; i < columns; i++)
+		fputs("--:|", file);
+	fputc('\n', file);
+}
+
+static void put_step(const struct run_joined *joined, const struct run_joined_step *step,
+		     FILE *file)
+{
+	double count = (double)step->count;
+	char text[SHORT_TEXT], share[SHORT_TEXT];
+	struct report_part part;
+
+	fputs("| ", file);
+	put_text(step->name, file);
+	fprintf(file, " | %s |", page_count(step->count, text));
+	put_time((double)run_parts_total(&step->sum) / count, file);
+	for (size_t i = 0; i < REPORT_PARTS; i++)
+		if (report_part(joined, &step->sum, i, &part))
+			fprintf(file, " %s, %s |", page_time((double)part.sum_ns / count, text),
+				page_share(part.share, share));
+	fputc('\n', file);
+}
+
+/* Steps of which no exchange was joined have no line. */
+static void put_steps(const struct run_joined *joined, FILE *file)
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < joined->step_count; i++) {
+		if (!joined->steps[i].count)
+			continue;
+		if (!headed)
+			put_step_head(joined, file);
+		headed = true;
+		put_step(joined, &joined->steps[i], file);
+	}
+}
+
+static const char *sweep_time(const struct histogram *latency, double of,
+			      char text[static SHORT_TEXT])
+{
+	return latency->count ? page_time((double)histogram_quantile(latency, of), text) : "-";
+}
+
+static void put_bar(double share, FILE *file)
+{
+	for (int i = 0; i < (int)(share * SWEEP_BAR + 0.5); i++)
+		fputs("\u2588", file);
+}
+
+/* What of a step was for each of several targets; their rows have no load. */
+static void put_sweep_targets(const struct run_sweep_step *step, FILE *file)
+{
+	char rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], errors[SHORT_TEXT];
+
+	for (size_t i = 0; i < step->target_count; i++) {
+		const struct run_sweep_target *target = &step->targets[i];
+		uint64_t good = run_sweep_good(&target->good, target->requests, target->drained);
+
+		fprintf(file, "| | %s | %s | %s | %s | ", page_rate(good, step->duration_ns, rate),
+			sweep_time(&target->latency, 0.5, p50),
+			sweep_time(&target->latency, 0.99, p99),
+			page_count(target->errors, errors));
+		put_text(target->name ? target->name : "(no name)", file);
+		fputs(" |\n", file);
+	}
+}
+
+static void put_sweep_row(const struct run_sweep_step *step, double highest, const char *mark,
+			  FILE *file)
+{
+	char load[SHORT_TEXT], rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT],
+		errors[SHORT_TEXT], remarks[SWEEP_REMARKS];
+
+	fprintf(file, "| %s | %s | %s | %s | %s | ", page_count(step->load, load),
+		report_sweep_rate(run_sweep_throughput(step), rate),
+		sweep_time(&step->latency, 0.5, p50), sweep_time(&step->latency, 0.99, p99),
+		page_count(step->errors, errors));
+	put_bar(highest > 0 ? run_sweep_throughput(step) / highest : 0, file);
+	report_sweep_remarks(step, remarks);
+	fprintf(file, "%s%s", mark, *remarks ? *mark ? ", " : " " : "");
+	put_text(remarks, file);
+	fputs(" |\n", file);
+	put_sweep_targets(step, file);
+}
+
+static void put_three_quarters(const struct run_sweep_step *step, FILE *file)
+{
+	char due[SHORT_TEXT], rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT],
+		errors[SHORT_TEXT], remarks[SWEEP_REMARKS];
+
+	fprintf(file, "\n\nat 75 %% of it (%s/s due): %s/s, p50 %s, p99 %s, errors %s",
+		page_count(step->load, due), report_sweep_rate(run_sweep_throughput(step), rate),
+		sweep_time(&step->latency, 0.5, p50), sweep_time(&step->latency, 0.99, p99),
+		page_count(step->errors, errors));
+	if (*report_sweep_remarks(step, remarks)) {
+		fputs("; ", file);
+		put_text(remarks, file);
+	}
+}
+
+static void put_sweep(const struct run_sweep *sweep, FILE *file)
+{
+	size_t knee = report_sweep_knee(sweep);
+	char text[SWEEP_REMARKS];
+	double highest = 0;
+
+	for (size_t i = 0; i < sweep->step_count; i++)
+		highest = fmax(highest, run_sweep_throughput(&sweep->steps[i]));
+	fputs("\n**plateau**: ", file);
+	put_text(report_sweep_plateau(sweep, text), file);
+	if (sweep->misfit_per_mille.known)
+		fprintf(file, "; steps off the fit by %.1f %%",
+			(double)sweep->misfit_per_mille.value / 10);
+	if (sweep->three_quarters)
+		put_three_quarters(sweep->three_quarters, file);
+	if (sweep->stopped) {
+		fputs("\n\nstopped: ", file);
+		put_text(sweep->stopped, file);
+	}
+	fprintf(file, "\n\n| %s | good/s | p50 | p99 | errors | |\n|--:|--:|--:|--:|--:|---|\n",
+		report_sweep_is_rated(sweep) ? "due/s" : "connections");
+	for (size_t i = 0; i < sweep->step_count; i++)
+		put_sweep_row(&sweep->steps[i], highest, i == knee ? " \u25c4 knee" : "", file);
+}
+
+static void put_finding(const struct run_finding *finding, FILE *file)
+{
+	fprintf(file, "\n**%s**: ", finding->severity);
+	put_text(finding->what ? finding->what : finding->id, file);
+	fputc('\n', file);
+	for (size_t i = 0; finding->evidence && finding->evidence[i]; i++) {
+		fputs("- ", file);
+		put_text(finding->evidence[i], file);
+		fputc('\n', file);
+	}
+	if (finding->command)
+		put_code(finding->command, file);
+}
+
+static void put_run(const struct run *run, const char *name, FILE *file)
+{
+	fputs("## ", file);
+	if (run->sweep && run->sweep->target)
+		put_text(run->sweep->target, file);
+	else
+		put_text(run->driver && run->driver->target ? run->driver->target : name, file);
+	fputs("\n\n", file);
+	for (size_t i = 0; i < 4; i++) {
+		const char *const parts[] = {run->tool, run->host, run->kernel, run->started_at};
+
+		if (!parts[i])
+			continue;
+		put_text(parts[i], file);
+		fputs(i < 3 ? ", " : "\n", file);
+	}
+	if (run->driver)
+		put_driver(run, file);
+	if (run->sweep)
+		put_sweep(run->sweep, file);
+	put_means(run, file);
+	if (run->joined)
+		put_steps(run->joined, file);
+	for (size_t i = 0; i < run->service_count; i++)
+		put_service(run, &run->services[i], file);
+	for (size_t i = 0; i < run->finding_count; i++)
+		put_finding(&run->findings[i], file);
+}
+
+static void put_figure(const struct compare_row *row, struct run_ratio value, FILE *file)
+{
+	char text[COMPARE_TEXT];
+
+	fprintf(file, " %s |", compare_figure(row, value, text));
+}
+
+static void put_side(const struct compare_row *row, const struct compare_side *side, FILE *file)
+{
+	char text[COMPARE_TEXT];
+
+	put_figure(row, side->value, file);
+	if (side->change.known)
+		fprintf(file, " %+.1f %% |", 100 * side->change.value);
+	else
+		fputs(" - |", file);
+	fprintf(file, " %s |", compare_surety(row, side, text));
+}
+
+/* The answer, which settings differ. */
+static int put_answer(const struct compare *compare, size_t side, FILE *file)
+{
+	autofree char *answer = compare_answer(compare, side);
+	autofree char *settings = compare_settings(compare, side);
+	char *rest = NULL;
+
+	if (!answer || !settings)
+		return -ENOMEM;
+	for (char *line = strtok_r(answer, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		fputs(line == answer ? "**" : "- ", file);
+		put_text(line, file);
+		fputs(line == answer ? "**\n\n" : "\n", file);
+	}
+	fputs(*settings ? "- settings differ: " : "", file);
+	put_text(settings, file);
+	fputs(*settings ? "\n\n" : "\n", file);
+	return 0;
+}
+
+static int put_compare(struct run *const *runs, const char *const *names, size_t count, FILE *file)
+{
+	autocompare struct compare *compare = compare_runs(runs, names, count);
+
+	if (!compare)
+		return -ENOMEM;
+	fputs("## Compared with the first run\n\n", file);
+	for (size_t i = 0; i < compare->side_count; i++)
+		if (put_answer(compare, i, file))
+			return -ENOMEM;
+	fputs("| |", file);
+	for (size_t i = 0; i < count; i++) {
+		fputc(' ', file);
+		put_text(names[i], file);
+		fputs(i ? " | change | how surely |" : " |", file);
+	}
+	fputs("\n|---|", file);
+	for (size_t i = 0; i < count; i++)
+		fputs(i ? "--:|--:|---|" : "--:|", file);
+	for (size_t i = 0; i < compare->row_count; i++) {
+		fprintf(file, "\n| %s |", compare->rows[i].label);
+		put_figure(&compare->rows[i], compare->rows[i].first, file);
+		for (size_t k = 0; k < compare->side_count; k++)
+			put_side(&compare->rows[i], &compare->rows[i].sides[k], file);
+	}
+	fputs("\n\n", file);
+	return 0;
+}
+
+int report_markdown(struct run *const *runs, const char *const *names, size_t count,
+		    const struct report_options *options, FILE *file)
+{
+	int r = count > 1 ? put_compare(runs, names, count, file) : 0;
+
+	for (size_t i = 0; i < count && !r && (count == 1 || options->verbose); i++)
+		put_run(runs[i], names[i], file);
+	return ferror(file) ? -EIO : r;
+}

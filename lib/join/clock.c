@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether joined exchanges can be the same, without knowing how the clocks of the two hosts differ.
+ *
+ * A request cannot arrive before it was sent, nor its response be complete before the server had read
+ * the request. Each pair thus bounds what the server's clock is ahead of the client's, from both
+ * sides; all true pairs allow the same difference, and one whose bounds exclude it was matched with
+ * another request of its connection (a server that answers before it has read the whole request
+ * shifts the count). The difference is the one that most pairs allow: K. Marzullo's intersection
+ * (1984), which NTP chooses its sources by (RFC 5905, 11.2.1). It is used for nothing else.
+ */
+#include <stdlib.h>
+
+#include "match.h"
+
+/* Pairs that are looked at together: enough for a majority, few enough for clocks not to drift. */
+#define WINDOW_PAIRS 64
+
+/* What two clocks may drift apart in a window: 50 ppm to either side. */
+#define DRIFT_PER_NS 20000
+
+struct bounds {
+	int64_t low, high; /* ns that the server's clock may be ahead */
+};
+
+struct edge {
+	int64_t at;
+	int step; /* +1: a pair's bounds begin; -1: they end behind it */
+};
+
+/* When the last of the request had been read, by the server's clock. */
+static uint64_t read_ns(const struct run_sample *seen)
+{
+	return seen->arrival_ns + seen->stage_ns[STAGE_ACCEPT_QUEUE] +
+	       seen->stage_ns[STAGE_SOCKET_QUEUE] + seen->stage_ns[STAGE_RECEIVE];
+}
+
+static struct bounds bounds_of(const struct join_pair *pair, uint64_t slack_ns)
+{
+	uint64_t end_ns = pair->sent->start_ns + pair->sent->round_trip_ns;
+
+	return (struct bounds){
+		.low = (int64_t)(read_ns(pair->seen) - end_ns - slack_ns),
+		.high = (int64_t)(pair->seen->arrival_ns - pair->sent->start_ns + slack_ns),
+	};
+}
+
+/* Begins before ends, so that bounds which only touch share a difference. */
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *left = a, *right = b;
+
+	if (left->at != right->at)
+		return left->at < right->at ? -1 : 1;
+	return right->step - left->step;
+}
+
+/* Whether one difference is allowed by more than half of the pairs; the one that most allow. */
+static bool find_difference(const struct bounds *bounds, size_t count, struct edge *edges,
+			    int64_t *ret_difference)
+{
+	size_t depth = 0, deepest = 0, used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (bounds[i].low > bounds[i].high)
+			continue;
+		edges[used++] = (struct edge){bounds[i].low, 1};
+		edges[used++] = (struct edge){bounds[i].high, -1};
+	}
+	qsort(edges, used, sizeof(*edges), compare_edges);
+	for (size_t i = 0; i < used; i++) {
+		depth += (size_t)edges[i].step;
+		if (depth <= deepest)
+			continue;
+		deepest = depth;
+		*ret_difference = edges[i].at;
+	}
+	return deepest > count / 2;
+}
+
+/* Keeps the plausible ones of @window at @kept; returns how many. */
+static size_t check_window(const struct join_pair *window, size_t count, struct edge *edges,
+			   struct join_pair *kept)
+{
+	uint64_t span_ns = window[count - 1].sent->start_ns - window[0].sent->start_ns;
+	struct bounds bounds[2 * WINDOW_PAIRS];
+	int64_t difference = 0;
+	size_t keep = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bounds[i] = bounds_of(&window[i], span_ns / DRIFT_PER_NS);
+	if (!find_difference(bounds, count, edges, &difference))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (bounds[i].low <= difference && difference <= bounds[i].high)
+			kept[keep++] = window[i];
+	return keep;
+}
+
+void join_check_clocks(struct join_match *match)
+{
+	struct edge edges[4 * WINDOW_PAIRS];
+	size_t kept = 0;
+
+	for (size_t i = 0, size; i < match->count; i += size) {
+		size_t left = match->count - i;
+
+		/* The last window takes the rest: a few alone would have no majority. */
+		size = left < 2 * WINDOW_PAIRS ? left : WINDOW_PAIRS;
+		kept += check_window(&match->pairs[i], size, edges, &match->pairs[kept]);
+	}
+	match->implausible = match->count - kept;
+	match->count = kept;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the samples of both sides to run->joined. match.c says which belong together, parts.c
+ * what they consist of, reason.c why others do not.
+ */
+#include "sojourn/join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "match.h"
+#include "parts.h"
+
+/* The percentiles whose tails are told, in thousandths. */
+static const uint32_t tail_per_mille[] = {500, 900, 990, 999};
+
+static uint64_t lowest_threshold(const struct run *run)
+{
+	uint64_t threshold = run->driver->samples->threshold;
+
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_samples *samples = run->services[i].samples;
+
+		if (samples && samples->threshold < threshold)
+			threshold = samples->threshold;
+	}
+	return threshold;
+}
+
+static bool has_service_samples(const struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].samples)
+			return true;
+	return false;
+}
+
+static void copy_counts(const struct join_match *match, struct run_joined *joined)
+{
+	joined->joined = match->count;
+	joined->repeated = match->repeated;
+	joined->driver_only = match->driver_only;
+	joined->unknown_flow = match->unknown_flow;
+	joined->observer_only = match->observer_only;
+	joined->unmeasured = match->unmeasured;
+	joined->other_clients = match->other_clients;
+	joined->ambiguous = match->ambiguous;
+	joined->implausible = match->implausible;
+}
+
+static void count_parts(struct run_joined *joined, const struct run_parts *parts)
+{
+	joined->early += parts->overhang_ns != 0;
+	run_parts_add(&joined->sum, parts);
+	histogram_record(&joined->round_trip, parts->round_trip_ns);
+	histogram_record(&joined->network, parts->network_ns);
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		if (!parts->stages[i].known)
+			continue;
+		joined->stages[i].measured = true;
+		histogram_record(&joined->stages[i].histogram, parts->stages[i].value);
+	}
+	for (size_t i = 0; i < joined->tail_count; i++) {
+		struct run_tail *tail = &joined->tail[i];
+
+		if (run_parts_total(parts) <= tail->above_ns)
+			continue;
+		tail->count++;
+		run_parts_add(&tail->sum, parts);
+	}
+}
+
+static int open_tail(const struct run_driver *driver, struct run_joined *joined)
+{
+	const struct histogram *latency = run_driver_latency(driver);
+
+	joined->tail = calloc(ARRAY_SIZE(tail_per_mille), sizeof(*joined->tail));
+	if (!joined->tail)
+		return -ENOMEM;
+	joined->tail_count = ARRAY_SIZE(tail_per_mille);
+	for (size_t i = 0; i < joined->tail_count; i++) {
+		joined->tail[i].per_mille = tail_per_mille[i];
+		joined->tail[i].above_ns = histogram_quantile(latency, tail_per_mille[i] / 1000.0);
+	}
+	return 0;
+}
+
+/* By their names, for the documents of drivers may have been merged since. */
+static int open_steps(const struct run_row_list *rows, struct run_joined *joined)
+{
+	joined->steps = calloc(rows->count + 1, sizeof(*joined->steps));
+	if (!joined->steps)
+		return -ENOMEM;
+	for (; joined->step_count < rows->count; joined->step_count++) {
+		const char *name = rows->list[joined->step_count].name;
+
+		joined->steps[joined->step_count].name = strdup(name ? name : "");
+		if (!joined->steps[joined->step_count].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A stage of which no joined exchange knows is missing for the service's reason. */
+static int tell_missing(const struct run *run, struct run_joined *joined)
+{
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		const char *reason = "no joined exchange has it";
+
+		if (joined->stages[i].measured)
+			continue;
+		for (size_t j = 0; j < run->service_count; j++)
+			if (run->services[j].samples && run->services[j].stages[i].reason)
+				reason = run->services[j].stages[i].reason;
+		joined->stages[i].reason = strdup(reason);
+		if (!joined->stages[i].reason)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Of several services one that was inferred is enough: then nobody knows which wait it was. */
+static int tell_accept_source(const struct run *run, struct run_joined *joined)
+{
+	struct run_stage *accept = &joined->stages[STAGE_ACCEPT_QUEUE];
+
+	for (size_t i = 0; accept->measured && i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (!service->samples || !run_accept_is_inferred(service->stages))
+			continue;
+		accept->source = strdup(service->stages[STAGE_ACCEPT_QUEUE].source);
+		return accept->source ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static int compare_total(const void *a, const void *b)
+{
+	uint64_t one = join_pair_total(a), other = join_pair_total(b);
+
+	return (one < other) - (one > other);
+}
+
+/* Sorts the pairs: the slowest come first from here on. */
+static int keep_slowest(struct join_match *match, size_t slowest, struct run_joined *joined)
+{
+	size_t count = match->count < slowest ? match->count : slowest;
+
+	joined->slowest = calloc(count + 1, sizeof(*joined->slowest));
+	if (!joined->slowest)
+		return -ENOMEM;
+	qsort(match->pairs, match->count, sizeof(*match->pairs), compare_total);
+	joined->slowest_count = count;
+	for (size_t i = 0; i < count; i++)
+		join_exchange(&match->pairs[i], &joined->slowest[i]);
+	return 0;
+}
+
+static int fill(const struct run *run, struct join_match *match, size_t slowest,
+		struct run_joined *joined)
+{
+	struct run_parts parts;
+	int err;
+
+	copy_counts(match, joined);
+	if (match->count)
+		joined->begin_ns = match->pairs[0].sent->start_ns;
+	err = open_tail(run->driver, joined);
+	if (!err)
+		err = open_steps(&run->driver->rows[RUN_ROWS_STEP], joined);
+	for (size_t i = 0; !err && i < match->count; i++) {
+		const struct run_sample *sent = match->pairs[i].sent;
+
+		join_parts(&match->pairs[i], &parts);
+		count_parts(joined, &parts);
+		if (!(sent->known & RUN_SAMPLE_STEP) || sent->step >= joined->step_count)
+			continue;
+		joined->steps[sent->step].count++;
+		run_parts_add(&joined->steps[sent->step].sum, &parts);
+	}
+	if (!err)
+		err = tell_missing(run, joined);
+	if (!err)
+		err = tell_accept_source(run, joined);
+	return err ? err : keep_slowest(match, slowest, joined);
+}
+
+static int join_samples(const struct run *run, size_t slowest, struct run_joined *joined)
+{
+	struct join_match match = {0};
+	int err;
+
+	if (!run->driver->samples || !has_service_samples(run))
+		return 0;
+	joined->threshold = lowest_threshold(run);
+	err = join_match(run->driver->samples, run, joined->threshold, &match);
+	if (!err)
+		err = fill(run, &match, slowest, joined);
+	free(match.pairs);
+	return err;
+}
+
+int join_run(struct run *run, size_t slowest)
+{
+	CLEANUP(cleanup_run_joined_free) struct run_joined *joined = NULL;
+	int err;
+
+	if (!run->driver || !run->service_count)
+		return 0;
+	if (!run->driver->samples && !run->driver->unsampled && !has_service_samples(run)) {
+		if (run->joined && run->joined->slowest_count > slowest)
+			run->joined->slowest_count = slowest;
+		return 0;
+	}
+	joined = calloc(1, sizeof(*joined));
+	if (!joined)
+		return -ENOMEM;
+	err = join_samples(run, slowest, joined);
+	if (!err)
+		err = join_explain(run, joined);
+	if (err)
+		return err;
+	run_joined_free(run->joined);
+	run->joined = TAKE_PTR(joined);
+	return 0;
+}
+
+void join_drop_samples(struct run *run)
+{
+	if (!run->joined)
+		return;
+	for (size_t i = 0; i < run->service_count; i++) {
+		run_samples_free(run->services[i].samples);
+		run->services[i].samples = NULL;
+	}
+	if (!run->driver)
+		return;
+	run_samples_free(run->driver->samples);
+	run->driver->samples = NULL;
+}

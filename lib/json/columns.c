@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Structures as columns of JSON numbers and back: see columns.h. */
+#include "columns.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+
+DEFINE_CLEANUP(json_t *, json_decref)
+#define autojson CLEANUP(cleanup_json_decref)
+
+static char *row_at(const struct run_rows *rows, size_t index)
+{
+	return (char *)rows->rows + index * rows->size;
+}
+
+static uint32_t *known_of(const struct run_rows *rows, size_t index)
+{
+	return (uint32_t *)(row_at(rows, index) + rows->known_offset);
+}
+
+static bool is_known(const struct run_column *column, const struct run_rows *rows, size_t index)
+{
+	return !column->known || *known_of(rows, index) & column->known;
+}
+
+static uint64_t value_of(const struct run_column *column, const char *row)
+{
+	uint32_t narrow;
+	uint64_t wide;
+
+	if (column->size == sizeof(narrow)) {
+		memcpy(&narrow, row + column->offset, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, row + column->offset, sizeof(wide));
+	return wide;
+}
+
+static void set_value(const struct run_column *column, char *row, uint64_t value)
+{
+	uint32_t narrow = (uint32_t)value;
+
+	if (column->size == sizeof(narrow))
+		memcpy(row + column->offset, &narrow, sizeof(narrow));
+	else
+		memcpy(row + column->offset, &value, sizeof(value));
+}
+
+static json_t *write_value(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *write_column(const struct run_column *column, const struct run_rows *rows)
+{
+	autojson json_t *array = json_array();
+
+	for (size_t i = 0; i < rows->count; i++) {
+		json_t *value = is_known(column, rows, i)
+					? write_value(value_of(column, row_at(rows, i)))
+					: json_null();
+
+		if (json_array_append_new(array, value))
+			return NULL;
+	}
+	return TAKE_PTR(array);
+}
+
+/* Whether some structure has a value to tell. */
+static bool is_there(const struct run_column *column, const struct run_rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		if (is_known(column, rows, i) &&
+		    (!column->occurring || value_of(column, row_at(rows, i))))
+			return true;
+	return !column->known && !column->occurring;
+}
+
+/* The object that holds @column, made where it is not there; NULL without memory. */
+static json_t *make_within(json_t *object, const struct run_column *column)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(column->within) && column->within[i]; i++) {
+		json_t *inner = json_object_get(object, column->within[i]);
+
+		if (!inner && json_object_set_new(object, column->within[i], json_object()))
+			return NULL;
+		object = json_object_get(object, column->within[i]);
+	}
+	return object;
+}
+
+int run_columns_write(json_t *object, const struct run_column *columns, size_t column_count,
+		      const struct run_rows *rows)
+{
+	for (size_t i = 0; i < column_count; i++)
+		if (is_there(&columns[i], rows) &&
+		    json_object_set_new(make_within(object, &columns[i]), columns[i].name,
+					write_column(&columns[i], rows)))
+			return -ENOMEM;
+	return 0;
+}
+
+static int read_value(struct reader *reader, const json_t *json, const struct run_column *column,
+		      const struct run_rows *rows, size_t index)
+{
+	uint64_t max = column->size == sizeof(uint32_t) ? UINT32_MAX : INT64_MAX, value;
+	int err;
+
+	if (column->known && json_is_null(json))
+		return 0;
+	err = reader_integer(reader, json, max, &value);
+	if (err)
+		return err;
+	set_value(column, row_at(rows, index), value);
+	*known_of(rows, index) |= column->known;
+	return 0;
+}
+
+static int read_column(struct reader *reader, const json_t *json, const struct run_column *column,
+		       const struct run_rows *rows)
+{
+	int err = 0;
+
+	if (!json_is_array(json) || json_array_size(json) != rows->count)
+		return reader_refuse(reader, json, "an array of %zu elements", rows->count);
+	for (size_t i = 0; i < rows->count && !err; i++) {
+		size_t before = reader_enter(reader, "[%zu]", i);
+
+		err = read_value(reader, json_array_get(json, i), column, rows, i);
+		reader_leave(reader, before);
+	}
+	return err;
+}
+
+/* @object is that at @level of those which @column is in; absent ones hold nothing. */
+static int read_within(struct reader *reader, const json_t *object, const struct run_column *column,
+		       size_t level, const struct run_rows *rows)
+{
+	bool inner = level < ARRAY_SIZE(column->within) && column->within[level];
+	const char *name = inner ? column->within[level] : column->name;
+	const json_t *json = json_object_get(object, name);
+	size_t before = reader_enter_member(reader, name);
+	int err = 0;
+
+	if (inner && json && !json_is_object(json))
+		err = reader_refuse(reader, json, "an object");
+	else if (inner)
+		err = read_within(reader, json, column, level + 1, rows);
+	else if (json ? !column->known || !json_is_null(json)
+		      : !column->known && !column->occurring)
+		err = read_column(reader, json, column, rows);
+	reader_leave(reader, before);
+	return err;
+}
+
+int run_columns_read(struct reader *reader, const json_t *object, const struct run_column *columns,
+		     size_t column_count, const struct run_rows *rows)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < column_count && !err; i++)
+		err = read_within(reader, object, &columns[i], 0, rows);
+	return err;
+}

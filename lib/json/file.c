@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The run document from and to files; its text is read.c's and write.c's. */
+#include "sojourn/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "run/members.h"
+
+static int write_all(int fd, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t written = write(fd, text, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		text += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+/* Creates a file beside @path whose name nobody else has; umask applies. */
+static int create_beside(const char *path, mode_t mode, char **ret_name)
+{
+	for (unsigned int attempt = 0; attempt < 16; attempt++) {
+		autofree char *name = NULL;
+		uint32_t salt;
+		int fd;
+
+		if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+			return -EIO;
+		if (asprintf(&name, "%s.%08" PRIx32 ".tmp", path, salt) < 0) {
+			name = NULL;
+			return -ENOMEM;
+		}
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd >= 0) {
+			*ret_name = TAKE_PTR(name);
+			return fd;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* A reader of @path sees the old document or the new one, never a part. */
+static int replace_file(const char *path, const struct stat *old, const char *text)
+{
+	autofree char *name = NULL;
+	autoclose int fd = create_beside(path, 0666, &name);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = write_all(fd, text, strlen(text));
+	if (!err && old && fchmod(fd, old->st_mode & 07777))
+		err = -errno;
+	if (!err && rename(name, path))
+		err = -errno;
+	if (err)
+		unlink(name);
+	return err;
+}
+
+int run_write_text(const char *text, const char *path)
+{
+	autofree char *target = NULL;
+	autoclose int fd = -1;
+	struct stat old;
+
+	if (!strcmp(path, "-")) {
+		if (fputs(text, stdout) == EOF || fflush(stdout))
+			return errno ? -errno : -EIO;
+		return 0;
+	}
+	if (stat(path, &old))
+		return errno == ENOENT ? replace_file(path, NULL, text) : -errno;
+	/* What is not a regular file (a pipe, /dev/null) is written to, never replaced. */
+	if (!S_ISREG(old.st_mode)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		return fd < 0 ? -errno : write_all(fd, text, strlen(text));
+	}
+	/* A symbolic link stays one: what it points to is replaced. */
+	target = realpath(path, NULL);
+	return target ? replace_file(target, &old, text) : -errno;
+}
+
+/* As replace_file() will, but that nothing is replaced. */
+static int try_beside(const char *path)
+{
+	autofree char *name = NULL;
+	autoclose int fd = create_beside(path, 0600, &name);
+
+	if (fd < 0)
+		return fd;
+	return unlink(name) ? -errno : 0;
+}
+
+int run_try_write(const char *path)
+{
+	autofree char *target = NULL;
+	struct stat old;
+
+	if (!strcmp(path, "-"))
+		return 0;
+	if (stat(path, &old))
+		return errno == ENOENT ? try_beside(path) : -errno;
+	if (S_ISDIR(old.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(old.st_mode)) /* to open a pipe would wait for its reader */
+		return access(path, W_OK) ? -errno : 0;
+	target = realpath(path, NULL);
+	return target ? try_beside(target) : -errno;
+}
+
+int run_write(const struct run *run, const char *path)
+{
+	autofree char *text = run_to_json(run);
+
+	return text ? run_write_text(text, path) : -ENOMEM;
+}
+
+/*
+ * All of @fd, one byte more than RUN_TEXT_LIMIT at most: run_from_json() refuses that much, and a
+ * file without end (/dev/zero) does.
+ */
+static int read_all(int fd, char **ret_text, size_t *ret_length)
+{
+	size_t length = 0, capacity = 1 << 16;
+	autofree char *text = malloc(capacity);
+	ssize_t got;
+
+	if (!text)
+		return -ENOMEM;
+	while ((got = read(fd, text + length, capacity - length)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		length += (size_t)got;
+		if (length > RUN_TEXT_LIMIT)
+			break;
+		if (length == capacity) {
+			char *grown = realloc(text, capacity * 2);
+
+			if (!grown)
+				return -ENOMEM;
+			text = grown;
+			capacity *= 2;
+		}
+	}
+	*ret_text = TAKE_PTR(text);
+	*ret_length = length;
+	return 0;
+}
+
+int run_read_text(const char *path, char **ret_text, size_t *ret_length)
+{
+	bool input = !strcmp(path, "-");
+	autoclose int fd = input ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (!input && fd < 0)
+		return -errno;
+	return read_all(input ? STDIN_FILENO : fd, ret_text, ret_length);
+}
+
+int run_read(const char *path, struct run **ret_run, char **ret_error)
+{
+	autofree char *text = NULL;
+	size_t length = 0;
+	int err = run_read_text(path, &text, &length);
+
+	return err ? err : run_from_json(text, length, ret_run, ret_error);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sampled exchanges to and from JSON, at about 80 bytes each: every flow once, and a column for each
+ * number. An address is text; one of IPv4 is written as IPv4, whatever the socket's family.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "sojourn/cleanup.h"
+
+DEFINE_CLEANUP(json_t *, json_decref)
+#define autojson CLEANUP(cleanup_json_decref)
+
+/* As many as fit into a text of RUN_TEXT_LIMIT. */
+#define MAX_SAMPLES (1U << 20)
+
+/* A sample as it is written: its flow is an index. */
+struct row {
+	uint32_t flow;
+	struct run_sample sample;
+};
+
+/* clang-format off */
+#define COLUMN(field, bit) \
+	{.name = #field, .offset = offsetof(struct row, sample.field), \
+	 .size = sizeof(((struct run_sample *)NULL)->field), .known = (bit)}
+static const struct run_column columns[] = {
+	{.name = "flow", .offset = offsetof(struct row, flow), .size = sizeof(uint32_t)},
+	COLUMN(index, 0),
+	COLUMN(pid, RUN_SAMPLE_PID),
+	COLUMN(bytes_in, RUN_SAMPLE_BYTES_IN),
+	COLUMN(bytes_out, RUN_SAMPLE_BYTES_OUT),
+	COLUMN(arrival_ns, RUN_SAMPLE_ARRIVAL),
+	COLUMN(running_ns, RUN_SAMPLE_RUNNING),
+	COLUMN(runnable_ns, RUN_SAMPLE_RUNNABLE),
+	COLUMN(start_ns, RUN_SAMPLE_START),
+	COLUMN(round_trip_ns, RUN_SAMPLE_ROUND_TRIP),
+	COLUMN(response_ns, RUN_SAMPLE_RESPONSE),
+	COLUMN(step, RUN_SAMPLE_STEP),
+};
+/* clang-format on */
+
+static void stage_columns(struct run_column ret_columns[STAGE_COUNT])
+{
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		ret_columns[i] = (struct run_column){
+			.within = {"stages"},
+			.name = run_stage_names[i],
+			.offset = offsetof(struct row, sample.stage_ns) + i * sizeof(uint64_t),
+			.size = sizeof(uint64_t),
+			.known = RUN_SAMPLE_STAGE(i),
+		};
+}
+
+static struct run_rows rows_of(struct row *rows, size_t count)
+{
+	return (struct run_rows){
+		.rows = rows,
+		.count = count,
+		.size = sizeof(*rows),
+		.known_offset = offsetof(struct row, sample.known),
+	};
+}
+
+static json_t *write_address(const uint32_t words[4])
+{
+	const struct in6_addr *address = (const void *)words;
+	char text[INET6_ADDRSTRLEN];
+
+	if (IN6_IS_ADDR_V4MAPPED(address))
+		inet_ntop(AF_INET, &words[3], text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, address, text, sizeof(text));
+	return json_string(text);
+}
+
+static int append_flow(json_t *const columns_of_flow[4], const struct flow *flow)
+{
+	if (json_array_append_new(columns_of_flow[0], write_address(flow->client)) ||
+	    json_array_append_new(columns_of_flow[1], json_integer(flow->client_port)) ||
+	    json_array_append_new(columns_of_flow[2], write_address(flow->server)) ||
+	    json_array_append_new(columns_of_flow[3], json_integer(flow->server_port)))
+		return -ENOMEM;
+	return 0;
+}
+
+static const char *const flow_names[] = {"client", "client_port", "server", "server_port"};
+
+/* The table of flows of @rows, which are in their order; numbers them on the way. */
+static json_t *write_flows(struct row *rows, size_t count)
+{
+	autojson json_t *object = json_object();
+	json_t *lists[4];
+	uint32_t flows = 0;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(lists); i++) {
+		lists[i] = json_array();
+		if (json_object_set_new(object, flow_names[i], lists[i]))
+			return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct flow *flow = &rows[i].sample.flow;
+
+		if (!i || memcmp(flow, &rows[i - 1].sample.flow, sizeof(*flow))) {
+			if (append_flow(lists, flow))
+				return NULL;
+			flows++;
+		}
+		rows[i].flow = flows - 1;
+	}
+	return TAKE_PTR(object);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return run_sample_compare(&x->sample, &y->sample);
+}
+
+static int write_rows(json_t *object, struct row *rows, size_t count)
+{
+	struct run_column stages[STAGE_COUNT];
+	struct run_rows table = rows_of(rows, count);
+
+	stage_columns(stages);
+	if (json_object_set_new(object, "flows", write_flows(rows, count)) ||
+	    json_object_set_new(object, "stages", json_object()) ||
+	    run_columns_write(object, columns, ARRAY_SIZE(columns), &table))
+		return -ENOMEM;
+	return run_columns_write(object, stages, STAGE_COUNT, &table);
+}
+
+json_t *run_samples_write(const struct run_samples *samples)
+{
+	autojson json_t *object = json_pack(
+		"{s:I, s:I, s:I}", "threshold", (json_int_t)samples->threshold, "lost",
+		(json_int_t)samples->lost, "inconsistent", (json_int_t)samples->inconsistent);
+	autofree struct row *rows = calloc(samples->count + 1, sizeof(*rows));
+
+	if (!object || !rows)
+		return NULL;
+	for (size_t i = 0; i < samples->count; i++)
+		rows[i].sample = samples->samples[i];
+	qsort(rows, samples->count, sizeof(*rows), compare_rows);
+	return write_rows(object, rows, samples->count) ? NULL : TAKE_PTR(object);
+}
+
+static int read_address(struct reader *reader, const json_t *json, uint32_t words[4])
+{
+	const char *text = json_string_value(json);
+
+	if (text && inet_pton(AF_INET6, text, words) == 1)
+		return 0;
+	if (!text || inet_pton(AF_INET, text, &words[3]) != 1)
+		return reader_refuse(reader, json, "an IPv4 or IPv6 address");
+	words[2] = htonl(0xffff);
+	return 0;
+}
+
+static int read_port(struct reader *reader, const json_t *json, uint16_t *ret_port)
+{
+	uint64_t port = 0;
+	int err = reader_integer(reader, json, UINT16_MAX, &port);
+
+	if (!err)
+		*ret_port = (uint16_t)port;
+	return err;
+}
+
+static int read_flow_member(struct reader *reader, const json_t *json, unsigned int member,
+			    struct flow *flow)
+{
+	switch (member) {
+	case 0:
+		return read_address(reader, json, flow->client);
+	case 1:
+		return read_port(reader, json, &flow->client_port);
+	case 2:
+		return read_address(reader, json, flow->server);
+	default:
+		return read_port(reader, json, &flow->server_port);
+	}
+}
+
+static int read_flow_column(struct reader *reader, const json_t *json, unsigned int member,
+			    struct flow *flows, size_t count)
+{
+	int err = 0;
+
+	if (!json_is_array(json) || json_array_size(json) != count)
+		return reader_refuse(reader, json, "an array of %zu elements", count);
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t before = reader_enter(reader, "[%zu]", i);
+
+		err = read_flow_member(reader, json_array_get(json, i), member, &flows[i]);
+		reader_leave(reader, before);
+	}
+	return err;
+}
+
+static int read_flows(struct reader *reader, const json_t *json, struct flow *flows, size_t count)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(flow_names) && !err; i++) {
+		size_t before = reader_enter_member(reader, flow_names[i]);
+
+		err = read_flow_column(reader, json_object_get(json, flow_names[i]), i, flows,
+				       count);
+		reader_leave(reader, before);
+	}
+	return err;
+}
+
+/* How many elements the array @name of @json has; not more than MAX_SAMPLES. */
+static int read_count(struct reader *reader, const json_t *json, const char *name,
+		      size_t *ret_count)
+{
+	const json_t *array = json_object_get(json, name);
+	size_t before = reader_enter_member(reader, name);
+	int err = 0;
+
+	if (!json_is_array(array) || json_array_size(array) > MAX_SAMPLES)
+		err = reader_refuse(reader, array, "an array of at most %u elements", MAX_SAMPLES);
+	else
+		*ret_count = json_array_size(array);
+	reader_leave(reader, before);
+	return err;
+}
+
+static int read_flow_table(struct reader *reader, const json_t *json, struct flow **ret_flows,
+			   size_t *ret_count)
+{
+	const json_t *table = json_object_get(json, "flows");
+	size_t before = reader_enter_member(reader, "flows");
+	autofree struct flow *flows = NULL;
+	size_t count = 0;
+	int err = read_count(reader, table, flow_names[0], &count);
+
+	if (!err) {
+		flows = calloc(count + 1, sizeof(*flows));
+		err = flows ? read_flows(reader, table, flows, count) : -ENOMEM;
+	}
+	reader_leave(reader, before);
+	if (err)
+		return err;
+	*ret_flows = TAKE_PTR(flows);
+	*ret_count = count;
+	return 0;
+}
+
+static int read_rows(struct reader *reader, const json_t *json, struct row *rows, size_t count)
+{
+	struct run_column stages[STAGE_COUNT];
+	struct run_rows table = rows_of(rows, count);
+	int err = run_columns_read(reader, json, columns, ARRAY_SIZE(columns), &table);
+
+	stage_columns(stages);
+	return err ? err : run_columns_read(reader, json, stages, STAGE_COUNT, &table);
+}
+
+/* Rows, and the flows that they name, become samples. */
+static int take_rows(struct reader *reader, const struct row *rows, size_t count,
+		     const struct flow *flows, size_t flow_count, struct run_samples *samples)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct run_sample *sample;
+
+		if (rows[i].flow >= flow_count) {
+			reader_enter(reader, ".flow[%zu]", i);
+			return reader_refuse(reader, NULL, "one of the %zu flows", flow_count);
+		}
+		sample = run_add_sample(samples);
+		if (!sample)
+			return -ENOMEM;
+		*sample = rows[i].sample;
+		sample->flow = flows[rows[i].flow];
+	}
+	return 0;
+}
+
+static int read_all(struct reader *reader, const json_t *json, struct run_samples *samples)
+{
+	autofree struct flow *flows = NULL;
+	autofree struct row *rows = NULL;
+	size_t count = 0, flow_count = 0;
+	int err;
+
+	if (!json_is_object(json))
+		return reader_refuse(reader, json, "an object");
+	err = reader_member(reader, json, "threshold", RUN_SAMPLE_ALL, &samples->threshold);
+	if (!err)
+		err = reader_member(reader, json, "lost", INT64_MAX, &samples->lost);
+	if (!err)
+		err = reader_member(reader, json, "inconsistent", INT64_MAX,
+				    &samples->inconsistent);
+	if (!err)
+		err = read_flow_table(reader, json, &flows, &flow_count);
+	if (!err)
+		err = read_count(reader, json, "flow", &count);
+	if (err)
+		return err;
+	rows = calloc(count + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	err = read_rows(reader, json, rows, count);
+	return err ? err : take_rows(reader, rows, count, flows, flow_count, samples);
+}
+
+int run_samples_read(struct reader *reader, const json_t *json, struct run_samples **ret_samples)
+{
+	struct run_samples *samples = run_samples_new();
+
+	if (!samples)
+		return -ENOMEM;
+	*ret_samples = samples;
+	return read_all(reader, json, samples);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* A service's past to and from JSON, in columns: a point takes about 200 bytes. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "sojourn/cleanup.h"
+
+DEFINE_CLEANUP(json_t *, json_decref)
+#define autojson CLEANUP(cleanup_json_decref)
+
+/* As many as any document has, and some more. */
+#define MAX_POINTS (4 * RUN_SERIES_MAX)
+
+/* clang-format off */
+#define COLUMN(field, bit) \
+	{.name = #field, .offset = offsetof(struct run_point, field), .size = sizeof(uint64_t), .known = (bit)}
+static const struct run_column columns[] = {
+	COLUMN(begin_ns, 0),
+	COLUMN(duration_ns, 0),
+	COLUMN(accepted, 0),
+	COLUMN(exchanges, 0),
+	COLUMN(bytes_in, 0),
+	COLUMN(bytes_out, 0),
+	COLUMN(retransmits, 0),
+	COLUMN(resets, 0),
+	COLUMN(time_wait_created, 0),
+	COLUMN(overflows, RUN_POINT_OVERFLOWS),
+	COLUMN(connections, RUN_POINT_CONNECTIONS),
+	COLUMN(time_wait, RUN_POINT_TIME_WAIT),
+	COLUMN(depth, RUN_POINT_DEPTH),
+	COLUMN(depth_max, RUN_POINT_DEPTH_MAX),
+	COLUMN(fds, RUN_POINT_FDS),
+	COLUMN(srtt_ns, RUN_POINT_SRTT),
+	COLUMN(min_rtt_ns, RUN_POINT_MIN_RTT),
+	COLUMN(ports, RUN_POINT_PORTS),
+	COLUMN(open, RUN_POINT_OPEN),
+	COLUMN(open_oldest_ns, RUN_POINT_OPEN),
+};
+
+#define CPU_COLUMN(name_, field) \
+	{.within = {"cpu"}, .name = (name_), .offset = offsetof(struct run_point, cpu.field), \
+	 .size = sizeof(uint64_t), .known = RUN_POINT_CPU}
+static const struct run_column cpu_columns[] = {
+	CPU_COLUMN("count", count),
+	CPU_COLUMN("running_ns", sum_ns[RUN_CPU_RUNNING]),
+	CPU_COLUMN("runnable_ns", sum_ns[RUN_CPU_RUNNABLE]),
+	CPU_COLUMN("blocked_ns", sum_ns[RUN_CPU_BLOCKED]),
+};
+/* clang-format on */
+
+/* Each stage has four, of which one that was not measured at any point has none. */
+#define STAGE_COLUMNS (4 * STAGE_COUNT)
+
+static void stage_columns(struct run_column ret_columns[static STAGE_COLUMNS])
+{
+	static const char *const names[] = {"count", "sum_ns", "p50_ns", "p99_ns"};
+	static const size_t offsets[] = {
+		offsetof(struct run_point, stages[0].count),
+		offsetof(struct run_point, stages[0].sum_ns),
+		offsetof(struct run_point, stages[0].p50_ns),
+		offsetof(struct run_point, stages[0].p99_ns),
+	};
+
+	for (unsigned int i = 0; i < STAGE_COLUMNS; i++) {
+		unsigned int stage = i / 4, which = i % 4;
+
+		ret_columns[i] = (struct run_column){
+			.within = {"stages", run_stage_names[stage]},
+			.name = names[which],
+			.offset = offsets[which] + stage * sizeof(struct run_point_stage),
+			.size = sizeof(uint64_t),
+			.known = which < 2 ? RUN_POINT_STAGE(stage) : RUN_POINT_QUANTILE(stage),
+		};
+	}
+}
+
+/* Counts by kind, of which few ever occur. */
+#define KIND_COLUMNS (RUN_CLOSE_COUNT + RUN_LOSS_COUNT)
+
+static void kind_columns(struct run_column ret_columns[static KIND_COLUMNS])
+{
+	for (unsigned int i = 0; i < KIND_COLUMNS; i++) {
+		bool close = i < RUN_CLOSE_COUNT;
+		unsigned int kind = close ? i : i - RUN_CLOSE_COUNT;
+
+		ret_columns[i] = (struct run_column){
+			.within = {close ? "closes" : "losses"},
+			.name = close ? run_close_names[kind] : run_loss_names[kind],
+			.offset = (close ? offsetof(struct run_point, closes)
+					 : offsetof(struct run_point, losses)) +
+				  kind * sizeof(uint64_t),
+			.size = sizeof(uint64_t),
+			.occurring = true,
+		};
+	}
+}
+
+static struct run_rows rows_of(const struct run_series *series)
+{
+	return (struct run_rows){
+		.rows = series->points,
+		.count = series->count,
+		.size = sizeof(struct run_point),
+		.known_offset = offsetof(struct run_point, known),
+	};
+}
+
+json_t *run_series_write(const struct run_series *series)
+{
+	autojson json_t *object =
+		json_pack("{s:I, s:{}}", "started_ns", (json_int_t)series->started_ns, "stages");
+	struct run_column stages[STAGE_COLUMNS], kinds[KIND_COLUMNS];
+	struct run_rows rows = rows_of(series);
+
+	stage_columns(stages);
+	kind_columns(kinds);
+	if (!object || run_columns_write(object, columns, ARRAY_SIZE(columns), &rows) ||
+	    run_columns_write(object, stages, STAGE_COLUMNS, &rows) ||
+	    json_object_set_new(object, "closes", json_object()) ||
+	    json_object_set_new(object, "losses", json_object()) ||
+	    run_columns_write(object, kinds, KIND_COLUMNS, &rows) ||
+	    run_columns_write(object, cpu_columns, ARRAY_SIZE(cpu_columns), &rows))
+		return NULL;
+	return TAKE_PTR(object);
+}
+
+/* How many points there are is told by their begins. */
+static int read_points(struct reader *reader, const json_t *json, struct run_series *series)
+{
+	const json_t *begins = json_object_get(json, columns[0].name);
+	size_t before = reader_enter_member(reader, columns[0].name);
+	int err = 0;
+
+	if (!json_is_array(begins) || json_array_size(begins) > MAX_POINTS)
+		err = reader_refuse(reader, begins, "an array of at most %u elements", MAX_POINTS);
+	reader_leave(reader, before);
+	if (err)
+		return err;
+	series->count = json_array_size(begins);
+	series->capacity = series->count + 1;
+	series->points = calloc(series->capacity, sizeof(*series->points));
+	return series->points ? 0 : -ENOMEM;
+}
+
+static int read_columns(struct reader *reader, const json_t *json, const struct run_series *series)
+{
+	struct run_column stages[STAGE_COLUMNS], kinds[KIND_COLUMNS];
+	struct run_rows rows = rows_of(series);
+	int err = run_columns_read(reader, json, columns, ARRAY_SIZE(columns), &rows);
+
+	stage_columns(stages);
+	kind_columns(kinds);
+	if (!err)
+		err = run_columns_read(reader, json, stages, STAGE_COLUMNS, &rows);
+	if (!err)
+		err = run_columns_read(reader, json, kinds, KIND_COLUMNS, &rows);
+	return err ? err
+		   : run_columns_read(reader, json, cpu_columns, ARRAY_SIZE(cpu_columns), &rows);
+}
+
+int run_series_read(struct reader *reader, const json_t *json, struct run_series **ret_series)
+{
+	struct run_series *series = run_series_new();
+	int err;
+
+	if (!series)
+		return -ENOMEM;
+	*ret_series = series;
+	if (!json_is_object(json))
+		return reader_refuse(reader, json, "an object");
+	err = reader_member(reader, json, "started_ns", INT64_MAX, &series->started_ns);
+	if (!err)
+		err = read_points(reader, json, series);
+	return err ? err : read_columns(reader, json, series);
+}

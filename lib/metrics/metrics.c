@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* Which metrics there are, a row each; see sojourn/metrics.h. Their formats: text.c, otlp.c. */
+#include "sojourn/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "sojourn/array.h"
+#include "sojourn/finding.h"
+#include "sojourn/run_sum.h"
+#include "sojourn/text.h"
+
+/* 2^10 ns is where the first octave begins. */
+#define FIRST_OCTAVE 10
+
+uint64_t metrics_edge_ns(unsigned int edge)
+{
+	uint64_t octave = 1ULL << (FIRST_OCTAVE + edge / 2);
+
+	return (edge % 2 ? octave + octave / 2 : octave) - 1;
+}
+
+/* ---- what was exported before ---- */
+
+struct exported {
+	uint32_t netns;
+	uint16_t port;
+	char protocol[8];
+	struct exported_stage {
+		uint64_t count;
+		uint64_t edges[METRICS_EDGES];
+	} stages[STAGE_COUNT];
+};
+
+struct metrics {
+	struct exported *services;
+	size_t count;
+};
+
+struct metrics *metrics_new(void)
+{
+	return calloc(1, sizeof(struct metrics));
+}
+
+void metrics_free(struct metrics *metrics)
+{
+	free(metrics->services);
+	free(metrics);
+}
+
+static struct exported *find_exported(struct metrics *metrics, const struct run_service *service)
+{
+	struct exported *added;
+
+	for (size_t i = 0; i < metrics->count; i++) {
+		struct exported *one = &metrics->services[i];
+
+		if (one->netns == service->netns && one->port == service->port &&
+		    !strcmp(one->protocol, service->protocol))
+			return one;
+	}
+	added = ARRAY_APPEND(metrics->services, metrics->count);
+	if (!added)
+		return NULL;
+	added->netns = service->netns;
+	added->port = service->port;
+	memcpy(added->protocol, service->protocol, sizeof(added->protocol));
+	return added;
+}
+
+/* ---- labels ---- */
+
+static void add_label(struct metrics_labels *labels, const char *name, const char *value)
+{
+	labels->list[labels->count++] = (struct metrics_label){name, value};
+}
+
+/* Those of a service; the texts are in @ret_numbers. */
+struct numbers {
+	char port[8];
+	char netns[16];
+};
+
+static struct metrics_labels labels_of(const struct run_service *service,
+				       struct numbers *ret_numbers)
+{
+	struct metrics_labels labels = {.count = 0};
+
+	snprintf(ret_numbers->port, sizeof(ret_numbers->port), "%u", service->port);
+	snprintf(ret_numbers->netns, sizeof(ret_numbers->netns), "%" PRIu32, service->netns);
+	add_label(&labels, "protocol", service->protocol);
+	add_label(&labels, "port", ret_numbers->port);
+	add_label(&labels, "netns", ret_numbers->netns);
+	return labels;
+}
+
+/* ---- one number a service ---- */
+
+static struct run_number known(uint64_t value)
+{
+	return (struct run_number){.known = true, .value = value};
+}
+
+#define GETTER(name, expression)                                               \
+	static struct run_number get_##name(const struct run_service *service) \
+	{                                                                      \
+		return expression;                                             \
+	}
+
+GETTER(accepted, known(service->accepted))
+GETTER(exchanges, known(service->exchanges))
+GETTER(bytes_in, known(service->bytes_in))
+GETTER(bytes_out, known(service->bytes_out))
+GETTER(connections, service->connections)
+GETTER(time_wait, service->time_wait)
+GETTER(time_wait_created, known(service->time_wait_created))
+GETTER(ports_used, service->ports.used)
+GETTER(ports_capacity, service->ports.capacity)
+GETTER(retransmits, known(service->retransmits))
+GETTER(tls, known(service->tls))
+GETTER(srtt, service->srtt_ns)
+GETTER(min_rtt, service->min_rtt_ns)
+GETTER(depth, service->accept_queue.depth)
+GETTER(depth_max, service->accept_queue.depth_max)
+GETTER(limit, service->accept_queue.limit)
+GETTER(overflows, service->accept_queue.overflows)
+GETTER(open_read, service->open.read)
+GETTER(open_unread, service->open.unread)
+GETTER(open_oldest, service->open.oldest_ns)
+GETTER(unread_bytes, service->open.unread_bytes)
+GETTER(closing_bytes, service->open.closing_bytes)
+
+/* Descriptors are a process's: those of the one that is nearest to its limit. */
+static const struct run_process *fullest(const struct run_service *service)
+{
+	const struct run_process *found = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *process = &service->processes[i];
+
+		if (!process->open_fds.known || !process->fd_limit.known ||
+		    !process->fd_limit.value)
+			continue;
+		if (!found || process->open_fds.value * found->fd_limit.value >
+				      found->open_fds.value * process->fd_limit.value)
+			found = process;
+	}
+	return found;
+}
+
+GETTER(open_fds, fullest(service) ? fullest(service)->open_fds : (struct run_number){0})
+GETTER(fd_limit, fullest(service) ? fullest(service)->fd_limit : (struct run_number){0})
+GETTER(processes, known(service->process_count))
+
+struct metric {
+	struct metrics_family family;
+	struct run_number (*get)(const struct run_service *service);
+};
+
+/* clang-format off */
+static const struct metric service_metrics[] = {
+	{{"sojourn_exchanges", METRICS_COUNTER, METRICS_ONE, "Requests whose response has begun."}, get_exchanges},
+	{{"sojourn_connections_accepted", METRICS_COUNTER, METRICS_ONE, "Connections established on the listener."}, get_accepted},
+	{{"sojourn_received_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's reads returned."}, get_bytes_in},
+	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, get_bytes_out},
+	{{"sojourn_tls_connections", METRICS_COUNTER, METRICS_ONE, "Connections that speak TLS."}, get_tls},
+	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections established now."}, get_connections},
+	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, get_time_wait},
+	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, get_time_wait_created},
+	{{"sojourn_ephemeral_ports_used", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports in use towards the one destination that most are used towards, in the service's network namespace now."}, get_ports_used},
+	{{"sojourn_ephemeral_ports", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports that there are for each destination and source address."}, get_ports_capacity},
+	{{"sojourn_segments_retransmitted", METRICS_COUNTER, METRICS_ONE, "Segments sent again."}, get_retransmits},
+	{{"sojourn_smoothed_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Mean of TCP's smoothed round-trip times of the connections established now."}, get_srtt},
+	{{"sojourn_minimum_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Lowest round-trip time that TCP saw on any of them."}, get_min_rtt},
+	{{"sojourn_accept_queue_connections", METRICS_GAUGE, METRICS_ONE, "Connections waiting for accept() now."}, get_depth},
+	{{"sojourn_accept_queue_connections_max", METRICS_GAUGE, METRICS_ONE, "Most of them at any time since the observation began."}, get_depth_max},
+	{{"sojourn_accept_queue_limit_connections", METRICS_GAUGE, METRICS_ONE, "listen()'s backlog, capped by somaxconn."}, get_limit},
+	{{"sojourn_accept_queue_overflows", METRICS_COUNTER, METRICS_ONE, "Connections that the listener dropped."}, get_overflows},
+	{{"sojourn_open_requests_read", METRICS_GAUGE, METRICS_ONE, "Requests that the server has read and not answered now."}, get_open_read},
+	{{"sojourn_open_requests_unread", METRICS_GAUGE, METRICS_ONE, "Requests that wait unread in their sockets now."}, get_open_unread},
+	{{"sojourn_open_request_oldest_seconds", METRICS_GAUGE, METRICS_SECONDS, "Age of the oldest of both."}, get_open_oldest},
+	{{"sojourn_unread_bytes", METRICS_GAUGE, METRICS_BYTES, "Bytes that wait unread in the service's sockets now."}, get_unread_bytes},
+	{{"sojourn_closing_bytes", METRICS_GAUGE, METRICS_BYTES, "Bytes that connections still have to send which the server has closed."}, get_closing_bytes},
+	{{"sojourn_open_descriptors", METRICS_GAUGE, METRICS_ONE, "Descriptors of the service's process that is nearest to its limit."}, get_open_fds},
+	{{"sojourn_descriptor_limit", METRICS_GAUGE, METRICS_ONE, "Soft RLIMIT_NOFILE of that process."}, get_fd_limit},
+	{{"sojourn_processes", METRICS_GAUGE, METRICS_ONE, "Processes that hold the service's sockets."}, get_processes},
+};
+/* clang-format on */
+
+static void tell_metric(const struct metrics_output *out, const struct run *run,
+			const struct metric *metric)
+{
+	out->family(out->context, &metric->family);
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_number value = metric->get(&run->services[i]);
+		struct numbers numbers;
+		struct metrics_labels labels = labels_of(&run->services[i], &numbers);
+
+		if (value.known)
+			out->number(out->context, &labels, value.value);
+	}
+}
+
+/* ---- one number for each of several kinds ---- */
+
+static const uint64_t *get_closes(const struct run_service *service)
+{
+	return service->closes;
+}
+
+static const uint64_t *get_losses(const struct run_service *service)
+{
+	return service->losses;
+}
+
+static bool is_lost(size_t loss)
+{
+	return run_loss_is_lost[loss];
+}
+
+static bool is_coverage(size_t loss)
+{
+	return !run_loss_is_lost[loss];
+}
+
+static const struct kinds {
+	struct metrics_family family;
+	const char *label;
+	const char *const *names;
+	size_t count;
+	const uint64_t *(*values)(const struct run_service *service);
+	bool (*wanted)(size_t kind); /* NULL: all kinds */
+} kinds_metrics[] = {
+	{{"sojourn_connections_closed", METRICS_COUNTER, METRICS_ONE, "Connections that ended."},
+	 "how",
+	 run_close_names,
+	 RUN_CLOSE_COUNT,
+	 get_closes,
+	 NULL},
+	{{"sojourn_lost", METRICS_COUNTER, METRICS_ONE, "Events that were missed."},
+	 "what",
+	 run_loss_names,
+	 RUN_LOSS_COUNT,
+	 get_losses,
+	 is_lost},
+	{{"sojourn_coverage", METRICS_COUNTER, METRICS_ONE,
+	  "What is no exchange, or not timed; see docs/run-document.md."},
+	 "what",
+	 run_loss_names,
+	 RUN_LOSS_COUNT,
+	 get_losses,
+	 is_coverage},
+};
+
+static void tell_kinds(const struct metrics_output *out, const struct run *run,
+		       const struct kinds *kinds)
+{
+	out->family(out->context, &kinds->family);
+	for (size_t i = 0; i < run->service_count; i++) {
+		for (size_t k = 0; k < kinds->count; k++) {
+			struct numbers numbers;
+			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
+
+			if (kinds->wanted && !kinds->wanted(k))
+				continue;
+			add_label(&labels, kinds->label, kinds->names[k]);
+			out->number(out->context, &labels, kinds->values(&run->services[i])[k]);
+		}
+	}
+}
+
+/* ---- stages ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * An edge that grows takes all further ones with it, so that neither cumulative counts nor those of single
+ * buckets ever go down; all together by no more than the count.
+ */
+static void fill_edges(const struct histogram *h, struct exported_stage *exported)
+{
+	uint64_t room = h->count > exported->count ? h->count - exported->count : 0;
+	uint64_t seen = 0, grown = 0;
+	unsigned int bucket = 0;
+
+	for (unsigned int edge = 0; edge < METRICS_EDGES; edge++) {
+		uint64_t have = exported->edges[edge] + grown;
+
+		for (; bucket <= bucket_index(metrics_edge_ns(edge)); bucket++)
+			seen += h->buckets[bucket];
+		if (seen > have)
+			grown += least(seen - have, room - grown);
+		exported->edges[edge] += grown;
+	}
+	exported->count += room;
+}
+
+static void tell_stage(const struct metrics_output *out, const struct run_service *service,
+		       enum stage stage, struct exported_stage *exported)
+{
+	const struct histogram *h = &service->stages[stage].histogram;
+	struct numbers numbers;
+	struct metrics_labels labels = labels_of(service, &numbers);
+
+	add_label(&labels, "stage", run_stage_names[stage]);
+	fill_edges(h, exported);
+	out->histogram(out->context, &labels, exported->edges, h);
+}
+
+/* Of a reading, which nobody has judged: all that was counted is in its histograms. */
+static bool is_known(const struct run_service *service, enum stage stage)
+{
+	return service->stages[stage].measured &&
+	       !(stage == STAGE_SERVICE && run_service_is_doubtful(service));
+}
+
+static void tell_stages(const struct metrics_output *out, struct metrics *metrics,
+			const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_stage_seconds", METRICS_HISTOGRAM, METRICS_SECONDS,
+		"Time of requests in each stage; accept_queue is of connections."};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+		struct exported *exported = find_exported(metrics, service);
+
+		for (enum stage stage = 0; exported && stage < STAGE_COUNT; stage++)
+			if (is_known(service, stage))
+				tell_stage(out, service, stage, &exported->stages[stage]);
+	}
+}
+
+/* ---- names, findings, cost ---- */
+
+static void tell_info(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_service_info", METRICS_GAUGE, METRICS_ONE,
+		"1; where the service listens, and the name of its first process."};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+		struct numbers numbers;
+		struct metrics_labels labels = labels_of(service, &numbers);
+		char comm[sizeof(service->processes->comm)] = "";
+
+		if (service->process_count)
+			memcpy(comm, service->processes[0].comm, sizeof(comm));
+		text_make_utf8(comm);
+		add_label(&labels, "address", service->address);
+		add_label(&labels, "process", comm);
+		out->number(out->context, &labels, 1);
+	}
+}
+
+/* Nothing at all where nobody looked: none found would be a claim. */
+static void tell_findings(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_findings", METRICS_GAUGE, METRICS_ONE,
+		"What the doctor finds running out on this host."};
+	static const char *const severities[] = {"notice", "warning", "critical"};
+
+	if (!run->not_seen && !run->finding_count)
+		return;
+	out->family(out->context, &family);
+	for (size_t i = 0; i < ARRAY_SIZE(severities); i++) {
+		struct metrics_labels labels = {.count = 0};
+		uint64_t count = 0;
+
+		for (size_t k = 0; k < run->finding_count; k++)
+			count += !strcmp(run->findings[k].severity, severities[i]);
+		add_label(&labels, "severity", severities[i]);
+		out->number(out->context, &labels, count);
+	}
+}
+
+static uint64_t get_dropped(const struct run *run)
+{
+	return run->services_dropped;
+}
+
+static uint64_t get_misses(const struct run *run)
+{
+	uint64_t misses = 0;
+
+	for (size_t i = 0; i < run->cost->program_count; i++)
+		misses += run->cost->programs[i].recursion_misses;
+	return misses;
+}
+
+static uint64_t get_cpu(const struct run *run)
+{
+	return run->cost->cpu_ns;
+}
+
+static uint64_t get_resident(const struct run *run)
+{
+	return run->cost->resident_bytes;
+}
+
+static uint64_t get_maps(const struct run *run)
+{
+	return run->cost->map_bytes;
+}
+
+static const struct {
+	struct metrics_family family;
+	bool cost; /* known only where the document has its cost */
+	uint64_t (*get)(const struct run *run);
+} plain_metrics[] = {
+	{{"sojourn_services_dropped", METRICS_COUNTER, METRICS_ONE,
+	  "Services that found no slot and were not observed."},
+	 false,
+	 get_dropped},
+	{{"sojourn_observer_events_missed", METRICS_COUNTER, METRICS_ONE,
+	  "Events that a BPF program did not see, because it was running already."},
+	 true,
+	 get_misses},
+	{{"sojourn_observer_cpu_seconds", METRICS_COUNTER, METRICS_SECONDS,
+	  "The observer's CPU time in user space and system calls."},
+	 true,
+	 get_cpu},
+	{{"sojourn_observer_resident_bytes", METRICS_GAUGE, METRICS_BYTES,
+	  "The observer's peak resident set."},
+	 true,
+	 get_resident},
+	{{"sojourn_observer_map_bytes", METRICS_GAUGE, METRICS_BYTES, "Memory of its BPF maps."},
+	 true,
+	 get_maps},
+};
+
+static void tell_plain(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_labels none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain_metrics); i++) {
+		if (plain_metrics[i].cost && !run->cost)
+			continue;
+		out->family(out->context, &plain_metrics[i].family);
+		out->number(out->context, &none, plain_metrics[i].get(run));
+	}
+}
+
+void metrics_tell(struct metrics *metrics, const struct run *run, const struct metrics_output *out)
+{
+	tell_info(out, run);
+	for (size_t i = 0; i < ARRAY_SIZE(service_metrics); i++)
+		tell_metric(out, run, &service_metrics[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds_metrics); i++)
+		tell_kinds(out, run, &kinds_metrics[i]);
+	tell_stages(out, metrics, run);
+	tell_findings(out, run);
+	tell_plain(out, run);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Metrics as OpenTelemetry's protocol wants them: an ExportMetricsServiceRequest in JSON (OTLP 1.x, JSON
+ * Protobuf Encoding). 64-bit integers are text there, enumerations are numbers. Which metrics there
+ * are: metrics.c.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output.h"
+#include "sojourn/clock.h"
+#include "sojourn/text.h"
+
+DEFINE_CLEANUP(json_t *, json_decref)
+#define autojson CLEANUP(cleanup_json_decref)
+
+/* AGGREGATION_TEMPORALITY_CUMULATIVE: counts since startTimeUnixNano. */
+#define CUMULATIVE 2
+
+struct exporter {
+	json_t *metrics;
+	json_t *points; /* of the family that is being told; borrowed */
+	const struct metrics_family *family;
+	json_t *bounds; /* of every histogram, in seconds */
+	uint64_t start_ns;
+	uint64_t now_ns;
+	bool failed; /* no memory */
+};
+
+static json_t *integer(uint64_t value)
+{
+	return json_sprintf("%" PRIu64, value);
+}
+
+static json_t *seconds(uint64_t ns)
+{
+	return json_real((double)ns / (double)NSEC_PER_SEC);
+}
+
+static const char *unit_of(const struct metrics_family *family)
+{
+	static const char *const units[] = {
+		[METRICS_ONE] = "1",
+		[METRICS_SECONDS] = "s",
+		[METRICS_BYTES] = "By",
+	};
+
+	return units[family->unit];
+}
+
+/* A list of points inside what tells their kind. */
+static json_t *data_of(enum metrics_type type)
+{
+	switch (type) {
+	case METRICS_COUNTER:
+		return json_pack("{s:i, s:b, s:[]}", "aggregationTemporality", CUMULATIVE,
+				 "isMonotonic", 1, "dataPoints");
+	case METRICS_HISTOGRAM:
+		return json_pack("{s:i, s:[]}", "aggregationTemporality", CUMULATIVE, "dataPoints");
+	default:
+		return json_pack("{s:[]}", "dataPoints");
+	}
+}
+
+static void tell_family(void *context, const struct metrics_family *family)
+{
+	static const char *const kinds[] = {
+		[METRICS_COUNTER] = "sum",
+		[METRICS_GAUGE] = "gauge",
+		[METRICS_HISTOGRAM] = "histogram",
+	};
+	struct exporter *e = context;
+	json_t *data = data_of(family->type);
+	json_t *metric =
+		json_pack("{s:s, s:s, s:s, s:o}", "name", family->name, "description", family->help,
+			  "unit", unit_of(family), kinds[family->type], data);
+
+	e->family = family;
+	e->points = metric ? json_object_get(data, "dataPoints") : NULL;
+	if (!metric || json_array_append_new(e->metrics, metric)) {
+		e->points = NULL;
+		e->failed = true;
+	}
+}
+
+static json_t *attribute(const char *key, const char *value)
+{
+	return json_pack("{s:s, s:{s:o}}", "key", key, "value", "stringValue", json_string(value));
+}
+
+/* What every point has; NULL without memory. A gauge is of a moment, the others are since the begin. */
+static json_t *point_of(const struct exporter *e, const struct metrics_labels *labels)
+{
+	autojson json_t *point =
+		json_pack("{s:o, s:[]}", "timeUnixNano", integer(e->now_ns), "attributes");
+	json_t *attributes = json_object_get(point, "attributes");
+
+	if (!point || (e->family->type != METRICS_GAUGE &&
+		       json_object_set_new(point, "startTimeUnixNano", integer(e->start_ns))))
+		return NULL;
+	for (size_t i = 0; i < labels->count; i++)
+		if (json_array_append_new(attributes,
+					  attribute(labels->list[i].name, labels->list[i].value)))
+			return NULL;
+	return TAKE_PTR(point);
+}
+
+static void add_point(struct exporter *e, json_t *point)
+{
+	if (json_array_append_new(e->points, point))
+		e->failed = true;
+}
+
+static void tell_number(void *context, const struct metrics_labels *labels, uint64_t value)
+{
+	struct exporter *e = context;
+	autojson json_t *point = point_of(e, labels);
+	bool real = e->family->unit == METRICS_SECONDS;
+
+	if (!point || json_object_set_new(point, real ? "asDouble" : "asInt",
+					  real ? seconds(value) : integer(value)))
+		e->failed = true;
+	else
+		add_point(e, TAKE_PTR(point));
+}
+
+/* Ours are cumulative, OTLP's are of each bucket: above the edge before, up to and with its own. */
+static json_t *bucket_counts(const uint64_t edges[static METRICS_EDGES], uint64_t count)
+{
+	autojson json_t *counts = json_array();
+	uint64_t before = 0;
+
+	for (unsigned int i = 0; i <= METRICS_EDGES; i++) {
+		uint64_t up_to = i < METRICS_EDGES ? edges[i] : count;
+
+		if (json_array_append_new(counts, integer(up_to > before ? up_to - before : 0)))
+			return NULL;
+		before = up_to;
+	}
+	return TAKE_PTR(counts);
+}
+
+static void tell_histogram(void *context, const struct metrics_labels *labels,
+			   const uint64_t edges[static METRICS_EDGES], const struct histogram *h)
+{
+	struct exporter *e = context;
+	autojson json_t *point = point_of(e, labels);
+
+	if (!point || json_object_set_new(point, "count", integer(h->count)) ||
+	    json_object_set_new(point, "sum", seconds(h->sum)) ||
+	    json_object_set_new(point, "bucketCounts", bucket_counts(edges, h->count)) ||
+	    json_object_set(point, "explicitBounds", e->bounds))
+		e->failed = true;
+	else
+		add_point(e, TAKE_PTR(point));
+}
+
+static json_t *edge_bounds(void)
+{
+	autojson json_t *bounds = json_array();
+
+	for (unsigned int i = 0; i < METRICS_EDGES; i++)
+		if (json_array_append_new(bounds, seconds(metrics_edge_ns(i))))
+			return NULL;
+	return TAKE_PTR(bounds);
+}
+
+/* OpenTelemetry's names of what everything is about. */
+static json_t *resource_of(const struct run *run)
+{
+	autofree char *host = strdup(run->host);
+
+	if (!host)
+		return NULL;
+	text_make_utf8(host);
+	return json_pack("{s:[o, o, o, o, o]}", "attributes", attribute("service.name", "sojourn"),
+			 attribute("service.version", SOJOURN_VERSION),
+			 attribute("host.name", host), attribute("os.type", "linux"),
+			 attribute("os.version", run->kernel));
+}
+
+char *metrics_otlp(struct metrics *metrics, const struct run *run, uint64_t start_ns,
+		   uint64_t now_ns)
+{
+	autojson json_t *list = json_array(), *bounds = edge_bounds(), *request = NULL;
+	struct exporter e = {
+		.metrics = list, .bounds = bounds, .start_ns = start_ns, .now_ns = now_ns};
+	struct metrics_output out = {&e, tell_family, tell_number, tell_histogram};
+
+	if (!list || !bounds)
+		return NULL;
+	metrics_tell(metrics, run, &out);
+	if (!e.failed)
+		request = json_pack("{s:[{s:o, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceMetrics",
+				    "resource", resource_of(run), "scopeMetrics", "scope", "name",
+				    "sojourn", "version", SOJOURN_VERSION, "metrics", list);
+	return request ? json_dumps(request, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Metrics in Prometheus's text formats; see sojourn/metrics.h. Which there are: metrics.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "sojourn/clock.h"
+
+const char *const metrics_types[] = {
+	[METRICS_PROMETHEUS] = "text/plain; version=0.0.4; charset=utf-8",
+	[METRICS_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+struct writer {
+	FILE *file;
+	enum metrics_format format;
+	const struct metrics_family *family;
+};
+
+static const char *const type_names[] = {"counter", "gauge", "histogram"};
+
+/* OpenMetrics names a counter's family without the `_total` of its samples. */
+static void put_family(void *context, const struct metrics_family *family)
+{
+	struct writer *w = context;
+	const char *suffix =
+		family->type == METRICS_COUNTER && w->format == METRICS_PROMETHEUS ? "_total" : "";
+
+	w->family = family;
+	fprintf(w->file, "# HELP %s%s %s\n# TYPE %s%s %s\n", family->name, suffix, family->help,
+		family->name, suffix, type_names[family->type]);
+}
+
+/* Text of elsewhere as a label's value. */
+static void put_escaped(const struct writer *w, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\\' || *text == '"')
+			fprintf(w->file, "\\%c", *text);
+		else if (*text == '\n')
+			fputs("\\n", w->file);
+		else
+			putc(*text, w->file);
+	}
+}
+
+static void put_labels(const struct writer *w, const struct metrics_labels *labels)
+{
+	for (size_t i = 0; i < labels->count; i++) {
+		fprintf(w->file, "%s%s=\"", i ? "," : "", labels->list[i].name);
+		put_escaped(w, labels->list[i].value);
+		putc('"', w->file);
+	}
+}
+
+/* Its name and labels: a value is to follow. */
+static void put_sample(const struct writer *w, const char *suffix,
+		       const struct metrics_labels *labels)
+{
+	fprintf(w->file, "%s%s", w->family->name, suffix);
+	if (labels->count) {
+		putc('{', w->file);
+		put_labels(w, labels);
+		putc('}', w->file);
+	}
+	putc(' ', w->file);
+}
+
+static void put_seconds(const struct writer *w, uint64_t ns)
+{
+	fprintf(w->file, "%" PRIu64 ".%09" PRIu64, (uint64_t)(ns / NSEC_PER_SEC),
+		(uint64_t)(ns % NSEC_PER_SEC));
+}
+
+static void put_number(void *context, const struct metrics_labels *labels, uint64_t value)
+{
+	const struct writer *w = context;
+
+	put_sample(w, w->family->type == METRICS_COUNTER ? "_total" : "", labels);
+	if (w->family->unit == METRICS_SECONDS)
+		put_seconds(w, value);
+	else
+		fprintf(w->file, "%" PRIu64, value);
+	putc('\n', w->file);
+}
+
+static void put_bucket(const struct writer *w, const struct metrics_labels *labels,
+		       unsigned int edge, uint64_t count)
+{
+	fprintf(w->file, "%s_bucket{", w->family->name);
+	put_labels(w, labels);
+	fputs(",le=\"", w->file);
+	if (edge < METRICS_EDGES)
+		put_seconds(w, metrics_edge_ns(edge));
+	else
+		fputs("+Inf", w->file);
+	fprintf(w->file, "\"} %" PRIu64 "\n", count);
+}
+
+static void put_histogram(void *context, const struct metrics_labels *labels,
+			  const uint64_t edges[static METRICS_EDGES], const struct histogram *h)
+{
+	const struct writer *w = context;
+
+	for (unsigned int i = 0; i < METRICS_EDGES; i++)
+		put_bucket(w, labels, i, edges[i]);
+	put_bucket(w, labels, METRICS_EDGES, h->count);
+	put_sample(w, "_sum", labels);
+	put_seconds(w, h->sum);
+	putc('\n', w->file);
+	put_sample(w, "_count", labels);
+	fprintf(w->file, "%" PRIu64 "\n", h->count);
+}
+
+char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format)
+{
+	char *text = NULL;
+	size_t size;
+	struct writer w = {.file = open_memstream(&text, &size), .format = format};
+	struct metrics_output out = {&w, put_family, put_number, put_histogram};
+
+	if (!w.file)
+		return NULL;
+	metrics_tell(metrics, run, &out);
+	if (format == METRICS_OPENMETRICS)
+		fputs("# EOF\n", w.file);
+	if (fclose(w.file)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* ---- which format ---- */
+
+/* q of "type/subtype; version=…; q=0.5", in thousandths. */
+static unsigned int quality_of(const char *item, size_t length)
+{
+	const char *q = memmem(item, length, "q=", 2);
+	double value = q ? strtod(q + 2, NULL) : 1;
+
+	return value > 0 && value <= 1 ? (unsigned int)(value * 1000) : 0;
+}
+
+enum metrics_format metrics_choose(const char *accept)
+{
+	static const char open[] = "application/openmetrics-text", plain[] = "text/plain";
+	unsigned int open_quality = 0, plain_quality = 0;
+
+	for (; accept && *accept; accept += *accept == ',') {
+		size_t length = strcspn(accept, ",");
+		const char *item = accept + strspn(accept, " \t");
+
+		if (!strncasecmp(item, open, strlen(open)))
+			open_quality = quality_of(accept, length);
+		else if (!strncasecmp(item, plain, strlen(plain)))
+			plain_quality = quality_of(accept, length);
+		accept += length;
+	}
+	return open_quality && open_quality >= plain_quality ? METRICS_OPENMETRICS
+							     : METRICS_PROMETHEUS;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/* What was not seen of a service, and what follows from it: a count and a sentence each. */
+#include <string.h>
+
+#include "parts.h"
+
+/* From this share of the responses followed on, those that were not seen bend the means. */
+#define UNSEEN_SHARE 0.03
+
+/* The kernel makes no time stamp of a part that fills the send buffer: large responses have the most. */
+static const char unseen_stamps[] =
+	"; the means are of those seen, mostly smaller ones; --prefer transmit_start sees all";
+static const char unseen[] = "; the means are of those seen";
+
+bool report_is_unseen(const struct run_service *service)
+{
+	return (double)service->losses[RUN_LOSS_TRANSMIT_UNSEEN] >
+	       UNSEEN_SHARE * (double)service->transmit_followed;
+}
+
+static const char *consequence(const struct run_service *service, enum run_loss loss)
+{
+	const char *source = service->stages[STAGE_TRANSMIT_QUEUE].source;
+
+	if (loss != RUN_LOSS_TRANSMIT_UNSEEN || !report_is_unseen(service))
+		return "";
+	return source && !strcmp(source, "sockops") ? unseen_stamps : unseen;
+}
+
+static void tell_loss(const struct run_service *service, enum run_loss loss,
+		      struct report_caveat *caveat)
+{
+	char words[SHORT_TEXT];
+
+	caveat->count = service->losses[loss];
+	snprintf(caveat->text, sizeof(caveat->text), "%s: %s%s",
+		 page_words(run_loss_names[loss], words), run_loss_help[loss],
+		 consequence(service, loss));
+}
+
+static void tell(uint64_t count, const char *text, struct report_caveat *caveat)
+{
+	caveat->count = count;
+	snprintf(caveat->text, sizeof(caveat->text), "%s", text);
+}
+
+/* Above so many requests per read of a sample, exchanges are no requests. */
+#define BATCH_REQUESTS 1.05
+
+static void tell_batches(const struct run_service *service, struct report_caveat *caveat)
+{
+	double each =
+		service->looked ? (double)service->looked_requests / (double)service->looked : 0;
+
+	if (each <= BATCH_REQUESTS)
+		return;
+	caveat->count = service->exchanges;
+	snprintf(caveat->text, sizeof(caveat->text),
+		 "exchanges of about %.3g requests each, that clients sent together: throughput "
+		 "counts"
+		 " exchanges",
+		 each);
+}
+
+bool report_caveat(const struct run_service *service, unsigned int i,
+		   struct report_caveat *ret_caveat)
+{
+	const struct run_samples *samples = service->samples;
+
+	ret_caveat->count = 0;
+	if (i + 1 == REPORT_CAVEATS)
+		tell_batches(service, ret_caveat);
+	else if (i < RUN_LOSS_COUNT)
+		tell_loss(service, i, ret_caveat);
+	else if (samples && i == RUN_LOSS_COUNT)
+		tell(samples->lost,
+		     "samples lost: single exchanges that found the ring full; they are counted and"
+		     " timed above (--ring: a larger one)",
+		     ret_caveat);
+	else if (samples)
+		tell(samples->inconsistent,
+		     "samples inconsistent: single exchanges whose times were out of order",
+		     ret_caveat);
+	return ret_caveat->count;
+}
+
+/* Their names alone: what stands before the explanation. */
+static void print_line(const struct page *page, const struct run_service *service)
+{
+	struct report_caveat caveat;
+	struct items items;
+	bool any = false;
+
+	for (unsigned int i = 0; i < REPORT_CAVEATS; i++) {
+		char count[SHORT_TEXT];
+
+		if (!report_caveat(service, i, &caveat))
+			continue;
+		if (!any)
+			items = items_begin(page, "caveats", LABEL_COLUMNS);
+		any = true;
+		items_add(&items, "%s %.*s", page_count(caveat.count, count),
+			  (int)strcspn(caveat.text, ":,"), caveat.text);
+	}
+	if (any)
+		items_end(&items);
+}
+
+void report_caveats(const struct page *page, const struct run_service *service)
+{
+	const char *label = "caveats";
+	struct report_caveat caveat;
+
+	if (!page->verbose) {
+		print_line(page, service);
+		return;
+	}
+
+	for (unsigned int i = 0; i < REPORT_CAVEATS; i++) {
+		if (!report_caveat(service, i, &caveat))
+			continue;
+		page_counted(page, label, caveat.count, "%s", caveat.text);
+		label = "";
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* What observing cost, and what the observer as a whole did not see. */
+#include "parts.h"
+
+#include "sojourn/cleanup.h"
+#include "sojourn/machine.h"
+#include "sojourn/report.h"
+
+static uint64_t recursion_misses(const struct run_cost *cost)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; cost && i < cost->program_count; i++)
+		sum += cost->programs[i].recursion_misses;
+	return sum;
+}
+
+uint64_t report_lost(const struct run *run, const struct run_service *service)
+{
+	uint64_t sum = recursion_misses(run->cost) + run->services_dropped;
+
+	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
+		sum += run_loss_is_lost[loss] ? service->losses[loss] : 0;
+	return sum;
+}
+
+/* Known only if every program's time is: a part of the cost is not the cost. */
+static struct run_number all_run_ns(const struct run_cost *cost)
+{
+	struct run_number sum = {.known = cost->program_count > 0};
+
+	for (size_t i = 0; i < cost->program_count; i++) {
+		sum.known &= cost->programs[i].run_ns.known;
+		sum.value += cost->programs[i].run_ns.value;
+	}
+	return sum;
+}
+
+static void report_summary(const struct page *page, const struct run *run)
+{
+	struct items items = items_begin(page, "observer", LABEL_COLUMNS);
+	struct run_number run_ns = all_run_ns(run->cost);
+	char text[SHORT_TEXT];
+	uint64_t exchanges = 0;
+
+	for (size_t i = 0; i < run->service_count; i++)
+		exchanges += run->services[i].exchanges;
+	items_add(&items, "CPU %s", page_time((double)run->cost->cpu_ns, text));
+	if (run->duration_ns)
+		items_add(&items, "%s of a core",
+			  page_share(100 * (double)run->cost->cpu_ns / (double)run->duration_ns,
+				     text));
+	items_add(&items, "memory %s", page_bytes(run->cost->resident_bytes, text));
+	items_add(&items, "BPF maps %s", page_bytes(run->cost->map_bytes, text));
+	if (run_ns.known && exchanges)
+		items_add(&items, "BPF %s per exchange",
+			  page_time((double)run_ns.value / (double)exchanges, text));
+	items_end(&items);
+}
+
+/* On which host the programs took their time: elsewhere they take another. */
+static void report_machine(const struct page *page, const struct run_machine *machine)
+{
+	struct items items = items_begin(page, "machine", LABEL_COLUMNS);
+	autofree char *mitigations = run_machine_mitigations(machine);
+
+	items_add(&items, "mitigations: %s", mitigations ? mitigations : "");
+	items_add(&items, "clock source: %s", run_machine_clock(machine));
+	items_add(&items, "virtualisation: %s", run_machine_virtualisation(machine));
+	items_end(&items);
+}
+
+static void report_programs(const struct page *page, const struct run_cost *cost)
+{
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < cost->program_count; i++) {
+		const struct run_program *program = &cost->programs[i];
+
+		if (!program->runs.known || !program->run_ns.known || !program->runs.value)
+			continue;
+		page_left(page, LABEL_COLUMNS, "%s", "");
+		page_left(page, 26, "%.*s", (int)sizeof(program->name), program->name);
+		page_right(page, 16, "%s", page_count(program->runs.value, text));
+		page_left(page, 0, " runs");
+		page_right(page, 8, "%.0f",
+			   (double)program->run_ns.value / (double)program->runs.value);
+		page_left(page, 0, " ns/run");
+		fputc('\n', page->file);
+	}
+}
+
+void report_cost(const struct page *page, const struct run *run)
+{
+	if (page->verbose) {
+		fputc('\n', page->file);
+		report_summary(page, run);
+		if (all_run_ns(run->cost).known && run_machine_known(&run->cost->machine))
+			report_machine(page, &run->cost->machine);
+		report_programs(page, run->cost);
+	}
+	for (size_t i = 0; i < run->cost->program_count; i++) {
+		const struct run_program *program = &run->cost->programs[i];
+
+		if (program->recursion_misses)
+			page_counted(page, "caveats", program->recursion_misses,
+				     "recursion misses: events that %.*s did not see",
+				     (int)sizeof(program->name), program->name);
+	}
+	if (run->services_dropped)
+		page_counted(page, "caveats", run->services_dropped,
+			     "services dropped: no slot was left, they are not observed at all");
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver's part: what it did, how long its round trips were, also over time and by step, target and
+ * status, what it cost. What went wrong is in failures.c.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/clock.h"
+#include "sojourn/outcome.h"
+
+/* Labels of a run at a rate are longer: "schedule delay". */
+static unsigned int label_columns(const struct run_driver *driver)
+{
+	return driver->schedule_delay.count ? LABEL_COLUMNS + 3 : LABEL_COLUMNS;
+}
+
+void report_limited(const struct page *page, const struct run_driver *driver)
+{
+	if (!driver->limited)
+		return;
+	page_style(page, STYLE_HOT);
+	page_wrap(page, 0, "LIMITED BY THE DRIVER, not by the server (%s): %s",
+		  driver->limited->by ? driver->limited->by : "unknown",
+		  driver->limited->why ? driver->limited->why : "no reason given");
+	page_style(page, STYLE_PLAIN);
+}
+
+static void add_arrival(struct items *items, const struct run_driver *driver)
+{
+	char text[SHORT_TEXT];
+
+	if (driver->rate)
+		items_add(items, "%s/s%s%s", page_count(driver->rate, text),
+			  driver->arrival ? " " : "", driver->arrival ? driver->arrival : "");
+	else if (driver->arrival && strcmp(driver->arrival, "closed"))
+		items_add(items, "%s", driver->arrival);
+	if (driver->think_ns)
+		items_add(items, "think time %s", page_setting(driver->think_ns, text));
+}
+
+/* Drivers of several targets: report_parts() lists them. */
+static void add_target(struct items *items, const struct run_driver *driver)
+{
+	if (driver->scenario)
+		items_add(items, "scenario %s", driver->scenario);
+	if (driver->scenario && !driver->target)
+		return;
+	if (driver->rows[RUN_ROWS_TARGET].count)
+		items_add(items, "%s%s%zu targets in turn", driver->method ? driver->method : "",
+			  driver->method ? " " : "", driver->rows[RUN_ROWS_TARGET].count);
+	else if (driver->part_count > 1 && !driver->target)
+		items_add(items, "several targets");
+	else
+		items_add(items, "%s%s%s", driver->method ? driver->method : "",
+			  driver->method ? " " : "",
+			  driver->target ? driver->target : "(no target)");
+}
+
+void report_target(const struct page *page, const struct run *run)
+{
+	const struct run_driver *driver = run->driver;
+	struct items items = items_begin(page, "", 0);
+	char text[SHORT_TEXT];
+
+	if (driver->part_count > 1)
+		items_add(&items, "%zu drivers", driver->part_count);
+	add_target(&items, driver);
+	if (driver->new_connections)
+		items_add(&items, "%u at a time, each on a new connection", driver->connections);
+	else
+		items_add(&items, "%u connection%s", driver->connections,
+			  driver->connections == 1 ? "" : "s");
+	if (driver->processes > 1)
+		items_add(&items, "%u processes", driver->processes);
+	items_add(&items, "%u thread%s", driver->threads, driver->threads == 1 ? "" : "s");
+	add_arrival(&items, driver);
+	items_add(&items, "%s", page_time((double)driver->duration_ns, text));
+	if (driver->warmup_ns)
+		items_add(&items, "after %s of warm-up", page_setting(driver->warmup_ns, text));
+	if (driver->host && run->host && strcmp(driver->host, run->host))
+		items_add(&items, "driven from %s", driver->host);
+	items_end(&items);
+}
+
+struct percentile {
+	const char *label;
+	double quantile;
+};
+
+/* "   p50 392.1 µs" each, appended to @text. */
+static void append_percentiles(char *text, size_t size, const struct histogram *h,
+			       const struct percentile *percentiles, size_t count)
+{
+	char value[SHORT_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t used = strlen(text);
+
+		page_time((double)histogram_quantile(h, percentiles[i].quantile), value);
+		snprintf(text + used, size - used, "   %s %s", percentiles[i].label, value);
+	}
+}
+
+/* The rate stands at this column, or on a line of its own where the page is too narrow. */
+#define RATE_COLUMN 60
+
+/* "1,000 requests · 500/s"; where some failed, what was good: a quick failure is no throughput. */
+static void format_rate(const struct run_driver *driver, size_t size, char *ret_text)
+{
+	struct run_outcome outcome = run_driver_outcome(driver);
+	uint64_t timely = run_timely(outcome.good, driver->drained);
+	char good[SHORT_TEXT], tried[SHORT_TEXT], each[SHORT_TEXT];
+
+	page_count(outcome.good, good);
+	page_count(outcome.tried, tried);
+	page_rate(timely, driver->duration_ns, each);
+	if (outcome.failed && driver->duration_ns && outcome.good)
+		snprintf(ret_text, size, "%s of %s good \u00b7 %s/s good", good, tried, each);
+	else if (outcome.failed)
+		snprintf(ret_text, size, "%s of %s good", good, tried);
+	else if (driver->duration_ns)
+		snprintf(ret_text, size, "%s requests \u00b7 %s/s", good, each);
+	else
+		snprintf(ret_text, size, "%s requests", good);
+}
+
+static void print_rate(const struct page *page, const struct run_driver *driver, unsigned int used)
+{
+	char rate[3 * SHORT_TEXT + 24];
+	unsigned int columns, gap;
+
+	format_rate(driver, sizeof(rate), rate);
+	columns = page_columns(rate);
+	gap = used + 3 > RATE_COLUMN || RATE_COLUMN + columns > page->width ? 3
+									    : RATE_COLUMN - used;
+	if (used + gap + columns <= page->width) {
+		page_left(page, gap, "%s", "");
+	} else {
+		fputc('\n', page->file);
+		page_left(page, label_columns(driver), "%s", "");
+	}
+	page_left(page, 0, "%s", rate);
+}
+
+/* "round trip   mean 406 µs   p50 …   p99 …", and the rate if @rated. */
+static void print_headline(const struct page *page, const struct run_driver *driver,
+			   const char *label, const struct histogram *h, bool rated)
+{
+	static const struct percentile percentiles[] = {{"p50", 0.5}, {"p99", 0.99}};
+	int columns = (int)label_columns(driver);
+	char text[160], mean[SHORT_TEXT];
+
+	if (h->count) {
+		page_time(histogram_mean(h), mean);
+		snprintf(text, sizeof(text), "%-*smean %s", columns, label, mean);
+		append_percentiles(text, sizeof(text), h, percentiles, ARRAY_SIZE(percentiles));
+	} else {
+		snprintf(text, sizeof(text), "%-*sno request was completed", columns, label);
+	}
+	page_style(page, STYLE_BOLD);
+	page_left(page, 0, "%s", text);
+	page_style(page, STYLE_PLAIN);
+	if (rated)
+		print_rate(page, driver, page_columns(text));
+	fputc('\n', page->file);
+}
+
+/* Said where they are many. */
+static void print_drained(const struct page *page, const struct run_driver *driver)
+{
+	if (driver->drained > driver->requests / 100)
+		page_wrap(page, 0,
+			  "note: responses that came after the measured phase are in the "
+			  "percentiles, but not all of them in the rate");
+}
+
+void report_response_time(const struct page *page, const struct run_driver *driver)
+{
+	if (!driver->rate)
+		return;
+	print_headline(page, driver, "response time", &driver->response_time, true);
+	print_drained(page, driver);
+}
+
+void report_round_trip(const struct page *page, const struct run_driver *driver)
+{
+	print_headline(page, driver, "round trip", &driver->round_trip, !driver->rate);
+	if (!driver->rate)
+		print_drained(page, driver);
+}
+
+static void report_histogram(const struct page *page, const struct run_driver *driver,
+			     const char *label, const struct histogram *h)
+{
+	/* The far ones need enough values to be more than another name of the largest. */
+	static const struct {
+		struct percentile percentile;
+		uint64_t least;
+	} rows[] = {
+		{{"p50", 0.5}, 1},     {{"p90", 0.9}, 1},	    {{"p99", 0.99}, 1},
+		{{"p99.9", 0.999}, 1}, {{"p99.99", 0.9999}, 20000}, {{"p99.999", 0.99999}, 200000},
+		{{"max", 1.0}, 1},
+	};
+	struct items items = items_begin(page, label, label_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", page_count(h->count, text));
+	if (h->count)
+		items_add(&items, "mean %s", page_time(histogram_mean(h), text));
+	if (h->count)
+		items_add(&items, "deviation %s", page_time(histogram_stddev(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t value = histogram_quantile(h, rows[i].percentile.quantile);
+
+		if (h->count >= rows[i].least)
+			items_add(&items, "%s %s", rows[i].percentile.label,
+				  page_time((double)value, text));
+	}
+	items_end(&items);
+}
+
+static void report_responses(const struct page *page, const struct run_driver *driver)
+{
+	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+	struct items items = items_begin(page, "responses", label_columns(driver));
+	char text[SHORT_TEXT];
+
+	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		if (driver->status[i])
+			items_add(&items, "%s %s", driver->method || i ? classes[i] : "complete",
+				  page_count(driver->status[i], text));
+	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
+	items_add(&items, "out %s", page_bytes(driver->bytes_out, text));
+	items_add(&items, "errors %s", page_count(run_driver_errors(driver), text));
+	items_end(&items);
+}
+
+/* Requests beyond what the server allows wait for their turn. */
+static void report_streams(const struct page *page, const struct run_driver *driver)
+{
+	struct items items = items_begin(page, "streams", label_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "up to %s at a time on a connection", page_count(driver->streams, text));
+	if (driver->streams_allowed.known && driver->streams_allowed.value < driver->streams)
+		items_add(&items, "the server allows only %s, the others wait",
+			  page_count(driver->streams_allowed.value, text));
+	items_end(&items);
+}
+
+static bool is_grpc(const struct run_driver *driver)
+{
+	for (size_t i = 0; i < RUN_GRPC_STATUS_COUNT; i++)
+		if (driver->grpc[i])
+			return true;
+	return false;
+}
+
+static void report_grpc(const struct page *page, const struct run_driver *driver)
+{
+	struct items items = items_begin(page, "gRPC", label_columns(driver));
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	for (size_t i = 0; i < RUN_GRPC_STATUS_COUNT; i++)
+		if (driver->grpc[i])
+			items_add(&items, "%s %s", page_words(run_grpc_status_names[i], words),
+				  page_count(driver->grpc[i], text));
+	items_end(&items);
+}
+
+static void report_datagrams(const struct page *page, const struct run_driver *driver)
+{
+	char text[SHORT_TEXT];
+	bool any = false;
+
+	for (unsigned int i = 0; i < RUN_DATAGRAM_COUNT; i++) {
+		if (!driver->datagrams[i])
+			continue;
+		page_left(page, label_columns(driver), "%s", any ? "" : "datagrams");
+		page_right(page, 10, "%s", page_count(driver->datagrams[i], text));
+		page_left(page, 1, "%s", "");
+		page_wrap(page, label_columns(driver) + 11, "%s: %s", run_datagram_names[i],
+			  run_datagram_help[i]);
+		any = true;
+	}
+}
+
+static void report_cpu(const struct page *page, const struct run_driver *driver)
+{
+	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
+	struct items items = items_begin(page, "driver CPU", label_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", page_time((double)cpu_ns, text));
+	items_add(&items, "user %s", page_time((double)driver->cpu_user_ns, text));
+	items_add(&items, "system %s", page_time((double)driver->cpu_system_ns, text));
+	if (driver->cpu_wait_ns.known)
+		items_add(&items, "waited %s for one",
+			  page_time((double)driver->cpu_wait_ns.value, text));
+	if (driver->requests)
+		items_add(&items, "%s per 100,000 requests",
+			  page_time((double)cpu_ns * 1e5 / (double)driver->requests, text));
+	items_end(&items);
+}
+
+/* ---- over time ---- */
+
+struct rates {
+	unsigned int count;
+	double mean, deviation, lowest, highest; /* requests/s */
+};
+
+/* Of the intervals of full length: the last one is shorter. */
+static struct rates measure_rates(const struct run_driver *driver)
+{
+	double seconds = (double)driver->interval_ns / (double)NSEC_PER_SEC, squares = 0;
+	struct rates rates = {.lowest = INFINITY};
+
+	for (size_t i = 0; i < driver->interval_count; i++) {
+		double rate = (double)driver->intervals[i].requests / seconds;
+		double before = rate - rates.mean;
+
+		if (driver->intervals[i].duration_ns != driver->interval_ns)
+			continue;
+		rates.count++;
+		rates.mean += before / rates.count;
+		squares += before * (rate - rates.mean);
+		rates.lowest = fmin(rates.lowest, rate);
+		rates.highest = fmax(rates.highest, rate);
+	}
+	if (rates.count)
+		rates.deviation = sqrt(squares / rates.count);
+	return rates;
+}
+
+static void add_ports(struct items *items, const struct run_driver *driver)
+{
+	char used[SHORT_TEXT], capacity[SHORT_TEXT];
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < driver->interval_count; i++)
+		if (driver->intervals[i].ports.known && driver->intervals[i].ports.value > most)
+			most = driver->intervals[i].ports.value;
+	if (most && driver->ports.capacity.known)
+		items_add(items, "source ports at most %s of %s", page_count(most, used),
+			  page_count(driver->ports.capacity.value, capacity));
+}
+
+/* How the rate behaved; nothing below three intervals. */
+static void report_intervals(const struct page *page, const struct run_driver *driver)
+{
+	struct rates rates = measure_rates(driver);
+	struct items items;
+	char text[SHORT_TEXT];
+
+	if (rates.count < 3)
+		return;
+	items = items_begin(page, "intervals", label_columns(driver));
+	items_add(&items, "%u of %s", rates.count, page_setting(driver->interval_ns, text));
+	items_add(&items, "lowest %s/s", page_rate_of(rates.lowest, text));
+	items_add(&items, "highest %s/s", page_rate_of(rates.highest, text));
+	items_add(&items, "deviation %s/s", page_rate_of(rates.deviation, text));
+	add_ports(&items, driver);
+	if (driver->drift.known)
+		items_add(&items, "correlation with time %+.2f", driver->drift.value);
+	items_end(&items);
+}
+
+/* ---- by step, target and status, and by driver ---- */
+
+/* Of the shares of a step, so that they fit into a line with what is before. */
+#define JOINED_COLUMNS 56
+
+static void add_histogram(struct items *items, const char *label, const struct histogram *h)
+{
+	char mean[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], max[SHORT_TEXT];
+
+	if (h->count)
+		items_add(items, "%s mean %s, p50 %s, p99 %s, max %s", label,
+			  page_time(histogram_mean(h), mean),
+			  page_time((double)histogram_quantile(h, 0.5), p50),
+			  page_time((double)histogram_quantile(h, 0.99), p99),
+			  page_time((double)h->max, max));
+}
+
+static void add_errors(struct items *items, const struct run_row *row)
+{
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	if (!run_row_errors(row))
+		return;
+	items_add(items, "errors %s", page_count(run_row_errors(row), text));
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
+		if (row->errors[i])
+			items_add(items, "%s %s", page_words(run_error_names[i], words),
+				  page_count(row->errors[i], text));
+}
+
+/* Where the joined exchanges of a step spent their time; NULL: not a step, or nothing was joined. */
+static void add_joined(struct items *items, const struct run_joined *joined,
+		       const struct run_joined_step *step)
+{
+	char count[SHORT_TEXT], mean[SHORT_TEXT], shares[256];
+
+	if (!step || !step->count)
+		return;
+	report_shares(joined, &step->sum, JOINED_COLUMNS, sizeof(shares), shares);
+	items_add(items, "%s joined: mean %s, of it %s", page_count(step->count, count),
+		  page_time((double)run_parts_total(&step->sum) / (double)step->count, mean),
+		  shares);
+}
+
+static const struct run_joined_step *joined_step(const struct run *run, enum run_rows_by by,
+						 size_t number)
+{
+	if (by != RUN_ROWS_STEP || !run->joined || number >= run->joined->step_count)
+		return NULL;
+	return &run->joined->steps[number];
+}
+
+/* What is told of a row at first. */
+static void add_quantiles(struct items *items, const struct run_row *row)
+{
+	const struct histogram *h =
+		row->response_time.count ? &row->response_time : &row->round_trip;
+	char text[SHORT_TEXT];
+
+	if (!h->count)
+		return;
+	items_add(items, "p50 %s", page_time((double)histogram_quantile(h, 0.5), text));
+	items_add(items, "p99 %s", page_time((double)histogram_quantile(h, 0.99), text));
+}
+
+static void report_row(const struct page *page, const struct run *run, const char *label,
+		       const struct run_row *row, const struct run_joined_step *step)
+{
+	const struct run_driver *driver = run->driver;
+	struct items items = items_begin(page, label, label_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", row->name ? row->name : "(no name)");
+	items_add(&items, "%s", page_count(row->requests, text));
+	if (driver->duration_ns)
+		items_add(&items, "%s/s",
+			  page_rate(run_row_timely(row), driver->duration_ns, text));
+	add_errors(&items, row);
+	if (page->verbose) {
+		add_histogram(&items, "response time", &row->response_time);
+		add_histogram(&items, "round trip", &row->round_trip);
+	} else {
+		add_quantiles(&items, row);
+	}
+	add_joined(&items, run->joined, step);
+	if (row->target && page->verbose)
+		items_add(&items, "%s%s%s", row->method ? row->method : "", row->method ? " " : "",
+			  row->target);
+	items_end(&items);
+}
+
+/* Those are many, in a large scenario. */
+#define ROW_LINES 8U
+
+static void report_rows_by(const struct page *page, const struct run *run, enum run_rows_by by)
+{
+	const struct run_row_list *rows = &run->driver->rows[by];
+	size_t shown = page->verbose || rows->count <= ROW_LINES ? rows->count : ROW_LINES;
+
+	for (size_t i = 0; i < shown; i++)
+		report_row(page, run, i ? "" : run_rows_names[by], &rows->list[i],
+			   joined_step(run, by, i));
+	if (shown < rows->count) {
+		page_left(page, label_columns(run->driver), "%s", "");
+		page_wrap(page, label_columns(run->driver), "and %zu more with -v",
+			  rows->count - shown);
+	}
+}
+
+/* Statuses are named where they are failures; one alone says what all of them together say. */
+static void report_rows(const struct page *page, const struct run *run)
+{
+	report_rows_by(page, run, RUN_ROWS_STEP);
+	report_rows_by(page, run, RUN_ROWS_TARGET);
+	if (page->verbose && run->driver->rows[RUN_ROWS_STATUS].count > 1)
+		report_rows_by(page, run, RUN_ROWS_STATUS);
+}
+
+/* What each of several drivers did; nothing if there is one alone. */
+static void report_drivers(const struct page *page, const struct run_driver *driver)
+{
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < driver->part_count && driver->part_count > 1; i++) {
+		const struct run_part *part = &driver->parts[i];
+		struct items items = items_begin(page, i ? "" : "drivers", label_columns(driver));
+
+		items_add(&items, "%s", part->host ? part->host : "(unknown host)");
+		items_add(&items, "%s", part->target ? part->target : "(no target)");
+		items_add(&items, "%u connections", part->connections);
+		items_add(&items, "from %s",
+			  page_time((double)(part->begin_ns - driver->begin_ns), text));
+		items_add(&items, "for %s", page_time((double)part->duration_ns, text));
+		items_add(&items, "%s/s",
+			  page_rate(run_timely(part->requests, part->drained), part->duration_ns,
+				    text));
+		items_add(&items, "p50 %s",
+			  page_time((double)histogram_quantile(&part->latency, 0.5), text));
+		items_add(&items, "p99 %s",
+			  page_time((double)histogram_quantile(&part->latency, 0.99), text));
+		items_add(&items, "errors %s", page_count(part->errors, text));
+		items_end(&items);
+	}
+}
+
+void report_driver_rows(const struct page *page, const struct run *run)
+{
+	report_rows(page, run);
+	report_datagrams(page, run->driver);
+	report_drivers(page, run->driver);
+}
+
+/* Of a response that is read at once both are the same. */
+static bool is_first_byte_apart(const struct run_driver *driver)
+{
+	const struct histogram *first = &driver->first_byte, *all = &driver->round_trip;
+
+	return first->count &&
+	       (histogram_mean(all) > 1.01 * histogram_mean(first) ||
+		histogram_quantile(all, 0.99) > histogram_quantile(first, 0.99) * 101 / 100);
+}
+
+void report_driver(const struct page *page, const struct run *run)
+{
+	const struct run_driver *driver = run->driver;
+
+	if (driver->rate)
+		report_histogram(page, driver, "response time", &driver->response_time);
+	report_histogram(page, driver, "round trip", &driver->round_trip);
+	if (driver->schedule_delay.count)
+		report_histogram(page, driver, "schedule delay", &driver->schedule_delay);
+	if (is_first_byte_apart(driver))
+		report_histogram(page, driver, "first byte", &driver->first_byte);
+	report_histogram(page, driver, "connect", &driver->connect);
+	if (driver->tls.count)
+		report_histogram(page, driver, "TLS", &driver->tls);
+	report_intervals(page, driver);
+	if (driver->streams > 1)
+		report_streams(page, driver);
+	report_responses(page, driver);
+	if (is_grpc(driver))
+		report_grpc(page, driver);
+	report_cpu(page, driver);
+}
+
+/* Of these one sees what the picture of all values does not show. */
+void report_beyond(const struct page *page, const struct run_driver *driver)
+{
+	const struct histogram *h = run_driver_latency(driver);
+	struct items items;
+	char text[SHORT_TEXT];
+
+	if (!h->count)
+		return;
+	items = items_begin(page, "", label_columns(driver));
+	items_add(&items, "p90 %s", page_time((double)histogram_quantile(h, 0.9), text));
+	items_add(&items, "p99.9 %s", page_time((double)histogram_quantile(h, 0.999), text));
+	items_add(&items, "max %s", page_time((double)h->max, text));
+	if (driver->new_connections && driver->connect.count)
+		items_add(&items, "connecting %s (p50)",
+			  page_time((double)histogram_quantile(&driver->connect, 0.5), text));
+	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
+	items_end(&items);
+}

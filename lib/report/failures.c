@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/* What went wrong for the driver: how much of it in one sentence, then each kind, and assertions that do not hold. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/outcome.h"
+#include "sojourn/units.h"
+
+/* As many are named at first; all with -v. */
+#define NAMED 4
+
+struct kind {
+	const char *name;
+	uint64_t count;
+};
+
+struct kinds {
+	struct kind list[RUN_ERROR_COUNT + RUN_GRPC_STATUS_COUNT + RUN_ROWS_MAX];
+	size_t count;
+	uint64_t sum;
+};
+
+static void add_kind(struct kinds *kinds, const char *name, uint64_t count)
+{
+	if (!count || kinds->count == ARRAY_SIZE(kinds->list))
+		return;
+	kinds->list[kinds->count++] = (struct kind){name, count};
+	kinds->sum += count;
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+	const struct kind *one = a, *other = b;
+
+	return (one->count < other->count) - (one->count > other->count);
+}
+
+/* The status of a row; 0: its name is none. */
+static unsigned int status_of(const struct run_row *row)
+{
+	uint64_t status;
+
+	return row->name && !units_parse_u64(row->name, 100, 999, &status) ? (unsigned int)status
+									   : 0;
+}
+
+static void add_statuses(struct kinds *kinds, const struct run_driver *driver, unsigned int from,
+			 unsigned int below)
+{
+	const struct run_row_list *rows = &driver->rows[RUN_ROWS_STATUS];
+
+	for (size_t i = 0; i < rows->count; i++) {
+		unsigned int status = status_of(&rows->list[i]);
+
+		/* 304 answers a condition: that is no redirect. */
+		if (status >= from && status < below && status != 304)
+			add_kind(kinds, rows->list[i].name, rows->list[i].requests);
+	}
+}
+
+/* Responses that say failure, by what they say. */
+static void add_refusals(struct kinds *kinds, const struct run_driver *driver)
+{
+	uint64_t before = kinds->sum, refused = driver->errors[RUN_ERROR_STATUS];
+
+	if (!refused)
+		return;
+	add_statuses(kinds, driver, 400, 1000);
+	for (size_t i = 1; kinds->sum == before && i < RUN_GRPC_STATUS_COUNT; i++)
+		add_kind(kinds, run_grpc_status_names[i], driver->grpc[i]);
+	if (kinds->sum == before)
+		add_kind(kinds, run_error_names[RUN_ERROR_STATUS], refused);
+}
+
+static void gather(const struct run_driver *driver, struct kinds *ret_kinds)
+{
+	ret_kinds->count = 0;
+	ret_kinds->sum = 0;
+	add_refusals(ret_kinds, driver);
+	for (enum run_error error = 0; error < RUN_ERROR_COUNT; error++)
+		if (error != RUN_ERROR_STATUS)
+			add_kind(ret_kinds, run_error_names[error], driver->errors[error]);
+	qsort(ret_kinds->list, ret_kinds->count, sizeof(ret_kinds->list[0]), compare_counts);
+}
+
+/* "404" of one kind, "404 (40,000), timeout (17) and 3 kinds more" of several. */
+static void append_kinds(struct report_verdict *verdict, const struct kinds *kinds)
+{
+	size_t used = strlen(verdict->text), size = sizeof(verdict->text);
+	char words[SHORT_TEXT], count[SHORT_TEXT];
+
+	for (size_t i = 0; i < kinds->count && i < NAMED && used < size; i++) {
+		const struct kind *kind = &kinds->list[i];
+
+		used += (size_t)snprintf(verdict->text + used, size - used, "%s%s", i ? ", " : "",
+					 page_words(kind->name, words));
+		if (kinds->count > 1 && used < size)
+			used += (size_t)snprintf(verdict->text + used, size - used, " (%s)",
+						 page_count(kind->count, count));
+	}
+	if (kinds->count > NAMED && used < size)
+		snprintf(verdict->text + used, size - used, " and %zu kinds more",
+			 kinds->count - NAMED);
+}
+
+double report_failure(const struct run_driver *driver, struct report_verdict *ret_verdict)
+{
+	struct run_outcome outcome = run_driver_outcome(driver);
+	double share = run_outcome_failed_share(&outcome);
+	char text[SHORT_TEXT];
+	struct kinds kinds;
+
+	gather(driver, &kinds);
+	if (!kinds.count)
+		return 0;
+	if (outcome.tried && outcome.failed)
+		snprintf(ret_verdict->text, sizeof(ret_verdict->text),
+			 "%s failed: ", page_share(100 * share, text));
+	else
+		snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%s: ",
+			 outcome.tried ? "no request failed, but connections did"
+				       : "no request was sent");
+	append_kinds(ret_verdict, &kinds);
+	return outcome.tried ? share : 1;
+}
+
+double report_redirects(const struct run_driver *driver, struct report_verdict *ret_verdict)
+{
+	struct kinds kinds = {0};
+	double share;
+	char text[SHORT_TEXT];
+
+	add_statuses(&kinds, driver, 300, 400);
+	if (!kinds.sum || !driver->requests)
+		return 0;
+	qsort(kinds.list, kinds.count, sizeof(kinds.list[0]), compare_counts);
+	share = (double)kinds.sum / (double)driver->requests;
+	snprintf(ret_verdict->text, sizeof(ret_verdict->text),
+		 "%s redirected, not followed: ", page_share(100 * share, text));
+	append_kinds(ret_verdict, &kinds);
+	return share;
+}
+
+/* From here on the run is a failure, whatever else it tells. */
+#define MOSTLY 0.5
+
+bool report_headline(const struct run_driver *driver, struct report_verdict *ret_verdict)
+{
+	return report_failure(driver, ret_verdict) >= MOSTLY ||
+	       report_redirects(driver, ret_verdict) >= MOSTLY;
+}
+
+/* ---- each kind ---- */
+
+/* When it occurred, and what this host's numbers say to it. */
+static void print_when(const struct page *page, const struct run_driver *driver, const char *kind)
+{
+	char first[SHORT_TEXT], last[SHORT_TEXT], rate[SHORT_TEXT];
+
+	for (size_t i = 0; i < driver->failure_count; i++) {
+		const struct run_failure *failure = &driver->failures[i];
+
+		if (strcmp(failure->kind, kind))
+			continue;
+		page_left(page, LABEL_COLUMNS + 11, "%s", "");
+		page_wrap(page, LABEL_COLUMNS + 11, "from %s to %s, %s/s%s%s",
+			  page_time((double)failure->first_ns, first),
+			  page_time((double)failure->last_ns, last),
+			  page_rate(failure->count, driver->duration_ns, rate),
+			  failure->explanation ? "; " : "",
+			  failure->explanation ? failure->explanation : "");
+	}
+}
+
+/* The sentence on it says all there is to a status. */
+static bool is_said(const struct page *page, const struct run_driver *driver, enum run_error error)
+{
+	return !page->verbose && error == RUN_ERROR_STATUS && driver->rows[RUN_ROWS_STATUS].count;
+}
+
+/* The @nth largest of the driver's errors, RUN_ERROR_COUNT behind the last. */
+static enum run_error next_error(const struct run_driver *driver, enum run_error last)
+{
+	enum run_error found = RUN_ERROR_COUNT;
+
+	for (enum run_error i = 0; i < RUN_ERROR_COUNT; i++) {
+		bool later = last == RUN_ERROR_COUNT || driver->errors[i] < driver->errors[last] ||
+			     (driver->errors[i] == driver->errors[last] && i > last);
+
+		if (driver->errors[i] && later &&
+		    (found == RUN_ERROR_COUNT || driver->errors[i] > driver->errors[found]))
+			found = i;
+	}
+	return found;
+}
+
+static void print_errors(const struct page *page, const struct run_driver *driver)
+{
+	enum run_error error = RUN_ERROR_COUNT;
+	char words[SHORT_TEXT];
+	size_t printed = 0;
+
+	while ((error = next_error(driver, error)) != RUN_ERROR_COUNT &&
+	       (page->verbose || printed < NAMED)) {
+		if (is_said(page, driver, error))
+			continue;
+		page_counted(page, printed++ ? "" : "errors", driver->errors[error], "%s: %s",
+			     page_words(run_error_names[error], words), run_error_help[error]);
+		print_when(page, driver, run_error_names[error]);
+	}
+}
+
+static void print_hot(const struct page *page, const char *text)
+{
+	page_style(page, STYLE_HOT);
+	page_wrap(page, 0, "%s", text);
+	page_style(page, STYLE_PLAIN);
+}
+
+void report_failures(const struct page *page, const struct run_driver *driver, char *const *broken)
+{
+	struct report_verdict verdict;
+
+	if (report_failure(driver, &verdict) > 0)
+		print_hot(page, verdict.text);
+	if (report_redirects(driver, &verdict) > 0)
+		print_hot(page, verdict.text);
+	for (; broken && *broken; broken++)
+		print_hot(page, *broken);
+	print_errors(page, driver);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* What was running out on the observer's host, beside what the driver counted of it. */
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/finding.h"
+
+#define INDENT	12
+#define FULLEST 8
+
+static void print_text(const struct page *page, const char *label, const char *text)
+{
+	if (!text)
+		return;
+	page_left(page, INDENT, "  %s", label);
+	page_wrap(page, INDENT, "%s", text);
+}
+
+static void print_owners(const struct page *page, const struct run_finding *finding)
+{
+	struct items items;
+
+	if (!finding->owner_count)
+		return;
+	items = items_begin(page, "  who", INDENT);
+	for (size_t i = 0; i < finding->owner_count; i++) {
+		const struct run_owner *owner = &finding->owners[i];
+		char sockets[48] = "", count[SHORT_TEXT];
+
+		if (owner->sockets.known)
+			snprintf(sockets, sizeof(sockets), ", %s sockets",
+				 page_count(owner->sockets.value, count));
+		items_add(&items, "%s, pid %u%s%s%s%s%s", owner->comm, owner->pid,
+			  owner->unit[0] ? ", in " : "", owner->unit, sockets,
+			  owner->did[0] ? ": " : "", owner->did);
+	}
+	items_end(&items);
+}
+
+static void print_evidence(const struct page *page, const struct run_finding *finding)
+{
+	struct items items;
+
+	if (!finding->evidence || !*finding->evidence)
+		return;
+	items = items_begin(page, "  evidence", INDENT);
+	for (char **text = finding->evidence; *text; text++)
+		items_add(&items, "%s", *text);
+	items_end(&items);
+}
+
+/* Which of the driver's errors are the client's side of a resource's end. */
+static const struct {
+	const char *resource;
+	enum run_error error;
+} met[] = {
+	{"ephemeral_ports", RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{"port_failures", RUN_ERROR_ADDRESS_UNAVAILABLE},
+	{"descriptors", RUN_ERROR_TOO_MANY_FILES},
+	{"files", RUN_ERROR_TOO_MANY_FILES},
+	{"accept_queue", RUN_ERROR_CONNECT_TIMEOUT},
+	{"syn_queue", RUN_ERROR_CONNECT_TIMEOUT},
+};
+
+static void print_met(const struct page *page, const struct run *run,
+		      const struct run_finding *finding)
+{
+	char count[SHORT_TEXT], words[SHORT_TEXT];
+
+	for (size_t i = 0; run->driver && i < ARRAY_SIZE(met); i++) {
+		uint64_t errors = run->driver->errors[met[i].error];
+
+		if (!errors || strcmp(met[i].resource, finding->resource))
+			continue;
+		page_left(page, INDENT, "  met as");
+		page_wrap(page, INDENT, "the driver's %s errors '%s': %s",
+			  page_count(errors, count),
+			  page_words(run_error_names[met[i].error], words),
+			  run_error_help[met[i].error]);
+	}
+}
+
+static void print_finding(const struct page *page, const struct run *run,
+			  const struct run_finding *finding)
+{
+	bool critical = !strcmp(finding->severity, "critical");
+	bool notice = !strcmp(finding->severity, "notice");
+
+	page_style(page, critical ? STYLE_HOT : notice ? STYLE_PLAIN : STYLE_BOLD);
+	page_left(page, 0, "%s  %s  %s%s%s",
+		  critical ? "CRITICAL"
+		  : notice ? "NOTICE  "
+			   : "WARNING ",
+		  finding->id, finding->object, finding->host ? " on " : "",
+		  finding->host ? finding->host : "");
+	page_style(page, STYLE_PLAIN);
+	if (finding->netns_name[0])
+		page_left(page, 0, "  (network namespace %s)", finding->netns_name);
+	fputc('\n', page->file);
+	print_text(page, "what", finding->what);
+	print_met(page, run, finding);
+	print_owners(page, finding);
+	if (page->verbose)
+		print_evidence(page, finding);
+	print_text(page, "outlook", finding->outlook);
+	if (finding->command) { /* in one line, however long: it is to be copied */
+		page_left(page, INDENT, "  do");
+		page_left(page, 0, "%s", finding->command);
+		fputc('\n', page->file);
+	}
+	print_text(page, finding->command ? "or change" : "change", finding->change);
+	if (page->verbose)
+		print_text(page, "risk", finding->risk);
+	print_text(page, "more", finding->link);
+}
+
+/* ---- of the doctor: what is fullest ---- */
+
+static double share(const struct run_finding *resource)
+{
+	return resource->used.known && resource->capacity.known && resource->capacity.value
+		       ? (double)resource->used.value / (double)resource->capacity.value
+		       : 0;
+}
+
+static const struct run_finding *next_fullest(const struct run *run, const struct run_finding *last)
+{
+	const struct run_finding *found = NULL;
+
+	for (size_t i = 0; i < run->resource_count; i++) {
+		const struct run_finding *r = &run->resources[i];
+		bool later =
+			!last || share(r) < share(last) || (share(r) == share(last) && r > last);
+
+		if (later && share(r) > 0 && (!found || share(r) > share(found)))
+			found = r;
+	}
+	return found;
+}
+
+static void print_fullest(const struct page *page, const struct run *run)
+{
+	const struct run_finding *r = NULL;
+
+	for (int i = 0; i < FULLEST && (r = next_fullest(run, r)); i++) {
+		char used[SHORT_TEXT], capacity[SHORT_TEXT], percent[SHORT_TEXT];
+
+		if (!i)
+			fprintf(page->file, "\n%-16s %14s %14s\n", "fullest", "used", "of");
+		fprintf(page->file, "%-16s %14s %14s %7s  ", r->resource,
+			page_count(r->used.value, used), page_count(r->capacity.value, capacity),
+			page_share(share(r) * 100, percent));
+		page_left(page, 0, "%s", r->object);
+		fputc('\n', page->file);
+	}
+}
+
+void report_not_seen(const struct page *page, const struct run *run)
+{
+	for (char **note = run->not_seen; note && *note; note++)
+		page_wrap(page, 0, "not seen: %s", *note);
+}
+
+void report_findings(const struct page *page, const struct run *run)
+{
+	if (!run->finding_count && !(run->not_seen && page->verbose))
+		return;
+	fputc('\n', page->file);
+	if (!run->finding_count)
+		page_wrap(page, 0, "nothing was running out on %s",
+			  run->host ? run->host : "the observer's host");
+	for (size_t i = 0; i < run->finding_count; i++)
+		print_finding(page, run, &run->findings[i]);
+	if (page->verbose)
+		print_fullest(page, run);
+}

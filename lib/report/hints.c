@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/* What the figures of a service may mean where they alone do not tell, and what would tell: a sentence each. */
+#include <stdio.h>
+
+#include "means.h"
+#include "parts.h"
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+
+/* Shorter waits are worth no question. */
+#define LONG_WAIT_NS (10 * NSEC_PER_MSEC)
+
+/*
+ * As many as ever waited for accept() at a time. One that joins a queue and is taken out at once may not
+ * have been seen in it.
+ */
+static struct run_number deepest(const struct run_service *service)
+{
+	const struct run_accept_queue *queue = &service->accept_queue;
+
+	return (struct run_number){
+		.known = queue->depth_max.known && queue->listeners.known && queue->listeners.value,
+		.value = (queue->depth_max.value ? queue->depth_max.value : 1) *
+			 queue->listeners.value,
+	};
+}
+
+/*
+ * The share of the inferred waits that was certainly not in the accept queue: connections that wait there for
+ * @sum ns within @span ns are sum / span on average (Little's law), and never more than the deepest queue.
+ */
+static double share_after_accept(const struct run *run, const struct run_service *service)
+{
+	const struct histogram *waits = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
+	/* Waits that end in the period may have begun before it. */
+	double span_ns = (double)run->duration_ns + (double)waits->max;
+	struct run_number most = deepest(service);
+	double possible_ns = (double)most.value * span_ns;
+
+	if (!most.known || !run->duration_ns || possible_ns >= (double)waits->sum)
+		return 0;
+	return 1 - possible_ns / (double)waits->sum;
+}
+
+static bool hint_accept(const struct run *run, const struct run_service *service,
+			struct report_hint *hint)
+{
+	const struct histogram *waits = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
+	double after = share_after_accept(run, service);
+	char mean[SHORT_TEXT], longest[SHORT_TEXT];
+	int used;
+
+	if (!run_accept_is_inferred(service->stages) || waits->max < LONG_WAIT_NS)
+		return false;
+	used = snprintf(
+		hint->text, sizeof(hint->text),
+		"accept or socket queue (mean %s, max %s) was inferred from the first read. Either "
+		"accept() comes late, or the first read after it, for want of a free worker. ",
+		page_time(histogram_mean(waits), mean), page_time((double)waits->max, longest));
+	if (after >= 0.01)
+		used += snprintf(hint->text + used, sizeof(hint->text) - (size_t)used,
+				 "At least %.0f %% of it came after accept(): the accept queue "
+				 "never held more than %ju. ",
+				 100 * after, (uintmax_t)deepest(service).value);
+	snprintf(hint->text + used, sizeof(hint->text) - (size_t)used,
+		 "sojourn --accept-source syscall tells them apart");
+	return true;
+}
+
+/* From this share of the exchanges on it is a habit of the server. */
+#define HELD_SHARE 0.01
+
+/* The kernel's own condition was true: no guess from times. */
+static bool hint_nagle(const struct run *run, const struct run_service *service,
+		       struct report_hint *hint)
+{
+	char held[SHORT_TEXT], all[SHORT_TEXT];
+
+	(void)run;
+	if (!service->nagle_held ||
+	    (double)service->nagle_held < HELD_SHARE * (double)service->exchanges)
+		return false;
+	snprintf(
+		hint->text, sizeof(hint->text),
+		"the end of %s of %s responses waited for the client's ACK of their begin (Nagle's "
+		"algorithm). A client may delay that by 40 ms, which is in network + client, or in "
+		"transmit queue with --transmit. The server has to set TCP_NODELAY, or write each "
+		"response at once",
+		page_count(service->nagle_held, held), page_count(service->exchanges, all));
+	return true;
+}
+
+/* Network and client together take so many times what a packet and its ACK took at best. */
+#define FAR_ABOVE 10
+
+/* No cause is known: what is said is where to look. */
+static bool hint_network(const struct run *run, const struct run_service *service,
+			 struct report_hint *hint)
+{
+	char network[SHORT_TEXT], rtt[SHORT_TEXT], why[REPORT_UNDIVIDED_TEXT];
+	struct report_means means;
+
+	if (service->nagle_held || service->stages[STAGE_TRANSMIT_QUEUE].measured ||
+	    !service->min_rtt_ns.known || report_driven_service(run) != service ||
+	    report_undivided(run, service, why))
+		return false;
+	report_means(run, service, &means);
+	if (means.network_unknown || means.network_ns < LONG_WAIT_NS ||
+	    means.network_ns < FAR_ABOVE * (double)service->min_rtt_ns.value)
+		return false;
+	snprintf(hint->text, sizeof(hint->text),
+		 "network + client (mean %s) is far above the shortest round trip of TCP (%s). "
+		 "sojourn --transmit all tells what of it the response waited on this host",
+		 page_time(means.network_ns, network),
+		 page_time((double)service->min_rtt_ns.value, rtt));
+	return true;
+}
+
+static bool (*const hints[])(const struct run *run, const struct run_service *service,
+			     struct report_hint *hint) = {
+	hint_accept,
+	hint_nagle,
+	hint_network,
+};
+
+size_t report_hints(const struct run *run, const struct run_service *service,
+		    struct report_hint ret_hints[static REPORT_HINTS])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hints); i++)
+		count += hints[i](run, service, &ret_hints[count]);
+	return count;
+}
+
+_Static_assert(ARRAY_SIZE(hints) == REPORT_HINTS, "report.h says how many");
+
+void report_print_hints(const struct page *page, const struct run *run,
+			const struct run_service *service)
+{
+	struct report_hint found[REPORT_HINTS];
+	size_t count = report_hints(run, service, found);
+
+	for (size_t i = 0; i < count; i++) {
+		page_left(page, LABEL_COLUMNS, "%s", i ? "" : "hint");
+		page_wrap(page, LABEL_COLUMNS, "%s", found[i].text);
+	}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/* What of the host is shared by all services: its source ports, which whoever connects from it uses up. */
+#include <string.h>
+
+#include "parts.h"
+
+/* Without -v they are told from this share on. */
+#define NOTABLE_SHARE 0.1
+
+static bool uses_ports(const struct run_service *service)
+{
+	const struct run_ports *ports = &service->ports;
+
+	return ports->used.known && ports->used.value && ports->capacity.known;
+}
+
+static bool is_notable(const struct run_service *service)
+{
+	const struct run_ports *ports = &service->ports;
+
+	return (double)ports->used.value >= NOTABLE_SHARE * (double)ports->capacity.value;
+}
+
+static bool is_same(const struct run_service *one, const struct run_service *other)
+{
+	const char *host = one->host ? one->host : "", *host2 = other->host ? other->host : "";
+
+	return uses_ports(other) && one->netns == other->netns && !strcmp(host, host2) &&
+	       !strcmp(one->ports.towards, other->ports.towards);
+}
+
+/* Each service of a namespace tells the same ones. */
+static bool was_told(const struct run *run, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (is_same(&run->services[index], &run->services[i]))
+			return true;
+	return false;
+}
+
+static void print_ports(const struct page *page, const struct run_service *service)
+{
+	const struct run_ports *ports = &service->ports;
+	char used[SHORT_TEXT], capacity[SHORT_TEXT];
+	struct items items = items_begin(page, "host ports", LABEL_COLUMNS);
+
+	items_add(&items, "%s of %s towards %s", page_count(ports->used.value, used),
+		  page_count(ports->capacity.value, capacity),
+		  *ports->towards ? ports->towards : "one destination");
+	if (service->host)
+		items_add(&items, "host %s", service->host);
+	items_end(&items);
+}
+
+void report_host_ports(const struct page *page, const struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		if (uses_ports(&run->services[i]) && !was_told(run, i) &&
+		    (page->verbose || is_notable(&run->services[i])))
+			print_ports(page, &run->services[i]);
+}

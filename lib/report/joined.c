@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The joined exchanges: how many there are, which part of them held the slow ones, and the slowest,
+ * one line each. Shares are of what the user waited: the response time under a rate, else the round trip.
+ */
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/clock.h"
+
+#define NAME_COLUMNS	      17
+#define NAME_COLUMNS_INFERRED 24 /* "accept or socket queue" */
+#define CELL_COLUMNS	      15
+
+/* As many of the slowest are printed; the document and a trace may have more. */
+#define SLOWEST_LINES 10
+/* So many at first. */
+#define SLOWEST_FIRST 2
+/* Less of an exchange does not tell it from another. */
+#define ALIKE_PERCENT 10
+
+/* A part of an exchange as a row: where its time lies in the sums. */
+struct part {
+	const char *name;
+	uint64_t (*sum_ns)(const struct run_parts *parts, unsigned int stage);
+	bool (*is_shown)(const struct run_joined *joined, unsigned int stage);
+	unsigned int stage;
+	bool detail; /* of the row above it: not part of the total */
+};
+
+static uint64_t sum_wait(const struct run_parts *parts, unsigned int stage)
+{
+	(void)stage;
+	return parts->wait_ns;
+}
+
+static uint64_t sum_network(const struct run_parts *parts, unsigned int stage)
+{
+	(void)stage;
+	return parts->network_ns;
+}
+
+static uint64_t sum_stage(const struct run_parts *parts, unsigned int stage)
+{
+	return parts->stages[stage].value;
+}
+
+static uint64_t sum_running(const struct run_parts *parts, unsigned int stage)
+{
+	(void)stage;
+	return parts->running_ns.value;
+}
+
+static uint64_t sum_runnable(const struct run_parts *parts, unsigned int stage)
+{
+	(void)stage;
+	return parts->runnable_ns.value;
+}
+
+static uint64_t sum_blocked(const struct run_parts *parts, unsigned int stage)
+{
+	(void)stage;
+	return parts->blocked_ns.value;
+}
+
+static bool shows_wait(const struct run_joined *joined, unsigned int stage)
+{
+	(void)stage;
+	return joined->sum.wait_ns != 0;
+}
+
+static bool shows_always(const struct run_joined *joined, unsigned int stage)
+{
+	(void)joined;
+	(void)stage;
+	return true;
+}
+
+static bool shows_stage(const struct run_joined *joined, unsigned int stage)
+{
+	return joined->sum.stages[stage].known;
+}
+
+static bool shows_split(const struct run_joined *joined, unsigned int stage)
+{
+	(void)stage;
+	return joined->sum.running_ns.known;
+}
+
+/* clang-format off */
+static const struct part parts[] = {
+	{"not yet sent", sum_wait, shows_wait, 0, false},
+	{"network + client", sum_network, shows_always, 0, false},
+	{NULL, sum_stage, shows_stage, STAGE_ACCEPT_QUEUE, false},
+	{NULL, sum_stage, shows_stage, STAGE_SOCKET_QUEUE, false},
+	{NULL, sum_stage, shows_stage, STAGE_RECEIVE, false},
+	{NULL, sum_stage, shows_stage, STAGE_SERVICE, false},
+	{"  running", sum_running, shows_split, 0, true},
+	{"  runnable", sum_runnable, shows_split, 0, true},
+	{"  blocked", sum_blocked, shows_split, 0, true},
+	{NULL, sum_stage, shows_stage, STAGE_RESPOND, false},
+	{NULL, sum_stage, shows_stage, STAGE_TRANSMIT_QUEUE, false},
+};
+/* clang-format on */
+
+static unsigned int name_columns(const struct run_joined *joined)
+{
+	return run_accept_is_inferred(joined->stages) ? NAME_COLUMNS_INFERRED : NAME_COLUMNS;
+}
+
+static const char *part_name(const struct run_joined *joined, const struct part *part,
+			     char buffer[static SHORT_TEXT])
+{
+	return part->name ? part->name
+			  : page_words(run_stage_label(joined->stages, part->stage), buffer);
+}
+
+static uint64_t part_sum(const struct part *part, const struct run_parts *sums)
+{
+	return part->sum_ns(sums, part->stage);
+}
+
+static double share(uint64_t part_ns, const struct run_parts *sums)
+{
+	uint64_t total_ns = run_parts_total(sums);
+
+	return total_ns ? 100.0 * (double)part_ns / (double)total_ns : 0;
+}
+
+bool report_part(const struct run_joined *joined, const struct run_parts *sums, size_t i,
+		 struct report_part *ret_part)
+{
+	char name[SHORT_TEXT];
+
+	if (!parts[i].is_shown(joined, parts[i].stage))
+		return false;
+	snprintf(ret_part->name, sizeof(ret_part->name), "%s", part_name(joined, &parts[i], name));
+	ret_part->sum_ns = part_sum(&parts[i], sums);
+	ret_part->share = share(ret_part->sum_ns, sums);
+	return true;
+}
+
+_Static_assert(ARRAY_SIZE(parts) == REPORT_PARTS, "report_parts.h says how many");
+
+/* The indices of parts[], without details, by their share in @sums. */
+static void sort_parts(const struct run_parts *sums, size_t order[static ARRAY_SIZE(parts)],
+		       size_t *ret_count)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		size_t at = count;
+
+		if (parts[i].detail)
+			continue;
+		for (; at && part_sum(&parts[order[at - 1]], sums) < part_sum(&parts[i], sums);
+		     at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+		count++;
+	}
+	*ret_count = count;
+}
+
+void report_shares(const struct run_joined *joined, const struct run_parts *sums,
+		   unsigned int columns, size_t size, char *ret_text)
+{
+	size_t order[ARRAY_SIZE(parts)], count, length = 0;
+	char name[SHORT_TEXT], item[64];
+
+	ret_text[0] = '\0';
+	sort_parts(sums, order, &count);
+	for (size_t i = 0; i < count; i++) {
+		double percent = share(part_sum(&parts[order[i]], sums), sums);
+		char text[SHORT_TEXT];
+
+		snprintf(item, sizeof(item), "%s%s %s", i ? ", " : "",
+			 part_name(joined, &parts[order[i]], name), page_share(percent, text));
+		if (percent < 0.5 || page_columns(ret_text) + page_columns(item) > columns ||
+		    length + strlen(item) >= size)
+			return;
+		length += (size_t)snprintf(ret_text + length, size - length, "%s", item);
+	}
+}
+
+const char *report_percentile_name(uint32_t per_mille, char buffer[static SHORT_TEXT])
+{
+	if (per_mille % 10)
+		snprintf(buffer, SHORT_TEXT, "p%u.%u", per_mille / 10, per_mille % 10);
+	else
+		snprintf(buffer, SHORT_TEXT, "p%u", per_mille / 10);
+	return buffer;
+}
+
+/* That of p99, or the highest that any joined exchange is in; NULL if none is. */
+static const struct run_tail *main_tail(const struct run_joined *joined)
+{
+	const struct run_tail *tail = NULL;
+
+	for (size_t i = 0; i < joined->tail_count && joined->tail[i].per_mille <= 990; i++)
+		if (joined->tail[i].count)
+			tail = &joined->tail[i];
+	return tail;
+}
+
+static void print_conclusion(const struct page *page, const struct run_joined *joined,
+			     const struct run_tail *tail)
+{
+	char name[SHORT_TEXT], count[SHORT_TEXT], above[SHORT_TEXT], shares[512];
+
+	report_shares(joined, &tail->sum, sizeof(shares), sizeof(shares), shares);
+	page_style(page, STYLE_BOLD);
+	page_wrap(page, 0, "of the requests slower than the client's %s, %s (%s joined): %s",
+		  report_percentile_name(tail->per_mille, name),
+		  page_time((double)tail->above_ns, above), page_count(tail->count, count), shares);
+	page_style(page, STYLE_PLAIN);
+}
+
+/* Of a narrow page the lowest percentiles are left out. */
+static size_t first_tail(const struct page *page, const struct run_joined *joined)
+{
+	size_t fit = page->width > name_columns(joined)
+			     ? (page->width - name_columns(joined)) / CELL_COLUMNS
+			     : 0;
+
+	fit = fit ? fit : 1;
+	return joined->tail_count > fit ? joined->tail_count - fit : 0;
+}
+
+static void print_heads(const struct page *page, const struct run_joined *joined)
+{
+	size_t first = first_tail(page, joined);
+	char text[SHORT_TEXT];
+
+	page_left(page, name_columns(joined), "%s", "slower than");
+	for (size_t i = first; i < joined->tail_count; i++)
+		page_right(page, CELL_COLUMNS, "%s",
+			   report_percentile_name(joined->tail[i].per_mille, text));
+	fputc('\n', page->file);
+	page_left(page, name_columns(joined), "%s", "");
+	for (size_t i = first; i < joined->tail_count; i++)
+		page_right(page, CELL_COLUMNS, "%s",
+			   page_time((double)joined->tail[i].above_ns, text));
+	fputc('\n', page->file);
+	page_left(page, name_columns(joined), "%s", "requests");
+	for (size_t i = first; i < joined->tail_count; i++)
+		page_right(page, CELL_COLUMNS, "%s", page_count(joined->tail[i].count, text));
+	fputc('\n', page->file);
+}
+
+static void print_totals(const struct page *page, const struct run_joined *joined, bool rated)
+{
+	char text[SHORT_TEXT];
+
+	page_left(page, name_columns(joined), "%s", rated ? "mean response" : "mean round trip");
+	for (size_t i = first_tail(page, joined); i < joined->tail_count; i++) {
+		const struct run_tail *tail = &joined->tail[i];
+		double total_ns = (double)run_parts_total(&tail->sum);
+
+		page_right(page, CELL_COLUMNS, "%s",
+			   tail->count ? page_time(total_ns / (double)tail->count, text) : "-");
+	}
+	fputc('\n', page->file);
+}
+
+static bool is_largest(const struct part *part, const struct run_parts *sums)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!parts[i].detail && part_sum(&parts[i], sums) > part_sum(part, sums))
+			return false;
+	return !part->detail && part_sum(part, sums);
+}
+
+static void print_cell(const struct page *page, const struct run_tail *tail, uint64_t sum_ns,
+		       bool largest)
+{
+	char text[SHORT_TEXT], percent[SHORT_TEXT];
+
+	if (!tail->count) {
+		page_right(page, CELL_COLUMNS, "-");
+		return;
+	}
+	if (largest)
+		page_style(page, STYLE_HOT);
+	page_right(page, CELL_COLUMNS, "%s %6s",
+		   page_time((double)sum_ns / (double)tail->count, text),
+		   page_share(share(sum_ns, &tail->sum), percent));
+	if (largest)
+		page_style(page, STYLE_PLAIN);
+}
+
+static void print_part(const struct page *page, const struct run_joined *joined,
+		       const struct part *part)
+{
+	char name[SHORT_TEXT];
+
+	if (!part->is_shown(joined, part->stage))
+		return;
+	page_left(page, name_columns(joined), "%s", part_name(joined, part, name));
+	for (size_t i = first_tail(page, joined); i < joined->tail_count; i++) {
+		const struct run_tail *tail = &joined->tail[i];
+
+		print_cell(page, tail, part_sum(part, &tail->sum), is_largest(part, &tail->sum));
+	}
+	fputc('\n', page->file);
+}
+
+/* What the stages hold beyond the round trip: without it the columns would not add up. */
+static void print_overhang(const struct page *page, const struct run_joined *joined)
+{
+	char text[SHORT_TEXT], percent[SHORT_TEXT];
+
+	if (!joined->sum.overhang_ns)
+		return;
+	page_left(page, name_columns(joined), "%s", "after its end");
+	for (size_t i = first_tail(page, joined); i < joined->tail_count; i++) {
+		const struct run_tail *tail = &joined->tail[i];
+		double mean_ns =
+			tail->count ? (double)tail->sum.overhang_ns / (double)tail->count : 0;
+
+		if (mean_ns >= 0.5)
+			page_right(page, CELL_COLUMNS, "-%s %6s", page_time(mean_ns, text),
+				   page_share(share(tail->sum.overhang_ns, &tail->sum), percent));
+		else
+			page_right(page, CELL_COLUMNS, "-");
+	}
+	fputc('\n', page->file);
+}
+
+static void print_tail(const struct page *page, const struct run_joined *joined, bool rated)
+{
+	const struct run_tail *tail = main_tail(joined);
+
+	if (!tail)
+		return;
+	if (page->verbose)
+		fputc('\n', page->file);
+	print_conclusion(page, joined, tail);
+	if (!page->verbose)
+		return;
+	print_heads(page, joined);
+	print_totals(page, joined, rated);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		print_part(page, joined, &parts[i]);
+	print_overhang(page, joined);
+}
+
+/* The address only where there is room for it: most often it is one. */
+static const char *client_text(const struct page *page, const struct run_exchange *exchange)
+{
+	const char *port = strrchr(exchange->client, ':');
+
+	return page->width >= 100 || !port ? exchange->client : port;
+}
+
+/* Beyond what a line of them takes before its shares. */
+static unsigned int share_columns(const struct page *page, unsigned int used)
+{
+	return used + 2 < page->width ? page->width - used - 2 : 0;
+}
+
+/* Which parts hold some of it, as bits. */
+static unsigned int holders(const struct run_parts *sums)
+{
+	unsigned int found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!parts[i].detail && share(part_sum(&parts[i], sums), sums) >= ALIKE_PERCENT)
+			found |= 1U << i;
+	return found;
+}
+
+/* The exchanges from @first on that the same parts hold: one row says it of all of them. */
+static size_t count_alike(const struct run_joined *joined, size_t first, size_t end,
+			  struct run_parts *ret_sum)
+{
+	unsigned int of_first = holders(&joined->slowest[first].parts);
+	size_t i = first;
+
+	*ret_sum = (struct run_parts){0};
+	for (; i < end && holders(&joined->slowest[i].parts) == of_first; i++)
+		run_parts_add(ret_sum, &joined->slowest[i].parts);
+	return i - first;
+}
+
+/* "to 20.0 ms, 10 such", or where and when the only one was. */
+static void format_alike(const struct page *page, const struct run_joined *joined, size_t first,
+			 size_t count, size_t size, char *ret_text)
+{
+	const struct run_exchange *exchange = &joined->slowest[first];
+	const struct run_exchange *last = &joined->slowest[first + count - 1];
+	double at_s = (double)(exchange->start_ns - joined->begin_ns) / NSEC_PER_SEC;
+	char most[SHORT_TEXT], least[SHORT_TEXT];
+
+	page_time((double)run_parts_total(&exchange->parts), most);
+	page_time((double)run_parts_total(&last->parts), least);
+	if (count > 1 && strcmp(most, least))
+		snprintf(ret_text, size, "to %s, %zu such", least, count);
+	else if (count > 1)
+		snprintf(ret_text, size, "%zu such", count);
+	else
+		snprintf(ret_text, size, "at %.3f s  %s #%u", at_s, client_text(page, exchange),
+			 exchange->index);
+}
+
+static void print_alike(const struct page *page, const struct run_joined *joined, size_t first,
+			size_t count, const struct run_parts *sum)
+{
+	const struct run_exchange *exchange = &joined->slowest[first];
+	char total[SHORT_TEXT], shares[512], left[256];
+	unsigned int used;
+
+	format_alike(page, joined, first, count, sizeof(left), left);
+	page_left(page, LABEL_COLUMNS, "%s", first ? "" : "slowest");
+	page_right(page, 9, "%s", page_time((double)run_parts_total(&exchange->parts), total));
+	page_left(page, 0, "  %s", left);
+	used = LABEL_COLUMNS + 9 + 2 + page_columns(left);
+	report_shares(joined, sum, share_columns(page, used), sizeof(shares), shares);
+	page_left(page, 0, "%s%s", *shares ? "  " : "", shares);
+	fputc('\n', page->file);
+}
+
+/* Of which the slowest are, where slower ones may not be among them. */
+static void print_of_which(const struct page *page, const struct run *run)
+{
+	const struct run_joined *joined = run->joined;
+	char count[SHORT_TEXT], all[SHORT_TEXT];
+
+	if (joined->joined >= run->driver->requests || !page->verbose)
+		return;
+	page_wrap(page, 0, "slowest of those %s, %s of %s requests:",
+		  joined->threshold < RUN_SAMPLE_ALL ? "sampled" : "joined",
+		  page_count(joined->joined, count), page_count(run->driver->requests, all));
+}
+
+static void print_slowest(const struct page *page, const struct run *run)
+{
+	const struct run_joined *joined = run->joined;
+	size_t most = page->verbose ? SLOWEST_LINES : SLOWEST_FIRST;
+	size_t end = joined->slowest_count < SLOWEST_LINES ? joined->slowest_count : SLOWEST_LINES;
+	size_t i = 0;
+	char text[SHORT_TEXT];
+
+	if (!joined->slowest_count)
+		return;
+	if (page->verbose)
+		fputc('\n', page->file);
+	print_of_which(page, run);
+	for (size_t row = 0, count; i < end && row < most; i += count, row++) {
+		struct run_parts sum;
+
+		count = count_alike(joined, i, end, &sum);
+		print_alike(page, joined, i, count, &sum);
+	}
+	if (page->verbose && joined->slowest_count > i) {
+		page_left(page, LABEL_COLUMNS, "%s", "");
+		page_wrap(page, LABEL_COLUMNS, "and %s more, in the document and the trace",
+			  page_count(joined->slowest_count - i, text));
+	}
+}
+
+/* Those that are not 0. */
+static void print_counts(const struct page *page, const struct run_joined *joined)
+{
+	const struct {
+		const char *name;
+		uint64_t count;
+	} counts[] = {
+		{"early", joined->early},
+		{"driver only", joined->driver_only},
+		{"observer only", joined->observer_only},
+		{"other clients", joined->other_clients},
+		{"port used again", joined->repeated},
+		{"ambiguous", joined->ambiguous},
+		{"implausible", joined->implausible},
+	};
+	struct items items = items_begin(page, "joined", LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s exchange%s", page_count(joined->joined, text),
+		  joined->joined == 1 ? "" : "s");
+	if (joined->threshold < RUN_SAMPLE_ALL && joined->threshold)
+		items_add(&items, "1 in %s sampled",
+			  page_count(RUN_SAMPLE_ALL / joined->threshold, text));
+	else
+		items_add(&items, "every one sampled");
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		if (counts[i].count)
+			items_add(&items, "%s %s", counts[i].name,
+				  page_count(counts[i].count, text));
+	items_end(&items);
+}
+
+void report_joined(const struct page *page, const struct run *run)
+{
+	const struct run_joined *joined = run->joined;
+
+	if (!joined)
+		return;
+	if (!joined->joined) {
+		page_left(page, LABEL_COLUMNS, "joined");
+		page_wrap(page, LABEL_COLUMNS, "no exchange: %s",
+			  joined->reason ? joined->reason : "no reason given");
+		page_wrap(page, 0, "note: means are subtracted instead, and no tail is explained");
+		return;
+	}
+	if (page->verbose)
+		print_counts(page, joined);
+	if (joined->reason)
+		page_wrap(page, 0, "note: %s", joined->reason);
+	print_tail(page, joined, run->driver->rate != 0);
+	print_slowest(page, run);
+}

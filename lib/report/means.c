@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Means that add up to the driver's round trip: of its own exchanges where these were joined. Else those
+ * of the service are subtracted from the driver's, which holds as long as both are of the same requests.
+ */
+#include "means.h"
+
+#include <math.h>
+
+#include "parts.h"
+#include "sojourn/run_sum.h"
+
+static void subtract(const struct run *run, const struct run_service *service,
+		     struct report_means *means)
+{
+	*means = (struct report_means){.round_trip_ns = histogram_mean(&run->driver->round_trip)};
+	means->network_ns = means->round_trip_ns;
+	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++) {
+		struct report_mean *mean = &means->stages[i];
+
+		mean->name = run_stage_label(service->stages, i);
+		mean->missing = report_missing(&service->stages[i], i);
+		mean->histogram = &service->stages[i].histogram;
+		if (mean->missing)
+			continue;
+		mean->mean_ns = run_stage_mean(service, i);
+		means->network_ns -= mean->mean_ns;
+	}
+}
+
+static void divide(const struct run_joined *joined, struct report_means *means)
+{
+	const struct run_stage *transmit = &joined->stages[STAGE_TRANSMIT_QUEUE];
+	double count = (double)joined->joined;
+
+	*means = (struct report_means){
+		.of_joined = joined->joined,
+		.round_trip_ns = (double)joined->sum.round_trip_ns / count,
+		.network_ns = (double)joined->sum.network_ns / count,
+		.overhang_ns = (double)joined->sum.overhang_ns / count,
+	};
+	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++) {
+		struct report_mean *mean = &means->stages[i];
+
+		mean->name = run_stage_label(joined->stages, i);
+		mean->histogram = &joined->stages[i].histogram;
+		if (joined->sum.stages[i].known)
+			mean->mean_ns = (double)joined->sum.stages[i].value / count;
+		else
+			mean->missing = joined->stages[i].reason ? joined->stages[i].reason
+								 : "no joined exchange has it";
+	}
+	if (transmit->histogram.count && transmit->histogram.count < joined->joined)
+		means->transmit_unknown = joined->joined - transmit->histogram.count;
+}
+
+/* A mean of single ns is rounding. */
+static bool is_negative(const struct report_means *means)
+{
+	return means->network_ns < -0.5;
+}
+
+/* Counts of the same requests differ by less: what is under way when a phase begins or ends. */
+#define SAME_SHARE 0.05
+
+static bool counts_differ(const struct run *run, const struct run_service *service)
+{
+	double seen = (double)service->exchanges, sent = (double)run->driver->requests;
+
+	return fabs(seen - sent) > SAME_SHARE * fmax(seen, sent);
+}
+
+/* Whether nearly all that both sides chose to sample were joined: they are a fair choice of the driver's. */
+static bool is_representative(const struct run *run)
+{
+	const struct run_joined *joined = run->joined;
+	double chosen;
+
+	if (!joined || !joined->joined)
+		return false;
+	chosen = (double)run->driver->requests * (double)joined->threshold / (double)RUN_SAMPLE_ALL;
+	/* How many of the requests have a hash below the threshold is chance, too. */
+	return (double)joined->joined >=
+	       (1 - SAME_SHARE) * chosen -
+		       (joined->threshold < RUN_SAMPLE_ALL ? 4 * sqrt(chosen) : 0);
+}
+
+/* What is multiplexed is never joined. */
+static bool is_multiplexed(const struct run *run, const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_MULTIPLEXED] && !is_representative(run);
+}
+
+bool report_undivided(const struct run *run, const struct run_service *service,
+		      char ret_why[static REPORT_UNDIVIDED_TEXT])
+{
+	char seen[SHORT_TEXT], sent[SHORT_TEXT];
+
+	page_count(service->exchanges, seen);
+	page_count(run->driver->requests, sent);
+	if (is_multiplexed(run, service))
+		snprintf(ret_why, REPORT_UNDIVIDED_TEXT,
+			 "the service speaks HTTP/2, whose requests overlap on a connection: the "
+			 "observer timed %s exchanges, the driver completed %s requests",
+			 seen, sent);
+	else if (counts_differ(run, service) && !is_representative(run))
+		snprintf(ret_why, REPORT_UNDIVIDED_TEXT,
+			 "the observer saw %s exchanges at port %u, the driver completed %s "
+			 "requests: these are not the same%s",
+			 seen, service->port, sent,
+			 service->exchanges > run->driver->requests
+				 ? ", but also those of others, of a warm-up or given up"
+				 : "");
+	else
+		return false;
+	return true;
+}
+
+/* Where the exchanges of others are in the service's means, or those cannot be the driver's. */
+static bool is_better_joined(const struct run *run, const struct run_service *service,
+			     const struct report_means *subtracted)
+{
+	const struct run_joined *joined = run->joined;
+
+	if (!joined || !joined->joined)
+		return false;
+	return joined->joined == run->driver->requests || joined->other_clients ||
+	       is_negative(subtracted) || counts_differ(run, service);
+}
+
+void report_means(const struct run *run, const struct run_service *service,
+		  struct report_means *ret_means)
+{
+	struct report_means means;
+
+	subtract(run, service, &means);
+	if (is_better_joined(run, service, &means))
+		divide(run->joined, &means);
+	else if (is_negative(&means))
+		means.network_unknown =
+			service->exchanges > run->driver->requests
+				? "the service's means are also of requests by others or given up, "
+				  "and no"
+				  " exchange was joined"
+				: "the stages hold more than the driver's round trips, and no"
+				  " exchange was joined";
+	if (means.network_unknown || means.network_ns < 0)
+		means.network_ns = 0;
+	*ret_means = means;
+}
+
+bool report_means_basis(const struct run *run, const struct report_means *means,
+			char ret_text[static REPORT_MEANS_TEXT])
+{
+	char count[SHORT_TEXT], all[SHORT_TEXT], trip[SHORT_TEXT];
+
+	if (!means->of_joined)
+		return false;
+	page_count(means->of_joined, count);
+	if (means->of_joined == run->driver->requests)
+		snprintf(ret_text, REPORT_MEANS_TEXT, "the driver's %s requests, all joined",
+			 count);
+	else
+		snprintf(ret_text, REPORT_MEANS_TEXT,
+			 "the %s joined of the driver's %s requests: round trip %s", count,
+			 page_count(run->driver->requests, all),
+			 page_time(means->round_trip_ns, trip));
+	return true;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What is to be known before percentiles are used: how many requests are in none of them, and why. */
+#include <stdio.h>
+
+#include "parts.h"
+#include "sojourn/outcome.h"
+
+/* Why nothing was free to send what was due: the first of these that occurred. */
+static const char *why_unsent(const struct run_driver *driver)
+{
+	static const struct {
+		enum run_error error;
+		const char *why;
+	} reasons[] = {
+		{RUN_ERROR_ADDRESS_UNAVAILABLE,
+		 "no connection being free for want of source ports"},
+		{RUN_ERROR_TOO_MANY_FILES, "no connection being free for want of file descriptors"},
+		{RUN_ERROR_REFUSED, "connections being refused, or busy"},
+		{RUN_ERROR_CONNECT_TIMEOUT, "connections failing, or being busy"},
+		{RUN_ERROR_CONNECT_OTHER, "connections failing, or being busy"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (driver->errors[reasons[i].error])
+			return reasons[i].why;
+	return "all connections being busy";
+}
+
+size_t report_notes(const struct run_driver *driver,
+		    struct report_note ret_notes[static REPORT_NOTES])
+{
+	struct run_outcome outcome = run_driver_outcome(driver);
+	char count[SHORT_TEXT], of[SHORT_TEXT];
+	size_t notes = 0;
+
+	if (driver->unsent)
+		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
+			 "%s of the %s requests that were due were never sent, %s: they are in no "
+			 "percentile",
+			 page_count(driver->unsent, count), page_count(driver->scheduled, of),
+			 why_unsent(driver));
+	/* Without any response there is no percentile at all, and nobody misses them there. */
+	if (outcome.unanswered && driver->requests)
+		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
+			 "%s of the %s requests failed without a complete response: they are in no "
+			 "percentile",
+			 page_count(outcome.unanswered, count), page_count(outcome.tried, of));
+	return notes;
+}
+
+/* From this share on, a percentile that is shown (p99.9) may be one of theirs. */
+#define UNANSWERED_SHARE 0.001
+
+/* A censored time: when a request was given up it had waited so long, and nobody knows how long it would have. */
+static void format_waited(const struct histogram *waited, uint64_t unanswered, size_t size,
+			  char *ret_text)
+{
+	char known[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], of[SHORT_TEXT + 32] = "";
+
+	if (!waited->count) {
+		snprintf(ret_text, size, "how long they had waited is not known");
+		return;
+	}
+	if (waited->count < unanswered)
+		snprintf(of, sizeof(of), " (known of %s)", page_count(waited->count, known));
+	snprintf(ret_text, size, "they had waited at least %s (p50), %s (p99)%s",
+		 page_time((double)histogram_quantile(waited, 0.5), p50),
+		 page_time((double)histogram_quantile(waited, 0.99), p99), of);
+}
+
+bool report_service_note(const struct run_service *service, struct report_note *ret_note)
+{
+	uint64_t unanswered = service->losses[RUN_LOSS_UNANSWERED];
+	uint64_t all = unanswered + service->exchanges;
+	char count[SHORT_TEXT], of[SHORT_TEXT], waited[128];
+
+	if (!unanswered || (double)unanswered < UNANSWERED_SHARE * (double)all)
+		return false;
+	format_waited(&service->abandoned, unanswered, sizeof(waited), waited);
+	snprintf(ret_note->text, sizeof(ret_note->text),
+		 "%s of the %s requests at port %u were never answered: they are in no percentile "
+		 "of a stage; %s",
+		 page_count(unanswered, count), page_count(all, of), service->port, waited);
+	return true;
+}
+
+void report_print_service_note(const struct page *page, const struct run_service *service)
+{
+	struct report_note note;
+
+	if (report_service_note(service, &note))
+		page_wrap(page, 0, "note: %s", note.text);
+}
+
+void report_print_notes(const struct page *page, const struct run_driver *driver)
+{
+	struct report_note notes[REPORT_NOTES];
+	size_t count = report_notes(driver, notes);
+
+	for (size_t i = 0; i < count; i++)
+		page_wrap(page, 0, "note: %s", notes[i].text);
+}

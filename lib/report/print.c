@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Text on a page; what it says is the other files'. */
+#include "print.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/text.h"
+#include "sojourn/units.h"
+
+#define COUNT_COLUMNS 10 /* of the counts in a list */
+
+void page_style(const struct page *page, enum style style)
+{
+	static const char *const escapes[STYLE_COUNT] = {
+		[STYLE_PLAIN] = "\033[0m",
+		[STYLE_DIM] = "\033[0;2m",
+		[STYLE_BOLD] = "\033[0;1m",
+		[STYLE_HOT] = "\033[0;1;33m",
+	};
+
+	if (page->colour)
+		fputs(escapes[style], page->file);
+}
+
+unsigned int page_columns(const char *text)
+{
+	unsigned int columns = 0;
+
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+__attribute__((format(printf, 1, 0))) static char *format_text(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return NULL;
+	text_make_printable(text, '?');
+	return text;
+}
+
+static void print_spaces(const struct page *page, unsigned int count)
+{
+	fprintf(page->file, "%*s", (int)count, "");
+}
+
+static unsigned int missing_columns(const char *text, unsigned int columns)
+{
+	unsigned int used = page_columns(text);
+
+	return used < columns ? columns - used : 0;
+}
+
+/* One of the two places for spaces has none. */
+__attribute__((format(printf, 4, 0))) static void print_cell(const struct page *page,
+							     unsigned int columns, bool right,
+							     const char *format, va_list args)
+{
+	autofree char *text = format_text(format, args);
+	unsigned int missing = text ? missing_columns(text, columns) : 0;
+
+	if (!text)
+		return;
+	print_spaces(page, right ? missing : 0);
+	fputs(text, page->file);
+	print_spaces(page, right ? 0 : missing);
+}
+
+void page_left(const struct page *page, unsigned int columns, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_cell(page, columns, false, format, args);
+	va_end(args);
+}
+
+void page_right(const struct page *page, unsigned int columns, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_cell(page, columns, true, format, args);
+	va_end(args);
+}
+
+/* Prints @word after a space, or on the next line; returns the column after it. */
+static unsigned int wrap_word(const struct page *page, unsigned int indent, unsigned int column,
+			      const char *word)
+{
+	unsigned int columns = page_columns(word);
+
+	if (column > indent && column + 1 + columns > page->width) {
+		fputc('\n', page->file);
+		print_spaces(page, indent);
+		column = indent;
+	} else if (column > indent) {
+		fputc(' ', page->file);
+		column++;
+	}
+	fputs(word, page->file);
+	return column + columns;
+}
+
+__attribute__((format(printf, 3, 0))) static void
+print_wrapped(const struct page *page, unsigned int indent, const char *format, va_list args)
+{
+	autofree char *text = format_text(format, args);
+	unsigned int column = indent;
+	char *rest = NULL;
+
+	for (char *word = text ? strtok_r(text, " ", &rest) : NULL; word;
+	     word = strtok_r(NULL, " ", &rest))
+		column = wrap_word(page, indent, column, word);
+	fputc('\n', page->file);
+}
+
+void page_wrap(const struct page *page, unsigned int indent, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_wrapped(page, indent, format, args);
+	va_end(args);
+}
+
+void page_counted(const struct page *page, const char *label, uint64_t count, const char *format,
+		  ...)
+{
+	char text[SHORT_TEXT];
+	va_list args;
+
+	page_left(page, LABEL_COLUMNS, "%s", label);
+	page_right(page, COUNT_COLUMNS, "%s", page_count(count, text));
+	print_spaces(page, 1);
+	va_start(args, format);
+	print_wrapped(page, LABEL_COLUMNS + COUNT_COLUMNS + 1, format, args);
+	va_end(args);
+}
+
+struct items items_begin(const struct page *page, const char *label, unsigned int indent)
+{
+	page_left(page, indent, "%s", label);
+	return (struct items){.page = page, .indent = indent, .column = indent};
+}
+
+/* Breaks the line if @columns more do not fit, else separates the item from the one before it. */
+static void make_room(struct items *items, unsigned int columns)
+{
+	static const char separator[] = " \u00b7 ";
+
+	if (!items->started)
+		return;
+	if (items->column + page_columns(separator) + columns > items->page->width) {
+		fputc('\n', items->page->file);
+		print_spaces(items->page, items->indent);
+		items->column = items->indent;
+	} else {
+		fputs(separator, items->page->file);
+		items->column += page_columns(separator);
+	}
+}
+
+void items_add(struct items *items, const char *format, ...)
+{
+	autofree char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = format_text(format, args);
+	va_end(args);
+	if (!text)
+		return;
+	make_room(items, page_columns(text));
+	fputs(text, items->page->file);
+	items->column += page_columns(text);
+	items->started = true;
+}
+
+void items_end(struct items *items)
+{
+	fputc('\n', items->page->file);
+}
+
+/* Three significant digits, or whole numbers where there are more. */
+static void print_digits(double value, const char *unit, char buffer[static SHORT_TEXT])
+{
+	int decimals = fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
+
+	snprintf(buffer, SHORT_TEXT, "%.*f%s%s", decimals, value, *unit ? " " : "", unit);
+}
+
+const char *page_time(double ns, char buffer[static SHORT_TEXT])
+{
+	/* What prints as 1000 of one unit is 1 of the next. */
+	static const struct {
+		double below, unit;
+		const char *name;
+	} units[] = {
+		{999.5, 1, "ns"},
+		{999.5 * NSEC_PER_USEC, NSEC_PER_USEC, "\u00b5s"},
+		{999.5 * NSEC_PER_MSEC, NSEC_PER_MSEC, "ms"},
+		{INFINITY, NSEC_PER_SEC, "s"},
+	};
+	size_t i = 0;
+
+	/* Nothing shorter than half a nanosecond is told from zero, and zero has no sign. */
+	if (fabs(ns) <= 0.5)
+		ns = 0;
+	while (i < ARRAY_SIZE(units) - 1 && fabs(ns) >= units[i].below)
+		i++;
+	if (i)
+		print_digits(ns / units[i].unit, units[i].name, buffer);
+	else
+		snprintf(buffer, SHORT_TEXT, "%.0f ns", ns);
+	return buffer;
+}
+
+const char *page_setting(uint64_t ns, char buffer[static SHORT_TEXT])
+{
+	return units_format_duration((double)ns, buffer, SHORT_TEXT);
+}
+
+const char *page_count(uint64_t count, char buffer[static SHORT_TEXT])
+{
+	return units_format_count(count, buffer, SHORT_TEXT);
+}
+
+const char *page_rate_of(double per_second, char buffer[static SHORT_TEXT])
+{
+	if (per_second >= (double)UINT64_MAX)
+		return page_count(UINT64_MAX, buffer);
+	if (per_second >= 99.95 || per_second <= 0 || fabs(per_second - round(per_second)) < 0.005)
+		return page_count((uint64_t)(per_second + 0.5), buffer);
+	print_digits(per_second, "", buffer);
+	return buffer;
+}
+
+const char *page_rate(uint64_t count, uint64_t ns, char buffer[static SHORT_TEXT])
+{
+	return page_rate_of(ns ? (double)count * NSEC_PER_SEC / (double)ns : 0, buffer);
+}
+
+const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT])
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)bytes;
+	size_t i = 0;
+
+	for (; i < ARRAY_SIZE(units) - 1 && value >= 999.5; i++)
+		value /= 1024;
+	if (i)
+		print_digits(value, units[i], buffer);
+	else
+		snprintf(buffer, SHORT_TEXT, "%ju B", (uintmax_t)bytes);
+	return buffer;
+}
+
+const char *page_share(double percent, char buffer[static SHORT_TEXT])
+{
+	if (percent > 0 && percent < 0.05)
+		snprintf(buffer, SHORT_TEXT, "<0.1 %%");
+	else if (fabs(percent) < 9.95)
+		snprintf(buffer, SHORT_TEXT, "%.1f %%", fabs(percent) < 0.05 ? 0 : percent);
+	else if (percent < 100 && percent >= 99.5)
+		snprintf(buffer, SHORT_TEXT, "%.1f %%", fmin(percent, 99.9));
+	else
+		snprintf(buffer, SHORT_TEXT, "%.0f %%", percent);
+	return buffer;
+}
+
+const char *page_words(const char *name, char buffer[static SHORT_TEXT])
+{
+	snprintf(buffer, SHORT_TEXT, "%s", name);
+	for (char *c = buffer; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+	return buffer;
+}

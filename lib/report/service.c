@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/* One service as the observer saw it: who it is, its state, its stages, its connections. */
+#include <string.h>
+
+#include "parts.h"
+
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+#include "sojourn/run_sum.h"
+
+#define MAX_NAMED_PROCESSES 6
+
+static void add_processes(struct items *items, const struct run_service *service)
+{
+	size_t named = service->process_count;
+
+	if (named > MAX_NAMED_PROCESSES)
+		named = MAX_NAMED_PROCESSES;
+	for (size_t i = 0; i < named; i++)
+		items_add(items, "%.*s %u", (int)sizeof(service->processes[i].comm),
+			  service->processes[i].comm, service->processes[i].pid);
+	if (named < service->process_count)
+		items_add(items, "%zu processes more", service->process_count - named);
+}
+
+void report_identity(const struct page *page, const struct run_service *service, const char *remark)
+{
+	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
+	struct items items;
+
+	page_style(page, STYLE_BOLD);
+	items = items_begin(page, "", 0);
+	items_add(&items, "%s %s%s%s:%u", service->protocol, open, service->address, close,
+		  service->port);
+	page_style(page, STYLE_PLAIN);
+	if (service->host)
+		items_add(&items, "host %s", service->host);
+	add_processes(&items, service);
+	if (remark)
+		items_add(&items, "%s", remark);
+	items_end(&items);
+}
+
+static void add_throughput(struct items *items, const struct run *run,
+			   const struct run_service *service, bool verbose)
+{
+	uint64_t ns = service->last_message_ns - service->first_message_ns;
+	bool known =
+		service->first_message_ns && service->last_message_ns > service->first_message_ns;
+	char rate[SHORT_TEXT];
+
+	if (!service->exchanges || (!known && !run->duration_ns))
+		return;
+	if (!known)
+		ns = run->duration_ns;
+	page_rate(service->exchanges, ns, rate);
+	if (known && !verbose)
+		items_add(items, "server throughput %s/s", rate);
+	else
+		items_add(items, "server throughput %s/s (%s)", rate,
+			  known ? "first to last request" : "over the whole period");
+}
+
+static bool has_connections(const struct run_service *service)
+{
+	return strcmp(service->protocol, "udp") != 0;
+}
+
+static double fd_share(const struct run_process *process)
+{
+	if (!process->open_fds.known || !process->fd_limit.known || !process->fd_limit.value)
+		return -1;
+	return (double)process->open_fds.value / (double)process->fd_limit.value;
+}
+
+/* The process that is nearest to its limit is the one that matters. */
+static void add_fds(struct items *items, const struct run_service *service)
+{
+	const struct run_process *fullest = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *process = &service->processes[i];
+
+		if (fd_share(process) >= 0 && (!fullest || fd_share(process) > fd_share(fullest)))
+			fullest = process;
+	}
+	if (!fullest)
+		return;
+	if (service->process_count > 1)
+		items_add(items, "fds %ju/%ju (process %u)", (uintmax_t)fullest->open_fds.value,
+			  (uintmax_t)fullest->fd_limit.value, fullest->pid);
+	else
+		items_add(items, "fds %ju/%ju", (uintmax_t)fullest->open_fds.value,
+			  (uintmax_t)fullest->fd_limit.value);
+}
+
+static void add_accept_queue(struct items *items, const struct run_accept_queue *queue)
+{
+	char text[SHORT_TEXT];
+
+	/* The mark is that of one listener, the limit that of all. */
+	if (queue->depth_max.known && queue->listeners.known && queue->listeners.value > 1)
+		items_add(items, "accept queue max %ju, of %ju listeners",
+			  (uintmax_t)queue->depth_max.value, (uintmax_t)queue->listeners.value);
+	else if (queue->depth_max.known && queue->limit.known)
+		items_add(items, "accept queue max %ju/%ju", (uintmax_t)queue->depth_max.value,
+			  (uintmax_t)queue->limit.value);
+	else if (queue->depth_max.known)
+		items_add(items, "accept queue max %ju", (uintmax_t)queue->depth_max.value);
+	if (queue->overflows.known && queue->overflows.value)
+		items_add(items, "accept queue overflows %s",
+			  page_count(queue->overflows.value, text));
+}
+
+/* A hung server is first seen here. */
+static void add_open(struct items *items, const struct run_open *open)
+{
+	uint64_t count = open->read.value + open->unread.value;
+	char text[SHORT_TEXT], age[SHORT_TEXT];
+
+	if (!open->read.known || !count)
+		return;
+	if (open->oldest_ns.value)
+		items_add(items, "open %s (oldest %s)", page_count(count, text),
+			  page_time((double)open->oldest_ns.value, age));
+	else
+		items_add(items, "open %s", page_count(count, text));
+}
+
+static uint64_t not_timed(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_UNTIMED] + service->losses[RUN_LOSS_CUT_OFF];
+}
+
+void report_state(const struct page *page, const struct run *run, const struct run_service *service)
+{
+	struct items items = items_begin(page, "", 0);
+	char text[SHORT_TEXT];
+
+	add_throughput(&items, run, service, page->verbose);
+	add_open(&items, &service->open);
+	if (service->time_wait.known && has_connections(service))
+		items_add(&items, "TIME_WAIT %s", page_count(service->time_wait.value, text));
+	add_fds(&items, service);
+	if (has_connections(service))
+		add_accept_queue(&items, &service->accept_queue);
+	items_add(&items, "lost %s", page_count(report_lost(run, service), text));
+	if (not_timed(service))
+		items_add(&items, "not timed %s", page_count(not_timed(service), text));
+	items_end(&items);
+}
+
+struct column {
+	const char *label;
+	double quantile;
+	unsigned int rank; /* beyond the first there must be room for so many */
+};
+
+static const struct column columns[] = {
+	{"p50", 0.5, 0}, {"p90", 0.9, 2}, {"p99", 0.99, 0}, {"p99.9", 0.999, 3}, {"max", 1.0, 1},
+};
+
+#define STAGE_COLUMNS 16
+#define COUNT_COLUMNS 12
+#define TIME_COLUMNS  10
+/* Where the accept queue's wait was inferred, it has a longer name. */
+#define STAGE_COLUMNS_INFERRED 23
+
+static unsigned int stage_columns(const struct run_service *service)
+{
+	return run_accept_is_inferred(service->stages) ? STAGE_COLUMNS_INFERRED : STAGE_COLUMNS;
+}
+
+/* Of a narrow page, mean, p50 and p99 are left, before them the count, then the rest from left to right. */
+static unsigned int room_for(const struct page *page, const struct run_service *service)
+{
+	unsigned int used = stage_columns(service) + 3 * TIME_COLUMNS;
+
+	return page->width > used ? page->width - used : 0;
+}
+
+static unsigned int count_columns(const struct page *page, const struct run_service *service)
+{
+	return room_for(page, service) >= COUNT_COLUMNS ? COUNT_COLUMNS : 0;
+}
+
+static bool shows(const struct page *page, const struct run_service *service,
+		  const struct column *column)
+{
+	return room_for(page, service) >= COUNT_COLUMNS + column->rank * TIME_COLUMNS;
+}
+
+static void print_header(const struct page *page, const struct run_service *service)
+{
+	page_style(page, STYLE_DIM);
+	page_left(page, stage_columns(service), "stage");
+	if (count_columns(page, service))
+		page_right(page, COUNT_COLUMNS, "count");
+	page_right(page, TIME_COLUMNS, "mean");
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		if (!columns[i].rank || shows(page, service, &columns[i]))
+			page_right(page, TIME_COLUMNS, "%s", columns[i].label);
+	page_style(page, STYLE_PLAIN);
+	fputc('\n', page->file);
+}
+
+static void print_histogram(const struct page *page, const struct run_service *service,
+			    const struct histogram *h)
+{
+	char text[SHORT_TEXT];
+
+	if (count_columns(page, service))
+		page_right(page, COUNT_COLUMNS, "%s", page_count(h->count, text));
+	if (!h->count)
+		return;
+	page_right(page, TIME_COLUMNS, "%s", page_time(histogram_mean(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		uint64_t value = histogram_quantile(h, columns[i].quantile);
+
+		if (!columns[i].rank || shows(page, service, &columns[i]))
+			page_right(page, TIME_COLUMNS, "%s", page_time((double)value, text));
+	}
+}
+
+const char *report_missing(const struct run_stage *stage, enum stage which)
+{
+	if (!stage->measured)
+		return stage->reason ? stage->reason : "no reason given";
+	return which >= STAGE_RESIDENCE_END && !stage->histogram.count ? "no exchange was sampled"
+								       : NULL;
+}
+
+bool report_has_stage(const struct run_service *service, enum stage which)
+{
+	return has_connections(service) || service->stages[which].measured ||
+	       which == STAGE_SOCKET_QUEUE || which == STAGE_SERVICE;
+}
+
+static const char unasked[] = "not asked for: ";
+
+bool report_is_unasked(const struct run_stage *stage)
+{
+	return !stage->measured && stage->reason &&
+	       !strncmp(stage->reason, unasked, strlen(unasked));
+}
+
+void report_unasked(const struct page *page, const struct run_service *service)
+{
+	const struct {
+		const struct run_stage *stage;
+		const char *name;
+	} stages[] = {
+		{&service->stages[STAGE_TRANSMIT_QUEUE], "transmit queue"},
+		{&service->stages[STAGE_ACK], "ack"},
+		{&service->cpu[0], "CPU or waiting"},
+	};
+	struct items items;
+	bool any = false;
+
+	if (!page->verbose)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
+		if (!report_is_unasked(stages[i].stage))
+			continue;
+		if (!any)
+			items = items_begin(page, unasked, sizeof(unasked) - 1);
+		any = true;
+		items_add(&items, "%s (%s)", stages[i].name,
+			  stages[i].stage->reason + strlen(unasked));
+	}
+	if (any)
+		items_end(&items);
+}
+
+/* What service divides into, below it; without, it says so in one line. */
+static void print_split(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *parts = service->cpu;
+
+	for (unsigned int i = 0; parts->measured && i < RUN_CPU_COUNT; i++) {
+		page_left(page, stage_columns(service), "  %s", run_cpu_names[i]);
+		print_histogram(page, service, &parts[i].histogram);
+		fputc('\n', page->file);
+	}
+	if (parts->measured || !parts->reason || report_is_unasked(parts))
+		return;
+	page_style(page, STYLE_DIM);
+	page_left(page, stage_columns(service), "  CPU/waiting");
+	page_wrap(page, stage_columns(service), "not measured: %s", parts->reason);
+	page_style(page, STYLE_PLAIN);
+}
+
+static void print_stage(const struct page *page, const struct run_service *service,
+			enum stage which)
+{
+	const struct run_stage *stage = &service->stages[which];
+	const char *missing = report_missing(stage, which);
+	char text[SHORT_TEXT];
+
+	page_left(page, stage_columns(service), "%s",
+		  page_words(run_stage_label(service->stages, which), text));
+	if (missing) {
+		page_wrap(page, stage_columns(service), "not measured: %s", missing);
+		return;
+	}
+	print_histogram(page, service, &stage->histogram);
+	fputc('\n', page->file);
+}
+
+/* The mean of the whole residence, of the exchanges that were timed. */
+static void print_residence(const struct page *page, const struct run_service *service)
+{
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+	char text[SHORT_TEXT], name[SHORT_TEXT];
+	double mean_ns = 0;
+
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
+		if (!service->stages[i].measured)
+			return;
+		mean_ns += run_stage_mean(service, i);
+	}
+	if (!timed)
+		return;
+	page_left(page, stage_columns(service), "residence");
+	if (count_columns(page, service))
+		page_right(page, COUNT_COLUMNS, "%s", page_count(timed, text));
+	page_right(page, TIME_COLUMNS, "%s", page_time(mean_ns, text));
+	page_left(page, 3, "%s", "");
+	if (!page->verbose) {
+		page_wrap(page, 0, "their sum");
+		return;
+	}
+	page_wrap(page, stage_columns(service) + count_columns(page, service) + TIME_COLUMNS + 3,
+		  "the stages' sum per exchange, with %s of %s",
+		  page_time(run_stage_mean(service, STAGE_ACCEPT_QUEUE), text),
+		  page_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE), name));
+}
+
+void report_stages(const struct page *page, const struct run_service *service)
+{
+	print_header(page, service);
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
+		if (report_has_stage(service, i))
+			print_stage(page, service, i);
+		if (i == STAGE_SERVICE)
+			print_split(page, service);
+	}
+	print_residence(page, service);
+	/* The stages on the response's way; optional, so that their absence is nothing to look at. */
+	for (unsigned int i = STAGE_RESIDENCE_END; i < STAGE_COUNT; i++) {
+		if (report_is_unasked(&service->stages[i]) || !report_has_stage(service, i))
+			continue;
+		page_style(page, report_missing(&service->stages[i], i) ? STYLE_DIM : STYLE_PLAIN);
+		print_stage(page, service, i);
+		page_style(page, STYLE_PLAIN);
+	}
+}
+
+/* How the end of a stage was told, where there are several ways: a word of the document, and what it means. */
+static const struct {
+	const char *source;
+	const char *meaning;
+} sources[] = {
+	{"inferred", "from the first read"},
+	{"syscall", "when accept() returned"},
+	{"accept", "when accept() returned"},
+	{"sockops", "the kernel's time stamps"},
+};
+
+static void add_source(struct items *items, const char *what, const struct run_stage *stage)
+{
+	const char *meaning = NULL;
+
+	if (!stage->measured || !stage->source)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		if (!strcmp(stage->source, sources[i].source))
+			meaning = sources[i].meaning;
+	if (meaning)
+		items_add(items, "%s %s (%s)", what, stage->source, meaning);
+	else
+		items_add(items, "%s %s", what, stage->source);
+}
+
+/* Where nobody changed it there is nothing to say. */
+#define USUAL_QUIET_NS (200 * NSEC_PER_MSEC)
+
+static void add_quiet(struct items *items, const struct run_number *quiet_ns)
+{
+	char text[SHORT_TEXT];
+
+	if (quiet_ns->known && quiet_ns->value != USUAL_QUIET_NS)
+		items_add(items, "responses end with a pause of %s",
+			  page_time((double)quiet_ns->value, text));
+}
+
+static void report_connections(const struct page *page, const struct run_service *service)
+{
+	struct items items;
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	if (!has_connections(service))
+		return;
+	items = items_begin(page, "connections", LABEL_COLUMNS);
+	items_add(&items, "accepted %s", page_count(service->accepted, text));
+	add_source(&items, "accept source", &service->stages[STAGE_ACCEPT_QUEUE]);
+	add_quiet(&items, &service->quiet_ns);
+	if (service->connections.known)
+		items_add(&items, "established now %s",
+			  page_count(service->connections.value, text));
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		if (service->closes[i])
+			items_add(&items, "%s %s", page_words(run_close_names[i], words),
+				  page_count(service->closes[i], text));
+	if (service->retransmits)
+		items_add(&items, "retransmits %s", page_count(service->retransmits, text));
+	if (service->srtt_ns.known && service->min_rtt_ns.known)
+		items_add(&items, "srtt %s (min %s)",
+			  page_time((double)service->srtt_ns.value, text),
+			  page_time((double)service->min_rtt_ns.value, words));
+	if (service->tls)
+		items_add(&items, "TLS %s", page_count(service->tls, text));
+	items_add(&items, "TIME_WAIT created %s", page_count(service->time_wait_created, text));
+	items_end(&items);
+}
+
+static void report_open(const struct page *page, const struct run_service *service)
+{
+	const struct run_open *open = &service->open;
+	char text[SHORT_TEXT], bytes[SHORT_TEXT];
+	struct items items;
+
+	if (!open->read.known)
+		return;
+	items = items_begin(page, "open now", LABEL_COLUMNS);
+	items_add(&items, "read, not answered %s", page_count(open->read.value, text));
+	items_add(&items, "unread %s", page_count(open->unread.value, text));
+	if (open->unaccepted.value)
+		items_add(&items, "not accepted %s", page_count(open->unaccepted.value, text));
+	if (open->oldest_ns.value)
+		items_add(&items, "oldest %s", page_time((double)open->oldest_ns.value, text));
+	if (open->unread_bytes.value)
+		items_add(&items, "unread bytes %s", page_bytes(open->unread_bytes.value, text));
+	if (open->closing_bytes.value)
+		items_add(&items, "closed, not yet sent %s in %s",
+			  page_bytes(open->closing_bytes.value, bytes),
+			  page_count(open->closing.value, text));
+	items_end(&items);
+}
+
+static void report_bytes(const struct page *page, const struct run_service *service)
+{
+	struct items items = items_begin(page, "bytes", LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	items_add(&items, "in %s", page_bytes(service->bytes_in, text));
+	items_add(&items, "out %s", page_bytes(service->bytes_out, text));
+	items_end(&items);
+}
+
+/* A stage that is no part of the breakdown: one line, @label is all of it that is not numbers. */
+static struct items begin_beside(const struct page *page, const char *label,
+				 const struct histogram *h)
+{
+	struct items items = items_begin(page, label, LABEL_COLUMNS);
+	char text[SHORT_TEXT];
+
+	items.column += page_columns(label) - LABEL_COLUMNS;
+	items_add(&items, "%s", page_count(h->count, text));
+	items_add(&items, "mean %s", page_time(histogram_mean(h), text));
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		uint64_t value = histogram_quantile(h, columns[i].quantile);
+
+		if (columns[i].rank < 2)
+			items_add(&items, "%s %s", columns[i].label,
+				  page_time((double)value, text));
+	}
+	return items;
+}
+
+static void report_accept_wait(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *stage = &service->stages[STAGE_ACCEPT_QUEUE];
+	char name[SHORT_TEXT], label[2 * SHORT_TEXT];
+	struct items items;
+
+	if (!stage->measured || !stage->histogram.count)
+		return;
+	snprintf(label, sizeof(label), "%s wait (per connection) ",
+		 page_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE), name));
+	items = begin_beside(page, label, &stage->histogram);
+	items_end(&items);
+}
+
+/* Read it beside srtt and min RTT, which stand on the next line. */
+static void report_ack(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *stage = &service->stages[STAGE_ACK];
+	const char *missing = report_missing(stage, STAGE_ACK);
+	struct items items;
+
+	if (report_is_unasked(stage) || !report_has_stage(service, STAGE_ACK))
+		return;
+	if (missing) {
+		page_style(page, STYLE_DIM);
+		page_left(page, LABEL_COLUMNS, "%s", run_stage_names[STAGE_ACK]);
+		page_wrap(page, LABEL_COLUMNS, "not measured: %s", missing);
+		page_style(page, STYLE_PLAIN);
+	} else {
+		items = begin_beside(page, "ack (overlaps the network) ", &stage->histogram);
+		items_end(&items);
+	}
+}
+
+/* "service 1.2 ms: running 0.3 ms, runnable 0.5 ms, blocked 0.4 ms": means, which add up. */
+static void report_split(const struct page *page, const struct run_service *service)
+{
+	const struct run_stage *parts = service->cpu;
+	double count = (double)parts[RUN_CPU_RUNNING].histogram.count, sum = 0;
+	uint64_t all = service->stages[STAGE_SERVICE].histogram.count;
+	char text[SHORT_TEXT];
+	struct items items;
+
+	if (!parts->measured || !all)
+		return;
+	if (count == 0) {
+		page_left(page, LABEL_COLUMNS, "service");
+		page_wrap(page, LABEL_COLUMNS,
+			  "CPU or waiting is not known: other threads answer than read");
+		return;
+	}
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		sum += (double)parts[i].histogram.sum;
+	items = items_begin(page, "service", LABEL_COLUMNS);
+	items_add(&items, "mean %s", page_time(sum / count, text));
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		items_add(&items, "%s %s", run_cpu_names[i],
+			  page_time((double)parts[i].histogram.sum / count, text));
+	if (parts->histogram.count < all)
+		items_add(&items, "not divided %s", page_count(all - parts->histogram.count, text));
+	items_end(&items);
+}
+
+/* A censored time: nobody knows for how much longer they would have waited. */
+static void report_abandoned(const struct page *page, const struct run_service *service)
+{
+	struct items items;
+
+	if (!service->abandoned.count)
+		return;
+	items = begin_beside(page, "unanswered (waited at least) ", &service->abandoned);
+	items_end(&items);
+}
+
+static void report_handshakes(const struct page *page, const struct run_service *service)
+{
+	struct items items;
+
+	if (!service->tls_handshake.count)
+		return;
+	items = begin_beside(page, "TLS handshake ", &service->tls_handshake);
+	items_end(&items);
+}
+
+void report_beside(const struct page *page, const struct run_service *service)
+{
+	report_split(page, service);
+	report_accept_wait(page, service);
+	report_ack(page, service);
+}
+
+/* Of how many exchanges the stages behind the residence tell, and how many of these did not end. */
+static void report_followed(const struct page *page, const struct run_service *service)
+{
+	uint64_t followed = service->transmit_followed;
+	uint64_t ended = service->stages[STAGE_TRANSMIT_QUEUE].histogram.count +
+			 service->losses[RUN_LOSS_TRANSMIT_UNSEEN];
+	char text[SHORT_TEXT], all[SHORT_TEXT];
+	struct items items;
+
+	if (!service->stages[STAGE_TRANSMIT_QUEUE].measured)
+		return;
+	items = items_begin(page, "transmit", LABEL_COLUMNS);
+	items_add(&items, "followed %s of %s exchanges", page_count(followed, text),
+		  page_count(service->exchanges, all));
+	add_source(&items, "by", &service->stages[STAGE_TRANSMIT_QUEUE]);
+	if (ended < followed)
+		items_add(&items, "not yet over %s", page_count(followed - ended, text));
+	items_end(&items);
+}
+
+void report_details(const struct page *page, const struct run_service *service)
+{
+	if (!page->verbose) {
+		report_caveats(page, service);
+		return;
+	}
+	report_unasked(page, service);
+	report_connections(page, service);
+	report_listeners(page, service);
+	report_open(page, service);
+	report_handshakes(page, service);
+	report_abandoned(page, service);
+	report_bytes(page, service);
+	report_followed(page, service);
+	report_caveats(page, service);
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+/* A sweep: what follows from its steps, and a row for each of them. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+#include "sojourn/sweep.h"
+
+#define LABEL	 15
+#define BAR_MAX	 20
+#define BAR_MIN	 8 /* shorter ones tell nothing */
+#define KNEE	 "\u25c4 knee"
+#define KNEE_GAP 8 /* columns of it, with what is before it */
+
+enum column {
+	COLUMN_LOAD,
+	COLUMN_THROUGHPUT,
+	COLUMN_SERVER,
+	COLUMN_EACH,
+	COLUMN_P50,
+	COLUMN_P99,
+	COLUMN_ERRORS,
+	COLUMN_COUNT
+};
+
+static const unsigned int widths[COLUMN_COUNT] = {11, 12, 12, 12, 11, 11, 9};
+
+/* The table of steps on a page: what it has room for. */
+struct table {
+	const struct page *page;
+	const struct run_sweep *sweep;
+	bool shown[COLUMN_COUNT];
+	unsigned int width;
+	unsigned int bar; /* columns of the longest; 0: there is no room */
+	double highest;
+};
+
+bool report_sweep_is_rated(const struct run_sweep *sweep)
+{
+	return sweep->over && !strcmp(sweep->over, "rate");
+}
+
+static const char *unit_of(const struct run_sweep *sweep)
+{
+	return report_sweep_is_rated(sweep) ? "requests/s" : "connections";
+}
+
+static bool has_server(const struct run_sweep *sweep)
+{
+	for (size_t i = 0; i < sweep->step_count; i++)
+		if (sweep->steps[i].server_exchanges.known)
+			return true;
+	return false;
+}
+
+static unsigned int width_of(const struct table *table)
+{
+	unsigned int width = 0;
+
+	for (unsigned int i = 0; i < COLUMN_COUNT; i++)
+		width += table->shown[i] ? widths[i] : 0;
+	return width;
+}
+
+/* On a narrow page what can be worked out goes first. */
+static struct table table_of(const struct page *page, const struct run_sweep *sweep)
+{
+	static const enum column spare[] = {COLUMN_EACH, COLUMN_SERVER};
+	struct table table = {.page = page, .sweep = sweep};
+
+	for (unsigned int i = 0; i < COLUMN_COUNT; i++)
+		table.shown[i] = i != COLUMN_SERVER || has_server(sweep);
+	for (unsigned int i = 0; i < ARRAY_SIZE(spare) && width_of(&table) > page->width; i++)
+		table.shown[spare[i]] = false;
+	table.width = width_of(&table);
+	for (size_t i = 0; i < sweep->step_count; i++)
+		table.highest = fmax(table.highest, run_sweep_throughput(&sweep->steps[i]));
+	if (table.highest > 0 && page->width >= table.width + 2 + BAR_MIN + KNEE_GAP)
+		table.bar = page->width - table.width - 2 - KNEE_GAP;
+	if (table.bar > BAR_MAX)
+		table.bar = BAR_MAX;
+	return table;
+}
+
+static void print_head(const struct table *table)
+{
+	const char *const names[COLUMN_COUNT] = {
+		report_sweep_is_rated(table->sweep) ? "due/s" : "connections",
+		"good/s",
+		"server's/s",
+		"each/s",
+		"p50",
+		"p99",
+		"errors",
+	};
+
+	page_style(table->page, STYLE_DIM);
+	for (unsigned int i = 0; i < COLUMN_COUNT; i++)
+		if (table->shown[i])
+			page_right(table->page, widths[i], "%s", names[i]);
+	page_style(table->page, STYLE_PLAIN);
+	fputc('\n', table->page->file);
+}
+
+static const char *server_rate(const struct run_sweep_step *step, char text[static SHORT_TEXT])
+{
+	if (!step->server_exchanges.known || !step->server_duration_ns.known)
+		return "-";
+	return page_rate(step->server_exchanges.value, step->server_duration_ns.value, text);
+}
+
+static const char *quantile(const struct histogram *latency, double of,
+			    char text[static SHORT_TEXT])
+{
+	if (!latency->count)
+		return "-";
+	return page_time((double)histogram_quantile(latency, of), text);
+}
+
+/* Below 10 a whole number would be too coarse, or 0. */
+const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT])
+{
+	if (per_second >= 9.995 || per_second <= 0)
+		return page_count((uint64_t)(per_second + 0.5), ret_text);
+	snprintf(ret_text, SHORT_TEXT, "%.*f", per_second < 0.995 ? 3 : 2, per_second);
+	return ret_text;
+}
+
+/* What one client has of it: a connection's good responses per second. */
+static const char *rate_of_each(const struct run_sweep *sweep, const struct run_sweep_step *step,
+				char text[static SHORT_TEXT])
+{
+	uint64_t clients = report_sweep_is_rated(sweep) ? sweep->connections : step->load;
+
+	return clients ? report_sweep_rate(run_sweep_throughput(step) / (double)clients, text)
+		       : "-";
+}
+
+/* A text that grows by parts with ", " between them, as far as there is room. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format,
+						      ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	if (used)
+		used += (size_t)snprintf(text + used, size - used, ", ");
+	va_start(args, format);
+	if (used < size)
+		vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+}
+
+const char *report_sweep_remarks(const struct run_sweep_step *step,
+				 char ret_text[static SWEEP_REMARKS])
+{
+	char number[SHORT_TEXT];
+
+	*ret_text = '\0';
+	if (!step->steady)
+		add(ret_text, SWEEP_REMARKS, "not steady");
+	if (step->first_throughput.known)
+		add(ret_text, SWEEP_REMARKS, "measured again, %s/s at first",
+		    page_count(step->first_throughput.value, number));
+	if (step->unsent)
+		add(ret_text, SWEEP_REMARKS, "%s never sent", page_count(step->unsent, number));
+	if (step->limited)
+		add(ret_text, SWEEP_REMARKS, "limited by the driver (%s)", step->limited);
+	return ret_text;
+}
+
+size_t report_sweep_knee(const struct run_sweep *sweep)
+{
+	size_t i = 0;
+
+	if (!sweep->knee.known)
+		return sweep->step_count;
+	while (i < sweep->step_count && sweep->steps[i].load < sweep->knee.value)
+		i++;
+	return i;
+}
+
+static const char *rate_of(const struct run_sweep_target *target, uint64_t duration_ns,
+			   char text[static SHORT_TEXT])
+{
+	return page_rate(run_sweep_good(&target->good, target->requests, target->drained),
+			 duration_ns, text);
+}
+
+/* Under the row of all of them. */
+static void print_targets(const struct page *page, const struct run_sweep_step *step)
+{
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < step->target_count; i++) {
+		const struct run_sweep_target *target = &step->targets[i];
+		struct items items = items_begin(page, "", LABEL);
+
+		items_add(&items, "%s", target->name ? target->name : "(no name)");
+		items_add(&items, "%s/s", rate_of(target, step->duration_ns, text));
+		items_add(&items, "p50 %s", quantile(&target->latency, 0.5, text));
+		items_add(&items, "p99 %s", quantile(&target->latency, 0.99, text));
+		items_add(&items, "errors %s", page_count(target->errors, text));
+		items_end(&items);
+	}
+}
+
+/* Throughput as a bar, with blanks up to its end if something comes after it. */
+static void print_bar(const struct table *table, const struct run_sweep_step *step, bool goes_on)
+{
+	unsigned int length = 0, columns = 0;
+
+	if (!table->bar)
+		return;
+	length = (unsigned int)(run_sweep_throughput(step) / table->highest * table->bar + 0.5);
+	if (!length && !goes_on)
+		return;
+	fputs("  ", table->page->file);
+	for (; columns < length; columns++)
+		fputs("\u2588", table->page->file);
+	for (; goes_on && columns < table->bar; columns++)
+		fputc(' ', table->page->file);
+}
+
+/* Behind the figures: the bar, the knee, and the remarks, which have lines of their own if they must. */
+static void end_row(const struct table *table, size_t index)
+{
+	const struct run_sweep_step *step = &table->sweep->steps[index];
+	unsigned int used = table->width + (table->bar ? 2 + table->bar : 0);
+	char remarks[SWEEP_REMARKS], text[SWEEP_REMARKS + sizeof(KNEE) + 2] = "";
+	bool fits;
+
+	report_sweep_remarks(step, remarks);
+	if (index == report_sweep_knee(table->sweep))
+		add(text, sizeof(text), KNEE);
+	if (*remarks)
+		add(text, sizeof(text), "%s", remarks);
+	fits = used + 2 + page_columns(text) <= table->page->width;
+	print_bar(table, step, *text && fits);
+	if (*text && fits)
+		page_left(table->page, 0, "  %s", text);
+	fputc('\n', table->page->file);
+	if (*text && !fits) {
+		page_left(table->page, LABEL, "%s", "");
+		page_wrap(table->page, LABEL, "%s", text);
+	}
+}
+
+static void print_step(const struct table *table, size_t index)
+{
+	const struct run_sweep_step *step = &table->sweep->steps[index];
+	char texts[COLUMN_COUNT][SHORT_TEXT];
+	const char *const cells[COLUMN_COUNT] = {
+		page_count(step->load, texts[COLUMN_LOAD]),
+		report_sweep_rate(run_sweep_throughput(step), texts[COLUMN_THROUGHPUT]),
+		server_rate(step, texts[COLUMN_SERVER]),
+		rate_of_each(table->sweep, step, texts[COLUMN_EACH]),
+		quantile(&step->latency, 0.5, texts[COLUMN_P50]),
+		quantile(&step->latency, 0.99, texts[COLUMN_P99]),
+		page_count(step->errors, texts[COLUMN_ERRORS]),
+	};
+
+	for (unsigned int i = 0; i < COLUMN_COUNT; i++)
+		if (table->shown[i])
+			page_right(table->page, widths[i], "%s", cells[i]);
+	end_row(table, index);
+	print_targets(table->page, step);
+}
+
+const char *report_sweep_plateau(const struct run_sweep *sweep, char ret_text[static SWEEP_REMARKS])
+{
+	char plateau[SHORT_TEXT], knee[SHORT_TEXT];
+
+	if (!sweep->plateau.known)
+		snprintf(ret_text, SWEEP_REMARKS, "none: %s",
+			 sweep->unfitted ? sweep->unfitted : "not looked for");
+	else if (!sweep->knee.known)
+		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s",
+			 page_count(sweep->plateau.value, plateau));
+	else
+		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s from %s %s on",
+			 page_count(sweep->plateau.value, plateau),
+			 page_count(sweep->knee.value, knee), unit_of(sweep));
+	return ret_text;
+}
+
+static void print_plateau(const struct page *page, const struct run_sweep *sweep)
+{
+	char text[SWEEP_REMARKS];
+	struct items items;
+
+	page_style(page, STYLE_BOLD);
+	if (!sweep->plateau.known) {
+		page_left(page, LABEL, "%s", "plateau");
+		page_wrap(page, LABEL, "%s", report_sweep_plateau(sweep, text));
+		page_style(page, STYLE_PLAIN);
+		return;
+	}
+	items = items_begin(page, "plateau", LABEL);
+	items_add(&items, "%s", report_sweep_plateau(sweep, text));
+	page_style(page, STYLE_PLAIN);
+	if (sweep->misfit_per_mille.known)
+		items_add(&items, "steps off the fit by %.1f %%",
+			  (double)sweep->misfit_per_mille.value / 10);
+	items_end(&items);
+}
+
+static void print_three_quarters(const struct page *page, const struct run_sweep *sweep)
+{
+	const struct run_sweep_step *step = sweep->three_quarters;
+	struct items items;
+	char text[SHORT_TEXT], remarks[SWEEP_REMARKS];
+
+	if (!step)
+		return;
+	items = items_begin(page, "at 75 % of it", LABEL);
+	items_add(&items, "%s/s due", page_count(step->load, text));
+	items_add(&items, "%s/s", report_sweep_rate(run_sweep_throughput(step), text));
+	if (step->latency.count)
+		items_add(&items, "mean %s", page_time(histogram_mean(&step->latency), text));
+	items_add(&items, "p50 %s", quantile(&step->latency, 0.5, text));
+	items_add(&items, "p99 %s", quantile(&step->latency, 0.99, text));
+	items_add(&items, "p99.9 %s", quantile(&step->latency, 0.999, text));
+	if (step->errors)
+		items_add(&items, "errors %s", page_count(step->errors, text));
+	if (*report_sweep_remarks(step, remarks))
+		items_add(&items, "%s", remarks);
+	items_end(&items);
+	print_targets(page, step);
+}
+
+void report_sweep_limited(const struct page *page, const struct run *run)
+{
+	const struct run_sweep *sweep = run->sweep;
+	size_t limited = 0;
+
+	if (!sweep)
+		return;
+	for (size_t i = 0; i < sweep->step_count; i++)
+		limited += sweep->steps[i].limited != NULL;
+	if (!limited)
+		return;
+	page_style(page, STYLE_HOT);
+	page_wrap(page, 0,
+		  "LIMITED BY THE DRIVER, not by the server alone, in %zu of %zu steps: see the "
+		  "remarks at their rows",
+		  limited, sweep->step_count);
+	page_style(page, STYLE_PLAIN);
+}
+
+/* "GET http://10.0.0.1/", "GET of 2 targets in turn". */
+static void add_target(struct items *items, const struct run_sweep *sweep)
+{
+	const char *method = sweep->method ? sweep->method : "";
+	size_t count = sweep->step_count ? sweep->steps[0].target_count : 0;
+
+	if (count)
+		items_add(items, "%s%s%zu targets in turn", method, *method ? " of " : "", count);
+	else
+		items_add(items, "%s%s%s", method, *method ? " " : "",
+			  sweep->target ? sweep->target : "(no target)");
+}
+
+void report_sweep(const struct page *page, const struct run *run)
+{
+	const struct run_sweep *sweep = run->sweep;
+	struct table table;
+	struct items items;
+
+	if (!sweep)
+		return;
+	items = items_begin(page, "", 0);
+	items_add(&items, "sweep over %s",
+		  report_sweep_is_rated(sweep) ? "rates" : "numbers of connections");
+	add_target(&items, sweep);
+	if (report_sweep_is_rated(sweep))
+		items_add(&items, "%u connections", sweep->connections);
+	items_end(&items);
+	print_plateau(page, sweep);
+	print_three_quarters(page, sweep);
+	if (sweep->stopped) {
+		page_left(page, LABEL, "%s", "stopped");
+		page_wrap(page, LABEL, "%s", sweep->stopped);
+	}
+	fputc('\n', page->file);
+	table = table_of(page, sweep);
+	print_head(&table);
+	for (size_t i = 0; i < sweep->step_count; i++)
+		print_step(&table, i);
+}
+
+void report_sweep_step(const struct run_sweep *sweep, const struct run_sweep_step *step, FILE *file)
+{
+	char load[SHORT_TEXT], rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT],
+		errors[SHORT_TEXT], remarks[SWEEP_REMARKS];
+	const char *unit = unit_of(sweep);
+
+	if (step == sweep->three_quarters)
+		unit = "requests/s, 75 % of the plateau";
+	else if (step->load == 1)
+		unit = report_sweep_is_rated(sweep) ? "request/s" : "connection";
+
+	fprintf(file, "%s %s: %s/s, p50 %s, p99 %s", page_count(step->load, load), unit,
+		report_sweep_rate(run_sweep_throughput(step), rate),
+		quantile(&step->latency, 0.5, p50), quantile(&step->latency, 0.99, p99));
+	if (step->errors)
+		fprintf(file, ", errors %s", page_count(step->errors, errors));
+	if (*report_sweep_remarks(step, remarks))
+		fprintf(file, ", %s", remarks);
+	fputc('\n', file);
+	fflush(file);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* The report for people: which parts of it a document has, and in what order they stand. */
+#include "sojourn/report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "parts.h"
+
+#define DEFAULT_WIDTH 100
+
+/* What its parts are made from. */
+struct report {
+	struct page page;
+	const struct run *run;
+	const struct report_options *options;
+	const struct run_service *driven; /* NULL: none, or not one */
+	unsigned int rows;		  /* of the distribution; 0: no room for it */
+	bool airy;			  /* with blank lines around that */
+	bool followed;			  /* by resources */
+};
+
+void report_options_for(FILE *file, struct report_options *ret_options)
+{
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+	bool terminal = isatty(fileno(file));
+	struct winsize size = {0};
+
+	if (terminal)
+		ioctl(fileno(file), TIOCGWINSZ, &size);
+	*ret_options = (struct report_options){
+		.colour = terminal && !(no_colour && *no_colour) && term && strcmp(term, "dumb"),
+		.ascii = report_locale_is_ascii(),
+		.width = size.ws_col,
+	};
+}
+
+static void print_document(const struct page *page, const struct run *run)
+{
+	struct items items = items_begin(page, "", 0);
+	char text[SHORT_TEXT];
+
+	if (run->tool)
+		items_add(&items, "%s", run->tool);
+	if (run->host)
+		items_add(&items, "host %s", run->host);
+	if (run->kernel)
+		items_add(&items, "kernel %s", run->kernel);
+	if (run->started_at)
+		items_add(&items, "%s", run->started_at);
+	if (run->duration_ns)
+		items_add(&items, "over %s", page_time((double)run->duration_ns, text));
+	items_end(&items);
+}
+
+/* ---- what comes first ---- */
+
+/* One sentence on the whole, and what went wrong. */
+static void print_verdict(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+	struct report_verdict verdict;
+
+	if (!report_headline(run->driver, &verdict) &&
+	    report_verdict(run, report->driven, &verdict))
+		report_print_verdict(page, &verdict);
+	report_failures(page, run->driver, report->options->broken);
+	report_print_notes(page, run->driver);
+}
+
+static void print_breakdown(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+	const struct run_service *service = report->driven;
+	uint16_t port = report_target_port(run->driver);
+
+	report_identity(page, service, NULL);
+	report_tree(page, run, service);
+	if (port && port != service->port)
+		page_wrap(page, 0,
+			  "note: no exchanges were seen at port %u, which the driver was sent to:"
+			  " this is the busiest service",
+			  port);
+	report_print_hints(page, run, service);
+	if (page->verbose && run->joined)
+		fputc('\n', page->file);
+	report_joined(page, run);
+}
+
+/* A document of the driver alone, or one whose services the driver's requests did not reach. */
+static void print_driver_first(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+
+	report_round_trip(page, run->driver);
+	if (!run->driver->rate && !page->verbose)
+		report_beyond(page, run->driver);
+	if (run->driver->observer_error)
+		page_wrap(page, 0, "note: without the observer's part: %s",
+			  run->driver->observer_error);
+}
+
+static void print_head(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+
+	if (run->driver)
+		report_limited(page, run->driver);
+	report_sweep_limited(page, run);
+	if (page->verbose || !run->driver)
+		print_document(page, run);
+	if (!run->driver)
+		return;
+	report_target(page, run);
+	print_verdict(report);
+	fputc('\n', page->file);
+	report_response_time(page, run->driver);
+	if (run->driver->rate && !page->verbose)
+		report_beyond(page, run->driver);
+	if (report->driven)
+		print_breakdown(report);
+	else
+		print_driver_first(report);
+	report_driver_rows(page, run);
+}
+
+/* ---- how latencies are distributed ---- */
+
+/* A report of one service fits on a screen. */
+#define LINES	    25U
+#define FEWEST_ROWS 4U
+
+static unsigned int lines_of(const char *text)
+{
+	unsigned int lines = 0;
+
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static unsigned int rows_beside(const struct report *report, unsigned int lines)
+{
+	unsigned int rows = lines < LINES ? LINES - lines : 0;
+
+	if (report->page.verbose || rows > REPORT_DISTRIBUTION_ROWS)
+		return REPORT_DISTRIBUTION_ROWS;
+	return rows < FEWEST_ROWS ? 0 : rows;
+}
+
+static void print_distribution(const struct report *report)
+{
+	const struct run_driver *driver = report->run->driver;
+
+	if (driver && (report->page.verbose || report->airy))
+		fputc('\n', report->page.file);
+	if (!driver || !report->rows || !report_has_distribution(run_driver_latency(driver)))
+		return;
+	report_distribution(&report->page, run_driver_latency(driver), report->rows);
+	if (report->followed && (report->page.verbose || report->airy))
+		fputc('\n', report->page.file);
+}
+
+/* ---- resources, and the rest ---- */
+
+static void print_resources(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+
+	if (report->driven) {
+		report_state(page, run, report->driven);
+		if (page->verbose)
+			report_beside(page, report->driven);
+		report_details(page, report->driven);
+	}
+	if (run->driver && page->verbose) {
+		if (report->driven)
+			fputc('\n', page->file);
+		report_driver(page, run);
+	}
+	report_sweep(page, run);
+	report_findings(page, run);
+	if (page->verbose)
+		report_not_seen(page, run);
+}
+
+/* A service that the driver did not drive. */
+static void print_service(const struct report *report, const struct run_service *service)
+{
+	const struct page *page = &report->page;
+	bool used = service->exchanges || service->accepted;
+	struct report_verdict verdict;
+
+	report_identity(page, service, service->exchanges ? NULL : "no exchanges");
+	/* Of one without exchanges the driver's verdict tells why. */
+	if ((service->exchanges || !report->run->driver) &&
+	    report_service_verdict(service, &verdict))
+		report_print_verdict(page, &verdict);
+	report_print_service_note(page, service);
+	if (service->exchanges || (used && page->verbose))
+		report_stages(page, service);
+	report_print_hints(page, report->run, service);
+	report_state(page, report->run, service);
+	report_details(page, service);
+}
+
+/* Nothing came, and nothing was missed. */
+static bool is_idle(const struct run_service *service)
+{
+	bool any = service->exchanges || service->accepted || service->open.unread.value ||
+		   service->open.read.value || service->accept_queue.overflows.value;
+
+	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
+		any |= service->losses[loss] != 0;
+	return !any;
+}
+
+/* Those stand in one line. */
+static void print_idle(const struct report *report)
+{
+	const struct run *run = report->run;
+	struct items items;
+	bool any = false;
+
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (service == report->driven || !is_idle(service))
+			continue;
+		if (!any) {
+			fputc('\n', report->page.file);
+			items = items_begin(&report->page, "no exchanges ", LABEL_COLUMNS);
+		}
+		any = true;
+		items_add(&items, "%s %s%s%s:%u%s%.*s", service->protocol,
+			  strchr(service->address, ':') ? "[" : "", service->address,
+			  strchr(service->address, ':') ? "]" : "", service->port,
+			  service->process_count ? " " : "",
+			  service->process_count ? (int)sizeof(service->processes[0].comm) : 0,
+			  service->process_count ? service->processes[0].comm : "");
+	}
+	if (any)
+		items_end(&items);
+}
+
+/* What nobody looked for, in a word each; the reasons are with the rest. */
+static void print_more(const struct page *page, const struct run *run)
+{
+	struct items items;
+
+	page_style(page, STYLE_DIM);
+	items = items_begin(page, "", 0);
+	items_add(&items, "-v tells more");
+	for (char **note = run->not_seen; note && *note; note++)
+		items_add(&items, "not seen: %.*s", (int)strcspn(*note, ":"), *note);
+	items_end(&items);
+	page_style(page, STYLE_PLAIN);
+}
+
+static void print_others(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (service == report->driven || (!page->verbose && is_idle(service)))
+			continue;
+		fputc('\n', page->file);
+		print_service(report, service);
+	}
+	if (!page->verbose)
+		print_idle(report);
+	report_host_ports(page, run);
+	if (run->cost)
+		report_cost(page, run);
+	if (!page->verbose && (run->driver || run->service_count))
+		print_more(page, run);
+}
+
+/* ---- on paper ---- */
+
+static struct page page_of(const struct report_options *options, FILE *file)
+{
+	return (struct page){
+		.file = file,
+		.colour = options->colour,
+		.verbose = options->verbose,
+		.width = options->width ? options->width : DEFAULT_WIDTH,
+	};
+}
+
+static int put(char *text, const struct report_options *options, FILE *file)
+{
+	if (options->ascii)
+		report_to_ascii(text);
+	return fputs(text, file) < 0 ? -EIO : 0;
+}
+
+/* A part of the report by itself, so that its lines can be counted. */
+static int render(const struct report *report, void (*print)(const struct report *report),
+		  char **ret_text)
+{
+	struct report part = *report;
+	autofree char *text = NULL;
+	size_t size;
+
+	part.page.file = open_memstream(&text, &size);
+	if (!part.page.file)
+		return -errno;
+	print(&part);
+	if (fclose(part.page.file))
+		return -errno;
+	*ret_text = TAKE_PTR(text);
+	return 0;
+}
+
+static void print_host(const struct report *report)
+{
+	report_findings(&report->page, report->run);
+	report_not_seen(&report->page, report->run);
+}
+
+/* The doctor's are its whole result. */
+int report_host(const struct run *run, const struct report_options *options, FILE *file)
+{
+	struct report report = {.page = page_of(options, NULL), .run = run};
+	autofree char *text = NULL;
+	int r;
+
+	report.page.verbose = true;
+	r = render(&report, print_host, &text);
+	if (!r)
+		r = put(text, options, file);
+	return r || ferror(file) ? -EIO : 0;
+}
+
+int report_text(const struct run *run, const struct report_options *options, FILE *file)
+{
+	struct report report = {
+		.page = page_of(options, NULL),
+		.run = run,
+		.options = options,
+		.driven = report_driven_service(run),
+	};
+	autofree char *head = NULL, *drawn = NULL, *resources = NULL, *others = NULL;
+	unsigned int lines;
+	int r = render(&report, print_head, &head);
+
+	if (!r)
+		r = render(&report, print_resources, &resources);
+	if (!r)
+		r = render(&report, print_others, &others);
+	if (r)
+		return r;
+	/* Of several services each takes its lines. */
+	lines = lines_of(head) + lines_of(resources) +
+		(run->service_count > 1 ? 1 : lines_of(others));
+	report.rows = rows_beside(&report, lines);
+	report.followed = *resources;
+	report.airy = lines + report.rows + 2 <= LINES;
+	r = render(&report, print_distribution, &drawn);
+	for (size_t i = 0; i < 4 && !r; i++)
+		r = put((char *const[]){head, drawn, resources, others}[i], options, file);
+	return r || ferror(file) ? -EIO : 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The breakdown: what a round trip consists of, on average (means.c says of which exchanges). Means
+ * add up; percentiles do not, so that those shown beside a stage are the stage's own.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "means.h"
+#include "parts.h"
+#include "sojourn/clock.h"
+
+#define ROW_COUNT (1 + REPORT_MEAN_STAGES + 1)
+
+struct row {
+	const char *label;
+	const char *missing; /* why there is no mean; NULL if there is */
+	const char *lacks;   /* what that is called: "not measured" */
+	double mean_ns;
+	const struct histogram *histogram; /* its percentiles; NULL if they are not per exchange */
+	const char *remark;
+	bool optional; /* of no concern where it is missing */
+};
+
+/* Columns of the longest with three blanks before it. */
+#define WIDEST_REMARK 29U
+
+static const char *const stage_remarks[STAGE_COUNT] = {
+	[STAGE_SOCKET_QUEUE] = "\u2190 waiting at the server",
+	[STAGE_SERVICE] = "\u2190 true server-side latency",
+};
+
+/* Those of accept_queue are per connection. */
+static const struct histogram *percentiles_of(const struct report_mean *mean, enum stage stage)
+{
+	return stage == STAGE_ACCEPT_QUEUE || !mean->histogram->count ? NULL : mean->histogram;
+}
+
+/* Network, the stages, and what these hold beyond the round trip, if anything. */
+static size_t fill_rows(const struct run_service *service, const struct report_means *means,
+			char labels[static REPORT_MEAN_STAGES][SHORT_TEXT],
+			struct row rows[static ROW_COUNT])
+{
+	size_t count = 0;
+
+	rows[count++] = (struct row){
+		.label = "network + client",
+		.missing = means->network_unknown,
+		.lacks = "not known",
+		.mean_ns = means->network_ns,
+	};
+	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++) {
+		/* What nobody asked for is told once, elsewhere. */
+		if (!report_has_stage(service, i) ||
+		    (means->stages[i].missing && report_is_unasked(&service->stages[i])))
+			continue;
+		rows[count++] = (struct row){
+			.label = page_words(means->stages[i].name, labels[i]),
+			.missing = means->stages[i].missing,
+			.lacks = "not measured",
+			.mean_ns = means->stages[i].mean_ns,
+			.histogram = percentiles_of(&means->stages[i], i),
+			.remark = stage_remarks[i],
+			.optional = i >= STAGE_RESIDENCE_END,
+		};
+	}
+	if (means->overhang_ns > 0)
+		rows[count++] = (struct row){
+			.label = "after its end",
+			.mean_ns = -means->overhang_ns,
+			.remark = "\u2190 the client had it before",
+		};
+	return count;
+}
+
+static const struct row *largest_row(const struct row *rows, size_t count)
+{
+	const struct row *largest = &rows[0];
+
+	for (size_t i = 1; i < count; i++)
+		if (rows[i].mean_ns > largest->mean_ns)
+			largest = &rows[i];
+	return largest;
+}
+
+/* Where a row's mean begins at least; columns of it and its share, of a percentile. */
+#define LABEL_END	   19
+#define MEAN_COLUMNS	   9
+#define SHARE_COLUMNS	   8
+#define PERCENTILE_COLUMNS 14
+#define PERCENTILES	   2U
+
+/* The longest label is the accept queue's, where it was inferred. */
+static unsigned int label_end(const struct report_means *means)
+{
+	unsigned int end = 2 + page_columns(means->stages[STAGE_ACCEPT_QUEUE].name) + 1;
+
+	return end > LABEL_END ? end : LABEL_END;
+}
+
+/* What a row has after its label: a narrow page has no percentiles, a narrower one no remarks. */
+struct room {
+	bool percentiles;
+	bool remark;
+};
+
+static struct room room_for(const struct page *page, const struct report_means *means,
+			    const struct row *row)
+{
+	unsigned int left = label_end(means) + MEAN_COLUMNS + SHARE_COLUMNS;
+	unsigned int remark = row->remark ? 3 + page_columns(row->remark) : 0;
+	bool percentiles = page->width >= left + PERCENTILES * PERCENTILE_COLUMNS + WIDEST_REMARK;
+
+	return (struct room){
+		.percentiles = percentiles,
+		.remark = remark && page->width >= left + remark,
+	};
+}
+
+static void print_percentiles(const struct page *page, const struct row *row)
+{
+	static const struct {
+		const char *label;
+		double quantile;
+	} percentiles[PERCENTILES] = {{"  p50", 0.5}, {"  p99", 0.99}};
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < PERCENTILES; i++) {
+		uint64_t value = histogram_quantile(row->histogram, percentiles[i].quantile);
+
+		page_left(page, 5, "%s", percentiles[i].label);
+		page_right(page, PERCENTILE_COLUMNS - 5, "%s", page_time((double)value, text));
+	}
+}
+
+/* Without the network's part nothing is known to be a share of the round trip. */
+static void print_share(const struct page *page, const struct row *row,
+			const struct report_means *means, bool more)
+{
+	double percent = means->round_trip_ns > 0 ? 100 * row->mean_ns / means->round_trip_ns : 0;
+	char text[SHORT_TEXT];
+
+	if (!means->network_unknown)
+		page_right(page, SHARE_COLUMNS, "%s", page_share(percent, text));
+	else if (more)
+		page_left(page, SHARE_COLUMNS, "%s", "");
+}
+
+static void print_row(const struct page *page, const struct row *row,
+		      const struct report_means *means)
+{
+	struct room room = room_for(page, means, row);
+	bool percentiles = room.percentiles && row->histogram;
+	char text[SHORT_TEXT];
+
+	page_right(page, MEAN_COLUMNS, "%s", page_time(row->mean_ns, text));
+	print_share(page, row, means, room.remark || percentiles);
+	if (percentiles)
+		print_percentiles(page, row);
+	else if (room.percentiles && room.remark)
+		page_left(page, PERCENTILES * PERCENTILE_COLUMNS, "%s", "");
+	if (room.remark)
+		page_left(page, 0, "   %s", row->remark);
+}
+
+static enum style row_style(const struct row *row, const struct row *largest)
+{
+	if (row == largest)
+		return STYLE_HOT;
+	return row->missing && row->optional ? STYLE_DIM : STYLE_PLAIN;
+}
+
+static void print_part(const struct page *page, const struct row *row, const struct row *largest,
+		       const struct report_means *means)
+{
+	enum style style = row_style(row, largest);
+
+	page_style(page, style);
+	page_left(page, label_end(means) - 2, "%s", row->label);
+	if (!row->missing)
+		print_row(page, row, means);
+	if (style == STYLE_HOT)
+		page_style(page, STYLE_PLAIN);
+	if (row->missing)
+		page_wrap(page, label_end(means), "%s: %s", row->lacks, row->missing);
+	else
+		fputc('\n', page->file);
+	if (style == STYLE_DIM)
+		page_style(page, STYLE_PLAIN);
+}
+
+static void print_rows(const struct page *page, const struct report_means *means,
+		       const struct row *rows, size_t count, bool more)
+{
+	const struct row *largest = largest_row(rows, count);
+
+	for (size_t i = 0; i < count; i++) {
+		page_style(page, STYLE_DIM);
+		page_left(page, 2, "%s", more || i + 1 < count ? "\u251c" : "\u2514");
+		print_part(page, &rows[i], largest, means);
+	}
+}
+
+/* What is nothing, of the round trip, needs no row each. */
+static bool is_nothing(const struct row *row, const struct report_means *means)
+{
+	return !row->missing && !means->network_unknown &&
+	       fabs(row->mean_ns) < 0.0005 * means->round_trip_ns;
+}
+
+/* Leaves the rows that are something; returns how many, and in @ret_sum one of all others. */
+static size_t drop_nothings(const struct report_means *means, struct row *rows, size_t count,
+			    char *label, size_t size, struct row *ret_sum)
+{
+	size_t kept = 0, dropped = 0, used = 0;
+
+	*ret_sum = (struct row){.label = label};
+	for (size_t i = 0; i < count; i++) {
+		if (!is_nothing(&rows[i], means)) {
+			rows[kept++] = rows[i];
+			continue;
+		}
+		if (used < size)
+			used += (size_t)snprintf(label + used, size - used, "%s%s",
+						 dropped ? ", " : "", rows[i].label);
+		ret_sum->mean_ns += rows[i].mean_ns;
+		dropped++;
+	}
+	if (!dropped)
+		ret_sum->label = NULL;
+	return kept;
+}
+
+/* The last line of a tree whose other rows are nothing. */
+static void print_nothings(const struct page *page, const struct row *sum)
+{
+	char text[SHORT_TEXT];
+
+	page_style(page, STYLE_DIM);
+	page_left(page, 2, "\u2514");
+	page_wrap(page, 2, "%s: %s", sum->label, page_time(sum->mean_ns, text));
+	page_style(page, STYLE_PLAIN);
+}
+
+static void print_basis(const struct page *page, const struct run *run,
+			const struct report_means *means)
+{
+	char text[REPORT_MEANS_TEXT];
+
+	/* That they are all is what one expects. */
+	if (!report_means_basis(run, means, text) ||
+	    (!page->verbose && means->of_joined == run->driver->requests))
+		return;
+	page_style(page, STYLE_DIM);
+	page_left(page, 2, "\u2502");
+	page_wrap(page, 2, "means of %s", text);
+	page_style(page, STYLE_PLAIN);
+}
+
+/* How what the observer saw of the service differs from what the driver did. */
+static void print_difference(const struct page *page, const struct run *run,
+			     const struct run_service *service, const struct report_means *means)
+{
+	char seen[SHORT_TEXT], sent[SHORT_TEXT];
+	const char *hence = "the means are of different sets";
+
+	if (service->exchanges == run->driver->requests)
+		return;
+	if (means->of_joined > service->exchanges)
+		hence = "the means are of several services, what follows is of this one";
+	else if (means->of_joined)
+		hence = "the means are the driver's, what follows is of all exchanges";
+	page_wrap(page, 0,
+		  "note: the observer saw %s exchanges, the driver completed %s requests: %s",
+		  page_count(service->exchanges, seen), page_count(run->driver->requests, sent),
+		  hence);
+}
+
+/* Joined exchanges are all timed. */
+static void print_untimed(const struct page *page, const struct run_service *service,
+			  const struct report_means *means)
+{
+	char untimed[SHORT_TEXT], all[SHORT_TEXT];
+
+	if (means->of_joined || !service->losses[RUN_LOSS_UNTIMED])
+		return;
+	page_wrap(page, 0,
+		  "note: %s of the %s exchanges were not timed: the stages are those of the others",
+		  page_count(service->losses[RUN_LOSS_UNTIMED], untimed),
+		  page_count(service->exchanges, all));
+}
+
+/* What keeps the rows from meaning exactly what they say. */
+static void print_notes(const struct page *page, const struct run *run,
+			const struct run_service *service, const struct report_means *means)
+{
+	bool missing = false;
+	char text[SHORT_TEXT];
+
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
+		missing |= means->stages[i].missing && report_has_stage(service, i);
+	if (missing)
+		page_wrap(page, 0, "note: network + client includes the stages not measured");
+	if (means->transmit_unknown)
+		page_wrap(page, 0,
+			  "note: network + client includes the transmit queue of %s joined"
+			  " exchanges whose last byte was not seen to leave",
+			  page_count(means->transmit_unknown, text));
+	print_difference(page, run, service, means);
+	print_untimed(page, service, means);
+	report_print_service_note(page, service);
+}
+
+static void print_undivided(const struct page *page, const char *why)
+{
+	page_style(page, STYLE_DIM);
+	page_left(page, 2, "\u2514");
+	page_style(page, STYLE_PLAIN);
+	page_wrap(page, 2, "not divided: %s", why);
+}
+
+static void print_tree(const struct page *page, const struct run *run,
+		       const struct run_service *service)
+{
+	char labels[REPORT_MEAN_STAGES][SHORT_TEXT], nothings[ROW_COUNT * SHORT_TEXT];
+	struct row rows[ROW_COUNT], sum = {0};
+	struct report_means means;
+	size_t count, kept;
+
+	report_means(run, service, &means);
+	count = fill_rows(service, &means, labels, rows);
+	print_basis(page, run, &means);
+	kept = page->verbose ? count
+			     : drop_nothings(&means, rows, count, nothings, sizeof(nothings), &sum);
+	print_rows(page, &means, rows, kept, sum.label);
+	if (sum.label)
+		print_nothings(page, &sum);
+	print_notes(page, run, service, &means);
+}
+
+void report_tree(const struct page *page, const struct run *run, const struct run_service *service)
+{
+	char why[REPORT_UNDIVIDED_TEXT];
+
+	report_round_trip(page, run->driver);
+	if (!report_undivided(run, service, why)) {
+		print_tree(page, run, service);
+		return;
+	}
+	print_undivided(page, why);
+	report_print_service_note(page, service);
+	if (page->verbose)
+		report_stages(page, service);
+}

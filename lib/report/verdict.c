@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+/* What a run says in one sentence: where most of the time went, and who can do something about it; or why nobody knows. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "means.h"
+#include "parts.h"
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+#include "sojourn/run_sum.h"
+
+/* Where time may have gone. */
+enum cause {
+	CAUSE_UNSENT,
+	CAUSE_NETWORK,
+	CAUSE_NETWORK_FOLLOWED,
+	CAUSE_ACCEPT,
+	CAUSE_ACCEPT_INFERRED,
+	CAUSE_SOCKET,
+	CAUSE_RECEIVE,
+	CAUSE_SERVICE,
+	CAUSE_RUNNING,
+	CAUSE_RUNNABLE,
+	CAUSE_BLOCKED,
+	CAUSE_DIVIDED,
+	CAUSE_RESPOND,
+	CAUSE_TRANSMIT,
+	CAUSE_COUNT
+};
+
+/* "69 % of … passed SPENT: [the server's name] HELP". */
+static const struct {
+	const char *spent;
+	bool names_server;
+	const char *help;
+} rules[CAUSE_COUNT] = {
+	[CAUSE_UNSENT] = {"before they were sent, all connections being busy", false,
+			  "the server cannot follow this rate, or -c is too low"},
+	[CAUSE_NETWORK] = {"in the network and the client", true,
+			   "is not what is slow; --transmit all tells what waited on its host"},
+	[CAUSE_NETWORK_FOLLOWED] = {"in the network and the client", true, "is not what is slow"},
+	[CAUSE_ACCEPT] = {"waiting for accept()", true,
+			  "needs more workers, or clients that keep their connections"},
+	[CAUSE_ACCEPT_INFERRED] = {"waiting for accept() or, accepted, unread in the socket", true,
+				   "needs more workers, or fewer clients per worker"},
+	[CAUSE_SOCKET] = {"unread in the socket", true,
+			  "needs more workers, or fewer clients per worker"},
+	[CAUSE_RECEIVE] = {"while the request was still arriving", false,
+			   "the client or the network sends it slowly"},
+	[CAUSE_SERVICE] = {"in service", true,
+			   "itself is slow; --cpu tells whether it computes or waits"},
+	[CAUSE_RUNNING] = {"in service, on a CPU", true,
+			   "computes for so long: a profiler tells what"},
+	[CAUSE_RUNNABLE] = {"in service, waiting for a CPU", false,
+			    "the host has too few CPUs for what runs on it"},
+	[CAUSE_BLOCKED] = {"in service, blocked", true,
+			   "waits for a disk, a lock or another server"},
+	[CAUSE_DIVIDED] = {"in service", true,
+			   "itself is slow: by turns it computes, waits for a CPU, and is blocked"},
+	[CAUSE_RESPOND] = {"while the response was being written", false,
+			   "it is long or streamed, or the client reads it slowly"},
+	[CAUSE_TRANSMIT] = {"waiting to leave the server's host", false,
+			    "its network card, or a limit on it, is full"},
+};
+
+/* The time of each cause, and of all of them. */
+struct account {
+	double spent_ns[CAUSE_COUNT];
+	double total_ns;
+};
+
+/* From this share on a part is the answer. */
+#define DOMINANT_SHARE 0.5
+/* What is shorter needs no remedy. */
+#define SLOW_NS (1.0 * NSEC_PER_MSEC)
+
+static const enum cause stage_causes[STAGE_RESIDENCE_END] = {
+	[STAGE_ACCEPT_QUEUE] = CAUSE_ACCEPT, [STAGE_SOCKET_QUEUE] = CAUSE_SOCKET,
+	[STAGE_RECEIVE] = CAUSE_RECEIVE,     [STAGE_SERVICE] = CAUSE_SERVICE,
+	[STAGE_RESPOND] = CAUSE_RESPOND,
+};
+
+static enum cause cause_of(const struct run_stage *stages, enum stage stage)
+{
+	return stage == STAGE_ACCEPT_QUEUE && run_accept_is_inferred(stages) ? CAUSE_ACCEPT_INFERRED
+									     : stage_causes[stage];
+}
+
+__attribute__((format(printf, 2, 3))) static bool unknown(struct report_verdict *verdict,
+							  const char *format, ...)
+{
+	char why[sizeof(verdict->text) - 40];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	snprintf(verdict->text, sizeof(verdict->text), "not known where the time goes: %s", why);
+	return true;
+}
+
+/* "nginx"; of processes with several names none. */
+static void name_server(const struct run_service *service, char ret_name[static SHORT_TEXT])
+{
+	bool one = service->process_count;
+
+	for (size_t i = 1; i < service->process_count; i++)
+		one &= !strcmp(service->processes[0].comm, service->processes[i].comm);
+	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
+}
+
+static enum cause largest(const struct account *account)
+{
+	enum cause cause = 0;
+
+	for (enum cause i = 1; i < CAUSE_COUNT; i++)
+		if (account->spent_ns[i] > account->spent_ns[cause])
+			cause = i;
+	return cause;
+}
+
+/* None of the parts of service need be the answer where service is. */
+static void unite_service(struct account *account)
+{
+	double *spent_ns = account->spent_ns, most_ns = 0, sum_ns = 0;
+
+	for (enum cause i = CAUSE_RUNNING; i <= CAUSE_BLOCKED; i++) {
+		most_ns = spent_ns[i] > most_ns ? spent_ns[i] : most_ns;
+		sum_ns += spent_ns[i];
+	}
+	if (most_ns >= DOMINANT_SHARE * account->total_ns)
+		return;
+	spent_ns[CAUSE_DIVIDED] = sum_ns;
+	spent_ns[CAUSE_RUNNING] = spent_ns[CAUSE_RUNNABLE] = spent_ns[CAUSE_BLOCKED] = 0;
+}
+
+/* @of: "the slow requests' time (p99: 7.30 ms)". */
+static bool conclude(struct account *account, const struct run_service *service, const char *of,
+		     struct report_verdict *verdict)
+{
+	char share[SHORT_TEXT], name[SHORT_TEXT];
+	enum cause cause;
+	double percent;
+
+	unite_service(account);
+	cause = largest(account);
+	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
+	name_server(service, name);
+	page_share(percent > 100 ? 100 : percent, share);
+	if (percent < 100 * DOMINANT_SHARE)
+		snprintf(verdict->text, sizeof(verdict->text),
+			 "no part holds half of %s: most, %s, passed %s", of, share,
+			 rules[cause].spent);
+	else if (account->total_ns < SLOW_NS)
+		snprintf(verdict->text, sizeof(verdict->text), "%s of %s passed %s", share, of,
+			 rules[cause].spent);
+	else
+		snprintf(verdict->text, sizeof(verdict->text), "%s of %s passed %s: %s%s%s", share,
+			 of, rules[cause].spent, rules[cause].names_server ? name : "",
+			 rules[cause].names_server ? " " : "", rules[cause].help);
+	return true;
+}
+
+/* ---- of joined exchanges ---- */
+
+static void divide_service(const struct run_parts *sum, struct account *account)
+{
+	if (!sum->running_ns.known)
+		return;
+	account->spent_ns[CAUSE_SERVICE] = 0;
+	account->spent_ns[CAUSE_RUNNING] = (double)sum->running_ns.value;
+	account->spent_ns[CAUSE_RUNNABLE] = (double)sum->runnable_ns.value;
+	account->spent_ns[CAUSE_BLOCKED] = (double)sum->blocked_ns.value;
+}
+
+static void account_tail(const struct run_joined *joined, const struct run_tail *tail,
+			 struct account *account)
+{
+	const struct run_parts *sum = &tail->sum;
+	bool followed = sum->stages[STAGE_TRANSMIT_QUEUE].known;
+	double count = (double)tail->count;
+
+	account->spent_ns[CAUSE_UNSENT] = (double)sum->wait_ns;
+	account->spent_ns[followed ? CAUSE_NETWORK_FOLLOWED : CAUSE_NETWORK] =
+		(double)sum->network_ns;
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
+		account->spent_ns[cause_of(joined->stages, i)] = (double)sum->stages[i].value;
+	account->spent_ns[CAUSE_TRANSMIT] = (double)sum->stages[STAGE_TRANSMIT_QUEUE].value;
+	divide_service(sum, account);
+	for (enum cause i = 0; i < CAUSE_COUNT; i++)
+		account->spent_ns[i] /= count;
+	account->total_ns = (double)run_parts_total(sum) / count;
+}
+
+/* Of fewer a single pause of the host would be the verdict. */
+#define FEWEST_SLOW 10
+
+/* The highest percentile up to p99 that enough joined exchanges are beyond; NULL: none. */
+static const struct run_tail *tail_of(const struct run_joined *joined)
+{
+	const struct run_tail *tail = NULL;
+
+	for (size_t i = 0; joined && i < joined->tail_count && joined->tail[i].per_mille <= 990;
+	     i++)
+		if (joined->tail[i].count >= FEWEST_SLOW)
+			tail = &joined->tail[i];
+	return tail;
+}
+
+static bool judge_tail(const struct run *run, const struct run_service *service,
+		       const struct run_tail *tail, struct report_verdict *verdict)
+{
+	char of[96], name[SHORT_TEXT], above[SHORT_TEXT];
+	struct account account = {0};
+
+	account_tail(run->joined, tail, &account);
+	snprintf(of, sizeof(of), "the slow requests' time (beyond %s, %s)",
+		 report_percentile_name(tail->per_mille, name),
+		 page_time((double)tail->above_ns, above));
+	return conclude(&account, service, of, verdict);
+}
+
+/* ---- of means ---- */
+
+/* Time of a stage that was not measured is in what is left for the network. */
+static const char *hidden_stage(const struct run_service *service, const struct report_means *means)
+{
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
+		if (means->stages[i].missing && report_has_stage(service, i))
+			return means->stages[i].name;
+	return NULL;
+}
+
+static void account_means(const struct run_service *service, const struct report_means *means,
+			  struct account *account)
+{
+	const struct report_mean *transmit = &means->stages[STAGE_TRANSMIT_QUEUE];
+
+	account->total_ns = means->round_trip_ns;
+	account->spent_ns[transmit->missing ? CAUSE_NETWORK : CAUSE_NETWORK_FOLLOWED] =
+		means->network_ns;
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
+		account->spent_ns[cause_of(service->stages, i)] = means->stages[i].mean_ns;
+	account->spent_ns[CAUSE_TRANSMIT] = transmit->mean_ns;
+}
+
+static bool judge_means(const struct run *run, const struct run_service *service,
+			struct report_verdict *verdict)
+{
+	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT];
+	struct account account = {0};
+	struct report_means means;
+	const char *hidden;
+
+	report_means(run, service, &means);
+	if (means.network_unknown)
+		return unknown(verdict, "%s", means.network_unknown);
+	account_means(service, &means, &account);
+	hidden = hidden_stage(service, &means);
+	if (hidden && largest(&account) <= CAUSE_NETWORK_FOLLOWED)
+		return unknown(verdict,
+			       "most of the time is left for network, client and %s, which was not "
+			       "measured",
+			       page_words(hidden, words));
+	snprintf(of, sizeof(of), "the mean round trip (%s)", page_time(means.round_trip_ns, mean));
+	return conclude(&account, service, of, verdict);
+}
+
+static bool is_multiplexed(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_MULTIPLEXED] &&
+	       service->losses[RUN_LOSS_MULTIPLEXED] * 2 >= service->accepted;
+}
+
+static const char multiplexed[] =
+	"the service speaks HTTP/2, whose requests overlap on a connection: they are not timed";
+
+/* No service has timed exchanges that may be the driver's; false: nobody looked. */
+static bool judge_none(const struct run *run, struct report_verdict *verdict)
+{
+	uint16_t port = report_target_port(run->driver);
+
+	if (!run->service_count || !run->driver->requests)
+		return false;
+	if (report_is_split(run))
+		return unknown(verdict, "the requests went to several services");
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].port == port && is_multiplexed(&run->services[i]))
+			return unknown(verdict, "%s", multiplexed);
+	return unknown(verdict, "the observer saw no exchange of the driver's");
+}
+
+bool report_verdict(const struct run *run, const struct run_service *service,
+		    struct report_verdict *ret_verdict)
+{
+	const struct run_tail *tail = tail_of(run->joined);
+	char why[REPORT_UNDIVIDED_TEXT];
+
+	if (!service)
+		return judge_none(run, ret_verdict);
+	if (run->driver->limited)
+		return unknown(ret_verdict, "the driver itself was the limit, not the server");
+	if (report_undivided(run, service, why))
+		return unknown(ret_verdict, "observer and driver did not time the same requests");
+	return tail ? judge_tail(run, service, tail, ret_verdict)
+		    : judge_means(run, service, ret_verdict);
+}
+
+/* ---- of the observer alone ---- */
+
+static void account_residence(const struct run_service *service, struct account *account)
+{
+	const struct run_stage *parts = service->cpu;
+	double count = (double)parts[RUN_CPU_RUNNING].histogram.count;
+
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++) {
+		double mean_ns = run_stage_mean(service, i);
+
+		account->spent_ns[cause_of(service->stages, i)] = mean_ns;
+		account->total_ns += mean_ns;
+	}
+	/* Of all exchanges, or the parts would not be shares of the same mean. */
+	if (!parts->measured || count < (double)service->stages[STAGE_SERVICE].histogram.count)
+		return;
+	account->spent_ns[CAUSE_SERVICE] = 0;
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
+		account->spent_ns[CAUSE_RUNNING + i] = (double)parts[i].histogram.sum / count;
+}
+
+_Static_assert(CAUSE_BLOCKED - CAUSE_RUNNING == RUN_CPU_BLOCKED - RUN_CPU_RUNNING &&
+		       CAUSE_RUNNABLE - CAUSE_RUNNING == RUN_CPU_RUNNABLE - RUN_CPU_RUNNING,
+	       "the causes of a divided service stand in enum run_cpu's order");
+
+bool report_service_verdict(const struct run_service *service, struct report_verdict *ret_verdict)
+{
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT], count[SHORT_TEXT], all[SHORT_TEXT];
+	struct account account = {0};
+
+	if (is_multiplexed(service))
+		return unknown(ret_verdict, "%s", multiplexed);
+	if (!service->exchanges)
+		return false;
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
+		if (!service->stages[i].measured && i != STAGE_ACCEPT_QUEUE &&
+		    report_has_stage(service, i))
+			return unknown(ret_verdict, "%s was not measured: %s",
+				       page_words(run_stage_label(service->stages, i), words),
+				       report_missing(&service->stages[i], i));
+	if (timed * 2 < service->exchanges)
+		return unknown(ret_verdict, "only %s of %s exchanges could be timed",
+			       page_count(timed, count), page_count(service->exchanges, all));
+	account_residence(service, &account);
+	snprintf(of, sizeof(of), "the mean time at the server (%s)",
+		 page_time(account.total_ns, mean));
+	return conclude(&account, service, of, ret_verdict);
+}
+
+void report_print_verdict(const struct page *page, const struct report_verdict *verdict)
+{
+	page_style(page, STYLE_BOLD);
+	page_wrap(page, 0, "%s", verdict->text);
+	page_style(page, STYLE_PLAIN);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules about every histogram of a run document, wherever the table of members has one. A period's histogram is the
+ * difference of two readings: its maximum is exact to its bucket only, its count and sum are exact. Where the service
+ * worked meanwhile a value may be in its sum and not yet in its buckets, or the other way round.
+ */
+#include "check_rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "members.h"
+
+typedef void (*histogram_rule)(struct checking *checking, const char *place,
+			       const struct histogram *h);
+
+static void visit_members(struct checking *checking, const char *place,
+			  const struct run_members *members, const void *structure,
+			  histogram_rule rule);
+
+static void name_place(const char *place, const char *name, char ret_place[static CHECK_PLACE])
+{
+	snprintf(ret_place, CHECK_PLACE, "%.*s%s%.31s", CHECK_PLACE - 34, place, *place ? "." : "",
+		 name);
+}
+
+static void visit_stages(struct checking *checking, const char *place,
+			 const struct run_member *member, const struct run_stage *stages,
+			 histogram_rule rule)
+{
+	char name[CHECK_PLACE];
+
+	for (size_t i = 0; i < member->size; i++) {
+		if (!stages[i].measured)
+			continue;
+		name_place(place, member->names[i], name);
+		rule(checking, name, &stages[i].histogram);
+	}
+}
+
+/* Services are called by their ports. */
+static void name_element(const struct run_member *member, const void *element, size_t index,
+			 const char *place, char ret_place[static CHECK_PLACE])
+{
+	if (member->members == &run_service_members)
+		check_place_of(element, ret_place);
+	else
+		snprintf(ret_place, CHECK_PLACE, "%.*s[%zu]", CHECK_PLACE - 32, place, index);
+}
+
+static void visit_list(struct checking *checking, const char *place,
+		       const struct run_member *member, const void *structure, const char *list,
+		       histogram_rule rule)
+{
+	size_t count = *(const size_t *)((const char *)structure + member->count_offset);
+	char name[CHECK_PLACE];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *element = list + i * member->members->size;
+
+		name_element(member, element, i, place, name);
+		checking->apart = member->members == &run_service_members
+					  ? check_moving((const void *)element).exchanges
+					  : 0;
+		visit_members(checking, name, member->members, element, rule);
+		checking->apart = 0;
+	}
+}
+
+static void visit_member(struct checking *checking, const char *place,
+			 const struct run_member *member, const void *structure,
+			 histogram_rule rule)
+{
+	const void *field = (const char *)structure + member->offset;
+	const void *pointed;
+
+	switch (member->kind) {
+	case RUN_KIND_HISTOGRAM:
+		rule(checking, place, field);
+		break;
+	case RUN_KIND_STAGES:
+		visit_stages(checking, place, member, field, rule);
+		break;
+	case RUN_KIND_OBJECT:
+		visit_members(checking, place, member->members, field, rule);
+		break;
+	case RUN_KIND_POINTER:
+		pointed = *(const void *const *)field;
+		if (pointed)
+			visit_members(checking, place, member->members, pointed, rule);
+		break;
+	case RUN_KIND_LIST:
+		visit_list(checking, place, member, structure, *(const char *const *)field, rule);
+		break;
+	default:
+		break;
+	}
+}
+
+static void visit_members(struct checking *checking, const char *place,
+			  const struct run_members *members, const void *structure,
+			  histogram_rule rule)
+{
+	char name[CHECK_PLACE];
+
+	for (size_t i = 0; i < members->count; i++) {
+		name_place(place, members->list[i].name, name);
+		visit_member(checking, name, &members->list[i], structure, rule);
+	}
+}
+
+static void visit_all(struct checking *checking, histogram_rule rule)
+{
+	visit_members(checking, "", &run_document_members, checking->run, rule);
+}
+
+/* ---- the rules ---- */
+
+static void buckets(struct checking *checking, const char *place, const struct histogram *h)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
+		sum += h->buckets[i];
+	check_same(checking, place, (struct check_value){"the sum of its buckets", sum},
+		   (struct check_value){"count", h->count});
+}
+
+void check_buckets(struct checking *checking)
+{
+	visit_all(checking, buckets);
+}
+
+static void means(struct checking *checking, const char *place, const struct histogram *h)
+{
+	/* The least whole number that is not below the mean: max is whole. */
+	uint64_t mean = h->count ? h->sum / h->count + (h->sum % h->count != 0) : h->sum;
+	bool above = (unsigned __int128)h->sum >
+		     (unsigned __int128)h->max * (h->count + checking->apart);
+
+	if (h->count && above)
+		check_at_most(checking, place, (struct check_value){"mean_ns", mean},
+			      (struct check_value){"max_ns", h->max});
+	else if (!h->count && !checking->apart)
+		check_same(checking, place, (struct check_value){"sum_ns", h->sum},
+			   (struct check_value){"the sum of no values", 0});
+}
+
+void check_means(struct checking *checking)
+{
+	visit_all(checking, means);
+}
+
+static int highest(const struct histogram *h)
+{
+	for (unsigned int i = BUCKET_COUNT; i-- > 0;)
+		if (h->buckets[i])
+			return (int)i;
+	return -1;
+}
+
+static void sums(struct checking *checking, const char *place, const struct histogram *h)
+{
+	unsigned __int128 least = 0, most = 0, apart;
+
+	for (unsigned int i = 0; i < BUCKET_COUNT; i++) {
+		uint64_t upper = i == BUCKET_COUNT - 1 ? h->max : bucket_upper(i);
+
+		least += (unsigned __int128)h->buckets[i] * bucket_lower(i);
+		most += (unsigned __int128)h->buckets[i] * upper;
+	}
+	apart = (unsigned __int128)h->max * checking->apart;
+	if (h->sum + apart < least || h->sum > most + apart)
+		check_say(checking,
+			  "%s: sum_ns is %" PRIu64
+			  ", must be from %.0f to %.0f, as its buckets allow",
+			  place, h->sum, (double)least, (double)most);
+}
+
+void check_sums(struct checking *checking)
+{
+	visit_all(checking, sums);
+}
+
+static void maxima(struct checking *checking, const char *place, const struct histogram *h)
+{
+	int last = highest(h);
+
+	if (last >= 0 && !checking->apart && bucket_index(h->max) != (uint32_t)last)
+		check_say(checking,
+			  "%s: max_ns is %" PRIu64 ", must be from %" PRIu64 " to %" PRIu64
+			  ", the highest bucket in use",
+			  place, h->max, (uint64_t)bucket_lower((uint32_t)last),
+			  (uint64_t)bucket_upper((uint32_t)last));
+}
+
+void check_maxima(struct checking *checking)
+{
+	visit_all(checking, maxima);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules about what was counted of a service. Its figures are read one after the other while the service works
+ * (observer/sources/slots.c): those of a document that was made meanwhile may differ by what passed during the reading.
+ */
+#include "check_rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+
+#include "sojourn/clock.h"
+#include "sojourn/series.h"
+
+/* No reading takes longer, on a machine that has something else to do, too. */
+#define READING_NS (100 * NSEC_PER_MSEC)
+
+static bool is_tcp(const struct run_service *service)
+{
+	return !strcmp(service->protocol, "tcp");
+}
+
+static uint64_t within(uint64_t count, uint64_t length_ns, uint64_t duration_ns)
+{
+	unsigned __int128 product = (unsigned __int128)count * length_ns;
+
+	return duration_ns > length_ns ? (uint64_t)(product / duration_ns) : count;
+}
+
+static void add_moving(struct check_moving *moving, const struct run_point *point)
+{
+	uint64_t ends = 0;
+
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		ends += point->closes[i];
+	moving->exchanges += within(point->exchanges, READING_NS, point->duration_ns);
+	moving->connections += within(point->accepted + ends, READING_NS, point->duration_ns);
+}
+
+struct check_moving check_moving(const struct run_service *service)
+{
+	const struct run_series *series = service->series;
+	struct check_moving sum = {0};
+
+	if (!series || !series->count)
+		return sum;
+	add_moving(&sum, &series->points[0]);
+	if (series->count > 1)
+		add_moving(&sum, &series->points[series->count - 1]);
+	return sum;
+}
+
+/* Like check_same() and check_at_most(), of figures that were read one after the other. */
+static void nearly_same(struct checking *checking, uint64_t apart, const char *place,
+			struct check_value left, struct check_value right)
+{
+	uint64_t difference =
+		left.value > right.value ? left.value - right.value : right.value - left.value;
+
+	if (difference > apart)
+		check_same(checking, place, left, right);
+}
+
+static void nearly_at_most(struct checking *checking, uint64_t apart, const char *place,
+			   struct check_value left, struct check_value right)
+{
+	if (left.value > right.value && left.value - right.value > apart)
+		check_at_most(checking, place, left, right);
+}
+
+static uint64_t stage_count(const struct run_service *service, enum stage stage)
+{
+	return service->stages[stage].histogram.count;
+}
+
+static uint64_t ends(const struct run_service *service)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		sum += service->closes[i];
+	return sum;
+}
+
+/* Connections that are there at the period's end; false: not known. */
+static bool open_connections(const struct run_service *service, uint64_t *ret_count)
+{
+	if (!service->connections.known || !service->open.closing.known)
+		return false;
+	*ret_count = service->connections.value + service->open.closing.value;
+	return true;
+}
+
+/* Connections that were there when the period began; false: not known. */
+static bool older_connections(const struct run_service *service, uint64_t *ret_count)
+{
+	uint64_t open;
+
+	if (!open_connections(service, &open))
+		return false;
+	open += ends(service);
+	*ret_count = open > service->accepted ? open - service->accepted : 0;
+	return true;
+}
+
+/* ---- exchanges ---- */
+
+/* Where times contradict each other between the two an exchange may be in neither. */
+static void timed(struct checking *checking, const struct run_service *service, const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	uint64_t known = stage_count(service, STAGE_SERVICE) + service->losses[RUN_LOSS_UNTIMED];
+	struct check_value left = {"stages.service.count + losses.untimed", known};
+	struct check_value right = {"exchanges", service->exchanges};
+
+	if (!service->stages[STAGE_SERVICE].measured)
+		return;
+	if (known < service->exchanges &&
+	    service->exchanges - known <= service->losses[RUN_LOSS_INCONSISTENT])
+		return;
+	nearly_same(checking, apart, place, left, right);
+}
+
+void check_timed(struct checking *checking)
+{
+	check_each_service(checking, timed);
+}
+
+/* Of UDP socket_queue counts datagrams, answered or not. */
+static void agree(struct checking *checking, const struct run_service *service, const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	static const enum stage same[] = {STAGE_SOCKET_QUEUE, STAGE_RECEIVE, STAGE_RESPOND};
+	uint64_t all = stage_count(service, STAGE_SERVICE);
+	char name[64];
+
+	if (!is_tcp(service) || !service->stages[STAGE_SERVICE].measured ||
+	    service->losses[RUN_LOSS_INCONSISTENT])
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		snprintf(name, sizeof(name), "stages.%s.count", run_stage_names[same[i]]);
+		if (service->stages[same[i]].measured)
+			nearly_same(checking, apart, place,
+				    (struct check_value){name, stage_count(service, same[i])},
+				    (struct check_value){"stages.service.count", all});
+	}
+}
+
+void check_stages_agree(struct checking *checking)
+{
+	check_each_service(checking, agree);
+}
+
+static void split(struct checking *checking, const struct run_service *service, const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	const struct histogram *whole = &service->stages[STAGE_SERVICE].histogram;
+	const struct histogram *running = &service->cpu[RUN_CPU_RUNNING].histogram;
+	uint64_t sum_ns = 0;
+
+	if (!service->cpu[RUN_CPU_RUNNING].measured || !service->stages[STAGE_SERVICE].measured)
+		return;
+	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++) {
+		sum_ns += service->cpu[i].histogram.sum;
+		nearly_same(checking, apart, place,
+			    (struct check_value){run_cpu_names[i], service->cpu[i].histogram.count},
+			    (struct check_value){"cpu.running.count", running->count});
+	}
+	nearly_at_most(checking, apart, place,
+		       (struct check_value){"cpu.running.count", running->count},
+		       (struct check_value){"stages.service.count", whole->count});
+	if (running->count == whole->count && !apart)
+		check_same(checking, place, (struct check_value){"the sum of the parts", sum_ns},
+			   (struct check_value){"stages.service.sum_ns", whole->sum});
+	else if (!apart)
+		check_at_most(checking, place, (struct check_value){"the sum of the parts", sum_ns},
+			      (struct check_value){"stages.service.sum_ns", whole->sum});
+}
+
+void check_split(struct checking *checking)
+{
+	check_each_service(checking, split);
+}
+
+static void parts_of_exchanges(struct checking *checking, const struct run_service *service,
+			       const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	static const struct {
+		enum run_loss part, whole; /* RUN_LOSS_COUNT: of all exchanges */
+	} parts[] = {
+		{RUN_LOSS_OVERLAPPED, RUN_LOSS_COUNT},
+		{RUN_LOSS_UNTIMED, RUN_LOSS_COUNT},
+		{RUN_LOSS_BLOCKED, RUN_LOSS_COUNT},
+		{RUN_LOSS_UNSEEN_READS, RUN_LOSS_UNTIMED},
+		{RUN_LOSS_AMBIGUOUS_REPLIES, RUN_LOSS_UNTIMED},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		bool of_all = parts[i].whole == RUN_LOSS_COUNT;
+
+		nearly_at_most(
+			checking, apart, place,
+			(struct check_value){run_loss_names[parts[i].part],
+					     service->losses[parts[i].part]},
+			(struct check_value){of_all ? "exchanges" : run_loss_names[parts[i].whole],
+					     of_all ? service->exchanges
+						    : service->losses[parts[i].whole]});
+	}
+	nearly_at_most(checking, apart, place,
+		       (struct check_value){"accept_delayed", service->accept_delayed},
+		       (struct check_value){"exchanges", service->exchanges});
+	nearly_at_most(checking, apart, place,
+		       (struct check_value){"accept_delayed", service->accept_delayed},
+		       (struct check_value){"accept_delay_ns", service->accept_delay_ns});
+}
+
+void check_parts_of_exchanges(struct checking *checking)
+{
+	check_each_service(checking, parts_of_exchanges);
+}
+
+/* ---- connections ---- */
+
+/* What is over: the connections that were there before the period, whose number nobody has written down. */
+static void balance(struct checking *checking, const struct run_service *service, const char *place)
+{
+	uint64_t apart = check_moving(service).connections;
+	uint64_t open, older, waited;
+
+	if (!is_tcp(service) || !open_connections(service, &open) ||
+	    !older_connections(service, &older))
+		return;
+	nearly_at_most(
+		checking, apart, place, (struct check_value){"accepted", service->accepted},
+		(struct check_value){"closes + connections + open.closing", ends(service) + open});
+	waited = stage_count(service, STAGE_ACCEPT_QUEUE) + service->losses[RUN_LOSS_ACCEPT_UNSEEN];
+	nearly_at_most(
+		checking, apart, place,
+		(struct check_value){"stages.accept_queue.count + losses.accept_unseen", waited},
+		(struct check_value){"accepted + older connections", service->accepted + older});
+	nearly_at_most(
+		checking, apart, place,
+		(struct check_value){"tls_handshake.count", service->tls_handshake.count},
+		(struct check_value){"accepted + older connections", service->accepted + older});
+}
+
+void check_connections(struct checking *checking)
+{
+	check_each_service(checking, balance);
+}
+
+static void time_wait(struct checking *checking, const struct run_service *service,
+		      const char *place)
+{
+	uint64_t apart = check_moving(service).connections;
+	nearly_at_most(checking, apart, place,
+		       (struct check_value){"time_wait_created + losses.time_wait_unsure",
+					    service->time_wait_created +
+						    service->losses[RUN_LOSS_TIME_WAIT_UNSURE]},
+		       (struct check_value){"the sum of closes", ends(service)});
+}
+
+void check_time_wait(struct checking *checking)
+{
+	check_each_service(checking, time_wait);
+}
+
+/* A response that was followed before the period may be over in it: one of each older connection. */
+static void followed(struct checking *checking, const struct run_service *service,
+		     const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	uint64_t sent = stage_count(service, STAGE_TRANSMIT_QUEUE) +
+			service->losses[RUN_LOSS_TRANSMIT_UNSEEN];
+	uint64_t acked = stage_count(service, STAGE_ACK) + service->losses[RUN_LOSS_ACK_UNSEEN];
+	uint64_t older;
+
+	if (!service->stages[STAGE_TRANSMIT_QUEUE].measured || !service->stages[STAGE_ACK].measured)
+		return;
+	nearly_same(
+		checking, apart, place,
+		(struct check_value){"stages.transmit_queue.count + losses.transmit_unseen", sent},
+		(struct check_value){"stages.ack.count + losses.ack_unseen", acked});
+	if (older_connections(service, &older))
+		nearly_at_most(
+			checking, apart, place,
+			(struct check_value){"stages.transmit_queue.count + losses.transmit_unseen",
+					     sent},
+			(struct check_value){"transmit_followed + older connections",
+					     service->transmit_followed + older});
+}
+
+void check_transmit(struct checking *checking)
+{
+	check_each_service(checking, followed);
+}
+
+/* ---- state at the end ---- */
+
+static void open_requests(struct checking *checking, const struct run_service *service,
+			  const char *place)
+{
+	const struct run_open *open = &service->open;
+	uint64_t aged = 0;
+
+	if (!open->read.known || !open->unread.known)
+		return;
+	for (unsigned int i = 0; i < RUN_AGE_COUNT; i++)
+		aged += open->ages[i];
+	check_at_most(checking, place, (struct check_value){"the sum of open.ages", aged},
+		      (struct check_value){"open.read + open.unread",
+					   open->read.value + open->unread.value});
+	check_at_most(checking, place,
+		      (struct check_value){"open.unaccepted", open->unaccepted.value},
+		      (struct check_value){"open.unread", open->unread.value});
+	check_at_most(checking, place,
+		      (struct check_value){"open.oldest_unread_ns", open->oldest_unread_ns.value},
+		      (struct check_value){"open.oldest_ns", open->oldest_ns.value});
+}
+
+void check_open(struct checking *checking)
+{
+	check_each_service(checking, open_requests);
+}
+
+/* ---- lengths ---- */
+
+static uint64_t longer_than(const struct histogram *h, uint64_t ns)
+{
+	uint64_t count = 0;
+
+	for (unsigned int i = bucket_index(ns) + 1; i < BUCKET_COUNT; i++)
+		count += h->buckets[i];
+	return count;
+}
+
+/*
+ * What began before the period may take longer than it. On a connection stages follow each other: at most one of each
+ * can have begun before, and only if the connection was there.
+ */
+static void long_values(struct checking *checking, const struct run_service *service,
+			const char *place)
+{
+	uint64_t apart = check_moving(service).connections;
+	uint64_t duration_ns = checking->run->duration_ns, older;
+	char name[64];
+
+	if (!is_tcp(service) || !older_connections(service, &older))
+		return;
+	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
+		uint64_t count = longer_than(&service->stages[i].histogram, duration_ns);
+
+		if (!service->stages[i].measured)
+			continue;
+		snprintf(name, sizeof(name), "stages.%s: those longer than the period",
+			 run_stage_names[i]);
+		nearly_at_most(checking, apart, place, (struct check_value){name, count},
+			       (struct check_value){"connections older than the period", older});
+	}
+}
+
+void check_long_values(struct checking *checking)
+{
+	check_each_service(checking, long_values);
+}
+
+/* ---- samples ---- */
+
+static void sampled(struct checking *checking, const struct run_service *service, const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	const struct run_samples *samples = service->samples;
+	uint64_t outside = 0, divided = 0;
+
+	if (!samples)
+		return;
+	for (size_t i = 0; i < samples->count; i++) {
+		const struct run_sample *sample = &samples->samples[i];
+		bool parted =
+			sample->known & RUN_SAMPLE_RUNNING && sample->known & RUN_SAMPLE_RUNNABLE;
+
+		outside += exchange_hash(flow_hash(&sample->flow), sample->index) >=
+			   samples->threshold;
+		divided += parted && sample->running_ns + sample->runnable_ns >
+					     sample->stage_ns[STAGE_SERVICE];
+	}
+	/* Where one thread reads while another writes, and such an exchange is not timed. */
+	check_at_most(checking, place,
+		      (struct check_value){"samples.inconsistent", samples->inconsistent},
+		      (struct check_value){"losses.inconsistent + losses.untimed",
+					   service->losses[RUN_LOSS_INCONSISTENT] +
+						   service->losses[RUN_LOSS_UNTIMED]});
+	check_same(checking, place,
+		   (struct check_value){"samples whose hash is not below the threshold", outside},
+		   (struct check_value){"the number that there should be", 0});
+	check_same(checking, place,
+		   (struct check_value){"samples that run longer than they are served", divided},
+		   (struct check_value){"the number that there should be", 0});
+	nearly_at_most(checking, apart, place,
+		       (struct check_value){"the number of samples", samples->count},
+		       (struct check_value){"exchanges", service->exchanges});
+}
+
+void check_service_samples(struct checking *checking)
+{
+	check_each_service(checking, sampled);
+}

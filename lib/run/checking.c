@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* How rules about run documents say what is broken, and where; see checking.h. */
+#include "checking.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/finding.h"
+
+void check_say(struct checking *checking, const char *format, ...)
+{
+	autofree char *text = NULL, *sentence = NULL;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0) {
+		text = NULL;
+		checking->error = -ENOMEM;
+		return;
+	}
+	if (asprintf(&sentence, "%s: %s", checking->rule, text) < 0) {
+		sentence = NULL;
+		checking->error = -ENOMEM;
+	} else if (run_add_text(checking->broken, sentence)) {
+		checking->error = -ENOMEM;
+	}
+}
+
+void check_at_most(struct checking *checking, const char *place, struct check_value left,
+		   struct check_value right)
+{
+	if (left.value > right.value)
+		check_say(checking, "%s: %s is %" PRIu64 ", must be at most %s, which is %" PRIu64,
+			  place, left.name, left.value, right.name, right.value);
+}
+
+void check_same(struct checking *checking, const char *place, struct check_value left,
+		struct check_value right)
+{
+	if (left.value != right.value)
+		check_say(checking, "%s: %s is %" PRIu64 ", must be %s, which is %" PRIu64, place,
+			  left.name, left.value, right.name, right.value);
+}
+
+void check_place_of(const struct run_service *service, char ret_place[static CHECK_PLACE])
+{
+	snprintf(ret_place, CHECK_PLACE, "%s port %" PRIu16 "%s%s", service->protocol,
+		 service->port, service->host ? " of host " : "",
+		 service->host ? service->host : "");
+}
+
+void check_each_service(struct checking *checking, check_service_rule rule)
+{
+	char place[CHECK_PLACE];
+
+	for (size_t i = 0; i < checking->run->service_count; i++) {
+		check_place_of(&checking->run->services[i], place);
+		rule(checking, &checking->run->services[i], place);
+	}
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Where those that were timed do not stand for the others: UDP's `service`; see run_sum.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/run_sum.h"
+#include "sojourn/units.h"
+
+/* Of the replies, from which on so many are ambiguous that the others do not stand for them. */
+#define DOUBTFUL_PART 10
+
+bool run_service_is_doubtful(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_AMBIGUOUS_REPLIES] > service->exchanges / DOUBTFUL_PART;
+}
+
+void run_stage_forget(struct run_stage *stage, char *reason)
+{
+	stage->measured = false;
+	stage->histogram = (struct histogram){0};
+	free(stage->reason);
+	stage->reason = reason;
+}
+
+static char *why_doubtful(const struct run_service *service)
+{
+	char count[32], all[32], *reason;
+
+	units_format_count(service->losses[RUN_LOSS_AMBIGUOUS_REPLIES], count, sizeof(count));
+	units_format_count(service->exchanges, all, sizeof(all));
+	return asprintf(&reason, "%s of %s replies cannot be matched to their requests", count,
+			all) < 0
+		       ? NULL
+		       : reason;
+}
+
+void run_doubt(struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+		struct run_stage *stage = &service->stages[STAGE_SERVICE];
+
+		if (stage->measured && run_service_is_doubtful(service))
+			run_stage_forget(stage, why_doubtful(service));
+	}
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/* The members of the run document: see members.h and docs/run-document.md. */
+#include "members.h"
+
+#include "sojourn/cleanup.h"
+#include "sojourn/finding.h"
+#include "sojourn/join.h"
+#include "sojourn/run.h"
+#include "sojourn/sweep.h"
+
+/* More than any real document has; a hostile one must not make the reader use all memory. */
+#define MAX_SERVICES  1024
+#define MAX_PROCESSES 65536
+#define MAX_PROGRAMS  1024
+#define MAX_ARGUMENTS 65536
+#define MAX_FAILURES  1024
+#define MAX_INTERVALS 2048 /* each takes 18 KiB */
+#define MAX_PARTS     1024
+#define MAX_TAILS     64
+#define MAX_SLOWEST   JOIN_SLOWEST_MAX
+#define MAX_FINDINGS  4096
+#define MAX_RESOURCES 65536
+#define MAX_TEXTS     1024
+#define MAX_STEPS     1024
+
+static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+_Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
+	       "a name for every class of status");
+
+/* clang-format off */
+#define MEMBERS(type, table) {.size = sizeof(type), .list = (table), .count = ARRAY_SIZE(table)}
+#define MEMBER(type, kind_, field) \
+	.name = #field, .kind = RUN_KIND_##kind_, .offset = offsetof(type, field)
+#define TEXT(type, field) \
+	{MEMBER(type, TEXT, field), .size = sizeof(((type *)NULL)->field)}
+#define STRING(type, field) \
+	{MEMBER(type, STRING, field), .optional = true}
+#define NUMBER(type, field) \
+	{MEMBER(type, NUMBER, field), .optional = true}
+#define COUNT(type, field) \
+	{MEMBER(type, U64, field), .counts = true}
+#define COUNTERS(type, field, table) \
+	{MEMBER(type, COUNTERS, field), .names = (table), .size = ARRAY_SIZE(table), .counts = true}
+#define ROWS(name_, by) \
+	{.name = (name_), .kind = RUN_KIND_LIST, .offset = offsetof(struct run_driver, rows[by].list), \
+	 .count_offset = offsetof(struct run_driver, rows[by].count), .members = &run_row_members, \
+	 .limit = RUN_ROWS_MAX, .merging = RUN_MERGING_OWN, .optional = true}
+#define STAGES(type, field, table, number) \
+	{MEMBER(type, STAGES, field), .names = (table), .size = (number), .counts = true}
+
+static const struct run_member process_table[] = {
+	{MEMBER(struct run_process, U32, pid)},
+	TEXT(struct run_process, comm),
+	NUMBER(struct run_process, open_fds),
+	NUMBER(struct run_process, fd_limit),
+};
+static const struct run_members process_members = MEMBERS(struct run_process, process_table);
+
+static const struct run_member accept_queue_table[] = {
+	{MEMBER(struct run_accept_queue, NUMBER, listeners), .optional = true},
+	NUMBER(struct run_accept_queue, depth),
+	NUMBER(struct run_accept_queue, depth_max),
+	NUMBER(struct run_accept_queue, limit),
+	{MEMBER(struct run_accept_queue, NUMBER, overflows), .counts = true, .optional = true},
+	{MEMBER(struct run_accept_queue, NUMBER, drops), .counts = true, .optional = true},
+};
+static const struct run_members accept_queue_members =
+	MEMBERS(struct run_accept_queue, accept_queue_table);
+
+static const struct run_member listener_table[] = {
+	{MEMBER(struct run_listener, U64, inode)},
+	TEXT(struct run_listener, address),
+	NUMBER(struct run_listener, pid),
+	TEXT(struct run_listener, comm),
+	NUMBER(struct run_listener, holders),
+	NUMBER(struct run_listener, depth),
+	NUMBER(struct run_listener, depth_max),
+	NUMBER(struct run_listener, limit),
+	NUMBER(struct run_listener, overflows),
+	NUMBER(struct run_listener, drops),
+};
+static const struct run_members listener_members = MEMBERS(struct run_listener, listener_table);
+
+static const struct run_member open_table[] = {
+	NUMBER(struct run_open, read),
+	NUMBER(struct run_open, unread),
+	NUMBER(struct run_open, unaccepted),
+	NUMBER(struct run_open, oldest_ns),
+	NUMBER(struct run_open, oldest_unread_ns),
+	{MEMBER(struct run_open, COUNTERS, ages), .names = run_age_names, .size = RUN_AGE_COUNT},
+	NUMBER(struct run_open, unread_bytes),
+	NUMBER(struct run_open, closing),
+	NUMBER(struct run_open, closing_bytes),
+};
+static const struct run_members open_members = MEMBERS(struct run_open, open_table);
+
+static const struct run_member ports_table[] = {
+	NUMBER(struct run_ports, used),
+	NUMBER(struct run_ports, capacity),
+	TEXT(struct run_ports, towards),
+};
+static const struct run_members ports_members = MEMBERS(struct run_ports, ports_table);
+
+static const struct run_member service_table[] = {
+	STRING(struct run_service, host),
+	TEXT(struct run_service, protocol),
+	TEXT(struct run_service, address),
+	{MEMBER(struct run_service, U16, port)},
+	{MEMBER(struct run_service, U32, netns)},
+	COUNT(struct run_service, accepted),
+	COUNT(struct run_service, exchanges),
+	COUNT(struct run_service, bytes_in),
+	COUNT(struct run_service, bytes_out),
+	COUNTERS(struct run_service, closes, run_close_names),
+	COUNTERS(struct run_service, losses, run_loss_names),
+	{MEMBER(struct run_service, U64, first_message_ns)},
+	{MEMBER(struct run_service, U64, last_message_ns)},
+	STAGES(struct run_service, stages, run_stage_names, STAGE_COUNT),
+	COUNT(struct run_service, accept_delayed),
+	COUNT(struct run_service, accept_delay_ns),
+	{MEMBER(struct run_service, STAGES, cpu), .names = run_cpu_names, .size = RUN_CPU_COUNT,
+	 .counts = true, .optional = true},
+	{MEMBER(struct run_service, U64, transmit_followed), .counts = true, .optional = true},
+	{MEMBER(struct run_service, U64, tls), .counts = true, .optional = true},
+	{MEMBER(struct run_service, HISTOGRAM, tls_handshake), .counts = true, .optional = true},
+	{MEMBER(struct run_service, U64, looked), .counts = true, .optional = true},
+	{MEMBER(struct run_service, U64, looked_requests), .counts = true, .optional = true},
+	{MEMBER(struct run_service, U64, nagle_held), .counts = true, .optional = true},
+	NUMBER(struct run_service, quiet_ns),
+	NUMBER(struct run_service, connections),
+	NUMBER(struct run_service, srtt_ns),
+	NUMBER(struct run_service, min_rtt_ns),
+	{MEMBER(struct run_service, U64, retransmits), .counts = true, .optional = true},
+	NUMBER(struct run_service, time_wait),
+	COUNT(struct run_service, time_wait_created),
+	{MEMBER(struct run_service, OBJECT, open), .members = &open_members, .optional = true},
+	{MEMBER(struct run_service, HISTOGRAM, abandoned), .counts = true, .optional = true},
+	{MEMBER(struct run_service, OBJECT, ports), .members = &ports_members, .optional = true},
+	{MEMBER(struct run_service, OBJECT, accept_queue), .members = &accept_queue_members},
+	{MEMBER(struct run_service, LIST, listeners), .members = &listener_members,
+	 .count_offset = offsetof(struct run_service, listener_count),
+	 .limit = MAX_PROCESSES, .optional = true},
+	{MEMBER(struct run_service, LIST, processes), .members = &process_members,
+	 .count_offset = offsetof(struct run_service, process_count),
+	 .limit = MAX_PROCESSES, .optional = true},
+	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
+	{MEMBER(struct run_service, SERIES, series), .optional = true},
+};
+const struct run_members run_service_members = MEMBERS(struct run_service, service_table);
+
+static const struct run_member program_table[] = {
+	TEXT(struct run_program, name),
+	{MEMBER(struct run_program, NUMBER, runs), .counts = true, .optional = true},
+	{MEMBER(struct run_program, NUMBER, run_ns), .counts = true, .optional = true},
+	COUNT(struct run_program, recursion_misses),
+};
+const struct run_members run_program_members = MEMBERS(struct run_program, program_table);
+
+static const struct run_member machine_table[] = {
+	{MEMBER(struct run_machine, STRINGS, mitigations), .limit = MAX_TEXTS, .optional = true},
+	STRING(struct run_machine, clock_source),
+	STRING(struct run_machine, virtualisation),
+};
+const struct run_members run_machine_members = MEMBERS(struct run_machine, machine_table);
+
+static const struct run_member cost_table[] = {
+	COUNT(struct run_cost, cpu_ns),
+	{MEMBER(struct run_cost, U64, resident_bytes)},
+	{MEMBER(struct run_cost, U64, map_bytes)},
+	{MEMBER(struct run_cost, LIST, programs), .members = &run_program_members,
+	 .count_offset = offsetof(struct run_cost, program_count),
+	 .limit = MAX_PROGRAMS, .optional = true},
+	{MEMBER(struct run_cost, OBJECT, machine), .members = &run_machine_members, .optional = true},
+};
+const struct run_members run_cost_members = MEMBERS(struct run_cost, cost_table);
+
+static const struct run_member failure_table[] = {
+	TEXT(struct run_failure, kind),
+	{MEMBER(struct run_failure, U64, count)},
+	{MEMBER(struct run_failure, U64, first_ns)},
+	{MEMBER(struct run_failure, U64, last_ns)},
+	STRING(struct run_failure, explanation),
+};
+static const struct run_members failure_members = MEMBERS(struct run_failure, failure_table);
+
+static const struct run_member interval_table[] = {
+	{MEMBER(struct run_interval, U64, begin_ns)},
+	{MEMBER(struct run_interval, U64, duration_ns)},
+	COUNT(struct run_interval, requests),
+	COUNT(struct run_interval, errors),
+	COUNT(struct run_interval, connects),
+	COUNT(struct run_interval, bytes_in),
+	COUNT(struct run_interval, bytes_out),
+	NUMBER(struct run_interval, ports),
+	{MEMBER(struct run_interval, HISTOGRAM, latency), .counts = true},
+};
+const struct run_members run_interval_members = MEMBERS(struct run_interval, interval_table);
+
+static const struct run_member part_table[] = {
+	STRING(struct run_part, host),
+	STRING(struct run_part, target),
+	{MEMBER(struct run_part, U32, connections)},
+	{MEMBER(struct run_part, U64, begin_ns)},
+	{MEMBER(struct run_part, U64, duration_ns)},
+	{MEMBER(struct run_part, U64, requests)},
+	{MEMBER(struct run_part, U64, drained), .optional = true},
+	{MEMBER(struct run_part, U64, errors)},
+	{MEMBER(struct run_part, HISTOGRAM, latency)},
+};
+static const struct run_members part_members = MEMBERS(struct run_part, part_table);
+
+static const struct run_member row_table[] = {
+	STRING(struct run_row, name),
+	STRING(struct run_row, target),
+	STRING(struct run_row, method),
+	{MEMBER(struct run_row, U64, requests)},
+	{MEMBER(struct run_row, U64, drained), .optional = true},
+	{MEMBER(struct run_row, U64, bytes_in)},
+	{MEMBER(struct run_row, U64, bytes_out)},
+	COUNTERS(struct run_row, status, status_names),
+	COUNTERS(struct run_row, errors, run_error_names),
+	{MEMBER(struct run_row, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_row, HISTOGRAM, response_time), .optional = true},
+};
+const struct run_members run_row_members = MEMBERS(struct run_row, row_table);
+
+static const struct run_member limited_table[] = {
+	STRING(struct run_limited, by),
+	STRING(struct run_limited, why),
+};
+static const struct run_members limited_members = MEMBERS(struct run_limited, limited_table);
+
+static const struct run_member driver_table[] = {
+	{MEMBER(struct run_driver, STRING, host), .optional = true, .merging = RUN_MERGING_OWN},
+	STRING(struct run_driver, target),
+	STRING(struct run_driver, method),
+	{MEMBER(struct run_driver, U32, connections)},
+	{MEMBER(struct run_driver, U32, processes), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, U32, threads)},
+	{MEMBER(struct run_driver, BOOL, new_connections)},
+	{MEMBER(struct run_driver, U64, begin_ns), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, U64, duration_ns), .merging = RUN_MERGING_OWN},
+	{MEMBER(struct run_driver, U64, warmup_ns), .merging = RUN_MERGING_LARGEST},
+	{MEMBER(struct run_driver, U64, cooldown_ns),
+	 .merging = RUN_MERGING_LARGEST, .optional = true},
+	{MEMBER(struct run_driver, STRING, arrival), .optional = true, .merging = RUN_MERGING_OWN},
+	{MEMBER(struct run_driver, U64, rate), .optional = true},
+	{MEMBER(struct run_driver, U64, think_ns), .merging = RUN_MERGING_SAME, .optional = true},
+	{MEMBER(struct run_driver, U64, scheduled), .optional = true},
+	{MEMBER(struct run_driver, U64, unsent), .optional = true},
+	{MEMBER(struct run_driver, U64, requests)},
+	{MEMBER(struct run_driver, U64, drained), .optional = true},
+	{MEMBER(struct run_driver, U64, connects)},
+	{MEMBER(struct run_driver, U64, bytes_in)},
+	{MEMBER(struct run_driver, U64, bytes_out)},
+	COUNTERS(struct run_driver, status, status_names),
+	{MEMBER(struct run_driver, COUNTERS, grpc), .names = run_grpc_status_names,
+	 .size = RUN_GRPC_STATUS_COUNT, .optional = true},
+	{MEMBER(struct run_driver, U32, streams), .merging = RUN_MERGING_LARGEST, .optional = true},
+	{MEMBER(struct run_driver, NUMBER, streams_allowed),
+	 .merging = RUN_MERGING_OWN, .optional = true},
+	COUNTERS(struct run_driver, errors, run_error_names),
+	{MEMBER(struct run_driver, COUNTERS, datagrams), .names = run_datagram_names,
+	 .size = ARRAY_SIZE(run_datagram_names), .optional = true},
+	{MEMBER(struct run_driver, LIST, failures),
+	 .merging = RUN_MERGING_OWN, .members = &failure_members,
+	 .count_offset = offsetof(struct run_driver, failure_count),
+	 .limit = MAX_FAILURES, .optional = true},
+	{MEMBER(struct run_driver, U64, cpu_user_ns)},
+	{MEMBER(struct run_driver, U64, cpu_system_ns)},
+	{MEMBER(struct run_driver, OBJECT, ports),
+	 .merging = RUN_MERGING_OWN, .members = &ports_members, .optional = true},
+	NUMBER(struct run_driver, cpu_wait_ns),
+	{MEMBER(struct run_driver, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_driver, HISTOGRAM, connect)},
+	{MEMBER(struct run_driver, HISTOGRAM, tls), .optional = true},
+	{MEMBER(struct run_driver, HISTOGRAM, first_byte), .optional = true},
+	{MEMBER(struct run_driver, HISTOGRAM, response_time), .optional = true},
+	{MEMBER(struct run_driver, HISTOGRAM, schedule_delay), .optional = true},
+	{MEMBER(struct run_driver, U64, interval_ns), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, LIST, intervals),
+	 .merging = RUN_MERGING_OWN, .members = &run_interval_members,
+	 .count_offset = offsetof(struct run_driver, interval_count),
+	 .limit = MAX_INTERVALS, .optional = true},
+	{MEMBER(struct run_driver, RATIO, drift), .merging = RUN_MERGING_OWN, .optional = true},
+	{MEMBER(struct run_driver, STRING, scenario), .optional = true},
+	ROWS("steps", RUN_ROWS_STEP),
+	ROWS("targets", RUN_ROWS_TARGET),
+	ROWS("statuses", RUN_ROWS_STATUS),
+	{MEMBER(struct run_driver, LIST, parts),
+	 .merging = RUN_MERGING_OWN, .members = &part_members,
+	 .count_offset = offsetof(struct run_driver, part_count),
+	 .limit = MAX_PARTS, .optional = true},
+	{MEMBER(struct run_driver, POINTER, limited),
+	 .merging = RUN_MERGING_OWN, .members = &limited_members,
+	 .optional = true},
+	{MEMBER(struct run_driver, STRING, unsampled), .optional = true,
+	 .merging = RUN_MERGING_FIRST},
+	{MEMBER(struct run_driver, STRING, observer_error), .optional = true,
+	 .merging = RUN_MERGING_FIRST},
+	{MEMBER(struct run_driver, SAMPLES, samples), .optional = true},
+};
+const struct run_members run_driver_members = MEMBERS(struct run_driver, driver_table);
+
+static const struct run_member parts_table[] = {
+	{MEMBER(struct run_parts, U64, wait_ns)},
+	{MEMBER(struct run_parts, U64, round_trip_ns)},
+	{MEMBER(struct run_parts, U64, network_ns)},
+	{MEMBER(struct run_parts, U64, overhang_ns)},
+	{MEMBER(struct run_parts, NUMBERS, stages), .names = run_stage_names, .size = STAGE_COUNT},
+	NUMBER(struct run_parts, running_ns),
+	NUMBER(struct run_parts, runnable_ns),
+	NUMBER(struct run_parts, blocked_ns),
+};
+static const struct run_members parts_members = MEMBERS(struct run_parts, parts_table);
+
+static const struct run_member tail_table[] = {
+	{MEMBER(struct run_tail, U32, per_mille)},
+	{MEMBER(struct run_tail, U64, above_ns)},
+	{MEMBER(struct run_tail, U64, count)},
+	{MEMBER(struct run_tail, OBJECT, sum), .members = &parts_members},
+};
+static const struct run_members tail_members = MEMBERS(struct run_tail, tail_table);
+
+static const struct run_member joined_step_table[] = {
+	STRING(struct run_joined_step, name),
+	{MEMBER(struct run_joined_step, U64, count)},
+	{MEMBER(struct run_joined_step, OBJECT, sum), .members = &parts_members},
+};
+static const struct run_members joined_step_members =
+	MEMBERS(struct run_joined_step, joined_step_table);
+
+static const struct run_member exchange_table[] = {
+	TEXT(struct run_exchange, client),
+	TEXT(struct run_exchange, server),
+	{MEMBER(struct run_exchange, U32, index)},
+	NUMBER(struct run_exchange, pid),
+	NUMBER(struct run_exchange, bytes_in),
+	NUMBER(struct run_exchange, bytes_out),
+	{MEMBER(struct run_exchange, U64, start_ns)},
+	{MEMBER(struct run_exchange, U64, arrival_ns)},
+	{MEMBER(struct run_exchange, OBJECT, parts), .members = &parts_members},
+};
+static const struct run_members exchange_members = MEMBERS(struct run_exchange, exchange_table);
+
+static const struct run_member joined_table[] = {
+	STRING(struct run_joined, reason),
+	{MEMBER(struct run_joined, U64, threshold)},
+	{MEMBER(struct run_joined, U64, joined)},
+	{MEMBER(struct run_joined, U64, early)},
+	{MEMBER(struct run_joined, U64, repeated)},
+	{MEMBER(struct run_joined, U64, driver_only)},
+	{MEMBER(struct run_joined, U64, unknown_flow)},
+	{MEMBER(struct run_joined, U64, observer_only)},
+	{MEMBER(struct run_joined, U64, unmeasured)},
+	{MEMBER(struct run_joined, U64, other_clients)},
+	{MEMBER(struct run_joined, U64, ambiguous)},
+	{MEMBER(struct run_joined, U64, implausible)},
+	{MEMBER(struct run_joined, U64, begin_ns)},
+	{MEMBER(struct run_joined, OBJECT, sum), .members = &parts_members},
+	{MEMBER(struct run_joined, HISTOGRAM, round_trip)},
+	{MEMBER(struct run_joined, HISTOGRAM, network)},
+	STAGES(struct run_joined, stages, run_stage_names, STAGE_COUNT),
+	{MEMBER(struct run_joined, LIST, tail), .members = &tail_members,
+	 .count_offset = offsetof(struct run_joined, tail_count), .limit = MAX_TAILS},
+	{MEMBER(struct run_joined, LIST, steps), .members = &joined_step_members, .optional = true,
+	 .count_offset = offsetof(struct run_joined, step_count), .limit = RUN_ROWS_MAX},
+	{MEMBER(struct run_joined, LIST, slowest), .members = &exchange_members,
+	 .count_offset = offsetof(struct run_joined, slowest_count), .limit = MAX_SLOWEST},
+};
+const struct run_members run_joined_members = MEMBERS(struct run_joined, joined_table);
+
+static const struct run_member owner_table[] = {
+	{MEMBER(struct run_owner, U32, pid)},
+	TEXT(struct run_owner, comm),
+	TEXT(struct run_owner, unit),
+	NUMBER(struct run_owner, sockets),
+	{MEMBER(struct run_owner, TEXT, did), .size = sizeof(((struct run_owner *)NULL)->did),
+	 .sparse = true},
+};
+static const struct run_members owner_members = MEMBERS(struct run_owner, owner_table);
+
+static const struct run_member finding_table[] = {
+	{MEMBER(struct run_finding, STRING, host), .optional = true},
+	TEXT(struct run_finding, id),
+	TEXT(struct run_finding, severity),
+	TEXT(struct run_finding, resource),
+	TEXT(struct run_finding, object),
+	{MEMBER(struct run_finding, U16, port)},
+	{MEMBER(struct run_finding, U32, netns)},
+	{MEMBER(struct run_finding, TEXT, netns_name),
+	 .size = sizeof(((struct run_finding *)NULL)->netns_name), .sparse = true},
+	NUMBER(struct run_finding, used),
+	NUMBER(struct run_finding, capacity),
+	NUMBER(struct run_finding, ends_in_ns),
+	STRING(struct run_finding, what),
+	{MEMBER(struct run_finding, STRINGS, evidence), .limit = MAX_TEXTS, .optional = true},
+	STRING(struct run_finding, outlook),
+	STRING(struct run_finding, command),
+	STRING(struct run_finding, change),
+	STRING(struct run_finding, risk),
+	STRING(struct run_finding, link),
+	{MEMBER(struct run_finding, LIST, owners), .members = &owner_members,
+	 .count_offset = offsetof(struct run_finding, owner_count),
+	 .limit = MAX_PROCESSES, .optional = true},
+};
+static const struct run_members finding_members = MEMBERS(struct run_finding, finding_table);
+
+static const struct run_member resource_table[] = {
+	TEXT(struct run_finding, resource),
+	TEXT(struct run_finding, object),
+	{MEMBER(struct run_finding, U16, port)},
+	{MEMBER(struct run_finding, U32, netns)},
+	{MEMBER(struct run_finding, TEXT, netns_name),
+	 .size = sizeof(((struct run_finding *)NULL)->netns_name), .sparse = true},
+	NUMBER(struct run_finding, used),
+	NUMBER(struct run_finding, capacity),
+	NUMBER(struct run_finding, deepest),
+	NUMBER(struct run_finding, growth_per_hour),
+	NUMBER(struct run_finding, ends_in_ns),
+	{MEMBER(struct run_finding, LIST, owners), .members = &owner_members,
+	 .count_offset = offsetof(struct run_finding, owner_count),
+	 .limit = MAX_PROCESSES, .optional = true},
+};
+static const struct run_members resource_members = MEMBERS(struct run_finding, resource_table);
+
+static const struct run_member look_table[] = {
+	{MEMBER(struct run_look, U32, namespaces)},
+	{MEMBER(struct run_look, U64, sockets)},
+	{MEMBER(struct run_look, U32, descriptor_walks)},
+	{MEMBER(struct run_look, U64, cpu_ns)},
+};
+static const struct run_members look_members = MEMBERS(struct run_look, look_table);
+
+static const struct run_member sweep_target_table[] = {
+	STRING(struct run_sweep_target, name),
+	{MEMBER(struct run_sweep_target, U64, requests)},
+	{MEMBER(struct run_sweep_target, U64, drained), .optional = true},
+	NUMBER(struct run_sweep_target, good),
+	{MEMBER(struct run_sweep_target, U64, errors)},
+	{MEMBER(struct run_sweep_target, HISTOGRAM, latency)},
+};
+static const struct run_members sweep_target_members =
+	MEMBERS(struct run_sweep_target, sweep_target_table);
+
+static const struct run_member sweep_step_table[] = {
+	{MEMBER(struct run_sweep_step, U64, load)},
+	{MEMBER(struct run_sweep_step, U64, warmup_ns)},
+	{MEMBER(struct run_sweep_step, U64, duration_ns)},
+	{MEMBER(struct run_sweep_step, U64, requests)},
+	{MEMBER(struct run_sweep_step, U64, drained), .optional = true},
+	NUMBER(struct run_sweep_step, good),
+	{MEMBER(struct run_sweep_step, U64, errors)},
+	{MEMBER(struct run_sweep_step, U64, unsent)},
+	{MEMBER(struct run_sweep_step, U32, attempts)},
+	{MEMBER(struct run_sweep_step, BOOL, steady)},
+	NUMBER(struct run_sweep_step, first_throughput),
+	NUMBER(struct run_sweep_step, server_exchanges),
+	NUMBER(struct run_sweep_step, server_duration_ns),
+	STRING(struct run_sweep_step, limited),
+	{MEMBER(struct run_sweep_step, HISTOGRAM, latency)},
+	{MEMBER(struct run_sweep_step, LIST, targets), .members = &sweep_target_members,
+	 .count_offset = offsetof(struct run_sweep_step, target_count),
+	 .limit = RUN_ROWS_MAX, .optional = true},
+};
+const struct run_members run_sweep_step_members = MEMBERS(struct run_sweep_step, sweep_step_table);
+
+static const struct run_member sweep_table[] = {
+	STRING(struct run_sweep, target),
+	STRING(struct run_sweep, method),
+	STRING(struct run_sweep, over),
+	{MEMBER(struct run_sweep, U32, connections), .optional = true},
+	{MEMBER(struct run_sweep, LIST, steps), .members = &run_sweep_step_members,
+	 .count_offset = offsetof(struct run_sweep, step_count), .limit = MAX_STEPS},
+	NUMBER(struct run_sweep, plateau),
+	NUMBER(struct run_sweep, knee),
+	NUMBER(struct run_sweep, misfit_per_mille),
+	STRING(struct run_sweep, unfitted),
+	STRING(struct run_sweep, stopped),
+	{MEMBER(struct run_sweep, POINTER, three_quarters), .members = &run_sweep_step_members,
+	 .optional = true},
+};
+static const struct run_members sweep_members = MEMBERS(struct run_sweep, sweep_table);
+
+static const struct run_member document_table[] = {
+	STRING(struct run, host),
+	STRING(struct run, kernel),
+	STRING(struct run, tool),
+	STRING(struct run, started_at),
+	COUNT(struct run, duration_ns),
+	{MEMBER(struct run, STRINGS, command), .limit = MAX_ARGUMENTS, .optional = true},
+	{MEMBER(struct run, LIST, services), .members = &run_service_members,
+	 .count_offset = offsetof(struct run, service_count),
+	 .limit = MAX_SERVICES, .optional = true},
+	{MEMBER(struct run, U64, services_dropped), .counts = true, .optional = true},
+	STRING(struct run, connections_in),
+	{MEMBER(struct run, POINTER, cost), .members = &run_cost_members, .optional = true},
+	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
+	{MEMBER(struct run, POINTER, joined), .members = &run_joined_members, .optional = true},
+	{MEMBER(struct run, POINTER, sweep), .members = &sweep_members, .optional = true},
+	{MEMBER(struct run, LIST, findings), .members = &finding_members,
+	 .count_offset = offsetof(struct run, finding_count),
+	 .limit = MAX_FINDINGS, .optional = true},
+	{MEMBER(struct run, STRINGS, not_seen), .limit = MAX_TEXTS, .optional = true},
+	{MEMBER(struct run, LIST, resources), .members = &resource_members,
+	 .count_offset = offsetof(struct run, resource_count),
+	 .limit = MAX_RESOURCES, .sparse = true},
+	{MEMBER(struct run, POINTER, looked_at), .members = &look_members, .sparse = true},
+};
+const struct run_members run_document_members = MEMBERS(struct run, document_table);
+/* clang-format on */

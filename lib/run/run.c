@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The run document in memory: made, appended to, subtracted, freed. Neighbours: fields.c (by the tables of
+ * members), merge.c (two documents made one), json/write.c and json/read.c (JSON).
+ */
+#include "sojourn/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "members.h"
+#include "samples.h"
+#include "sojourn/array.h"
+#include "sojourn/clock.h"
+#include "sojourn/finding.h"
+#include "sojourn/run_sum.h"
+#include "sojourn/sweep.h"
+
+/* RFC 3339 in UTC with milliseconds; NULL without memory. */
+char *run_format_time(uint64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
+	char date[32], *text;
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	if (asprintf(&text, "%s.%03uZ", date,
+		     (unsigned int)(wall_ns % NSEC_PER_SEC / NSEC_PER_MSEC)) < 0)
+		return NULL;
+	return text;
+}
+
+/* Reads what run_format_time() writes. */
+int run_parse_time(const char *text, uint64_t *ret_wall_ns)
+{
+	unsigned int milliseconds;
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int end = 0;
+
+	if (!rest || sscanf(rest, ".%3uZ%n", &milliseconds, &end) != 1 || !end || rest[end])
+		return -EINVAL;
+	*ret_wall_ns = (uint64_t)timegm(&tm) * NSEC_PER_SEC + milliseconds * NSEC_PER_MSEC;
+	return 0;
+}
+
+struct run *run_new(const char *program, char **command)
+{
+	autorun struct run *run = calloc(1, sizeof(*run));
+	struct utsname machine;
+
+	if (!run)
+		return NULL;
+	uname(&machine);
+	run->host = strdup(machine.nodename);
+	run->kernel = strdup(machine.release);
+	run->started_at = run_format_time(clock_wall_ns());
+	if (asprintf(&run->tool, "%s %s", program, SOJOURN_VERSION) < 0)
+		run->tool = NULL;
+	if (!run->host || !run->kernel || !run->started_at || !run->tool)
+		return NULL;
+	if (command) {
+		run->command = run_strings_copy(command);
+		if (!run->command)
+			return NULL;
+	}
+	return TAKE_PTR(run);
+}
+
+/* ---- freed ---- */
+
+void run_free(struct run *run)
+{
+	members_free_list(&run_document_members, run, run != NULL);
+}
+
+void run_joined_free(struct run_joined *joined)
+{
+	members_free_list(&run_joined_members, joined, joined != NULL);
+}
+
+void run_row_list_clear(struct run_row_list *rows)
+{
+	members_free_list(&run_row_members, rows->list, rows->count);
+	*rows = (struct run_row_list){0};
+}
+
+void run_sweep_step_clear(struct run_sweep_step *step)
+{
+	members_free(&run_sweep_step_members, step);
+}
+
+/* ---- appended to ---- */
+
+struct run_service *run_add_service(struct run *run)
+{
+	return ARRAY_APPEND(run->services, run->service_count);
+}
+
+struct run_process *run_add_process(struct run_service *service)
+{
+	return ARRAY_APPEND(service->processes, service->process_count);
+}
+
+struct run_listener *run_add_listener(struct run_service *service)
+{
+	return ARRAY_APPEND(service->listeners, service->listener_count);
+}
+
+struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep)
+{
+	return ARRAY_APPEND(sweep->steps, sweep->step_count);
+}
+
+struct run_finding *run_add_finding(struct run *run)
+{
+	return ARRAY_APPEND(run->findings, run->finding_count);
+}
+
+struct run_finding *run_add_resource(struct run *run)
+{
+	return ARRAY_APPEND(run->resources, run->resource_count);
+}
+
+struct run_owner *run_add_owner(struct run_finding *finding)
+{
+	return ARRAY_APPEND(finding->owners, finding->owner_count);
+}
+
+int run_add_text(char ***list, const char *text)
+{
+	size_t count = 0;
+	char **more;
+
+	while (*list && (*list)[count])
+		count++;
+	more = reallocarray(*list, count + 2, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	*list = more;
+	more[count + 1] = NULL;
+	more[count] = strdup(text);
+	return more[count] ? 0 : -ENOMEM;
+}
+
+/* ---- subtracted and added ---- */
+
+bool run_same_service(const struct run_service *a, const struct run_service *b)
+{
+	return a->netns == b->netns && a->port == b->port && !strcmp(a->protocol, b->protocol);
+}
+
+struct run_service *run_find_service(const struct run *run, const struct run_service *like)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run_same_service(&run->services[i], like))
+			return &run->services[i];
+	return NULL;
+}
+
+double run_stage_mean(const struct run_service *service, enum stage stage)
+{
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+
+	if (!service->stages[stage].measured)
+		return 0;
+	if (stage != STAGE_ACCEPT_QUEUE)
+		return histogram_mean(&service->stages[stage].histogram);
+	return timed ? (double)service->accept_delay_ns / (double)timed : 0;
+}
+
+struct run_program *run_find_program(const struct run_cost *cost, const char *name)
+{
+	for (size_t i = 0; i < cost->program_count; i++)
+		if (!strcmp(cost->programs[i].name, name))
+			return &cost->programs[i];
+	return NULL;
+}
+
+int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other)
+{
+	for (size_t i = 0; i < other->program_count; i++) {
+		struct run_program *program = run_find_program(cost, other->programs[i].name);
+
+		if (program) {
+			members_add(&run_program_members, program, &other->programs[i]);
+			continue;
+		}
+		program = ARRAY_APPEND(cost->programs, cost->program_count);
+		if (!program)
+			return -ENOMEM;
+		*program = other->programs[i];
+	}
+	return 0;
+}
+
+void run_service_add(struct run_service *service, struct run_service *earlier)
+{
+	/* Responses were told apart in two ways. */
+	if (service->quiet_ns.value != earlier->quiet_ns.value)
+		service->quiet_ns = (struct run_number){0};
+	members_add(&run_service_members, service, earlier);
+}
+
+/* The period begins where @earlier ends. Without memory the label stays that of the whole. */
+static void subtract_time(struct run *run, const struct run *earlier)
+{
+	uint64_t wall_ns;
+	char *text;
+
+	if (!earlier->started_at || run_parse_time(earlier->started_at, &wall_ns))
+		return;
+	text = run_format_time(wall_ns + earlier->duration_ns);
+	if (!text)
+		return;
+	free(run->started_at);
+	run->started_at = text;
+}
+
+void run_subtract(struct run *run, const struct run *earlier)
+{
+	subtract_time(run, earlier);
+	members_subtract(&run_document_members, run, earlier);
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+		const struct run_service *before = run_find_service(earlier, service);
+
+		if (!before)
+			continue;
+		/*
+		 * A reading keeps its first arrival for as long as the observation lasts. If that was before the
+		 * period, the period's own first arrival is not known.
+		 */
+		if (service->last_message_ns == before->last_message_ns)
+			service->first_message_ns = service->last_message_ns = 0;
+		else if (before->first_message_ns &&
+			 service->first_message_ns <= before->last_message_ns)
+			service->first_message_ns = 0;
+		members_subtract(&run_service_members, service, before);
+		if (service->samples && before->samples)
+			run_samples_subtract(service->samples, before->samples);
+	}
+	if (!run->cost || !earlier->cost)
+		return;
+	members_subtract(&run_cost_members, run->cost, earlier->cost);
+	for (size_t i = 0; i < run->cost->program_count; i++) {
+		struct run_program *program = &run->cost->programs[i];
+		const struct run_program *before = run_find_program(earlier->cost, program->name);
+
+		if (before)
+			members_subtract(&run_program_members, program, before);
+	}
+}
+
+void run_drop_idle(struct run *run)
+{
+	struct run_service *left;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+
+		if (service->last_message_ns || service->samples ||
+		    !members_are_zero(&run_service_members, service)) {
+			if (kept != i)
+				run->services[kept] = *service;
+			kept++;
+		} else {
+			members_free(&run_service_members, service);
+		}
+	}
+	run->service_count = kept;
+	left = kept ? realloc(run->services, kept * sizeof(*left)) : NULL;
+	if (!kept)
+		free(run->services);
+	if (left || !kept)
+		run->services = left;
+}
+
+static uint64_t sum_errors(const uint64_t errors[RUN_ERROR_COUNT])
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
+		sum += errors[i];
+	return sum;
+}
+
+uint64_t run_row_errors(const struct run_row *row)
+{
+	return sum_errors(row->errors);
+}
+
+uint64_t run_driver_errors(const struct run_driver *driver)
+{
+	return sum_errors(driver->errors);
+}
+
+const struct histogram *run_driver_latency(const struct run_driver *driver)
+{
+	return driver->rate ? &driver->response_time : &driver->round_trip;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Which cgroup (v2) a service's sockets belong to, for programs that are attached to one. */
+#ifndef OBSERVER_HOST_CGROUP_H
+#define OBSERVER_HOST_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Opens the cgroup whose directory is @path. -errno with @reason (of @size bytes) if there is none,
+ * if it is not of version 2, or if it is the root: what is attached there runs for all of the host.
+ */
+int cgroup_open(const char *path, char *reason, size_t size, int *ret_fd);
+
+/*
+ * Opens the one cgroup of all processes that hold a TCP listener on one of @ports in the network
+ * namespace of process @pid (0: our own); without @ports, of @pid itself. -errno with @reason if
+ * nothing listens, if they are in several, and as above.
+ */
+int cgroup_of_services(uint32_t pid, const uint16_t *ports, size_t port_count, char *reason,
+		       size_t size, int *ret_fd);
+
+#endif

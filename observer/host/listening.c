@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/* Listeners by port, and their processes; see listening.h. Neighbours: process.c and sockets.c, which read /proc. */
+#include "listening.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "process.h"
+#include "sockets.h"
+#include "sojourn/cleanup.h"
+
+#define PORTS_TOLD 8
+
+struct wanted {
+	uint16_t port;
+	bool found;
+};
+
+static void match_udp(void *context, const struct resource_socket *socket)
+{
+	struct wanted *wanted = context;
+
+	wanted->found |= socket->source_port == wanted->port;
+}
+
+static bool is_bound_udp(uint16_t port)
+{
+	struct wanted wanted = {.port = port};
+
+	return sockets_udp(match_udp, &wanted) < 0 || wanted.found;
+}
+
+bool listening_at(uint16_t port, uint16_t protocol)
+{
+	autofree struct process_listener *listeners = NULL;
+	size_t count;
+
+	if (protocol == IPPROTO_UDP)
+		return is_bound_udp(port);
+	if (process_listeners(0, &listeners, &count) < 0)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		if (listeners[i].port == port)
+			return true;
+	return false;
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+	return ((const struct process_listener *)a)->port -
+	       ((const struct process_listener *)b)->port;
+}
+
+void listening_ports(char *text, size_t size)
+{
+	autofree struct process_listener *listeners = NULL;
+	size_t count = 0, told = 0, more = 0, used = 0;
+
+	*text = '\0';
+	if (process_listeners(0, &listeners, &count) < 0 || !count)
+		return;
+	qsort(listeners, count, sizeof(*listeners), compare_ports);
+	for (size_t i = 0; i < count; i++) {
+		if (i && listeners[i].port == listeners[i - 1].port)
+			continue;
+		if (told == PORTS_TOLD || used >= size) {
+			more++;
+			continue;
+		}
+		used += (size_t)snprintf(text + used, size - used, "%s%u", told++ ? ", " : "",
+					 listeners[i].port);
+	}
+	if (more && used < size)
+		snprintf(text + used, size - used, " and %zu more", more);
+}
+
+static void take_first(void *context, uint32_t pid, const struct process_listener *listener)
+{
+	uint32_t *first = context;
+
+	(void)listener;
+	if (!*first)
+		*first = pid;
+}
+
+void listening_owner(uint16_t port, char *text, size_t size)
+{
+	autofree struct process_listener *listeners = NULL;
+	size_t count = 0, kept = 0;
+	uint32_t pid = 0;
+	char comm[16];
+
+	if (process_listeners(0, &listeners, &count) < 0)
+		count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (listeners[i].port == port)
+			listeners[kept++] = listeners[i];
+	process_held_by_all(listeners, kept, take_first, &pid);
+	if (pid && !process_comm(pid, comm, sizeof(comm)))
+		snprintf(text, size, "%s (pid %u)", comm, pid);
+	else
+		snprintf(text, size, "a process that cannot be seen");
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What listens at a port of our own network namespace, and whose it is: for messages. */
+#ifndef OBSERVER_HOST_LISTENING_H
+#define OBSERVER_HOST_LISTENING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether there is a TCP listener, or with IPPROTO_UDP a bound socket; true also where it cannot be told. */
+bool listening_at(uint16_t port, uint16_t protocol);
+
+/* "22, 80, 8080 and 3 more", of TCP; "" where there is none. */
+void listening_ports(char *text, size_t size);
+
+/* "nginx (pid 42)": a process that has the TCP listener; "a process that cannot be seen" otherwise. */
+void listening_owner(uint16_t port, char *text, size_t size);
+
+#endif

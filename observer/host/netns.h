@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* One reading of one network namespace: its counts, limits and sockets, without their owners. */
+#ifndef OBSERVER_HOST_NETNS_H
+#define OBSERVER_HOST_NETNS_H
+
+#include "numbers.h"
+#include "ports.h"
+
+#define NETNS_LISTENERS	 4096
+#define NETNS_UDP	 256
+#define NETNS_CLOSE_WAIT 65536
+#define NETNS_HELD	 4096
+/*
+ * From so many bytes on a socket's unread data is looked at. Less may be an alert of TLS, a GOAWAY or an error
+ * of a server that said goodbye to an idle pool, and the head of a request that waits for its turn.
+ */
+#define NETNS_UNREAD_LEAST 4096
+/* Likewise what a closing socket has to send: less is the end of a response on its way. */
+#define NETNS_UNSENT_LEAST 65536
+
+/* A growing array of sockets; what is over @limit is only counted. */
+struct socket_list {
+	struct resource_socket *sockets;
+	size_t count, limit;
+	uint64_t left_out;
+};
+
+struct resource_netns {
+	uint64_t at_ns;
+	uint32_t inode;
+	char name[64]; /* as the user or /run/netns calls it; "" for our own */
+	enum socket_source source;
+	int error; /* of the socket dump; the rest is there all the same */
+	struct resource_numbers numbers;
+	struct port_rules rules;
+	struct port_table ports;
+	struct socket_list listeners;
+	uint32_t *half_open; /* by listener */
+	struct socket_list udp;
+	struct socket_list close_wait; /* with SOCKET_INFO; sorted by cookie */
+	struct socket_list held;       /* much unread, or closing and much unsent; likewise */
+	uint64_t sockets;	       /* that were looked at */
+	unsigned int passes;	       /* over the hash of connections */
+};
+
+/*
+ * Reads the namespace that we are in. TIME_WAIT of the last @sample_ms is told apart.
+ * 0 or -errno; netns_free() is needed only after 0.
+ */
+int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_netns *ret_netns);
+void netns_free(struct resource_netns *netns);
+
+/* The socket of @list, which is sorted by cookie, that @socket was or became; NULL: none, or not known. */
+const struct resource_socket *netns_find(const struct socket_list *list,
+					 const struct resource_socket *socket);
+
+/* The listener that @socket belongs to by its own address and port; NULL: none. */
+const struct resource_socket *netns_listener(const struct resource_netns *netns,
+					     const struct resource_socket *socket);
+
+/*
+ * Opens the namespace at @path (NULL: our own) and tells its inode number. Our own needs no entering, and so
+ * no privilege: *ret_fd is -1. 0 or -errno.
+ */
+int netns_open(const char *path, int *ret_fd, uint32_t *ret_inode);
+
+/* Enters the namespace of @fd (-1: none, nothing happens). 0 or -errno. */
+int netns_enter(int fd);
+
+#endif

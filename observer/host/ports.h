@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ephemeral ports: how many of the range are used towards each destination. Memory is bounded: the
+ * destinations with the most sockets are counted exactly, the rest are summed.
+ */
+#ifndef OBSERVER_HOST_PORTS_H
+#define OBSERVER_HOST_PORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sockets.h"
+
+#define PORT_COUNT 65536
+
+/* A tuple without its source port: what ports are counted for. */
+struct port_key {
+	struct socket_address source;
+	struct socket_address destination;
+	uint16_t port;
+	uint8_t family;
+	uint8_t unused[5];
+};
+
+struct port_use {
+	struct port_key key;
+	uint32_t live;	    /* of a connection that exists or is being made or closed */
+	uint32_t fin_wait2; /* twins that wait for the peer's FIN: never reusable */
+	uint32_t time_wait; /* twins that connect() must not take */
+	uint32_t reusable;  /* twins that it may take: tcp_tw_reuse and its delay */
+	uint32_t fresh;	    /* twins that began within the sample */
+	uint32_t error;	    /* sockets that may be missing; 0 after the second pass */
+};
+
+/* The rules of a namespace, and its ports that connect() passes over. */
+struct port_rules {
+	uint16_t low, high; /* ip_local_port_range, both included */
+	unsigned int reuse; /* tcp_tw_reuse: 0, 1, or 2: loopback only */
+	uint32_t reuse_delay_ms;
+	bool timestamps;
+	uint64_t reserved[PORT_COUNT / 64]; /* ip_local_reserved_ports */
+	uint64_t held[PORT_COUNT / 64];	    /* ports of sockets that were bound to them */
+};
+
+struct port_table {
+	struct port_use *slots; /* open addressing; empty: no family */
+	size_t size, count;
+	uint32_t floor;	 /* > 0: destinations with so few sockets were let go */
+	bool frozen;	 /* the second pass: no new destinations */
+	uint64_t others; /* sockets towards destinations that are not in the table */
+};
+
+/* Destinations at most; 24,576 of 64 bytes and a half-empty table are 2.4 MiB. */
+#define PORT_DESTINATIONS 24576
+#define PORT_EXACT	  256
+
+static inline bool port_bit(const uint64_t *bits, uint16_t port)
+{
+	return bits[port / 64] >> (port % 64) & 1;
+}
+
+static inline void port_set(uint64_t *bits, uint16_t port)
+{
+	bits[port / 64] |= 1ULL << (port % 64);
+}
+
+/* Sets the bits of "8080,9000-9010"; -EINVAL at what is none. */
+int ports_parse(const char *text, uint64_t *bits);
+
+/* How many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
+uint32_t ports_capacity(const struct port_rules *rules);
+/* Of the range: reserved ports, and held ones that are not reserved. */
+uint32_t ports_reserved(const struct port_rules *rules);
+uint32_t ports_held(const struct port_rules *rules);
+
+/* Whether connect() may take the tuple of this twin (tcp_twsk_unique()). */
+bool ports_reusable(const struct port_rules *rules, const struct resource_socket *s);
+/* Whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
+bool ports_reuses(const struct port_rules *rules, const struct port_key *key);
+
+/* Counts @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
+void ports_count(struct port_table *table, const struct port_rules *rules,
+		 const struct resource_socket *s, uint32_t sample_ms);
+
+/* Whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
+bool ports_freeze(struct port_table *table);
+
+/* Moves the destinations to the table's begin, heaviest first. Lookups end with it. */
+void ports_sort(struct port_table *table);
+/* The destination in a sorted table; NULL if it is not there. Looks at one after the other. */
+const struct port_use *ports_match(const struct port_table *table, const struct port_key *key);
+void ports_free(struct port_table *table);
+
+/* Ports that connect() finds taken. */
+static inline uint32_t ports_used(const struct port_use *use)
+{
+	return use->live + use->fin_wait2 + use->time_wait;
+}
+
+#endif

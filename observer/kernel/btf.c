@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/* Looks into the kernel's BTF, read once; see btf.h. Neighbour: plan.c. */
+#include "btf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "message.h"
+#include "sojourn/cleanup.h"
+
+static const struct btf *kernel_btf(void)
+{
+	static struct btf *btf;
+	static int error;
+
+	if (!btf && !error) {
+		loader_message_begin(); /* libbpf's complaints are for access.c to put into words */
+		btf = btf__load_vmlinux_btf();
+		error = (int)libbpf_get_error(btf);
+		if (error)
+			btf = NULL;
+	}
+	if (!btf)
+		errno = -error;
+	return btf;
+}
+
+/* Its type is that of the functions that it calls, which are handed their own data before all else. */
+static int tracepoint_parameters(const struct btf *btf, const char *name)
+{
+	const struct btf_type *type;
+	char callback[128];
+	int id;
+
+	snprintf(callback, sizeof(callback), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, callback, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return -ENOENT;
+	type = btf__type_by_id(btf, (uint32_t)id);
+	type = btf__type_by_id(btf, type->type); /* a pointer */
+	return btf_vlen(btf__type_by_id(btf, type->type)) - 1;
+}
+
+int kernel_btf_parameters(const char *name)
+{
+	const struct btf *btf = kernel_btf();
+	const struct btf_type *function;
+	int id;
+
+	if (!btf)
+		return -errno;
+	id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
+	if (id < 0)
+		return tracepoint_parameters(btf, name);
+	function = btf__type_by_id(btf, (uint32_t)id);
+	return btf_vlen(btf__type_by_id(btf, function->type));
+}
+
+/* How the kinds of hooks show in BTF. */
+static const struct {
+	const char *kind;
+	const char *type; /* format of the type's name */
+	uint32_t btf_kind;
+	const char *missing; /* format of what is said */
+} hooks[] = {
+	{"tp_btf/", "btf_trace_%.*s", BTF_KIND_TYPEDEF, "this kernel has no tracepoint %.*s"},
+	{"fexit/", "%.*s", BTF_KIND_FUNC, "this kernel has no function %.*s() to attach to"},
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the formats above */
+static int find_target(const struct btf *btf, size_t kind, const char *name, int length,
+		       char *reason, size_t size)
+{
+	char type[128];
+
+	snprintf(type, sizeof(type), hooks[kind].type, length, name);
+	if (btf__find_by_name_kind(btf, type, hooks[kind].btf_kind) >= 0)
+		return 0;
+	snprintf(reason, size, hooks[kind].missing, length, name);
+	return -ENOENT;
+}
+#pragma GCC diagnostic pop
+
+int kernel_btf_hook(const char *hook, char *reason, size_t size)
+{
+	const struct btf *btf = kernel_btf();
+	size_t kind = 0;
+	int r = 0;
+
+	if (!btf)
+		return -errno;
+	while (kind < ARRAY_SIZE(hooks) &&
+	       strncmp(hook, hooks[kind].kind, strlen(hooks[kind].kind)))
+		kind++;
+	if (kind == ARRAY_SIZE(hooks))
+		return 0;
+	for (const char *name = hook + strlen(hooks[kind].kind); !r && *name;) {
+		size_t length = strcspn(name, "+");
+
+		r = find_target(btf, kind, name, (int)length, reason, size);
+		name += length + (name[length] == '+');
+	}
+	return r;
+}
+
+/*
+ * For whatever the kernel's own types lack, such as bpf_rdonly_cast() before 6.2, libbpf 1.1 lists those of
+ * modules, and loads nothing if that is refused; but it lists them once only. So that once is here, for a
+ * function that no kernel has, which changes nothing in @program.
+ */
+void kernel_btf_without_modules(struct bpf_program *program)
+{
+	uint32_t id;
+
+	if (bpf_btf_get_next_id(0, &id) && errno == EPERM)
+		bpf_program__set_attach_target(program, 0, "no function of any kernel");
+}

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loading, attaching and the maps' memory; see loader.h. What the numbers mean is model/model.c's affair.
+ * Neighbours: skeleton.c (the object before it is loaded), rehearse.c.
+ */
+#include "loader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "skeleton.h"
+#include "host/numbers.h"
+#include "sojourn/clock.h"
+#include "sojourn/log.h"
+
+struct loader {
+	struct sojourn_bpf *skel;
+	int netns_fd;
+	int own_netns_fd;
+	int statistics_fd;
+	int cgroup_fd; /* the caller's */
+	const struct service_slot *slots;
+	size_t slots_bytes;
+	const struct service_split *splits; /* NULL without config.cpu */
+	size_t splits_bytes;
+	struct service_gauges *gauges;
+	size_t gauges_bytes;
+	const struct listener_gauge *listeners;
+	size_t listeners_bytes;
+	struct service_open *opens;
+	size_t opens_bytes;
+	const struct service_spans *spans;
+	size_t spans_bytes;
+	struct port_place *places;
+	size_t places_bytes;
+	struct port_rules port_rules; /* of the last pass */
+	struct run_number
+		overflows_before;    /* ListenOverflows of the namespace, at the first pass */
+	struct run_number overflows; /* and at the last */
+};
+
+/* ---- opening ---- */
+
+static int choose(struct sojourn_bpf *skel, const struct plan *plan)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (!row->chosen)
+			continue;
+		r = loader_skeleton_choose(skel, row->candidate->program);
+		if (!r && row->candidate->also)
+			r = loader_skeleton_choose(skel, row->candidate->also);
+	}
+	return r;
+}
+
+const char *loader_storage(void)
+{
+	return loader_plain() ? "hash by socket address" : "array, else storage in the socket";
+}
+
+/* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
+static int map_memory(const struct bpf_map *map, int protection, void **ret_memory,
+		      size_t *ret_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	void *memory;
+
+	bytes = (bytes + page - 1) / page * page;
+	memory = mmap(NULL, bytes, protection, MAP_SHARED, bpf_map__fd(map), 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_memory = memory;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static int map_memories(struct loader *loader)
+{
+	void *memory = NULL;
+	int r = map_memory(loader->skel->maps.slots, PROT_READ, &memory, &loader->slots_bytes);
+
+	if (r < 0)
+		return r;
+	loader->slots = memory;
+	if (loader->skel->rodata->config.cpu)
+		r = map_memory(loader->skel->maps.splits, PROT_READ, &memory,
+			       &loader->splits_bytes);
+	if (r < 0)
+		return r;
+	loader->splits = loader->skel->rodata->config.cpu ? memory : NULL;
+	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
+		       &loader->gauges_bytes);
+	if (r < 0)
+		return r;
+	loader->gauges = memory;
+	r = map_memory(loader->skel->maps.listeners, PROT_READ, &memory, &loader->listeners_bytes);
+	if (r < 0)
+		return r;
+	loader->listeners = memory;
+	r = map_memory(loader->skel->maps.opens, PROT_READ | PROT_WRITE, &memory,
+		       &loader->opens_bytes);
+	if (r < 0)
+		return r;
+	loader->opens = memory;
+	r = map_memory(loader->skel->maps.spans, PROT_READ, &memory, &loader->spans_bytes);
+	if (r < 0)
+		return r;
+	loader->spans = memory;
+	r = map_memory(loader->skel->maps.port_places, PROT_READ | PROT_WRITE, &memory,
+		       &loader->places_bytes);
+	if (r < 0)
+		return r;
+	loader->places = memory;
+	return 0;
+}
+
+static int loader_init(struct loader *loader, const struct plan *plan,
+		       const struct loader_options *options)
+{
+	int r = loader_skeleton_open(&options->config, &loader->skel);
+
+	if (r < 0)
+		return r;
+	r = choose(loader->skel, plan);
+	if (!r)
+		r = sojourn_bpf__load(loader->skel);
+	if (r < 0)
+		return r;
+	loader->own_netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (loader->own_netns_fd < 0)
+		return -errno;
+	if (options->run_statistics)
+		loader->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (options->run_statistics && loader->statistics_fd < 0)
+		return -errno;
+	loader->netns_fd = options->netns_fd;
+	loader->cgroup_fd = options->cgroup_fd;
+	return map_memories(loader);
+}
+
+int loader_open(const struct plan *plan, const struct loader_options *options,
+		struct loader **ret_loader)
+{
+	CLEANUP(cleanup_loader_close) struct loader *loader = calloc(1, sizeof(*loader));
+	int r;
+
+	if (!loader)
+		return -ENOMEM;
+	loader->netns_fd = loader->own_netns_fd = loader->statistics_fd = -1;
+	loader->cgroup_fd = -1;
+	r = loader_init(loader, plan, options);
+	if (r < 0)
+		return r;
+	*ret_loader = TAKE_PTR(loader);
+	return 0;
+}
+
+/* Sockets that were told to make timestamps would go on for other programs of their cgroup. */
+static void end_stamps(struct loader *loader)
+{
+	if (!loader->skel || !loader->skel->links.transmit_stamps)
+		return;
+	bpf_link__destroy(loader->skel->links.transmit_stamps);
+	loader->skel->links.transmit_stamps = NULL;
+	loader->skel->bss->transmit_leaving = 1;
+	loader_visit_sockets(loader, false);
+}
+
+void loader_close(struct loader *loader)
+{
+	if (!loader)
+		return;
+	end_stamps(loader);
+	if (loader->slots)
+		munmap((void *)loader->slots, loader->slots_bytes);
+	if (loader->splits)
+		munmap((void *)loader->splits, loader->splits_bytes);
+	if (loader->spans)
+		munmap((void *)loader->spans, loader->spans_bytes);
+	if (loader->opens)
+		munmap(loader->opens, loader->opens_bytes);
+	if (loader->gauges)
+		munmap(loader->gauges, loader->gauges_bytes);
+	if (loader->listeners)
+		munmap((void *)loader->listeners, loader->listeners_bytes);
+	if (loader->places)
+		munmap(loader->places, loader->places_bytes);
+	cleanup_close(&loader->statistics_fd);
+	cleanup_close(&loader->own_netns_fd);
+	sojourn_bpf__destroy(loader->skel);
+	free(loader);
+}
+
+/* ---- attaching ---- */
+
+int loader_add_service(struct loader *loader, const struct service_key *key)
+{
+	uint32_t index = loader->skel->bss->service_next;
+
+	if (index >= loader->skel->rodata->config.max_services)
+		return -ENOSPC;
+	if (bpf_map_update_elem(bpf_map__fd(loader->skel->maps.services), key, &index, BPF_NOEXIST))
+		return -errno;
+	loader->skel->bss->service_next = index + 1;
+	if (!loader->skel->rodata->config.floor)
+		loader_watch(loader, key->port, true);
+	return 0;
+}
+
+void loader_watch(struct loader *loader, uint16_t port, bool watched)
+{
+	uint64_t bit = 1ULL << (port & 63);
+
+	if (watched)
+		loader->skel->bss->observed_ports[port >> 6] |= bit;
+	else
+		loader->skel->bss->observed_ports[port >> 6] &= ~bit;
+}
+
+static int attach_stamps(struct loader *loader)
+{
+	struct bpf_link *link =
+		bpf_program__attach_cgroup(loader->skel->progs.transmit_stamps, loader->cgroup_fd);
+
+	if (!link)
+		return -errno;
+	loader->skel->links.transmit_stamps = link;
+	return 0;
+}
+
+/* The iterator's link only makes passes possible: the first one runs when all else is attached. */
+int loader_attach(struct loader *loader)
+{
+	int r = sojourn_bpf__attach(loader->skel);
+
+	if (!r && loader->skel->rodata->config.transmit_stamps)
+		r = attach_stamps(loader);
+	if (r < 0)
+		return r;
+	loader->skel->bss->threads_watched = 1;
+	return loader_visit_sockets(loader, false);
+}
+
+void loader_pause(struct loader *loader)
+{
+	sojourn_bpf__detach(loader->skel);
+}
+
+int loader_resume(struct loader *loader)
+{
+	return sojourn_bpf__attach(loader->skel);
+}
+
+/* ---- visiting the sockets ---- */
+
+/* In the namespace: its range may be set anew at any time. Where it cannot be read no port counts. */
+static void begin_ports(struct loader *loader)
+{
+	struct port_rules *rules = &loader->port_rules;
+
+	if (numbers_rules(rules) < 0)
+		*rules = (struct port_rules){};
+	loader->skel->bss->ports_low = rules->low;
+	loader->skel->bss->ports_high = rules->high;
+	loader->skel->bss->ports_unplaced = 0;
+	memcpy(loader->skel->bss->ports_held, rules->reserved, sizeof(rules->reserved));
+	memset(loader->places, 0, loader->places_bytes);
+}
+
+static void read_overflows(struct loader *loader)
+{
+	struct resource_numbers numbers;
+
+	numbers_read(&numbers);
+	loader->overflows = numbers.of[NUMBER_LISTEN_OVERFLOWS];
+	if (!loader->overflows_before.known)
+		loader->overflows_before = loader->overflows;
+}
+
+/* What the pass needs to know of the namespace that it walks, which is ours now. */
+static void read_namespace(struct loader *loader)
+{
+	begin_ports(loader);
+	read_overflows(loader);
+}
+
+/* An iterator walks the network namespace in which it was created. */
+static int create_iterator(struct loader *loader, const struct bpf_link *link)
+{
+	int fd;
+
+	if (loader->netns_fd >= 0 && setns(loader->netns_fd, CLONE_NEWNET) < 0)
+		return -errno;
+	if (link == loader->skel->links.sockets_visit)
+		read_namespace(loader);
+	fd = bpf_iter_create(bpf_link__fd(link));
+	fd = fd < 0 ? -errno : fd;
+	if (loader->netns_fd >= 0 && setns(loader->own_netns_fd, CLONE_NEWNET) < 0)
+		return -errno;
+	return fd;
+}
+
+/* One pass of the iterator's program; none if it was not loaded. */
+static int run_pass(struct loader *loader, const struct bpf_link *link)
+{
+	autoclose int fd = link ? create_iterator(loader, link) : -1;
+	char nothing[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return link ? fd : 0;
+	/* The program prints nothing: reading only drives it, and ends when the sockets do. */
+	do {
+		n = read(fd, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+int loader_visit_sockets(struct loader *loader, bool flush)
+{
+	int r;
+
+	memset(loader->gauges, 0, loader->gauges_bytes);
+	memset(loader->opens, 0, loader->opens_bytes);
+	loader->skel->bss->sample_flushing = flush;
+	loader->skel->bss->udp_pass++;
+	loader->skel->bss->listeners_next = 0;
+	r = run_pass(loader, loader->skel->links.sockets_visit);
+	return r < 0 ? r : run_pass(loader, loader->skel->links.udp_visit);
+}
+
+/* ---- reading ---- */
+
+size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size)
+{
+	int fd = bpf_map__fd(loader->skel->maps.services);
+	struct service_key key, *previous = NULL;
+	size_t found = 0;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
+		uint32_t index;
+
+		if (bpf_map_lookup_elem(fd, &key, &index) || index >= size)
+			continue;
+		ret_keys[index] = key;
+		found = index + 1 > found ? index + 1 : found;
+	}
+	return found;
+}
+
+uint64_t loader_services_dropped(const struct loader *loader)
+{
+	uint32_t next = loader->skel->bss->service_next;
+	uint32_t max = loader->skel->rodata->config.max_services;
+
+	return next > max ? next - max : 0;
+}
+
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service)
+{
+	return &loader->slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+}
+
+const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+					 uint32_t service)
+{
+	size_t max_services = loader->skel->rodata->config.max_services;
+
+	return loader->splits ? &loader->splits[cpu * max_services + service] : NULL;
+}
+
+const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)
+{
+	return loader->skel->links.sockets_visit ? &loader->gauges[service] : NULL;
+}
+
+const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count)
+{
+	uint32_t count = loader->skel->bss->listeners_next;
+
+	if (!loader->skel->links.sockets_visit || count > LISTENERS_TOLD)
+		return NULL;
+	*ret_count = count;
+	return loader->listeners;
+}
+
+struct run_number loader_overflows(const struct loader *loader)
+{
+	return (struct run_number){
+		.known = loader->overflows.known,
+		.value = loader->overflows.value - loader->overflows_before.value,
+	};
+}
+
+const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service)
+{
+	return loader->skel->links.sockets_visit ? &loader->opens[service] : NULL;
+}
+
+const struct service_spans *loader_spans(const struct loader *loader, uint32_t cpu,
+					 uint32_t service)
+{
+	return &loader->spans[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+}
+
+bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
+		  struct port_place *ret_fullest)
+{
+	struct port_place fullest = {};
+
+	if (!loader->skel->links.sockets_visit || !loader->port_rules.high)
+		return false;
+	for (size_t i = 0; i < PORT_PLACES; i++) {
+		if (loader->places[i].used > fullest.used)
+			fullest = loader->places[i];
+	}
+	/* What has no place may be more than that. */
+	if (loader->skel->bss->ports_unplaced > fullest.used)
+		return false;
+	*ret_rules = loader->port_rules;
+	memcpy(ret_rules->held, loader->skel->bss->ports_held, sizeof(ret_rules->held));
+	*ret_fullest = fullest;
+	return true;
+}
+
+uint32_t loader_cpus(const struct loader *loader)
+{
+	return loader->skel->rodata->config.cpus;
+}
+
+const struct observer_config *loader_config(const struct loader *loader)
+{
+	return (const struct observer_config *)&loader->skel->rodata->config;
+}
+
+int loader_depths_fd(const struct loader *loader)
+{
+	const struct sojourn_bpf *skel = loader->skel;
+
+	if (!skel->links.exchange_ready || !skel->rodata->config.listener_depths)
+		return -1;
+	return bpf_map__fd(skel->maps.listener_depths);
+}
+
+void loader_owners(const struct loader *loader,
+		   void (*visit)(void *context, const struct owner_key *owner), void *context)
+{
+	int fd = bpf_map__fd(loader->skel->maps.owners);
+	struct owner_key key, *previous = NULL;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key)
+		visit(context, &key);
+}
+
+int loader_ring_fd(const struct loader *loader)
+{
+	return bpf_map__fd(loader->skel->maps.ring);
+}
+
+void loader_set_sample_threshold(struct loader *loader, uint64_t threshold)
+{
+	loader->skel->bss->sample_threshold = threshold;
+}
+
+uint64_t loader_next_epoch(struct loader *loader)
+{
+	loader->skel->bss->epoch_ns = clock_now_ns();
+	return ++loader->skel->bss->epoch;
+}
+
+uint64_t loader_epoch(const struct loader *loader)
+{
+	return loader->skel->bss->epoch;
+}
+
+static int read_program(const struct bpf_program *program, struct loader_program *ret_program)
+{
+	struct bpf_prog_info info = {};
+	__u32 length = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &length))
+		return -errno;
+	*ret_program = (struct loader_program){
+		.runs = info.run_cnt,
+		.run_ns = info.run_time_ns,
+		.recursion_misses = info.recursion_misses,
+	};
+	snprintf(ret_program->name, sizeof(ret_program->name), "%s", bpf_program__name(program));
+	snprintf(ret_program->hook, sizeof(ret_program->hook), "%s",
+		 bpf_program__section_name(program));
+	return 0;
+}
+
+size_t loader_programs(const struct loader *loader, struct loader_program *ret_programs,
+		       size_t size)
+{
+	struct bpf_program *program;
+	size_t n = 0;
+
+	bpf_object__for_each_program (program, loader->skel->obj) {
+		if (n < size && bpf_program__autoload(program) &&
+		    !read_program(program, &ret_programs[n]))
+			n++;
+	}
+	return n;
+}
+
+/* The kernel tells each map's memory in its descriptor's fdinfo. */
+static uint64_t map_memlock(int fd)
+{
+	autofclose FILE *file = NULL;
+	char path[64], line[128];
+	unsigned long long bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			return bytes;
+	}
+	return 0;
+}
+
+uint64_t loader_map_bytes(const struct loader *loader)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map (map, loader->skel->obj) {
+		if (bpf_map__fd(map) >= 0)
+			bytes += map_memlock(bpf_map__fd(map));
+	}
+	return bytes;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Brings the BPF programs into the kernel and takes them out again. Nothing is pinned: programs and
+ * maps live as long as this process's descriptors, so they are gone when it ends, however it ends.
+ */
+#ifndef OBSERVER_KERNEL_LOADER_H
+#define OBSERVER_KERNEL_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan.h"
+#include "host/ports.h"
+#include "sojourn/cleanup.h"
+#include "wire/config.h"
+#include "wire/counters.h"
+
+struct loader;
+
+struct loader_options {
+	struct observer_config config; /* cpus is filled in by the loader */
+	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
+	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
+	bool run_statistics;	       /* have the kernel time the programs while we run */
+};
+
+/* A program to be tried. */
+struct loader_trial {
+	const char *program;
+	/* How many instructions the verifier went through; 0 before Linux 5.16, which does not say
+	 * (aba64c7da983). */
+	uint32_t verified;
+};
+
+/*
+ * Loads all of @trials, attaches each, and lets go of them; one for a cgroup is only loaded without
+ * @cgroup_fd (-1). 0, or -errno if one of them was refused: @reason then says why, @ret_refused which
+ * it was; that is untouched if it could not be told.
+ */
+int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
+		    char *reason, size_t size);
+
+/* Whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
+bool loader_plain(void);
+
+/* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
+const char *loader_storage(void);
+
+/* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
+int loader_open(const struct plan *plan, const struct loader_options *options,
+		struct loader **ret_loader);
+void loader_close(struct loader *loader);
+DEFINE_CLEANUP(struct loader *, loader_close)
+
+/* Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. */
+int loader_add_service(struct loader *loader, const struct service_key *key);
+
+/* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
+int loader_attach(struct loader *loader);
+
+/*
+ * Detaches the programs and attaches them again, in milliseconds. What they know of connections stays; what happens
+ * in between they do not see. After loader_attach(). 0 or -errno.
+ */
+void loader_pause(struct loader *loader);
+int loader_resume(struct loader *loader);
+
+/* Whether sockets of the local port pass the programs' filter: of a service that was added, they do. */
+void loader_watch(struct loader *loader, uint16_t port, bool watched);
+
+/*
+ * Visits the sockets: refills the gauges, picks up what is not known yet. @flush: the complete ones of
+ * the sampled exchanges are told, instead of with their connection's next event. 0 or -errno.
+ */
+int loader_visit_sockets(struct loader *loader, bool flush);
+
+/* The services so far, by index; @ret_keys has room for @size. Returns their number. */
+size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
+/* Services that found no slot. */
+uint64_t loader_services_dropped(const struct loader *loader);
+
+/* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
+/* NULL without config.cpu. */
+const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+					 uint32_t service);
+const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
+/* Connections that found an accept queue full, of all listeners of the namespace, since the first pass. */
+struct run_number loader_overflows(const struct loader *loader);
+/* The listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
+const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
+const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
+const struct service_spans *loader_spans(const struct loader *loader, uint32_t cpu,
+					 uint32_t service);
+/*
+ * The destination that most ephemeral ports are used towards, as the last visit found it (.used 0: none),
+ * and what the ports are taken from. False: not known.
+ */
+bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
+		  struct port_place *ret_fullest);
+uint32_t loader_cpus(const struct loader *loader);
+const struct observer_config *loader_config(const struct loader *loader);
+
+/* The depths of all listeners' accept queues, as bpf/doctor/backlog.bpf.c keeps them; -1: nobody does. */
+int loader_depths_fd(const struct loader *loader);
+
+/* Calls @visit for every (service, process) that was seen to listen, read or write. */
+void loader_owners(const struct loader *loader,
+		   void (*visit)(void *context, const struct owner_key *owner), void *context);
+
+/* The ring of sampled exchanges (wire/event.h), and the threshold below which they are sampled. */
+int loader_ring_fd(const struct loader *loader);
+void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
+
+/* Begins a new epoch (wire/counters.h); returns its number. */
+uint64_t loader_next_epoch(struct loader *loader);
+uint64_t loader_epoch(const struct loader *loader);
+
+struct loader_program {
+	char name[32];
+	char hook[48]; /* "tp_btf/sk_data_ready" */
+	uint64_t runs;
+	uint64_t run_ns;
+	uint64_t recursion_misses;
+};
+
+/* What the loaded programs cost and missed; runs and run_ns are 0 without run statistics. */
+size_t loader_programs(const struct loader *loader, struct loader_program *ret_programs,
+		       size_t size);
+/* Memory of all maps, bytes. */
+uint64_t loader_map_bytes(const struct loader *loader);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What libbpf and the verifier said of the programs that loader.c loads. */
+#ifndef OBSERVER_KERNEL_MESSAGE_H
+#define OBSERVER_KERNEL_MESSAGE_H
+
+#include <stdbool.h>
+
+/* Forgets what was said before, and listens. */
+void loader_message_begin(void);
+
+/* The first complaint since then, with the verifier's verdict; empty if there was none. */
+const char *loader_message(void);
+
+/* Whether that is about @program. */
+bool loader_message_blames(const char *program);
+
+#endif

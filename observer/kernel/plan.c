@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+/* Rehearses the candidate programs on the running kernel; see plan.h. Neighbour: loader.c. */
+#include "plan.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "btf.h"
+#include "loader.h"
+#include "sojourn/cleanup.h"
+
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
+/* The only arrival that also sees a listener's queue grow. */
+#define ARRIVAL_READY "exchange_ready"
+
+/* Best first. */
+static const struct candidate candidates[] = {
+	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS, NULL},
+	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, NULL},
+	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, NULL},
+	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, NULL},
+	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
+	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
+	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, NULL},
+	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
+	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
+	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
+	 "exchange_sendmsg"},
+	{QUESTION_WRITE, "exchange_sendmsg", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, "exchange_sendpage_steps", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
+	 "exchange_sendmsg_steps"},
+	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
+	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
+	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
+	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_ACCEPT_URING, "accept_uring", "tp_btf/io_uring_complete", USE_ACCEPT_SYSCALL,
+	 NULL},
+	{QUESTION_ACCEPT_URING, "accept_uring_result", "tp_btf/io_uring_complete",
+	 USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_ACCEPT_URING, "accept_uring_plain", "tp_btf/io_uring_complete",
+	 USE_ACCEPT_SYSCALL, NULL},
+	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
+	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
+	 "transmit_segment"},
+	{QUESTION_CPU, "thread_switch", "tp_btf/sched_switch+sched_wakeup", USE_CPU,
+	 "thread_wakeup"},
+	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, NULL},
+	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, NULL},
+	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, NULL},
+	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP, NULL},
+	{QUESTION_UDP_OPEN, "udp_visit", "iter/udp", USE_UDP, NULL},
+};
+
+_Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
+
+/* Of functions and tracepoints that have changed: how many parameters a program takes it to have. */
+static const struct {
+	const char *program;
+	const char *function;
+	int parameters;
+} signatures[] = {
+	{"exchange_recvmsg", "tcp_recvmsg", 5},
+	{"exchange_recvmsg_nonblock", "tcp_recvmsg", 6},
+	{"exchange_recvmsg_plain", "tcp_recvmsg", 4},
+	{"accept_arg", "inet_csk_accept", 2},
+	{"accept_flags", "inet_csk_accept", 4},
+	{"accept_uring", "io_uring_complete", 3},
+	{"accept_uring_result", "io_uring_complete", 7},
+	{"accept_uring_plain", "io_uring_complete", 4},
+};
+
+static const struct {
+	const char *text;
+	const char *use;
+} questions[] = {
+	[QUESTION_SOCKETS] = {"Which sockets are there now?",
+			      "existing connections, TIME_WAIT, accept-queue depth and limit"},
+	[QUESTION_CONNECTIONS] = {"When do connections begin and end?",
+				  "accepted, closes by kind, TIME_WAIT created, accept_queue"},
+	[QUESTION_RESETS] = {"Which connections did the peer reset?", "closes by kind"},
+	[QUESTION_RETRANSMITS] = {"Which segments were sent again?", "retransmits"},
+	[QUESTION_ARRIVAL] = {"When did a request become readable?",
+			      "socket_queue, accept-queue high-water mark"},
+	[QUESTION_READ] = {"When did the server read it?",
+			   "accept_queue, socket_queue, receive, service"},
+	[QUESTION_WRITE] = {"When did the server write the response?",
+			    "exchanges, socket_queue, receive, service, respond"},
+	[QUESTION_ACCEPT] = {"When did accept() return?",
+			     "accept_queue (without, it is inferred from the first read)"},
+	[QUESTION_ACCEPT_URING] = {"When did io_uring's accept complete?",
+				   "accept_queue of what io_uring accepts"},
+	[QUESTION_TRANSMIT] = {"When did the response leave, and when was it acknowledged?",
+			       "transmit_queue, ack"},
+	[QUESTION_CPU] = {"When do the threads that serve run?",
+			  "service: running, runnable, blocked"},
+	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
+	[QUESTION_UDP_READ] = {"When did the server read it?", "UDP: socket_queue, service"},
+	[QUESTION_UDP_WRITE] = {"When did the server reply?", "UDP: exchanges, service"},
+	[QUESTION_UDP_DROP] = {"Which datagrams found the receive buffer full?", "UDP: dropped"},
+	[QUESTION_UDP_OPEN] = {"Which datagrams wait for their reply?",
+			       "UDP: open requests, unanswered"},
+};
+
+_Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question");
+
+/* Every stage is recorded when the response begins, so each needs all three request programs. */
+#define NEEDS_EXCHANGE                                                               \
+	(1U << QUESTION_CONNECTIONS | 1U << QUESTION_ARRIVAL | 1U << QUESTION_READ | \
+	 1U << QUESTION_WRITE)
+
+#define NEEDS_TRANSMIT (NEEDS_EXCHANGE | 1U << QUESTION_TRANSMIT)
+
+#define NEEDS_UDP (1U << QUESTION_UDP_ARRIVAL | 1U << QUESTION_UDP_READ | 1U << QUESTION_UDP_WRITE)
+
+static const unsigned int stage_needs[STAGE_COUNT] = {
+	[STAGE_ACCEPT_QUEUE] = NEEDS_EXCHANGE, [STAGE_SOCKET_QUEUE] = NEEDS_EXCHANGE,
+	[STAGE_RECEIVE] = NEEDS_EXCHANGE,      [STAGE_SERVICE] = NEEDS_EXCHANGE,
+	[STAGE_RESPOND] = NEEDS_EXCHANGE,      [STAGE_TRANSMIT_QUEUE] = NEEDS_TRANSMIT,
+	[STAGE_ACK] = NEEDS_TRANSMIT,
+};
+
+const char *plan_question_text(enum question question)
+{
+	return questions[question].text;
+}
+
+const char *plan_question_use(enum question question)
+{
+	return questions[question].use;
+}
+
+static bool named(const struct candidate *candidate, const char *name)
+{
+	return !strcmp(candidate->program, name) || !strcmp(candidate->hook, name);
+}
+
+bool plan_knows(const char *name)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		if (named(&candidates[i], name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_name_for(const char *name, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		if (candidates[i].question == question && named(&candidates[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Whether another candidate of its question is preferred. */
+static bool passed_over(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	bool other = false;
+
+	for (size_t i = 0; i < wish->prefer_count; i++) {
+		if (named(candidate, wish->prefer[i]))
+			return false;
+		other |= is_name_for(wish->prefer[i], candidate->question);
+	}
+	return other;
+}
+
+static bool usable(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	if (passed_over(candidate, wish))
+		return false;
+	switch (candidate->use) {
+	case USE_ALWAYS:
+		return true;
+	case USE_ACCEPT_RETURNED:
+		return wish->accept_source == ACCEPT_AUTO || wish->accept_source == ACCEPT_RETURNED;
+	case USE_ACCEPT_SYSCALL:
+		return wish->accept_source == ACCEPT_SYSCALL;
+	case USE_TRANSMIT:
+	case USE_TRANSMIT_STAMPS:
+		return wish->transmit;
+	case USE_CPU:
+		return wish->cpu;
+	case USE_UDP:
+		return wish->udp;
+	}
+	return false;
+}
+
+static uint64_t effective_capabilities(void)
+{
+	autofclose FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long caps = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	}
+	return caps;
+}
+
+/* With CAP_BPF every kernel takes this program: who says no is something between us and the kernel. */
+static bool bpf_is_refused(void)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, NULL, "GPL", program,
+			       ARRAY_SIZE(program), NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EPERM;
+}
+
+/*
+ * Why BPF programs cannot be loaded by this process on this machine ("missing CAP_BPF", "no BTF"); empty if
+ * nothing obvious stands against it.
+ */
+static void explain_access(char *reason, size_t size)
+{
+	uint64_t caps = effective_capabilities();
+	bool all = caps & 1ULL << CAP_SYS_ADMIN;
+	bool bpf = all || caps & 1ULL << CAP_BPF;
+	bool perfmon = all || caps & 1ULL << CAP_PERFMON;
+
+	reason[0] = 0;
+	if (!bpf || !perfmon)
+		snprintf(reason, size,
+			 "missing %s%s%s: run it as root, or give it these capabilities",
+			 bpf ? "" : "CAP_BPF", bpf || perfmon ? "" : " and ",
+			 perfmon ? "" : "CAP_PERFMON");
+	else if (bpf_is_refused())
+		snprintf(reason, size,
+			 "bpf() is refused in spite of CAP_BPF: by a container's seccomp profile "
+			 "(seccomp=unconfined sets none), or in a user namespace");
+	else if (access(KERNEL_BTF, R_OK) != 0)
+		snprintf(reason, size,
+			 "no " KERNEL_BTF
+			 ": the kernel was built without CONFIG_DEBUG_INFO_BTF, or "
+			 "/sys is hidden");
+}
+
+/* What keeps all of BPF from us says more than what one program met with. */
+static void explain(struct plan_row *row, int error)
+{
+	char general[sizeof(row->reason)];
+
+	explain_access(general, sizeof(general));
+	if (general[0])
+		snprintf(row->reason, sizeof(row->reason), "%s", general);
+	else if (!row->reason[0])
+		snprintf(row->reason, sizeof(row->reason), "%s", strerror(-error));
+}
+
+/*
+ * Whether the function has the parameters that the program reads. The verifier would not tell: where
+ * one is missing, another number stands in the place of the result.
+ */
+static int check_parameters(struct plan_row *row)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(signatures); i++) {
+		int found;
+
+		if (strcmp(row->candidate->program, signatures[i].program))
+			continue;
+		found = kernel_btf_parameters(signatures[i].function);
+		if (found < 0 || found == signatures[i].parameters)
+			return 0;
+		snprintf(row->reason, sizeof(row->reason), "%s() has %d parameters here, not %d",
+			 signatures[i].function, found, signatures[i].parameters);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What the kernel's BTF already tells, long before a program is made ready for it. */
+static int check_kernel(struct plan_row *row)
+{
+	int r = kernel_btf_hook(row->candidate->hook, row->reason, sizeof(row->reason));
+
+	if (!r && row->candidate->use == USE_CPU && loader_plain()) {
+		snprintf(row->reason, sizeof(row->reason),
+			 "the kernel has no atomic operations that return a value (Linux 5.12)");
+		return -EOPNOTSUPP;
+	}
+	return r == -ENOENT ? r : check_parameters(row);
+}
+
+/* Their programs, and how many instructions each took; to whom each belongs is told by @rows. */
+static size_t trials_of(struct plan_row **rows, size_t count, struct loader_trial *ret_trials,
+			struct plan_row **ret_owners)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *programs[] = {rows[i]->candidate->program, rows[i]->candidate->also};
+
+		for (size_t k = 0; k < ARRAY_SIZE(programs) && programs[k]; k++) {
+			ret_trials[n].program = programs[k];
+			ret_owners[n++] = rows[i];
+		}
+	}
+	return n;
+}
+
+/*
+ * Loads and attaches what they name together: that they all work, or which of them is refused (NULL:
+ * that could not be told) and why.
+ */
+static int try_together(struct plan_row **rows, size_t count, int cgroup_fd,
+			struct plan_row **ret_refused, char *reason, size_t size)
+{
+	struct loader_trial trials[2 * PLAN_ROWS] = {};
+	struct plan_row *owners[2 * PLAN_ROWS];
+	size_t n = trials_of(rows, count, trials, owners), refused = n;
+	int r = loader_rehearse(trials, n, cgroup_fd, &refused, reason, size);
+
+	*ret_refused = count == 1 ? rows[0] : NULL;
+	if (r < 0 && refused < n)
+		*ret_refused = owners[refused];
+	for (size_t i = 0; !r && i < n; i++)
+		owners[i]->verified += trials[i].verified;
+	return r;
+}
+
+static size_t take_out(struct plan_row **rows, size_t count, const struct plan_row *row)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i] != row)
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+/*
+ * To make any program ready, the kernel's whole BTF is read, so all are tried at once: again without
+ * the one that was refused, or in halves where none of them is blamed.
+ */
+static void rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
+{
+	while (count) {
+		char reason[sizeof(rows[0]->reason)];
+		struct plan_row *refused;
+		int r = try_together(rows, count, cgroup_fd, &refused, reason, sizeof(reason));
+
+		if (!r)
+			return;
+		if (refused) {
+			snprintf(refused->reason, sizeof(refused->reason), "%s", reason);
+			explain(refused, r);
+			count = take_out(rows, count, refused);
+			continue;
+		}
+		rehearse(rows, count / 2, cgroup_fd);
+		rows += count / 2;
+		count -= count / 2;
+	}
+}
+
+/* A second candidate is not tried where the first is good, or is about to be tried. */
+static bool has_candidate(const struct plan *plan, enum question question, struct plan_row **next,
+			  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (next[i]->candidate->question == question)
+			return true;
+	}
+	return plan_chosen(plan, question);
+}
+
+/* Those to be tried next; returns their number. */
+static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct plan_row **ret_next)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		struct plan_row *row = &plan->rows[i];
+
+		if (row->rehearsed)
+			continue;
+		if (!wish->everything &&
+		    (!usable(row->candidate, wish) ||
+		     has_candidate(plan, row->candidate->question, ret_next, count)))
+			continue;
+		row->rehearsed = true;
+		if (!check_kernel(row))
+			ret_next[count++] = row;
+	}
+	return count;
+}
+
+static void choose(struct plan *plan, const struct plan_wish *wish)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		struct plan_row *row = &plan->rows[i];
+
+		if (row->candidate->use == USE_TRANSMIT_STAMPS && wish->cgroup_reason &&
+		    row->rehearsed && !row->reason[0])
+			snprintf(row->reason, sizeof(row->reason), "%s", wish->cgroup_reason);
+		row->chosen |= row->rehearsed && !row->reason[0] && usable(row->candidate, wish) &&
+			       !plan_chosen(plan, row->candidate->question);
+	}
+}
+
+int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
+{
+	struct plan_row *next[PLAN_ROWS];
+	size_t count;
+
+	*ret_plan = (struct plan){
+		.transmit = wish->transmit || wish->everything,
+		.cpu = wish->cpu || wish->everything,
+	};
+	for (size_t i = 0; i < PLAN_ROWS; i++)
+		ret_plan->rows[i].candidate = &candidates[i];
+	while ((count = next_rows(ret_plan, wish, next))) {
+		rehearse(next, count, wish->cgroup_fd);
+		choose(ret_plan, wish);
+	}
+	return 0;
+}
+
+const struct plan_row *plan_chosen(const struct plan *plan, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->chosen && row->candidate->question == question)
+			return row;
+	}
+	return NULL;
+}
+
+enum accept_source plan_accept_source(const struct plan *plan)
+{
+	const struct plan_row *row = plan_chosen(plan, QUESTION_ACCEPT);
+
+	if (!row)
+		return ACCEPT_INFERRED;
+	return row->candidate->use == USE_ACCEPT_SYSCALL ? ACCEPT_SYSCALL : ACCEPT_RETURNED;
+}
+
+bool plan_transmit_stamps(const struct plan *plan)
+{
+	const struct plan_row *row = plan_chosen(plan, QUESTION_TRANSMIT);
+
+	return row && row->candidate->use == USE_TRANSMIT_STAMPS;
+}
+
+enum plan_depth plan_depth(const struct plan *plan)
+{
+	const struct plan_row *arrival = plan_chosen(plan, QUESTION_ARRIVAL);
+
+	if (arrival && !strcmp(arrival->candidate->program, ARRIVAL_READY))
+		return PLAN_DEPTH_QUEUED;
+	return plan_accept_source(plan) == ACCEPT_RETURNED ? PLAN_DEPTH_ACCEPTED
+							   : PLAN_DEPTH_UNSEEN;
+}
+
+const char *plan_not_used(const struct plan *plan, const char *name)
+{
+	const char *reason = "not tried: the other options do not ask for it";
+
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (!named(row->candidate, name))
+			continue;
+		if (plan_chosen(plan, row->candidate->question))
+			return NULL;
+		if (row->reason[0])
+			reason = row->reason;
+	}
+	return reason;
+}
+
+const char *plan_refusal(const struct plan *plan, enum question question)
+{
+	if (plan_chosen(plan, question))
+		return NULL;
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->candidate && row->candidate->question == question && row->reason[0])
+			return row->reason;
+	}
+	return "no program for it";
+}
+
+/* Chosen, or at least found to work: what is optional, 'sojourn probe' only tries. */
+static bool answerable(const struct plan *plan, enum question question)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (row->candidate->question == question && row->rehearsed && !row->reason[0])
+			return true;
+	}
+	return false;
+}
+
+static const char *missing(const struct plan *plan, unsigned int needs)
+{
+	for (enum question q = 0; q < QUESTION_COUNT; q++) {
+		if ((needs & 1U << q) && !answerable(plan, q))
+			return plan_refusal(plan, q);
+	}
+	return NULL;
+}
+
+const char *plan_missing(const struct plan *plan, enum stage stage)
+{
+	if (stage >= STAGE_RESIDENCE_END && !plan->transmit)
+		return "not asked for: --transmit";
+	return missing(plan, stage_needs[stage]);
+}
+
+const char *plan_missing_udp(const struct plan *plan, enum stage stage)
+{
+	if (stage != STAGE_SOCKET_QUEUE && stage != STAGE_SERVICE)
+		return "a datagram has no such stage";
+	return missing(plan, NEEDS_UDP);
+}
+
+const char *plan_missing_cpu(const struct plan *plan, bool udp)
+{
+	if (!plan->cpu)
+		return "not asked for: --cpu";
+	return udp ? "not for datagrams" : missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_CPU);
+}
+
+size_t plan_working(const struct plan *plan)
+{
+	size_t working = 0;
+
+	for (size_t i = 0; i < PLAN_ROWS; i++)
+		working += plan->rows[i].chosen && plan->rows[i].candidate->use == USE_ALWAYS;
+	return working;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this kernel lets us measure: every question the observer asks has candidate programs, each
+ * rehearsed by loading and attaching it here and now. Versions are never compared: distributions
+ * backport, and hardened kernels refuse what their version would promise.
+ */
+#ifndef OBSERVER_KERNEL_PLAN_H
+#define OBSERVER_KERNEL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/config.h"
+#include "wire/stage.h"
+
+enum question {
+	QUESTION_SOCKETS,      /* which sockets are there now? */
+	QUESTION_CONNECTIONS,  /* when do connections begin and end? */
+	QUESTION_RESETS,       /* which were reset by the peer? */
+	QUESTION_RETRANSMITS,  /* which segments were sent again? */
+	QUESTION_ARRIVAL,      /* when did a request become readable? */
+	QUESTION_READ,	       /* when did the server read it? */
+	QUESTION_WRITE,	       /* when did the server write the response? */
+	QUESTION_ACCEPT,       /* when did accept() return? */
+	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
+	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
+	QUESTION_CPU,	       /* when do the threads that serve run? */
+	QUESTION_UDP_ARRIVAL,  /* when did a datagram arrive? */
+	QUESTION_UDP_READ,     /* when did the server read it? */
+	QUESTION_UDP_WRITE,    /* when did it reply? */
+	QUESTION_UDP_DROP,     /* which datagrams were dropped? */
+	QUESTION_UDP_OPEN,     /* which ones wait for their reply? */
+	QUESTION_COUNT
+};
+
+/* When a candidate is used at all. */
+enum candidate_use {
+	USE_ALWAYS,
+	USE_ACCEPT_RETURNED, /* with --accept-source auto or accept */
+	USE_ACCEPT_SYSCALL,  /* with --accept-source syscall */
+	USE_TRANSMIT,	     /* with --transmit */
+	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
+	USE_CPU,	     /* with --cpu */
+	USE_UDP,	     /* with a UDP service */
+};
+
+struct candidate {
+	enum question question;
+	const char *program; /* name of the BPF program */
+	const char *hook;    /* what it attaches to, for people */
+	enum candidate_use use;
+	const char *also; /* a second program that it needs; NULL: none */
+};
+
+struct plan_row {
+	const struct candidate *candidate;
+	bool rehearsed;
+	bool chosen;
+	char reason[256];  /* why not; empty if it works */
+	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
+};
+
+#define PLAN_ROWS 29
+
+struct plan {
+	struct plan_row rows[PLAN_ROWS];
+	bool transmit; /* was asked for */
+	bool cpu;      /* likewise */
+};
+
+struct plan_wish {
+	enum accept_source accept_source;
+	bool udp;
+	bool transmit;
+	bool cpu;
+	int cgroup_fd;		   /* that the services' sockets belong to; -1: not known */
+	const char *cgroup_reason; /* why not */
+	const char *const *prefer; /* candidates to use and no other for their questions */
+	size_t prefer_count;
+	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
+};
+
+/*
+ * Rehearses the candidates and chooses the first of each question that works. Takes about 30 ms, and
+ * a few times that where some are refused.
+ * 0, also when nothing works: see plan_missing(); -ENOMEM.
+ */
+int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
+
+/* The chosen row of @question; NULL if it has none. */
+const struct plan_row *plan_chosen(const struct plan *plan, enum question question);
+
+/* How @plan knows when accept() returned; never ACCEPT_AUTO. */
+enum accept_source plan_accept_source(const struct plan *plan);
+
+/* Whether @plan follows responses by TX timestamps. */
+bool plan_transmit_stamps(const struct plan *plan);
+
+/* The first refusal for @question, if none of its candidates was chosen; else NULL. */
+const char *plan_refusal(const struct plan *plan, enum question question);
+
+/* Whether @name is a candidate's hook or program. */
+bool plan_knows(const char *name);
+
+/* Why none of the candidates called @name answers its question; NULL if one does. */
+const char *plan_not_used(const struct plan *plan, const char *name);
+
+/* How the depth of accept queues is seen between two looks at the sockets. */
+enum plan_depth {
+	PLAN_DEPTH_UNSEEN,
+	PLAN_DEPTH_QUEUED,   /* when a connection is put into the queue */
+	PLAN_DEPTH_ACCEPTED, /* when one is taken out */
+};
+
+enum plan_depth plan_depth(const struct plan *plan);
+
+/* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
+const char *plan_missing(const struct plan *plan, enum stage stage);
+/* The same for UDP services, whose exchanges only have socket_queue and service. */
+const char *plan_missing_udp(const struct plan *plan, enum stage stage);
+
+/* Why service cannot be divided into running, runnable and blocked; NULL if it can. */
+const char *plan_missing_cpu(const struct plan *plan, bool udp);
+
+/* How many of the candidates that were not optional work. */
+size_t plan_working(const struct plan *plan);
+
+/* The question in words, e.g. "When did a request become readable?" */
+const char *plan_question_text(enum question question);
+/* The stages and counts that need it, e.g. "socket_queue, receive, service, respond". */
+const char *plan_question_use(enum question question);
+
+#endif

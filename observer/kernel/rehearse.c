@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/* Tries programs on the running kernel and lets go of them; see loader.h. */
+#include "loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "message.h"
+#include "skeleton.h"
+
+static uint32_t verified_instructions(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
+		return 0;
+	return info.verified_insns;
+}
+
+static bool wants_cgroup(const struct bpf_program *program)
+{
+	return bpf_program__type(program) == BPF_PROG_TYPE_SOCK_OPS;
+}
+
+static int attach_alone(struct bpf_program *program, int cgroup_fd)
+{
+	struct bpf_link *link;
+
+	if (wants_cgroup(program) && cgroup_fd < 0)
+		return 0;
+	link = wants_cgroup(program) ? bpf_program__attach_cgroup(program, cgroup_fd)
+				     : bpf_program__attach(program);
+	if (!link)
+		return -errno;
+	bpf_link__destroy(link);
+	return 0;
+}
+
+/* Two candidates may need the same program; a kernel before 5.11 lets one be attached but once. */
+static bool was_tried(const struct loader_trial *trials, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (!strcmp(trials[i].program, trials[at].program))
+			return true;
+	}
+	return false;
+}
+
+/* Attaches each by itself: what works alone works together. */
+static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, size_t count,
+			 int cgroup_fd, size_t *ret_refused)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(skel->obj, trials[i].program);
+		int r = was_tried(trials, i) ? 0 : attach_alone(program, cgroup_fd);
+
+		if (r < 0) {
+			*ret_refused = i;
+			return r;
+		}
+		trials[i].verified = verified_instructions(program);
+	}
+	return 0;
+}
+
+static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *trials, size_t count,
+		       size_t *ret_refused)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < count; i++)
+		r = loader_skeleton_choose(skel, trials[i].program);
+	if (!r)
+		r = sojourn_bpf__load(skel);
+	/* Whom libbpf's complaint is about. */
+	for (size_t i = 0; r < 0 && i < count; i++) {
+		if (loader_message_blames(trials[i].program))
+			*ret_refused = i;
+	}
+	return r;
+}
+
+int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
+		    char *reason, size_t size)
+{
+	/* With all options, or the verifier would leave out what is only for them. */
+	struct observer_config config = {
+		.max_services = 1,
+		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
+		.cpu = 1,
+	};
+	struct sojourn_bpf *skel = NULL;
+	int r = loader_skeleton_open(&config, &skel);
+
+	reason[0] = 0;
+	if (!r)
+		r = load_trials(skel, trials, count, ret_refused);
+	if (!r)
+		r = attach_trials(skel, trials, count, cgroup_fd, ret_refused);
+	if (r < 0)
+		snprintf(reason, size, "%s", *loader_message() ? loader_message() : strerror(-r));
+	sojourn_bpf__destroy(skel);
+	return r;
+}

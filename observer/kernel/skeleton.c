@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/* The object of all BPF programs, set up and not loaded yet; see skeleton.h. */
+#include "skeleton.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "btf.h"
+#include "loader.h"
+#include "message.h"
+#include "sojourn/cleanup.h"
+#include "wire/events.h"
+
+/* What the verifier takes since 5.12 (5ca419f2864a), in a program of no other use. */
+static int try_atomics(void)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW,
+		 .dst_reg = BPF_REG_10,
+		 .src_reg = BPF_REG_1,
+		 .off = -8,
+		 .imm = BPF_ADD | BPF_FETCH},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, NULL, "GPL", program,
+			       ARRAY_SIZE(program), NULL);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+bool loader_plain(void)
+{
+	static int known, plain;
+
+	/* Refused for another reason, nothing can be loaded at all, and that will be said. */
+	if (!known)
+		plain = try_atomics() == -EINVAL;
+	known = 1;
+	return plain;
+}
+
+static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
+{
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{skel->maps.slots, config->cpus * config->max_services},
+		{skel->maps.splits, config->cpu ? config->cpus * config->max_services : 1},
+		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
+		{skel->maps.services, config->max_services},
+		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
+		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
+		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
+		{skel->maps.tickets, config->max_services},
+		{skel->maps.gauges, config->max_services},
+		{skel->maps.opens, config->max_services},
+		{skel->maps.spans, config->cpus * config->max_services},
+		{skel->maps.udp_requests, config->udp_requests ? config->udp_requests : 1},
+		{skel->maps.udp_records, config->udp_requests ? config->udp_requests : 1},
+		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
+		{skel->maps.listener_depths, config->listener_depths ? EVENT_LISTENERS : 1},
+		{skel->maps.ring, config->ring_bytes ? config->ring_bytes : page},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		int r = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct sojourn_bpf *skel;
+
+	if (cpus < 0)
+		return cpus;
+	loader_message_begin();
+	skel = sojourn_bpf__open();
+	if (!skel)
+		return -errno;
+	kernel_btf_without_modules(skel->progs.conn_state);
+	loader_message_begin(); /* what that made libbpf say is no reason */
+	skel->rodata->config = *config;
+	skel->rodata->config.cpus = (uint32_t)cpus;
+	skel->rodata->config.plain = loader_plain();
+	if (loader_plain()) /* its clocks need atomics */
+		skel->rodata->config.cpu = 0;
+	*ret_skel = skel;
+	return set_sizes(skel, &skel->rodata->config);
+}
+
+/*
+ * The verifier of an old kernel looks at the form of all instructions, of dead ones too. What takes the
+ * place of those that it does not know is a call of nothing, which it refuses if it is ever reached.
+ */
+static int remove_atomics(struct bpf_program *program)
+{
+	size_t count = bpf_program__insn_cnt(program);
+	autofree struct bpf_insn *code = calloc(count, sizeof(*code));
+
+	if (!code)
+		return -ENOMEM;
+	memcpy(code, bpf_program__insns(program), count * sizeof(*code));
+	for (size_t i = 0; i < count; i++) {
+		if (BPF_CLASS(code[i].code) == BPF_STX && BPF_MODE(code[i].code) == BPF_ATOMIC &&
+		    code[i].imm != BPF_ADD)
+			code[i] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL};
+	}
+	return bpf_program__set_insns(program, code, count);
+}
+
+int loader_skeleton_choose(struct sojourn_bpf *skel, const char *name)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(skel->obj, name);
+
+	bpf_program__set_autoload(program, true);
+	return loader_plain() ? remove_atomics(program) : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What loader.c and rehearse.c do alike: the object of all BPF programs, before it is loaded. */
+#ifndef OBSERVER_KERNEL_SKELETON_H
+#define OBSERVER_KERNEL_SKELETON_H
+
+#include "wire/config.h"
+
+#include "sojourn_bpf.skel.h"
+
+/*
+ * Opens it, with maps as large as @config asks for, and begins to listen to libbpf (message.h).
+ * No program is chosen yet. 0 or -errno; the caller destroys @ret_skel, also after an error.
+ */
+int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel);
+
+/* Has @program loaded with the object. 0 or -ENOMEM. */
+int loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is connected to a service now: addresses, by how many connections each has. */
+#ifndef OBSERVER_MODEL_CLIENTS_H
+#define OBSERVER_MODEL_CLIENTS_H
+
+#include "host/sockets.h"
+#include "snapshot.h"
+
+/* What clients_visit() adds to. */
+struct clients_search {
+	uint16_t port; /* of the service */
+	struct snapshot_clients *found;
+};
+
+/* A socket_visit: takes @socket if it is a connection of the service. @context: a struct clients_search. */
+void clients_visit(void *context, const struct resource_socket *socket);
+/* Each address once, that with the most connections first. */
+void clients_add_up(struct snapshot_clients *clients);
+
+/* The whole: -ENODATA if the service is in another network namespace; 0 or -errno. */
+int clients_find(uint32_t netns, uint16_t port, struct snapshot_clients *ret_clients);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What happened between two readings, for sinks that show every interval. */
+#ifndef OBSERVER_MODEL_INTERVAL_H
+#define OBSERVER_MODEL_INTERVAL_H
+
+#include "sojourn/run.h"
+
+/* A document of what @now has more than @previous, judged by itself; both stay as they are. 0 or -errno. */
+int interval_between(const struct run *now, const struct run *previous, struct run **ret_interval);
+
+/*
+ * @total, a reading, as it is to be shown: without the stages that are not known for the replies that could
+ * not be matched. NULL: as it is.
+ */
+int interval_judged(const struct run *total, struct run **ret_judged);
+
+/* The process of @service whose descriptors are nearest to their limit; NULL: none is known. */
+const struct run_process *interval_fullest(const struct run_service *service);
+
+#endif

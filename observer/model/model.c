@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: MIT
+/* Readings, phases and their differences; see model.h. */
+#include "model.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients.h"
+#include "sojourn/clock.h"
+#include "sojourn/finding.h"
+#include "sources/source.h"
+#include "process/reserve.h"
+#include "resources/look.h"
+#include "sources/ring.h"
+#include "series.h"
+
+/* A period: from its begin, whose reading is @base, until it is asked for. */
+struct period {
+	uint64_t id; /* 0: free */
+	struct run *base;
+	uint64_t *first_ns; /* by service: earliest arrival since the begin, 0: none yet */
+	struct source_samples *samples; /* NULL: none are taken */
+	struct look *look;		/* at what runs out; NULL: nobody looks */
+	struct model_series *series;	/* NULL: none is kept */
+	bool pointed;	     /* its last point ended with the model's tick, not its base */
+	uint32_t lease_s;    /* of a phase */
+	uint64_t expires_ns; /* when its lease ends */
+};
+
+struct model {
+	struct loader *loader;
+	const struct plan *plan;
+	struct model_options options;
+	struct source_proc *proc;
+	struct source_ring *ring;	/* NULL: no exchange is sampled */
+	struct resource_events *events; /* of the findings */
+	int events_error;
+	struct look_target target; /* the namespace that they are about */
+	char *started_at;
+	uint64_t started_ns;
+	struct service_key *keys;
+	size_t key_count;
+	uint32_t max_services;
+	struct period total;
+	struct look *recent; /* NULL until snapshot_judge() */
+	uint64_t recent_ns;
+	struct period phases[SNAPSHOT_PHASES];
+	uint64_t last_id;
+	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
+};
+
+static void period_done(struct model *model, struct period *period)
+{
+	source_ring_end(model->ring, period->samples);
+	run_free(period->base);
+	free(period->first_ns);
+	look_free(period->look);
+	model_series_free(period->series);
+	*period = (struct period){};
+}
+
+void model_free(struct model *model)
+{
+	if (!model)
+		return;
+	look_free(model->recent);
+	period_done(model, &model->total);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		period_done(model, &model->phases[i]);
+	run_free(model->tick);
+	source_ring_free(model->ring);
+	source_proc_free(model->proc);
+	events_close(model->events);
+	cleanup_close(&model->target.fd);
+	free(model->started_at);
+	free(model->keys);
+	free(model);
+}
+
+/* ---- reading ---- */
+
+static int read_service(struct model *model, uint32_t index, const struct run_ports *ports,
+			struct run *run)
+{
+	const struct service_key *key = &model->keys[index];
+	struct run_service *service;
+
+	if (!key->port)
+		return 0;
+	service = run_add_service(run);
+	if (!service)
+		return -ENOMEM;
+	memcpy(service->protocol, key->protocol == IPPROTO_UDP ? "udp" : "tcp", sizeof("tcp"));
+	service->port = key->port;
+	service->netns = key->netns;
+	source_slots_read(model->loader, index, service);
+	source_slots_mark(model->loader, model->plan, key, service);
+	if (key->protocol == IPPROTO_TCP) {
+		int r = source_sockets_read(model->loader, index, service);
+
+		if (r < 0)
+			return r;
+		service->ports = *ports;
+	}
+	return source_proc_read(model->proc, index, service);
+}
+
+static int read_all(struct model *model, struct run *run)
+{
+	struct run_ports ports;
+	int r;
+
+	run->connections_in = strdup(loader_storage());
+	run->cost = calloc(1, sizeof(*run->cost));
+	if (!run->cost || !run->connections_in)
+		return -ENOMEM;
+	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
+	source_sockets_ports(model->loader, &ports);
+	for (size_t i = 0; !r && i < model->key_count; i++)
+		r = read_service(model, (uint32_t)i, &ports, run);
+	run->services_dropped = loader_services_dropped(model->loader);
+	run->duration_ns = clock_now_ns() - model->started_ns;
+	return r;
+}
+
+/* Readings all begin with the observation: run_subtract() tells a later period's begin from that. */
+static int set_begin(struct model *model, struct run *run)
+{
+	if (!model->started_at) {
+		model->started_at = TAKE_PTR(run->started_at);
+		model->started_ns = clock_now_ns();
+	}
+	free(run->started_at);
+	run->started_at = strdup(model->started_at);
+	return run->started_at ? 0 : -ENOMEM;
+}
+
+/* A reading of everything that the kernel has counted; @flush: see loader_visit_sockets(). */
+static int take_reading(struct model *model, bool flush, struct run **ret_run)
+{
+	autorun struct run *run = run_new("sojourn", model->options.command);
+	int r;
+
+	if (!run)
+		return -ENOMEM;
+	r = set_begin(model, run);
+	if (!r)
+		r = loader_visit_sockets(model->loader, flush);
+	if (r < 0)
+		return r;
+	model->key_count = loader_services(model->loader, model->keys, model->max_services);
+	source_proc_update(model->proc, model->loader, model->keys, model->key_count);
+	r = read_all(model, run);
+	if (r < 0)
+		return r;
+	*ret_run = TAKE_PTR(run);
+	return 0;
+}
+
+/* ---- periods ---- */
+
+/* Notes the first arrivals of the epoch for the periods that have seen none before. */
+static void note_first(struct model *model, struct period *period)
+{
+	for (size_t i = 0; period->id && i < model->key_count; i++) {
+		if (!period->first_ns[i])
+			period->first_ns[i] =
+				source_slots_first_message(model->loader, (uint32_t)i);
+	}
+}
+
+static void note_all_first(struct model *model)
+{
+	note_first(model, &model->total);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		note_first(model, &model->phases[i]);
+}
+
+static int begin_look(struct model *model, struct look **ret_look)
+{
+	const struct look_options options = {.targets = &model->target,
+					     .target_count = 1,
+					     .events = model->events,
+					     .events_error = model->events_error};
+	CLEANUP(cleanup_look_free) struct look *look = NULL;
+	int r = look_new(&options, &look);
+
+	if (!r)
+		r = look_begin(look);
+	if (!r)
+		*ret_look = TAKE_PTR(look);
+	return r;
+}
+
+static int read_look(struct look *look, struct run *run)
+{
+	int r = look_end(look, run, NULL);
+
+	return r == -ENODATA
+		       ? run_add_text(&run->not_seen, "the network namespace may not be entered")
+		       : r;
+}
+
+static int period_begin(struct model *model, struct period *period)
+{
+	RESERVE_SCOPE;
+	struct period begun = {.id = ++model->last_id};
+	int r = take_reading(model, false, &begun.base);
+
+	if (r < 0)
+		return r;
+	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
+	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
+	if (!r)
+		r = model_series_new(&begun.series);
+	if (r < 0) {
+		period_done(model, &begun);
+		return r;
+	}
+	/* Without, the document says that nobody looked. */
+	if (model->options.findings)
+		(void)begin_look(model, &begun.look);
+	note_all_first(model);
+	loader_next_epoch(model->loader);
+	*period = begun;
+	return 0;
+}
+
+/* Messages of the period: none where nothing was exchanged in it. */
+static void set_messages(const struct model *model, const struct period *period, struct run *run)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < model->key_count && at < run->service_count; i++) {
+		struct run_service *service = &run->services[at];
+
+		if (!model->keys[i].port)
+			continue;
+		service->first_message_ns = period->first_ns[i];
+		if (!service->first_message_ns)
+			service->last_message_ns = 0;
+		at++;
+	}
+}
+
+static int add_samples(struct model *model, const struct period *period, struct run *run)
+{
+	size_t at = 0;
+	int r = source_ring_drain(model->ring);
+
+	for (size_t i = 0; !r && i < model->key_count && at < run->service_count; i++) {
+		if (!model->keys[i].port)
+			continue;
+		if (model->keys[i].protocol == IPPROTO_TCP)
+			r = source_ring_read(model->ring, period->samples, (uint32_t)i,
+					     &run->services[at]);
+		at++;
+	}
+	return r;
+}
+
+/* Calls @judge for each UDP service of @run. */
+static void judge_datagrams(const struct model *model, struct run *run,
+			    void (*judge)(const struct loader *loader, uint32_t index,
+					  struct run_service *service))
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < model->key_count && at < run->service_count; i++) {
+		if (!model->keys[i].port)
+			continue;
+		if (model->keys[i].protocol == IPPROTO_UDP)
+			judge(model->loader, (uint32_t)i, &run->services[at]);
+		at++;
+	}
+}
+
+/* The reading with which the last point of the period's series ended. */
+static const struct run *last_point(const struct model *model, const struct period *period)
+{
+	return period->pointed ? model->tick : period->base;
+}
+
+/* @whole: with single exchanges, which are many, and findings, which cost more than counts. */
+static int period_read(struct model *model, const struct period *period, bool whole,
+		       struct run **ret_run)
+{
+	autorun struct run *run = NULL;
+	RESERVE_SCOPE;
+	int r = take_reading(model, whole && model->ring, &run);
+
+	if (!r && whole)
+		r = add_samples(model, period, run);
+	if (!r && whole && period->series)
+		r = model_series_read(period->series, period->base, last_point(model, period), run);
+	if (r < 0)
+		return r;
+	/* A document tells what is open, a reading between two others does not: it is none of either. */
+	if (whole)
+		judge_datagrams(model, run, source_slots_conclude);
+	note_all_first(model);
+	run_subtract(run, period->base);
+	if (whole)
+		judge_datagrams(model, run, source_slots_doubt);
+	set_messages(model, period, run);
+	if (whole && period->look)
+		r = read_look(period->look, run);
+	if (r < 0)
+		return r;
+	*ret_run = TAKE_PTR(run);
+	return 0;
+}
+
+int model_read(struct model *model, struct run **ret_run)
+{
+	return period_read(model, &model->total, true, ret_run);
+}
+
+int model_fd(const struct model *model)
+{
+	return source_ring_fd(model->ring);
+}
+
+int model_drain(struct model *model)
+{
+	return source_ring_drain(model->ring);
+}
+
+/* A series that lacks a point would not add up: without memory there is none. */
+static void point_period(struct model *model, struct period *period, const struct run *now)
+{
+	if (period->look)
+		look_point(period->look, SERIES_POINT_NS);
+	if (!now || !period->series)
+		return;
+	if (model_series_point(period->series, period->base, last_point(model, period), now))
+		model_series_free(TAKE_PTR(period->series));
+	period->pointed = true;
+}
+
+/* Who began it has gone: nobody will ask for it. */
+static void expire_phases(struct model *model)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++) {
+		struct period *phase = &model->phases[i];
+
+		if (!phase->id || now < phase->expires_ns)
+			continue;
+		if (model->options.expired)
+			model->options.expired(phase->id, phase->lease_s);
+		period_done(model, phase);
+	}
+}
+
+/* Without a reading the next point is of a longer time. */
+void model_point(struct model *model)
+{
+	RESERVE_SCOPE;
+	struct run *now = NULL;
+
+	expire_phases(model);
+	(void)take_reading(model, false, &now);
+	point_period(model, &model->total, now);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		point_period(model, &model->phases[i], now);
+	if (!now)
+		return;
+	run_free(model->tick);
+	model->tick = now;
+}
+
+uint64_t model_point_interval_ns(const struct model *model)
+{
+	(void)model;
+	return SERIES_POINT_NS;
+}
+
+static struct period *find_phase(struct model *model, uint64_t id)
+{
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++) {
+		if (model->phases[i].id == id)
+			return &model->phases[i];
+	}
+	return NULL;
+}
+
+/* ---- what sinks see ---- */
+
+static int snapshot_total(void *context, struct run **ret_run)
+{
+	return model_read(context, ret_run);
+}
+
+static int snapshot_brief(void *context, struct run **ret_run)
+{
+	struct model *model = context;
+
+	return period_read(model, &model->total, false, ret_run);
+}
+
+/* What began long ago says little of now: the doctor starts over every minute. */
+#define JUDGED_NS (60 * NSEC_PER_SEC)
+
+static int snapshot_judge(void *context, struct run *run)
+{
+	struct model *model = context;
+	uint64_t now = clock_now_ns();
+	int r = 0;
+
+	if (!model->options.findings)
+		return 0;
+	if (model->recent)
+		r = read_look(model->recent, run);
+	else if (model->total.look)
+		r = read_look(model->total.look, run);
+	if (r || (model->recent && now - model->recent_ns < JUDGED_NS))
+		return r;
+	look_free(TAKE_PTR(model->recent));
+	model->recent_ns = now;
+	return begin_look(model, &model->recent);
+}
+
+static int snapshot_clients(void *context, const struct run_service *service,
+			    struct snapshot_clients *ret_clients)
+{
+	(void)context;
+	return clients_find(service->netns, service->port, ret_clients);
+}
+
+static size_t phase_bytes(const struct period *phase)
+{
+	return phase->base ? phase->base->service_count * sizeof(struct run_service) : 0;
+}
+
+static size_t phases_bytes(const struct model *model)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		bytes += phase_bytes(&model->phases[i]);
+	return bytes;
+}
+
+static void renew(struct period *phase)
+{
+	phase->expires_ns = clock_now_ns() + phase->lease_s * NSEC_PER_SEC;
+}
+
+/* One phase there can always be, however many services there are. */
+static int snapshot_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_id)
+{
+	struct model *model = context;
+	struct period *phase;
+	size_t taken;
+	int r;
+
+	expire_phases(model);
+	phase = find_phase(model, 0);
+	if (!phase)
+		return -ENOSPC;
+	taken = phases_bytes(model);
+	r = period_begin(model, phase);
+	if (r < 0)
+		return r;
+	run_drop_idle(phase->base);
+	if (taken && taken + phase_bytes(phase) > SNAPSHOT_PHASE_BYTES) {
+		period_done(model, phase);
+		return -EDQUOT;
+	}
+	phase->lease_s = lease_s;
+	renew(phase);
+	*ret_id = phase->id;
+	return 0;
+}
+
+static int snapshot_phase_renew(void *context, uint64_t id, uint32_t *ret_lease_s)
+{
+	struct model *model = context;
+	struct period *phase = id ? find_phase(model, id) : NULL;
+
+	if (!phase)
+		return -ENOENT;
+	renew(phase);
+	*ret_lease_s = phase->lease_s;
+	return 0;
+}
+
+static int snapshot_phase_end(void *context, uint64_t id, struct run **ret_run)
+{
+	struct model *model = context;
+	struct period *phase = id ? find_phase(model, id) : NULL;
+	int r;
+
+	if (!phase)
+		return -ENOENT;
+	r = period_read(model, phase, true, ret_run);
+	if (!r)
+		period_done(model, phase);
+	return r;
+}
+
+struct snapshot_source model_snapshots(struct model *model)
+{
+	return (struct snapshot_source){
+		.context = model,
+		.total = snapshot_total,
+		.brief = snapshot_brief,
+		.judge = snapshot_judge,
+		.clients = snapshot_clients,
+		.phase_begin = snapshot_phase_begin,
+		.phase_renew = snapshot_phase_renew,
+		.phase_end = snapshot_phase_end,
+	};
+}
+
+/* ---- begin ---- */
+
+/* Without events the findings lack something, and say so. */
+static void open_findings(struct model *model)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", model->options.pid);
+	model->events_error = events_open(false, loader_depths_fd(model->loader), &model->events);
+	if (netns_open(model->options.pid ? path : NULL, &model->target.fd, &model->target.inode) <
+	    0)
+		model->options.findings = false;
+}
+
+static int model_init(struct model *model)
+{
+	int r;
+
+	model->max_services = loader_config(model->loader)->max_services;
+	model->keys = calloc(model->max_services, sizeof(*model->keys));
+	if (!model->keys)
+		return -ENOMEM;
+	r = source_proc_new(model->options.pid, &model->proc);
+	if (r < 0)
+		return r;
+	if (model->options.findings)
+		open_findings(model);
+	if (model->options.samples)
+		r = source_ring_new(model->loader, model->options.samples, &model->ring);
+	if (!r)
+		r = period_begin(model, &model->total);
+	/* Attaching picked up what was there already, before the first reading: that is no "earlier". */
+	for (size_t i = 0; !r && i < model->total.base->service_count; i++)
+		model->total.base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
+	return r;
+}
+
+int model_new(struct loader *loader, const struct plan *plan, const struct model_options *options,
+	      struct model **ret_model)
+{
+	CLEANUP(cleanup_model_free) struct model *model = calloc(1, sizeof(*model));
+	int r;
+
+	if (!model)
+		return -ENOMEM;
+	model->loader = loader;
+	model->target.fd = -1;
+	model->plan = plan;
+	model->options = *options;
+	r = model_init(model);
+	if (r < 0)
+		return r;
+	*ret_model = TAKE_PTR(model);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known of the observed services: readings of the kernel's counters, made into run
+ * documents, and the measured phases between readings. Sources fill it (observer/sources), sinks read run
+ * documents through snapshot.h.
+ */
+#ifndef OBSERVER_MODEL_MODEL_H
+#define OBSERVER_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/loader.h"
+#include "kernel/plan.h"
+#include "snapshot.h"
+#include "sojourn/run.h"
+
+struct model;
+
+struct model_options {
+	uint32_t pid;	/* services of this process; 0: of the whole namespace */
+	char **command; /* what runs meanwhile, for the document; may be NULL */
+	bool run_statistics;
+	uint32_t samples; /* most sampled exchanges of a service in a period; 0: none */
+	bool findings;	  /* look for what runs out, at the begin and the end of each period */
+	void (*expired)(uint64_t phase,
+			uint32_t lease_s); /* one has ended with its lease; or NULL */
+};
+
+/* Begins the observation: everything from now on counts. 0 or -errno. */
+int model_new(struct loader *loader, const struct plan *plan, const struct model_options *options,
+	      struct model **ret_model);
+void model_free(struct model *model);
+DEFINE_CLEANUP(struct model *, model_free)
+
+/* Visits the sockets and reads everything since the observation began. 0 or -errno. */
+int model_read(struct model *model, struct run **ret_run);
+
+/*
+ * Sampled exchanges wait in the kernel until model_drain() takes them. The descriptor says when;
+ * -1: none are sampled. 0 or -errno.
+ */
+int model_fd(const struct model *model);
+int model_drain(struct model *model);
+
+/* One more point of every series; to be called every model_point_interval_ns(). */
+void model_point(struct model *model);
+uint64_t model_point_interval_ns(const struct model *model);
+
+/* The same for sinks, with phases. */
+struct snapshot_source model_snapshots(struct model *model);
+
+#endif

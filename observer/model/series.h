@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The past of each service of a period; see series.c. */
+#ifndef OBSERVER_MODEL_SERIES_H
+#define OBSERVER_MODEL_SERIES_H
+
+#include "sojourn/run.h"
+
+/* Between two points. */
+#define SERIES_POINT_NS 1000000000ULL
+
+struct model_series;
+
+/* 0 or -ENOMEM. */
+int model_series_new(struct model_series **ret_series);
+void model_series_free(struct model_series *series);
+
+/*
+ * One more point for each service: what @now has beyond @last. Both are readings of the whole observation;
+ * @base is that at the period's begin. -ENOMEM.
+ */
+int model_series_point(struct model_series *series, const struct run *base, const struct run *last,
+		       const struct run *now);
+
+/* Gives the services of @now their past, with one more point for the time since @last. -ENOMEM. */
+int model_series_read(const struct model_series *series, const struct run *base,
+		      const struct run *last, struct run *now);
+
+/* The same without that point, for a period that began at @started_ns (wall clock; 0: not known). */
+int model_series_give(const struct model_series *series, uint64_t started_ns, struct run *run);
+
+#endif

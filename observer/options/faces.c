@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/* The command lines of `sojourn live`, `serve` and `record`: rows of `observe`; see options.h. */
+#include <assert.h>
+#include <string.h>
+
+#include "options.h"
+#include "listen.h"
+#include "otlp.h"
+#include "rows.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+
+#define ROWS_MAX 32
+
+/* Copies the named rows of `observe`; how many. */
+static size_t take_rows(const char *const *names, size_t count, struct cli_option *ret_rows)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct cli_option *row = options_observe_row(names[i]);
+
+		assert(row);
+		ret_rows[i] = *row;
+	}
+	return count;
+}
+
+/* What an option means here, where that differs from `observe`. */
+static void say_instead(struct cli_option *rows, size_t count, const char *name, const char *help)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(rows[i].name, name))
+			rows[i].help = help;
+	}
+}
+
+/* Words that are no option are refused; without a target every listener is one. */
+static int check_targets(const struct cli_command *command, int argc, char **argv, int next,
+			 struct observe_options *options)
+{
+	if (next < argc)
+		return cli_error(command, "'%s': unexpected, it takes no words", argv[next]);
+	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
+		return cli_error(command, "give only one of --port, --pid and --all-listeners");
+	if (!options->port_count && !options->pid)
+		options->all_listeners = true;
+	return 0;
+}
+
+#define AT(member) CLI_AT(struct observe_options, member)
+
+static const struct cli_option replay_row = {
+	"replay", 0,	      "FILE",	    "Play a recording instead, made by 'sojourn record'.",
+	CLI_TEXT, AT(replay), .minimum = 1, .allowed = "a recording that 'sojourn record' made"};
+
+/* Parses with the rows @names. */
+static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
+		 char **argv, struct observe_options *options)
+{
+	struct cli_option rows[ROWS_MAX];
+	struct cli_table table = {.title = "Options", .rows = rows};
+	int next, r;
+
+	table.count = take_rows(names, name_count, rows);
+	rows[table.count++] = replay_row;
+	say_instead(rows, table.count, "interval", "Renew the screen this often.");
+	command->tables[0] = &table;
+	r = cli_parse(command, argc, argv, options, NULL, &next);
+	if (r < 0)
+		return r;
+	return check_targets(command, argc, argv, next, options);
+}
+
+/* What was recorded is played as it is. */
+static int check_replay(const struct cli_command *command, int argc)
+{
+	if (argc == 2 || argc == 3)
+		return 0;
+	return cli_error(command, "--replay plays what was recorded: it takes no other option");
+}
+
+static const char *const live_rows[] = {
+	"port", "pid",		 "all-listeners", "interval",  "for",
+	"json", "accept-source", "prefer",	  "no-doctor", "quiet-time",
+};
+
+int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
+{
+	struct cli_command command = {
+		.program = "sojourn live",
+		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.intro = "Shows the services of this host on the terminal, a row each, renewed "
+			 "every interval: where requests wait, who serves them, what runs out. "
+			 "Every TCP listener unless told otherwise. Press ? for the keys; in a "
+			 "replay Space stops, . and , step forth and back, + and - change its "
+			 "speed.",
+		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
+			 "wrong options;\n3 this kernel or this user may not observe.\n",
+	};
+	int r;
+
+	*ret_options = (struct observe_options){
+		.live = true,
+		.quiet = true,
+		.quiet_ns = OPTIONS_QUIET_NS,
+		.interval_ns = NSEC_PER_SEC,
+	};
+	r = parse(&command, live_rows, ARRAY_SIZE(live_rows), argc, argv, ret_options);
+	if (!r && ret_options->replay)
+		return check_replay(&command, argc);
+	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
+		return cli_error(&command, "--json: '-': standard output is the screen: a file");
+	return r;
+}
+
+static const char *const serve_rows[] = {
+	"port",	  "pid",      "all-listeners", "for",	    "listen",	  "accept-source",
+	"prefer", "transmit", "cgroup",	       "no-doctor", "quiet-time",
+};
+
+int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
+{
+	struct cli_option rows[ROWS_MAX];
+	struct cli_command command = {
+		.program = "sojourn serve",
+		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.intro = "Observes the services of this host and answers over HTTP, until stopped: "
+			 "/metrics for Prometheus, a page for browsers, /healthz, run documents "
+			 "below /api/v1/. Every TCP listener unless told otherwise; at "
+			 "127.0.0.1:9180 unless told otherwise.",
+		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
+			 "wrong options;\n3 this kernel or this user may not observe.\n",
+	};
+	const struct cli_table table = {"Options", rows,
+					take_rows(serve_rows, ARRAY_SIZE(serve_rows), rows), 0};
+	int next, r;
+
+	command.tables[0] = &table;
+	command.tables[1] = &options_listen;
+	command.tables[2] = &options_otlp;
+	*ret_options = (struct observe_options){
+		.quiet = true, .listen = true, .serve = true, .quiet_ns = OPTIONS_QUIET_NS};
+	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
+	r = cli_parse(&command, argc, argv, ret_options, NULL, &next);
+	if (!r)
+		r = check_targets(&command, argc, argv, next, ret_options);
+	if (!r)
+		r = options_otlp_check(&command, ret_options);
+	return r ? r : options_listen_check(&command, ret_options);
+}
+
+_Static_assert(ARRAY_SIZE(serve_rows) <= ROWS_MAX, "rows of sojourn serve");
+
+/* Below, a file would hold a reading or two. */
+#define SMALLEST_RECORDING 1000000
+
+static const char *set_output(void *record, const char *value)
+{
+	*(const char **)record = value;
+	return *value && strcmp(value, "-") ? NULL : "a file, which is made or gone on with";
+}
+
+static const struct cli_option output_rows[] = {
+	{"output", 'o', "FILE",
+	 "Write a reading to FILE at each interval; a recording that is there goes on.", CLI_SET,
+	 AT(record), .set = set_output},
+	{"max-size", 0, "BYTES",
+	 "Beyond so many bytes (k, M, G) FILE becomes FILE.1, which is replaced, and a new FILE "
+	 "begins: both together take twice that at most.",
+	 CLI_COUNT, AT(record_max_bytes), .minimum = SMALLEST_RECORDING,
+	 .allowed = "bytes, at least 1M, e.g. 500M or 2G"},
+};
+
+static const struct cli_table output_table = {"Options", output_rows, ARRAY_SIZE(output_rows), 0};
+
+static const char *const record_rows[] = {
+	"port",	  "pid",	   "all-listeners", "interval", "for",	      "json",
+	"listen", "accept-source", "transmit",	    "cpu",	"cgroup",     "prefer",
+	"cost",	  "no-doctor",	   "quiet",	    "debug",	"quiet-time",
+};
+
+static int check_record(const struct cli_command *command, const struct observe_options *options)
+{
+	if (!options->record)
+		return cli_error(command, "--output: no file: give -o FILE");
+	if (options->cgroup && !options->transmit_below)
+		return cli_error(command, "--cgroup is for --transmit, which is off");
+	return options_listen_check(command, options);
+}
+
+int options_parse_record(int argc, char **argv, struct observe_options *ret_options)
+{
+	struct cli_option rows[ROWS_MAX];
+	struct cli_command command = {
+		.program = "sojourn record",
+		.usage = "-o FILE [--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.intro = "Observes the services of this host and writes what it has seen so far to "
+			 "a file, again and again, so that whatever happens to host or program at "
+			 "most the last interval is missing. 'sojourn report FILE' makes a report "
+			 "of it, 'sojourn live --replay FILE' plays it. Every TCP listener and "
+			 "every second unless told otherwise.",
+		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "
+			 "FILE lacks\nthe end; 2 wrong options; 3 this kernel or this user may not "
+			 "observe.\n",
+	};
+	const struct cli_table table = {NULL, rows,
+					take_rows(record_rows, ARRAY_SIZE(record_rows), rows), 0};
+	int next, r;
+
+	say_instead(rows, table.count, "interval", "Write a reading this often (default 1s).");
+	command.tables[0] = &output_table;
+	command.tables[1] = &table;
+	command.tables[2] = &options_listen;
+	*ret_options =
+		(struct observe_options){.interval_ns = NSEC_PER_SEC, .quiet_ns = OPTIONS_QUIET_NS};
+	r = cli_parse(&command, argc, argv, ret_options, NULL, &next);
+	if (!r)
+		r = check_targets(&command, argc, argv, next, ret_options);
+	return r ? r : check_record(&command, ret_options);
+}
+
+_Static_assert(ARRAY_SIZE(record_rows) <= ROWS_MAX, "rows of sojourn record");

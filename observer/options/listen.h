@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows that `observe` and `serve` share about their HTTP endpoint. */
+#ifndef OBSERVER_OPTIONS_LISTEN_H
+#define OBSERVER_OPTIONS_LISTEN_H
+
+#include "options.h"
+#include "sojourn/cli.h"
+
+extern const struct cli_table options_listen;
+
+/* Of a row whose member is the text of a PEM file, which lives as long as the process. */
+const char *options_set_pem(void *pem, const char *path);
+
+/* What cannot go together, or is not safe: -EINVAL, an error was printed. */
+int options_listen_check(const struct cli_command *command, const struct observe_options *options);
+
+/* Whether the endpoint makes a token of its own. */
+bool options_own_token(const struct observe_options *options);
+
+#endif

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+/* Option tables of the observer's subcommands; see options.h. Parsing itself is lib/base/cli.c. */
+#include "options.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "listen.h"
+#include "rows.h"
+#include "kernel/plan.h"
+#include "sinks/http/http.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/cli.h"
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+#define SHORTEST_INTERVAL_NS 10000000ULL /* 10 ms: below, reading would be most of the work */
+
+#define SHORTEST_QUIET_NS NSEC_PER_MSEC
+#define LONGEST_QUIET_NS  (3600 * NSEC_PER_SEC)
+
+#define HIGHEST_RATE 1000000000ULL
+
+#define PORTS_ALLOWED "ports from 1 to 65535, separated by commas, each a TCP port or with /udp"
+
+/* Cuts "/tcp" or "/udp" off @word. -EINVAL if something else follows a slash. */
+static int cut_protocol(char *word, uint16_t *ret_protocol)
+{
+	char *slash = strchr(word, '/');
+
+	*ret_protocol = slash && !strcmp(slash, "/udp") ? IPPROTO_UDP : IPPROTO_TCP;
+	if (slash && *ret_protocol == IPPROTO_TCP && strcmp(slash, "/tcp"))
+		return -EINVAL;
+	if (slash)
+		*slash = 0;
+	return 0;
+}
+
+static const char *add_port(struct observe_options *options, char *word)
+{
+	uint16_t protocol;
+	uint64_t port;
+
+	if (cut_protocol(word, &protocol) < 0 || units_parse_u64(word, 1, 65535, &port) < 0)
+		return PORTS_ALLOWED;
+	for (size_t i = 0; i < options->port_count; i++) {
+		if (options->ports[i].port == port && options->ports[i].protocol == protocol)
+			return NULL;
+	}
+	if (options->port_count == OPTIONS_PORTS)
+		return "at most 64 ports";
+	options->ports[options->port_count].port = (uint16_t)port;
+	options->ports[options->port_count++].protocol = protocol;
+	options->udp |= protocol == IPPROTO_UDP;
+	return NULL;
+}
+
+static const char *set_port(void *target, const char *value)
+{
+	const char *error = NULL;
+
+	for (const char *at = value; at && !error;) {
+		const char *comma = strchr(at, ',');
+		size_t length = comma ? (size_t)(comma - at) : strlen(at);
+		char word[16];
+
+		if (length >= sizeof(word))
+			length = 0;
+		memcpy(word, at, length);
+		word[length] = 0;
+		error = add_port(target, word);
+		at = comma ? comma + 1 : NULL;
+	}
+	return error;
+}
+
+static const char *set_listen(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	options->listen = true;
+	if (sink_http_parse_address(value, &options->address) < 0)
+		return "ADDR:PORT, [ADDR6]:PORT or PORT, e.g. 127.0.0.1:9180";
+	return NULL;
+}
+
+static const char *const accept_sources[] = {
+	[ACCEPT_AUTO] = "auto",
+	[ACCEPT_RETURNED] = "accept",
+	[ACCEPT_SYSCALL] = "syscall",
+	[ACCEPT_INFERRED] = "inferred",
+};
+
+const char *options_accept_source(enum accept_source source)
+{
+	return accept_sources[source];
+}
+
+static const char *set_prefer(void *target, const char *value)
+{
+	struct observe_options *options = target;
+
+	if (!plan_knows(value))
+		return "a hook or a program as 'sojourn probe' prints it, e.g. tp_btf/tcp_probe";
+	if (options->prefer_count == OPTIONS_PREFER)
+		return "given at most 8 times";
+	options->prefer[options->prefer_count++] = value;
+	return NULL;
+}
+
+static const char *set_transmit(void *below, const char *value)
+{
+	uint64_t n;
+
+	if (!strcmp(value, "off"))
+		n = 0;
+	else if (!strcmp(value, "all"))
+		n = 1;
+	else if (strncmp(value, "1/", 2) || units_parse_u64(value + 2, 2, 65536, &n) < 0)
+		return "off, all, or 1/N with N from 2 to 65536";
+	*(uint64_t *)below = n ? (1ULL << 32) / n : 0;
+	return NULL;
+}
+
+static const char *set_cgroup(void *cgroup, const char *value)
+{
+	*(const char **)cgroup = value;
+	return *value == '/' ? NULL : "the path of a cgroup's directory, e.g. /sys/fs/cgroup/web";
+}
+
+#define AT(member) CLI_AT(struct observe_options, member)
+
+static const struct cli_option observe_rows[] = {
+	{"port", 'p', "PORT[/udp][,...]",
+	 "Observe the services on these ports here, now or later: TCP listeners, or with /udp "
+	 "bound UDP sockets.",
+	 CLI_SET, .set = set_port},
+	{"pid", 0, "PID", "Observe what this process listens on, in its own network namespace.",
+	 CLI_NUMBER, AT(pid), .minimum = 1, .maximum = 4194304,
+	 .allowed = "a process id from 1 to 4194304"},
+	{"all-listeners", 'a', NULL, "Observe every TCP listener of this network namespace.",
+	 CLI_FLAG, AT(all_listeners)},
+	{"interval", 'i', "DURATION", "Print a line per service this often.", CLI_DURATION,
+	 AT(interval_ns), .minimum = SHORTEST_INTERVAL_NS,
+	 .allowed = "a duration of at least 10ms, e.g. 1s or 500ms"},
+	{"for", 0, "DURATION", "Stop after this time.", CLI_DURATION, AT(for_ns), .minimum = 1,
+	 .allowed = "a duration above zero, e.g. 10s or 2m"},
+	{"json", 'j', "FILE", "Write the run document to FILE at the end; - is standard output.",
+	 CLI_TEXT, AT(json), .minimum = 1, .allowed = "a file, or - for standard output"},
+	{"listen", 'l', "ADDR:PORT",
+	 "Serve run documents and measured phases over HTTP here; loopback if only a port is "
+	 "given. Port 0 takes a free one.",
+	 CLI_SET, .set = set_listen},
+	{"accept-source", 0, "SOURCE",
+	 "How the return of accept() is known. accept: exactly, where the kernel allows fexit "
+	 "programs. inferred: from the first read, when the request was there before accept(). "
+	 "syscall: exactly, but every system call on this host gets slower meanwhile. auto "
+	 "(default): accept where it works, else inferred.",
+	 CLI_WORD, AT(accept_source), .words = accept_sources,
+	 .maximum = ARRAY_SIZE(accept_sources), .allowed = "auto, accept, syscall or inferred"},
+	{"quiet-time", 0, "DURATION",
+	 "A pause this long ends a response: what the server writes later is trailing, no part of "
+	 "it. A message without a response for as long is oneway once the client sends the next "
+	 "(default 200ms).",
+	 CLI_DURATION, AT(quiet_ns), .minimum = SHORTEST_QUIET_NS, .maximum = LONGEST_QUIET_NS,
+	 .allowed = "a duration from 1ms to 1h, e.g. 200ms or 5s"},
+	{"transmit", 0, "SHARE",
+	 "Follow this share of the responses to the driver and to their acknowledgement "
+	 "(transmit_queue, ack): all, 1/N, or off (default).",
+	 CLI_SET, AT(transmit_below), .set = set_transmit},
+	{"cpu", 0, NULL,
+	 "Divide service into running, runnable (waiting for a CPU) and blocked, by the state of "
+	 "the thread that serves. Our programs then also run at every switch of this host.",
+	 CLI_FLAG, AT(cpu)},
+	{"cgroup", 0, "PATH",
+	 "Follow them by TX timestamps of the sockets that belong to this cgroup (version 2).",
+	 CLI_SET, AT(cgroup), .set = set_cgroup},
+	{"prefer", 0, "HOOK",
+	 "Use this hook or program of 'sojourn probe' for its question, and none of the others; "
+	 "may "
+	 "be repeated. For comparing them.",
+	 CLI_SET, .set = set_prefer},
+	{"cost", 0, NULL, "Have the kernel time our programs too (two clock reads per run more).",
+	 CLI_FLAG, AT(run_statistics)},
+	{"samples", 0, "N",
+	 "Keep up to N single exchanges of a service in a measured phase (default 20000; 0: "
+	 "none), of busier services a fair choice: the driver makes the same one.",
+	 CLI_NUMBER, AT(samples), .maximum = 1000000, .allowed = "a number from 0 to 1000000"},
+	{"ring", 0, "KIB",
+	 "Memory for single exchanges between the kernel and us, rounded up to a power of two "
+	 "(default 4096).",
+	 CLI_NUMBER, AT(ring_kib), .minimum = 4, .maximum = 1048576,
+	 .allowed = "a number of KiB from 4 to 1048576"},
+	{"no-doctor", 0, NULL,
+	 "Do not look for what runs out on this host, which 'sojourn doctor' explains, at the "
+	 "begin "
+	 "and the end of each period.",
+	 CLI_FLAG, AT(no_doctor)},
+	{"quiet", 'q', NULL, "Print no summary.", CLI_FLAG, AT(quiet)},
+	{"verbose", 'v', NULL,
+	 "Print the whole summary: every percentile, resource and count, not only what comes "
+	 "first.",
+	 CLI_FLAG, AT(verbose)},
+	{"debug", 0, NULL, "Print what libbpf says.", CLI_FLAG, AT(debug)},
+	{"floor", 0, NULL, NULL, CLI_FLAG, AT(floor)},
+};
+
+const struct cli_option *options_observe_row(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(observe_rows); i++) {
+		if (!strcmp(observe_rows[i].name, name))
+			return &observe_rows[i];
+	}
+	return NULL;
+}
+
+static const struct cli_table observe_table = {"Options", observe_rows, ARRAY_SIZE(observe_rows),
+					       0};
+
+static const struct cli_command observe_command = {
+	.program = "sojourn observe",
+	.usage = "--port PORT | --pid PID | --all-listeners [OPTION...] [-- COMMAND...]",
+	.intro =
+		"Times the requests of TCP services from inside the kernel, without touching them: "
+		"where each request's time goes, connections, TIME_WAIT, accept queue, "
+		"descriptors. "
+		"Ends with a summary on Ctrl-C, SIGTERM, after --for, or when COMMAND ends.",
+	.tables = {&observe_table, &options_listen},
+	.outro = "Examples:\n"
+		 "  sojourn observe --port 8080 --for 10s\n"
+		 "  sojourn observe --port 80,443 --interval 1s --json run.json\n"
+		 "  sojourn observe --port 53/udp,53 --interval 1s\n"
+		 "  sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n\n"
+		 "Exit codes: 0 complete; 1 failed; 2 wrong options; 3 this kernel or this user\n"
+		 "may not observe; with COMMAND its own code, or 128 + the signal that ended it.\n"
+		 "Needs root, or CAP_BPF and CAP_PERFMON (--pid in another namespace, and other\n"
+		 "users' descriptors: CAP_SYS_ADMIN and CAP_SYS_PTRACE).\n",
+};
+
+/* Of --rate, in place of the usual ones. */
+static const char *set_rates(void *target, const char *value)
+{
+	struct probe_options *options = target;
+
+	options->rate_count = 0;
+	options->rates_given = true;
+	for (const char *at = value; at;) {
+		size_t length = strcspn(at, ",");
+		uint64_t rate;
+
+		if (options->rate_count == OPTIONS_RATES ||
+		    units_parse_count_of(at, length, &rate) < 0 || !rate || rate > HIGHEST_RATE)
+			return "requests per second from 1 to 1000M, at most 16 of them, separated "
+			       "by commas";
+		options->rates[options->rate_count++] = rate;
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return NULL;
+}
+
+static const struct cli_option probe_rows[] = {
+	{"json", 'j', NULL, "Print one JSON object instead of a table.", CLI_FLAG,
+	 CLI_AT(struct probe_options, json)},
+	{"cost", 0, NULL,
+	 "Measure on the spot what observing costs on this host, in five seconds, or longer where "
+	 "it is very busy: time exchanges of our own over loopback with nothing attached, with "
+	 "programs that do nothing, and with ours. Nothing else is observed.",
+	 CLI_FLAG, CLI_AT(struct probe_options, cost)},
+	{"rate", 0, "N[,...]",
+	 "With --cost: say what that means at so many requests per second (k, M) of a service "
+	 "(default 1000,12k,100k).",
+	 CLI_SET, .set = set_rates},
+};
+
+static const struct cli_table probe_table = {"Options", probe_rows, ARRAY_SIZE(probe_rows), 0};
+
+static const struct cli_command probe_command = {
+	.program = "sojourn probe",
+	.usage = "[OPTION...]",
+	.intro = "Tries on this kernel what observing needs, by loading and attaching each program "
+		 "for a moment, and says which stages can be measured and why others cannot.",
+	.tables = {&probe_table},
+	.outro = "Examples:\n"
+		 "  sojourn probe\n"
+		 "  sojourn probe --cost --rate 5000\n\n"
+		 "Exit codes: 0 every stage of the residence can be measured; 1 --cost failed; 2 "
+		 "wrong\noptions; 3 some cannot.\n",
+};
+
+static int check_observe(const struct observe_options *options)
+{
+	int targets = !!options->port_count + !!options->pid + options->all_listeners;
+
+	if (targets == 0)
+		return cli_error(&observe_command,
+				 "nothing to observe: give --port, --pid or --all-listeners");
+	if (targets > 1)
+		return cli_error(&observe_command,
+				 "give only one of --port, --pid and --all-listeners");
+	if (options->cgroup && !options->transmit_below)
+		return cli_error(&observe_command, "--cgroup is for --transmit, which is off");
+	return options_listen_check(&observe_command, options);
+}
+
+int options_parse_observe(int argc, char **argv, struct observe_options *ret_options)
+{
+	int next, r;
+
+	*ret_options = (struct observe_options){
+		.samples = 20000, .ring_kib = 4096, .quiet_ns = OPTIONS_QUIET_NS};
+	r = cli_parse(&observe_command, argc, argv, ret_options, NULL, &next);
+	if (r < 0)
+		return r;
+	if (next < argc && strcmp(argv[next - 1], "--"))
+		return cli_error(&observe_command, "'%s': unexpected; a command follows --",
+				 argv[next]);
+	ret_options->command = next < argc ? argv + next : NULL;
+	return check_observe(ret_options);
+}
+
+int options_parse_probe(int argc, char **argv, struct probe_options *ret_options)
+{
+	int next, r;
+
+	*ret_options = (struct probe_options){.rates = {1000, 12000, 100000}, .rate_count = 3};
+	r = cli_parse(&probe_command, argc, argv, ret_options, NULL, &next);
+	if (r < 0)
+		return r;
+	if (next < argc)
+		return cli_error(&probe_command, "'%s': unexpected, it takes no words", argv[next]);
+	if (ret_options->rates_given && !ret_options->cost)
+		return cli_error(&probe_command, "--rate is for --cost, which is not given");
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The command lines of `sojourn observe` and `sojourn probe`. */
+#ifndef OBSERVER_OPTIONS_OPTIONS_H
+#define OBSERVER_OPTIONS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "sinks/otlp/sink.h"
+#include "sinks/http/http.h"
+#include "wire/config.h"
+
+#define OPTIONS_PORTS  64
+#define OPTIONS_PREFER 8
+
+/* How long a pause ends a response, and a message that none came to, unless told otherwise. */
+#define OPTIONS_QUIET_NS 200000000ULL
+
+struct observe_options {
+	struct {
+		uint16_t port;
+		uint16_t protocol; /* IPPROTO_TCP or IPPROTO_UDP */
+	} ports[OPTIONS_PORTS];
+	size_t port_count;
+	bool udp; /* one of them is UDP */
+	uint32_t pid;
+	bool all_listeners;
+	uint64_t interval_ns; /* 0: no interval reports */
+	uint64_t for_ns;      /* 0: until stopped */
+	uint64_t quiet_ns;    /* OPTIONS_QUIET_NS */
+	const char *json;     /* file or "-"; NULL: none */
+	bool listen;
+	struct sockaddr_storage address;
+	struct sink_http_access access; /* its texts live as long as the process */
+	bool open_to_all;		/* not loopback, and neither TLS nor token */
+	struct otlp_target otlp;	/* its url is NULL: nothing is sent */
+	enum accept_source accept_source;
+	const char *prefer[OPTIONS_PREFER]; /* names that kernel/plan.h knows */
+	size_t prefer_count;
+	uint64_t transmit_below; /* of 2^32 exchanges, so many are followed to the wire; 0: none */
+	bool cpu;
+	const char *cgroup; /* directory; NULL: not given */
+	bool run_statistics;
+	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */
+	uint32_t ring_kib; /* size of the ring that they come through */
+	bool floor;
+	bool no_doctor;
+	bool quiet;
+	bool verbose;		   /* the whole report */
+	bool debug;		   /* what libbpf says, too */
+	char **command;		   /* NULL: none */
+	bool serve;		   /* over HTTP, until stopped */
+	bool live;		   /* on the terminal, until it is left */
+	const char *replay;	   /* live: a recording to play instead of observing; NULL: none */
+	const char *record;	   /* file of readings; NULL: none */
+	uint64_t record_max_bytes; /* of that file; 0: any */
+};
+
+#define OPTIONS_RATES 16
+
+struct probe_options {
+	bool json;
+	bool cost;
+	uint64_t rates[OPTIONS_RATES]; /* of requests per second, at which to say what it means */
+	size_t rate_count;
+	bool rates_given;
+};
+
+/* 0; -ECANCELED: help was printed; -EINVAL: an error was printed. */
+int options_parse_observe(int argc, char **argv, struct observe_options *ret_options);
+/* `sojourn live`: every listener unless told otherwise. */
+int options_parse_live(int argc, char **argv, struct observe_options *ret_options);
+/* `sojourn serve`: every listener, and the endpoint, unless told otherwise. */
+int options_parse_serve(int argc, char **argv, struct observe_options *ret_options);
+/* `sojourn record`: every listener unless told otherwise, and a file. */
+int options_parse_record(int argc, char **argv, struct observe_options *ret_options);
+int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
+
+/* As on the command line: "auto", "accept", "syscall" or "inferred". */
+const char *options_accept_source(enum accept_source source);
+
+#endif

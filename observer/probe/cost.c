@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Measures what observing costs; see cost.h. Neighbours: exchanges.c (the load), empty.c (programs that do nothing),
+ * spread.c (medians), cost_print.c.
+ */
+#include "cost.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "empty.h"
+#include "exchanges.h"
+#include "kernel/loader.h"
+#include "others.h"
+#include "sojourn/clock.h"
+#include "sojourn/run.h"
+#include "wire/counters.h"
+
+#define WINDOW_NS  (5 * NSEC_PER_MSEC)
+#define WARM_NS	   (20 * NSEC_PER_MSEC)
+#define RING_BYTES (4U << 20) /* as `sojourn observe` has it */
+
+/* Of the time, to what the exchanges take; the rest to single programs. */
+#define PAIRED_SHARE 0.7
+
+/* Every mode but COST_TIMED_MODES' is compared with nothing attached. */
+#define NOTHING COST_MODES
+
+struct timed {
+	uint64_t runs;
+	uint64_t run_ns;
+};
+
+struct measuring {
+	struct loader *loader;
+	struct exchanges *exchanges;
+	struct ring_buffer *ring;
+	struct empty empties[PLAN_ROWS]; /* beside programs[] */
+	struct loader_program programs[PLAN_ROWS];
+	bool per_exchange[PLAN_ROWS]; /* beside programs[], too */
+	size_t program_count;
+	unsigned int mode;
+	uint64_t watched; /* exchanges that the programs should have counted */
+	struct rounds exchange_ns;
+	struct rounds both_ns[COST_MODES];
+	struct rounds server_ns[COST_MODES];
+	struct rounds run_ns[PLAN_ROWS][COST_TIMED_MODES];
+	struct rounds sum_ns[COST_TIMED_MODES];
+};
+
+/* ---- what is attached ---- */
+
+static void detach_all(struct measuring *m)
+{
+	if (m->mode == COST_EMPTY) {
+		for (size_t i = 0; i < m->program_count; i++)
+			empty_detach(&m->empties[i]);
+	} else if (m->mode != NOTHING) {
+		loader_pause(m->loader);
+	}
+	m->mode = NOTHING;
+}
+
+static int attach_empties(struct measuring *m)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < m->program_count; i++)
+		r = empty_attach(&m->empties[i]);
+	return r;
+}
+
+static bool is_ours(unsigned int mode)
+{
+	return mode != COST_EMPTY && mode != NOTHING;
+}
+
+/* To attach takes the kernel some milliseconds: among our own modes nothing is. */
+static int set_mode(struct measuring *m, unsigned int mode)
+{
+	bool attached = is_ours(mode) && is_ours(m->mode);
+
+	if (m->mode == mode)
+		return 0;
+	if (!attached)
+		detach_all(m);
+	m->mode = mode;
+	if (mode == COST_EMPTY)
+		return attach_empties(m);
+	if (!is_ours(mode))
+		return 0;
+	loader_watch(m->loader, exchanges_port(m->exchanges), mode != COST_FILTERED);
+	loader_set_sample_threshold(m->loader, mode == COST_KEPT ? RUN_SAMPLE_ALL : 0);
+	return attached ? 0 : loader_resume(m->loader);
+}
+
+/* In @mode, what one exchange takes. The samples that were kept are thrown away afterwards. */
+static int window(struct measuring *m, unsigned int mode, double *ret_ns)
+{
+	uint64_t before = exchanges_count(m->exchanges);
+	int r = set_mode(m, mode);
+
+	if (!r)
+		r = exchanges_run(m->exchanges, WINDOW_NS, ret_ns);
+	if (mode == COST_OBSERVED || mode == COST_KEPT)
+		m->watched += exchanges_count(m->exchanges) - before;
+	if (mode == COST_KEPT)
+		(void)ring_buffer__consume(m->ring);
+	return r;
+}
+
+/* ---- exchanges: each mode between two windows with nothing attached ---- */
+
+/* @added_ns: more than its neighbours. What the client's end adds is half of what both do at the filter. */
+static void add_round(struct measuring *m, const double added_ns[static COST_MODES])
+{
+	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
+		double client_ns = added_ns[mode < COST_OBSERVED ? mode : COST_FILTERED] / 2;
+
+		rounds_add(&m->both_ns[mode], added_ns[mode]);
+		rounds_add(&m->server_ns[mode], added_ns[mode] - client_ns);
+	}
+}
+
+/* While nothing of ours is attached. */
+static void note_others(const struct measuring *m, unsigned int round, struct cost *cost)
+{
+	int others = others_count(m->programs, m->program_count);
+
+	if (!round || others < cost->others_least)
+		cost->others_least = others;
+	if (!round || others > cost->others_most)
+		cost->others_most = others;
+}
+
+/* The windows of @count modes from @first on, each round in another order, and one with nothing attached behind them. */
+static int windows(struct measuring *m, unsigned int round, unsigned int first, unsigned int count,
+		   double *before_ns, double *ret_added_ns)
+{
+	double taken_ns[COST_MODES] = {}, after_ns = 0;
+	int r = 0;
+
+	for (unsigned int i = 0; !r && i < count; i++) {
+		unsigned int mode = first + (round + i) % count;
+
+		r = window(m, mode, &taken_ns[mode]);
+	}
+	if (!r)
+		r = window(m, NOTHING, &after_ns);
+	for (unsigned int mode = first; mode < first + count; mode++)
+		ret_added_ns[mode] = taken_ns[mode] - (*before_ns + after_ns) / 2;
+	*before_ns = after_ns;
+	return r;
+}
+
+/* The machine's drift is in a window and in its neighbours with nothing attached alike. */
+static int paired_round(struct measuring *m, unsigned int round, struct cost *cost)
+{
+	double added_ns[COST_MODES] = {}, before_ns = 0;
+	int r = window(m, NOTHING, &before_ns);
+
+	note_others(m, round, cost);
+	if (!r)
+		r = windows(m, round, COST_EMPTY, 1, &before_ns, added_ns);
+	if (!r)
+		r = windows(m, round, COST_FILTERED, COST_MODES - COST_FILTERED, &before_ns,
+			    added_ns);
+	if (r < 0)
+		return r;
+	rounds_add(&m->exchange_ns, before_ns);
+	add_round(m, added_ns);
+	return 0;
+}
+
+/* ---- programs, by the kernel's run statistics ---- */
+
+static int read_timed(struct measuring *m, unsigned int mode, struct timed *ret_timed)
+{
+	struct loader_program programs[PLAN_ROWS] = {};
+	int r = 0;
+
+	if (mode != COST_EMPTY &&
+	    loader_programs(m->loader, programs, PLAN_ROWS) != m->program_count)
+		return -EIO;
+	for (size_t i = 0; !r && i < m->program_count; i++) {
+		ret_timed[i] = (struct timed){programs[i].runs, programs[i].run_ns};
+		if (mode == COST_EMPTY && m->empties[i].program_fd >= 0)
+			r = empty_read(&m->empties[i], &ret_timed[i].runs, &ret_timed[i].run_ns);
+	}
+	return r;
+}
+
+/* Of each program, what ran in a window. */
+static int timed_window(struct measuring *m, unsigned int mode, struct timed *ret_timed,
+			uint64_t *ret_exchanges)
+{
+	struct timed before[PLAN_ROWS] = {};
+	uint64_t exchanges = exchanges_count(m->exchanges);
+	double ns;
+	int r = set_mode(m, mode);
+
+	if (!r)
+		r = read_timed(m, mode, before);
+	if (!r)
+		r = window(m, mode, &ns);
+	if (!r)
+		r = read_timed(m, mode, ret_timed);
+	for (size_t i = 0; !r && i < m->program_count; i++) {
+		ret_timed[i].runs -= before[i].runs;
+		ret_timed[i].run_ns -= before[i].run_ns;
+	}
+	*ret_exchanges = exchanges_count(m->exchanges) - exchanges;
+	return r;
+}
+
+static double mean(const struct timed *timed)
+{
+	return (double)timed->run_ns / (double)timed->runs;
+}
+
+/*
+ * A program runs for the server's socket once in an exchange. All other runs, for the client's socket and for those
+ * of whoever else is on this host, return at the filter, and are taken out at what that costs.
+ */
+static double observed_run(const struct timed *timed, uint64_t exchanges, double filtered_ns)
+{
+	double others = (double)(timed->runs - exchanges) * filtered_ns;
+
+	return ((double)timed->run_ns - others) / (double)exchanges;
+}
+
+static int timed_round(struct measuring *m, struct cost *cost)
+{
+	struct timed timed[COST_TIMED_MODES][PLAN_ROWS] = {};
+	uint64_t exchanges[COST_TIMED_MODES] = {};
+	double sum[COST_TIMED_MODES] = {};
+	int r = 0;
+
+	for (unsigned int mode = 0; !r && mode < COST_TIMED_MODES; mode++)
+		r = timed_window(m, mode, timed[mode], &exchanges[mode]);
+	for (size_t i = 0; !r && i < m->program_count; i++) {
+		const struct timed *observed = &timed[COST_OBSERVED][i];
+		double ns[COST_TIMED_MODES];
+
+		if (!m->per_exchange[i] || observed->runs < exchanges[COST_OBSERVED] ||
+		    !timed[COST_EMPTY][i].runs || !timed[COST_FILTERED][i].runs)
+			continue;
+		ns[COST_EMPTY] = mean(&timed[COST_EMPTY][i]);
+		ns[COST_FILTERED] = mean(&timed[COST_FILTERED][i]);
+		ns[COST_OBSERVED] =
+			observed_run(observed, exchanges[COST_OBSERVED], ns[COST_FILTERED]);
+		cost->programs[i].runs += observed->runs;
+		for (unsigned int mode = 0; mode < COST_TIMED_MODES; mode++) {
+			rounds_add(&m->run_ns[i][mode], ns[mode]);
+			sum[mode] += ns[mode];
+		}
+	}
+	for (unsigned int mode = 0; !r && mode < COST_TIMED_MODES; mode++)
+		rounds_add(&m->sum_ns[mode], sum[mode]);
+	return r;
+}
+
+/* ---- begin and end ---- */
+
+static int discard(void *context, void *data, size_t size)
+{
+	(void)context, (void)data, (void)size;
+	return 0;
+}
+
+/* As `sojourn observe --port` would observe it. */
+static int fill_config(const struct plan *plan, uint64_t quiet_ns,
+		       struct observer_config *ret_config, struct service_key *ret_key)
+{
+	struct timespec tick = {};
+	struct stat netns, pidns;
+
+	if (stat("/proc/self/ns/net", &netns) < 0 || stat("/proc/self/ns/pid", &pidns) < 0)
+		return -errno;
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	*ret_key = (struct service_key){.netns = (uint32_t)netns.st_ino, .protocol = IPPROTO_TCP};
+	*ret_config = (struct observer_config){
+		.max_services = 1,
+		.netns = ret_key->netns,
+		.accept_source = plan_accept_source(plan),
+		.quiet_ns = quiet_ns,
+		.tick_ns = clock_timespec_ns(&tick),
+		.listener_depths = 1,
+		.depth_at_accept = plan_depth(plan) == PLAN_DEPTH_ACCEPTED,
+		.ring_bytes = RING_BYTES,
+		.pidns_dev = pidns.st_dev,
+		.pidns_ino = pidns.st_ino,
+	};
+	return 0;
+}
+
+/* Whether it answers one of the questions that every exchange raises. Others run for what others do on this host. */
+static bool runs_per_exchange(const struct plan *plan, const char *program)
+{
+	const enum question questions[] = {QUESTION_ARRIVAL, QUESTION_READ, QUESTION_WRITE};
+
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
+		const struct plan_row *row = plan_chosen(plan, questions[i]);
+
+		if (row && (!strcmp(row->candidate->program, program) ||
+			    (row->candidate->also && !strcmp(row->candidate->also, program))))
+			return true;
+	}
+	return false;
+}
+
+/* A hook that no request passes has no empty program: it costs a request nothing. */
+static int open_empties(struct measuring *m, const struct plan *plan)
+{
+	int r = 0;
+
+	m->program_count = loader_programs(m->loader, m->programs, PLAN_ROWS);
+	for (size_t i = 0; i < PLAN_ROWS; i++)
+		m->empties[i] = (struct empty){-1, -1};
+	for (size_t i = 0; i < m->program_count; i++)
+		m->per_exchange[i] = runs_per_exchange(plan, m->programs[i].name);
+	for (size_t i = 0; (!r || r == -EOPNOTSUPP) && i < m->program_count; i++)
+		r = empty_open(m->programs[i].hook, &m->empties[i]);
+	return r == -EOPNOTSUPP ? 0 : r;
+}
+
+static int load(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
+{
+	struct loader_options options = {.netns_fd = -1, .cgroup_fd = -1};
+	struct service_key key;
+	int r = fill_config(plan, quiet_ns, &options.config, &key);
+
+	key.port = exchanges_port(m->exchanges);
+	if (!r)
+		r = loader_open(plan, &options, &m->loader);
+	if (!r)
+		r = loader_add_service(m->loader, &key);
+	if (!r)
+		r = open_empties(m, plan);
+	if (r < 0)
+		return r;
+	m->ring = ring_buffer__new(loader_ring_fd(m->loader), discard, NULL, NULL);
+	return m->ring ? loader_attach(m->loader) : -errno;
+}
+
+static int begin(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
+{
+	double ns;
+	int r = exchanges_open(&m->exchanges);
+
+	if (!r)
+		r = load(m, plan, quiet_ns);
+	m->mode = COST_OBSERVED;
+	if (!r)
+		r = exchanges_connect(m->exchanges);
+	if (!r)
+		r = exchanges_run(m->exchanges, WARM_NS, &ns);
+	if (!r)
+		m->watched = exchanges_count(m->exchanges);
+	return r;
+}
+
+static void end(struct measuring *m)
+{
+	for (size_t i = 0; i < m->program_count; i++)
+		empty_close(&m->empties[i]);
+	ring_buffer__free(m->ring);
+	loader_close(m->loader);
+	exchanges_close(m->exchanges);
+	free(m);
+}
+
+/* ---- the whole ---- */
+
+static int measure_exchanges(struct measuring *m, uint64_t until_ns, struct cost *cost)
+{
+	int r = 0;
+
+	for (unsigned int round = 0; !r && round < SPREAD_ROUNDS; round++) {
+		if (clock_now_ns() >= until_ns && round >= SPREAD_LEAST)
+			break;
+		r = paired_round(m, round, cost);
+	}
+	return r;
+}
+
+/* Without the right to run statistics the rest is known nevertheless. */
+static int measure_programs(struct measuring *m, uint64_t until_ns, struct cost *cost)
+{
+	autoclose int statistics = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	int r = 0;
+
+	cost->timed_error = statistics < 0 ? errno : 0;
+	for (unsigned int round = 0; statistics >= 0 && !r && round < SPREAD_ROUNDS; round++) {
+		if (clock_now_ns() >= until_ns && round >= SPREAD_LEAST)
+			break;
+		r = timed_round(m, cost);
+	}
+	return r;
+}
+
+/* What a kernel or its settings kept from being seen would be missing in what it costs. */
+static int check_seen(const struct measuring *m)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(m->loader); cpu++)
+		seen += loader_slot(m->loader, cpu, 0)->counters[COUNTER_EXCHANGES];
+	return seen == m->watched ? 0 : -ENODATA;
+}
+
+static void conclude_programs(struct measuring *m, struct cost *cost)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->program_count; i++) {
+		struct cost_program program = {.runs = cost->programs[i].runs};
+
+		if (!program.runs)
+			continue;
+		memcpy(program.name, m->programs[i].name, sizeof(program.name));
+		memcpy(program.hook, m->programs[i].hook, sizeof(program.hook));
+		for (unsigned int mode = 0; mode < COST_TIMED_MODES; mode++)
+			program.run_ns[mode] = spread_of(&m->run_ns[i][mode]);
+		cost->programs[count++] = program;
+	}
+	cost->program_count = count;
+}
+
+static void conclude(struct measuring *m, struct cost *cost)
+{
+	cost->exchanges = exchanges_count(m->exchanges);
+	cost->exchange_ns = spread_of(&m->exchange_ns);
+	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
+		cost->both_ns[mode] = spread_of(&m->both_ns[mode]);
+		cost->server_ns[mode] = spread_of(&m->server_ns[mode]);
+	}
+	conclude_programs(m, cost);
+	for (unsigned int mode = 0; mode < COST_TIMED_MODES; mode++)
+		cost->sum_ns[mode] = spread_of(&m->sum_ns[mode]);
+	cost->ended_ns = clock_now_ns();
+}
+
+int cost_measure(const struct plan *plan, uint64_t quiet_ns, uint64_t budget_ns,
+		 struct cost *ret_cost)
+{
+	struct measuring *m = calloc(1, sizeof(*m));
+	uint64_t now_ns = clock_now_ns();
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	*ret_cost = (struct cost){.begun_ns = now_ns};
+	r = begin(m, plan, quiet_ns);
+	if (!r)
+		r = measure_exchanges(m, now_ns + (uint64_t)((double)budget_ns * PAIRED_SHARE),
+				      ret_cost);
+	if (!r)
+		r = measure_programs(m, now_ns + budget_ns, ret_cost);
+	if (!r)
+		r = check_seen(m);
+	if (!r)
+		conclude(m, ret_cost);
+	end(m);
+	return r;
+}
+
+static double share(double ns, uint64_t requests_per_s)
+{
+	return 100 * ns * (double)requests_per_s / (double)NSEC_PER_SEC;
+}
+
+struct spread cost_share(const struct cost *cost, enum cost_mode mode, uint64_t requests_per_s)
+{
+	const struct spread *ns = &cost->server_ns[mode];
+
+	return (struct spread){ns->rounds, share(ns->median, requests_per_s),
+			       share(ns->low, requests_per_s), share(ns->high, requests_per_s)};
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What observing costs, as a member of the JSON that probe.c prints. */
+#ifndef OBSERVER_PROBE_COST_PRINT_H
+#define OBSERVER_PROBE_COST_PRINT_H
+
+#include <jansson.h>
+
+#include "probe.h"
+
+/* NULL without memory. */
+json_t *cost_json(const struct probe_cost *cost);
+/* That of this host, which the figures hold for. */
+json_t *cost_machine_json(void);
+/* The same as lines. 0 or -ENOMEM. */
+int cost_print_machine(FILE *file);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs that do nothing, on the hooks of ours: what entering and leaving a program costs, whatever it does. */
+#ifndef OBSERVER_PROBE_EMPTY_H
+#define OBSERVER_PROBE_EMPTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct empty {
+	int program_fd; /* -1: none */
+	int link_fd;	/* -1: not attached */
+};
+
+/* One for @hook, as loader.h names it: not attached yet. -EOPNOTSUPP: a hook that no request passes. */
+int empty_open(const char *hook, struct empty *ret_empty);
+void empty_close(struct empty *empty);
+
+/* 0 or -errno. */
+int empty_attach(struct empty *empty);
+void empty_detach(struct empty *empty);
+
+/* How often it ran, and for how long by the kernel's run statistics. 0 or -errno. */
+int empty_read(const struct empty *empty, uint64_t *ret_runs, uint64_t *ret_run_ns);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* `sojourn probe`: what this kernel allows, why not the rest, and what observing costs on this host. */
+#ifndef OBSERVER_PROBE_PROBE_H
+#define OBSERVER_PROBE_PROBE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cost.h"
+#include "kernel/plan.h"
+
+/* Prints the host, the plan as a table, then the stages. */
+void probe_print_text(const struct plan *plan, FILE *file);
+
+/* What was measured, and at which rates of requests to say what it means. */
+struct probe_cost {
+	const struct cost *cost;
+	const uint64_t *rates; /* per second */
+	size_t rate_count;
+};
+
+/* Prints the host, what observing costs on it, and what that means. 0 or -ENOMEM. */
+int probe_print_cost(const struct probe_cost *cost, FILE *file);
+
+/* All of these as one JSON object; @cost may be NULL. 0 or -errno. */
+int probe_print_json(const struct plan *plan, const struct probe_cost *cost, FILE *file);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What repeated rounds of a measurement say together: a median, and how far it may be off. */
+#ifndef OBSERVER_PROBE_SPREAD_H
+#define OBSERVER_PROBE_SPREAD_H
+
+#include <stddef.h>
+
+#define SPREAD_ROUNDS 256 /* at most */
+#define SPREAD_LEAST  6	  /* below, the bounds would not have their confidence */
+
+struct rounds {
+	double values[SPREAD_ROUNDS];
+	size_t count;
+};
+
+struct spread {
+	size_t rounds; /* below SPREAD_LEAST: not known */
+	double median;
+	double low, high; /* with 95 % confidence the median is between them */
+};
+
+/* Beyond SPREAD_ROUNDS it is left out. */
+void rounds_add(struct rounds *rounds, double value);
+
+/* Sorts @rounds. */
+struct spread spread_of(struct rounds *rounds);
+
+double median_of(double *values, size_t count);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Open files kept in reserve from the start, whose room is used while something is read or written: so
+ * that an observer goes on when its own descriptors, or without CAP_SYS_ADMIN (which is exempt) the
+ * host's files, have run out. One reserve per process.
+ */
+#ifndef OBSERVER_PROCESS_RESERVE_H
+#define OBSERVER_PROCESS_RESERVE_H
+
+#include "sojourn/cleanup.h"
+
+/* More than any reading has open at once. */
+#define RESERVE_FILES 12
+
+/* Fills the reserve, as far as there is room: at the start, and again at the end of each use. */
+void reserve_fill(void);
+
+/*
+ * Between them the reserve is empty and its room free, though others may take what is the host's. They
+ * nest. An end without a reserve_fill() before fills nothing.
+ */
+void reserve_use(void);
+void reserve_used(void);
+
+static inline int reserve_enter(void)
+{
+	reserve_use();
+	return 0;
+}
+
+static inline void reserve_leave(const int *unused)
+{
+	(void)unused;
+	reserve_used();
+}
+
+/* Uses it until the end of the block. */
+#define RESERVE_SCOPE \
+	CLEANUP(reserve_leave) __attribute__((unused)) int reserve_scope = reserve_enter()
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* The table of forms, and how their text reaches a file; see output.h. */
+#include "output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/report.h"
+
+struct report_format {
+	const char *name;
+	const char *suffix;
+	bool compares;
+	int (*print)(struct run *const *runs, const char *const *names, size_t count,
+		     const struct report_options *options, FILE *file);
+};
+
+const char report_format_names[] = "text, html, markdown, json, csv or hlog";
+const char report_format_endings[] = ".txt, .html, .md, .json, .csv and .hlog";
+
+static int print_text(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	int r = count > 1 ? report_compare(runs, names, count, options, file) : 0;
+
+	if (count == 1)
+		return report_text(runs[0], options, file);
+	for (size_t i = 0; i < count && !r && options->verbose; i++) {
+		fprintf(file, "\n== %s\n", names[i]);
+		r = report_text(runs[i], options, file);
+	}
+	return r;
+}
+
+static int print_html(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	(void)options;
+	return report_html(runs, names, count, file);
+}
+
+static int print_markdown(struct run *const *runs, const char *const *names, size_t count,
+			  const struct report_options *options, FILE *file)
+{
+	return report_markdown(runs, names, count, options, file);
+}
+
+static int print_json(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	autofree char *json = run_to_json(runs[0]);
+
+	(void)names;
+	(void)count;
+	(void)options;
+	if (!json)
+		return -ENOMEM;
+	return fputs(json, file) < 0 ? -EIO : 0;
+}
+
+static int print_csv(struct run *const *runs, const char *const *names, size_t count,
+		     const struct report_options *options, FILE *file)
+{
+	(void)names;
+	(void)count;
+	(void)options;
+	return report_csv(runs[0], file);
+}
+
+static int print_hlog(struct run *const *runs, const char *const *names, size_t count,
+		      const struct report_options *options, FILE *file)
+{
+	(void)names;
+	(void)count;
+	(void)options;
+	return report_hlog(runs[0], file);
+}
+
+static const struct report_format formats[] = {
+	{"text", ".txt", true, print_text},	   {"html", ".html", true, print_html},
+	{"markdown", ".md", true, print_markdown}, {"json", ".json", false, print_json},
+	{"csv", ".csv", false, print_csv},	   {"hlog", ".hlog", false, print_hlog},
+};
+
+const struct report_format *report_format_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (!strcmp(name, formats[i].name))
+			return &formats[i];
+	return NULL;
+}
+
+/* Devices and pipes have names that say nothing of a form. */
+static bool has_ending(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && dot[1];
+}
+
+const struct report_format *report_format_for(const char *path)
+{
+	for (size_t i = 0; path && i < ARRAY_SIZE(formats); i++) {
+		size_t length = strlen(path), suffix = strlen(formats[i].suffix);
+
+		if (length > suffix && !strcmp(path + length - suffix, formats[i].suffix))
+			return &formats[i];
+	}
+	return path && has_ending(path) ? NULL : &formats[0];
+}
+
+bool report_format_compares(const struct report_format *format)
+{
+	return format->compares;
+}
+
+int report_output(const struct report_format *format, struct run *const *runs,
+		  const char *const *names, size_t count, bool verbose, const char *path)
+{
+	struct report_options options = {.verbose = verbose};
+	autofree char *text = NULL;
+	size_t size;
+	FILE *file;
+	int r;
+
+	if (!path || !strcmp(path, "-")) {
+		report_options_for(stdout, &options);
+		options.verbose = verbose;
+		r = format->print(runs, names, count, &options, stdout);
+		return r || !fflush(stdout) ? r : -errno;
+	}
+	options.verbose = verbose;
+	file = open_memstream(&text, &size);
+	if (!file)
+		return -errno;
+	r = format->print(runs, names, count, &options, file);
+	if (fclose(file) && !r)
+		r = -errno;
+	return r ? r : run_write_text(text, path);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loads the programs of bpf/doctor that this kernel allows: each is tried on its own, then
+ * those that work are loaded together. Then what they count is read. See events.h.
+ */
+#include "events.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "kernel/btf.h"
+#include "sojourn/array.h"
+#include "sojourn_events_bpf.skel.h"
+
+struct resource_events {
+	struct sojourn_events_bpf *bpf;
+	bool files, depths;
+};
+
+enum need {
+	NEEDED,
+	WANTED,	      /* left out where it is refused */
+	WANTED_FILES, /* likewise; all of these, or by system calls */
+	BY_SYSCALLS,
+};
+
+static const struct candidate {
+	const char *program;
+	enum need need;
+} candidates[] = {
+	{"event_conn_state", NEEDED},	    {"event_backlog_ready", WANTED},
+	{"event_descriptor", WANTED_FILES}, {"event_file", WANTED_FILES},
+	{"event_port", WANTED_FILES},	    {"event_returned", BY_SYSCALLS},
+};
+
+static int silent(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	(void)format;
+	(void)arguments;
+	return 0;
+}
+
+/* Loads and attaches the candidates whose bit is set in @chosen; @depths_fd: instead of a map of ours. */
+static int load(uint32_t chosen, int depths_fd, struct sojourn_events_bpf **ret_bpf)
+{
+	struct sojourn_events_bpf *bpf = sojourn_events_bpf__open();
+	int r = 0;
+
+	if (!bpf)
+		return errno ? -errno : -EINVAL;
+	kernel_btf_without_modules(bpf->progs.event_conn_state);
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(bpf->obj, candidates[i].program);
+
+		bpf_program__set_autoload(program, chosen >> i & 1);
+	}
+	if (depths_fd >= 0)
+		r = bpf_map__reuse_fd(bpf->maps.event_depths, depths_fd);
+	if (!r)
+		r = sojourn_events_bpf__load(bpf);
+	if (!r)
+		r = sojourn_events_bpf__attach(bpf);
+	if (r < 0) {
+		sojourn_events_bpf__destroy(bpf);
+		return r;
+	}
+	*ret_bpf = bpf;
+	return 0;
+}
+
+static bool works(size_t candidate)
+{
+	struct sojourn_events_bpf *bpf;
+
+	if (load(1U << candidate, -1, &bpf) < 0)
+		return false;
+	sojourn_events_bpf__destroy(bpf);
+	return true;
+}
+
+/* The candidates of one kind that work; none unless all of them do, if @all. */
+static uint32_t choose(enum need need, bool all)
+{
+	uint32_t chosen = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
+		if (candidates[i].need != need)
+			continue;
+		if (works(i))
+			chosen |= 1U << i;
+		else if (all)
+			return 0;
+	}
+	return chosen;
+}
+
+int events_open(bool syscalls, int depths_fd, struct resource_events **ret_events)
+{
+	CLEANUP(cleanup_events_close)
+	struct resource_events *events = calloc(1, sizeof(*events));
+	libbpf_print_fn_t print;
+	uint32_t wanted, files;
+	int r;
+
+	if (!events)
+		return -ENOMEM;
+	/* What libbpf has to say is in the errno, for an option that may be refused. */
+	print = libbpf_set_print(silent);
+	wanted = depths_fd < 0 ? choose(WANTED, false) : 0;
+	files = choose(WANTED_FILES, true);
+	if (!files && syscalls)
+		files = choose(BY_SYSCALLS, true);
+	r = load(1U | wanted | files, depths_fd, &events->bpf);
+	libbpf_set_print(print);
+	if (r < 0)
+		return r;
+	events->files = files;
+	events->depths = wanted || depths_fd >= 0;
+	*ret_events = TAKE_PTR(events);
+	return 0;
+}
+
+void events_close(struct resource_events *events)
+{
+	if (!events)
+		return;
+	sojourn_events_bpf__destroy(events->bpf);
+	free(events);
+}
+
+bool events_sees_files(const struct resource_events *events)
+{
+	return events->files;
+}
+
+bool events_sees_depths(const struct resource_events *events)
+{
+	return events->depths;
+}
+
+/* ---- what was counted ---- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct event_entry *x = a, *y = b;
+
+	return memcmp(&x->key, &y->key, sizeof(x->key));
+}
+
+static int read_counts(int map, struct events_reading *reading)
+{
+	struct event_entry entry;
+	struct event_key *last = NULL, key;
+	int r = 0;
+
+	while (!r && !bpf_map_get_next_key(map, last, &entry.key)) {
+		key = entry.key;
+		last = &key;
+		if (bpf_map_lookup_elem(map, &key, &entry.count))
+			continue;
+		r = ARRAY_GROW(reading->entries, reading->count);
+		if (!r)
+			reading->entries[reading->count++] = entry;
+	}
+	return r;
+}
+
+/* Makes room when half is taken: what ended processes did is in this reading, and changes no more. */
+static void forget_ended(int map, const struct events_reading *reading, size_t first)
+{
+	if (reading->count - first < EVENT_ACTIONS_MAX / 2)
+		return;
+	for (size_t i = first; i < reading->count; i++) {
+		const struct event_key *key = &reading->entries[i].key;
+
+		if (key->pid && kill((pid_t)key->pid, 0) < 0 && errno == ESRCH)
+			(void)bpf_map_delete_elem(map, key);
+	}
+}
+
+static int read_depths(int map, struct events_reading *reading)
+{
+	uint64_t key, *last = NULL;
+	struct event_depth entry;
+	uint32_t depth;
+
+	reading->depths = calloc(EVENT_LISTENERS, sizeof(*reading->depths));
+	if (!reading->depths)
+		return -ENOMEM;
+	while (reading->depth_count < EVENT_LISTENERS &&
+	       !bpf_map_get_next_key(map, last, &entry.cookie)) {
+		key = entry.cookie;
+		last = &key;
+		if (bpf_map_lookup_elem(map, &key, &depth))
+			continue;
+		entry.depth = depth;
+		reading->depths[reading->depth_count++] = entry;
+	}
+	return 0;
+}
+
+static int read_names(int map, struct events_reading *reading)
+{
+	uint32_t key, *last = NULL;
+	struct event_named entry;
+
+	reading->names = calloc(EVENT_NAMES, sizeof(*reading->names));
+	if (!reading->names)
+		return -ENOMEM;
+	while (reading->name_count < EVENT_NAMES && !bpf_map_get_next_key(map, last, &entry.pid)) {
+		key = entry.pid;
+		last = &key;
+		if (!bpf_map_lookup_elem(map, &key, &entry.name))
+			reading->names[reading->name_count++] = entry;
+	}
+	return 0;
+}
+
+static int read_maps(const struct sojourn_events_bpf *bpf, struct events_reading *reading)
+{
+	int actions = bpf_map__fd(bpf->maps.event_actions);
+	int r = read_counts(bpf_map__fd(bpf->maps.event_failures), reading);
+	size_t failures = reading->count;
+
+	if (!r)
+		r = read_counts(actions, reading);
+	if (!r)
+		r = read_depths(bpf_map__fd(bpf->maps.event_depths), reading);
+	if (!r)
+		r = read_names(bpf_map__fd(bpf->maps.event_names), reading);
+	if (r < 0)
+		return r;
+	forget_ended(actions, reading, failures);
+	if (reading->count)
+		qsort(reading->entries, reading->count, sizeof(*reading->entries), compare);
+	return 0;
+}
+
+void events_reading_free(struct events_reading *reading)
+{
+	free(reading->entries);
+	free(reading->depths);
+	free(reading->names);
+	*reading = (struct events_reading){};
+}
+
+int events_read(struct resource_events *events, struct events_reading *ret_reading)
+{
+	struct events_reading reading = {
+		.failures_lost = events->bpf->bss->event_failures_lost,
+		.actions_lost = events->bpf->bss->event_actions_lost,
+	};
+	int r = read_maps(events->bpf, &reading);
+
+	if (r < 0) {
+		events_reading_free(&reading);
+		return r;
+	}
+	*ret_reading = reading;
+	return 0;
+}
+
+const struct event_count *events_reading_find(const struct events_reading *reading,
+					      const struct event_key *key)
+{
+	struct event_entry wanted = {.key = *key};
+	const struct event_entry *found = NULL;
+
+	if (reading->count)
+		found = bsearch(&wanted, reading->entries, reading->count, sizeof(wanted), compare);
+	return found ? &found->count : NULL;
+}
+
+const char *events_reading_name(const struct events_reading *reading, uint32_t pid)
+{
+	for (size_t i = 0; i < reading->name_count; i++) {
+		if (reading->names[i].pid == pid)
+			return reading->names[i].name.comm;
+	}
+	return NULL;
+}
+
+int64_t events_reading_depth(const struct events_reading *reading, uint64_t cookie)
+{
+	for (size_t i = 0; i < reading->depth_count; i++) {
+		if (reading->depths[i].cookie == cookie)
+			return (int64_t)reading->depths[i].depth;
+	}
+	return -1;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A look: two readings of some network namespaces, a sample apart, and what they say is running out, for a
+ * run document. Names neither command line nor output.
+ */
+#ifndef OBSERVER_RESOURCES_LOOK_H
+#define OBSERVER_RESOURCES_LOOK_H
+
+#include <signal.h>
+
+#include "diagnose.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
+
+/* A network namespace that is looked at. */
+struct look_target {
+	int fd; /* -1: our own */
+	uint32_t inode;
+	char name[64]; /* as the user calls it; "" for our own */
+};
+
+/* Where to look, and for what. */
+struct look_options {
+	const struct look_target *targets; /* the caller's, as long as the look is there */
+	size_t target_count;
+	size_t refused; /* namespaces that may not be opened */
+	uint32_t pid;	/* only what is this process's; 0: everybody's */
+	uint16_t port;	/* only what is about this port; 0: any */
+	bool procfs;	/* sockets from /proc although inet_diag would answer */
+	/* Counts failures and names who connects and closes; NULL: not watched, events_error says why. */
+	struct resource_events *events;
+	int events_error; /* 0: nobody asked for them */
+	bool resources;	  /* the document gets everything that was looked at */
+};
+
+struct look;
+
+int look_new(const struct look_options *options, struct look **ret_look);
+void look_free(struct look *look);
+DEFINE_CLEANUP(struct look *, look_free)
+
+/*
+ * A look whose sample the caller decides: look_begin() takes the first reading, look_end() the second, and
+ * adds findings and what could not be seen to @run; it may be called again, and then tells of all the time
+ * since the begin. look_point(), called every @interval_ns meanwhile, makes the trend of processes'
+ * descriptors. @ret_worst may be NULL. 0 or -errno, -ENODATA if no namespace may be entered.
+ */
+int look_begin(struct look *look);
+void look_point(struct look *look, uint64_t interval_ns);
+int look_end(struct look *look, struct run *run, enum severity *ret_worst);
+
+/*
+ * Looks for @sample_ns into a new document, which covers the sample. A second look begins where the first
+ * ended. 0, -EINTR when one of @stop, which are blocked, asked to end, or -errno.
+ */
+int look_once(struct look *look, uint64_t sample_ns, const sigset_t *stop, struct run **ret_run,
+	      enum severity *ret_worst);
+
+/* document.c: adds all of @findings, or all of @resources, to @run. 0 or -ENOMEM. */
+int document_findings(const struct finding_list *findings, struct run *run);
+int document_resources(const struct resource_list *resources, struct run *run);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the processes behind the sockets that look suspicious in a reading, and only those. */
+#ifndef OBSERVER_RESOURCES_OWNERS_H
+#define OBSERVER_RESOURCES_OWNERS_H
+
+#include "host/netns.h"
+#include "host/process.h"
+
+#define OWNED_DESTINATIONS 16
+#define OWNED_SOCKETS	   8192
+/* Silent for so long, a peer that closed waits for nothing but our close(). */
+#define CLOSE_WAIT_MS 1000
+
+/* A socket towards one of the heaviest destinations. */
+struct owned_socket {
+	size_t destination; /* its index in the reading's ports */
+	uint64_t inode;
+};
+
+struct owner_table {
+	struct socket_owner *owners; /* sorted by inode */
+	size_t count;
+	struct owned_socket *sockets;
+	size_t socket_count;
+	unsigned int walks; /* over /proc/PID/fd of all processes */
+};
+
+/* Destinations from this share of the range on are worth a look for their owners. */
+#define OWNED_SHARE 0.25
+
+/*
+ * Looks for the owners in @after; @before tells what moved. The caller is in the namespace.
+ * Short-lived sockets may be gone when their process is looked for: it tries up to five times.
+ * @all: also what is not suspicious. 0 or -errno.
+ */
+int owners_find(const struct resource_netns *before, const struct resource_netns *after, bool all,
+		struct owner_table *ret_table);
+void owners_free(struct owner_table *table);
+
+/* The entry of @list with this inode; NULL if it was not there. */
+const struct resource_socket *owners_match(const struct socket_list *list, uint64_t inode);
+
+#endif

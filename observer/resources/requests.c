@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/* Requests that nobody answers: of the services that the observer sees; the doctor alone cannot. */
+#include <stdio.h>
+#include <string.h>
+
+#include "resource.h"
+#include "sojourn/clock.h"
+#include "sojourn/run.h"
+
+/* Of /proc/PID/stat (proc(5)). */
+static const struct {
+	char letter;
+	const char *word;
+} states[] = {
+	{'R', "running"},
+	{'S', "sleeping"},
+	{'D', "in uninterruptible sleep"},
+	{'T', "stopped"},
+	{'t', "stopped by a debugger"},
+	{'Z', "a zombie"},
+};
+
+static const char *state_word(char letter)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+		if (states[i].letter == letter)
+			return states[i].word;
+	return NULL;
+}
+
+/* The state's letter stands behind the name, which may have any characters, a parenthesis too. */
+static char state_of(uint32_t pid)
+{
+	char path[64], text[512] = "";
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	autofclose FILE *file = fopen(path, "re");
+	if (!file || !fgets(text, sizeof(text), file))
+		return 0;
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' ? end[2] : 0;
+}
+
+/* Where the kernel has it wait; empty: it does not, or may not be asked. */
+static void waits_in(uint32_t pid, char *ret_name, size_t size)
+{
+	char path[64];
+
+	*ret_name = 0;
+	snprintf(path, sizeof(path), "/proc/%u/wchan", pid);
+	autofclose FILE *file = fopen(path, "re");
+	if (!file || !fgets(ret_name, (int)size, file) || !strcmp(ret_name, "0"))
+		*ret_name = 0;
+}
+
+static void describe(uint32_t pid, struct resource_owner *owner)
+{
+	const char *state = state_word(state_of(pid));
+	char wchan[48];
+
+	waits_in(pid, wchan, sizeof(wchan));
+	if (state)
+		snprintf(owner->did, sizeof(owner->did), "%s%s%s", state, *wchan ? " in " : "",
+			 wchan);
+}
+
+/* How long ago the service has written something; the oldest request may be younger. */
+static uint64_t silent_ns(const struct run_service *service)
+{
+	uint64_t now = clock_now_ns(), oldest = service->open.oldest_ns.value;
+	uint64_t since = now > service->last_message_ns ? now - service->last_message_ns : 0;
+
+	return service->last_message_ns && since < oldest ? since : oldest;
+}
+
+static void add_facts(const struct run_open *open, struct resource *resource)
+{
+	static const char source[] = "the observer's pass over the sockets";
+
+	resource_fact(resource, "open requests", resource->used, "requests", source);
+	resource_fact(resource, "read, not answered", (double)open->read.value, "requests", source);
+	resource_fact(resource, "unread in their sockets", (double)open->unread.value, "requests",
+		      source);
+	resource_fact(resource, "of these not accepted", (double)open->unaccepted.value, "requests",
+		      source);
+	resource_fact(resource, "the oldest is", (double)open->oldest_ns.value / NSEC_PER_SEC,
+		      "s old", source);
+}
+
+static void add_service(const struct run_service *service, struct resource_list *list)
+{
+	struct resource *resource = resource_add(list, RESOURCE_REQUESTS, NULL);
+
+	if (!resource)
+		return;
+	resource->netns = service->netns;
+	resource->port = service->port;
+	resource->used = (double)(service->open.read.value + service->open.unread.value);
+	resource->hangs = (double)silent_ns(service) / NSEC_PER_SEC;
+	snprintf(resource->object, sizeof(resource->object), "%s port %u", service->protocol,
+		 service->port);
+	add_facts(&service->open, resource);
+	resource_fact(resource, "nothing answered for", resource->hangs, "s",
+		      "writes of the service");
+	for (size_t i = 0; i < service->process_count && i < RESOURCE_OWNERS; i++) {
+		resource_own(resource, service->processes[i].pid);
+		describe(service->processes[i].pid, &resource->owners[i]);
+		resource->owners[i].sockets = 0; /* not counted */
+	}
+	resource_name_owners(resource);
+	resource->seconds_left = INFINITY;
+	if (service->process_count == 1)
+		snprintf(resource->object, sizeof(resource->object), "%.*s (pid %u), port %u",
+			 (int)sizeof(service->processes->comm), service->processes->comm,
+			 service->processes->pid, service->port);
+}
+
+void resource_measure_requests(const struct run *run, struct resource_list *list)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (service->open.read.value + service->open.unread.value)
+			add_service(service, list);
+	}
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/* Resources of single sockets: accept and SYN queues, UDP buffers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "resource.h"
+
+#define LISTENER "listening socket, inet_diag"
+#define WITHOUT	 "listening socket, /proc/net/tcp"
+
+static uint32_t owner(const struct resource_pair *pair, uint64_t inode)
+{
+	return process_owner(pair->owners.owners, pair->owners.count, inode);
+}
+
+static void name_socket(struct resource *resource, const struct resource_socket *s)
+{
+	sockets_format(s->family, &s->source, s->source_port, resource->object,
+		       sizeof(resource->object));
+	resource->port = s->source_port;
+}
+
+/* Drops in the sample; a socket that is new since has all of its drops from then. */
+static double new_drops(const struct resource_pair *pair, const struct socket_list *before,
+			const struct resource_socket *now)
+{
+	const struct resource_socket *then = owners_match(before, now->inode);
+
+	if (!pair->before.at_ns)
+		return 0;
+	return now->drops - (then ? then->drops : 0U);
+}
+
+static double counted(const struct resource_pair *pair, enum resource_number number)
+{
+	const struct run_number *then = &pair->before.numbers.of[number];
+	const struct run_number *now = &pair->after.numbers.of[number];
+
+	return then->known && now->known ? (double)(now->value - then->value) : 0;
+}
+
+/*
+ * A listener's own counter of drops is one for three causes: no room in the accept queue, a SYN that
+ * was turned away, and a SYN that came again for a handshake that goes on, which loses nothing. TcpExt
+ * tells them apart, but for the whole namespace: ListenOverflows are the first, the rest of ListenDrops
+ * the second. Where several listeners dropped, it was those whose queue is or was full.
+ */
+struct causes {
+	double overflows, syns; /* of the namespace, in the sample */
+	bool known;
+	unsigned int full, flooded; /* listeners that dropped, and whose queues say why */
+};
+
+struct drops {
+	double all, overflows, syns;
+};
+
+static bool was_full(const struct resource_pair *pair, const struct resource_socket *s)
+{
+	const struct resource_socket *then = owners_match(&pair->before.listeners, s->inode);
+
+	if (pair->after.source == SOCKETS_PROCFS) /* where the limit is not to be seen */
+		return false;
+	return s->receive_queue > s->send_queue || (then && then->receive_queue > then->send_queue);
+}
+
+/* Without cookies a quarter of tcp_max_syn_backlog is kept for peers that are known. */
+static double half_open_limit(const struct resource_pair *pair, const struct resource_socket *s,
+			      bool *ret_global)
+{
+	const struct run_number *cookies = &pair->after.numbers.of[NUMBER_SYNCOOKIES];
+	const struct run_number *most = &pair->after.numbers.of[NUMBER_SYN_BACKLOG_MAX];
+	double global = (double)(most->value - (most->value >> 2));
+
+	*ret_global = cookies->known && !cookies->value && most->known && global < s->send_queue;
+	return *ret_global ? global : s->send_queue;
+}
+
+static bool is_flooded(const struct resource_pair *pair, size_t index)
+{
+	const struct resource_socket *s = &pair->after.listeners.sockets[index];
+	bool global;
+
+	return pair->after.half_open && pair->after.half_open[index] &&
+	       pair->after.half_open[index] * 2.0 >= half_open_limit(pair, s, &global);
+}
+
+static struct causes find_causes(const struct resource_pair *pair)
+{
+	const struct socket_list *now = &pair->after.listeners;
+	struct causes causes = {
+		.overflows = counted(pair, NUMBER_LISTEN_OVERFLOWS),
+		.known = pair->before.numbers.of[NUMBER_LISTEN_DROPS].known &&
+			 pair->after.numbers.of[NUMBER_LISTEN_DROPS].known,
+	};
+
+	causes.syns = fmax(0, counted(pair, NUMBER_LISTEN_DROPS) - causes.overflows);
+	for (size_t i = 0; i < now->count; i++) {
+		if (new_drops(pair, &pair->before.listeners, &now->sockets[i]) <= 0)
+			continue;
+		causes.full += was_full(pair, &now->sockets[i]);
+		causes.flooded += is_flooded(pair, i);
+	}
+	return causes;
+}
+
+static struct drops drops_of(const struct resource_pair *pair, const struct causes *causes,
+			     size_t index)
+{
+	const struct resource_socket *s = &pair->after.listeners.sockets[index];
+	struct drops drops = {.all = new_drops(pair, &pair->before.listeners, s)};
+
+	if (!causes->known)
+		drops.overflows = drops.all;
+	else if (was_full(pair, s) || !causes->full)
+		drops.overflows = fmin(drops.all, causes->overflows);
+	if (causes->known && (is_flooded(pair, index) || !causes->flooded))
+		drops.syns = fmin(drops.all - drops.overflows, causes->syns);
+	return drops;
+}
+
+/* listen()'s backlog, or somaxconn if that was less when listen() was called. */
+static void say_limit(const struct resource_pair *pair, const struct resource_socket *s,
+		      struct resource *resource)
+{
+	const struct run_number *cap = &pair->after.numbers.of[NUMBER_SOMAXCONN];
+	const char *name = "limit";
+
+	if (cap->known && s->send_queue < cap->value) {
+		name = "limit, as the program asked of listen()";
+		resource->command_idle = true;
+	} else if (cap->known && s->send_queue == cap->value) {
+		name = "limit, as net.core.somaxconn caps it";
+	}
+	/* The test is ">": a backlog of N admits N + 1. */
+	resource_fact(resource, name, s->send_queue, "connections", LISTENER);
+	if (cap->known)
+		resource_fact(resource, "net.core.somaxconn", (double)cap->value, "connections",
+			      numbers_source(NUMBER_SOMAXCONN));
+}
+
+static void add_listener(const struct resource_pair *pair, const struct causes *causes,
+			 size_t index, struct resource_list *list)
+{
+	const struct resource_socket *s = &pair->after.listeners.sockets[index];
+	struct resource *resource = resource_add(list, RESOURCE_ACCEPT_QUEUE, &pair->after);
+	bool netlink = pair->after.source == SOCKETS_NETLINK;
+
+	if (!resource)
+		return;
+	name_socket(resource, s);
+	resource->used = s->receive_queue;
+	resource->capacity = netlink ? s->send_queue : NAN;
+	resource->cookie = s->cookie;
+	resource->events = drops_of(pair, causes, index).overflows;
+	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections",
+		      netlink ? LISTENER : WITHOUT);
+	if (netlink) {
+		say_limit(pair, s, resource);
+		resource_fact(resource, "dropped so far, SYNs too", s->drops, "connections",
+			      LISTENER);
+		resource_fact(resource, "dropped in the sample", resource->events, "connections",
+			      LISTENER);
+	}
+	resource_fact(resource, "overflows of all listeners in the sample", causes->overflows,
+		      "connections", numbers_source(NUMBER_LISTEN_OVERFLOWS));
+	resource_own(resource, owner(pair, s->inode));
+	resource_name_owners(resource);
+}
+
+static void add_half_open(const struct resource_pair *pair, const struct causes *causes,
+			  size_t index, struct resource_list *list)
+{
+	const struct resource_socket *s = &pair->after.listeners.sockets[index];
+	double syns = drops_of(pair, causes, index).syns;
+	const struct run_number *cookies = &pair->after.numbers.of[NUMBER_SYNCOOKIES];
+	uint32_t half_open = pair->after.half_open ? pair->after.half_open[index] : 0;
+	struct resource *resource;
+	bool global;
+
+	if (!half_open && syns <= 0)
+		return;
+	resource = resource_add(list, RESOURCE_SYN_QUEUE, &pair->after);
+	if (!resource)
+		return;
+	name_socket(resource, s);
+	resource->used = half_open;
+	resource->capacity = half_open_limit(pair, s, &global); /* 0 in /proc: not known */
+	resource->events = syns;
+	resource->command_idle = cookies->known && cookies->value;
+	resource_fact(resource, "half open", resource->used, "requests", "TCP sockets in SYN_RECV");
+	resource_fact(resource,
+		      global ? "limit, three quarters of tcp_max_syn_backlog"
+			     : "limit, the backlog",
+		      resource->capacity, "requests",
+		      global ? numbers_source(NUMBER_SYN_BACKLOG_MAX) : LISTENER);
+	resource_fact(resource, "SYNs dropped in the sample", syns, "requests",
+		      "ListenDrops less ListenOverflows in /proc/net/netstat, listening socket");
+	resource_fact(resource, "answered by SYN cookies in the sample",
+		      counted(pair, NUMBER_SYN_COOKIES), "requests",
+		      numbers_source(NUMBER_SYN_COOKIES));
+	resource_fact(resource, "found the queue full in the sample",
+		      counted(pair, NUMBER_SYN_DROPS), "requests",
+		      numbers_source(NUMBER_SYN_DROPS));
+	resource_own(resource, owner(pair, s->inode));
+	resource_name_owners(resource);
+}
+
+static void add_udp(const struct resource_pair *pair, const struct resource_socket *s,
+		    struct resource_list *list)
+{
+	double dropped = new_drops(pair, &pair->before.udp, s);
+	struct resource *resource;
+
+	if (!s->receive_queue && dropped <= 0)
+		return;
+	resource = resource_add(list, RESOURCE_UDP_BUFFER, &pair->after);
+	if (!resource)
+		return;
+	name_socket(resource, s);
+	resource->used = s->receive_queue;
+	resource->events = dropped;
+	resource_fact(resource, "waiting in the buffer", s->receive_queue, "bytes",
+		      "/proc/net/udp");
+	resource_fact(resource, "dropped so far", s->drops, "datagrams", "/proc/net/udp");
+	resource_fact(resource, "dropped in the sample", dropped, "datagrams", "/proc/net/udp");
+	resource_fact(resource, "buffer errors of all sockets in the sample",
+		      counted(pair, NUMBER_UDP_BUFFER_ERRORS), "datagrams",
+		      numbers_source(NUMBER_UDP_BUFFER_ERRORS));
+	resource_own(resource, owner(pair, s->inode));
+	resource_name_owners(resource);
+}
+
+void resource_measure_sockets(const struct resource_pair *pair, struct resource_list *list)
+{
+	const struct resource_netns *netns = &pair->after;
+	const struct causes causes = find_causes(pair);
+
+	for (size_t i = 0; i < netns->listeners.count; i++) {
+		add_listener(pair, &causes, i, list);
+		add_half_open(pair, &causes, i, list);
+	}
+	for (size_t i = 0; i < netns->udp.count; i++)
+		add_udp(pair, &netns->udp.sockets[i], list);
+}

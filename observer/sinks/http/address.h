@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where an HTTP endpoint listens, as text and as a socket address, and whether a request's Host
+ * header means it. Used by http.c alone.
+ */
+#ifndef OBSERVER_SINKS_HTTP_ADDRESS_H
+#define OBSERVER_SINKS_HTTP_ADDRESS_H
+
+#include <stdbool.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* Enough for "https://[" + an IPv6 address + "]:65535". */
+#define HTTP_ADDRESS_URL_MAX 64
+
+/* See sink_http_parse_address(). */
+int http_address_parse(const char *text, struct sockaddr_storage *ret_address);
+
+socklen_t http_address_length(const struct sockaddr_storage *address);
+
+/* Its port, in host order. */
+in_port_t http_address_port(const struct sockaddr_storage *address);
+
+/* "http://127.0.0.1:9180", "http://[::1]:9180", or with https. */
+void http_address_url(const struct sockaddr_storage *address, bool tls,
+		      char url[HTTP_ADDRESS_URL_MAX]);
+
+/*
+ * Whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out:
+ * localhost, 127.0.0.1, [::1], @listened or @local, the address that the client reached (it differs
+ * from @listened if that is the wildcard), without a port or with @listened's.
+ */
+bool http_address_is_host(const char *host, const struct sockaddr_storage *listened,
+			  const struct sockaddr_storage *local);
+
+#endif

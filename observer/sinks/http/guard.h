@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may ask the HTTP endpoint, and for what. Used by http.c alone. */
+#ifndef OBSERVER_SINKS_HTTP_GUARD_H
+#define OBSERVER_SINKS_HTTP_GUARD_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "routes.h"
+#include "http.h"
+
+/* How often may be asked, whoever asks: a bucket of tokens, filled steadily. */
+struct http_rate {
+	unsigned int per_second; /* 0: no limit */
+	uint64_t last_ns;
+	uint64_t left_ns; /* a request costs 1 s / per_second */
+};
+
+/*
+ * True: the request may be answered. False: @reply says why not, and what would be needed. @fd is the
+ * connection's socket, @listened where the endpoint listens, @own_token the one that was made, if access says so.
+ */
+bool http_guard_admits(const struct sink_http_access *access, const char *own_token,
+		       struct http_rate *rate, struct MHD_Connection *connection, int fd,
+		       const struct sockaddr_storage *listened, const char *method,
+		       struct http_reply *reply);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The HTTP endpoint's connections: libmicrohttpd, run from the caller's loop. Who may ask is decided
+ * in guard.c, what is answered in routes.c.
+ *
+ * Whatever a client sends or leaves out, it holds no more than one of a fixed number of
+ * connections, a fixed amount of memory each, for a fixed time.
+ */
+#include "http.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "address.h"
+#include "guard.h"
+#include "routes.h"
+#include "process/reserve.h"
+#include "sojourn/clock.h"
+#include "sojourn/own_token.h"
+#include "sojourn/units.h"
+
+/* No route reads a body: up to BODY_MAX it is ignored, above that it is a mistake. */
+#define BODY_MAX 4096
+/* An excess body is still read up to here, so that the client reads the 413 and not a reset. */
+#define BODY_DISCARD_MAX (1024 * 1024)
+
+const struct sink_http_limits sink_http_default_limits = {
+	.connections = 256,
+	.idle_s = 10,
+	.request_s = 30,
+	.connection_memory = 16 * 1024,
+	.per_second = 1000,
+};
+
+struct client {
+	int fd;		      /* -1: the slot is free */
+	uint64_t deadline_ns; /* when it must have got its answer */
+	uint64_t body;	      /* bytes of the current request's body so far */
+	bool ended;	      /* wake_ended() is done with it */
+};
+
+struct sink_http {
+	struct sink sink;
+	struct MHD_Daemon *daemon;
+	struct http_routes routes;
+	struct sink_http_access access;
+	struct sink_http_limits limits;
+	struct http_rate rate;
+	struct own_token own_token;
+	struct sockaddr_storage address;
+	char url[HTTP_ADDRESS_URL_MAX];
+	bool freed;	      /* a connection ended during this run() */
+	struct pollfd *polls; /* wake_ended()'s, one per client */
+	struct client clients[];
+};
+
+/* Adds @reply to the connection; MHD_NO closes it. */
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
+{
+	struct MHD_Response *response;
+	enum MHD_Result result;
+
+	if (!reply->body)
+		return MHD_NO;
+	response = MHD_create_response_from_buffer(strlen(reply->body), reply->body,
+						   MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(reply->body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "X-Frame-Options", "DENY");
+	MHD_add_response_header(response, "Content-Security-Policy", "frame-ancestors 'none'");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	if (reply->header)
+		MHD_add_response_header(response, reply->header, reply->value);
+	result = MHD_queue_response(connection, reply->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* The head has arrived: refuses what would otherwise have to be read in vain. */
+static enum MHD_Result accept_head(struct MHD_Connection *connection)
+{
+	const char *length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	const char *encoding = header_of(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	bool waits = header_of(connection, MHD_HTTP_HEADER_EXPECT);
+	struct http_reply reply = {0};
+	uint64_t bytes = 0;
+
+	/* Without a length and not chunked, it would end with the connection only. */
+	if (encoding && strcasecmp(encoding, "chunked"))
+		http_reply_error(&reply, MHD_HTTP_BAD_REQUEST, "unknown Transfer-Encoding");
+	else if (length && units_parse_u64(length, 0, UINT64_MAX, &bytes))
+		http_reply_error(&reply, MHD_HTTP_BAD_REQUEST, "malformed Content-Length");
+	else if (bytes > (waits ? BODY_MAX : BODY_DISCARD_MAX))
+		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
+	else
+		return MHD_YES;
+	return send_reply(connection, &reply);
+}
+
+static enum MHD_Result answer(struct sink_http *sink, const struct client *client,
+			      struct MHD_Connection *connection, const char *method,
+			      const char *path)
+{
+	struct http_reply reply = {0};
+
+	if (client->body > BODY_MAX)
+		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
+	else if (http_guard_admits(&sink->access, sink->own_token.text, &sink->rate, connection,
+				   client->fd, &sink->address, method, &reply))
+		http_routes_answer(
+			&sink->routes, method, path, header_of(connection, MHD_HTTP_HEADER_ACCEPT),
+			MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "lease"),
+			&reply);
+	return send_reply(connection, &reply);
+}
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* Called once when the head is there, for each piece of the body, and once when all is there. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *body,
+				  size_t *body_size, void **request_context)
+{
+	struct client *client = client_of(connection);
+
+	(void)version;
+	(void)body;
+	if (!client)
+		return MHD_NO;
+	if (!*request_context) {
+		*request_context = client;
+		client->body = 0;
+		return accept_head(connection);
+	}
+	if (!*body_size)
+		return answer(context, client, connection, method, url);
+	client->body += *body_size;
+	*body_size = 0;
+	return client->body > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
+}
+
+static void set_deadline(const struct sink_http *sink, struct client *client)
+{
+	client->deadline_ns = clock_now_ns() + sink->limits.request_s * NSEC_PER_SEC;
+}
+
+static void on_answered(void *context, struct MHD_Connection *connection, void **request_context,
+			enum MHD_RequestTerminationCode code)
+{
+	struct client *client = client_of(connection);
+
+	(void)code;
+	*request_context = NULL;
+	if (client)
+		set_deadline(context, client);
+}
+
+static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	for (unsigned int i = 0; info && i < sink->limits.connections; i++) {
+		struct client *client = &sink->clients[i];
+
+		if (client->fd >= 0)
+			continue;
+		client->fd = info->connect_fd;
+		client->ended = false;
+		set_deadline(sink, client);
+		*ret_client = client;
+		return;
+	}
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **client_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct sink_http *sink = context;
+	struct client *client = *client_context;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		add_client(sink, connection, client_context);
+		return;
+	}
+	sink->freed = true;
+	if (client)
+		client->fd = -1;
+}
+
+/* A NUL would end the path for us, and not for who has checked it before. There is no route without a name. */
+static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
+{
+	(void)context;
+	(void)connection;
+	if (strstr(text, "%00"))
+		*text = '\0';
+	return MHD_http_unescape(text);
+}
+
+static int fd_of(const struct sink *base)
+{
+	const struct sink_http *sink = (const struct sink_http *)base;
+
+	return MHD_get_daemon_info(sink->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+static int timeout_ms(const struct sink *base)
+{
+	const struct sink_http *sink = (const struct sink_http *)base;
+	uint64_t now = clock_now_ns(), next = UINT64_MAX, ours;
+	MHD_UNSIGNED_LONG_LONG theirs;
+
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		if (sink->clients[i].fd >= 0 && sink->clients[i].deadline_ns < next)
+			next = sink->clients[i].deadline_ns;
+	}
+	ours = next <= now ? 0 : (next - now) / NSEC_PER_MSEC + 1;
+	/*
+	 * At the limit of connections libmicrohttpd (0.9.75) polls its listener no longer, and takes
+	 * it back only at the next run: without one, clients would wait until something else happens.
+	 */
+	if (sink->freed)
+		return 0;
+	if (MHD_get_timeout(sink->daemon, &theirs) == MHD_YES && theirs < ours)
+		ours = theirs;
+	else if (next == UINT64_MAX)
+		return -1;
+	return ours < INT_MAX ? (int)ours : INT_MAX;
+}
+
+/*
+ * A client that sends a byte now and then is never idle, and one that reads so slowly neither. The
+ * descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself.
+ */
+static void expire_clients(struct sink_http *sink)
+{
+	uint64_t now = clock_now_ns();
+
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		struct client *client = &sink->clients[i];
+
+		if (client->fd < 0 || client->deadline_ns > now)
+			continue;
+		shutdown(client->fd, SHUT_RDWR);
+		client->deadline_ns = UINT64_MAX;
+	}
+}
+
+/*
+ * libmicrohttpd (0.9.75) polls edge-triggered and takes a short read for the last one: a client's
+ * FIN that came together with its last bytes is not seen, and the connection would stay until it is
+ * idle for too long. To shut down the reading side, which has ended anyway, makes a new edge.
+ */
+static void wake_ended(struct sink_http *sink)
+{
+	char byte;
+
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		const struct client *client = &sink->clients[i];
+
+		sink->polls[i].fd = client->ended ? -1 : client->fd;
+		sink->polls[i].events = POLLRDHUP;
+	}
+	if (poll(sink->polls, sink->limits.connections, 0) <= 0)
+		return;
+	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+		int fd = sink->polls[i].fd;
+
+		if (fd < 0 || !sink->polls[i].revents)
+			continue;
+		/* With bytes before the end, libmicrohttpd has more to read and comes back itself. */
+		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+			continue;
+		shutdown(fd, SHUT_RD);
+		sink->clients[i].ended = true;
+	}
+}
+
+static int run(struct sink *base, short revents)
+{
+	struct sink_http *sink = (struct sink_http *)base;
+	RESERVE_SCOPE; /* a client needs a descriptor */
+
+	(void)revents;
+	expire_clients(sink);
+	sink->freed = false;
+	MHD_run(sink->daemon);
+	wake_ended(sink);
+	return 0;
+}
+
+static void close_sink(struct sink *base)
+{
+	struct sink_http *sink = (struct sink_http *)base;
+
+	if (sink->daemon)
+		MHD_stop_daemon(sink->daemon);
+	http_routes_done(&sink->routes);
+	own_token_drop(&sink->own_token);
+	free(sink->polls);
+	free(sink);
+}
+
+/* ---- opening ---- */
+
+static const struct sink_operations operations = {
+	.fd = fd_of, .timeout_ms = timeout_ms, .run = run, .close = close_sink};
+
+static int open_socket(const struct sockaddr_storage *address, int *ret_fd)
+{
+	autoclose int fd =
+		socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, (const struct sockaddr *)address, http_address_length(address)) ||
+	    listen(fd, SOMAXCONN))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static struct sink_http *sink_new(const struct snapshot_source *source,
+				  const struct sink_http_access *access,
+				  const struct sink_http_limits *limits)
+{
+	struct sink_http *sink =
+		calloc(1, sizeof(*sink) + limits->connections * sizeof(sink->clients[0]));
+
+	if (!sink)
+		return NULL;
+	sink->polls = calloc(limits->connections, sizeof(*sink->polls));
+	if (!sink->polls) {
+		free(sink);
+		return NULL;
+	}
+	sink->sink.operations = &operations;
+	sink->routes.source = *source;
+	if (access)
+		sink->access = *access;
+	sink->limits = *limits;
+	sink->rate.per_second = limits->per_second;
+	for (unsigned int i = 0; i < limits->connections; i++)
+		sink->clients[i].fd = -1;
+	return sink;
+}
+
+static void tls_options(const struct sink_http_access *access, struct MHD_OptionItem options[4])
+{
+	size_t count = 0;
+
+	if (access->tls_key) {
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0,
+							   (void *)access->tls_key};
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
+							   (void *)access->tls_cert};
+	}
+	if (access->tls_client_ca)
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
+							   (void *)access->tls_client_ca};
+	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}
+
+/*
+ * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
+ * is not closed here in any case.
+ */
+static int start_daemon(struct sink_http *sink, int fd)
+{
+	struct MHD_OptionItem tls[4] = {{0}};
+
+	tls_options(&sink->access, tls);
+	errno = 0;
+	/* clang-format off */
+	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
+		0, NULL, NULL, on_request, sink,
+		MHD_OPTION_ARRAY, tls,
+		MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
+		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, sink,
+		MHD_OPTION_NOTIFY_COMPLETED, on_answered, sink,
+		MHD_OPTION_END);
+	/* clang-format on */
+	if (sink->daemon)
+		return 0;
+	if (sink->access.tls_key)
+		return -EINVAL;
+	return errno ? -errno : -ENOMEM;
+}
+
+int sink_http_open_limited(const struct sockaddr_storage *address,
+			   const struct snapshot_source *source,
+			   const struct sink_http_access *access,
+			   const struct sink_http_limits *limits, struct sink **ret_sink)
+{
+	struct sink_http *sink = sink_new(source, access, limits);
+	autosink struct sink *opened = (struct sink *)sink;
+	socklen_t length = sizeof(sink->address);
+	autoclose int fd = -1;
+	int r;
+
+	if (!sink)
+		return -ENOMEM;
+	r = open_socket(address, &fd);
+	if (r)
+		return r;
+	if (getsockname(fd, (struct sockaddr *)&sink->address, &length))
+		return -errno;
+	http_address_url(&sink->address, sink->access.tls_key, sink->url);
+	opened->url = sink->url;
+	if (sink->access.own_token)
+		opened->locked =
+			own_token_make(&sink->own_token, http_address_port(&sink->address));
+	r = start_daemon(sink, TAKE_FD(fd));
+	if (r)
+		return r;
+	*ret_sink = TAKE_PTR(opened);
+	return 0;
+}
+
+int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
+		   const struct sink_http_access *access, struct sink **ret_sink)
+{
+	return sink_http_open_limited(address, source, access, &sink_http_default_limits, ret_sink);
+}
+
+int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address)
+{
+	return http_address_parse(text, ret_address);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The observer's HTTP endpoint (ARCHITECTURE.md, "Endpoint"): run documents and measured phases.
+ */
+#ifndef OBSERVER_SINKS_HTTP_HTTP_H
+#define OBSERVER_SINKS_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "sinks/sink.h"
+
+struct sink_http_limits {
+	unsigned int connections; /* at the same time; further ones wait unaccepted */
+	unsigned int idle_s;	  /* a connection without traffic for longer is closed */
+	unsigned int request_s;	  /* and one that got no answer for so long, traffic or not */
+	size_t connection_memory; /* bytes for a request's head: longer ones get 431 or 414 */
+	unsigned int per_second;  /* requests; more get 429. 0: no limit */
+};
+
+/* At most so many names of its own. */
+#define SINK_HTTP_HOSTS 8
+
+/* Who may ask, besides the limits; zeroed: whoever reaches the address. Texts stay the caller's. */
+struct sink_http_access {
+	const char *token;	/* bearer token for everything; NULL: none is needed */
+	const char *read_token; /* and one for what changes nothing */
+	/*
+	 * Without a token: one is made (sojourn/own_token.h), which is needed for whatever changes something. Reading
+	 * is for all.
+	 */
+	bool own_token;
+	const char *tls_key; /* PEM; with tls_cert: HTTPS */
+	const char *tls_cert;
+	const char *tls_client_ca; /* PEM: clients must have a certificate of it */
+	const char
+		*hosts[SINK_HTTP_HOSTS]; /* names that a Host header may have besides addresses */
+	size_t host_count;
+};
+
+/* What sink_http_open() uses. */
+extern const struct sink_http_limits sink_http_default_limits;
+
+/*
+ * Splits "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
+ * -EINVAL: not such an address.
+ */
+int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address);
+
+/*
+ * Listens. Everything happens in the caller's thread, when it calls sink_run(): when sink_fd() is readable, or
+ * sink_timeout_ms() has passed. The sink's url is where it listens, "http://127.0.0.1:9180" (https with TLS).
+ * 0 or -errno of the bind; -EINVAL: the key or a certificate is not what TLS needs.
+ */
+int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
+		   const struct sink_http_access *access, struct sink **ret_sink);
+/* The same with other limits; all but per_second must be positive. */
+int sink_http_open_limited(const struct sockaddr_storage *address,
+			   const struct snapshot_source *source,
+			   const struct sink_http_access *access,
+			   const struct sink_http_limits *limits, struct sink **ret_sink);
+#endif

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+/* Keys and readings of the live view; see live.h. page.h draws, view.h remembers. */
+#include "live.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "page.h"
+#include "screen.h"
+#include "sojourn/clock.h"
+
+/* Looking for what runs out takes every socket and descriptor of the host. */
+#define JUDGE_NS (5 * NSEC_PER_SEC)
+
+#define KEY_ESC	      27
+#define KEY_BACK_ONE  127
+#define KEY_CONTROL_H 8
+#define KEY_CONTROL_L 12
+
+struct sink_live {
+	struct sink sink;
+	const struct snapshot_source *source;
+	struct live_view view;
+	struct live_page page;
+	uint64_t judged_ns;
+	void (*draw)(struct live_page *page);
+	void (*draw_back)(struct live_page *page); /* where help was asked for */
+};
+
+static void draw(struct sink_live *sink)
+{
+	live_screen_begin();
+	sink->draw(&sink->page);
+	live_screen_end();
+}
+
+/* Of the service whose details are shown. */
+static void take_clients(struct sink_live *sink)
+{
+	const struct live_row *row = live_view_selected(&sink->view);
+	struct live_page *page = &sink->page;
+
+	snapshot_clients_free(&page->clients);
+	page->clients_known =
+		page->show_clients && !page->player && row &&
+		!sink->source->clients(sink->source->context, row->service, &page->clients);
+}
+
+static void note_reading(struct sink_live *sink)
+{
+	const struct run *total = sink->view.total;
+	struct live_page *page = &sink->page;
+	time_t now = page->player ? (time_t)(page->player->wall_ns / NSEC_PER_SEC) : time(NULL);
+	struct tm tm;
+
+	page->host = total && total->host ? total->host : "";
+	strftime(page->clock, sizeof(page->clock), "%H:%M:%S", localtime_r(&now, &tm));
+	take_clients(sink);
+}
+
+static int judge(struct sink_live *sink, struct run *total)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now - sink->judged_ns < JUDGE_NS)
+		return 0;
+	sink->judged_ns = now;
+	return sink->source->judge(sink->source->context, total);
+}
+
+static int take_reading(struct sink_live *sink)
+{
+	autorun struct run *total = NULL;
+	int r = sink->source->brief(sink->source->context, &total);
+
+	if (!r)
+		r = judge(sink, total);
+	if (!r)
+		r = live_view_update(&sink->view, TAKE_PTR(total));
+	if (!r)
+		note_reading(sink);
+	return r;
+}
+
+/* A reading forth or back, as far as there is one. */
+static int step(struct sink_live *sink,
+		int (*go)(struct live_player *player, struct live_view *view))
+{
+	int r = go(sink->page.player, &sink->view);
+
+	note_reading(sink);
+	return r == -ENODATA ? 0 : r;
+}
+
+static int next(struct sink_live *sink)
+{
+	return sink->page.player ? step(sink, live_player_forward) : take_reading(sink);
+}
+
+/* ---- help: its keys, which are below, and its columns ---- */
+
+/* clang-format off */
+static const struct {
+	const char *keys;
+	const char *help;
+} helps[] = {
+	{"up down j k", "choose a service (PgUp PgDn Home End too)"},
+	{"Enter, Esc", "the service's details, and back"},
+	{"left right <>", "sort by another column; r reverses"},
+	{"/", "only services whose process, port or address has a text; Esc: all"},
+	{"c", "on the details: clients by connections, or the past"},
+	{"t", "figures since the begin, or of the last interval"},
+	{"p, Space", "pause; what happens meanwhile is in the next interval"},
+	{". , + -", "replay: a reading forth, back; faster, slower"},
+	{"?, q", "this help; quit (Ctrl-C too)"},
+};
+/* clang-format on */
+
+static void draw_columns(int y)
+{
+	const char *group = NULL;
+
+	for (size_t i = 0; i < live_column_count; i++, y++) {
+		const struct live_column *column = &live_columns[i];
+		char name[48];
+
+		if (column->group)
+			group = column->group;
+		else if (column->title[0] != 'p')
+			group = NULL;
+		snprintf(name, sizeof(name), "%s%s%s", group ? group : "", group ? " " : "",
+			 column->title);
+		live_put(y, 2, 17, LIVE_BOLD, LIVE_LEFT, name);
+		live_line(y, 19, LIVE_PLAIN, "%s", column->help);
+	}
+}
+
+static void draw_help(struct live_page *page)
+{
+	int y = 1;
+
+	live_draw_head(page);
+	for (size_t i = 0; i < ARRAY_SIZE(helps); i++, y++) {
+		live_put(y, 2, 14, LIVE_BOLD, LIVE_LEFT, helps[i].keys);
+		live_line(y, 16, LIVE_PLAIN, "%s", helps[i].help);
+	}
+	draw_columns(y);
+	live_draw_foot(page, " any key: back");
+}
+
+/* ---- keys ---- */
+
+static void move_to(struct sink_live *sink, long row)
+{
+	long last = (long)sink->view.row_count - 1;
+
+	row = row > last ? last : row;
+	sink->view.selected = row > 0 ? (size_t)row : 0;
+	take_clients(sink);
+}
+
+static int key_clients(struct sink_live *sink)
+{
+	sink->page.show_clients = !sink->page.show_clients;
+	take_clients(sink);
+	return 0;
+}
+
+static int key_up(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected - 1);
+	return 0;
+}
+
+static int key_down(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected + 1);
+	return 0;
+}
+
+static int key_page_up(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected - live_screen_rows() / 2);
+	return 0;
+}
+
+static int key_page_down(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.selected + live_screen_rows() / 2);
+	return 0;
+}
+
+static int key_home(struct sink_live *sink)
+{
+	move_to(sink, 0);
+	return 0;
+}
+
+static int key_end(struct sink_live *sink)
+{
+	move_to(sink, (long)sink->view.row_count);
+	return 0;
+}
+
+/* The next column to this side that the screen has room for. */
+static int sort_by(struct sink_live *sink, size_t step)
+{
+	size_t sort = sink->view.sort;
+
+	do
+		sort = (sort + step) % live_column_count;
+	while (live_columns[sort].from_width > live_screen_columns());
+	sink->view.sort = sort;
+	sink->view.reversed = false;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_left(struct sink_live *sink)
+{
+	return sort_by(sink, live_column_count - 1);
+}
+
+static int key_right(struct sink_live *sink)
+{
+	return sort_by(sink, 1);
+}
+
+static int key_reverse(struct sink_live *sink)
+{
+	sink->view.reversed = !sink->view.reversed;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_total(struct sink_live *sink)
+{
+	sink->view.show_total = !sink->view.show_total;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_pause(struct sink_live *sink)
+{
+	sink->page.paused = !sink->page.paused;
+	return 0;
+}
+
+/* ---- keys of a replay; without one they do nothing ---- */
+
+static int key_step(struct sink_live *sink)
+{
+	sink->page.paused |= !!sink->page.player;
+	return sink->page.player ? step(sink, live_player_forward) : 0;
+}
+
+static int key_step_back(struct sink_live *sink)
+{
+	sink->page.paused |= !!sink->page.player;
+	return sink->page.player ? step(sink, live_player_back) : 0;
+}
+
+static int change_speed(struct live_player *player, double factor)
+{
+	if (player && player->speed * factor >= LIVE_PLAYER_SLOWEST &&
+	    player->speed * factor <= LIVE_PLAYER_FASTEST)
+		player->speed *= factor;
+	return 0;
+}
+
+static int key_faster(struct sink_live *sink)
+{
+	return change_speed(sink->page.player, 2);
+}
+
+static int key_slower(struct sink_live *sink)
+{
+	return change_speed(sink->page.player, 0.5);
+}
+
+static int key_filter(struct sink_live *sink)
+{
+	sink->page.typing = true;
+	return 0;
+}
+
+static int key_detail(struct sink_live *sink)
+{
+	sink->draw = live_draw_detail;
+	return 0;
+}
+
+/* Back from the details; on the list, back to all services. */
+static int key_back(struct sink_live *sink)
+{
+	if (sink->draw == live_draw_list)
+		sink->view.filter[0] = 0;
+	sink->draw = live_draw_list;
+	return live_view_arrange(&sink->view);
+}
+
+static int key_help(struct sink_live *sink)
+{
+	sink->draw_back = sink->draw;
+	sink->draw = draw_help;
+	return 0;
+}
+
+static int key_quit(struct sink_live *sink)
+{
+	(void)sink;
+	return -ECANCELED;
+}
+
+static int key_redraw(struct sink_live *sink)
+{
+	(void)sink;
+	live_screen_resize();
+	return 0;
+}
+
+/* clang-format off */
+static const struct {
+	int key;
+	int (*press)(struct sink_live *sink);
+} keys[] = {
+	{KEY_UP, key_up}, {'k', key_up}, {KEY_DOWN, key_down}, {'j', key_down},
+	{KEY_PPAGE, key_page_up}, {KEY_NPAGE, key_page_down},
+	{KEY_HOME, key_home}, {'g', key_home}, {KEY_END, key_end}, {'G', key_end},
+	{KEY_LEFT, key_left}, {'<', key_left}, {KEY_RIGHT, key_right}, {'>', key_right},
+	{'c', key_clients}, {'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
+	{'.', key_step}, {',', key_step_back}, {'+', key_faster}, {'=', key_faster},
+	{'-', key_slower}, {'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
+	{KEY_ESC, key_back}, {KEY_BACKSPACE, key_back}, {KEY_BACK_ONE, key_back},
+	{'?', key_help}, {'h', key_help}, {KEY_F(1), key_help},
+	{'q', key_quit}, {'Q', key_quit}, {KEY_F(10), key_quit}, {KEY_CONTROL_L, key_redraw},
+};
+/* clang-format on */
+
+static int type_filter(struct sink_live *sink, int key)
+{
+	char *filter = sink->view.filter;
+	size_t length = strlen(filter);
+
+	if (key == '\r' || key == '\n' || key == KEY_ENTER || key == KEY_ESC)
+		sink->page.typing = false;
+	if (key == KEY_ESC)
+		filter[0] = 0;
+	else if (length && (key == KEY_BACKSPACE || key == KEY_BACK_ONE || key == KEY_CONTROL_H))
+		filter[length - 1] = 0;
+	else if (key >= ' ' && key <= '~' && length + 1 < sizeof(sink->view.filter)) {
+		filter[length] = (char)key;
+		filter[length + 1] = 0;
+	}
+	return live_view_arrange(&sink->view);
+}
+
+static int press(struct sink_live *sink, int key)
+{
+	if (sink->page.typing)
+		return type_filter(sink, key);
+	if (sink->draw == draw_help) {
+		sink->draw = sink->draw_back;
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (keys[i].key == key)
+			return keys[i].press(sink);
+	}
+	return 0;
+}
+
+/* ---- the sink ---- */
+
+static struct sink_live *of(struct sink *sink)
+{
+	return (struct sink_live *)sink;
+}
+
+static int interval(struct sink *sink)
+{
+	int r = of(sink)->page.paused ? 0 : next(of(sink));
+
+	if (!r)
+		draw(of(sink));
+	return r;
+}
+
+static int fd_of(const struct sink *sink)
+{
+	(void)sink;
+	return STDIN_FILENO;
+}
+
+/* A terminal that is gone is always readable and never has a key. */
+static int run(struct sink *sink, short revents)
+{
+	int key, r = 0;
+
+	if (!revents)
+		return 0;
+	if (revents & (POLLHUP | POLLERR | POLLNVAL))
+		return -ECANCELED;
+	while (!r && (key = live_screen_key()) >= 0)
+		r = press(of(sink), key);
+	if (!r)
+		draw(of(sink));
+	return r;
+}
+
+static void resize(struct sink *sink)
+{
+	live_screen_resize();
+	draw(of(sink));
+}
+
+static void close_sink(struct sink *sink)
+{
+	live_screen_close();
+	snapshot_clients_free(&of(sink)->page.clients);
+	live_view_done(&of(sink)->view);
+	free(sink);
+}
+
+static const struct sink_operations operations = {
+	.interval = interval, .fd = fd_of, .run = run, .resize = resize, .close = close_sink};
+
+static int open_sink(const struct snapshot_source *source, uint64_t interval_ns,
+		     struct live_player *player, struct sink **ret_sink)
+{
+	struct sink_live *sink = calloc(1, sizeof(*sink));
+	int r;
+
+	if (!sink)
+		return -ENOMEM;
+	sink->sink.operations = &operations;
+	sink->source = source;
+	sink->draw = live_draw_list;
+	sink->page = (struct live_page){
+		.view = &sink->view, .interval_ns = interval_ns, .player = player};
+	live_view_init(&sink->view);
+	r = player ? live_player_forward(player, &sink->view) : 0;
+	/* A recording's first reading says nothing of an interval: the second is shown at once. */
+	if (r >= 0)
+		r = next(sink);
+	if (!r)
+		r = live_screen_open();
+	if (r < 0) {
+		sink_close(&sink->sink);
+		return r;
+	}
+	draw(sink);
+	*ret_sink = &sink->sink;
+	return 0;
+}
+
+int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
+		   struct sink **ret_sink)
+{
+	return open_sink(source, interval_ns, NULL, ret_sink);
+}
+
+int sink_live_open_player(struct live_player *player, struct sink **ret_sink)
+{
+	return open_sink(NULL, 0, player, ret_sink);
+}
+
+bool sink_live_paused(const struct sink *sink)
+{
+	return ((const struct sink_live *)sink)->page.paused;
+}

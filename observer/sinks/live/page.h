@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The live view's pages. Each draws the whole screen from the view alone. */
+#ifndef OBSERVER_SINKS_LIVE_PAGE_H
+#define OBSERVER_SINKS_LIVE_PAGE_H
+
+#include "model/snapshot.h"
+#include "player.h"
+#include "view.h"
+
+struct live_page {
+	struct live_view *view;
+	uint64_t interval_ns;
+	bool paused;
+	bool typing;	   /* the filter is being typed */
+	bool show_clients; /* on the details, instead of the past */
+	bool clients_known;
+	struct snapshot_clients clients; /* of the selected service */
+	size_t top;			 /* of the list: the first row that is shown */
+	char clock[16];
+	const char *host;
+	struct live_player *player; /* NULL: it is live */
+};
+
+void live_draw_list(struct live_page *page);
+void live_draw_detail(struct live_page *page);
+
+/* The first and the last line, which all pages share. */
+void live_draw_head(const struct live_page *page);
+void live_draw_foot(const struct live_page *page, const char *keys);
+
+/* Notes about @only (NULL: all) on the lines from @y to @end, not included, with a title. */
+void live_draw_notes(const struct live_page *page, const struct run_service *only, int y, int end);
+
+#endif

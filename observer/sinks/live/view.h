@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the live view shows, without a terminal: readings become rows that are filtered, sorted and
+ * remembered. live.c feeds it, list.c and detail.c draw it.
+ */
+#ifndef OBSERVER_SINKS_LIVE_VIEW_H
+#define OBSERVER_SINKS_LIVE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sojourn/run.h"
+
+#define LIVE_HISTORY 240
+#define LIVE_FILTER  48
+
+/* What a service's detail page draws over time. */
+enum live_series {
+	LIVE_REQUESTS,	  /* per second */
+	LIVE_ACCEPTS,	  /* per second */
+	LIVE_QUEUE_P99,	  /* ns */
+	LIVE_SERVICE_P99, /* ns */
+	LIVE_ACCEPT_QUEUE,
+	LIVE_TIME_WAIT,
+	LIVE_FDS,
+	LIVE_SERIES
+};
+
+/* One service's past, an interval per point, the oldest first; NAN: not known. */
+struct live_history {
+	struct run_service *key; /* names the service alone; owned */
+	size_t count;
+	double points[LIVE_SERIES][LIVE_HISTORY];
+	uint64_t answered_ns; /* when it last did, of the observation's time */
+};
+
+/* Requests that wait for their answer now, read or unread. */
+struct live_open {
+	bool known;
+	uint64_t count;
+	uint64_t oldest_ns; /* 0: there is none, or none of known age */
+	uint64_t silent_ns; /* for so long nothing was answered, at most oldest_ns */
+	enum {
+		LIVE_CALM,
+		LIVE_OLD,  /* the oldest is */
+		LIVE_HANGS /* and nothing else was answered for long */
+	} urgency;
+};
+
+struct live_row {
+	const struct run_service *service; /* in the period that is shown */
+	const struct live_history *history;
+	struct live_open open;
+	double seconds; /* of that period */
+};
+
+struct live_view {
+	struct run *total;    /* since the observation began; NULL before the first reading */
+	struct run *judged;   /* the same as it is shown, where that differs; else NULL */
+	struct run *interval; /* since the reading before */
+	/* Nothing but findings: those of the last reading for which somebody looked; NULL: nobody did. */
+	struct run *found;
+	bool show_total;
+	struct live_history **histories;
+	size_t history_count;
+	struct live_row *rows; /* filtered and sorted */
+	size_t row_count;
+	size_t selected; /* of rows */
+	size_t sort;	 /* column of live_columns[] */
+	bool reversed;	 /* against that column's own order */
+	char filter[LIVE_FILTER];
+};
+
+/* Sorted by requests; remembers nothing yet. */
+void live_view_init(struct live_view *view);
+void live_view_done(struct live_view *view);
+
+/* Takes @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
+int live_view_update(struct live_view *view, struct run *total);
+
+/* The next reading is another observation's first: there is no difference between them. */
+void live_view_forget(struct live_view *view);
+
+/*
+ * Goes back to @total, which is the view's from here on in any case; @before is the reading before it, NULL: it is
+ * the first. 0 or -errno.
+ */
+int live_view_back(struct live_view *view, struct run *total, const struct run *before);
+
+/* Makes the rows anew, after a change of filter, order or period. The selected service stays. */
+int live_view_arrange(struct live_view *view);
+
+/* The period that is shown; NULL before the first reading. */
+const struct run *live_view_period(const struct live_view *view);
+/* What is open of a service in it, which is of the last reading in any period. */
+struct live_open live_view_open(const struct live_view *view, const struct run_service *service);
+/* The selected row; NULL without rows. */
+const struct live_row *live_view_selected(const struct live_view *view);
+
+/*
+ * A column of the list. A value is NAN where it is not known, and then sorted last and shown as "-": as "unknown"
+ * where there were requests whose time is not.
+ */
+struct live_column {
+	const char *group; /* above the title; NULL: none, or that of the column before */
+	const char *title;
+	int width;
+	bool left;	/* text, left aligned, in ascending order; else a number in descending */
+	int from_width; /* columns of a screen that has room for it */
+	double (*value)(const struct live_row *row);
+	/* At most @size bytes; NULL: the value as a count. Returns @buffer. */
+	char *(*format)(const struct live_row *row, char *buffer, size_t size);
+	const char *help;
+};
+
+extern const struct live_column live_columns[];
+extern const size_t live_column_count;
+#define LIVE_COLUMN_PROCESS  1
+#define LIVE_COLUMN_REQUESTS 2
+
+/* < 0, 0, > 0 in the column's own order. */
+int live_column_compare(const struct live_column *column, const struct live_row *a,
+			const struct live_row *b);
+char *live_column_format(const struct live_column *column, const struct live_row *row, char *buffer,
+			 size_t size);
+
+/* "8080", "53u" for UDP. */
+char *live_format_port(const struct run_service *service, char *buffer, size_t size);
+/* Its first process, with bytes that are not printable ASCII as '?', and how many more: "nginx+3". */
+char *live_format_process(const struct run_service *service, char *buffer, size_t size);
+/* A number in at most five columns: "9.5", "99999", "117k". "-" if NAN. */
+char *live_format_count(double value, char *buffer, size_t size);
+/* "406µs"; "-" if NAN. */
+char *live_format_time(double ns, char *buffer, size_t size);
+
+/* The value of a series in @row's period, NAN if it is not known. */
+double live_series_value(const struct live_row *row, enum live_series series);
+
+#endif

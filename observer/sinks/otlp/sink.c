@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/* Readings on their way to the process that sends them; see sink.h. That process: process.c. */
+#include "sink.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "process/reserve.h"
+#include "sojourn/clock.h"
+#include "sojourn/metrics.h"
+
+#define STOP_NS (3 * NSEC_PER_SEC)
+#define LAST_NS NSEC_PER_SEC
+
+struct sink_otlp {
+	struct sink sink;
+	const struct snapshot_source *source;
+	pid_t pid;
+	int fd; /* to the process */
+	struct metrics *metrics;
+	void (*say)(int error);
+	bool said;
+	uint64_t started_ns; /* wall clock */
+};
+
+/* ---- the process ---- */
+
+/* @text as a file that is in memory alone. */
+static int share(const char *text, int *ret_fd)
+{
+	autoclose int fd = memfd_create("sojourn-reading", MFD_CLOEXEC);
+	size_t length = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	while (length) {
+		ssize_t n = write(fd, text, length);
+
+		if (n < 0)
+			return -errno;
+		text += n;
+		length -= (size_t)n;
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Never waits. -EAGAIN: those before have not been taken, so this one is left out. */
+static int give(struct sink_otlp *sink, const char *text)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct iovec part = {"r", 1};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	autoclose int fd = -1;
+	RESERVE_SCOPE; /* the reading needs a descriptor */
+	int r = share(text, &fd);
+
+	if (r < 0)
+		return r;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(sink->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void pause_briefly(void)
+{
+	struct timespec pause = {.tv_nsec = 10000000};
+
+	nanosleep(&pause, NULL);
+}
+
+/* The last one is worth waiting for, until there is room. */
+static int give_last(struct sink_otlp *sink, const char *text)
+{
+	uint64_t deadline_ns = clock_now_ns() + LAST_NS;
+	int r = give(sink, text);
+
+	while (r == -EAGAIN && clock_now_ns() < deadline_ns) {
+		pause_briefly();
+		r = give(sink, text);
+	}
+	return r;
+}
+
+/* -1: it is not ours to wait for; somebody ignores SIGCHLD. */
+static bool ended(const struct sink_otlp *sink)
+{
+	return waitpid(sink->pid, NULL, WNOHANG) != 0;
+}
+
+/* It dies with us at the latest, whether it may be killed or not. */
+static void close_sink(struct sink *base)
+{
+	struct sink_otlp *sink = (struct sink_otlp *)base;
+	uint64_t deadline_ns = clock_now_ns() + STOP_NS;
+	bool over;
+
+	cleanup_close(&sink->fd);
+	over = sink->pid <= 0 || ended(sink);
+	while (!over && clock_now_ns() < deadline_ns) {
+		pause_briefly();
+		over = ended(sink);
+	}
+	if (!over)
+		kill(sink->pid, SIGKILL);
+	if (sink->metrics)
+		metrics_free(sink->metrics);
+	free(sink);
+}
+
+/* ---- readings ---- */
+
+/*
+ * Whatever becomes of a reading, the next one tells all that it would have told, but when; only that there
+ * will be no next one has to be said.
+ */
+static void push(struct sink_otlp *sink, const struct run *run,
+		 int (*hand)(struct sink_otlp *sink, const char *text))
+{
+	autofree char *text = metrics_otlp(sink->metrics, run, sink->started_ns, clock_wall_ns());
+	int r = text ? hand(sink, text) : -ENOMEM;
+
+	if (r < 0 && r != -EAGAIN && !sink->said) {
+		sink->said = true;
+		sink->say(r);
+	}
+}
+
+static int interval(struct sink *base)
+{
+	struct sink_otlp *sink = (struct sink_otlp *)base;
+	const struct snapshot_source *source = sink->source;
+	autorun struct run *run = NULL;
+	int r = source->brief(source->context, &run);
+
+	if (!r)
+		r = source->judge(source->context, run);
+	if (!r)
+		push(sink, run, give);
+	return r;
+}
+
+static int end(struct sink *sink, struct run *run)
+{
+	push((struct sink_otlp *)sink, run, give_last);
+	return 0;
+}
+
+static const struct sink_operations operations = {
+	.interval = interval, .end = end, .close = close_sink};
+
+/* Its first word says whether it can work at all. */
+static int start(struct sink_otlp *sink, const struct otlp_target *target)
+{
+	int32_t word;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	sink->pid = fork();
+	if (!sink->pid) {
+		close(ends[0]);
+		otlp_process(target, ends[1]);
+	}
+	close(ends[1]);
+	sink->fd = ends[0];
+	if (sink->pid < 0)
+		return -errno;
+	return recv(sink->fd, &word, sizeof(word), 0) == sizeof(word) ? word : -EPIPE;
+}
+
+int sink_otlp_open(const struct otlp_target *target, void (*say)(int error), struct sink **ret_sink)
+{
+	struct sink_otlp *sink = calloc(1, sizeof(*sink));
+	int r;
+
+	if (!sink)
+		return -ENOMEM;
+	*sink = (struct sink_otlp){.sink.operations = &operations, .say = say, .fd = -1};
+	sink->metrics = metrics_new();
+	r = sink->metrics ? start(sink, target) : -ENOMEM;
+	if (r < 0)
+		sink_close(&sink->sink);
+	else
+		*ret_sink = &sink->sink;
+	return r;
+}
+
+void sink_otlp_begin(struct sink *base, const struct snapshot_source *source)
+{
+	struct sink_otlp *sink = (struct sink_otlp *)base;
+
+	sink->source = source;
+	sink->started_ns = clock_wall_ns();
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Gives a reading to an OpenTelemetry collector (OTLP over HTTP, JSON) at each interval: the metrics of /metrics
+ * (docs/metrics.md). A process of its own sends them, so that no collector, name server or certificate ever keeps
+ * the observation waiting, and so that what speaks to a network has no capability, is nobody where the
+ * observation is root, and knows no secret of the endpoint's.
+ */
+#ifndef OBSERVER_SINKS_OTLP_SINK_H
+#define OBSERVER_SINKS_OTLP_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sinks/sink.h"
+
+#define OTLP_HEADERS 16
+#define OTLP_SECRETS 3
+
+/* Where to. Texts stay the caller's. */
+struct otlp_target {
+	const char *url; /* of the metrics, such as http://127.0.0.1:4318/v1/metrics */
+	const char *ca;	 /* PEM of who signs the collector's certificate; NULL: the system's */
+	char *headers[OTLP_HEADERS]; /* "Name: value", besides Content-Type */
+	size_t header_count;
+	const char *secrets[OTLP_SECRETS]; /* what its process must forget; NULL: nothing */
+	uint64_t interval_ns;
+};
+
+/*
+ * Starts the process; before any thread is. @say is told once why readings can be given to nobody any more: -errno.
+ * 0 or -errno. -ENOSYS: there is no libcurl here.
+ */
+int sink_otlp_open(const struct otlp_target *target, void (*say)(int error),
+		   struct sink **ret_sink);
+
+/* The observation begins: what is counted, is since now. A reading that has no room is left out. */
+void sink_otlp_begin(struct sink *sink, const struct snapshot_source *source);
+
+#endif

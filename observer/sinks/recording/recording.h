@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording: readings of an observation, one after the other, in a file that only grows (docs/recording.md).
+ * sink.c writes it; here it is read, whatever state a crash left it in.
+ */
+#ifndef OBSERVER_SINKS_RECORDING_RECORDING_H
+#define OBSERVER_SINKS_RECORDING_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
+
+/* How the first line of each observation begins, and with it the file. */
+#define RECORDING_SCHEMA "sojourn.recording/1"
+#define RECORDING_MAGIC	 "{\"schema\":\"" RECORDING_SCHEMA "\""
+
+struct recording_line {
+	off_t offset;
+	size_t length;	      /* with the newline */
+	unsigned int session; /* which observation of the file, from 1 */
+};
+
+struct recording {
+	int fd;
+	struct recording_line *lines; /* whole lines that look like readings */
+	size_t count;
+	unsigned int sessions;
+	size_t damaged; /* whole lines that are nothing known */
+	size_t cut_off; /* bytes of a last line without end */
+};
+
+/* Whether the file begins as a recording does, as far as it has bytes; an empty one does. */
+bool recording_begins(int fd);
+/* Whether @path is a recording that recording_open() would try to read. */
+bool recording_is(const char *path);
+
+/*
+ * Finds the readings. -EINVAL: it is none, or not one reading is whole; @ret_error (to be freed by the
+ * caller) says which. -errno.
+ */
+int recording_open(const char *path, struct recording **ret_recording, char **ret_error);
+void recording_close(struct recording *recording);
+DEFINE_CLEANUP(struct recording *, recording_close)
+
+/* Reading @index, from 0. -EINVAL: that line is damaged after all. -errno. */
+int recording_read(const struct recording *recording, size_t index, struct run **ret_run);
+
+/* What recording_total() met. */
+struct recording_summary {
+	size_t readings; /* that were used */
+	size_t damaged;	 /* lines that could not be */
+	unsigned int sessions;
+	uint64_t unobserved_ns; /* between the observations of the file, by the wall clock */
+};
+
+/*
+ * One document of all that was recorded: counts and histograms as they stood at the last reading of each
+ * observation, added up; state as it was at the end; every finding of any time, as last seen; the past of
+ * each service from reading to reading. -EINVAL: no reading is whole. -errno.
+ */
+int recording_total(const struct recording *recording, struct run **ret_run,
+		    struct recording_summary *ret_summary);
+
+#endif

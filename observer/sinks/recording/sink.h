@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes a reading at each interval to a file that only grows: recording.h says how, and reads it. */
+#ifndef OBSERVER_SINKS_RECORDING_SINK_H
+#define OBSERVER_SINKS_RECORDING_SINK_H
+
+#include "sinks/sink.h"
+
+struct sink_record_options {
+	const char *path;
+	uint64_t interval_ns; /* as the file tells it */
+	/*
+	 * Above so many bytes PATH becomes PATH.1, which is replaced, and PATH begins anew; 0: it
+	 * grows as long as there is room.
+	 */
+	uint64_t max_bytes;
+	/*
+	 * Told once when a reading could not be written (@error < 0: -errno), and when they can be
+	 * again (0).
+	 */
+	void (*say)(const char *path, int error);
+};
+
+/*
+ * Makes the file, or goes on with a recording that is there; nothing is written yet. -EEXIST: @path or the one that
+ * would be replaced is something else; -EWOULDBLOCK: another process writes to it; or another -errno.
+ */
+int sink_record_open(const struct sink_record_options *options, struct sink **ret_sink);
+
+/*
+ * The first reading, from which the first interval counts. 0 or -errno. Afterwards a file system without
+ * room is tried again at each interval, and nothing is lost but a point in time: readings count from the
+ * begin. The last one loses its single exchanges and its past.
+ */
+int sink_record_begin(struct sink *sink, const struct snapshot_source *source);
+
+/* Readings written so far, and the bytes that they took. */
+uint64_t sink_record_count(const struct sink *sink);
+uint64_t sink_record_bytes(const struct sink *sink);
+
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sampled exchanges: takes them out of the ring and keeps a bounded number for each open period. A
+ * period that has all it may keep halves its threshold, drops those above, and the kernel is told to
+ * send no more than the most demanding period wants. So all exchanges are kept at low rates, and at
+ * high ones a fair choice of them that the driver can make as well (wire/flow.h).
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include <bpf/libbpf.h>
+
+#include "sojourn/clock.h"
+#include "source.h"
+#include "wire/event.h"
+
+/* Open periods that get samples; the others, which nobody should need, get none. */
+#define PERIODS 8
+
+struct source_samples {
+	uint64_t begun_ns; /* exchanges that arrived since then */
+	uint64_t threshold;
+	struct run_samples **by_service; /* NULL: none yet */
+	uint64_t *lost;			 /* by service, before the period */
+};
+
+struct source_ring {
+	struct loader *loader;
+	uint32_t limit; /* samples per service and period */
+	uint32_t services;
+	struct ring_buffer *buffer;
+	int epoll_fd;
+	size_t budget; /* events that this drain may still take */
+	int error;     /* of the last drain: no memory */
+	struct source_samples *periods[PERIODS];
+};
+
+/* ---- an event becomes a sample ---- */
+
+static void set_value(struct run_sample *sample, uint32_t value, uint64_t *field, uint64_t content)
+{
+	*field = content;
+	sample->known |= value;
+}
+
+static void set_stage(struct run_sample *sample, enum stage stage, uint64_t begin, uint64_t end)
+{
+	set_value(sample, RUN_SAMPLE_STAGE(stage), &sample->stage_ns[stage], end - begin);
+}
+
+static void set_stages(const struct exchange_event *e, struct run_sample *sample)
+{
+	uint64_t start = e->accepted_ns ? e->accepted_ns : e->arrival_ns;
+
+	set_stage(sample, STAGE_ACCEPT_QUEUE, e->arrival_ns, start);
+	set_stage(sample, STAGE_SOCKET_QUEUE, start, e->first_read_ns);
+	set_stage(sample, STAGE_RECEIVE, e->first_read_ns, e->last_read_ns);
+	set_stage(sample, STAGE_SERVICE, e->last_read_ns, e->first_write_ns);
+	set_stage(sample, STAGE_RESPOND, e->first_write_ns, e->last_write_ns);
+	if (e->on_wire_ns)
+		set_stage(sample, STAGE_TRANSMIT_QUEUE, e->last_write_ns, e->on_wire_ns);
+	if (e->acked_ns)
+		set_stage(sample, STAGE_ACK, e->on_wire_ns, e->acked_ns);
+}
+
+/* The kernel counts bytes in 32 bits and stops at the end. */
+static void set_bytes(struct run_sample *sample, uint32_t value, uint64_t *field, uint32_t bytes)
+{
+	if (bytes != UINT32_MAX)
+		set_value(sample, value, field, bytes);
+}
+
+static void sample_from(const struct exchange_event *e, struct run_sample *ret_sample)
+{
+	*ret_sample = (struct run_sample){.flow = e->flow, .index = e->index, .pid = e->pid};
+	ret_sample->known = e->pid ? RUN_SAMPLE_PID : 0;
+	set_bytes(ret_sample, RUN_SAMPLE_BYTES_IN, &ret_sample->bytes_in, e->bytes_in);
+	set_bytes(ret_sample, RUN_SAMPLE_BYTES_OUT, &ret_sample->bytes_out, e->bytes_out);
+	set_value(ret_sample, RUN_SAMPLE_ARRIVAL, &ret_sample->arrival_ns, e->arrival_ns);
+	set_stages(e, ret_sample);
+	if (!e->running_ns)
+		return;
+	set_value(ret_sample, RUN_SAMPLE_RUNNING, &ret_sample->running_ns, e->running_ns);
+	set_value(ret_sample, RUN_SAMPLE_RUNNABLE, &ret_sample->runnable_ns, e->runnable_ns);
+}
+
+/* The promise of every sample: its stages are its residence, to the nanosecond. */
+static bool adds_up(const struct exchange_event *e, const struct run_sample *sample)
+{
+	uint64_t start = e->accepted_ns ? e->accepted_ns : e->arrival_ns, sum = 0;
+	bool in_order = e->arrival_ns && e->arrival_ns <= start && start <= e->first_read_ns &&
+			e->first_read_ns <= e->last_read_ns &&
+			e->last_read_ns <= e->first_write_ns &&
+			e->first_write_ns <= e->last_write_ns;
+
+	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
+		sum += sample->stage_ns[stage];
+	return in_order && e->running_ns + e->runnable_ns <= sample->stage_ns[STAGE_SERVICE] &&
+	       sum == e->last_write_ns - e->arrival_ns;
+}
+
+/* ---- periods ---- */
+
+static void samples_free(struct source_samples *samples, uint32_t services)
+{
+	if (!samples)
+		return;
+	for (uint32_t i = 0; samples->by_service && i < services; i++)
+		run_samples_free(samples->by_service[i]);
+	free(samples->by_service);
+	free(samples->lost);
+	free(samples);
+}
+
+/* What the most demanding period wants. */
+static void tell_kernel(struct source_ring *ring)
+{
+	uint64_t threshold = 0;
+
+	for (size_t i = 0; i < PERIODS; i++) {
+		if (ring->periods[i] && ring->periods[i]->threshold > threshold)
+			threshold = ring->periods[i]->threshold;
+	}
+	loader_set_sample_threshold(ring->loader, threshold);
+}
+
+static int offer(struct source_ring *ring, struct source_samples *samples,
+		 const struct exchange_event *e)
+{
+	uint32_t hash = exchange_hash(flow_hash(&e->flow), e->index);
+	struct run_samples *of_service;
+	struct run_sample sample, *kept;
+
+	if (e->arrival_ns < samples->begun_ns || e->service >= ring->services)
+		return 0;
+	if (!samples->by_service[e->service])
+		samples->by_service[e->service] = run_samples_new();
+	of_service = samples->by_service[e->service];
+	if (!of_service)
+		return -ENOMEM;
+	while (hash < samples->threshold && of_service->count >= ring->limit) {
+		samples->threshold /= 2;
+		for (uint32_t i = 0; i < ring->services; i++) {
+			if (samples->by_service[i])
+				run_samples_lower(samples->by_service[i], samples->threshold);
+		}
+		tell_kernel(ring);
+	}
+	if (hash >= samples->threshold)
+		return 0;
+	sample_from(e, &sample);
+	if (!adds_up(e, &sample)) {
+		of_service->inconsistent++;
+		return 0;
+	}
+	kept = run_add_sample(of_service);
+	if (!kept)
+		return -ENOMEM;
+	*kept = sample;
+	return 0;
+}
+
+/* A negative result ends the drain; the event is taken in any case. */
+static int on_event(void *context, void *data, size_t size)
+{
+	struct source_ring *ring = context;
+
+	if (size < sizeof(struct exchange_event))
+		return 0;
+	for (size_t i = 0; i < PERIODS && !ring->error; i++) {
+		if (ring->periods[i])
+			ring->error = offer(ring, ring->periods[i], data);
+	}
+	return ring->error || !--ring->budget ? -ECANCELED : 0;
+}
+
+int source_ring_drain(struct source_ring *ring)
+{
+	struct epoll_event event;
+	int r;
+
+	if (!ring)
+		return 0;
+	/* Edge-triggered: this forgets the edge, or poll() would return for ever. */
+	(void)epoll_wait(ring->epoll_fd, &event, 1, 0);
+	ring->error = 0;
+	ring->budget = loader_config(ring->loader)->ring_bytes / sizeof(struct exchange_event);
+	r = ring_buffer__consume(ring->buffer);
+	return r < 0 && r != -ECANCELED ? r : ring->error;
+}
+
+/* ---- begin and end ---- */
+
+static int samples_new(uint32_t services, struct source_samples **ret_samples)
+{
+	struct source_samples *samples = calloc(1, sizeof(*samples));
+
+	if (!samples)
+		return -ENOMEM;
+	samples->by_service = calloc(services, sizeof(struct run_samples *));
+	samples->lost = calloc(services, sizeof(uint64_t));
+	samples->threshold = RUN_SAMPLE_ALL;
+	if (!samples->by_service || !samples->lost) {
+		samples_free(samples, services);
+		return -ENOMEM;
+	}
+	*ret_samples = samples;
+	return 0;
+}
+
+int source_ring_begin(struct source_ring *ring, struct source_samples **ret_samples)
+{
+	struct source_samples **place = NULL;
+	int r;
+
+	*ret_samples = NULL;
+	for (size_t i = 0; ring && i < PERIODS && !place; i++) {
+		if (!ring->periods[i])
+			place = &ring->periods[i];
+	}
+	if (!place)
+		return 0;
+	r = samples_new(ring->services, place);
+	if (r < 0)
+		return r;
+	/* In this order: whatever arrives from begun_ns on is read under the new threshold. */
+	tell_kernel(ring);
+	(*place)->begun_ns = clock_now_ns();
+	for (uint32_t i = 0; i < ring->services; i++)
+		(*place)->lost[i] = source_slots_lost(ring->loader, i);
+	*ret_samples = *place;
+	return 0;
+}
+
+void source_ring_end(struct source_ring *ring, struct source_samples *samples)
+{
+	for (size_t i = 0; samples && i < PERIODS; i++) {
+		if (ring->periods[i] != samples)
+			continue;
+		samples_free(samples, ring->services);
+		ring->periods[i] = NULL;
+		tell_kernel(ring);
+		return;
+	}
+}
+
+static int copy_samples(const struct run_samples *from, struct run_samples *to)
+{
+	if (!from)
+		return 0;
+	to->inconsistent = from->inconsistent;
+	if (!from->count)
+		return 0;
+	to->samples = calloc(from->count, sizeof(*to->samples));
+	if (!to->samples)
+		return -ENOMEM;
+	memcpy(to->samples, from->samples, from->count * sizeof(*to->samples));
+	to->count = to->capacity = from->count;
+	return 0;
+}
+
+int source_ring_read(const struct source_ring *ring, const struct source_samples *samples,
+		     uint32_t index, struct run_service *service)
+{
+	if (!samples)
+		return 0;
+	service->samples = run_samples_new();
+	if (!service->samples)
+		return -ENOMEM;
+	service->samples->threshold = samples->threshold;
+	service->samples->lost = source_slots_lost(ring->loader, index) - samples->lost[index];
+	return copy_samples(samples->by_service[index], service->samples);
+}
+
+/* libbpf's own descriptor is level-triggered, and the ring "readable" with every single event. */
+static int open_epoll(struct source_ring *ring)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	ring->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ring->epoll_fd < 0)
+		return -errno;
+	if (epoll_ctl(ring->epoll_fd, EPOLL_CTL_ADD, loader_ring_fd(ring->loader), &event) < 0)
+		return -errno;
+	return 0;
+}
+
+int source_ring_new(struct loader *loader, uint32_t limit, struct source_ring **ret_ring)
+{
+	CLEANUP(cleanup_source_ring_free) struct source_ring *ring = calloc(1, sizeof(*ring));
+	int r;
+
+	if (!ring)
+		return -ENOMEM;
+	ring->loader = loader;
+	ring->limit = limit;
+	ring->services = loader_config(loader)->max_services;
+	r = open_epoll(ring);
+	if (r < 0)
+		return r;
+	ring->buffer = ring_buffer__new(loader_ring_fd(loader), on_event, ring, NULL);
+	if (!ring->buffer)
+		return -errno;
+	*ret_ring = TAKE_PTR(ring);
+	return 0;
+}
+
+void source_ring_free(struct source_ring *ring)
+{
+	if (!ring)
+		return;
+	for (size_t i = 0; i < PERIODS; i++)
+		samples_free(ring->periods[i], ring->services);
+	ring_buffer__free(ring->buffer);
+	cleanup_close(&ring->epoll_fd);
+	free(ring);
+}
+
+int source_ring_fd(const struct source_ring *ring)
+{
+	return ring ? ring->epoll_fd : -1;
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Adds up the CPUs' slots of a service. The kernel goes on writing meanwhile: the reading may be
+ * off by the exchanges that are under way on the CPUs at this moment, never by more.
+ */
+#include "source.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/run_sum.h"
+#include "sojourn/units.h"
+
+_Static_assert(SPLIT_RUNNING == (int)RUN_CPU_RUNNING && SPLIT_COUNT == (int)RUN_CPU_COUNT &&
+		       SPLIT_BLOCKED == (int)RUN_CPU_BLOCKED,
+	       "the kernel's parts are the document's");
+
+static const enum counter loss_counters[RUN_LOSS_COUNT] = {
+	[RUN_LOSS_OVERLAPPED] = COUNTER_OVERLAPPED,
+	[RUN_LOSS_UNSOLICITED] = COUNTER_UNSOLICITED,
+	[RUN_LOSS_UNANSWERED] = COUNTER_UNANSWERED,
+	[RUN_LOSS_PREEXISTING] = COUNTER_PREEXISTING,
+	[RUN_LOSS_CUT_OFF] = COUNTER_CUT_OFF,
+	[RUN_LOSS_UNTIMED] = COUNTER_UNTIMED,
+	[RUN_LOSS_ACCEPT_UNSEEN] = COUNTER_ACCEPT_UNSEEN,
+	[RUN_LOSS_MULTIPLEXED] = COUNTER_MULTIPLEXED,
+	[RUN_LOSS_DROPPED] = COUNTER_DROPPED,
+	[RUN_LOSS_UNMATCHED] = COUNTER_UNMATCHED,
+	[RUN_LOSS_TRANSMIT_UNSEEN] = COUNTER_TRANSMIT_UNSEEN,
+	[RUN_LOSS_ACK_UNSEEN] = COUNTER_ACK_UNSEEN,
+	[RUN_LOSS_STORAGE_FAILED] = COUNTER_STORAGE_FAILED,
+	[RUN_LOSS_TLS_UNKNOWN] = COUNTER_TLS_UNKNOWN,
+	[RUN_LOSS_UNRECOGNISED] = COUNTER_UNRECOGNISED,
+	[RUN_LOSS_ONEWAY] = COUNTER_ONEWAY,
+	[RUN_LOSS_GOODBYES] = COUNTER_GOODBYES,
+	[RUN_LOSS_TRAILING] = COUNTER_TRAILING,
+	[RUN_LOSS_INCONSISTENT] = COUNTER_INCONSISTENT,
+	[RUN_LOSS_UNSEEN_READS] = COUNTER_UNSEEN_READS,
+	[RUN_LOSS_BLOCKED] = COUNTER_BLOCKED,
+	[RUN_LOSS_MPTCP] = COUNTER_MPTCP,
+	[RUN_LOSS_CARRIED] = COUNTER_CARRIED,
+	[RUN_LOSS_TIME_WAIT_UNSURE] = COUNTER_TIME_WAIT_UNSURE,
+	[RUN_LOSS_AMBIGUOUS_REPLIES] = COUNTER_AMBIGUOUS_REPLIES,
+	[RUN_LOSS_UNTRACKED] = COUNTER_UNTRACKED,
+};
+
+static const enum counter close_counters[RUN_CLOSE_COUNT] = {
+	[RUN_CLOSE_BY_SERVER] = COUNTER_CLOSED_BY_SERVER,
+	[RUN_CLOSE_BY_CLIENT] = COUNTER_CLOSED_BY_CLIENT,
+	[RUN_RESET_BY_SERVER] = COUNTER_RESET_BY_SERVER,
+	[RUN_RESET_BY_CLIENT] = COUNTER_RESET_BY_CLIENT,
+	[RUN_TIMED_OUT] = COUNTER_TIMED_OUT,
+};
+
+static uint64_t counter_sum(const struct loader *loader, uint32_t index, enum counter counter)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
+		sum += loader_slot(loader, cpu, index)->counters[counter];
+	return sum;
+}
+
+uint64_t source_slots_lost(const struct loader *loader, uint32_t index)
+{
+	return counter_sum(loader, index, COUNTER_SAMPLES_LOST);
+}
+
+static void read_counters(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	service->accepted = counter_sum(loader, index, COUNTER_ACCEPTED);
+	service->exchanges = counter_sum(loader, index, COUNTER_EXCHANGES);
+	service->bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN);
+	service->bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT);
+	service->time_wait_created = counter_sum(loader, index, COUNTER_TIME_WAIT_CREATED);
+	service->retransmits = counter_sum(loader, index, COUNTER_RETRANSMITS);
+	service->accept_delayed = counter_sum(loader, index, COUNTER_ACCEPT_DELAYED);
+	service->accept_delay_ns = counter_sum(loader, index, COUNTER_ACCEPT_DELAY_NS);
+	service->transmit_followed = counter_sum(loader, index, COUNTER_TRANSMIT_FOLLOWED);
+	service->tls = counter_sum(loader, index, COUNTER_TLS);
+	service->looked = counter_sum(loader, index, COUNTER_LOOKED);
+	service->looked_requests = counter_sum(loader, index, COUNTER_LOOKED_REQUESTS);
+	service->nagle_held = counter_sum(loader, index, COUNTER_NAGLE_HELD);
+	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
+		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
+	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
+		service->closes[close] = counter_sum(loader, index, close_counters[close]);
+}
+
+static void add_part(struct histogram *h, const struct stage_histogram *part)
+{
+	h->sum += part->sum_ns;
+	if (part->max_ns > h->max)
+		h->max = part->max_ns;
+	for (uint32_t i = 0; i < BUCKET_COUNT; i++)
+		h->buckets[i] += part->buckets[i];
+}
+
+/*
+ * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change
+ * CPUs. Only the sum counts; caught in mid-move it can be -1 for a moment, which is 0.
+ */
+static void count_buckets(struct histogram *h)
+{
+	h->count = 0;
+	for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
+		if ((int64_t)h->buckets[i] < 0)
+			h->buckets[i] = 0;
+		h->count += h->buckets[i];
+	}
+}
+
+/* The kernel leaves out zeros (wire/counters.h): every timed exchange that is missing is one. */
+static void fill_zeros(struct histogram *h, uint64_t timed)
+{
+	if (timed <= h->count)
+		return;
+	h->buckets[0] += timed - h->count;
+	h->count = timed;
+}
+
+static void read_span(const struct loader *loader, uint32_t index, enum span span,
+		      struct histogram *ret_histogram)
+{
+	*ret_histogram = (struct histogram){};
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
+		add_part(ret_histogram, &loader_spans(loader, cpu, index)->spans[span]);
+	count_buckets(ret_histogram);
+}
+
+static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
+{
+	for (enum split_part part = 0; part < SPLIT_COUNT; part++) {
+		struct histogram *h = &parts[part].histogram;
+
+		for (uint32_t cpu = 0;
+		     loader_split(loader, cpu, index) && cpu < loader_cpus(loader); cpu++)
+			add_part(h, &loader_split(loader, cpu, index)->parts[part]);
+		count_buckets(h);
+		fill_zeros(h, parts[RUN_CPU_RUNNING].histogram.count);
+	}
+}
+
+static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	uint64_t depth_max = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_slot *slot = loader_slot(loader, cpu, index);
+
+		if (slot->last_message_ns > service->last_message_ns)
+			service->last_message_ns = slot->last_message_ns;
+		if (slot->depth_max > depth_max)
+			depth_max = slot->depth_max;
+	}
+	service->accept_queue.depth_max = (struct run_number){true, depth_max};
+	service->accept_queue.drops =
+		(struct run_number){true, counter_sum(loader, index, COUNTER_LISTEN_DROPS)};
+}
+
+void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	uint64_t timed;
+
+	read_counters(loader, index, service);
+	read_messages(loader, index, service);
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+		struct histogram *h = &service->stages[stage].histogram;
+
+		for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
+			add_part(h, &loader_slot(loader, cpu, index)->stages[stage]);
+		count_buckets(h);
+	}
+	read_split(loader, index, service->cpu);
+	read_span(loader, index, SPAN_ABANDONED, &service->abandoned);
+	read_span(loader, index, SPAN_TLS_HANDSHAKE, &service->tls_handshake);
+	timed = service->stages[STAGE_SERVICE].histogram.count;
+	fill_zeros(&service->stages[STAGE_RECEIVE].histogram, timed);
+	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);
+}
+
+void source_slots_conclude(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	int64_t outstanding = (int64_t)counter_sum(loader, index, COUNTER_OUTSTANDING);
+	uint64_t known =
+		service->stages[STAGE_SERVICE].histogram.count + service->losses[RUN_LOSS_UNTIMED];
+
+	/* The CPUs' parts are added up one after the other, while they change. */
+	if (outstanding > 0)
+		service->losses[RUN_LOSS_UNANSWERED] += (uint64_t)outstanding;
+	if (service->exchanges > known)
+		service->losses[RUN_LOSS_UNTIMED] += service->exchanges - known;
+}
+
+/* What keeps most replies from being matched, over the whole observation. */
+static const char *doubtful_pattern(const struct loader *loader, uint32_t index)
+{
+	uint64_t ambiguous = counter_sum(loader, index, COUNTER_AMBIGUOUS_REPLIES);
+
+	if (counter_sum(loader, index, COUNTER_NAMELESS_REPLIES) > ambiguous / 2)
+		return "the server replies by calls whose receiver cannot be read (io_uring, "
+		       "32-bit programs)";
+	if (counter_sum(loader, index, COUNTER_UNTRACKED) > ambiguous / 2)
+		return "more requests are without a reply at a time than are remembered";
+	return "clients have several requests under way from one port, and the replies do not tell "
+	       "which they answer by their first two bytes";
+}
+
+void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	struct run_stage *stage = &service->stages[STAGE_SERVICE];
+	uint64_t ambiguous = service->losses[RUN_LOSS_AMBIGUOUS_REPLIES];
+	char count[32], all[32], *reason;
+
+	if (!stage->measured || !run_service_is_doubtful(service))
+		return;
+	if (asprintf(&reason, "%s of %s replies cannot be matched: %s",
+		     units_format_count(ambiguous, count, sizeof(count)),
+		     units_format_count(service->exchanges, all, sizeof(all)),
+		     doubtful_pattern(loader, index)) < 0)
+		reason = NULL;
+	run_stage_forget(stage, reason);
+}
+
+static const char *hook(const struct plan *plan, enum question question)
+{
+	const struct plan_row *row = plan_chosen(plan, question);
+
+	return row ? row->candidate->hook : "?";
+}
+
+/* The hooks that tell of its begin and its end. */
+static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
+{
+	static const enum question ends[STAGE_COUNT][2] = {
+		[STAGE_SOCKET_QUEUE] = {QUESTION_ARRIVAL, QUESTION_READ},
+		[STAGE_RECEIVE] = {QUESTION_READ, QUESTION_READ},
+		[STAGE_SERVICE] = {QUESTION_READ, QUESTION_WRITE},
+		[STAGE_RESPOND] = {QUESTION_WRITE, QUESTION_WRITE},
+		[STAGE_TRANSMIT_QUEUE] = {QUESTION_TRANSMIT, QUESTION_TRANSMIT},
+		[STAGE_ACK] = {QUESTION_TRANSMIT, QUESTION_TRANSMIT},
+	};
+	static const char *const accept_sources[] = {
+		[ACCEPT_RETURNED] = "accept",
+		[ACCEPT_SYSCALL] = "syscall",
+		[ACCEPT_INFERRED] = "inferred",
+	};
+	enum question begin = ends[stage][0], end = ends[stage][1];
+	char *source;
+
+	if (stage == STAGE_ACCEPT_QUEUE)
+		return strdup(accept_sources[loader_config(loader)->accept_source]);
+	if (begin == end)
+		return strdup(hook(plan, begin));
+	return asprintf(&source, "%s, %s", hook(plan, begin), hook(plan, end)) < 0 ? NULL : source;
+}
+
+static void mark_split(const struct plan *plan, bool udp, struct run_stage *parts)
+{
+	const char *missing = plan_missing_cpu(plan, udp);
+
+	for (enum run_cpu part = 0; part < RUN_CPU_COUNT; part++) {
+		parts[part].measured = !missing;
+		parts[part].reason = missing ? strdup(missing) : NULL;
+		parts[part].source = missing ? NULL : strdup(hook(plan, QUESTION_CPU));
+	}
+}
+
+void source_slots_mark(const struct loader *loader, const struct plan *plan,
+		       const struct service_key *key, struct run_service *service)
+{
+	bool udp = key->protocol == IPPROTO_UDP;
+
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+		const char *missing =
+			udp ? plan_missing_udp(plan, stage) : plan_missing(plan, stage);
+
+		service->stages[stage].measured = !missing;
+		service->stages[stage].reason = missing ? strdup(missing) : NULL;
+		service->stages[stage].source =
+			missing || udp ? NULL : stage_source(loader, plan, stage);
+	}
+	mark_split(plan, udp, service->cpu);
+	if (!udp)
+		service->quiet_ns = (struct run_number){.known = true,
+							.value = loader_config(loader)->quiet_ns};
+	if (plan_depth(plan) == PLAN_DEPTH_UNSEEN)
+		service->accept_queue.depth_max = (struct run_number){};
+}
+
+uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
+{
+	uint64_t epoch = loader_epoch(loader), first = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_slot *slot = loader_slot(loader, cpu, index);
+
+		if (slot->epoch == epoch && slot->first_message_ns &&
+		    (!first || slot->first_message_ns < first))
+			first = slot->first_message_ns;
+	}
+	return first;
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A file that a comment or a document names is there: a name that nothing in the tree ends in misleads whoever
+looks for it. NAME in a name, or *, stands for anything: driver/engine_NAME.c is there if one such file is."""
+import ast
+import io
+import re
+import sys
+import tokenize
+from fnmatch import fnmatch
+
+import tree
+from tree import Example
+
+WORD = re.compile(r"(?<![\w$%*</{}~.-])(?:\.\./)*((?:[\w.*-]+/)*[\w-][\w.*-]*\.(?:c|h|S|py|sh|cmake|md))(?![\w*/-]|\.\w)")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+PLACEHOLDER = re.compile(r"\b(?:NAME|FILE|DIR)\b|(?<=_)NAME\b")
+# Of others: of Linux, of a build.
+FOREIGN = ("include/net/*", "include/linux/*", "include/uapi/*", "linux/*", "sock_diag.h", "net/*", "kernel/bpf/*", "arch/*",
+           "kernel/tracepoint.c", "vmlinux.h", "*.skel.h", "curses.h")
+# Text of others, and examples of files that are not there.
+SKIPPED = ("LICENSES", "tests/check", "packaging/copyright")
+NOT_COMMENTED = (".md", ".txt")
+
+
+def c_comments(text):
+    for match in COMMENT.finditer(text):
+        if not match[0].startswith('"'):
+            yield text.count("\n", 0, match.start()) + 1, match[0]
+
+
+def python_comments(text):
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            yield node.body[0].lineno, ast.get_docstring(node, clean=False)
+
+
+def hash_comments(text):
+    for number, line in enumerate(text.split("\n"), 1):
+        found = re.search(r"(?:^|\s)#(.*)", line)
+        if found:
+            yield number, found[1]
+
+
+def prose(path, text):
+    """Pairs (line, text) of what people read in a file."""
+    if path.suffix in (".c", ".h"):
+        return c_comments(text)
+    if path.suffix in NOT_COMMENTED:
+        return [(1, text)]
+    first = text.split("\n", 1)[0]
+    if path.suffix == ".py" or (first.startswith("#!") and "python" in first):
+        return python_comments(text)
+    if path.suffix in (".sh", ".cmake") or path.name == "CMakeLists.txt" or first.startswith("#!"):
+        return hash_comments(text)
+    return ()
+
+
+def is_there(word, paths):
+    if any(fnmatch(word, pattern) for pattern in FOREIGN):
+        return True
+    pattern = PLACEHOLDER.sub("*", word)
+    return any(fnmatch(path, pattern) or fnmatch(path, f"*/{pattern}") for path in paths)
+
+
+def problems(root, options):
+    del options
+    paths = [str(path) for path in tree.files(root)]
+    for path in tree.files(root):
+        if tree.under(path, *SKIPPED):
+            continue
+        try:
+            text = (root / path).read_text()
+        except UnicodeDecodeError:
+            continue
+        for first, said in prose(path, text):
+            for number, line in enumerate(said.split("\n"), first):
+                for word in WORD.findall(line):
+                    if not is_there(word, paths):
+                        yield f"{path}:{number}: names {word}, which is not there"
+
+
+EXAMPLES = [
+    Example("all there", {
+        "lib/run/a.c": '/* See b.h and run/b.h; lib/run/a.c. include/net/tcp.h, <stdio.h> */\nchar *s = "c.h";\n',
+        "lib/run/b.h": "// engine_NAME.c\n", "driver/engine_x.c": "int a = b.c;\n",
+        "docs/x.md": "See [there](../lib/run/a.c), `/etc/x.py` and https://example.org/a/q.c.\n",
+        "tools/t": '#!/usr/bin/env python3\n"""Runs b.h."""\nopen("none.py")  # like a.c\n'}, []),
+    Example("gone", {
+        "lib/a.c": '#include "gone.h"\n/*\n * See gone.c and\n * old/a.c.\n */\n',
+        "docs/x.md": "text\nof `lib/none.h`, option_NAME.c, b_*.c\n",
+        "tools/t": '#!/usr/bin/env python3\n"""Runs\nnone.py."""\n', "tools/u.sh": "x=1 # of none.sh\ny=no.sh\n",
+        "CMakeLists.txt": "# none.cmake\n"},
+        ["lib/a.c:3: names gone.c", "lib/a.c:4: names old/a.c", "x.md:2: names lib/none.h", "names option_NAME.c",
+         "names b_*.c",
+         "tools/t:3: names none.py", "u.sh:1: names none.sh", "CMakeLists.txt:1: names none.cmake"]),
+]
+
+if __name__ == "__main__":
+    sys.exit(tree.main(problems, EXAMPLES))

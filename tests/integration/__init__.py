@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Our programs against real servers, in the kernel."""

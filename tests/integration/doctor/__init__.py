@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""sojourn doctor: what runs out."""

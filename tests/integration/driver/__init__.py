@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The driver: what it sends, counts and says."""

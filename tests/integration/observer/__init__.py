@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The observer: what it counts and times."""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""A listener under observation and clients of it, all in the test's own hands."""
+import contextlib
+import ctypes
+import os
+import socket
+
+from support.documents import service
+from support.programs import Observer
+from .test_stages import samples_add_up
+
+
+CLONE_NEWNET = 0x40000000
+
+
+def enter_network(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).setns(descriptor, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"setns {path}")
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def inside(netns):
+    """Sockets that this thread makes within belong to @netns."""
+    own = f"/proc/self/fd/{os.open('/proc/thread-self/ns/net', os.O_RDONLY)}"
+    try:
+        enter_network(netns.path)
+        yield
+    finally:
+        enter_network(own)
+        os.close(int(own.rsplit("/", 1)[1]))
+
+
+class Scene:
+    """Connections are accepted at once, unless told otherwise."""
+
+    def __init__(self, start, *options, observe=True, listener=None, netns=None):
+        self.listener = listener or socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.start = lambda: start(Observer(*options, ports=[self.port], netns=netns))
+        self.observer = self.start() if observe else None
+        self.ends = []
+
+    def observe(self):
+        self.observer = self.start()
+
+    def connect(self):
+        """A client's socket and the server's."""
+        client = socket.create_connection(("127.0.0.1", self.port))
+        connection, _ = self.listener.accept()
+        self.ends += [client, connection]
+        return client, connection
+
+    def end(self, samples=True):
+        """@samples: no two threads use a connection at a time, so that times are in order."""
+        for end in (*self.ends, self.listener):
+            end.close()
+        self.observer.stop()
+        entry = service(self.observer.summary(), self.port)
+        if samples:
+            samples_add_up(entry)
+        return entry

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""TCP's own clock: taken where TCP has read it for the very event, and nowhere else.
+
+One process is client and server, and reads CLOCK_MONOTONIC around its calls. What lies between two of its readings
+is a bound that no noise of the machine moves.
+
+tools/mutate: "TCP's clock is of whatever came last" fails held_back, "announced is arrived" not_announced, "a write
+ends when it returns" is_no_service.
+"""
+import contextlib
+import ctypes
+import socket
+import time
+
+import pytest
+
+from support.net import Netns, veth
+from support.timing import in_quiet, timing
+from .scene import Scene, inside
+from .test_stages import stage
+from .test_truth import by_exchange
+
+SERVER = "10.200.0.1"
+FIRST, LAST = 14_000, 100  # bytes: what TCP sends at once, and what it then holds back
+SO_ATTACH_FILTER = 26
+
+
+def autocorked(netns):
+    """How often TCP has held a write back, as what went before was still in the queue of a device."""
+    lines = [line.split() for line in netns.exec(["cat", "/proc/net/netstat"]).stdout.splitlines()]
+    return int(dict(zip(*lines[:2]))["TCPAutoCorking"])
+
+
+@contextlib.contextmanager
+def slow_path():
+    """A listener, its network and that of its clients: 2 Mbit/s on the way to them."""
+    with Netns("server") as server, Netns("client") as client:
+        veth(server, client, (f"{SERVER}/30", "10.200.0.2/30"))
+        server.exec(["tc", "qdisc", "replace", "dev", "veth0", "root", "tbf", "rate", "2mbit", "burst", "5kb",
+                     "latency", "2s"])
+        with inside(server):
+            listener = socket.create_server((SERVER, 0))
+        yield listener, server, client
+
+
+@in_quiet
+def test_what_is_held_back_was_written_when_it_was(start):
+    """The second part of a response waits for room in the network: TCP looks at its clock when the first is
+    acknowledged piece by piece, and when it sends the rest, but not at the write."""
+    bounds = {}
+    with slow_path() as (listener, network, beyond):
+        scene = Scene(start, listener=listener, netns=network)
+        for _ in range(5):  # of a new connection TCP sends ten segments, whatever the path
+            with inside(beyond):
+                client = socket.create_connection(listener.getsockname())
+            server, _ = listener.accept()
+            scene.ends += [client, server]
+            client.sendall(b"request\n")
+            assert server.recv(100) == b"request\n"
+            begin_ns = time.monotonic_ns()
+            server.sendall(b"x" * FIRST)
+            first_ns = time.monotonic_ns()
+            time.sleep(0.02)
+            last_ns = time.monotonic_ns()
+            server.sendall(b"x" * LAST)
+            bounds[client.getsockname()[1], 0] = last_ns - first_ns, time.monotonic_ns() - begin_ns
+            assert len(client.recv(FIRST + LAST, socket.MSG_WAITALL)) == FIRST + LAST
+        with timing():
+            assert autocorked(network) == len(bounds)
+        entry = scene.end()
+    found = by_exchange(entry)
+    assert found.keys() == bounds.keys()
+    times = [(least, entry["samples"]["stages"]["respond"][found[key]], most) for key, (least, most) in bounds.items()]
+    assert not [each for each in times if not each[0] <= each[1] <= each[2]]
+
+
+def test_what_was_not_announced_has_not_arrived(start):
+    """A request shorter than the server's SO_RCVLOWAT becomes readable when the server asks for less."""
+    scene = Scene(start)
+    client, server = scene.connect()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 100)
+    client.sendall(b"request\n")
+    time.sleep(0.05)
+    before_ns = time.monotonic_ns()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+    assert server.recv(100) == b"request\n"
+    waited_ns = time.monotonic_ns() - before_ns
+    server.sendall(b"done\n")
+    entry = scene.end()
+    if "sk_data_ready" not in stage(entry, "socket_queue")["source"]:
+        pytest.skip("the hook of an older kernel tells of the first byte, whatever SO_RCVLOWAT")
+    assert stage(entry, "socket_queue")["count"] == 1
+    assert stage(entry, "socket_queue")["max_ns"] <= waited_ns
+
+
+class Instruction(ctypes.Structure):
+    """struct sock_filter, linux/filter.h"""
+    _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+
+class Program(ctypes.Structure):
+    """struct sock_fprog"""
+    _fields_ = [("length", ctypes.c_uint16), ("filter", ctypes.c_void_p)]
+
+
+LOAD, DIVIDE, PASS = 0x00, 0x3c, 0x06  # BPF_LD | BPF_IMM, BPF_ALU | BPF_DIV | BPF_X, BPF_RET | BPF_K
+TO_X = 0x07  # BPF_MISC | BPF_TAX
+
+
+def make_receiving_slow(client):
+    """What comes for the socket passes 1,000 divisions first. On loopback that is within the call that sends it."""
+    words = [(LOAD, 3), (TO_X, 0), (LOAD, 0xffffffff), *[(DIVIDE, 0)] * 1000, (PASS, 0xffffffff)]
+    filters = (Instruction * len(words))(*(Instruction(code, 0, 0, k) for code, k in words))
+    program = Program(len(words), ctypes.addressof(filters))
+    client.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, bytes(program))
+
+
+@in_quiet
+def test_what_the_kernel_does_with_a_response_is_no_service(start):
+    """The server's part ends when TCP begins to transmit: here the client's slow filter runs in the server's call."""
+    scene = Scene(start)
+    client, server = scene.connect()
+    make_receiving_slow(client)
+    before_ns = within_ns = 0
+    for _ in range(200):
+        client.sendall(b"request\n")
+        assert server.recv(100) == b"request\n"
+        read_ns = time.monotonic_ns()
+        begin_ns = time.monotonic_ns()
+        server.sendall(b"done\n")
+        within_ns += time.monotonic_ns() - begin_ns
+        before_ns += begin_ns - read_ns
+        assert client.recv(100) == b"done\n"
+    entry = scene.end()
+    assert entry["exchanges"] == stage(entry, "service")["count"] == 200
+    if "sock_send_length" not in stage(entry, "service")["source"]:
+        pytest.skip("the hook of an older kernel has the time at which the write returns")
+    with timing():
+        assert stage(entry, "service")["sum_ns"] < before_ns + 0.5 * within_ns

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Everyday mistakes with the observer, and what is said to each."""
+import re
+import signal
+
+import pytest
+
+from support import documents, http
+from support.conditions import bpf, needs_program
+from support.net import free_port
+from support.process import run, wait_until
+from support.programs import OBSERVER, Driver, Nginx
+from support.terminal import Terminal
+
+REFUSED = {
+    "mistyped option": (["observe", "--prot", "80"], 2, "--prot: unknown option: did you mean --port?"),
+    "nothing alike": (["serve", "--frobnicate"], 2, "--frobnicate: unknown option, see --help"),
+    "mistyped command": (["obsrve", "--port", "80"], 2, "'obsrve' is no command: did you mean observe?"),
+    "no command": (["frobnicate"], 2, "'frobnicate' is no command: allowed are observe, "),
+    "help of no command": (["help", "frobnicate"], 2, "'frobnicate' is no command: allowed are observe, "),
+    "report as PDF": (["report", "-o", "x.pdf", "run.json"], 2,
+                      "--output: 'x.pdf': no form of a report ends so: allowed are .txt, .html, .md, .json, .csv and "),
+    "no folder": (["observe", "--port", "1", "--json", "/nonexistent/run.json"], 2,
+                  "--json: cannot write '/nonexistent/run.json': No such file or directory"),
+    "a folder": (["observe", "--port", "1", "--json", "/"], 2, "--json: cannot write '/': Is a directory"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    """Before anything is loaded, in one line."""
+    words, status, message = REFUSED[name]
+    ended = run([OBSERVER, *words], check=False)
+    assert (ended.status, ended.stdout) == (status, "")
+    (line,) = ended.stderr.splitlines()
+    assert message in line
+
+
+def test_report_without_an_ending(tmp_path):
+    """A device or a pipe says nothing of a form: text, as ever."""
+    path = tmp_path / "report"
+    nothing = run([OBSERVER, "report", "-o", path, "/nonexistent"], check=False)
+    assert "cannot read '/nonexistent'" in nothing.stderr
+    named = run([OBSERVER, "report", "-f", "text", "-o", tmp_path / "x.pdf", "/nonexistent"], check=False)
+    assert "cannot read '/nonexistent'" in named.stderr
+
+
+@pytest.mark.parametrize("command", ["observe", "live", "serve", "record", "doctor", "report", "probe"])
+def test_help_is_a_command(command):
+    shown = run([OBSERVER, "help", command]).stdout
+    assert shown == run([OBSERVER, command, "--help"]).stdout
+    assert shown.startswith(f"Usage: sojourn {command} ")
+
+
+@bpf
+@pytest.mark.parametrize("command", ["serve", "observe"])
+def test_busy_port_has_an_owner(start, command):
+    nginx = start(Nginx())
+    ended = run([OBSERVER, command, "--port", nginx.port, "--listen", nginx.port], check=False)
+    assert ended.status == 1
+    (line,) = ended.stderr.splitlines()
+    # The master and its worker both hold it.
+    assert any(f"--listen: 127.0.0.1:{nginx.port} is in use by nginx (pid {pid}): " in line
+               for pid in (nginx.pid, *nginx.workers())), line
+
+
+@bpf
+def test_address_of_another_host():
+    ended = run([OBSERVER, "serve", "--port", free_port(), "--listen", "192.0.2.1:0", "--open"], check=False)
+    assert ended.status == 1
+    assert ended.stderr.endswith("--listen: 192.0.2.1: this host has no such address\n")
+
+
+def seen_of(port, metrics):
+    found = re.search(rf'^sojourn_exchanges_total{{[^}}]*port="{port}"[^}}]*}} (\d+)$', metrics, re.MULTILINE)
+    return found and int(found[1])
+
+
+@bpf
+@pytest.mark.parametrize("command", ["observe", "serve"])
+def test_nothing_listens_yet(start, tmp_path, command):
+    """Said at once; whoever comes up later is observed all the same."""
+    there, port, document = start(Nginx()), free_port(), tmp_path / "run.json"
+    words = ["--json", document] if command == "observe" else []
+    observer = start([OBSERVER, command, "--port", f"{there.port},{port},{port}/udp", "--listen", "0", *words])
+    url = observer.wait_for(r"listening on (http://\S+)", "stderr", 30)[1]
+    first, second, *_ = observer.stderr.splitlines()
+    assert f"--port {port}: nothing listens there now: waiting. Listeners are at " in first
+    assert f"--port {port}/udp: nothing is bound there now: waiting" in second
+    assert f"--port {there.port}:" not in observer.stderr
+    assert Driver(start(Nginx(port=port)).url, count=5).result["requests"] == 5
+    if command == "serve":
+        wait_until(lambda: seen_of(port, http.request(f"{url}/metrics")) == 5)
+    assert observer.stop(number=signal.SIGINT) == 0
+    if command == "observe":
+        assert [service["exchanges"] for service in documents.load(document)["services"]
+                if (service["protocol"], service["port"]) == ("tcp", port)] == [5]
+
+
+@bpf
+@needs_program("tmux")
+def test_live_says_that_nothing_listens(start):
+    """Where its user looks: before the screen is taken, after it is given back, and on it until somebody listens."""
+    terminal, port = start(Terminal()), free_port()
+    terminal.run(f"clear; {OBSERVER} live --interval 300ms --port {port}")
+    terminal.wait_for(rf"- {port}: nothing listens there now: waiting")
+    start(Nginx(port=port))
+    terminal.wait_for(r"Findings: none")
+    terminal.keys("q")
+    terminal.wait_for(rf"warning: --port {port}: nothing listens there now")

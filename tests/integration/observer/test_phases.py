@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Measured phases are for the observer's own user, end with their lease, and cost little: nobody else on the host
+may fill its memory or its places.
+
+tools/mutate: "any user begins phases" fails other_users, "leases never end" fails its_lease.
+"""
+import os
+import re
+import socket
+import subprocess
+import time
+import urllib.error
+from pathlib import Path
+
+import pytest
+
+from support import http
+from support.documents import parse, service
+from support.programs import DRIVER, Driver, Lab, Observer, own_token
+
+NOBODY = 65534
+
+
+def as_nobody(*argv):
+    return subprocess.run(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *argv],
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+def status(url, method="POST", token=None):
+    try:
+        http.request(url, method, token=token)
+        return 200
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_other_users_read_and_begin_nothing(start):
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    curl = ["curl", "-s", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}"]
+    assert as_nobody(*curl, f"{observer.url}/v1/services").stdout == "200"
+    assert as_nobody(*curl, "-X", "POST", f"{observer.url}/v1/phases").stdout == "401"
+    assert status(f"{observer.url}/v1/phases", token="0" * 32) == 401
+    token = own_token(observer.url)
+    path = next(Path("/run/sojourn").glob(f"{observer.url.rsplit(':', 1)[1]}-*.token"))
+    assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_uid == os.geteuid()
+    assert as_nobody("cat", path).returncode != 0
+    assert status(f"{observer.url}/v1/phases", token=token) == 200
+    observer.stop()
+    assert not path.exists()
+
+
+def test_a_services_folder_is_its_own(start, monkeypatch):
+    """That of the unit's user, who may not write to root's; root's drivers look there, too."""
+    lab = start(Lab())
+    folder = Path("/run/sojourn-serve")
+    made = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        monkeypatch.setenv("RUNTIME_DIRECTORY", str(folder))
+        observer = start(Observer(ports=[lab.port]))
+        assert list(folder.glob(f"{observer.url.rsplit(':', 1)[1]}-*.token"))
+        driver = Driver(lab.url, count=100, observer=observer)
+        assert service(driver.document, lab.port)["exchanges"] == 100
+        observer.stop()
+    finally:
+        if made:
+            folder.rmdir()
+
+
+def test_another_users_driver_is_told(start, tmp_path):
+    """By what it can do, before any load."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    program = tmp_path / "sojourn-drive"
+    program.write_bytes(DRIVER.read_bytes())
+    program.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    done = as_nobody(program, lab.url, "-n", "10", "--warmup", "100ms", "--observer", observer.url)
+    assert done.returncode == 1, done
+    assert "the observer is another user's: run sojourn-drive as that user or root" in done.stderr
+    assert service(observer.document(), lab.port)["exchanges"] == 0
+
+
+@pytest.mark.parametrize("options, expected", [(["--open"], 200), ([], 401)])
+def test_open_is_for_all(start, options, expected):
+    lab = start(Lab())
+    observer = start(Observer(*options, ports=[lab.port]))
+    assert status(f"{observer.url}/v1/phases") == expected
+
+
+def test_a_phase_ends_with_its_lease(start):
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    token = own_token(observer.url)
+
+    def post(path):
+        return http.request(observer.url + path, "POST", token=token)
+
+    assert '"lease_s": 1}' in post("/v1/phases?lease=1")
+    assert '"lease_s": 2}' in post("/v1/phases?lease=2")
+    for _ in range(8):
+        time.sleep(0.5)
+        post("/v1/phases/3/renew")
+    assert observer.wait_for(r"phase 2 has ended: nobody renewed it for 1 s", "stderr", 10)
+    assert status(f"{observer.url}/v1/phases/2/end", token=token) == 404
+    assert parse(post("/v1/phases/3/end"))["duration_ns"] >= 4e9
+
+
+def test_killed_drivers_leave_their_places(start):
+    """More of them than there are places for phases, with the lease that the driver asks for: the place of one that
+    renews stays, and the others' are free when their leases are over."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    token = own_token(observer.url)
+    driver = start([DRIVER, lab.url, "-d", "60s", "--rate", "10", "--observer", observer.url])
+    while not service(observer.document(), lab.port)["exchanges"]:
+        time.sleep(0.1)
+    driver.kill()
+    answers = [status(f"{observer.url}/v1/phases?lease=1", token=token) for _ in range(64)]
+    assert answers == [200] * 63 + [503]
+    end = time.monotonic() + 20
+    while status(f"{observer.url}/v1/phases?lease=1", token=token) != 200:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def resident_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
+
+
+def test_phases_at_idle_listeners_cost_nearly_nothing(start):
+    """Before, each kept a whole reading of every listener."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(60)]
+    observer = start(Observer(ports=[s.getsockname()[1] for s in listeners]))
+    token = own_token(observer.url)
+    before = resident_kib(observer.pid)
+    for _ in range(50):
+        http.request(f"{observer.url}/v1/phases", "POST", token=token)
+    assert resident_kib(observer.pid) - before < 64 * 1024
+    for listener in listeners:
+        listener.close()

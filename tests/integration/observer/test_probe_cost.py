@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""What observing costs, measured on the spot: what it is about, that the figures belong together, and that nothing
+stays behind."""
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ..conftest import in_kernel, left_in_kernel
+from support.net import free_port
+from support.process import run, wait_until
+from support.programs import OBSERVER, Observer
+from support.timing import in_quiet, timing
+
+CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+PER_REQUEST = ("When did a request become readable?", "When did the server read it?",
+               "When did the server write the response?")
+
+
+def cost(*options):
+    result = run([OBSERVER, "probe", "--cost", "--json", *options])
+    return json.loads(result.stdout)
+
+
+def spreads(part):
+    """Every figure below: an object with median, low and high."""
+    if isinstance(part, dict):
+        if "median" in part:
+            yield part
+        else:
+            for below in part.values():
+                yield from spreads(below)
+    elif isinstance(part, list):
+        for below in part:
+            yield from spreads(below)
+
+
+def said_by_kernel():
+    """The clock source and the mitigations' sentences, as the kernel has them."""
+    texts = [path.read_text() for path in
+             Path("/sys/devices/system/cpu/vulnerabilities").glob("*")]
+    return CLOCK_SOURCE.read_text().strip(), " ".join(texts).lower()
+
+
+def test_the_host_is_named():
+    clock, sentences = said_by_kernel()
+    answers = [json.loads(run([OBSERVER, "probe", "--json"], check=False).stdout)["machine"]]
+    with Observer("--cost", ports=[free_port()]) as observer:
+        answers.append(observer.document()["cost"]["machine"])
+        observer.stop()
+        assert f"clock source: {clock}" in observer.stdout
+    for machine in answers:
+        assert machine["clock_source"] == clock
+        assert ("retpolines" in machine["mitigations"]) == ("retpolines" in sentences)
+        assert ("Safe RET" in machine["mitigations"]) == (": safe ret" in sentences)
+        if flags := re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
+            assert (machine["virtualisation"] == "none") == ("hypervisor" not in flags[1].split())
+    text = run([OBSERVER, "probe"], check=False).stdout
+    assert f"Clock source: {clock}\n" in text and "Mitigations: " in text and "Virtualisation: " in text
+
+
+def test_figures_belong_together():
+    document = cost("--rate", "2500,40k")
+    found = document["cost"]
+    assert document["schema"] == "sojourn.probe/1" and document["candidates"] and document["machine"]
+    assert found["rounds"] >= 6 and found["exchanges"] > found["rounds"]
+    for spread in spreads(found):
+        assert spread["low"] <= spread["median"] <= spread["high"]
+    assert found["exchange_ns"]["low"] > 0
+    chosen = {row["program"]: row["hook"] for row in document["candidates"]
+              if row["chosen"] and row["question"] in PER_REQUEST}
+    assert {program["name"]: program["hook"] for program in found["programs"]} == chosen
+    for program in found["programs"]:
+        assert program["runs"] > 0
+        assert all(program["run_ns"][mode]["low"] > 0 for mode in ("empty", "filtered"))
+    assert [row["requests_per_s"] for row in found["rates"]] == [2500, 40000]
+    for row in found["rates"]:
+        for mode, share in row["core_percent"].items():
+            for bound in ("median", "low", "high"):
+                server_ns = found["server_ns"][mode][bound]
+                assert share[bound] == pytest.approx(server_ns * row["requests_per_s"] / 1e7)
+
+
+@in_quiet
+def test_what_does_more_costs_more():
+    found = cost()["cost"]
+    with timing():
+        for programs in (found["both_ends_ns"], found["server_ns"], found["programs_sum_ns"]):
+            assert 0 < programs["empty"]["median"] < programs["observed"]["median"]
+        # The client's half of what both ends pay at the filter is not the server's.
+        for mode in ("observed", "kept"):
+            client = found["both_ends_ns"][mode]["median"] - found["server_ns"][mode]["median"]
+            assert 0 < client < found["both_ends_ns"]["filtered"]["median"]
+        for mode, total in found["programs_sum_ns"].items():
+            parts = sum(program["run_ns"][mode]["median"] for program in found["programs"])
+            assert parts == pytest.approx(total["median"], rel=0.1)
+        for program in found["programs"]:
+            assert program["run_ns"]["empty"]["median"] < program["run_ns"]["observed"]["median"]
+        # Another judge: what the kernel says of the same programs, observed by themselves.
+        own = found["programs_sum_ns"]["observed"]["median"] - found["programs_sum_ns"]["empty"]["median"]
+        added = found["server_ns"]["observed"]["median"] - found["server_ns"]["empty"]["median"]
+        assert added == pytest.approx(own, rel=0.6)
+        assert found["duration_ns"] < 8e9
+
+
+def test_text_says_what_it_means():
+    text = run([OBSERVER, "probe", "--cost", "--rate", "12000"]).stdout
+    for words in ("Mitigations: ", "Clock source: ", "One exchange with nothing attached: ", "programs that do nothing",
+                  "does nothing", "port not observed"):
+        assert words in text
+    figure = r"(\d+ \[\d+ \.\. \d+\]|at most \d+|not known) +"
+    assert len(re.findall(rf"^  exchange_\w+ +\S+ +[\d,]+ +{figure}{figure}\S", text, re.MULTILINE)) == 3
+    assert re.search(r"^  at 12,000 requests/s: (\d+\.\d\d % of one core \[|at most \d|not known).*; every request sampled: ",
+                     text, re.MULTILINE)
+    assert " -" not in text  # what may be nothing is not told as less
+    assert "at 100,000 requests/s" not in text
+
+
+def test_nobody_else_is_observed(start):
+    """It makes a network namespace of its own, in which there are its own sockets alone."""
+    def where(pid):
+        return os.readlink(f"/proc/{pid}/ns/net")
+
+    process = start([OBSERVER, "probe", "--cost"])
+    sockets = Path(f"/proc/{process.pid}/net/tcp")
+    wait_until(lambda: where(process.pid) != where("thread-self"))
+    wait_until(lambda: " 01 " in sockets.read_text())  # established
+    assert {line.split()[1].split(":")[0] for line in sockets.read_text().splitlines()[1:]} == {"0100007F"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_stays_behind(start, number):
+    before = in_kernel()
+    process = start([OBSERVER, "probe", "--cost"])
+    sockets = Path(f"/proc/{process.pid}/net/tcp")
+    wait_until(lambda: " 01 " in sockets.read_text() and in_kernel() - before)
+    time.sleep(0.3)  # somewhere among its windows
+    assert process.stop(number=number) == -number
+    assert not process.killed
+    assert not left_in_kernel(before)
+
+
+def test_without_rights_it_says_what_is_missing():
+    unprivileged = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                    "--bounding-set=-all", "--inh-caps=-all"]
+    result = run([*unprivileged, OBSERVER, "probe", "--cost"], check=False)
+    if "setpriv" in result.stderr:
+        pytest.skip("setpriv cannot drop privileges here, or the build folder is not readable to others")
+    assert result.status == 3
+    assert not result.stdout
+    assert "--cost" in result.stderr and "CAP_BPF" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_with_rights_to_observe_alone_the_rest_is_known():
+    """The kernel's run statistics need more than CAP_BPF and CAP_PERFMON, and so does a namespace."""
+    capabilities = "-all,+bpf,+perfmon"
+    prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={capabilities}",
+              f"--ambient-caps={capabilities}"]
+    result = run([*prefix, OBSERVER, "probe", "--cost", "--json"], check=False)
+    if "setpriv" in result.stderr:
+        pytest.skip("setpriv cannot set capabilities here, or the build folder is not readable to others")
+    assert result.status == 0, result.stderr
+    found = json.loads(result.stdout)["cost"]
+    assert found["programs"] is None and found["programs_sum_ns"] is None and found["programs_reason"]
+    assert found["server_ns"]["observed"] and found["exchange_ns"]["low"] > 0
+
+
+@pytest.mark.parametrize("options,words", [
+    (["--rate", "10"], ["--rate", "--cost"]),
+    (["--cost", "--rate", "0"], ["--rate", "'0'", "from 1"]),
+    (["--cost", "--rate", "1k,"], ["--rate", "'1k,'", "separated by commas"]),
+    (["--cost", "--rate", ",".join(["5"] * 17)], ["--rate", "at most 16"]),
+    (["--cost", "now"], ["'now'", "no words"]),
+])
+def test_wrong_options_are_named(options, words):
+    result = run([OBSERVER, "probe", *options], check=False)
+    assert result.status == 2
+    assert len(result.stderr.splitlines()) == 1
+    for word in words:
+        assert word in result.stderr

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""--quiet-time says what belongs to a response; the test's own server pauses, and its clock says for how long.
+
+tools/mutate: "the quiet time is always 200 ms" fails test_quiet.
+"""
+import json
+import socket
+import time
+
+import pytest
+
+from support import http
+from support.documents import parse
+from support.process import Process, run
+from support.programs import OBSERVER
+from support.timing import MS, in_quiet, timing
+from .scene import Scene
+from .test_serve import Serve
+
+ROUNDS = 5
+
+
+def respond_in_two(pair, pause):
+    """A response in two parts; how long it was from the end of the one write to that of the other."""
+    client, connection = pair
+    client.sendall(b"request")
+    connection.recv(100)
+    connection.sendall(b"one part")
+    first = time.monotonic_ns()
+    time.sleep(pause)
+    connection.sendall(b"another")
+    second = time.monotonic_ns()
+    assert client.recv(len(b"one partanother"), socket.MSG_WAITALL) == b"one partanother"
+    return second - first
+
+
+@pytest.mark.parametrize("options, pause, trails", [
+    ((), 0.4, True), (("--quiet-time", "1s"), 0.4, False),
+    ((), 0.1, False), (("--quiet-time=50ms",), 0.1, True)], ids=["usual", "longer", "within", "shorter"])
+@in_quiet
+def test_what_belongs_to_a_response(start, options, pause, trails):
+    scene = Scene(start, *options)
+    pair = scene.connect()
+    pauses = [respond_in_two(pair, pause) for _ in range(ROUNDS)]
+    entry = scene.end()
+    assert entry["exchanges"] == ROUNDS
+    assert entry["losses"].get("trailing", 0) == (ROUNDS if trails else 0)
+    assert entry["stages"]["respond"]["count"] == ROUNDS
+    if trails:
+        assert entry["stages"]["respond"]["max_ns"] == 0, "one write, and nothing after it"
+    else:
+        with timing():
+            assert entry["stages"]["respond"]["sum_ns"] == pytest.approx(sum(pauses), abs=ROUNDS * MS)
+    quiet_ns = {(): 200, ("--quiet-time", "1s"): 1000, ("--quiet-time=50ms",): 50}[options] * MS
+    assert entry["quiet_ns"] == quiet_ns
+    assert ("responses end with a pause of" in scene.observer.stdout) == bool(options)
+
+
+def test_what_waits_for_no_answer(start):
+    """A message that the next one follows after 300 ms: oneway as usual, with a longer time part of it."""
+    for options, expected in (((), (1, 1)), (("--quiet-time", "5s"), (0, 1))):
+        scene = Scene(start, *options)
+        client, connection = scene.connect()
+        for part in (b"to nobody", b"request"):
+            client.sendall(part)
+            connection.recv(100)
+            time.sleep(0.3)
+        connection.sendall(b"answer")
+        client.recv(100)
+        entry = scene.end()
+        assert (entry["losses"].get("oneway", 0), entry["exchanges"]) == expected
+
+
+def test_serve_and_record_take_it(start, tmp_path):
+    scene = Scene(start, observe=False)
+    serve = start(Serve(scene.port, "--quiet-time", "1s"))
+    recorder = start(Process([OBSERVER, "record", "-o", tmp_path / "rec", "--port", scene.port, "--interval=100ms",
+                              "--listen", "127.0.0.1:0", "--quiet-time", "3s"]))
+    url = recorder.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    respond_in_two(scene.connect(), 0.4)
+    for text, quiet_ns in ((serve.get("/api/v1/services"), 1000 * MS),
+                           (http.request(url + "/api/v1/services", "GET", None), 3000 * MS)):
+        entry = parse(text)["services"][0]
+        assert (entry["quiet_ns"], entry["losses"].get("trailing", 0)) == (quiet_ns, 0)
+    recorder.stop()
+    run([OBSERVER, "report", tmp_path / "rec", "-f", "json", "-o", tmp_path / "run.json"])
+    assert json.loads((tmp_path / "run.json").read_text())["services"][0]["quiet_ns"] == 3000 * MS
+    for end in (*scene.ends, scene.listener):
+        end.close()
+
+
+@pytest.mark.parametrize("command", ["observe", "serve", "live", "record"])
+@pytest.mark.parametrize("value", ["0", "999us", "3601s", "-1s", "soon", ""])
+def test_wrong_times(command, value):
+    options = {"observe": ["--port=1"], "record": ["--output=none"]}.get(command, [])
+    refused = run([OBSERVER, command, *options, f"--quiet-time={value}"], check=False)
+    assert refused.status == 2
+    assert f"--quiet-time: '{value}'" in refused.stderr and "from 1ms to 1h" in refused.stderr

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+"""`sojourn serve` before real clients: Prometheus, curl with certificates, a browser."""
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.parse
+
+import pytest
+
+from support import http
+from support.documents import parse
+from support.net import free_port
+from support.process import Process, run
+from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx
+
+TOKEN = "0123456789abcdefghijklmnopqr"
+
+
+class Serve(Process):
+    """`sojourn serve` on a free port: Serve(port).url"""
+
+    def __init__(self, port, *options, netns=None):
+        super().__init__([OBSERVER, "serve", "--port", port, "--listen", "127.0.0.1:0", *options],
+                         netns=netns)
+        try:
+            self.url = self.wait_for(r"listening on (https?://\S+)", "stderr", 30)[1].rstrip("/")
+        except BaseException:
+            self.close()
+            raise
+
+    def get(self, path):
+        return http.request(self.url + path, "GET", None)
+
+
+class Prometheus(Process):
+    """A real one, that scrapes one target every 200 ms."""
+
+    def __init__(self, target, folder):
+        self.port = free_port()
+        config = folder / "prometheus.yml"
+        config.write_text(json.dumps({
+            "global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
+            "scrape_configs": [{"job_name": "sojourn", "static_configs": [
+                {"targets": [target.removeprefix("http://")]}]}]}))
+        super().__init__(["prometheus", f"--config.file={config}",
+                          f"--storage.tsdb.path={folder / 'data'}",
+                          f"--web.listen-address=127.0.0.1:{self.port}"])
+
+    def ask(self, query):
+        """The values of an instant query, as floats."""
+        path = f"/api/v1/query?query={urllib.parse.quote(query)}"
+        answer = json.loads(http.request(f"http://127.0.0.1:{self.port}{path}", "GET", None))
+        return [float(one["value"][1]) for one in answer["data"]["result"]]
+
+    def wait(self, query, condition, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                values = self.ask(query)
+            except OSError:
+                values = []
+            if values and condition(values):
+                return values
+            time.sleep(0.2)
+        raise AssertionError(f"{query}: {values}")
+
+
+def bucket_of(seconds):
+    """The edges of the exported histogram that a value lies between."""
+    edges = [(2 ** (10 + i // 2) * (1.5 if i % 2 else 1)) / 1e9 for i in range(48)]
+    return max(e for e in [0, *edges] if e <= seconds * 1.000001), min(e for e in edges if e >= seconds)
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
+def test_prometheus_knows_what_we_know(start, tmp_path):
+    """Counts equal to the driver's; a p99 of PromQL within a bucket of ours."""
+    lab = start(Lab())
+    serve = start(Serve(lab.port))
+    prometheus = start(Prometheus(serve.url, tmp_path))
+    prometheus.wait("sojourn_exchanges_total", lambda v: v == [0])
+    driver = Driver(f"{lab.url}?service=20ms", connections=4, count=200)
+    assert driver.result["requests"] == 200
+    assert prometheus.wait("sojourn_exchanges_total", lambda v: v[0] >= 200) == [200]
+    assert prometheus.ask('sojourn_stage_seconds_count{stage="service"}') == [200]
+    assert prometheus.ask("up") == [1]
+    time.sleep(0.5)
+    quantile = prometheus.ask('histogram_quantile(0.99, '
+                              'sojourn_stage_seconds_bucket{stage="service"})')[0]
+    document = parse(serve.get("/api/v1/run"))
+    ours = document["services"][0]["stages"]["service"]["p99_ns"] / 1e9
+    low, high = bucket_of(ours)
+    assert low <= quantile <= high, (low, quantile, high, ours)
+    for accept in ("text/plain", "application/openmetrics-text"):
+        text = run(["curl", "-sf", "-H", f"Accept: {accept}", serve.url + "/metrics"]).stdout
+        if accept == "text/plain":
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                  capture_output=True, check=False)
+            assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert re.search(r"^sojourn_exchanges_total\{.*\} 200$", text, re.MULTILINE)
+
+
+def certificate(folder, name, issuer=None):
+    """A key and a certificate for 127.0.0.1, signed by @issuer or itself."""
+    key, cert = folder / f"{name}.key", folder / f"{name}.crt"
+    signer = ["-CA", folder / f"{issuer}.crt", "-CAkey", folder / f"{issuer}.key"] if issuer else []
+    run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert, *signer])
+    return cert, key
+
+
+def curl(url, *options):
+    """Status of the answer, 0 if there was none."""
+    done = run(["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", *options, url],
+               check=False)
+    return int(done.stdout or 0)
+
+
+def test_tls_and_tokens(start, tmp_path):
+    nginx = start(Nginx())
+    cert, key = certificate(tmp_path, "server")
+    token = tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    serve = start(Serve(nginx.port, "--tls-cert", cert, "--tls-key", key, "--token-file", token))
+    assert serve.url.startswith("https://")
+    url = serve.url + "/v1/services"
+    bearer = ["-H", f"Authorization: Bearer {TOKEN}"]
+    assert curl(url, "--cacert", cert, *bearer) == 200
+    assert curl(url, "--cacert", cert) == 401
+    assert curl(url, "--cacert", cert, "-H", "Authorization: Bearer " + TOKEN[:-1] + "x") == 401
+    assert curl(url, *bearer) == 0  # the certificate is nobody's the client knows
+    assert curl(url.replace("https", "http"), *bearer) == 0
+
+
+def test_the_driver_is_let_in(start, tmp_path):
+    """An observer behind TLS and a token brackets the driver's phase; without either it says why not."""
+    nginx = start(Nginx())
+    cert, key = certificate(tmp_path, "server")
+    token, other = tmp_path / "token", tmp_path / "other"
+    token.write_text(TOKEN + "\n")
+    other.write_text(TOKEN[:-1] + "x")
+    serve = start(Serve(nginx.port, "--tls-cert", cert, "--tls-key", key, "--token-file", token))
+    known = ("--observer-ca", cert)
+    by_file = Driver(nginx.url, *known, "--observer-token-file", token, observer=serve, count=300)
+    by_variable = run(["env", f"SOJOURN_OBSERVER_TOKEN={TOKEN}", DRIVER, nginx.url, "-n200", *known,
+                       "--observer", serve.url, "--json", "-"])
+    for document, count in ((by_file.document, 300), (parse(by_variable.stdout), 200)):
+        assert document["services"][0]["exchanges"] == count
+        assert TOKEN not in json.dumps(document)
+    for options, expected in ((known, "wants a bearer token: --observer-token-file"),
+                              ((*known, "--observer-token-file", other), "another bearer token"),
+                              (("--observer-token-file", token), "certificate")):
+        refused = run([DRIVER, nginx.url, "-n10", *options, "--observer", serve.url], check=False)
+        assert refused.status == 1 and expected in refused.stderr, refused.stderr
+    assert nginx.status()["requests"] == 500, "no load without the observer"
+
+
+def test_mutual_tls(start, tmp_path):
+    nginx = start(Nginx())
+    cert, key = certificate(tmp_path, "server")
+    authority, _ = certificate(tmp_path, "authority")
+    friend = certificate(tmp_path, "friend", "authority")
+    stranger = certificate(tmp_path, "stranger")
+    serve = start(Serve(nginx.port, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca",
+                        authority))
+    url = serve.url + "/healthz"
+    assert curl(url, "--cacert", cert, "--cert", friend[0], "--key", friend[1]) == 200
+    assert curl(url, "--cacert", cert, "--cert", stranger[0], "--key", stranger[1]) in (0, 403)
+    assert curl(url, "--cacert", cert) in (0, 403)
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--listen", "0.0.0.0:0"], "--open"),
+    (["--listen", "[::]:0"], "--open"),
+    (["--tls-cert", "/dev/null"], "PEM"),
+    (["--token-file", "/nonexistent"], "--token-file"),
+    (["--token-file", "/dev/null"], "22 characters"),
+    (["--host", "a:80"], "without a port"),
+])
+def test_what_is_not_safe_is_refused(options, said):
+    done = run([OBSERVER, "serve", "--port", "1", *options], check=False)
+    assert done.status == 2
+    assert len(done.stderr.splitlines()) == 1 and said in done.stderr
+
+
+def test_thousand_connections_and_slow_ones_do_no_harm(start):
+    """Who holds connections and says nothing more keeps the observation from nothing; when they have
+    gone, the next one is answered (how long one may hold: unit.observer.http_abuse)."""
+    nginx = start(Nginx())
+    serve = start(Serve(nginx.port))
+    host, port = serve.url.removeprefix("http://").split(":")
+    script = ("import socket, sys, time\n"
+              "s = [socket.create_connection((sys.argv[1], int(sys.argv[2]))) for _ in range(1000)]\n"
+              "for one in s: one.send(b'GET / HT')\n"
+              "print('ready', flush=True)\n"
+              "time.sleep(60)\n")
+    held = start(Process(["python3", "-c", script, host, port]))
+    held.wait_for("ready")
+    assert Driver(nginx.url, connections=2, count=100).result["requests"] == 100
+    held.close()
+    assert curl(serve.url + "/healthz", "--retry", "5", "--retry-all-errors") == 200
+    assert json.loads(serve.get("/v1/services"))["services"][0]["exchanges"] == 100
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+def test_the_page_lives(start, tmp_path):
+    """Its count of exchanges is the service's, its charts are drawn, its console is empty."""
+    nginx = start(Nginx())
+    serve = start(Serve(nginx.port))
+    Driver(nginx.url, connections=2, count=321)
+    done = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+         "--v=0", f"--user-data-dir={tmp_path}", "--virtual-time-budget=9000", "--dump-dom", serve.url + "/"],
+        capture_output=True, text=True, timeout=100, check=True)
+    console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
+               if "source: chrome:" not in line]
+    assert console == []
+    assert f'data-member="exchanges {nginx.port}" data-value="321"' in done.stdout
+    assert done.stdout.count("<canvas") == 6
+    assert "Nothing is running out" in done.stdout
+
+
+# capabilities(7), by number
+NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF = 12, 2, 19, 38, 39
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def test_it_gives_up_what_it_does_not_need(start):
+    """The kernel's own view: capabilities, no_new_privs, seccomp; and it still counts."""
+    nginx = start(Nginx())
+    serve = start(Serve(nginx.port))
+    status = status_of(serve.pid)
+    allowed = sum(1 << n for n in (NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF))
+    for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
+        assert int(status[name], 16) & ~allowed == 0, name
+    assert status["NoNewPrivs"].strip() == "1"
+    assert status["Seccomp"].strip() == "2"
+    Driver(nginx.url, connections=2, count=50)
+    document = parse(serve.get("/v1/run"))
+    assert document["services"][0]["exchanges"] == 50
+    assert document["services"][0]["processes"][0]["open_fds"] > 0
+
+
+@pytest.mark.parametrize("more", [[], ["sys_ptrace", "dac_read_search"]], ids=["three", "five"])
+def test_few_capabilities_are_enough(start, more):
+    """Another user, with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and no other; or with the two that show what
+    other users' processes have open."""
+    nginx = start(Nginx())
+    held = ",".join(["-all", *(f"+{name}" for name in ("bpf", "perfmon", "net_admin", *more))])
+    done = start(Process(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                          f"--inh-caps={held}", f"--ambient-caps={held}",
+                          f"--bounding-set={held}", "--no-new-privs", OBSERVER, "serve",
+                          "--port", nginx.port, "--listen", "127.0.0.1:0"]))
+    url = done.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    Driver(nginx.url, connections=2, count=50)
+    document = parse(http.request(url + "/v1/run", "GET", None))
+    service = document["services"][0]
+    assert service["exchanges"] == 50
+    assert service["stages"]["service"]["count"] == 50
+    if more:
+        assert service["processes"][0]["open_fds"] > 0
+        assert not [said for said in document["not_seen"] if "CAP_SYS_PTRACE" in said]
+
+
+@pytest.mark.parametrize("prefix", ["", "\0"], ids=["path", "abstract"])
+def test_it_tells_the_service_manager_when_it_answers(start, tmp_path, prefix):
+    """As systemd listens for it, with Type=notify."""
+    name = f"{prefix}{tmp_path}/notify"
+    port = free_port()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(name)
+        manager.settimeout(30)
+        start(Process([OBSERVER, "serve", "--port", free_port(), "--listen", f"127.0.0.1:{port}"],
+                      env={"NOTIFY_SOCKET": name.replace("\0", "@")}))
+        assert manager.recv(4096) == b"READY=1"
+        assert curl(f"http://127.0.0.1:{port}/healthz") == 200
+
+
+def test_a_service_manager_that_is_gone_is_said(start, tmp_path):
+    serve = start(Process([OBSERVER, "serve", "--port", free_port(), "--listen", "127.0.0.1:0"],
+                          env={"NOTIFY_SOCKET": str(tmp_path / "gone")}))
+    serve.wait_for("listening on", "stderr", 30)
+    assert f"NOTIFY_SOCKET={tmp_path / 'gone'}: No such file" in serve.stderr

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Apache, which has the kernel wait for a request before it accepts (TCP_DEFER_ACCEPT), alone and behind nginx.
+
+The truth is in Apache's own log: a line for each request, with its time in microseconds.
+"""
+import os
+import re
+import socket
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from support.documents import service
+from support.net import free_port
+from support.peers import need
+from support.process import Process, own_folder, run, wait_until
+from support.programs import Nginx, Observer
+from support.timing import MS, US, in_quiet, timing
+from .test_stages import samples_add_up, stage
+
+CONFIGURATION = """
+ServerRoot /usr/lib/apache2
+ServerName localhost
+Listen 127.0.0.1:{port}
+AcceptFilter http data
+LoadModule mpm_event_module modules/mod_mpm_event.so
+LoadModule authz_core_module modules/mod_authz_core.so
+PidFile {folder}/pid
+DefaultRuntimeDir {folder}
+User nobody
+Group nogroup
+DocumentRoot {folder}/www
+ErrorLog {folder}/error.log
+LogFormat "%D %s %B" times
+CustomLog {folder}/access.log times
+KeepAlive On
+MaxKeepAliveRequests 0
+StartServers 1
+"""
+LARGE = 16_000_000  # more than a send buffer takes
+
+
+class Apache(Process):
+    def __init__(self):
+        need("apache2", "ab", "curl")
+        if os.geteuid():
+            pytest.skip("Apache changes its user")
+        self.files = own_folder("apache")
+        self.folder_name = Path(self.files.name)
+        os.chmod(self.folder_name, 0o755)
+        self.port = free_port()
+        (self.folder_name / "www").mkdir()
+        (self.folder_name / "www" / "index.html").write_text("x" * 1000)
+        (self.folder_name / "www" / "large").write_text("x" * LARGE)
+        path = self.folder_name / "apache.conf"
+        path.write_text(CONFIGURATION.format(port=self.port, folder=self.folder_name))
+        super().__init__(["apache2", "-f", path, "-DFOREGROUND"])
+        try:
+            wait_until(lambda: not self.running() or self._answers())
+            if not self.running():
+                raise self.error("did not come up")
+        except BaseException:
+            self.close()
+            raise
+
+    def _answers(self):
+        return run(["curl", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{self.port}/"], check=False).status == 0
+
+    def log(self):
+        """Microseconds of each request so far."""
+        text = (self.folder_name / "access.log").read_text()
+        return [int(value) for value in re.findall(r"^(\d+) 200 \d+$", text, re.MULTILINE)]
+
+    def logged(self, more, since):
+        """So many more; Apache writes a line when the response is out."""
+        wait_until(lambda: len(self.log()) >= since + more)
+        return self.log()[since:]
+
+    def close(self):
+        super().close()
+        self.files.cleanup()
+
+
+def ask(port, *options):
+    """How many requests ab had answered."""
+    text = run(["ab", "-q", *options, f"http://127.0.0.1:{port}/index.html"]).stdout
+    assert re.search(r"Failed requests:\s+0\n", text)
+    return int(re.search(r"Complete requests:\s+(\d+)", text)[1])
+
+
+def times_are(entry, took_us):
+    """Apache's time is from having accepted and being about to read until it writes the log's line."""
+    within_ns = sum(stage(entry, name)["sum_ns"] for name in ("receive", "service", "respond"))
+    with timing():
+        assert within_ns <= sum(took_us) * US * 1.05 + len(took_us) * 10 * US
+        assert within_ns >= sum(took_us) * US * 0.3
+
+
+@pytest.mark.parametrize("options", [("-n", 300, "-c", 3), ("-n", 1000, "-c", 3, "-k")])
+@in_quiet
+def test_apache(start, options):
+    apache = start(Apache())
+    before = len(apache.log())
+    observer = start(Observer(ports=[apache.port]))
+    done = ask(apache.port, *options)
+    took_us = apache.logged(done, before)
+    observer.stop()
+    entry = service(observer.summary(), apache.port)
+    samples_add_up(entry)
+    assert entry["exchanges"] == done == len(took_us)
+    assert not any(entry["losses"][name] for name in ("unanswered", "unsolicited", "untimed", "overlapped"))
+    assert entry["accept_queue"]["overflows"] == 0
+    # Every connection is accepted with its first request: accept() may be seen by what it is followed by.
+    if entry["accepted"] == done:
+        assert entry["closes"]["closed_by_server"] == done
+        assert stage(entry, "accept_queue")["count"] == done
+    times_are(entry, took_us)
+
+
+@in_quiet
+def test_connections_that_say_nothing_are_not_accepted(start):
+    """Until they ask: none of that time is the server's."""
+    apache = start(Apache())
+    before = len(apache.log())
+    observer = start(Observer(ports=[apache.port]))
+    clients = [socket.create_connection(("127.0.0.1", apache.port)) for _ in range(6)]
+    time.sleep(0.5)
+    for client in clients[:4]:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1")
+    for client in clients:
+        client.close()
+    time.sleep(0.2)
+    observer.stop()
+    entry = service(observer.summary(), apache.port)
+    samples_add_up(entry)
+    assert entry["exchanges"] >= 4
+    assert entry["losses"]["unanswered"] == 0
+    with timing():
+        assert stage(entry, "accept_queue")["max_ns"] < 200 * MS
+        assert stage(entry, "socket_queue")["max_ns"] < 200 * MS
+    assert len(apache.log()) - before <= entry["exchanges"]
+
+
+@in_quiet
+def test_a_slow_reader_is_respond(start):
+    apache = start(Apache())
+    before = len(apache.log())
+    observer = start(Observer(ports=[apache.port]))
+    with socket.create_connection(("127.0.0.1", apache.port)) as client:
+        client.sendall(b"GET /large HTTP/1.0\r\n\r\n")
+        while client.recv(500_000):
+            time.sleep(0.005)
+    took_us = apache.logged(1, before)
+    observer.stop()
+    entry = service(observer.summary(), apache.port)
+    assert entry["exchanges"] == 1
+    assert entry["bytes_out"] > LARGE
+    times_are(entry, took_us)
+    with timing():
+        assert stage(entry, "respond")["sum_ns"] > 0.5 * sum(took_us) * US
+
+
+@in_quiet
+def test_apache_behind_nginx(start):
+    """Each sees as many; what Apache takes is within what nginx takes."""
+    apache = start(Apache())
+    nginx = start(Nginx(http_block=f"upstream apache {{ server 127.0.0.1:{apache.port}; keepalive 8; }}",
+                        server="location /index.html { proxy_pass http://apache; proxy_http_version 1.1; "
+                               'proxy_set_header Connection ""; }'))
+    before = len(apache.log())
+    observer = start(Observer(ports=[apache.port, nginx.port]))
+    done = ask(nginx.port, "-n", 600, "-c", 3, "-k")
+    took_us = apache.logged(done, before)
+    observer.stop()
+    front, back = (service(observer.summary(), each.port) for each in (nginx, apache))
+    assert front["exchanges"] == back["exchanges"] == done == len(took_us)
+    for entry in (front, back):
+        samples_add_up(entry)
+        assert not any(entry["losses"][name] for name in ("unanswered", "unsolicited", "untimed"))
+    times_are(back, took_us)
+    assert stage(front, "service")["mean_ns"] > statistics.fmean(took_us) * US * 0.3

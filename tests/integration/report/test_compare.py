@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Runs compared: of equal ones no change is shown, of different ones the changes are, and settings by name."""
+import re
+import shutil
+
+import pytest
+
+from support.documents import load
+from support.process import run
+from support.programs import DRIVER, OBSERVER, Lab
+from support.timing import in_quiet, timing
+
+
+def drive(url, path, *options):
+    """Twenty intervals."""
+    run([DRIVER, url, "-c4", "-d2s", "--interval=100ms", "--quiet", "--json", path, *options], seconds=60)
+    return path
+
+
+def compare(*arguments):
+    return run([OBSERVER, "report", "--compare", *arguments]).stdout
+
+
+@pytest.fixture
+def lab(start):
+    return start(Lab("--service", "2ms", model="threads"))
+
+
+def test_a_run_and_itself(lab, tmp_path):
+    """A copy of a run's document: nothing changed, and nothing is told as a difference."""
+    path = drive(lab.url, tmp_path / "run.json")
+    copy = shutil.copy(path, tmp_path / "copy.json")
+    text = compare(path, copy)
+    assert text.splitlines()[0] == "no change from run to copy is shown at 1 %"
+    assert ": shown at 1 %" not in text and "settings differ" not in text
+    assert re.search(r"^latency, p99 .*\+0\.0 % +p = 1: not shown at 1 %$", text, re.MULTILINE)
+
+
+@in_quiet
+def test_what_is_slower_is_worse(lab, tmp_path):
+    """The server takes 2 ms, and then 4 ms as it is asked to: half of the rate, twice the latency."""
+    before = drive(lab.url, tmp_path / "before.json")
+    after = drive(f"{lab.url}?service=4ms", tmp_path / "after.json")
+    text = compare(before, after)
+    with timing():
+        assert text.splitlines()[0] == "after is worse than before, shown at 1 %"
+        shown = re.search(r"^worse: (.*?)^(?:not shown|settings)", text, re.MULTILINE | re.DOTALL)[1]
+        assert "requests/s, client" in shown and "latency, p50" in shown
+        change = re.search(r"^requests/s, client .* -([\d.]+) %   p = \S+: shown at 1 %$", text, re.MULTILINE)
+        assert 40 < float(change[1]) < 60
+        assert compare(after, before).splitlines()[0] == "before is better than after, shown at 1 %"
+    assert f"settings differ: target {lab.url} → {lab.url}?service=4ms\n" in text
+
+
+def test_settings_are_named(lab, tmp_path):
+    """Those of the document, and those that only the command line has; not where results went."""
+    before = drive(lab.url, tmp_path / "before.json")
+    after = drive(lab.url, tmp_path / "after.json", "-c8", "--think=1ms", "--header=A: 1", "--nodelay", "off")
+    named = re.search(r"^settings differ: (.*?)\n\n", compare(before, after), re.MULTILINE | re.DOTALL)[1]
+    assert named.replace("\n", " ") == ("connections 4 → 8; think time none → 1.00 ms; "
+                                        "options nothing → --header=A: 1 --nodelay off")
+
+
+def test_too_short_to_tell(lab, tmp_path):
+    """Two intervals of a second: whatever differs, nothing is claimed."""
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        run([DRIVER, lab.url, "-d2s", "--quiet", "--json", path])
+    assert compare(*paths).splitlines()[0] == "whether b differs from a is not known: fewer than 8 intervals"
+
+
+def test_the_reports_follow_if_asked_for(lab, tmp_path):
+    paths = [drive(lab.url, tmp_path / name, "-d1s") for name in ("a.json", "b.json")]
+    short, long = compare(*paths), compare("-v", *paths)
+    assert "== a" not in short and "round trip" not in short
+    assert long.startswith(short)
+    assert long[len(short):].startswith("\n== a\n") and "\n== b\n" in long
+    assert long.count("round trip") >= 2
+    assert load(paths[0])["driver"]["target"] in long
+    markdown = [compare("-f", "markdown", *options, *paths) for options in ((), ("-v",))]
+    assert "round trip" not in markdown[0] and "| round trip |" in markdown[1]
+
+
+def test_sweeps(lab, tmp_path):
+    """One of which has no plateau: only one of them has what could be compared."""
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, ladder in zip(paths, ("1,2,3,4", "1,2,3"), strict=True):
+        run([DRIVER, "sweep", lab.url, f"--ladder={ladder}", "-d200ms", "--warmup=100ms", "--quiet", "--json", path],
+            seconds=60)
+    text = compare(*paths)
+    assert text.splitlines()[0].startswith("whether b differs from a is not known: they have no figure in common")
+    assert "options --ladder=1,2,3,4 → --ladder=1,2,3\n" in text

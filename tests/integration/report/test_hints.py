@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The hint on Nagle's algorithm is given where TCP held responses back, by the client's own clock, and nowhere else.
+
+tools/mutate: "report: Nagle where there is none" and "Nagle: the last write is not looked at" fail nagle.
+"""
+import contextlib
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from support.documents import service
+from support.process import run
+from support.programs import OBSERVER, Observer
+from support.timing import timing
+
+EXCHANGES = 30
+# A delayed ACK takes at least so long (TCP_DELACK_MIN, 40 ms); what is not held takes well below.
+HELD_S = 0.03
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+BODY = b"ok"
+RESPONSE = len(HEAD + BODY)
+
+
+def pieces(connection):
+    connection.send(HEAD)
+    connection.send(BODY)
+
+
+def pieces_without_delay(connection):
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    pieces(connection)
+
+
+def at_once(connection):
+    connection.send(HEAD + BODY)
+
+
+def announced(connection):
+    connection.send(HEAD, socket.MSG_MORE)
+    connection.send(BODY)
+
+
+def late_at_once(connection):
+    time.sleep(0.04)
+    at_once(connection)
+
+
+def late_end(connection):
+    connection.send(HEAD)
+    time.sleep(0.06)
+    connection.send(BODY)
+
+
+@contextlib.contextmanager
+def serving(answer):
+    """The port of a server of one connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                while connection.recv(4096):
+                    answer(connection)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname()[1]
+        thread.join()
+
+
+def ask(port):
+    """How long each exchange took, by the client's clock."""
+    took = []
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(EXCHANGES):
+            begin, received = time.monotonic(), 0
+            client.sendall(b"GET / HTTP/1.1\r\nHost: nagle\r\n\r\n")
+            while received < RESPONSE:
+                received += len(client.recv(4096))
+            took.append(time.monotonic() - begin)
+    return took
+
+
+@pytest.mark.parametrize("answer", [pieces, pieces_without_delay, at_once, announced, late_at_once, late_end])
+def test_nagle_is_named_where_it_is(start, answer):
+    with serving(answer) as port:
+        observer = start(Observer(ports=[port]))
+        took = ask(port)
+        observer.stop()
+    entry = service(observer.summary(), port)
+    assert entry["exchanges"] == EXCHANGES
+    markdown = run([OBSERVER, "report", observer.json, "-f", "markdown"]).stdout
+    reports = [re.sub(r"\s+", " ", report) for report in (observer.stdout, markdown)]
+    if answer is not pieces:
+        assert entry["nagle_held"] == 0
+        assert not any("Nagle" in report for report in reports)
+        return
+    held = sum(each > HELD_S for each in took)
+    assert held > EXCHANGES / 2
+    assert all(f"the end of {entry['nagle_held']} of {EXCHANGES} responses waited for the client's ACK" in report
+               for report in reports)
+    with timing():
+        assert entry["nagle_held"] == held

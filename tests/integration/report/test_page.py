@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""The report as a page, opened in a browser: it shows the document's own values, and asks nobody."""
+import csv
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.documents import load, parse
+from support.process import run
+from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
+
+pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser made of a file: .cells {member: [value]}, .text, .canvases, .console."""
+
+    def __init__(self, path, folder):
+        super().__init__()
+        self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
+        done = subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+             "--v=0", f"--user-data-dir={folder}", "--virtual-time-budget=5000", "--dump-dom",
+             path.as_uri()], capture_output=True, text=True, timeout=100, check=True)
+        # The browser's own pages have something to say now and then, too.
+        self.console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
+                        if "source: chrome:" not in line]
+        self.feed(done.stdout)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.hidden += tag in ("script", "style")
+        self.canvases += tag == "canvas"
+        if attrs.get("data-member"):
+            self.cells.setdefault(attrs["data-member"], []).append(attrs.get("data-value"))
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text += data
+
+
+def member(document, path):
+    for word in path.split("."):
+        document = document[int(word) if word.isdigit() else word]
+    return document
+
+
+def report(*arguments):
+    return run([OBSERVER, "report", *arguments])
+
+
+def assert_same_as(page, documents):
+    """Every value that the page says is of the document's member is it."""
+    assert page.cells
+    for name, values in page.cells.items():
+        index, _, path = name.partition(":")
+        expected = member(documents[int(index)], path)
+        assert all(float(value) == expected for value in values), name
+
+
+MEASURED = []
+
+
+@pytest.fixture
+def measured(start, tmp_path):
+    """Two runs of the same: their documents' paths. The first test that asks makes them for all."""
+    paths = [tmp_path / "before.json", tmp_path / "after.json"]
+    if not MEASURED:
+        nginx = start(Nginx())
+        observer = start(Observer(ports=[nginx.port]))
+        for path in paths:
+            run([DRIVER, nginx.url, "-c", 4, "-d", "1s", "--quiet", "--observer", observer.url,
+                 "--json", path])
+        observer.stop()
+        MEASURED.extend(path.read_text() for path in paths)
+    for path, text in zip(paths, MEASURED, strict=True):
+        path.write_text(text)
+    return paths
+
+
+def test_the_page_shows_the_document(measured, tmp_path):
+    target = tmp_path / "report.html"
+    report(measured[0], "-o", target)
+    page = Page(target, tmp_path / "profile")
+    document = load(measured[0])
+    assert page.console == []
+    assert page.canvases >= 4  # breakdown, percentiles, tail, slowest
+    assert_same_as(page, [document])
+    assert {"0:driver.requests", "0:driver.round_trip.p99_ns", "0:services.0.exchanges",
+            "0:joined.tail.0.sum.stages.service"} <= set(page.cells)
+    for heading in ("Where a request's time goes", "Latency by percentile",
+                    "What makes slow requests slow", "The slowest exchanges", "Commands"):
+        assert heading in page.text
+    # It has all it needs: no address but those that the document names.
+    text = target.read_text()
+    assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
+    assert "default-src 'none'" in text
+
+
+def test_rows_by_target_and_status(start, tmp_path):
+    nginx = start(Nginx(server="location /no { return 404; }"))
+    path, target = tmp_path / "run.json", tmp_path / "report.html"
+    run([DRIVER, nginx.url, f"{nginx.url}no", "-n", 300, "--quiet", "--json", path], check=False)
+    report(path, "-o", target)
+    page = Page(target, tmp_path / "profile")
+    document = load(path)
+    assert page.console == []
+    assert_same_as(page, [document])
+    shown = {f"0:driver.{kind}.{i}.{value}" for kind in ("targets", "statuses") for i in (0, 1)
+             for value in ("requests", "round_trip.p99_ns", "round_trip.max_ns")}
+    assert shown <= set(page.cells)
+    assert [row["name"] for row in document["driver"]["statuses"]] == ["200", "404"]
+    for text in ("2 targets in turn", "By step, target and status", f"{nginx.url}no"):
+        assert text in page.text
+
+
+SCENARIO = """
+target: {url}
+load: {{connections: 2, requests: 200}}
+steps:
+- {{name: light, path: /}}
+- {{name: slow & heavy, path: "/?service=3ms"}}
+"""
+
+
+def test_where_the_time_of_each_step_goes(start, tmp_path):
+    """Of one run and of two: the slow step's time is service, as the lab server was told."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    file, paths = tmp_path / "scenario.yaml", [tmp_path / "a.json", tmp_path / "b.json"]
+    file.write_text(SCENARIO.format(url=lab.url))
+    for path in paths:
+        run([DRIVER, "run", file, "--quiet", "--observer", observer.url, "--json", path])
+    observer.stop()
+    documents = [load(path) for path in paths]
+    for files, expected in ((paths[:1], documents[:1]), (["--compare", *paths], documents)):
+        report(*files, "-o", tmp_path / "report.html")
+        page = Page(tmp_path / "report.html", tmp_path / "profile")
+        assert page.console == []
+        assert_same_as(page, expected)
+        shown = {f"{i}:joined.steps.{step}.{member}" for i in range(len(expected)) for step in (0, 1)
+                 for member in ("count", "sum.round_trip_ns", "sum.network_ns", "sum.stages.service")}
+        assert shown <= set(page.cells)
+        assert "Where each step's time goes" in page.text and "slow & heavy" in page.text
+    markdown = report(paths[0], "-f", "markdown").stdout
+    slow = documents[0]["joined"]["steps"][1]
+    row = re.search(r"^\| slow & heavy \| (\d+) \|.*$", markdown, re.MULTILINE)
+    assert int(row[1]) == slow["count"] == 100
+    assert f"| {slow['sum']['stages']['service'] / 100 / 1e6:.2f} ms, " in row[0]
+    rows = list(csv.DictReader(report(paths[0], "-f", "csv").stdout.splitlines()))
+    joined = {row["latency"]: float(row["mean_ns"]) for row in rows
+              if row["part"] == "joined" and row["name"] == "slow & heavy"}
+    assert joined["service"] > 3e6 and joined["socket_queue"] >= 0
+    parts = sum(value for name, value in joined.items() if name not in ("round_trip", "wait", "overhang"))
+    assert abs(parts - joined.get("overhang", 0) - joined["round_trip"]) < 10
+    # With another driver's document there are no joined exchanges of all: then there are none by step.
+    run([DRIVER, "run", file, "--quiet", "--json", tmp_path / "alone.json"])
+    merged = parse(report(paths[0], tmp_path / "alone.json", "-f", "json").stdout)
+    assert sum(row["requests"] for row in merged["driver"]["steps"]) == 400 and not merged.get("joined")
+
+
+def swept(lab, path, ladder):
+    run([DRIVER, "sweep", lab.url, f"--ladder={ladder}", "-d300ms", "--warmup=100ms", "--think=20ms", "--quiet",
+         "--json", path], seconds=120)
+    return load(path)
+
+
+def test_a_sweep(start, tmp_path):
+    """Its steps and what follows from them are the document's, on the page and in Markdown; a sweep without a
+    plateau says why."""
+    lab = start(Lab("--service", "5ms", "--block"))
+    path, target = tmp_path / "sweep.json", tmp_path / "report.html"
+    for ladder in ("1,2,3", "1,2,4,8,16,32,64"):
+        document = swept(lab, path, ladder)
+        found = document["sweep"]
+        report(path, "-o", target)
+        page = Page(target, tmp_path / "profile")
+        assert page.console == []
+        assert_same_as(page, [document])
+        assert {f"0:sweep.steps.{i}.{member}" for i in range(len(found["steps"]))
+                for member in ("load", "latency.p50_ns", "latency.p99_ns", "errors")} <= set(page.cells)
+        assert page.canvases == 2  # throughput and latency over load
+        markdown = report(path, "-f", "markdown").stdout
+        rows = re.findall(r"^\| (\d+) \| ([\d.,]+) \| .*$", markdown, re.MULTILINE)
+        assert [int(load) for load, _ in rows] == [step["load"] for step in found["steps"]]
+        for (_, rate), step in zip(rows, found["steps"], strict=True):
+            assert step["good"] == step["requests"]
+            good = (step["requests"] - step["drained"]) / step["duration_ns"] * 1e9
+            assert abs(float(rate.replace(",", "")) - good) <= max(1, 0.01 * good)
+        assert "Nothing was lost" not in page.text  # a sweep does not know
+        if found["plateau"] is None:
+            assert found["unfitted"] in page.text and "**plateau**: none: " in markdown
+            assert "knee" not in page.text
+        else:
+            assert {"0:sweep.plateau", "0:sweep.knee"} <= set(page.cells)
+            assert "◄ knee" in markdown and f"**plateau**: {found['plateau']:,} requests/s from " in markdown
+    assert ladder != "1,2,3" and len(found["steps"]) >= 5
+
+
+def test_runs_side_by_side(measured, tmp_path):
+    target = tmp_path / "report.html"
+    report("--compare", *measured, "-o", target)
+    page = Page(target, tmp_path / "profile")
+    assert page.console == []
+    assert_same_as(page, [load(path) for path in measured])
+    assert any(name.startswith("1:") for name in page.cells)
+    assert "Compared with the first run" in page.text
+    text = report("--compare", *measured).stdout
+    assert re.search(r"^requests/s, client +[\d.,]+/s +[\d.,]+/s +[+-][\d.]+ %", text, re.MULTILINE)
+    markdown = report("--compare", *measured, "-f", "markdown").stdout
+    assert "| requests/s, client |" in markdown
+    # The answer is the first that is read.
+    answer = text.splitlines()[0]
+    assert page.text.index(answer) < page.text.index("Where a request's time goes")
+    assert markdown.splitlines()[2] == f"**{answer}**"
+
+
+def test_names_from_elsewhere_are_text(measured, tmp_path):
+    """A process may call itself anything, and so may a document."""
+    document = load(measured[0])
+    evil = "</script><img src=x onerror=console.error(1)><b>&amp;"
+    document["host"] = evil
+    document["command"] = ["sojourn-drive", evil]
+    document["services"][0]["processes"][0]["comm"] = "<b>\"'</b>"
+    path, target = tmp_path / "evil.json", tmp_path / "report.html"
+    path.write_text(json.dumps(document))
+    report(path, "-o", target)
+    page = Page(target, tmp_path / "profile")
+    assert page.console == []
+    assert evil in page.text
+    markdown = report(path, "-f", "markdown").stdout
+    assert "<img" not in re.sub(r"```sh.*?```", "", markdown, flags=re.DOTALL).replace("\\<", "")
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--compare"], "two documents"),
+    (["--compare", "-f", "json"], "--compare keeps"),
+    (["-f", "pdf"], "text, html, markdown"),
+    (["-o", "-", "--json", "-"], "only one"),
+])
+def test_wrong_options_write_nothing(measured, arguments, said):
+    files = measured[:1] if said == "two documents" else measured
+    result = run([OBSERVER, "report", *files, *arguments], check=False)
+    assert result.status == 2
+    assert len(result.stderr.splitlines()) == 1 and said in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""What one looks at first: the text reports without -v. The truth is what nginx and the lab server are told to do."""
+import re
+
+import pytest
+
+from support.conditions import needs_program
+from support.net import free_port
+from support.process import run
+from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
+from support.timing import in_quiet, timing
+
+LINES = 25
+
+
+def drive(url, *options, env=None):
+    """The report that stands on the user's terminal."""
+    return run([DRIVER, url, *options], check=False, env=env).stdout
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("lab_options, driver_options, part, said", [
+    (["--service", "20ms"], [], "service", "in service: sojourn-lab itself is slow"),
+    (["--read-delay", "20ms"], [], "socket queue", "unread in the socket: sojourn-lab needs more workers"),
+], ids=["service", "socket queue"])
+@in_quiet
+def test_the_verdict_comes_first(start, lab_options, driver_options, part, said):
+    lab = start(Lab(*lab_options))
+    observer = start(Observer(ports=[lab.port]))
+    report = drive(lab.url, "-c1", "-n100", "--observer", observer.url, *driver_options)
+    observer.stop()
+    head, rest = report.split("\n\n", 1)
+    verdict = re.search(r"(\d+|99\.\d) % of .* passed " + re.escape(said), flat(head))
+    with timing():
+        assert verdict and float(verdict[1]) > 80, report
+    with timing():
+        assert re.search(rf"^[├└] {part} +(19|2\d)[\d.]* ms", rest, re.MULTILINE), report
+    assert len(report.splitlines()) <= LINES, report
+    assert "lost 0" in report and "\n-v tells more" in report
+    # By the observer alone, who has no round trip.
+    alone = run([OBSERVER, "report", observer.json]).stdout
+    with timing():
+        assert re.search(r"(\d+|99\.\d) % of the mean time at the server \((?:19|2\d)[\d.]* ms\) passed " +
+                         re.escape(said), flat(alone)), alone
+    assert len(alone.splitlines()) < LINES < len(run([OBSERVER, "report", "-v", observer.json]).stdout.splitlines())
+
+
+@pytest.mark.parametrize("server, said", [
+    ("location /x { return 404; }", "100 % failed: 404"),
+    ("location /x { return 302 /; }", "100 % redirected, not followed: 302"),
+    ("location /x { return 304; }", None),
+], ids=["404", "302", "304"])
+def test_what_failed_is_the_headline(start, server, said):
+    nginx = start(Nginx(server=server))
+    report = drive(f"{nginx.url}x", "-c2", "-n50")
+    assert nginx.status()["requests"] == 50
+    assert (report.splitlines()[1] == said) == bool(said), report
+    assert ("0 of 50 good" in report) == (said == "100 % failed: 404")
+    assert ("failed" in report or "redirected" in report) == bool(said)
+
+
+def test_nobody_listens(start):
+    report = drive(f"http://127.0.0.1:{free_port()}/", "-c1", "-n20", "-d500ms")
+    assert "\n100 % failed: refused\nerrors " in report
+    assert "0 of " in report and "requests ·" not in report
+
+
+def test_a_broken_assertion_stands_in_the_report(start):
+    lab = start(Lab())
+    report = drive(lab.url, "-c1", "-n20", "--assert", "p99<1ns", "--assert", "errors<1%")
+    assert re.search(r"^broken: p99<1ns is [\d.]+ [mµ]s$", report, re.MULTILINE), report
+    assert report.count("broken:") == 1
+
+
+def test_a_locale_without_utf8_gets_ascii(start):
+    lab = start(Lab())
+    options = [lab.url, "-c1", "-n50", "-v"]
+    plain = run([DRIVER, *options], env={"LC_ALL": "C"}).stdout
+    assert plain.isascii() and " us" in plain and " | " in plain
+    assert "µs" in run([DRIVER, *options], env={"LC_ALL": "C.UTF-8"}).stdout
+
+
+@needs_program("curl")
+def test_http2_is_not_divided(start):
+    """Some HTTP/1.1 beside it is timed: that is no tree of the driver's requests."""
+    nginx = start(Nginx(listen_options="http2"))
+    plain = start(Nginx())
+    observer = start(Observer(ports=[nginx.port, plain.port]))
+    run(["curl", "--silent", "--output", "/dev/null", plain.url])
+    report = drive(nginx.url.replace("http:", "h2c:"), "-c2", "-n200", "--observer", observer.url)
+    observer.stop()
+    assert "not known where the time goes: the service speaks HTTP/2" in flat(report), report
+    assert not re.search(r"^[├└] ", report, re.MULTILINE)
+    assert re.search(r"^caveats +2 multiplexed", report, re.MULTILINE) or " 2 multiplexed" in report

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Standard streams that are closed, full or left, and files that are larger than memory."""
+import os
+import resource
+import subprocess
+
+import pytest
+
+from support.programs import DRIVER, OBSERVER, Lab
+
+GIB = 1 << 30
+
+
+def shell(line, *words):
+    return subprocess.run(["sh", "-c", line, "sh", *words], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("command", [[OBSERVER, "version"], [OBSERVER, "probe"], [OBSERVER, "observe", "--help"],
+                                     [DRIVER, "--help"], [DRIVER, "--version"]])
+def test_a_full_device_is_a_failure(command):
+    done = shell('"$@" >/dev/full', *command)
+    assert done.returncode == 1
+    assert "cannot write to standard output: No space left on device" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_none():
+    done = shell('{ "$@"; echo $? >&2; } | head -1', OBSERVER, "observe", "--help")
+    assert done.stdout.startswith("Usage") and done.stderr.strip() in ("0", "141")
+
+
+def test_a_closed_stderr_is_not_in_the_recording(start, tmp_path):
+    """The lowest free descriptor was the recording's, and the log went there."""
+    lab = start(Lab())
+    path = tmp_path / "run.rec"
+    shell('"$@" 2>&- >&- <&-', OBSERVER, "record", "-o", path, "--port", str(lab.port), "--for", "1500ms")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) >= 2 and all(line.startswith('{"schema":"sojourn.') for line in lines)
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+def test_closed_streams_change_no_result(start, closed):
+    lab = start(Lab())
+    done = shell(f'"$@" {closed}', DRIVER, lab.url, "-n", "20", "--json", "-")
+    assert done.returncode == 0
+    assert '"requests": 20' in done.stdout or '"requests":20' in done.stdout
+
+
+def test_a_recording_longer_than_memory(tmp_path):
+    """A sparse file: its line of zeros is damaged, and costs no memory."""
+    path = tmp_path / "sparse.rec"
+    path.write_text('{"schema":"sojourn.recording/1"}\n', encoding="ascii")
+    os.truncate(path, 3 * GIB)
+    done = subprocess.run([OBSERVER, "report", path], capture_output=True, text=True, timeout=60, check=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (GIB, GIB)))
+    assert done.returncode in (1, 2) and "without one whole reading" in done.stderr

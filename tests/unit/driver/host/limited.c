@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+/* Which results the driver limited, and how long or many they must be to tell. */
+#include "driver/test.h"
+
+#include <string.h>
+
+#include "host/limited.h"
+#include "sojourn/clock.h"
+
+static void check(struct run_driver *driver, uint64_t span_ns, const char *by)
+{
+	assert_int_equal(limited_fill(driver, span_ns), 0);
+	if (!by && driver->limited)
+		fail_msg("'%s': %s", driver->limited->by, driver->limited->why);
+	if (by)
+		assert_non_null(driver->limited);
+	if (by)
+		assert_string_equal(driver->limited->by, by);
+	if (!driver->limited)
+		return;
+	free(driver->limited->by);
+	free(driver->limited->why);
+	free(driver->limited);
+	driver->limited = NULL;
+}
+
+static void test_cpu(void **state)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	(void)state;
+	assert_non_null(driver);
+	driver->threads = 1;
+	driver->cpu_user_ns = 200 * NSEC_PER_MSEC;
+	check(driver, 200 * NSEC_PER_MSEC, "cpu");
+	check(driver, 250 * NSEC_PER_MSEC, NULL);
+	driver->cpu_wait_ns = (struct run_number){true, 50 * NSEC_PER_MSEC};
+	check(driver, 250 * NSEC_PER_MSEC, "cpu"); /* what it did not get, others had */
+	free(driver);
+}
+
+/* Three requests of 126 us in all: starting takes as long. */
+static void test_too_short(void **state)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	(void)state;
+	assert_non_null(driver);
+	driver->threads = 1;
+	driver->cpu_user_ns = 126 * NSEC_PER_USEC;
+	driver->cpu_wait_ns = (struct run_number){true, 50 * NSEC_PER_USEC};
+	check(driver, 126 * NSEC_PER_USEC, NULL);
+	check(driver, 0, NULL);
+	free(driver);
+}
+
+/* One late request is 1 % of a hundred, and more than that of fewer. */
+static void test_schedule(void **state)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	(void)state;
+	assert_non_null(driver);
+	driver->threads = 1;
+	for (unsigned int i = 0; i < 97; i++)
+		histogram_record(&driver->schedule_delay, 1000);
+	histogram_record(&driver->schedule_delay, 5 * NSEC_PER_MSEC);
+	check(driver, NSEC_PER_SEC, NULL);
+	for (unsigned int i = 0; i < 2; i++)
+		histogram_record(&driver->schedule_delay, 5 * NSEC_PER_MSEC);
+	check(driver, NSEC_PER_SEC, "schedule");
+	for (unsigned int i = 0; i < 300; i++)
+		histogram_record(&driver->schedule_delay, 1000);
+	check(driver, NSEC_PER_SEC, NULL);
+	free(driver);
+}
+
+static void test_want(void **state)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	(void)state;
+	assert_non_null(driver);
+	driver->threads = 1;
+	driver->errors[RUN_ERROR_TOO_MANY_FILES] = 1;
+	check(driver, 0, "files");
+	driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE] = 1;
+	check(driver, 0, "ports");
+	free(driver);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cpu),
+		cmocka_unit_test(test_too_short),
+		cmocka_unit_test(test_schedule),
+		cmocka_unit_test(test_want),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

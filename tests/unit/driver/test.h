@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* cmocka with what it wants included first. */
+#ifndef UNIT_DRIVER_TEST_H
+#define UNIT_DRIVER_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#endif

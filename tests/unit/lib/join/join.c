@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lib/join*.c: matched by connection and index alone, parts that add up, nothing matched wrongly.
+ *
+ * Seen to fail: the higher threshold instead of the lower (lower_threshold_rules), no overhang
+ * (early_is_no_negative_network), repeated keys in reverse (repeated_keys_are_told_apart), clocks not
+ * compared (shifted_index_is_left_out), ack taken off (transmit_queue_is_taken_off_ack_is_not), the
+ * index not part of the key (three of them).
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/join.h"
+#include "support/runs.h"
+
+#define ALL	    ((uint64_t)SUPPORT_SAMPLED)
+#define EACH	    SUPPORT_SAMPLED_EACH
+#define CONNECTIONS (SUPPORT_SAMPLED / EACH)
+
+static void check_sum(const struct run_parts *parts)
+{
+	uint64_t sum = parts->network_ns - parts->overhang_ns;
+
+	for (unsigned int i = 0; i < STAGE_ACK; i++)
+		sum += parts->stages[i].value;
+	assert_int_equal(sum, parts->round_trip_ns);
+}
+
+static void join_is_exact(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	const struct run_joined *joined;
+
+	(void)state;
+	assert_int_equal(join_run(run, 20), 0);
+	joined = run->joined;
+	assert_int_equal(joined->joined, ALL);
+	assert_null(joined->reason);
+	assert_int_equal(joined->driver_only + joined->observer_only + joined->other_clients +
+				 joined->unmeasured + joined->ambiguous + joined->implausible +
+				 joined->early,
+			 0);
+	assert_int_equal(joined->sum.network_ns, ALL * 25000);
+	check_sum(&joined->sum);
+	assert_int_equal(joined->network.count, ALL);
+	assert_int_equal(joined->slowest_count, 20);
+	for (size_t i = 0; i < joined->slowest_count; i++) {
+		check_sum(&joined->slowest[i].parts);
+		assert_true(!i || joined->slowest[i].parts.round_trip_ns <=
+					  joined->slowest[i - 1].parts.round_trip_ns);
+	}
+	assert_int_equal(joined->slowest[0].parts.round_trip_ns, 20045000);
+	join_drop_samples(run);
+	assert_null(run->driver->samples);
+	assert_null(run->services[0].samples);
+	/* Joined again without samples, it stays as it is. */
+	assert_int_equal(join_run(run, 5), 0);
+	assert_int_equal(run->joined->joined, ALL);
+	assert_int_equal(run->joined->slowest_count, 5);
+}
+
+static void tail_names_the_stage(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	const struct run_tail *tail;
+
+	(void)state;
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->tail_count, 4);
+	for (size_t i = 0; i < 4; i++)
+		check_sum(&run->joined->tail[i].sum);
+	tail = &run->joined->tail[2];
+	assert_int_equal(tail->per_mille, 990);
+	assert_int_equal(tail->count, CONNECTIONS);
+	assert_int_equal(tail->sum.stages[STAGE_SERVICE].value, CONNECTIONS * 20000000ULL);
+	assert_int_equal(tail->sum.network_ns, CONNECTIONS * 25000ULL);
+	assert_false(tail->sum.stages[STAGE_TRANSMIT_QUEUE].known);
+}
+
+static void transmit_queue_is_taken_off_ack_is_not(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_sample *seen = &run->services[0].samples->samples[0];
+
+	(void)state;
+	seen->known |= RUN_SAMPLE_STAGE(STAGE_TRANSMIT_QUEUE) | RUN_SAMPLE_STAGE(STAGE_ACK);
+	seen->stage_ns[STAGE_TRANSMIT_QUEUE] = 5000;
+	seen->stage_ns[STAGE_ACK] = 40000000;
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->joined, ALL);
+	assert_int_equal(run->joined->sum.network_ns, ALL * 25000 - 5000);
+	check_sum(&run->joined->sum);
+}
+
+/* The client has the response while the server's write still returns. */
+static void early_is_no_negative_network(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+
+	(void)state;
+	run->services[0].samples->samples[3].stage_ns[STAGE_RESPOND] = 26000;
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->joined, ALL);
+	assert_int_equal(run->joined->early, 1);
+	assert_int_equal(run->joined->sum.overhang_ns, 1000);
+	assert_int_equal(run->joined->sum.network_ns, (ALL - 1) * 25000);
+	check_sum(&run->joined->sum);
+}
+
+static void nat_is_told(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+
+	(void)state;
+	for (size_t i = 0; i < run->services[0].samples->count; i++)
+		run->services[0].samples->samples[i].flow.client_port ^= 0x5555;
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->joined, 0);
+	assert_int_equal(run->joined->unknown_flow, ALL);
+	assert_int_equal(run->joined->other_clients, ALL);
+	assert_non_null(strstr(run->joined->reason, "NAT"));
+	assert_int_equal(run->joined->slowest_count, 0);
+}
+
+/* Who keeps fewer decides; nobody is missed for it. */
+static void lower_threshold_rules(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	size_t kept;
+
+	(void)state;
+	run_samples_lower(run->services[0].samples, RUN_SAMPLE_ALL / 4);
+	run_samples_lower(run->driver->samples, RUN_SAMPLE_ALL / 2);
+	kept = run->services[0].samples->count;
+	assert_in_range(kept, ALL / 8, ALL / 2);
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->threshold, RUN_SAMPLE_ALL / 4);
+	assert_int_equal(run->joined->joined, kept);
+	assert_int_equal(run->joined->driver_only, 0);
+	assert_int_equal(run->joined->observer_only, 0);
+}
+
+static void lost_ones_are_counted(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_samples *sent = run->driver->samples, *seen = run->services[0].samples;
+
+	(void)state;
+	seen->count -= 3;
+	seen->lost = 3;
+	sent->samples[15] = sent->samples[--sent->count];
+	seen->samples[0].index = EACH + 7; /* of the warm-up's end, or after a failure */
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->joined, ALL - 4 - 1);
+	assert_int_equal(run->joined->driver_only, 3 + 1);
+	assert_int_equal(run->joined->observer_only, 1);
+	assert_int_equal(run->joined->unmeasured, 1);
+	assert_non_null(strstr(run->joined->reason, "lost 3 samples"));
+}
+
+/* A port used again: the same key twice. */
+static void repeated_keys_are_told_apart(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+
+	(void)state;
+	support_add_exchange(run, 40000, 0, 5000000000);
+	support_add_exchange(run, 40001, 0, 5000001000);
+	run->services[0].samples->count--; /* of the second, the observer has one only */
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->repeated, 2);
+	assert_int_equal(run->joined->ambiguous, 2);
+	assert_int_equal(run->joined->joined, ALL + 1 - 1);
+	assert_int_equal(run->joined->implausible, 0);
+	assert_int_equal(run->joined->sum.network_ns, ALL * 25000);
+}
+
+/* A connection on which the server's count is one ahead: matched, it would be with the wrong ones. */
+static void shifted_index_is_left_out(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_samples *seen = run->services[0].samples;
+
+	(void)state;
+	for (size_t i = 0; i < seen->count; i++)
+		seen->samples[i].index += seen->samples[i].flow.client_port == 40000;
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->implausible, EACH - 1);
+	assert_int_equal(run->joined->joined, ALL - EACH);
+	assert_int_equal(run->joined->sum.network_ns, (ALL - EACH) * 25000);
+	assert_non_null(strstr(run->joined->reason, "contradict"));
+}
+
+static void nothing_to_join_is_explained(void **state)
+{
+	autorun struct run *run = support_sampled_run(), *alone = support_driver_run();
+
+	(void)state;
+	run_samples_free(run->driver->samples);
+	run->driver->samples = NULL;
+	run->driver->unsampled = strdup("not this kind of target");
+	assert_int_equal(join_run(run, 10), 0);
+	assert_string_equal(run->joined->reason, "not this kind of target");
+	assert_int_equal(join_run(alone, 10), 0);
+	assert_null(alone->joined);
+}
+
+/* By what the driver says they were; a step that it does not have is none. */
+static void steps_are_told_apart(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_samples *sent = run->driver->samples;
+	struct run_row_list *rows = &run->driver->rows[RUN_ROWS_STEP];
+	struct run_parts sum = {0};
+	uint64_t foreign = 0;
+
+	(void)state;
+	rows->count = 2;
+	rows->list = calloc(2, sizeof(*rows->list));
+	assert_non_null(rows->list);
+	rows->list[0].name = strdup("create");
+	rows->list[1].name = strdup("read");
+	for (size_t i = 0; i < sent->count; i++) {
+		sent->samples[i].known |= i % 4 ? RUN_SAMPLE_STEP : 0;
+		sent->samples[i].step = sent->samples[i].index % 3;
+		foreign += !(i % 4) || sent->samples[i].step == 2;
+	}
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->step_count, 2);
+	assert_string_equal(run->joined->steps[1].name, "read");
+	assert_int_equal(run->joined->steps[0].count + run->joined->steps[1].count, ALL - foreign);
+	for (size_t i = 0; i < 2; i++) {
+		check_sum(&run->joined->steps[i].sum);
+		run_parts_add(&sum, &run->joined->steps[i].sum);
+	}
+	assert_int_equal(sum.network_ns, (ALL - foreign) * 25000);
+}
+
+static struct run *run_with_steps(const char *first, const char *second)
+{
+	struct run *run = support_driver_run();
+	struct run_row_list *rows = &run->driver->rows[RUN_ROWS_STEP];
+
+	run_row_list_clear(rows);
+	rows->count = 2;
+	rows->list = calloc(2, sizeof(*rows->list));
+	assert_non_null(rows->list);
+	rows->list[0].name = strdup(first);
+	rows->list[1].name = strdup(second);
+	run_samples_free(run->driver->samples);
+	run->driver->samples = NULL;
+	return run;
+}
+
+static void add_step_sample(struct run *run, uint32_t step)
+{
+	struct run_sample *sample;
+
+	if (!run->driver->samples)
+		run->driver->samples = run_samples_new();
+	assert_non_null(run->driver->samples);
+	sample = run_add_sample(run->driver->samples);
+	assert_non_null(sample);
+	sample->index = (uint32_t)run->driver->samples->count;
+	sample->known = RUN_SAMPLE_STEP;
+	sample->step = step;
+}
+
+/* They name their step by its place, which is another one in the merged list. */
+static void samples_keep_their_step(void **state)
+{
+	autorun struct run *run = run_with_steps("create", "read");
+	struct run *other = run_with_steps("delete", "create");
+	autofree char *error = NULL;
+	const struct run_samples *samples;
+
+	(void)state;
+	add_step_sample(run, 1);
+	for (uint32_t step = 0; step < 3; step++)
+		add_step_sample(other, step);
+	assert_int_equal(run_merge(run, other, &error), 0);
+	run_free(other);
+	samples = run->driver->samples;
+	assert_int_equal(samples->count, 4);
+	assert_int_equal(samples->samples[0].step, 1);
+	assert_int_equal(samples->samples[1].step, 2); /* delete */
+	assert_int_equal(samples->samples[2].step, 0); /* create */
+	assert_false(samples->samples[3].known & RUN_SAMPLE_STEP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(join_is_exact),
+		cmocka_unit_test(tail_names_the_stage),
+		cmocka_unit_test(transmit_queue_is_taken_off_ack_is_not),
+		cmocka_unit_test(early_is_no_negative_network),
+		cmocka_unit_test(nat_is_told),
+		cmocka_unit_test(lower_threshold_rules),
+		cmocka_unit_test(lost_ones_are_counted),
+		cmocka_unit_test(repeated_keys_are_told_apart),
+		cmocka_unit_test(shifted_index_is_left_out),
+		cmocka_unit_test(nothing_to_join_is_explained),
+		cmocka_unit_test(steps_are_told_apart),
+		cmocka_unit_test(samples_keep_their_step),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

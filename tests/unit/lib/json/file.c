@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* lib/json/file.c: documents from and to files. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sojourn/run.h"
+#include "support/directory.h"
+#include "support/runs.h"
+
+static unsigned int count_files(void)
+{
+	autoclosedir DIR *dir = opendir(".");
+	unsigned int count = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+		count += entry->d_name[0] != '.';
+	return count;
+}
+
+static void check_file(const char *path, const struct run *run)
+{
+	autorun struct run *again = NULL;
+	autofree char *error = NULL, *before = run_to_json(run), *after = NULL;
+
+	assert_int_equal(run_read(path, &again, &error), 0);
+	after = run_to_json(again);
+	assert_string_equal(before, after);
+}
+
+static void written_is_read(void **state)
+{
+	autorun struct run *run = support_full_run(), *other = support_driver_run();
+
+	(void)state;
+	assert_int_equal(run_write(run, "a.json"), 0);
+	check_file("a.json", run);
+	assert_int_equal(run_write(other, "a.json"), 0);
+	check_file("a.json", other);
+	assert_int_equal(count_files(), 1);
+}
+
+static void mode_is_kept_and_umask_respected(void **state)
+{
+	autorun struct run *run = support_driver_run();
+	mode_t mask = umask(027);
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(run_write(run, "a.json"), 0);
+	umask(mask);
+	assert_int_equal(stat("a.json", &file), 0);
+	assert_int_equal(file.st_mode & 07777, 0640);
+	assert_int_equal(chmod("a.json", 0604), 0);
+	assert_int_equal(run_write(run, "a.json"), 0);
+	assert_int_equal(stat("a.json", &file), 0);
+	assert_int_equal(file.st_mode & 07777, 0604);
+}
+
+static void links_and_devices_are_not_replaced(void **state)
+{
+	autorun struct run *run = support_driver_run();
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(run_write(run, "a.json"), 0);
+	assert_int_equal(symlink("a.json", "link"), 0);
+	assert_int_equal(symlink("/dev/null", "null"), 0);
+	assert_int_equal(run_write(run, "link"), 0);
+	assert_int_equal(lstat("link", &file), 0);
+	assert_true(S_ISLNK(file.st_mode));
+	check_file("link", run);
+	assert_int_equal(run_write(run, "null"), 0);
+	assert_int_equal(lstat("null", &file), 0);
+	assert_true(S_ISLNK(file.st_mode));
+	assert_int_equal(stat("/dev/null", &file), 0);
+	assert_true(S_ISCHR(file.st_mode));
+}
+
+static void failures_leave_nothing(void **state)
+{
+	autorun struct run *run = support_driver_run(), *again = NULL;
+	autofree char *error = NULL;
+
+	(void)state;
+	assert_int_equal(run_write(run, "missing/a.json"), -ENOENT);
+	assert_int_equal(run_write(run, "/dev/full"), -ENOSPC);
+	assert_int_equal(run_write(run, "."), -EISDIR);
+	assert_int_equal(run_read("a.json", &again, &error), -ENOENT);
+	assert_int_equal(run_read(".", &again, &error), -EISDIR);
+	assert_null(again);
+	assert_null(error);
+	assert_int_equal(count_files(), 0);
+}
+
+/* As writing will go, and nothing is there that was not there before. */
+static void trying_leaves_all_as_it_is(void **state)
+{
+	static const char text[] = "before";
+	autofree char *after = NULL;
+	size_t length;
+
+	(void)state;
+	assert_int_equal(run_try_write("a.json"), 0);
+	assert_int_equal(run_try_write("-"), 0);
+	assert_int_equal(run_try_write("/dev/null"), 0);
+	assert_int_equal(run_try_write("missing/a.json"), -ENOENT);
+	assert_int_equal(run_try_write("."), -EISDIR);
+	assert_int_equal(run_try_write("/dev/null/a.json"), -ENOTDIR);
+	assert_int_equal(count_files(), 0);
+	assert_int_equal(run_write_text(text, "a.json"), 0);
+	assert_int_equal(run_try_write("a.json"), 0);
+	assert_int_equal(run_read_text("a.json", &after, &length), 0);
+	assert_int_equal(length, strlen(text));
+	assert_memory_equal(after, text, length);
+	assert_int_equal(count_files(), 1);
+	/* To open a pipe would wait for a reader. */
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	assert_int_equal(run_try_write("pipe"), 0);
+}
+
+static void endless_input_ends(void **state)
+{
+	autorun struct run *run = NULL;
+	autofree char *error = NULL;
+
+	(void)state;
+	assert_int_equal(run_read("/dev/zero", &run, &error), -EINVAL);
+	assert_non_null(strstr(error, "longer than"));
+}
+
+/* Standard output and standard input, exchanged for a file. */
+static void dash_is_standard_input_and_output(void **state)
+{
+	autorun struct run *run = support_full_run();
+	int out = dup(STDOUT_FILENO), in = dup(STDIN_FILENO), err;
+	int file = open("a.json", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_true(out >= 0 && in >= 0 && file >= 0);
+	fflush(stdout);
+	dup2(file, STDOUT_FILENO);
+	err = run_write(run, "-");
+	dup2(out, STDOUT_FILENO);
+	assert_int_equal(err, 0);
+	lseek(file, 0, SEEK_SET);
+	dup2(file, STDIN_FILENO);
+	check_file("-", run);
+	dup2(in, STDIN_FILENO);
+	close(file);
+	close(in);
+	close(out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(written_is_read),
+		TEST(mode_is_kept_and_umask_respected),
+		TEST(links_and_devices_are_not_replaced),
+		TEST(failures_leave_nothing),
+		TEST(trying_leaves_all_as_it_is),
+		TEST(endless_input_ends),
+		TEST(dash_is_standard_input_and_output),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* lib/metrics: a run document as Prometheus, OpenMetrics and OpenTelemetry want it. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+#include "sojourn/metrics.h"
+#include "support/runs.h"
+
+static char *text_of(struct metrics *metrics, const struct run *run, enum metrics_format format)
+{
+	char *text = metrics_text(metrics, run, format);
+
+	assert_non_null(text);
+	return text;
+}
+
+/* The value of the only sample that begins with @name, which must be there. */
+static double sample(const char *text, const char *name)
+{
+	autofree char *line = NULL;
+	const char *found;
+
+	assert_true(asprintf(&line, "\n%s", name) > 0);
+	found = strstr(text, line);
+	if (!found)
+		fail_msg("no sample '%s'", name);
+	assert_null(strstr(found + 1, line));
+	return strtod(strrchr(strndupa(found, strcspn(found + 1, "\n") + 1), ' '), NULL);
+}
+
+static void test_edges_are_bounds_of_buckets(void **state)
+{
+	uint64_t last = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < METRICS_EDGES; i++) {
+		uint64_t edge = metrics_edge_ns(i);
+
+		assert_int_equal(bucket_upper(bucket_index(edge)), edge);
+		assert_true(edge > last);
+		last = edge;
+	}
+	assert_true(metrics_edge_ns(0) <= 1024 && last > 12ULL * 1000 * 1000 * 1000);
+}
+
+/* Every value is counted below the first edge that is not smaller, and not before. */
+static void test_counts_below_edges_are_exact(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_stage *stage = &run->services[0].stages[STAGE_SERVICE];
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL;
+
+	(void)state;
+	memset(&stage->histogram, 0, sizeof(stage->histogram));
+	for (unsigned int i = 0; i < METRICS_EDGES; i++) {
+		histogram_record(&stage->histogram, metrics_edge_ns(i));
+		histogram_record(&stage->histogram, metrics_edge_ns(i) + 1);
+	}
+	text = text_of(metrics, run, METRICS_PROMETHEUS);
+	for (unsigned int i = 0; i < METRICS_EDGES; i++) {
+		autofree char *name = NULL;
+
+		assert_true(asprintf(&name,
+				     "sojourn_stage_seconds_bucket{protocol=\"tcp\",port=\"8080\","
+				     "netns=\"%u\",stage=\"service\",le=\"%llu.%09llu\"}",
+				     run->services[0].netns,
+				     (unsigned long long)metrics_edge_ns(i) / 1000000000,
+				     (unsigned long long)metrics_edge_ns(i) % 1000000000) > 0);
+		assert_true(sample(text, name) == 2 * i + 1);
+	}
+}
+
+/* The last response of a connection may move on to a higher bucket: no count goes down for it. */
+static void test_counts_never_go_down(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct histogram *h = &run->services[0].stages[STAGE_RESPOND].histogram;
+	autometrics struct metrics *metrics = metrics_new();
+	static const char name[] = "sojourn_stage_seconds_bucket{protocol=\"tcp\",port=\"8080\","
+				   "netns=\"%u\",stage=\"respond\",le=\"0.000001023\"}";
+	char sampled[256];
+
+	(void)state;
+	snprintf(sampled, sizeof(sampled), name, run->services[0].netns);
+	memset(h, 0, sizeof(*h));
+	for (unsigned int round = 0; round < 3; round++) {
+		autofree char *text = NULL;
+
+		memset(h, 0, sizeof(*h));
+		histogram_record(h, round == 1 ? 1000000 : 100);
+		histogram_record(h, 100);
+		if (round == 2)
+			histogram_record(h, 100);
+		text = text_of(metrics, run, METRICS_PROMETHEUS);
+		assert_true(sample(text, sampled) == (round == 2 ? 3 : 2));
+	}
+}
+
+static void test_openmetrics_names_counters_by_family(void **state)
+{
+	autorun struct run *run = support_full_run();
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *plain = text_of(metrics, run, METRICS_PROMETHEUS);
+	autofree char *open = text_of(metrics, run, METRICS_OPENMETRICS);
+
+	(void)state;
+	assert_non_null(strstr(plain, "# TYPE sojourn_exchanges_total counter\n"));
+	assert_non_null(strstr(open, "# TYPE sojourn_exchanges counter\n"));
+	assert_non_null(strstr(open, "\nsojourn_exchanges_total{"));
+	assert_null(strstr(plain, "# EOF"));
+	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
+}
+
+/* What is not known is left out: zero would be a measurement. */
+static void test_unknown_is_absent(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL;
+
+	(void)state;
+	run->services[0].time_wait.known = false;
+	support_miss_stage(&run->services[0], STAGE_RECEIVE, "refused");
+	text = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_null(strstr(text, "\nsojourn_time_wait_sockets{"));
+	assert_null(strstr(text, "stage=\"receive\""));
+	assert_non_null(strstr(text, "stage=\"service\""));
+	assert_null(strstr(text, "sojourn_findings"));
+}
+
+static void test_names_are_escaped(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL;
+
+	(void)state;
+	strcpy(run->services[0].processes[0].comm, "a\"b\\c\nd");
+	text = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_non_null(strstr(text, "process=\"a\\\"b\\\\c\\nd\""));
+}
+
+/* A process may call itself anything; what is no UTF-8 would make the whole text, or JSON, useless. */
+static void test_foreign_bytes_are_replaced(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL, *otlp = NULL;
+
+	(void)state;
+	strcpy(run->services[0].processes[0].comm, "caf\xe9");
+	text = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_non_null(strstr(text, "process=\"caf?\""));
+	otlp = metrics_otlp(metrics, run, 1, 2);
+	assert_non_null(otlp);
+	assert_non_null(strstr(otlp, "{\"stringValue\":\"caf?\"}"));
+}
+
+/* Each value in the bucket whose upper bound is the first that is not smaller; all values in some bucket. */
+static void test_otlp_buckets_are_not_cumulative(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_stage *stage = &run->services[0].stages[STAGE_SERVICE];
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = NULL;
+	const char *found;
+
+	(void)state;
+	for (enum stage i = 0; i < STAGE_COUNT; i++)
+		run->services[0].stages[i].measured = i == STAGE_SERVICE;
+	memset(&stage->histogram, 0, sizeof(stage->histogram));
+	histogram_record(&stage->histogram, metrics_edge_ns(0));
+	histogram_record(&stage->histogram, metrics_edge_ns(1));
+	histogram_record(&stage->histogram, metrics_edge_ns(1));
+	histogram_record(&stage->histogram, metrics_edge_ns(METRICS_EDGES - 1) + 1);
+	run->service_count = 1;
+	text = metrics_otlp(metrics, run, 1000000000, 2000000000);
+	found = strstr(text, "\"bucketCounts\":[");
+	assert_non_null(found);
+	assert_non_null(strstr(text, "\"startTimeUnixNano\":\"1000000000\",\"count\":\"4\""));
+	assert_ptr_equal(strstr(found, "\"bucketCounts\":[\"1\",\"2\",\"0\","), found);
+	assert_non_null(strstr(found, "\"0\",\"1\"],\"explicitBounds\":["));
+}
+
+/* docs/metrics.md names each, with its type, and no other. */
+static void test_documented(void **state)
+{
+	autorun struct run *run = support_full_run();
+	autometrics struct metrics *metrics = metrics_new();
+	autofree char *text = text_of(metrics, run, METRICS_PROMETHEUS);
+	autofclose FILE *file = fopen(DOCS_DIR "/metrics.md", "r");
+	autofree char *docs = calloc(1, 65536);
+	size_t metrics_count = 0, rows = 0;
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(fread(docs, 1, 65535, file) > 0);
+	for (const char *at = text; (at = strstr(at, "# TYPE ")); at++) {
+		char name[128], type[32];
+		autofree char *row = NULL;
+
+		assert_int_equal(sscanf(at, "# TYPE %127s %31s", name, type), 2);
+		assert_true(asprintf(&row, "| `%s` | %s |", name, type) > 0);
+		if (!strstr(docs, row))
+			fail_msg("docs/metrics.md lacks %s", row);
+		metrics_count++;
+	}
+	for (const char *at = docs; (at = strstr(at, "\n| `sojourn_")); at++)
+		rows++;
+	assert_int_equal(rows, metrics_count);
+}
+
+static void test_accept(void **state)
+{
+	/* clang-format off */
+	static const struct {
+		const char *accept;
+		enum metrics_format format;
+	} cases[] = {
+		{NULL, METRICS_PROMETHEUS}, {"", METRICS_PROMETHEUS}, {"*/*", METRICS_PROMETHEUS},
+		{"text/plain", METRICS_PROMETHEUS},
+		{"application/openmetrics-text", METRICS_OPENMETRICS},
+		{"application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1",
+		 METRICS_OPENMETRICS},
+		{"text/plain;q=0.9, application/openmetrics-text;q=0.1", METRICS_PROMETHEUS},
+		{"application/openmetrics-text;q=0", METRICS_PROMETHEUS},
+		{",,;q=,", METRICS_PROMETHEUS},
+	};
+	/* clang-format on */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (metrics_choose(cases[i].accept) != cases[i].format)
+			fail_msg("'%s'", cases[i].accept);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edges_are_bounds_of_buckets),
+		cmocka_unit_test(test_counts_below_edges_are_exact),
+		cmocka_unit_test(test_counts_never_go_down),
+		cmocka_unit_test(test_openmetrics_names_counters_by_family),
+		cmocka_unit_test(test_unknown_is_absent),
+		cmocka_unit_test(test_names_are_escaped),
+		cmocka_unit_test(test_foreign_bytes_are_replaced),
+		cmocka_unit_test(test_otlp_buckets_are_not_cumulative),
+		cmocka_unit_test(test_documented),
+		cmocka_unit_test(test_accept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* Hints are given where the figures are ambiguous, and say no more than follows from them. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+#include "support/report.h"
+#include "support/runs.h"
+
+static struct run *run_of_accept(const char *source)
+{
+	struct run *run = support_observer_run();
+	struct run_service *service = &run->services[0];
+	struct run_stage *accept = &service->stages[STAGE_ACCEPT_QUEUE];
+
+	free(accept->source);
+	free(accept->reason);
+	*accept = (struct run_stage){.measured = true, .source = strdup(source)};
+	service->accept_queue.listeners = (struct run_number){true, 1};
+	return run;
+}
+
+static struct report_hint only_hint(const struct run *run)
+{
+	struct report_hint hints[REPORT_HINTS];
+
+	assert_int_equal(report_hints(run, &run->services[0], hints), 1);
+	return hints[0];
+}
+
+/* Accept timed exactly needs no hint, whatever it took; nor does what is short. */
+static void only_what_is_inferred_and_long(void **state)
+{
+	static const struct {
+		const char *source;
+		uint64_t wait_ns;
+		size_t hints;
+	} cases[] = {
+		{"syscall", NSEC_PER_SEC, 0},
+		{"accept", NSEC_PER_SEC, 0},
+		{"inferred", NSEC_PER_MSEC, 0},
+		{"inferred", NSEC_PER_SEC, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = run_of_accept(cases[i].source);
+		struct run_service *service = &run->services[0];
+		struct report_hint hints[REPORT_HINTS];
+
+		histogram_record(&service->stages[STAGE_ACCEPT_QUEUE].histogram, cases[i].wait_ns);
+		assert_int_equal(report_hints(run, service, hints), cases[i].hints);
+	}
+}
+
+/*
+ * 60 waits of 1 s in 2 s, which with the longest before it are 3 s: 20 at a time. A queue of 3 held 15 % of
+ * that at most; two queues of 3 twice as much; a queue of 30 may have held all.
+ */
+static void the_queue_bounds_the_wait(void **state)
+{
+	autorun struct run *run = run_of_accept("inferred");
+	struct run_accept_queue *queue = &run->services[0].accept_queue;
+	struct histogram *waits = &run->services[0].stages[STAGE_ACCEPT_QUEUE].histogram;
+	struct report_hint hint;
+
+	(void)state;
+	run->duration_ns = 2 * NSEC_PER_SEC;
+	for (unsigned int i = 0; i < 60; i++)
+		histogram_record(waits, NSEC_PER_SEC);
+	queue->depth_max = (struct run_number){true, 3};
+	hint = only_hint(run);
+	assert_non_null(strstr(hint.text, "At least 85 % of it came after accept()"));
+	assert_non_null(strstr(hint.text, "held more than 3."));
+	queue->listeners.value = 2;
+	hint = only_hint(run);
+	assert_non_null(strstr(hint.text, "At least 70 % of it"));
+	queue->depth_max.value = 30;
+	hint = only_hint(run);
+	assert_null(strstr(hint.text, "At least"));
+	/* Nobody knows in how many queues they waited. */
+	queue->depth_max.value = 3;
+	queue->listeners.known = false;
+	hint = only_hint(run);
+	assert_null(strstr(hint.text, "At least"));
+	assert_non_null(strstr(hint.text, "--accept-source syscall"));
+}
+
+static size_t hints_of(const struct run *run, struct report_hint ret_hints[static REPORT_HINTS])
+{
+	return report_hints(run, report_driven_service(run), ret_hints);
+}
+
+/* 50 ms of network where TCP's best was 0.12 ms: no cause is named, but the option that looks for one. */
+static void far_above_the_path(void **state)
+{
+	autorun struct run *run = support_driver_run(), *observed = support_observer_run();
+	struct run_service *service;
+	struct report_hint hints[REPORT_HINTS];
+
+	(void)state;
+	assert_int_equal(run_merge(run, observed, NULL), 0);
+	service = &run->services[0];
+	for (unsigned int i = 0; i < 1000; i++)
+		histogram_record(&run->driver->round_trip, 100 * NSEC_PER_MSEC);
+	service->min_rtt_ns = (struct run_number){true, 120000};
+	assert_int_equal(hints_of(run, hints), 1);
+	assert_non_null(strstr(hints[0].text, "--transmit all tells"));
+	/* A path of 30 ms explains it. */
+	service->min_rtt_ns.value = 30 * NSEC_PER_MSEC;
+	assert_int_equal(hints_of(run, hints), 0);
+	/* One in a hundred is a habit, and the cause. */
+	service->min_rtt_ns.value = 120000;
+	service->nagle_held = service->exchanges / 100;
+	assert_int_equal(hints_of(run, hints), 1);
+	assert_non_null(strstr(hints[0].text, "Nagle"));
+	service->nagle_held--;
+	assert_int_equal(hints_of(run, hints), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_is_inferred_and_long),
+		cmocka_unit_test(the_queue_bounds_the_wait),
+		cmocka_unit_test(far_above_the_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/* lib/report: what a report says first: the verdict, or why there is none, and what failed. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/join.h"
+#include "sojourn/report.h"
+#include "support/report.h"
+#include "support/runs.h"
+
+static struct run *merged_run(void)
+{
+	autorun struct run *observer = support_observer_run();
+	struct run *run = support_driver_run();
+
+	assert_int_equal(run_merge(run, observer, NULL), 0);
+	return run;
+}
+
+static void set_status(struct run_driver *driver, const char *name, uint64_t requests)
+{
+	struct run_row_list *rows = &driver->rows[RUN_ROWS_STATUS];
+
+	if (!rows->list)
+		rows->list = calloc(4, sizeof(*rows->list));
+	assert_non_null(rows->list);
+	rows->list[rows->count].name = strdup(name);
+	rows->list[rows->count++].requests = requests;
+}
+
+/* A quick failure is no throughput. */
+static void failure_is_the_headline(void **state)
+{
+	struct report_options options = {.width = 100};
+	autorun struct run *run = merged_run();
+	autofree char *text = NULL, *few = NULL;
+
+	(void)state;
+	set_status(run->driver, "404", 1000);
+	run->driver->errors[RUN_ERROR_STATUS] = 1000;
+	text = support_render_as(run, &options);
+	assert_ptr_equal(strstr(strchr(text, '\n'), "\n100 % failed: 404\n"), strchr(text, '\n'));
+	assert_non_null(strstr(text, " 0 of 1,000 good\n"));
+	assert_null(strstr(text, "1,000 requests"));
+	/* Of a few the verdict comes first. */
+	run->driver->rows[RUN_ROWS_STATUS].list[0].requests = 30;
+	run->driver->errors[RUN_ERROR_STATUS] = 30;
+	run->driver->errors[RUN_ERROR_REFUSED] = 5;
+	few = support_render_as(run, &options);
+	assert_non_null(strstr(few, "\n68 % of the mean round trip"));
+	assert_non_null(strstr(few, "\n3.5 % failed: 404 (30), refused (5)\nerrors "));
+	assert_non_null(strstr(few, " 970 of 1,005 good \u00b7 485/s good\n"));
+}
+
+static void redirects_are_named(void **state)
+{
+	struct report_options options = {.width = 100};
+	autorun struct run *run = merged_run();
+	autofree char *text = NULL;
+
+	(void)state;
+	set_status(run->driver, "302", 999);
+	set_status(run->driver, "304", 1);
+	text = support_render_as(run, &options);
+	assert_non_null(strstr(text, "\n99.9 % redirected, not followed: 302\n"));
+}
+
+static void broken_assertions_stand_behind_the_verdict(void **state)
+{
+	char *broken[] = {(char *)"broken: p99<5ms is 7.3 ms", NULL};
+	struct report_options options = {.width = 100, .broken = broken};
+	autorun struct run *run = merged_run();
+	autofree char *text = support_render_as(run, &options);
+
+	(void)state;
+	assert_non_null(strstr(text, " the client\nbroken: p99<5ms is 7.3 ms\n\ntcp "));
+}
+
+/* 5 % are what is under way; more are other requests, and their times no part of the driver's. */
+static void different_sets_are_not_divided(void **state)
+{
+	static const struct {
+		uint64_t exchanges, multiplexed;
+		const char *said;
+	} cases[] = {
+		{1052, 0, NULL},
+		{1053, 0, "the observer saw 1,053 exchanges at port 8080, the driver completed "},
+		{948, 0, "the observer saw 948 exchanges at port 8080, the driver completed "},
+		{1000, 4, "the service speaks HTTP/2, whose requests overlap"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = merged_run();
+		autofree char *text = NULL;
+
+		run->services[0].exchanges = cases[i].exchanges;
+		run->services[0].losses[RUN_LOSS_MULTIPLEXED] = cases[i].multiplexed;
+		text = support_render_as(run, &options);
+		assert_int_equal(strstr(text, "\u251c service") != NULL, !cases[i].said);
+		assert_int_equal(strstr(text, "\nnot known where the time goes: ") != NULL,
+				 cases[i].said != NULL);
+		if (cases[i].said)
+			assert_non_null(
+				strstr(strstr(text, "\u2514 not divided: "), cases[i].said));
+	}
+}
+
+/* Each part that may hold most of the time has its sentence. */
+static void the_verdict_names_who_can_help(void **state)
+{
+	static const struct {
+		enum stage stage;
+		const char *said;
+	} cases[] = {
+		{STAGE_ACCEPT_QUEUE, "waiting for accept(): nginx needs more workers"},
+		{STAGE_SOCKET_QUEUE, "unread in the socket: nginx needs more workers, or fewer"},
+		{STAGE_RECEIVE, "still arriving: the client or the network"},
+		{STAGE_SERVICE, "in service: nginx itself is slow; --cpu tells"},
+		{STAGE_RESPOND, "being written: it is long or streamed"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = support_sampled_run();
+		struct run_samples *seen = run->services[0].samples;
+		autofree char *text = NULL;
+
+		for (size_t k = 0; k < seen->count; k++) {
+			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
+			seen->samples[k].stage_ns[cases[i].stage] =
+				run->driver->samples->samples[k].round_trip_ns * 3 / 4;
+		}
+		assert_int_equal(join_run(run, 0), 0);
+		text = support_render_as(run, &options);
+		if (!strstr(text, cases[i].said))
+			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+	}
+}
+
+/* With --cpu the verdict is of what the thread did, if it did mostly one thing. */
+static void the_verdict_divides_service(void **state)
+{
+	static const struct {
+		unsigned int running, runnable; /* percent; the rest is blocked */
+		const char *said;
+	} cases[] = {
+		{70, 10, "in service, on a CPU: nginx computes for so long"},
+		{10, 70, "in service, waiting for a CPU: the host has too few"},
+		{10, 10, "in service, blocked: nginx waits for a disk"},
+		{35, 30, "in service: nginx itself is slow: by turns it computes"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = support_sampled_run();
+		struct run_samples *seen = run->services[0].samples;
+		autofree char *text = NULL;
+
+		for (size_t k = 0; k < seen->count; k++) {
+			struct run_sample *sample = &seen->samples[k];
+
+			sample->known |= RUN_SAMPLE_RUNNING | RUN_SAMPLE_RUNNABLE;
+			sample->running_ns =
+				sample->stage_ns[STAGE_SERVICE] * cases[i].running / 100;
+			sample->runnable_ns =
+				sample->stage_ns[STAGE_SERVICE] * cases[i].runnable / 100;
+		}
+		assert_int_equal(join_run(run, 0), 0);
+		text = support_render_as(run, &options);
+		if (!strstr(text, cases[i].said))
+			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+	}
+}
+
+static void the_driver_as_the_limit_is_no_verdict(void **state)
+{
+	struct report_options options = {.width = 100};
+	autorun struct run *run = merged_run();
+	autofree char *text = NULL;
+
+	(void)state;
+	run->driver->limited = calloc(1, sizeof(*run->driver->limited));
+	run->driver->limited->by = strdup("cpu");
+	run->driver->limited->why = strdup("its CPU was full");
+	text = support_render_as(run, &options);
+	assert_non_null(
+		strstr(text, "\nnot known where the time goes: the driver itself was the limit"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(failure_is_the_headline),
+		cmocka_unit_test(redirects_are_named),
+		cmocka_unit_test(broken_assertions_stand_behind_the_verdict),
+		cmocka_unit_test(different_sets_are_not_divided),
+		cmocka_unit_test(the_verdict_names_who_can_help),
+		cmocka_unit_test(the_verdict_divides_service),
+		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

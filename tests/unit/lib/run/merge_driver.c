@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* lib/run/merge_driver.c: which loads are one load together. Neighbour: merge.c. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/run.h"
+#include "support/runs.h"
+
+static struct run *load(const char *arrival, uint64_t rate)
+{
+	struct run *run = support_driver_run();
+
+	free(run->driver->arrival);
+	run->driver->arrival = strdup(arrival);
+	run->driver->rate = rate;
+	return run;
+}
+
+/* Requests at a constant rate and at independent times are together a load of both rates. */
+static void rates_of_any_arrival_add_up(void **state)
+{
+	autorun struct run *a = load("constant", 7), *b = load("poisson", 5),
+			   *c = load("poisson", 1);
+	autofree char *error = NULL;
+
+	(void)state;
+	assert_int_equal(run_merge(b, c, &error), 0);
+	assert_string_equal(b->driver->arrival, "poisson");
+	assert_int_equal(run_merge(a, b, &error), 0);
+	assert_int_equal(a->driver->rate, 13);
+	assert_null(a->driver->arrival); /* a label that differs */
+}
+
+static void a_closed_loop_has_another_latency(void **state)
+{
+	autorun struct run *closed = load("closed", 0), *open = load("constant", 7);
+	autofree char *error = NULL;
+
+	(void)state;
+	assert_int_equal(run_merge(closed, open, &error), -EINVAL);
+	assert_non_null(strstr(error, "driver.arrival: 'closed' and 'constant'"));
+	assert_non_null(strstr(error, "latency counts from when a request was due"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates_of_any_arrival_add_up),
+		cmocka_unit_test(a_closed_loop_has_another_latency),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* lib/run/names.c: every name is there, usable as a member of the document, and no other's. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "sojourn/run.h"
+
+static void check_names(const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		assert_non_null(names[i]);
+		assert_int_equal(strspn(names[i], "abcdefghijklmnopqrstuvwxyz_"), strlen(names[i]));
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(names[i], names[j]);
+	}
+}
+
+static void check_help(const char *const *help, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		assert_non_null(help[i]);
+		assert_true(strlen(help[i]) > 10 && !strchr(help[i], '\n'));
+	}
+}
+
+static void tables_are_complete(void **state)
+{
+	(void)state;
+	check_names(run_stage_names, STAGE_COUNT);
+	check_names(run_close_names, RUN_CLOSE_COUNT);
+	check_names(run_loss_names, RUN_LOSS_COUNT);
+	check_names(run_error_names, RUN_ERROR_COUNT);
+	check_help(run_loss_help, RUN_LOSS_COUNT);
+	check_help(run_error_help, RUN_ERROR_COUNT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_complete)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* lib/run/run.c: making and subtracting run documents. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "sojourn/run.h"
+#include "support/runs.h"
+
+static void new_run_says_where_and_when(void **state)
+{
+	char *command[] = {(char *)"sleep", (char *)"1", NULL};
+	autorun struct run *run = run_new("sojourn-test", command);
+
+	(void)state;
+	assert_non_null(run);
+	assert_true(*run->host && *run->kernel);
+	assert_string_equal(run->tool, "sojourn-test " SOJOURN_VERSION);
+	assert_int_equal(strlen(run->started_at), strlen("2026-11-21T08:00:00.000Z"));
+	assert_string_equal(run->command[1], "1");
+	assert_null(run->command[2]);
+	assert_ptr_not_equal(run->command[0], command[0]);
+	assert_null(run->cost);
+	assert_null(run->driver);
+}
+
+static void added_elements_are_zeroed(void **state)
+{
+	autorun struct run *run = run_new("sojourn-test", NULL);
+	static const struct run_service zero_service;
+	static const struct run_process zero_process;
+
+	(void)state;
+	for (unsigned int i = 0; i < 20; i++) {
+		struct run_service *service = run_add_service(run);
+
+		assert_memory_equal(service, &zero_service, sizeof(zero_service));
+		for (unsigned int j = 0; j < 20; j++)
+			assert_memory_equal(run_add_process(service), &zero_process,
+					    sizeof(zero_process));
+		memset(service->protocol, 'x', 3);
+	}
+	assert_int_equal(run->service_count, 20);
+	assert_int_equal(run->services[19].process_count, 20);
+}
+
+/* Two readings of one observation: everything that counts is subtracted, gauges stay. */
+static void subtract_leaves_the_period(void **state)
+{
+	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
+	struct run_service *service = &run->services[0];
+
+	(void)state;
+	run->duration_ns = 5100000000;
+	service->exchanges += 7;
+	service->accepted += 2;
+	service->closes[RUN_TIMED_OUT] += 3;
+	service->losses[RUN_LOSS_UNANSWERED] += 4;
+	service->accept_delayed += 5;
+	service->accept_delay_ns += 6000;
+	service->time_wait.value = 20;
+	service->accept_queue.overflows.value += 8;
+	service->last_message_ns += 1000;
+	histogram_record(&service->stages[STAGE_SERVICE].histogram, 1000000);
+	run->cost->cpu_ns += 1234;
+	run->services_dropped = 1;
+
+	run_subtract(run, earlier);
+	assert_int_equal(run->duration_ns, 3000000000);
+	assert_string_equal(run->started_at, "2026-11-21T08:00:02.100Z");
+	assert_int_equal(service->exchanges, 7);
+	assert_int_equal(service->accepted, 2);
+	assert_int_equal(service->closes[RUN_TIMED_OUT], 3);
+	assert_int_equal(service->closes[RUN_CLOSE_BY_CLIENT], 0);
+	assert_int_equal(service->losses[RUN_LOSS_UNANSWERED], 4);
+	assert_int_equal(service->accept_delayed, 5);
+	assert_int_equal(service->accept_delay_ns, 6000);
+	assert_int_equal(service->bytes_in, 0);
+	assert_int_equal(service->time_wait.value, 20);
+	assert_int_equal(service->accept_queue.overflows.value, 8);
+	assert_int_equal(service->accept_queue.depth_max.value, 3);
+	assert_int_equal(service->stages[STAGE_SERVICE].histogram.count, 1);
+	assert_int_equal(service->stages[STAGE_SERVICE].histogram.sum, 1000000);
+	assert_int_equal(service->stages[STAGE_SERVICE].histogram.max, 1000000);
+	assert_int_equal(service->stages[STAGE_RECEIVE].histogram.count, 0);
+	assert_int_equal(run->cost->cpu_ns, 1234);
+	assert_int_equal(run->cost->resident_bytes, 5 << 20);
+	assert_int_equal(run->services_dropped, 1);
+}
+
+static void subtract_knows_the_first_message_or_says_so(void **state)
+{
+	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
+	struct run_service *service = &run->services[0];
+	uint64_t last = service->last_message_ns;
+
+	(void)state;
+	/* Nothing since. */
+	run_subtract(run, earlier);
+	assert_int_equal(service->first_message_ns, 0);
+	assert_int_equal(service->last_message_ns, 0);
+
+	/* Messages since, but the first of them was not noted. */
+	service->first_message_ns = earlier->services[0].first_message_ns;
+	service->last_message_ns = last + 10;
+	run_subtract(run, earlier);
+	assert_int_equal(service->first_message_ns, 0);
+	assert_int_equal(service->last_message_ns, last + 10);
+
+	/* The observer noted it anew. */
+	service->first_message_ns = last + 5;
+	run_subtract(run, earlier);
+	assert_int_equal(service->first_message_ns, last + 5);
+
+	/* There was none before. */
+	earlier->services[0].first_message_ns = earlier->services[0].last_message_ns = 0;
+	run_subtract(run, earlier);
+	assert_int_equal(service->first_message_ns, last + 5);
+	assert_int_equal(service->last_message_ns, last + 10);
+}
+
+static void subtract_matches_services(void **state)
+{
+	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
+
+	(void)state;
+	support_add_service(run, 8081, 10);
+	support_add_service(run, 8080, 20)->netns++;
+	support_miss_stage(&earlier->services[0], STAGE_SERVICE, "not attached yet");
+	run_subtract(run, earlier);
+	assert_int_equal(run->services[0].exchanges, 0);
+	assert_int_equal(run->services[1].exchanges, 10);
+	assert_int_equal(run->services[2].exchanges, 20);
+	assert_int_equal(run->services[0].stages[STAGE_SERVICE].histogram.count, 1000);
+	assert_int_equal(run->services[0].stages[STAGE_RESPOND].histogram.count, 0);
+}
+
+static void subtract_never_wraps(void **state)
+{
+	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
+
+	(void)state;
+	earlier->services[0].exchanges += 5;
+	earlier->services[0].accept_queue.overflows.known = false;
+	run_subtract(run, earlier);
+	assert_int_equal(run->services[0].exchanges, 0);
+	assert_false(run->services[0].accept_queue.overflows.known);
+}
+
+static void subtract_programs_by_name(void **state)
+{
+	autorun struct run *earlier = support_full_run(), *run = support_full_run();
+	struct run_program swapped = earlier->cost->programs[0];
+
+	(void)state;
+	earlier->cost->programs[0] = earlier->cost->programs[1];
+	earlier->cost->programs[1] = swapped;
+	run->cost->programs[0].runs.value += 3;
+	run->cost->programs[1].recursion_misses += 4;
+	run_subtract(run, earlier);
+	assert_int_equal(run->cost->programs[0].runs.value, 3);
+	assert_int_equal(run->cost->programs[0].run_ns.value, 0);
+	assert_int_equal(run->cost->programs[1].recursion_misses, 4);
+}
+
+static void errors_are_summed(void **state)
+{
+	struct run_driver driver = {0};
+
+	(void)state;
+	assert_int_equal(run_driver_errors(&driver), 0);
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
+		driver.errors[i] = 1ULL << i;
+	assert_int_equal(run_driver_errors(&driver), (1ULL << RUN_ERROR_COUNT) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(new_run_says_where_and_when),
+		cmocka_unit_test(added_elements_are_zeroed),
+		cmocka_unit_test(subtract_leaves_the_period),
+		cmocka_unit_test(subtract_knows_the_first_message_or_says_so),
+		cmocka_unit_test(subtract_matches_services),
+		cmocka_unit_test(subtract_never_wraps),
+		cmocka_unit_test(subtract_programs_by_name),
+		cmocka_unit_test(errors_are_summed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

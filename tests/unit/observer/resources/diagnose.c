@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/* The rules: thresholds, precedence, consequences, and that docs/diagnoses.md tells of each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "resources/diagnose.h"
+#include "sojourn/cleanup.h"
+#include "unit.h"
+
+static const char *const measures[] = {
+	[MEASURE_SHARE] = "share of capacity",
+	[MEASURE_SECONDS_LEFT] = "seconds left",
+	[MEASURE_EVENTS] = "events in the sample",
+	[MEASURE_USED] = "used",
+	[MEASURE_HELD] = "used, a notice",
+	[MEASURE_GROWN] = "growth since the first reading",
+	[MEASURE_LEAKING] = "steady growth per second",
+	[MEASURE_HANGS] = "seconds without an answer",
+};
+
+/* Sections of docs/diagnoses.md that are no diagnosis. */
+static const char *const others[] = {"Events", "When it has run out already",
+				     "What it sees, and what it does not",
+				     "Capacity of ephemeral ports", "JSON"};
+
+static char *read_page(void)
+{
+	autofclose FILE *file = fopen(DOCS_DIR "/diagnoses.md", "re");
+	char *text = calloc(1, 65536);
+
+	assert_non_null(file);
+	assert_non_null(text);
+	assert_true(file && fread(text, 1, 65535, file) > 0);
+	return text;
+}
+
+static char *threshold(double value, char *buffer, size_t size)
+{
+	if (isnan(value))
+		snprintf(buffer, size, "never");
+	else
+		snprintf(buffer, size, "%g", value);
+	return buffer;
+}
+
+static void test_every_rule_is_documented(void **state)
+{
+	autofree char *page = read_page();
+
+	(void)state;
+	for (size_t i = 0; i < diagnose_rule_count; i++) {
+		const struct rule *rule = &diagnose_rules[i];
+		char expected[256], warning[16], critical[16];
+
+		snprintf(expected, sizeof(expected),
+			 "\n## %s\n\nMeasured: %s; warning %s; critical %s.\n", rule->id,
+			 measures[rule->measure],
+			 threshold(rule->warning, warning, sizeof(warning)),
+			 threshold(rule->critical, critical, sizeof(critical)));
+		if (!strstr(page, expected))
+			fail_msg("docs/diagnoses.md lacks:%s", expected);
+	}
+}
+
+static bool is_known(const char *title, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		if (strlen(others[i]) == length && !strncmp(others[i], title, length))
+			return true;
+	}
+	for (size_t i = 0; i < diagnose_rule_count; i++) {
+		const char *id = diagnose_rules[i].id;
+
+		if (strlen(id) == length && !strncmp(id, title, length))
+			return true;
+	}
+	return false;
+}
+
+static void test_every_section_is_a_rule(void **state)
+{
+	autofree char *page = read_page();
+
+	(void)state;
+	for (const char *at = strstr(page, "\n## "); at; at = strstr(at + 1, "\n## ")) {
+		size_t length = strcspn(at + 4, "\n");
+
+		if (!is_known(at + 4, length))
+			fail_msg("docs/diagnoses.md: no rule '%.*s'", (int)length, at + 4);
+	}
+}
+
+static void test_every_resource_is_documented(void **state)
+{
+	autofree char *page = read_page();
+
+	(void)state;
+	for (size_t i = 0; i < RESOURCE_KINDS; i++) {
+		if (!strstr(page, resource_names[i]))
+			fail_msg("docs/diagnoses.md does not tell of '%s'", resource_names[i]);
+	}
+}
+
+static void test_rules_are_complete(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < diagnose_rule_count; i++) {
+		const struct rule *rule = &diagnose_rules[i];
+		bool known = !rule->unless;
+
+		assert_non_null(rule->what);
+		assert_non_null(rule->change);
+		assert_non_null(rule->risk);
+		assert_false(isnan(rule->warning));
+		for (size_t j = 0; j < i; j++) {
+			assert_string_not_equal(diagnose_rules[j].id, rule->id);
+			known |= rule->unless && !strcmp(diagnose_rules[j].id, rule->unless);
+		}
+		assert_true(known); /* `unless` names an earlier rule */
+	}
+}
+
+/* ---- findings of made-up resources ---- */
+
+static struct finding_list findings_of(struct resource *resources, size_t count)
+{
+	struct resource_list list = {resources, count};
+	struct finding_list findings;
+
+	assert_int_equal(diagnose(&list, &findings), 0);
+	return findings;
+}
+
+static struct resource ports(double used, double seconds_left)
+{
+	return (struct resource){.kind = RESOURCE_PORTS,
+				 .used = used,
+				 .capacity = 1000,
+				 .seconds_left = seconds_left};
+}
+
+static void check_one(struct resource resource, const char *id, enum severity severity)
+{
+	struct finding_list findings = findings_of(&resource, 1);
+
+	assert_int_equal(findings.count, id ? 1 : 0);
+	if (id)
+		assert_string_equal(findings.entries[0].rule->id, id);
+	assert_int_equal(diagnose_worst(&findings), severity);
+	diagnose_free(&findings);
+}
+
+static void test_thresholds_are_inclusive(void **state)
+{
+	(void)state;
+	check_one(ports(499, INFINITY), NULL, SEVERITY_NONE);
+	check_one(ports(500, INFINITY), "ports-cliff", SEVERITY_WARNING);
+	check_one(ports(969, INFINITY), "ports-cliff", SEVERITY_WARNING);
+	check_one(ports(970, INFINITY), "ports-exhausted", SEVERITY_CRITICAL);
+	check_one(ports(100, 300.5), NULL, SEVERITY_NONE);
+	check_one(ports(100, 300), "ports-exhausted-soon", SEVERITY_WARNING);
+	check_one(ports(100, 30), "ports-exhausted-soon", SEVERITY_CRITICAL);
+	/* Exhausted already: neither the cliff nor the prediction says more. */
+	check_one(ports(1000, 0), "ports-exhausted", SEVERITY_CRITICAL);
+}
+
+static void test_worst_comes_first(void **state)
+{
+	struct resource resources[] = {ports(600, INFINITY), ports(980, INFINITY), ports(990, 1)};
+	struct finding_list findings = findings_of(resources, 3);
+
+	(void)state;
+	assert_int_equal(findings.count, 3);
+	assert_true(findings.entries[0].resource.used == 990);
+	assert_true(findings.entries[1].resource.used == 980);
+	assert_int_equal(findings.entries[2].severity, SEVERITY_WARNING);
+	diagnose_free(&findings);
+}
+
+static struct resource owned(enum resource_kind kind, double used, double capacity, uint32_t pid)
+{
+	struct resource resource = {.kind = kind,
+				    .used = used,
+				    .capacity = capacity,
+				    .seconds_left = INFINITY,
+				    .owner_count = 1};
+
+	resource.owners[0].pid = pid;
+	return resource;
+}
+
+static void test_a_queue_without_descriptors_is_a_consequence(void **state)
+{
+	struct resource resources[] = {owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 7),
+				       owned(RESOURCE_DESCRIPTORS, 64, 64, 7),
+				       owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 5)};
+	struct finding_list findings = findings_of(resources, 3);
+	const struct resource *first = &findings.entries[0].resource;
+
+	(void)state;
+	assert_int_equal(findings.count, 2);
+	assert_string_equal(findings.entries[0].rule->id, "fds-exhausted");
+	assert_true(first->facts[first->fact_count - 1].value == 9);
+	assert_string_equal(findings.entries[1].rule->id, "accept-queue-full");
+	assert_int_equal(findings.entries[1].resource.owners[0].pid, 5);
+	diagnose_free(&findings);
+}
+
+static void test_failed_calls_are_evidence_of_what_ended(void **state)
+{
+	struct resource resources[] = {owned(RESOURCE_DESCRIPTOR_FAILURES, 3, 0, 7),
+				       owned(RESOURCE_DESCRIPTOR_FAILURES, 5, 0, 8),
+				       owned(RESOURCE_DESCRIPTORS, 64, 64, 7)};
+	struct finding_list findings;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		resources[i].events = resources[i].used;
+		resource_fact(&resources[i], "failed", resources[i].used, "calls", "EMFILE");
+	}
+	findings = findings_of(resources, 3);
+	assert_int_equal(findings.count, 2);
+	assert_string_equal(findings.entries[0].rule->id, "fds-failed");
+	assert_int_equal(findings.entries[0].resource.owners[0].pid, 8);
+	assert_string_equal(findings.entries[1].rule->id, "fds-exhausted");
+	assert_true(findings.entries[1].resource.facts[0].value == 3);
+	diagnose_free(&findings);
+}
+
+static void test_unknown_capacity_is_no_finding(void **state)
+{
+	(void)state;
+	check_one(owned(RESOURCE_DESCRIPTORS, 64, 0, 1), NULL, SEVERITY_NONE);
+	check_one(owned(RESOURCE_SYN_QUEUE, 64, 0, 1), NULL, SEVERITY_NONE);
+	/* listen(fd, 0) admits one. */
+	check_one(owned(RESOURCE_ACCEPT_QUEUE, 1, 0, 1), NULL, SEVERITY_NONE);
+}
+
+static void test_close_wait_that_stays_is_a_notice(void **state)
+{
+	struct resource held = owned(RESOURCE_CLOSE_WAIT, 500, 0, 7);
+
+	(void)state;
+	check_one(held, "close-wait-held", SEVERITY_NOTICE);
+	held.grown = 2;
+	check_one(held, "close-wait-held", SEVERITY_NOTICE);
+	held.grown = 3;
+	check_one(held, "close-wait-leak", SEVERITY_WARNING);
+	check_one(owned(RESOURCE_CLOSE_WAIT, 4, 0, 7), NULL, SEVERITY_NONE);
+}
+
+static void test_slope(void **state)
+{
+	const uint32_t line[] = {10, 12, 14, 16, 18}, flat[] = {5, 5, 5, 5},
+		       jump[] = {1, 1, 9, 1, 1};
+	double share;
+
+	(void)state;
+	assert_float_equal(resource_slope(line, 5, &share), 2, 1e-9);
+	assert_float_equal(share, 1, 1e-9);
+	assert_float_equal(resource_slope(flat, 4, &share), 0, 1e-9);
+	assert_float_equal(share, 0, 1e-9);
+	assert_float_equal(resource_slope(jump, 5, &share), 0, 1e-9);
+	assert_float_equal(resource_slope(line, 1, &share), 0, 1e-9);
+}
+
+static void test_owners_are_sorted_by_sockets(void **state)
+{
+	struct resource resource = {};
+
+	(void)state;
+	resource_own(&resource, 0);
+	assert_int_equal(resource.owner_count, 0);
+	resource_own(&resource, 1);
+	for (int i = 0; i < 3; i++)
+		resource_own(&resource, 2);
+	assert_int_equal(resource.owner_count, 2);
+	assert_int_equal(resource.owners[0].pid, 2);
+	assert_int_equal(resource.owners[0].sockets, 3);
+	assert_int_equal(resource.owners[1].pid, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_rule_is_documented),
+		cmocka_unit_test(test_every_section_is_a_rule),
+		cmocka_unit_test(test_every_resource_is_documented),
+		cmocka_unit_test(test_rules_are_complete),
+		cmocka_unit_test(test_thresholds_are_inclusive),
+		cmocka_unit_test(test_worst_comes_first),
+		cmocka_unit_test(test_a_queue_without_descriptors_is_a_consequence),
+		cmocka_unit_test(test_failed_calls_are_evidence_of_what_ended),
+		cmocka_unit_test(test_unknown_capacity_is_no_finding),
+		cmocka_unit_test(test_close_wait_that_stays_is_a_notice),
+		cmocka_unit_test(test_slope),
+		cmocka_unit_test(test_owners_are_sorted_by_sockets),
+	};
+
+	return cmocka_run_group_tests_name("observer_diagnose", tests, NULL, NULL);
+}

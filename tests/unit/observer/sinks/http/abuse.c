@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* What no client may do to the endpoint: hold it, fill it, crash it or make it spin. */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sojourn/clock.h"
+
+#define HEALTH "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+static const struct sink_http_limits short_limits = {
+	.connections = 8,
+	.idle_s = 1,
+	.request_s = 2,
+	.connection_memory = 16 * 1024,
+};
+
+static const struct sink_http_limits one_connection = {
+	.connections = 1,
+	.idle_s = 20,
+	.request_s = 20,
+	.connection_memory = 16 * 1024,
+};
+
+static int start_short(void **state)
+{
+	static struct server server;
+
+	*state = &server;
+	return server_start(&server, "127.0.0.1:0", &short_limits);
+}
+
+static int start_one(void **state)
+{
+	static struct server server;
+
+	*state = &server;
+	return server_start(&server, "127.0.0.1:0", &one_connection);
+}
+
+static int start_default(void **state)
+{
+	static struct server server;
+
+	*state = &server;
+	return server_start(&server, "127.0.0.1:0", NULL);
+}
+
+static int stop(void **state)
+{
+	server_stop(*state);
+	return 0;
+}
+
+static void assert_status(int fd, int status)
+{
+	struct response response;
+
+	assert_int_equal(client_receive(fd, false, &response), 0);
+	if (response.status != status)
+		fail_msg("%d expected: %s", status, response.text);
+	response_free(&response);
+}
+
+static void assert_healthy(struct server *server)
+{
+	autoclose int fd = client_connect(server, NULL);
+
+	assert_int_equal(client_send(fd, HEALTH, strlen(HEALTH)), 0);
+	assert_status(fd, 200);
+}
+
+static char *letters(size_t length)
+{
+	char *text = malloc(length + 1);
+
+	assert_non_null(text);
+	memset(text, 'a', length);
+	text[length] = '\0';
+	return text;
+}
+
+/* Milliseconds until the server ends the connection; whatever it sends is dropped. */
+static uint64_t time_to_end(int fd)
+{
+	uint64_t begin = clock_now_ns();
+
+	assert_int_not_equal(client_drain(fd, PATIENCE_MS), -ETIMEDOUT);
+	return (clock_now_ns() - begin) / NSEC_PER_MSEC;
+}
+
+static void test_oversized_head(void **state)
+{
+	autofree char *text = letters(64 * 1024);
+	struct response response;
+
+	response = ask(*state, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Big: %s", text);
+	assert_int_equal(response.status, 431);
+	response_free(&response);
+	response = ask(*state, "GET /%s", text);
+	assert_int_equal(response.status, 414);
+	response_free(&response);
+	assert_healthy(*state);
+}
+
+static void assert_too_large(struct response response)
+{
+	if (response.status != 413)
+		fail_msg("413 expected: %s", response.text);
+	assert_non_null(strstr(response.body, "\"error\""));
+	response_free(&response);
+}
+
+static void test_oversized_body(void **state)
+{
+	static const size_t sizes[] = {4097, 65536, 1024 * 1024};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		autofree char *body = letters(sizes[i]);
+
+		assert_too_large(ask(*state,
+				     "POST /v1/phases HTTP/1.1\r\nHost: localhost\r\n"
+				     "Content-Length: %zu\r\n\r\n%s",
+				     sizes[i], body));
+		assert_too_large(ask(*state,
+				     "POST /v1/phases HTTP/1.1\r\nHost: localhost\r\n"
+				     "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n0\r\n\r\n",
+				     sizes[i], body));
+	}
+	assert_too_large(ask(*state, "POST /v1/phases HTTP/1.1\r\nHost: localhost\r\n"
+				     "Content-Length: 999999999999\r\n\r\n"));
+	assert_too_large(ask(*state, "POST /v1/phases HTTP/1.1\r\nHost: localhost\r\n"
+				     "Expect: 100-continue\r\nContent-Length: 4097\r\n\r\n"));
+	assert_healthy(*state);
+	assert_int_equal(((struct server *)*state)->phases, 0);
+}
+
+/* Without an announced length the excess shows only as it comes: the connection is cut. */
+static void test_endless_body(void **state)
+{
+	const char head[] = "POST /v1/phases HTTP/1.1\r\nHost: localhost\r\n"
+			    "Transfer-Encoding: chunked\r\n\r\n7fffffff\r\n";
+	autoclose int fd = client_connect(*state, NULL);
+	autofree char *piece = letters(64 * 1024);
+	size_t sent = 0;
+
+	assert_int_equal(client_send(fd, head, strlen(head)), 0);
+	while (sent < (64U << 20) && !client_send(fd, piece, 64 * 1024))
+		sent += 64 * 1024;
+	assert_true(sent < (64U << 20));
+	assert_healthy(*state);
+}
+
+static void test_malformed(void **state)
+{
+	static const char *const requests[] = {
+		"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: abc\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+		"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+		"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct response response = ask(*state, "%s", requests[i]);
+
+		if (response.status < 400 || response.status == 500)
+			fail_msg("%s answered by %s", requests[i], response.text);
+		response_free(&response);
+	}
+	assert_healthy(*state);
+}
+
+/* Half a request, then silence; also silence from the start, and after an answer. */
+static void test_silence(void **state)
+{
+	static const char *const starts[] = {
+		"",
+		"G",
+		"GET /healthz HTTP/1.1\r\nHost: lo",
+		HEALTH,
+		"POST /v1/phases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc",
+	};
+	unsigned int runs = ((struct server *)*state)->runs;
+	int fds[ARRAY_SIZE(starts)];
+	uint64_t begin;
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		fds[i] = client_connect(*state, NULL);
+		assert_int_equal(client_send(fds[i], starts[i], strlen(starts[i])), 0);
+	}
+	begin = clock_now_ns();
+	assert_healthy(*state);
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		time_to_end(fds[i]);
+		close(fds[i]);
+	}
+	assert_in_range((clock_now_ns() - begin) / NSEC_PER_MSEC, 500, 2500);
+	/* It slept meanwhile. */
+	assert_in_range(((struct server *)*state)->runs - runs, 1, 200);
+}
+
+/* A byte now and then is traffic, but no request: the connection ends all the same. */
+static void test_slow_loris(void **state)
+{
+	autoclose int fd = client_connect(*state, NULL);
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	uint64_t begin = clock_now_ns(), ms;
+
+	assert_int_equal(client_send(fd, "GET /", 5), 0);
+	while (!poll(&pollfd, 1, 200)) {
+		assert_int_equal(client_send(fd, "a", 1), 0);
+		assert_true(clock_now_ns() - begin < PATIENCE_MS * NSEC_PER_MSEC);
+	}
+	ms = (clock_now_ns() - begin) / NSEC_PER_MSEC;
+	assert_in_range(ms, 1500, 3000);
+	assert_healthy(*state);
+}
+
+/* Asks for much and reads nothing. */
+static void test_slow_reader(void **state)
+{
+	const char text[] = "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	autoclose int fd = client_connect(*state, NULL);
+	struct server *server = *state;
+	unsigned int runs;
+
+	server->padding = 4 << 20;
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(client_send(fd, text, strlen(text)), 0);
+	assert_healthy(server);
+	runs = server->runs;
+	poll(NULL, 0, 2500);
+	assert_in_range(server->runs - runs, 1, 200);
+	server->padding = 0;
+	/* What the socket buffers held comes, then the end: not all eight documents. */
+	assert_int_not_equal(client_drain(fd, PATIENCE_MS), -ETIMEDOUT);
+	assert_healthy(server);
+}
+
+/* All connections that the endpoint allows are held: the next client waits only until they end. */
+static void test_held_connections(void **state)
+{
+	int held[8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++) {
+		held[i] = client_connect(*state, NULL);
+		assert_int_equal(client_send(held[i], "GET ", 4), 0);
+	}
+	assert_healthy(*state);
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		close(held[i]);
+}
+
+/* The listener must come back by itself when the last connection at the limit has gone. */
+static void test_limit_is_left(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		int first = client_connect(*state, NULL), second;
+
+		assert_int_equal(client_send(first, HEALTH, strlen(HEALTH)), 0);
+		assert_status(first, 200);
+		second = client_connect(*state, NULL);
+		assert_int_equal(client_send(second, HEALTH, strlen(HEALTH)), 0);
+		poll(NULL, 0, 5);
+		close(first);
+		assert_status(second, 200);
+		close(second);
+	}
+}
+
+static void test_many_connections(void **state)
+{
+	int fds[300];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = client_connect(*state, NULL);
+		assert_int_equal(client_send(fds[i], HEALTH, strlen(HEALTH)), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_status(fds[i], 200);
+		close(fds[i]);
+	}
+	assert_healthy(*state);
+}
+
+static void test_pipelined(void **state)
+{
+	const char pattern[] = HEALTH "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n"
+				      "POST /healthz HTTP/1.1\r\nHost: localhost\r\n"
+				      "Content-Length: 3\r\n\r\nabc";
+	static const int statuses[] = {200, 404, 405};
+	autoclose int fd = client_connect(*state, NULL);
+
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(client_send(fd, pattern, strlen(pattern)), 0);
+	for (size_t i = 0; i < 200 * ARRAY_SIZE(statuses); i++)
+		assert_status(fd, statuses[i % ARRAY_SIZE(statuses)]);
+}
+
+/* Whoever has said all that it will say is not kept until the idle time is over. */
+static void test_half_close(void **state)
+{
+	static const char *const starts[] = {"", "GET /", HEALTH, HEALTH HEALTH "GET /"};
+	uint64_t begin = clock_now_ns();
+
+	for (size_t i = 0; i < 50 * ARRAY_SIZE(starts); i++) {
+		const char *start = starts[i % ARRAY_SIZE(starts)];
+		autoclose int fd = client_connect(*state, NULL);
+
+		assert_int_equal(client_send(fd, start, strlen(start)), 0);
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		assert_int_not_equal(client_drain(fd, PATIENCE_MS), -ETIMEDOUT);
+	}
+	assert_true(clock_now_ns() - begin < 5 * NSEC_PER_SEC);
+}
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(*seed >> 33);
+}
+
+/* Even rounds: only noise; odd ones: a request with a few bytes changed, which gets further. */
+static size_t make_garbage(uint64_t *seed, int round, char *data, size_t size)
+{
+	static const char sane[] = "POST /v1/phases/1/end?a=%41&b HTTP/1.1\r\nHost: localhost\r\n"
+				   "Cookie: a=b; c=\"d\"\r\nTransfer-Encoding: chunked\r\n\r\n"
+				   "3\r\nabc\r\n0\r\nX: y\r\n\r\n";
+	size_t length = 1 + next_random(seed) % (size - 1);
+
+	if (round % 2) {
+		length = sizeof(sane) - 1;
+		memcpy(data, sane, length);
+		for (int i = 0; i < 1 + round % 7; i++)
+			data[next_random(seed) % length] = (char)next_random(seed);
+		return length;
+	}
+	for (size_t i = 0; i < length; i++)
+		data[i] = (char)next_random(seed);
+	return length;
+}
+
+static size_t open_descriptors(void)
+{
+	autoclosedir DIR *dir = opendir("/proc/self/fd");
+	size_t count = 0;
+
+	assert_non_null(dir);
+	while (dir && readdir(dir))
+		count++;
+	return count;
+}
+
+static void test_garbage(void **state)
+{
+	size_t before = open_descriptors();
+	uint64_t seed = 20240611;
+	char data[2048];
+
+	for (int round = 0; round < 4000; round++) {
+		size_t length = make_garbage(&seed, round, data, sizeof(data));
+		autoclose int fd = client_connect(*state, NULL);
+
+		/* Either may fail: the server need not read it all. */
+		client_send(fd, data, length);
+		shutdown(fd, SHUT_WR);
+		if (client_drain(fd, PATIENCE_MS) == -ETIMEDOUT)
+			fail_msg("round %d hangs", round);
+	}
+	assert_healthy(*state);
+	for (int i = 0; i < 100 && open_descriptors() > before; i++)
+		poll(NULL, 0, 10);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void test_stop_with_clients(void **state)
+{
+	struct server server;
+	int fds[3];
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = client_connect(&server, NULL);
+	assert_int_equal(client_send(fds[1], "GET /", 5), 0);
+	assert_int_equal(client_send(fds[2], HEALTH, strlen(HEALTH)), 0);
+	assert_status(fds[2], 200);
+	server_stop(&server);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_int_not_equal(client_drain(fds[i], PATIENCE_MS), -ETIMEDOUT);
+		close(fds[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_oversized_head, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_oversized_body, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_endless_body, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_malformed, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_silence, start_short, stop),
+		cmocka_unit_test_setup_teardown(test_slow_loris, start_short, stop),
+		cmocka_unit_test_setup_teardown(test_slow_reader, start_short, stop),
+		cmocka_unit_test_setup_teardown(test_held_connections, start_short, stop),
+		cmocka_unit_test_setup_teardown(test_limit_is_left, start_one, stop),
+		cmocka_unit_test_setup_teardown(test_many_connections, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_pipelined, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_half_close, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_garbage, start_default, stop),
+		cmocka_unit_test(test_stop_with_clients),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

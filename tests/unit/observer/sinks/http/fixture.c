@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* The fake observation, the thread that serves it, and the client that keeps to no rules. */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/finding.h"
+
+static int fake_run(struct server *server, uint64_t duration_ns, struct run **ret_run)
+{
+	autorun struct run *run = run_new("fake 1", NULL);
+
+	if (!run)
+		return -ENOMEM;
+	run->duration_ns = duration_ns;
+	if (server->padding) {
+		free(run->tool);
+		run->tool = malloc(server->padding + 1);
+		if (!run->tool)
+			return -ENOMEM;
+		memset(run->tool, 'x', server->padding);
+		run->tool[server->padding] = '\0';
+	}
+	*ret_run = TAKE_PTR(run);
+	return 0;
+}
+
+static int fake_total(void *context, struct run **ret_run)
+{
+	struct server *server = context;
+
+	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);
+}
+
+/* server->critical findings, as of the doctor. */
+static int fake_judge(void *context, struct run *run)
+{
+	struct server *server = context;
+	struct run_finding *finding;
+
+	server->looks++;
+	if (!server->critical)
+		return run_add_text(&run->not_seen, "nothing");
+	finding = run_add_finding(run);
+	if (!finding)
+		return -ENOMEM;
+	snprintf(finding->severity, sizeof(finding->severity), "critical");
+	return 0;
+}
+
+static int fake_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_id)
+{
+	struct server *server = context;
+	size_t open = 0;
+
+	if (server->fail)
+		return server->fail;
+	for (size_t i = 0; i < ARRAY_SIZE(server->open); i++)
+		open += server->open[i];
+	if (open == SNAPSHOT_PHASES || server->phases + 1 == ARRAY_SIZE(server->open))
+		return -ENOSPC;
+	server->lease_s = lease_s;
+	*ret_id = ++server->phases;
+	server->open[*ret_id] = true;
+	return 0;
+}
+
+static int fake_phase_renew(void *context, uint64_t id, uint32_t *ret_lease_s)
+{
+	struct server *server = context;
+
+	*ret_lease_s = server->lease_s;
+	return id < ARRAY_SIZE(server->open) && server->open[id] ? server->fail : -ENOENT;
+}
+
+static int fake_phase_end(void *context, uint64_t id, struct run **ret_run)
+{
+	struct server *server = context;
+
+	if (server->fail)
+		return server->fail;
+	if (id >= ARRAY_SIZE(server->open) || !server->open[id])
+		return -ENOENT;
+	server->open[id] = false;
+	return fake_run(server, PHASE_DURATION_NS(id), ret_run);
+}
+
+static void *loop(void *context)
+{
+	struct server *server = context;
+	struct pollfd fds[] = {
+		{.fd = sink_fd(server->sink), .events = POLLIN},
+		{.fd = server->stop_fd, .events = POLLIN},
+	};
+
+	while (!fds[1].revents) {
+		poll(fds, ARRAY_SIZE(fds), sink_timeout_ms(server->sink));
+		(void)sink_run(server->sink, 0);
+		server->runs++;
+	}
+	return NULL;
+}
+
+/* The sink's real address is in its URL alone. */
+static void read_address(struct server *server)
+{
+	const char *url = server->sink->url;
+
+	assert_int_equal(strncmp(url, "http://", strlen("http://")), 0);
+	assert_int_equal(sink_http_parse_address(url + strlen("http://"), &server->address), 0);
+}
+
+int server_start(struct server *server, const char *text, const struct sink_http_limits *limits)
+{
+	return server_start_for(server, text, NULL, limits);
+}
+
+int server_start_for(struct server *server, const char *text, const struct sink_http_access *access,
+		     const struct sink_http_limits *limits)
+{
+	struct snapshot_source source = {.context = server,
+					 .total = fake_total,
+					 .brief = fake_total,
+					 .judge = fake_judge,
+					 .phase_begin = fake_phase_begin,
+					 .phase_renew = fake_phase_renew,
+					 .phase_end = fake_phase_end};
+	struct sockaddr_storage address;
+	int err;
+
+	*server = (struct server){0};
+	assert_int_equal(sink_http_parse_address(text, &address), 0);
+	if (limits)
+		err = sink_http_open_limited(&address, &source, access, limits, &server->sink);
+	else
+		err = sink_http_open(&address, &source, access, &server->sink);
+	if (err)
+		return err;
+	read_address(server);
+	server->stop_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(server->stop_fd >= 0);
+	assert_int_equal(pthread_create(&server->thread, NULL, loop, server), 0);
+	return 0;
+}
+
+void server_stop(struct server *server)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(server->stop_fd, &one, sizeof(one)), sizeof(one));
+	pthread_join(server->thread, NULL);
+	close(server->stop_fd);
+	sink_close(server->sink);
+}
+
+unsigned int server_port(const struct server *server)
+{
+	return ntohs(((const struct sockaddr_in *)&server->address)->sin_port);
+}
+
+int client_connect(const struct server *server, const char *address)
+{
+	struct sockaddr_storage to = server->address;
+	char text[64];
+	int fd;
+
+	if (address) {
+		snprintf(text, sizeof(text), "%s:%u", address, server_port(server));
+		assert_int_equal(sink_http_parse_address(text, &to), 0);
+	}
+	fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(struct sockaddr_in6))) {
+		fail_msg("cannot connect: %m");
+		abort(); /* not reached; cmocka's fail() does not tell a static analyser so */
+	}
+	return fd;
+}
+
+int client_send(int fd, const void *data, size_t length)
+{
+	const char *c = data;
+
+	while (length) {
+		ssize_t sent = send(fd, c, length, MSG_NOSIGNAL);
+
+		if (sent < 0)
+			return -errno;
+		c += sent;
+		length -= (size_t)sent;
+	}
+	return 0;
+}
+
+/* As recv(); -ETIMEDOUT after @timeout_ms. */
+static ssize_t receive(int fd, void *data, size_t size, int timeout_ms)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	ssize_t got;
+
+	if (poll(&pollfd, 1, timeout_ms) != 1)
+		return -ETIMEDOUT;
+	got = recv(fd, data, size, 0);
+	return got < 0 ? -errno : got;
+}
+
+/* Appends until the text ends in the blank line, byte by byte: what follows is not ours. */
+static int receive_head(int fd, struct response *response)
+{
+	FILE *file = open_memstream(&response->text, &response->length);
+	char last[5] = "", c;
+	ssize_t got;
+
+	assert_non_null(file);
+	while (strcmp(last, "\r\n\r\n")) {
+		got = receive(fd, &c, 1, PATIENCE_MS);
+		if (got != 1) {
+			fclose(file);
+			return got ? (int)got : -ECONNRESET;
+		}
+		memmove(last, last + 1, 3);
+		last[3] = c;
+		fputc(c, file);
+	}
+	return fclose(file);
+}
+
+static int receive_body(int fd, struct response *response)
+{
+	autofree char *text = response_header(response, "Content-Length");
+	size_t head = response->length, length = text ? strtoul(text, NULL, 10) : 0;
+	char *grown = realloc(response->text, head + length + 1);
+	ssize_t got;
+
+	assert_non_null(text);
+	assert_non_null(grown);
+	response->text = grown;
+	while (response->length < head + length) {
+		got = receive(fd, response->text + response->length,
+			      head + length - response->length, PATIENCE_MS);
+		if (got <= 0)
+			return got ? (int)got : -ECONNRESET;
+		response->length += (size_t)got;
+	}
+	response->text[response->length] = '\0';
+	response->body = response->text + head;
+	return 0;
+}
+
+int client_receive(int fd, bool head, struct response *ret_response)
+{
+	struct response response = {0};
+	int err = receive_head(fd, &response);
+
+	if (!err && sscanf(response.text, "HTTP/1.%*1[01] %3d ", &response.status) != 1)
+		err = -EPROTO;
+	if (!err && !head)
+		err = receive_body(fd, &response);
+	if (err) {
+		free(response.text);
+		return err;
+	}
+	*ret_response = response;
+	return 0;
+}
+
+void response_free(struct response *response)
+{
+	free(response->text);
+	response->text = NULL;
+}
+
+char *response_header(const struct response *response, const char *name)
+{
+	const char *line = strstr(response->text, "\r\n");
+	size_t length = strlen(name);
+
+	for (; line && strncmp(line, "\r\n\r\n", 4); line = strstr(line + 2, "\r\n")) {
+		const char *value = line + 2 + length + 1;
+
+		if (strncasecmp(line + 2, name, length) || line[2 + length] != ':')
+			continue;
+		value += strspn(value, " ");
+		return strndup(value, strcspn(value, "\r"));
+	}
+	return NULL;
+}
+
+ssize_t client_drain(int fd, int timeout_ms)
+{
+	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MSEC;
+	ssize_t total = 0, got;
+	char buffer[4096];
+
+	for (;;) {
+		uint64_t now = clock_now_ns();
+
+		if (now >= end)
+			return -ETIMEDOUT;
+		got = receive(fd, buffer, sizeof(buffer), (int)((end - now) / NSEC_PER_MSEC) + 1);
+		if (got <= 0)
+			return got ? got : total;
+		total += got;
+	}
+}
+
+struct response ask(const struct server *server, const char *format, ...)
+{
+	autoclose int fd = client_connect(server, NULL);
+	autofree char *text = NULL;
+	struct response response;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	assert_true(length >= 0);
+	assert_int_equal(client_send(fd, text, (size_t)length), 0);
+	assert_int_equal(client_receive(fd, !strncmp(text, "HEAD ", 5), &response), 0);
+	return response;
+}
+
+struct response ask_route(const struct server *server, const char *method, const char *path)
+{
+	return ask(server, "%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n", method, path);
+}
+
+void assert_header(const struct response *response, const char *name, const char *value)
+{
+	autofree char *actual = response_header(response, name);
+
+	assert_non_null(actual);
+	assert_string_equal(actual, value);
+}
+
+void assert_answer(const struct response *response, int status, const char *type)
+{
+	if (response->status != status)
+		fail_msg("%d expected: %s", status, response->text);
+	assert_header(response, "Content-Type", type);
+	assert_header(response, "Cache-Control", "no-store");
+	assert_header(response, "X-Content-Type-Options", "nosniff");
+}
+
+int group_start(void **state)
+{
+	static struct server server;
+
+	*state = &server;
+	return server_start(&server, "127.0.0.1:0", NULL);
+}
+
+int group_stop(void **state)
+{
+	server_stop(*state);
+	return 0;
+}
