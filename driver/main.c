@@ -20,7 +20,6 @@
 #include "sojourn/streams.h"
 #include "sojourn/sweep.h"
 #include "sojourn/trace.h"
-#include "sojourn/units.h"
 #include "sweep/sweep.h"
 #include "engine/target.h"
 
@@ -129,22 +128,6 @@ static int try_outputs(const struct options *options, char **ret_error)
 	return 0;
 }
 
-/* What there is, is whole; that it is less than was asked for is said. */
-static void tell_interrupted(const struct options *options, const struct run_driver *driver)
-{
-	const struct load_settings *load = &options->load;
-	double seconds = (double)driver->duration_ns / (double)NSEC_PER_SEC;
-	double wanted = (double)load->duration_ns / (double)NSEC_PER_SEC;
-	char done[32], all[32];
-
-	if (load->duration_ns && driver->duration_ns < load->duration_ns)
-		log_warn("interrupted after %.3g of %.3g s", seconds, wanted);
-	else if (load->requests)
-		log_warn("interrupted after %s of %s requests",
-			 units_format_count(driver->requests, done, sizeof(done)),
-			 units_format_count(load->requests, all, sizeof(all)));
-}
-
 /* How many do not hold; each is one line, and a sentence of the report. */
 static size_t check_assertions(const struct options *options, const struct run *run,
 			       char ***ret_sentences)
@@ -188,23 +171,15 @@ static bool has_errors(const struct options *options, const struct run_driver *d
 	return false;
 }
 
-/* They count as good, and are not what was meant: unless it was said that they are, or a scenario has them. */
-static void tell_redirects(const struct options *options, const struct run_driver *driver)
+/* What the report says, for those who see only standard error. */
+static void tell_remarkable(const struct run_driver *driver)
 {
-	static const char *const codes[] = {"301", "302", "303", "307", "308"};
-	const struct run_row_list *statuses = &driver->rows[RUN_ROWS_STATUS];
-	char count[32], all[32];
+	char text[512];
 
-	if (options->request.expectation.status_count || driver->scenario)
-		return;
-	for (size_t i = 0; i < statuses->count; i++)
-		for (size_t j = 0; j < ARRAY_SIZE(codes); j++)
-			if (!strcmp(statuses->list[i].name, codes[j]))
-				log_warn("%s of %s responses are redirects (%s: not followed)",
-					 units_format_count(statuses->list[i].requests, count,
-							    sizeof(count)),
-					 units_format_count(driver->requests, all, sizeof(all)),
-					 codes[j]);
+	if (report_interrupted(driver, sizeof(text), text))
+		log_warn("%s", text);
+	if (report_redirected(driver, sizeof(text), text))
+		log_warn("%s", text);
 }
 
 static void free_sentences(char ***sentences)
@@ -220,7 +195,7 @@ static int conclude(const struct options *options, const struct run *run)
 
 	if (observer_error)
 		log_error("the observer's part is missing: %s", observer_error);
-	tell_redirects(options, run->driver);
+	tell_remarkable(run->driver);
 	broken = check_assertions(options, run, &sentences);
 	if (write_outputs(options, run, sentences) || observer_error || broken ||
 	    has_errors(options, run->driver))
@@ -306,10 +281,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	bool interrupted = false;
 	int err = raise_files(options, job, &error);
-
-	job->ret_interrupted = &interrupted;
 
 	if (!err)
 		warn_of_ports(options, scenario, job);
@@ -322,8 +294,6 @@ static int drive(const struct options *options, const struct scenario *scenario,
 		return fail(err, error, EXIT_DEGRADED);
 	if (run->sweep)
 		return conclude_sweep(options, run);
-	if (interrupted)
-		tell_interrupted(options, run->driver);
 	return conclude(options, run);
 }
 
@@ -334,14 +304,17 @@ static int prepare_and_drive(const struct options *options, struct scenario *sce
 	struct scenario_engine prepared = {0};
 	struct drive_rows rows = {0};
 	struct drive_job job = job_of(options, &rows, command);
-	autofree char *error = NULL;
+	autofree char *error = NULL, *expected = NULL;
 	int err, status;
 
 	scenario_rows(scenario, &rows);
-	err = scenario_engine_prepare(scenario, &options->request, &options->link, &prepared,
-				      &error);
+	err = expectation_statuses(&options->request.expectation, &expected);
+	if (!err)
+		err = scenario_engine_prepare(scenario, &options->request, &options->link,
+					      &prepared, &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
+	job.expected = expected;
 	job.engine = prepared.engine;
 	job.shared = prepared.shared;
 	job.sockets = prepared.sockets;

@@ -119,6 +119,16 @@ static void tell_statuses(const struct expectation *expectation, char *text, siz
 		detail_add(text, size, "%s%u", i ? "," : ", expected ", expectation->statuses[i]);
 }
 
+int expectation_statuses(const struct expectation *expectation, char **ret_text)
+{
+	char text[1024] = "";
+
+	for (size_t i = 0; i < expectation->status_count; i++)
+		detail_add(text, sizeof(text), "%s%u", i ? "," : "", expectation->statuses[i]);
+	*ret_text = *text ? strdup(text) : NULL;
+	return *text && !*ret_text ? -ENOMEM : 0;
+}
+
 void expectation_tell(const struct expectation *expectation,
 		      const struct expectation_search *search, uint16_t status, char *text,
 		      size_t size)

@@ -55,6 +55,9 @@ void expectation_tell(const struct expectation *expectation,
 		      const struct expectation_search *search, uint16_t status, char *text,
 		      size_t size);
 
+/* The statuses that were given, "200,302"; NULL in @ret_text: none were. -ENOMEM. */
+int expectation_statuses(const struct expectation *expectation, char **ret_text);
+
 /* Of a complete response. */
 enum verdict expectation_judge(const struct expectation *expectation,
 			       const struct expectation_search *search, uint16_t status);

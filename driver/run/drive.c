@@ -311,6 +311,7 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 		drop_observation(observer);
 		return refuse_unreached(drive, ret_error);
 	}
+	drive->phase.interrupted = drive->interrupted;
 	if (!err)
 		err = result_fill(drive->job, &drive->total, &drive->phase, run);
 	if (!err)

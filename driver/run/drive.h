@@ -21,8 +21,10 @@ struct drive_job {
 	uint32_t sockets;      /* that a connection of the options may consist of */
 	bool own_files;	       /* of the workers: see load/worker.h */
 	const char *unsampled; /* why no exchange can be sampled, for people; NULL: they can */
-	char **command;	       /* argv */
-	bool *ret_interrupted; /* set if the run was ended by a signal; may be NULL */
+	const char *
+		expected; /* statuses that are good, as --expect-status has them; NULL: not given */
+	char **command;	  /* argv */
+	bool *ret_interrupted; /* set if the run was ended by a signal: of a sweep; may be NULL */
 };
 
 /*

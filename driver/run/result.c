@@ -187,6 +187,22 @@ static char *describe_arrival(const struct load_settings *load)
 	return asprintf(&text, "%s along %s", name, load->rate_text) < 0 ? NULL : text;
 }
 
+/* What there is, is whole; that it is less than was asked for is said. */
+static int fill_interrupted(const struct load_settings *load, struct run_driver *driver)
+{
+	bool early = load->duration_ns ? driver->duration_ns < load->duration_ns : load->requests;
+
+	if (!early)
+		return 0;
+	driver->interrupted = calloc(1, sizeof(*driver->interrupted));
+	if (!driver->interrupted)
+		return -ENOMEM;
+	driver->interrupted->duration_ns =
+		(struct run_number){load->duration_ns != 0, load->duration_ns};
+	driver->interrupted->requests = (struct run_number){load->requests != 0, load->requests};
+	return 0;
+}
+
 int result_fill(const struct drive_job *job, struct crew_result *result,
 		const struct result_phase *phase, struct run *run)
 {
@@ -213,6 +229,11 @@ int result_fill(const struct drive_job *job, struct crew_result *result,
 	fill_phase(result, phase, driver);
 	run->duration_ns = driver->duration_ns;
 	if ((job->url && !driver->target) || (method && !driver->method) || !driver->arrival)
+		return -ENOMEM;
+	if (phase->interrupted && fill_interrupted(job->load, driver))
+		return -ENOMEM;
+	driver->expected = job->expected ? strdup(job->expected) : NULL;
+	if (job->expected && !driver->expected)
 		return -ENOMEM;
 	if (rows->kind != DRIVE_ONE && fill_rows(rows, phase, driver))
 		return -ENOMEM;

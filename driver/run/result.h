@@ -22,6 +22,7 @@ struct result_phase {
 	struct row_table steps; /* or targets */
 	struct status_table statuses;
 	struct port_watch *ports; /* NULL: nobody looked */
+	bool interrupted;	  /* by a signal */
 };
 
 /*

@@ -23,6 +23,12 @@ struct run_outcome run_row_outcome(const struct run_row *row);
 /* Failed of tried, 0 … 1; 0 if nothing was tried. */
 double run_outcome_failed_share(const struct run_outcome *outcome);
 
+/*
+ * Whether a row of driver.statuses is of redirects, which the driver does not follow: 3xx but for 304, which answers
+ * a condition. They are none where they were meant: by --expect-status, or in a scenario.
+ */
+bool run_is_redirect(const struct run_driver *driver, const struct run_row *row);
+
 /* All that should have been answered and are in no histogram: unanswered, and under a rate unsent. */
 uint64_t run_driver_missing(const struct run_driver *driver);
 

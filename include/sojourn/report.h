@@ -80,6 +80,13 @@ struct report_hint {
 size_t report_hints(const struct run *run, const struct run_service *service,
 		    struct report_hint ret_hints[static REPORT_HINTS]);
 
+/*
+ * "100 % redirected, not followed: 302", and "interrupted after 1.02 s of 10 s": as every form of the report says it.
+ * False: there is nothing to say.
+ */
+bool report_redirected(const struct run_driver *driver, size_t size, char *ret_text);
+bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_text);
+
 /* The service that the driver drove; NULL if there is no driver's part or nothing to split. */
 const struct run_service *report_driven_service(const struct run *run);
 

@@ -209,6 +209,12 @@ struct run_limited {
 	char *why; /* a sentence with the numbers */
 };
 
+/* A run that a signal ended: how much of it was asked for. Of a merged one nothing is known. */
+struct run_interrupted {
+	struct run_number duration_ns;
+	struct run_number requests;
+};
+
 /* One kind of failure; times count from the begin of the measured phase. */
 struct run_failure {
 	char kind[24]; /* one of run_error_names[] */
@@ -318,8 +324,10 @@ struct run_driver {
 	struct run_row_list rows[RUN_ROWS_COUNT];
 	struct run_part *parts; /* of a merged document: every driver */
 	size_t part_count;
-	struct run_limited *limited; /* NULL: the driver kept up */
-	struct run_samples *samples; /* NULL: none were taken */
+	struct run_limited *limited;	     /* NULL: the driver kept up */
+	struct run_interrupted *interrupted; /* NULL: it ended by itself */
+	char *expected;			     /* statuses that were asked for; NULL: any below 400 */
+	struct run_samples *samples;	     /* NULL: none were taken */
 	char *unsampled; /* why there are no samples although they were asked for; NULL: there are */
 	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
 };

@@ -21,7 +21,7 @@ int units_parse_count_of(const char *text, size_t length, uint64_t *ret_count);
 /* Parses a whole decimal number between min and max. -EINVAL: not a number; -ERANGE: outside. */
 int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
 
-/* Writes @ns with one of ns, µs, ms, s and four significant digits at most: "6.1 µs". */
+/* Writes @ns with one of ns, µs, ms, s and three significant digits at most, as all reports: "6.1 µs". */
 char *units_format_duration(double ns, char *buffer, size_t size);
 
 /* Writes @count with thousands separated: "116,785". */
@@ -33,8 +33,5 @@ char *units_format_count(uint64_t count, char *buffer, size_t size);
  */
 char *units_format_endpoint(const uint32_t address[static 4], uint16_t port, char *buffer,
 			    size_t size);
-
-/* Writes @bytes with one of B, KiB, MiB, GiB, TiB: "3.4 MiB". */
-char *units_format_bytes(double bytes, char *buffer, size_t size);
 
 #endif

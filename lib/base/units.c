@@ -172,38 +172,21 @@ int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_
 	return 0;
 }
 
-/*
- * Divides @value by @step while it is @limit or more, at most @last times; returns how often. The
- * limit is what would print as @step: 999.96 prints as 1000 and must become 1 of the next unit.
- */
-static size_t scale_down(double *value, double step, double limit, size_t last)
-{
-	size_t unit = 0;
-
-	while (unit < last && fabs(*value) >= limit) {
-		*value /= step;
-		unit++;
-	}
-	return unit;
-}
-
-/* "%.4g" without ever an exponent. */
-static void format_scaled(double value, const char *unit, char *buffer, size_t size)
-{
-	if (fabs(value) >= 999.95)
-		snprintf(buffer, size, "%.0f %s", value, unit);
-	else if (fabs(value) < 0.001)
-		snprintf(buffer, size, "0 %s", unit);
-	else
-		snprintf(buffer, size, "%.4g %s", value, unit);
-}
-
 char *units_format_duration(double ns, char *buffer, size_t size)
 {
 	static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};
-	size_t unit = scale_down(&ns, 1000, 999.95, ARRAY_SIZE(names) - 1);
+	size_t unit = 0;
 
-	format_scaled(ns, names[unit], buffer, size);
+	/* What would print as 1000 of one unit is 1 of the next. */
+	for (; unit < ARRAY_SIZE(names) - 1 && fabs(ns) >= 999.5; unit++)
+		ns /= 1000;
+	/* "%.3g" without ever an exponent. */
+	if (fabs(ns) >= 999.5)
+		snprintf(buffer, size, "%.0f %s", ns, names[unit]);
+	else if (fabs(ns) < 0.001)
+		snprintf(buffer, size, "0 %s", names[unit]);
+	else
+		snprintf(buffer, size, "%.3g %s", ns, names[unit]);
 	return buffer;
 }
 
@@ -221,15 +204,6 @@ char *units_format_endpoint(const uint32_t address[static 4], uint16_t port, cha
 		inet_ntop(AF_INET6, &v6, host, sizeof(host));
 		snprintf(buffer, size, "[%s]:%u", host, port);
 	}
-	return buffer;
-}
-
-char *units_format_bytes(double bytes, char *buffer, size_t size)
-{
-	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	size_t unit = scale_down(&bytes, 1024, 1023.5, ARRAY_SIZE(names) - 1);
-
-	format_scaled(bytes, names[unit], buffer, size);
 	return buffer;
 }
 

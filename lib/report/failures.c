@@ -5,6 +5,7 @@
 
 #include "parts.h"
 #include "sojourn/outcome.h"
+#include "sojourn/report.h"
 #include "sojourn/units.h"
 
 /* As many are named at first; all with -v. */
@@ -36,27 +37,22 @@ static int compare_counts(const void *a, const void *b)
 	return (one->count < other->count) - (one->count > other->count);
 }
 
-/* The status of a row; 0: its name is none. */
-static unsigned int status_of(const struct run_row *row)
+static bool is_refusal(const struct run_driver *driver, const struct run_row *row)
 {
 	uint64_t status;
 
-	return row->name && !units_parse_u64(row->name, 100, 999, &status) ? (unsigned int)status
-									   : 0;
+	(void)driver;
+	return row->name && !units_parse_u64(row->name, 400, 999, &status);
 }
 
-static void add_statuses(struct kinds *kinds, const struct run_driver *driver, unsigned int from,
-			 unsigned int below)
+static void add_statuses(struct kinds *kinds, const struct run_driver *driver,
+			 bool (*is_one)(const struct run_driver *, const struct run_row *))
 {
 	const struct run_row_list *rows = &driver->rows[RUN_ROWS_STATUS];
 
-	for (size_t i = 0; i < rows->count; i++) {
-		unsigned int status = status_of(&rows->list[i]);
-
-		/* 304 answers a condition: that is no redirect. */
-		if (status >= from && status < below && status != 304)
+	for (size_t i = 0; i < rows->count; i++)
+		if (is_one(driver, &rows->list[i]))
 			add_kind(kinds, rows->list[i].name, rows->list[i].requests);
-	}
 }
 
 /* Responses that say failure, by what they say. */
@@ -66,7 +62,7 @@ static void add_refusals(struct kinds *kinds, const struct run_driver *driver)
 
 	if (!refused)
 		return;
-	add_statuses(kinds, driver, 400, 1000);
+	add_statuses(kinds, driver, is_refusal);
 	for (size_t i = 1; kinds->sum == before && i < RUN_GRPC_STATUS_COUNT; i++)
 		add_kind(kinds, run_grpc_status_names[i], driver->grpc[i]);
 	if (kinds->sum == before)
@@ -131,7 +127,7 @@ double report_redirects(const struct run_driver *driver, struct report_verdict *
 	double share;
 	char text[SHORT_TEXT];
 
-	add_statuses(&kinds, driver, 300, 400);
+	add_statuses(&kinds, driver, run_is_redirect);
 	if (!kinds.sum || !driver->requests)
 		return 0;
 	qsort(kinds.list, kinds.count, sizeof(kinds.list[0]), compare_counts);
@@ -140,6 +136,16 @@ double report_redirects(const struct run_driver *driver, struct report_verdict *
 		 "%s redirected, not followed: ", page_share(100 * share, text));
 	append_kinds(ret_verdict, &kinds);
 	return share;
+}
+
+bool report_redirected(const struct run_driver *driver, size_t size, char *ret_text)
+{
+	struct report_verdict verdict;
+
+	if (!report_redirects(driver, &verdict))
+		return false;
+	snprintf(ret_text, size, "%s", verdict.text);
+	return true;
 }
 
 /* From here on the run is a failure, whatever else it tells. */

@@ -4,6 +4,7 @@
 
 #include "parts.h"
 #include "sojourn/outcome.h"
+#include "sojourn/report.h"
 
 /* Why nothing was free to send what was due: the first of these that occurred. */
 static const char *why_unsent(const struct run_driver *driver)
@@ -26,12 +27,32 @@ static const char *why_unsent(const struct run_driver *driver)
 	return "all connections being busy";
 }
 
+bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_text)
+{
+	const struct run_interrupted *asked = driver->interrupted;
+	char done[SHORT_TEXT], all[SHORT_TEXT];
+
+	if (!asked)
+		return false;
+	if (asked->duration_ns.known)
+		snprintf(ret_text, size, "interrupted after %s of %s",
+			 page_time((double)driver->duration_ns, done),
+			 page_setting(asked->duration_ns.value, all));
+	else if (asked->requests.known)
+		snprintf(ret_text, size, "interrupted after %s of %s requests",
+			 page_count(driver->requests, done),
+			 page_count(asked->requests.value, all));
+	else
+		snprintf(ret_text, size, "interrupted: a driver ended before its time");
+	return true;
+}
+
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES])
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
 	char count[SHORT_TEXT], of[SHORT_TEXT];
-	size_t notes = 0;
+	size_t notes = report_interrupted(driver, sizeof(ret_notes->text), ret_notes[0].text);
 
 	if (driver->unsent)
 		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),

@@ -230,6 +230,13 @@ static const struct run_member limited_table[] = {
 };
 static const struct run_members limited_members = MEMBERS(struct run_limited, limited_table);
 
+static const struct run_member interrupted_table[] = {
+	NUMBER(struct run_interrupted, duration_ns),
+	NUMBER(struct run_interrupted, requests),
+};
+static const struct run_members interrupted_members =
+	MEMBERS(struct run_interrupted, interrupted_table);
+
 static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, STRING, host), .optional = true, .merging = RUN_MERGING_OWN},
 	STRING(struct run_driver, target),
@@ -294,6 +301,10 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, POINTER, limited),
 	 .merging = RUN_MERGING_OWN, .members = &limited_members,
 	 .optional = true},
+	{MEMBER(struct run_driver, POINTER, interrupted),
+	 .merging = RUN_MERGING_OWN, .members = &interrupted_members,
+	 .optional = true},
+	STRING(struct run_driver, expected),
 	{MEMBER(struct run_driver, STRING, unsampled), .optional = true,
 	 .merging = RUN_MERGING_FIRST},
 	{MEMBER(struct run_driver, STRING, observer_error), .optional = true,

@@ -144,6 +144,15 @@ static int merge_limited(struct run_driver *driver, struct run_driver *other)
 	return 0;
 }
 
+/* Neither says how much was asked for of both. */
+static void merge_interrupted(struct run_driver *driver, struct run_driver *other)
+{
+	if (!driver->interrupted)
+		driver->interrupted = TAKE_PTR(other->interrupted);
+	if (driver->interrupted)
+		*driver->interrupted = (struct run_interrupted){0};
+}
+
 /*
  * Arrivals of two rates are those of a load of both, whatever their laws. With a closed loop there is no
  * common latency: under a rate it counts from when a request was due, else from when it was sent.
@@ -304,6 +313,7 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 		err = add_failure(driver, &other->failures[i]);
 	if (!err)
 		err = merge_limited(driver, other);
+	merge_interrupted(driver, other);
 	if (!err)
 		err = merge_rows(driver, other, ret_error);
 	if (!err)

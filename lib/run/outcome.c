@@ -2,6 +2,8 @@
 /* What became of the requests of a run: see sojourn/outcome.h. */
 #include "sojourn/outcome.h"
 
+#include "sojourn/units.h"
+
 /* What one error is. */
 enum kind {
 	UNANSWERED, /* a request without a complete response */
@@ -50,4 +52,13 @@ double run_outcome_failed_share(const struct run_outcome *outcome)
 uint64_t run_driver_missing(const struct run_driver *driver)
 {
 	return run_driver_outcome(driver).unanswered + driver->unsent;
+}
+
+bool run_is_redirect(const struct run_driver *driver, const struct run_row *row)
+{
+	uint64_t status;
+
+	if (driver->scenario || driver->expected || !row->name)
+		return false;
+	return !units_parse_u64(row->name, 300, 399, &status) && status != 304;
 }

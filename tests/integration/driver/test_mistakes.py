@@ -235,20 +235,24 @@ def test_redirects_are_named(start):
     """They are good responses, and not those that were meant."""
     nginx = start(Nginx(server="location /old { return 302 /new; } location /new { return 304; }"))
     driver = Driver(f"{nginx.url}old", count=10)
-    assert driver.process.stderr == "sojourn-drive: warning: 10 of 10 responses are redirects (302: not followed)\n"
-    assert Driver(f"{nginx.url}old", "--expect-status=302", count=10).process.stderr == ""
+    assert driver.process.stderr == "sojourn-drive: warning: 100 % redirected, not followed: 302\n"
+    meant = Driver(f"{nginx.url}old", "--expect-status=302", count=10)
+    assert meant.process.stderr == "" and "redirected" not in meant.report and meant.result["expected"] == "302"
     assert Driver(f"{nginx.url}new", count=10).process.stderr == ""
 
 
-def test_interrupted(start):
+def test_interrupted(start, tmp_path):
     nginx = start(Nginx())
-    for words, message in ((["-d60s"], " of 60 s\n"), (["-n900M"], " of 900,000,000 requests\n")):
+    for words, message, asked in (
+            (["-d60s"], " of 60 s\n", {"duration_ns": 60_000_000_000, "requests": None}),
+            (["-n900M"], " of 900,000,000 requests\n", {"duration_ns": None, "requests": 900_000_000})):
         before = nginx.status()["requests"]
-        driver = start([DRIVER, nginx.url, *words])
+        driver = start([DRIVER, nginx.url, *words, "--json", tmp_path / "run.json"])
         wait_until(lambda seen=before: nginx.status()["requests"] > seen + 100)
         assert driver.stop(number=signal.SIGINT) == 0
         assert "interrupted after " in driver.stderr and driver.stderr.endswith(message)
-        assert "requests ·" in driver.stdout
+        assert "requests ·" in driver.stdout and "note: interrupted after " in driver.stdout
+        assert documents.load(tmp_path / "run.json")["driver"]["interrupted"] == asked
 
 
 def test_a_file_that_is_lost_loses_no_run(start, tmp_path):

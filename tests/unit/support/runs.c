@@ -303,6 +303,10 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->limited = need(calloc(1, sizeof(*driver->limited)));
 	driver->limited->by = text("cpu");
 	driver->limited->why = text("its CPU was full");
+	driver->interrupted = need(calloc(1, sizeof(*driver->interrupted)));
+	set_number(&driver->interrupted->duration_ns, sequence);
+	set_number(&driver->interrupted->requests, sequence);
+	driver->expected = text("200,302");
 	driver->unsampled = text("not this kind");
 	driver->observer_error = text("HTTP 503");
 	driver->samples = fill_samples(DRIVERS, sequence);

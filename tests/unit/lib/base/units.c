@@ -102,16 +102,10 @@ struct format_case {
 
 /* clang-format off */
 static const struct format_case formatted_durations[] = {
-	{0, "0 ns"}, {1, "1 ns"}, {0.5, "0.5 ns"}, {999, "999 ns"}, {999.96, "1 \u00b5s"},
-	{6100, "6.1 \u00b5s"}, {406000, "406 \u00b5s"}, {275149, "275.1 \u00b5s"},
-	{999949, "999.9 \u00b5s"}, {999951, "1 ms"}, {20e6, "20 ms"}, {1.5e9, "1.5 s"},
-	{59.99e9, "59.99 s"}, {999.96e9, "1000 s"}, {12345e9, "12345 s"}, {-12300, "-12.3 \u00b5s"},
-};
-
-static const struct format_case formatted_bytes[] = {
-	{0, "0 B"}, {1, "1 B"}, {1023, "1023 B"}, {1024, "1 KiB"}, {1536, "1.5 KiB"},
-	{3.4 * 1048576, "3.4 MiB"}, {1047.9 * 1024, "1.023 MiB"}, {1073741824.0, "1 GiB"},
-	{5e12, "4.547 TiB"}, {5e15, "4547 TiB"},
+	{0, "0 ns"}, {1, "1 ns"}, {0.5, "0.5 ns"}, {999, "999 ns"}, {999.6, "1 \u00b5s"},
+	{6100, "6.1 \u00b5s"}, {406000, "406 \u00b5s"}, {275149, "275 \u00b5s"},
+	{999499, "999 \u00b5s"}, {999501, "1 ms"}, {20e6, "20 ms"}, {1.5e9, "1.5 s"},
+	{59.94e9, "59.9 s"}, {999.96e9, "1000 s"}, {12345e9, "12345 s"}, {-12300, "-12.3 \u00b5s"},
 };
 /* clang-format on */
 
@@ -131,12 +125,6 @@ static void durations_are_formatted(void **state)
 {
 	(void)state;
 	check_formats(formatted_durations, ARRAY_SIZE(formatted_durations), units_format_duration);
-}
-
-static void bytes_are_formatted(void **state)
-{
-	(void)state;
-	check_formats(formatted_bytes, ARRAY_SIZE(formatted_bytes), units_format_bytes);
 }
 
 static void counts_are_formatted(void **state)
@@ -169,7 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(durations_are_parsed), cmocka_unit_test(counts_are_parsed),
 		cmocka_unit_test(numbers_are_parsed),	cmocka_unit_test(durations_are_formatted),
-		cmocka_unit_test(bytes_are_formatted),	cmocka_unit_test(counts_are_formatted),
+		cmocka_unit_test(counts_are_formatted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

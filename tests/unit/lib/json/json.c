@@ -114,6 +114,10 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 		assert_same_text(a->limited->by, b->limited->by);
 		assert_same_text(a->limited->why, b->limited->why);
 	}
+	assert_int_equal(a->interrupted == NULL, b->interrupted == NULL);
+	if (a->interrupted)
+		assert_memory_equal(a->interrupted, b->interrupted, sizeof(*a->interrupted));
+	assert_same_text(a->expected, b->expected);
 	assert_same_text(a->unsampled, b->unsampled);
 	assert_same_text(a->observer_error, b->observer_error);
 	support_compare_samples(a->samples, b->samples);
@@ -122,7 +126,9 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
 		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,
 		    left_.method = right_.method = NULL, left_.arrival = right_.arrival = NULL,
-		    left_.limited = right_.limited = NULL, left_.failures = right_.failures = NULL,
+		    left_.limited = right_.limited = NULL, left_.expected = right_.expected = NULL,
+		    left_.interrupted = right_.interrupted = NULL,
+		    left_.failures = right_.failures = NULL,
 		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
 		    support_forget_rows(&left_, &right_), left_.unsampled = right_.unsampled = NULL,
 		    left_.observer_error = right_.observer_error = NULL);

@@ -45,11 +45,30 @@ static void a_closed_loop_has_another_latency(void **state)
 	assert_non_null(strstr(error, "latency counts from when a request was due"));
 }
 
+/* Whichever of them a signal ended: how much was asked for of both is known of neither. */
+static void an_interrupted_driver_is_told_of(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		autorun struct run *a = load("constant", 7), *b = load("constant", 5);
+		struct run_driver *ended = i ? a->driver : b->driver;
+		autofree char *error = NULL;
+
+		ended->interrupted = calloc(1, sizeof(*ended->interrupted));
+		assert_non_null(ended->interrupted);
+		ended->interrupted->requests = (struct run_number){true, 9};
+		assert_int_equal(run_merge(a, b, &error), 0);
+		assert_non_null(a->driver->interrupted);
+		assert_false(a->driver->interrupted->requests.known);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_of_any_arrival_add_up),
 		cmocka_unit_test(a_closed_loop_has_another_latency),
+		cmocka_unit_test(an_interrupted_driver_is_told_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
