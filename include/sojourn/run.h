@@ -545,6 +545,9 @@ char *run_format_time(uint64_t wall_ns);
  */
 char *run_to_json(const struct run *run);
 
+/* The JSON Schema (draft 2020-12) of every such text; likewise. */
+char *run_schema_to_json(void);
+
 /*
  * Parses a document. -EINVAL if it is not one of RUN_SCHEMA; then @ret_error (to be freed by the
  * caller) says which line or member is wrong and what is allowed.

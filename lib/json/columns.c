@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "schema.h"
 #include "sojourn/cleanup.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
@@ -164,4 +165,22 @@ int run_columns_read(struct reader *reader, const json_t *object, const struct r
 	for (size_t i = 0; i < column_count && !err; i++)
 		err = read_within(reader, object, &columns[i], 0, rows);
 	return err;
+}
+
+int run_columns_schema(json_t *schema, const struct run_column *columns, size_t column_count,
+		       size_t limit)
+{
+	for (size_t i = 0; i < column_count; i++) {
+		const struct run_column *column = &columns[i];
+		uint64_t max = column->size == sizeof(uint32_t) ? UINT32_MAX : INT64_MAX;
+		json_t *value = schema_integer(max), *object = schema;
+
+		for (size_t j = 0; j < ARRAY_SIZE(column->within) && column->within[j]; j++)
+			object = schema_within(object, column->within[j]);
+		if (schema_add(object, column->name,
+			       schema_array(limit, column->known ? schema_nullable(value) : value),
+			       !column->known && !column->occurring))
+			return -ENOMEM;
+	}
+	return 0;
 }

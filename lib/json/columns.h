@@ -43,9 +43,15 @@ int run_columns_write(json_t *object, const struct run_column *columns, size_t c
 int run_columns_read(struct reader *reader, const json_t *object, const struct run_column *columns,
 		     size_t column_count, const struct run_rows *rows);
 
+/* Adds the schema of each of @columns, of at most @limit elements, to that of an object; -ENOMEM. */
+int run_columns_schema(json_t *schema, const struct run_column *columns, size_t column_count,
+		       size_t limit);
+
 /* samples.c, series.c: NULL without memory. */
 json_t *run_samples_write(const struct run_samples *samples);
 json_t *run_series_write(const struct run_series *series);
+json_t *run_samples_schema(void);
+json_t *run_series_schema(void);
 /* What is read is set, to be freed by the caller, also if it is refused. */
 int run_samples_read(struct reader *reader, const json_t *json, struct run_samples **ret_samples);
 int run_series_read(struct reader *reader, const json_t *json, struct run_series **ret_series);

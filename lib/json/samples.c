@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "schema.h"
 #include "sojourn/cleanup.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
@@ -148,6 +149,38 @@ json_t *run_samples_write(const struct run_samples *samples)
 		rows[i].sample = samples->samples[i];
 	qsort(rows, samples->count, sizeof(*rows), compare_rows);
 	return write_rows(object, rows, samples->count) ? NULL : TAKE_PTR(object);
+}
+
+static int add_flows(json_t *object)
+{
+	json_t *flows = schema_object();
+
+	if (schema_add(object, "flows", flows, true))
+		return -ENOMEM;
+	for (unsigned int i = 0; i < ARRAY_SIZE(flow_names); i++) {
+		json_t *element =
+			i % 2 ? schema_integer(UINT16_MAX) : json_pack("{s:s}", "type", "string");
+
+		if (schema_add(flows, flow_names[i], schema_array(MAX_SAMPLES, element), true))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+json_t *run_samples_schema(void)
+{
+	autojson json_t *object = schema_object();
+	struct run_column stages[STAGE_COUNT];
+
+	stage_columns(stages);
+	if (schema_add(object, "threshold", schema_integer(RUN_SAMPLE_ALL), true) ||
+	    schema_add(object, "lost", schema_integer(INT64_MAX), true) ||
+	    schema_add(object, "inconsistent", schema_integer(INT64_MAX), true) ||
+	    add_flows(object) ||
+	    run_columns_schema(object, columns, ARRAY_SIZE(columns), MAX_SAMPLES) ||
+	    run_columns_schema(object, stages, STAGE_COUNT, MAX_SAMPLES))
+		return NULL;
+	return TAKE_PTR(object);
 }
 
 static int read_address(struct reader *reader, const json_t *json, uint32_t words[4])

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "schema.h"
 #include "sojourn/cleanup.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)
@@ -123,6 +124,22 @@ json_t *run_series_write(const struct run_series *series)
 	    json_object_set_new(object, "losses", json_object()) ||
 	    run_columns_write(object, kinds, KIND_COLUMNS, &rows) ||
 	    run_columns_write(object, cpu_columns, ARRAY_SIZE(cpu_columns), &rows))
+		return NULL;
+	return TAKE_PTR(object);
+}
+
+json_t *run_series_schema(void)
+{
+	struct run_column stages[STAGE_COLUMNS], kinds[KIND_COLUMNS];
+	autojson json_t *object = schema_object();
+
+	stage_columns(stages);
+	kind_columns(kinds);
+	if (schema_add(object, "started_ns", schema_integer(INT64_MAX), true) ||
+	    run_columns_schema(object, columns, ARRAY_SIZE(columns), MAX_POINTS) ||
+	    run_columns_schema(object, stages, STAGE_COLUMNS, MAX_POINTS) ||
+	    run_columns_schema(object, kinds, KIND_COLUMNS, MAX_POINTS) ||
+	    run_columns_schema(object, cpu_columns, ARRAY_SIZE(cpu_columns), MAX_POINTS))
 		return NULL;
 	return TAKE_PTR(object);
 }

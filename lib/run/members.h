@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The members of the run document as tables, one per structure: writer, reader and the check of
+ * The members of the run document as tables, one per structure: writer, reader, JSON Schema and the check of
  * docs/run-document.md all follow them. A new member is a row here and a row in the document.
  */
 #ifndef LIB_RUN_MEMBERS_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How a member is kept in memory; each kind has one function in json/write.c, json/read.c and fields.c. */
+/* How a member is kept in memory; each kind has one function in json/write.c, json/read.c, json/schema.c and fields.c. */
 enum run_kind {
 	RUN_KIND_U64,	   /* uint64_t, 0 … 2^63 - 1 */
 	RUN_KIND_U32,	   /* uint32_t */

@@ -26,6 +26,7 @@ struct options {
 	bool keep_samples;
 	bool compare;
 	bool check;
+	bool schema;
 	bool verbose;
 };
 
@@ -74,6 +75,9 @@ static const struct cli_option rows[] = {
 	{"check", 0, NULL,
 	 "Print, instead of a report, for each FILE that it holds, or which invariants it breaks.",
 	 CLI_FLAG, AT(check)},
+	{"schema", 0, NULL,
+	 "Print the JSON Schema of run documents, and nothing else; without FILE.", CLI_FLAG,
+	 AT(schema)},
 	{"json", 'j', "FILE", "Write the merged document to FILE too; - prints it instead.",
 	 CLI_TEXT, AT(json), FILE_OR_STDOUT},
 	{"trace", 't', "FILE",
@@ -357,6 +361,9 @@ static int check(const struct options *options, int count)
 	int outputs = (!options->output || is_stdout(options->output)) + is_stdout(options->json) +
 		      is_stdout(options->trace);
 
+	if (options->schema)
+		return count ? cli_error(&command, "--schema: is of all documents: give no FILE")
+			     : 0;
 	if (!count)
 		return cli_error(&command, "no FILE: give run documents");
 	if (!format)
@@ -381,6 +388,14 @@ static int check(const struct options *options, int count)
 	return 0;
 }
 
+static int print_schema(void)
+{
+	autofree char *text = run_schema_to_json();
+	int r = text ? run_write_text(text, "-") : -ENOMEM;
+
+	return r ? log_errno(r, "cannot print the schema") : 0;
+}
+
 static int exit_code(int r)
 {
 	if (r == -EINVAL)
@@ -400,6 +415,8 @@ int report_main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	if (!r)
 		r = check(&options, count);
+	if (!r && options.schema)
+		return exit_code(print_schema());
 	if (!r && options.check)
 		return exit_code(check_files(count, argv + 1));
 	if (!r)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Run documents as tests read them."""
+import functools
 import json
 import subprocess
+
+import jsonschema
 
 from . import BUILD
 
@@ -17,10 +20,50 @@ def broken(text):
     return done.stdout.splitlines() if done.returncode else []
 
 
+# Elements of a long array that are looked at: its first and its last ones.
+ENDS = 3
+
+
+def closed(schema):
+    """The same schema without room for members that it does not name: a reader ignores them, a writer has none."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: closed(value) for name, value in schema.items()}
+    return {**inner, "additionalProperties": False} if schema.get("type") in ("object", ["object", "null"]) else inner
+
+
+@functools.cache
+def validator():
+    """The schema that the program prints, for what it writes itself."""
+    printed = subprocess.run([CHECKER, "report", "--schema"], capture_output=True, text=True, timeout=60, check=True)
+    schema = json.loads(printed.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(closed(schema))
+
+
+def shortened(value):
+    """Arrays of thousands of numbers are the same at both ends, and take seconds to look at."""
+    if isinstance(value, dict):
+        return {name: shortened(member) for name, member in value.items()}
+    if isinstance(value, list):
+        if len(value) > 2 * ENDS and not isinstance(value[0], dict):
+            value = value[:ENDS] + value[-ENDS:]
+        return [shortened(element) for element in value]
+    return value
+
+
+def violations(document):
+    """Where a document is not as the JSON Schema says, a sentence each."""
+    return [f"{error.json_path}: {error.message[:200]}" for error in validator().iter_errors(shortened(document))]
+
+
 def parse(text):
-    """A run document from its text; fails if it is not one, or breaks an invariant."""
+    """A run document from its text; fails if it is not one, breaks an invariant, or is not of the JSON Schema."""
     document = json.loads(text)
     assert document.get("schema") == SCHEMA, f"schema is {document.get('schema')!r}"
+    assert not violations(document), "not as `sojourn report --schema` says:\n" + "\n".join(violations(document))
     wrong = broken(text)
     assert not wrong, "the document contradicts itself:\n" + "\n".join(wrong)
     return document

@@ -156,6 +156,23 @@ def test_what_begins_uninterrupted_can_be_ended(start):
     assert sleeper.stop() == -signal.SIGTERM and not sleeper.killed
 
 
+RUN = {"schema": documents.SCHEMA, "buckets": {"layout": "log-linear", "sub_bits": 6, "value_bits": 40}, "duration_ns": 1}
+
+
+@pytest.mark.parametrize("change, said", [
+    ({}, []),
+    ({"duration_ns": None}, ["$.duration_ns: None is not of type 'integer'"]),
+    ({"duration": 1}, ["$: Additional properties are not allowed ('duration' was unexpected)"]),
+    ({"findings": [{}]}, ["$.findings[0]: 'id' is a required property"]),
+    ({"sweep": {"steps": [{"latency": {"count": 1, "sum_ns": 1, "buckets": [[2240, 1]]}}]}},
+     ["$.sweep.steps[0].latency.buckets[0][0]: 2240 is greater than the maximum of 2239"]),
+])
+def test_what_the_schema_finds(change, said):
+    """Documents of tests go through it: a member of another name or kind does not pass."""
+    found = documents.violations({**RUN, **change})
+    assert bool(found) == bool(said) and all(line in found for line in said), found
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/autogroup"), reason="this kernel has no autogroups")
 def test_what_runs_aside_begins_sessions_that_do(start):
     code = "from support.process import run; print(run(['cat', '/proc/self/autogroup']).stdout)"

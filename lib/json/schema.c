@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON Schema of the run document, made from the tables that write it: run/members.c. */
+#include "schema.h"
+
+#include <errno.h>
+
+#include "columns.h"
+#include "run/members.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/run.h"
+
+DEFINE_CLEANUP(json_t *, json_decref)
+#define autojson CLEANUP(cleanup_json_decref)
+
+static json_t *schema_members(const struct run_members *members);
+
+json_t *schema_integer(uint64_t max)
+{
+	return json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", 0, "maximum",
+			 (json_int_t)max);
+}
+
+json_t *schema_array(size_t limit, json_t *element)
+{
+	return json_pack("{s:s, s:I, s:o}", "type", "array", "maxItems", (json_int_t)limit, "items",
+			 element);
+}
+
+json_t *schema_nullable(json_t *schema)
+{
+	json_t *type = json_object_get(schema, "type");
+
+	if (!type)
+		return json_pack("{s:[o, {s:s}]}", "anyOf", schema, "type", "null");
+	if (json_object_set_new(schema, "type", json_pack("[O, s]", type, "null"))) {
+		json_decref(schema);
+		return NULL;
+	}
+	return schema;
+}
+
+json_t *schema_object(void)
+{
+	return json_pack("{s:s, s:{}}", "type", "object", "properties");
+}
+
+int schema_add(json_t *object, const char *name, json_t *member, bool required)
+{
+	json_t *names = json_object_get(object, "required");
+
+	if (json_object_set_new(json_object_get(object, "properties"), name, member))
+		return -ENOMEM;
+	if (!required)
+		return 0;
+	if (!names && json_object_set_new(object, "required", json_array()))
+		return -ENOMEM;
+	names = json_object_get(object, "required");
+	return json_array_append_new(names, json_string(name)) ? -ENOMEM : 0;
+}
+
+json_t *schema_within(json_t *object, const char *name)
+{
+	json_t *properties = json_object_get(object, "properties");
+
+	if (!json_object_get(properties, name) && schema_add(object, name, schema_object(), false))
+		return NULL;
+	return json_object_get(properties, name);
+}
+
+/* ---- what is the same in many places ---- */
+
+static json_t *reference(const char *name)
+{
+	return json_pack("{s:s+}", "$ref", "#/$defs/", name);
+}
+
+/* [index, count] */
+static json_t *schema_pair(void)
+{
+	return json_pack("{s:s, s:i, s:i, s:[o, o]}", "type", "array", "minItems", 2, "maxItems", 2,
+			 "prefixItems", schema_integer(BUCKET_COUNT - 1),
+			 schema_integer(INT64_MAX));
+}
+
+static int add_histogram(json_t *object, bool required)
+{
+	static const char *const derived[] = {"mean_ns",  "stddev_ns", "p50_ns",
+					      "p90_ns",	  "p99_ns",    "p999_ns",
+					      "p9999_ns", "p99999_ns", "max_ns"};
+	int err = schema_add(object, "count", schema_integer(INT64_MAX), required);
+
+	if (!err)
+		err = schema_add(object, "sum_ns", schema_integer(INT64_MAX), required);
+	for (size_t i = 0; i < ARRAY_SIZE(derived) && !err; i++)
+		err = schema_add(object, derived[i], schema_nullable(schema_integer(INT64_MAX)),
+				 false);
+	return err ? err
+		   : schema_add(object, "buckets", schema_array(BUCKET_COUNT, schema_pair()),
+				required);
+}
+
+static json_t *define_histogram(void)
+{
+	autojson json_t *object = schema_object();
+
+	return add_histogram(object, true) ? NULL : TAKE_PTR(object);
+}
+
+/* A histogram's members, if it was measured; else why not. */
+static json_t *define_stage(void)
+{
+	autojson json_t *object = schema_object();
+	json_t *if_measured = json_pack("{s:{s:{s:b}}}", "properties", "measured", "const", 1);
+	json_t *then = json_pack("{s:[s, s, s]}", "required", "count", "sum_ns", "buckets");
+
+	if (json_object_set_new(object, "if", if_measured) |
+	    json_object_set_new(object, "then", then))
+		return NULL;
+	if (schema_add(object, "measured", json_pack("{s:s}", "type", "boolean"), true) ||
+	    schema_add(object, "source", json_pack("{s:[s, s]}", "type", "string", "null"),
+		       false) ||
+	    schema_add(object, "reason", json_pack("{s:[s, s]}", "type", "string", "null"), false))
+		return NULL;
+	return add_histogram(object, false) ? NULL : TAKE_PTR(object);
+}
+
+/* ---- each kind of member ---- */
+
+static json_t *schema_u64(const struct run_member *member)
+{
+	(void)member;
+	return schema_integer(INT64_MAX);
+}
+
+static json_t *schema_u32(const struct run_member *member)
+{
+	(void)member;
+	return schema_integer(UINT32_MAX);
+}
+
+static json_t *schema_u16(const struct run_member *member)
+{
+	(void)member;
+	return schema_integer(UINT16_MAX);
+}
+
+static json_t *schema_bool(const struct run_member *member)
+{
+	(void)member;
+	return json_pack("{s:s}", "type", "boolean");
+}
+
+static json_t *schema_ratio(const struct run_member *member)
+{
+	(void)member;
+	return json_pack("{s:s, s:i, s:i}", "type", "number", "minimum", -1, "maximum", 1);
+}
+
+static json_t *schema_string(const struct run_member *member)
+{
+	(void)member;
+	return json_pack("{s:s}", "type", "string");
+}
+
+/* The limit is one of bytes; there are never more characters. */
+static json_t *schema_text(const struct run_member *member)
+{
+	return json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)member->size - 1);
+}
+
+static json_t *schema_strings(const struct run_member *member)
+{
+	return schema_array(member->limit, schema_string(NULL));
+}
+
+/* An object with a member for each name; those that a writer did not know yet are missing. */
+static json_t *schema_named(const struct run_member *member,
+			    json_t *(*schema)(const struct run_member *))
+{
+	autojson json_t *object = schema_object();
+
+	for (size_t i = 0; i < member->size; i++)
+		if (schema_add(object, member->names[i], schema(NULL), false))
+			return NULL;
+	return TAKE_PTR(object);
+}
+
+static json_t *schema_counters(const struct run_member *member)
+{
+	return schema_named(member, schema_u64);
+}
+
+static json_t *schema_number(const struct run_member *member)
+{
+	(void)member;
+	return schema_nullable(schema_integer(INT64_MAX));
+}
+
+static json_t *schema_numbers(const struct run_member *member)
+{
+	return schema_named(member, schema_number);
+}
+
+static json_t *schema_histogram(const struct run_member *member)
+{
+	(void)member;
+	return reference("histogram");
+}
+
+static json_t *schema_stage(const struct run_member *member)
+{
+	(void)member;
+	return reference("stage");
+}
+
+static json_t *schema_stages(const struct run_member *member)
+{
+	return schema_named(member, schema_stage);
+}
+
+static json_t *schema_structure(const struct run_member *member)
+{
+	return schema_members(member->members);
+}
+
+static json_t *schema_list(const struct run_member *member)
+{
+	return schema_array(member->limit, schema_members(member->members));
+}
+
+static json_t *schema_samples(const struct run_member *member)
+{
+	(void)member;
+	return run_samples_schema();
+}
+
+static json_t *schema_series(const struct run_member *member)
+{
+	(void)member;
+	return run_series_schema();
+}
+
+static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
+	[RUN_KIND_U64] = schema_u64,	       [RUN_KIND_U32] = schema_u32,
+	[RUN_KIND_U16] = schema_u16,	       [RUN_KIND_BOOL] = schema_bool,
+	[RUN_KIND_NUMBER] = schema_u64,	       [RUN_KIND_RATIO] = schema_ratio,
+	[RUN_KIND_STRING] = schema_string,     [RUN_KIND_TEXT] = schema_text,
+	[RUN_KIND_STRINGS] = schema_strings,   [RUN_KIND_COUNTERS] = schema_counters,
+	[RUN_KIND_NUMBERS] = schema_numbers,   [RUN_KIND_HISTOGRAM] = schema_histogram,
+	[RUN_KIND_STAGES] = schema_stages,     [RUN_KIND_OBJECT] = schema_structure,
+	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
+	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
+};
+
+static int add_members(json_t *object, const struct run_members *members)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < members->count && !err; i++) {
+		const struct run_member *member = &members->list[i];
+		bool optional = member->optional || member->sparse;
+		json_t *schema = schemas[member->kind](member);
+
+		err = schema_add(object, member->name, optional ? schema_nullable(schema) : schema,
+				 !optional);
+	}
+	return err;
+}
+
+static json_t *schema_members(const struct run_members *members)
+{
+	autojson json_t *object = schema_object();
+
+	return add_members(object, members) ? NULL : TAKE_PTR(object);
+}
+
+static json_t *schema_layout(void)
+{
+	autojson json_t *object = schema_object();
+
+	if (schema_add(object, "layout", json_pack("{s:s}", "const", RUN_BUCKET_LAYOUT), true) ||
+	    schema_add(object, "sub_bits", json_pack("{s:i}", "const", BUCKET_SUB_BITS), true) ||
+	    schema_add(object, "value_bits", json_pack("{s:i}", "const", BUCKET_VALUE_BITS), true))
+		return NULL;
+	return TAKE_PTR(object);
+}
+
+char *run_schema_to_json(void)
+{
+	autojson json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:{s:o, s:o}}", "$schema",
+					      "https://json-schema.org/draft/2020-12/schema",
+					      "title", RUN_SCHEMA, "description",
+					      "A run document of Sojourn. docs/run-document.md has "
+					      "what each member means, and the "
+					      "invariants, which `sojourn report --check` checks.",
+					      "type", "object", "properties", "$defs", "histogram",
+					      define_histogram(), "stage", define_stage());
+	autofree char *json = NULL;
+	char *text;
+
+	if (schema_add(document, "schema", json_pack("{s:s}", "const", RUN_SCHEMA), true) ||
+	    schema_add(document, "buckets", schema_layout(), true) ||
+	    add_members(document, &run_document_members))
+		return NULL;
+	json = json_dumps(document, JSON_INDENT(1));
+	if (!json || asprintf(&text, "%s\n", json) < 0)
+		return NULL;
+	return text;
+}

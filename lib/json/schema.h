@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts of a JSON Schema (draft 2020-12), for those files that write parts of the run document. Each function
+ * returns NULL, or -ENOMEM, without memory, and accepts NULL for a schema that could not be made.
+ */
+#ifndef LIB_JSON_SCHEMA_H
+#define LIB_JSON_SCHEMA_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A whole number from 0 to @max. */
+json_t *schema_integer(uint64_t max);
+
+/* An array of at most @limit elements; takes @element over. */
+json_t *schema_array(size_t limit, json_t *element);
+
+/* The same as @schema, or null; takes @schema over. */
+json_t *schema_nullable(json_t *schema);
+
+/* An object without members, to which schema_add() adds one; takes @member over. */
+json_t *schema_object(void);
+int schema_add(json_t *object, const char *name, json_t *member, bool required);
+
+/* The schema of the member @name, which is an object; it is added where it is missing. */
+json_t *schema_within(json_t *object, const char *name);
+
+#endif
