@@ -187,7 +187,12 @@ static int usage(FILE *file, int exit_code)
 	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(file, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fputs("\n'sojourn help COMMAND' says more.\n", file);
+	fputs("\n'sojourn help COMMAND' says more.\n\n"
+	      "Examples:\n"
+	      "  $ sojourn live\n"
+	      "  $ sojourn doctor\n"
+	      "  $ sojourn observe --port 8080 --for 10s\n",
+	      file);
 	return exit_code;
 }
 

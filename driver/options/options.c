@@ -71,6 +71,18 @@ static const char *const helps[] = {
 	[COMMAND_RUN] = help_run,
 };
 
+/* What stands below everything else. */
+static const char *const examples[] = {
+	[COMMAND_DRIVE] =
+		"  $ sojourn-drive 127.0.0.1:8080 -c 64 -d 10s\n"
+		"  $ sojourn-drive http://127.0.0.1:8080/ --rate 5000 --assert 'p99<5ms'\n"
+		"  $ sojourn-drive 127.0.0.1:8080 --observer http://127.0.0.1:9180\n",
+	[COMMAND_SWEEP] = "  $ sojourn-drive sweep http://127.0.0.1:8080/\n"
+			  "  $ sojourn-drive sweep --ladder rate:1k..64k -c 200 127.0.0.1:8080\n",
+	[COMMAND_RUN] = "  $ sojourn-drive run sessions.yaml\n"
+			"  $ sojourn-drive run sessions.yaml --check\n",
+};
+
 static const char help_tail[] =
 	"\n"
 	"TIME is a number with ns, us, ms, s, m or h; seconds if bare.\n"
@@ -94,6 +106,7 @@ void options_help(enum options_command command, FILE *file)
 		fprintf(file, "  %s\n", form + strspn(form, " "));
 	cli_help_tables(command == COMMAND_RUN ? &command_run : &command_drive, file);
 	fputs(help_tail, file);
+	fprintf(file, "\nExamples:\n%s", examples[command]);
 }
 
 bool options_were_given(const struct options *options, const char *name, size_t length)

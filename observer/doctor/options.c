@@ -79,7 +79,11 @@ static const struct cli_command command = {
 	.outro = "Exit codes: 0 healthy, or notices alone; 1 warnings; 2 something is exhausted or "
 		 "about to be;\n"
 		 "64 wrong options; 70 could not look. With --watch: of the last look.\n"
-		 "Works without root, and then says what it could not see.\n",
+		 "Works without root, and then says what it could not see.\n\n"
+		 "Examples:\n"
+		 "  $ sojourn doctor\n"
+		 "  $ sojourn doctor --port 8080\n"
+		 "  $ sojourn doctor --watch\n",
 };
 
 static int check(const struct doctor_options *options)

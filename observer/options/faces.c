@@ -94,7 +94,10 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 			 "replay Space stops, . and , step forth and back, + and - change its "
 			 "speed.",
 		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
-			 "wrong options;\n3 this kernel or this user may not observe.\n",
+			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
+			 "Examples:\n"
+			 "  $ sojourn live\n"
+			 "  $ sojourn live --port 8080,8443\n",
 	};
 	int r;
 
@@ -128,7 +131,10 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 			 "below /api/v1/. Every TCP listener unless told otherwise; at "
 			 "127.0.0.1:9180 unless told otherwise.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
-			 "wrong options;\n3 this kernel or this user may not observe.\n",
+			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
+			 "Examples:\n"
+			 "  $ sojourn serve\n"
+			 "  $ sojourn serve --port 8080 --listen 127.0.0.1:9181\n",
 	};
 	const struct cli_table table = {"Options", rows,
 					take_rows(serve_rows, ARRAY_SIZE(serve_rows), rows), 0};
@@ -200,7 +206,10 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 			 "every second unless told otherwise.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "
 			 "FILE lacks\nthe end; 2 wrong options; 3 this kernel or this user may not "
-			 "observe.\n",
+			 "observe.\n\n"
+			 "Examples:\n"
+			 "  $ sojourn record -o web.rec --port 8080\n"
+			 "  $ sojourn report web.rec -o web.html\n",
 	};
 	const struct cli_table table = {NULL, rows,
 					take_rows(record_rows, ARRAY_SIZE(record_rows), rows), 0};

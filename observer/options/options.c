@@ -227,15 +227,15 @@ static const struct cli_command observe_command = {
 		"descriptors. "
 		"Ends with a summary on Ctrl-C, SIGTERM, after --for, or when COMMAND ends.",
 	.tables = {&observe_table, &options_listen},
-	.outro = "Examples:\n"
-		 "  sojourn observe --port 8080 --for 10s\n"
-		 "  sojourn observe --port 80,443 --interval 1s --json run.json\n"
-		 "  sojourn observe --port 53/udp,53 --interval 1s\n"
-		 "  sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n\n"
-		 "Exit codes: 0 complete; 1 failed; 2 wrong options; 3 this kernel or this user\n"
+	.outro = "Exit codes: 0 complete; 1 failed; 2 wrong options; 3 this kernel or this user\n"
 		 "may not observe; with COMMAND its own code, or 128 + the signal that ended it.\n"
 		 "Needs root, or CAP_BPF and CAP_PERFMON (--pid in another namespace, and other\n"
-		 "users' descriptors: CAP_SYS_ADMIN and CAP_SYS_PTRACE).\n",
+		 "users' descriptors: CAP_SYS_ADMIN and CAP_SYS_PTRACE).\n\n"
+		 "Examples:\n"
+		 "  $ sojourn observe --port 8080 --for 10s\n"
+		 "  $ sojourn observe --port 80,443 --interval 1s --json run.json\n"
+		 "  $ sojourn observe --port 53/udp,53 --interval 1s\n"
+		 "  $ sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n",
 };
 
 /* Of --rate, in place of the usual ones. */
@@ -281,11 +281,11 @@ static const struct cli_command probe_command = {
 	.intro = "Tries on this kernel what observing needs, by loading and attaching each program "
 		 "for a moment, and says which stages can be measured and why others cannot.",
 	.tables = {&probe_table},
-	.outro = "Examples:\n"
-		 "  sojourn probe\n"
-		 "  sojourn probe --cost --rate 5000\n\n"
-		 "Exit codes: 0 every stage of the residence can be measured; 1 --cost failed; 2 "
-		 "wrong\noptions; 3 some cannot.\n",
+	.outro = "Exit codes: 0 every stage of the residence can be measured; 1 --cost failed; 2 "
+		 "wrong\noptions; 3 some cannot.\n\n"
+		 "Examples:\n"
+		 "  $ sojourn probe\n"
+		 "  $ sojourn probe --cost --rate 5000\n",
 };
 
 static int check_observe(const struct observe_options *options)

@@ -101,7 +101,11 @@ static const struct cli_command command = {
 		 "a recording, too. - is standard input.",
 	.tables = {&table},
 	.outro = "Exit codes: 0 printed; 1 failed, or with --check an invariant is broken; 2 wrong "
-		 "options or not a run document.\n",
+		 "options or not a run document.\n\n"
+		 "Examples:\n"
+		 "  $ sojourn report observer.json driver.json\n"
+		 "  $ sojourn report run.json -o report.html\n"
+		 "  $ sojourn report --compare before.json after.json\n",
 };
 
 /* What the file lacks is said, and what follows is true of the rest. */
