@@ -277,7 +277,7 @@ static const struct route table[] = {
 	{"GET",  "/v1/services",         get_services, "the same without single exchanges"},
 	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now"},
 	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour"},
-	{"POST", "/v1/phases/{id}/renew", renew_phase, "it goes on; without, it ends with its lease"},
+	{"POST", "/v1/phases/{id}/renew", renew_phase, "let it go on; without, it ends with its lease"},
 	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase"},
 };
 /* clang-format on */
@@ -299,6 +299,9 @@ static void get_routes(const struct request *request, struct http_reply *reply)
 	fputs("sojourn " SOJOURN_VERSION "\n\n", file);
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		fprintf(file, "%-4s  %-22s  %s\n", table[i].method, table[i].path, table[i].help);
+	fputs("\n/api/v1/... is the same as /v1/..., and HEAD is answered as GET. POST wants the\n"
+	      "observer's token, unless it was started with --open.\n",
+	      file);
 	if (fclose(file)) {
 		free(reply->body);
 		reply->body = NULL;

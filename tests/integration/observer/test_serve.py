@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 
-from support import http
+from support import ROOT, http
 from support.documents import parse
 from support.net import free_port
 from support.process import Process, run
@@ -72,6 +72,19 @@ def bucket_of(seconds):
     """The edges of the exported histogram that a value lies between."""
     edges = [(2 ** (10 + i // 2) * (1.5 if i % 2 else 1)) / 1e9 for i in range(48)]
     return max(e for e in [0, *edges] if e <= seconds * 1.000001), min(e for e in edges if e >= seconds)
+
+
+def test_the_list_of_routes(start):
+    """GET / names what docs/metrics.md does, and all of it answers."""
+    serve = start(Serve(free_port()))
+    listed = {tuple(line.split()[:2]) for line in serve.get("/").splitlines() if re.match("GET|POST", line)}
+    endpoint = (ROOT / "docs/metrics.md").read_text().split("\n## The endpoint\n")[1]
+    documented = re.findall(r"`(GET|POST) (?:/api)?(/[^`?]*)[^`]*`(?=[^|]*\|)", endpoint)
+    assert listed == {(method, path.replace("/N/", "/{id}/")) for method, path in documented}
+    for method, path in listed:
+        status = run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, serve.url + path.replace("{id}", "7")])
+        # Without the token; and this host may be exhausted.
+        assert status.stdout in (("401",) if method == "POST" else ("200", "503") if path == "/healthz" else ("200",)), path
 
 
 @pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
