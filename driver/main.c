@@ -308,7 +308,7 @@ static int prepare_and_drive(const struct options *options, struct scenario *sce
 	int err, status;
 
 	scenario_rows(scenario, &rows);
-	err = expectation_statuses(&options->request.expectation, &expected);
+	err = options_expected(options, &expected);
 	if (!err)
 		err = scenario_engine_prepare(scenario, &options->request, &options->link,
 					      &prepared, &error);

@@ -89,6 +89,9 @@ const char *options_request_given(const struct request *request);
 int options_check(const struct request *request, const struct link_settings *link,
 		  const struct engine *engine, char **ret_error);
 
+/* The statuses of --expect-status, "200,302"; NULL in @ret_text: none were given. -ENOMEM. */
+int options_expected(const struct options *options, char **ret_text);
+
 /* Whether standard output is for one of the files, and the text report has no place there. */
 bool options_own_stdout(const struct options *options);
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "schema.h"
+#include "schema_parts.h"
 #include "sojourn/cleanup.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)

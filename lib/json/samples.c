@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "columns.h"
-#include "schema.h"
+#include "schema_parts.h"
 #include "sojourn/cleanup.h"
 
 DEFINE_CLEANUP(json_t *, json_decref)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A file that a comment or a document names is there: a name that nothing in the tree ends in misleads whoever
-looks for it. NAME in a name, or *, stands for anything: driver/engine_NAME.c is there if one such file is."""
+looks for it. NAME in a name, or *, stands for anything: driver/engine_NAME.c is there if one such file is. So is
+what a document's link leads to, its heading too."""
 import ast
 import io
+import os
 import re
 import sys
 import tokenize
@@ -59,6 +61,27 @@ def prose(path, text):
     return ()
 
 
+LINK = re.compile(r"\]\(((?![a-z]+:)[^)\s#]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def anchor(heading):
+    """As GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def lost_links(root, path, text):
+    for match in LINK.finditer(text):
+        target = root / os.path.normpath(path.parent / match[1]) if match[1] else root / path
+        if not target.exists():
+            lost = "which is not there"
+        elif match[2] and match[2] not in map(anchor, HEADING.findall(target.read_text())):
+            lost = "which has no such heading"
+        else:
+            continue
+        yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: links to {match[0][2:-1]}, {lost}"
+
+
 def is_there(word, paths):
     if any(fnmatch(word, pattern) for pattern in FOREIGN):
         return True
@@ -76,6 +99,9 @@ def problems(root, options):
             text = (root / path).read_text()
         except UnicodeDecodeError:
             continue
+        # Of an experiment it is a template, whose page is in docs/experiments/.
+        if path.suffix == ".md" and not tree.under(path, "experiments"):
+            yield from lost_links(root, path, text)
         for first, said in prose(path, text):
             for number, line in enumerate(said.split("\n"), first):
                 for word in WORD.findall(line):
@@ -84,6 +110,9 @@ def problems(root, options):
 
 
 EXAMPLES = [
+    Example("links", {"docs/a.md": "# A `b`: c\n[x](a.md#a-b-c) [y](#a-b-c) [z](https://example.org/q) [up](../c.txt)\n", "c.txt": ""}, []),
+    Example("lost links", {"docs/a.md": "# A\n[x](#b)\n[y](../c.txt)\n"},
+            ["docs/a.md:2: links to #b, which has no such", "docs/a.md:3: links to ../c.txt, which is not"]),
     Example("all there", {
         "lib/run/a.c": '/* See b.h and run/b.h; lib/run/a.c. include/net/tcp.h, <stdio.h> */\nchar *s = "c.h";\n',
         "lib/run/b.h": "// engine_NAME.c\n", "driver/engine_x.c": "int a = b.c;\n",

@@ -201,9 +201,9 @@ class Process:
         self.close()
 
 
-def run(argv, seconds=60, netns=None, env=None, check=True):
+def run(argv, seconds=60, netns=None, env=None, check=True, cwd=None):
     """Runs a command to its end; the ended Process with `.status`. Fails if check and it failed."""
-    with Process(argv, netns=netns, env=env) as process:
+    with Process(argv, netns=netns, env=env, cwd=cwd) as process:
         process.status = process.wait(seconds)
         if check and process.status != 0:
             raise process.error(f"ended with status {process.status}")

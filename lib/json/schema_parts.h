@@ -3,8 +3,8 @@
  * Parts of a JSON Schema (draft 2020-12), for those files that write parts of the run document. Each function
  * returns NULL, or -ENOMEM, without memory, and accepts NULL for a schema that could not be made.
  */
-#ifndef LIB_JSON_SCHEMA_H
-#define LIB_JSON_SCHEMA_H
+#ifndef LIB_JSON_SCHEMA_PARTS_H
+#define LIB_JSON_SCHEMA_PARTS_H
 
 #include <jansson.h>
 #include <stdbool.h>

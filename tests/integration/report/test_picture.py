@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""The README's picture: its bars are to scale, and its figures those of a report."""
+import re
+import xml.etree.ElementTree as xml
+
+from support import BUILD, ROOT
+from support.net import Netns
+from support.process import run
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def in_ms(said):
+    value, unit = re.search(r"([\d.]+) (ns|µs|ms|s)\b", said).groups()
+    return float(value) * {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1000}[unit]
+
+
+def drawn(path):
+    """The round trip in ms, that of each part in the legend, and the widths of all parts and of the whole."""
+    picture = xml.parse(path).getroot()
+    bars = [(each.get("class"), float(each.get("width")))
+            for each in picture.iter(f"{SVG}rect") if each.get("height") == "34"]
+    names = [each.get("class") for each in picture.iter(f"{SVG}rect") if each.get("height") == "12"]
+    texts = [each.text for each in picture.iter(f"{SVG}text")]
+    legend = dict(zip(names, (in_ms(said) for said in texts if re.match(r"[\d.]+ [nµm]?s  ", said))))
+    return in_ms(texts[0]), legend, dict(bars[1:]), bars[0][1]
+
+
+def check(path):
+    whole, legend, widths, full = drawn(path)
+    assert abs(sum(widths.values()) - full) < 0.1, "the parts add up"
+    for name, ms in legend.items():
+        assert abs(widths[name] / full - ms / whole) < 0.01, name
+    assert legend["socket_queue"] > 5 * legend["service"] > 0, "one request after the other"
+
+
+def test_it_is_drawn_to_scale(tmp_path):
+    with Netns("picture") as netns:
+        run([ROOT / "tools/picture", "--build", BUILD, "--output", tmp_path / "a.svg", "--seconds", "0.5"], netns=netns)
+    check(tmp_path / "a.svg")
+    check(ROOT / "docs/round-trip.svg")
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path):
+    ended = run([ROOT / "tools/picture", "--build", tmp_path, "--output", tmp_path / "a.svg"], check=False)
+    assert ended.status == 1 and ended.stderr.startswith("picture: ") and not (tmp_path / "a.svg").exists()
