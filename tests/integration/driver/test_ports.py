@@ -68,10 +68,11 @@ def test_no_cliff_without_an_even_search(start, here):
 def test_probing_is_silent(start, here):
     """How the kernel searches is found out without a packet: the server's are all that the host counts."""
     nginx = start(Nginx(netns=here))
-    before = kernel_counter("ActiveOpens", here, "snmp", "Tcp")
+    # Whoever waits for the server may have knocked too early.
+    before, refused = (kernel_counter(name, here, "snmp", "Tcp") for name in ("ActiveOpens", "AttemptFails"))
     result = Driver(nginx.url, "--new-connections", connections=2, count=50, netns=here).result
     assert kernel_counter("ActiveOpens", here, "snmp", "Tcp") - before == result["connects"] == 50
-    assert kernel_counter("AttemptFails", here, "snmp", "Tcp") == 0
+    assert kernel_counter("AttemptFails", here, "snmp", "Tcp") == refused
 
 
 def test_sources_are_used_in_turn(start, here):

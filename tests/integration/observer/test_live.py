@@ -100,8 +100,8 @@ def test_values_are_those_of_the_document(start, terminal, tmp_path):
         truth = service(load(document), lab.port)["stages"][name]
         assert int(value["count"].replace(",", "")) == truth["count"]
         for column in ("mean", "p50", "p99", "max"):
-            # Four digits are shown.
-            assert nanoseconds(value[column]) == pytest.approx(truth[f"{column}_ns"], rel=1e-3, abs=1)
+            # Three digits are shown.
+            assert nanoseconds(value[column]) == pytest.approx(truth[f"{column}_ns"], rel=5e-3, abs=1)
 
 
 def test_rates_are_the_driver_s(start, terminal):
