@@ -216,6 +216,8 @@ static const struct {
 	SEED("http_response", "\x01\x07HTTP/1.0 404 Not Found\r\nConnection: keep-alive\r\nContent-Length: 9\r\n\r\n"),
 	SEED("http_response", "\x00\x09HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
 	SEED("http_response", "\x04\x10HTTP/1.1 200 OK\r\n\r\n{\"a\":[{\"b\":true}]}"),
+	/* A header without name and value: found once, an offset to no bytes. */
+	SEED("http_response", "\x06\x05HTTP/1.0 200 Oh2c\x92-L: 24\rg:\r\":1"),
 	SEED("http_response", "\x00\x02HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"),
 
 	/* The parser's number in the target's table, a value. */
