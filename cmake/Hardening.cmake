@@ -5,14 +5,9 @@ add_library(sojourn_hardening INTERFACE)
 if(SOJOURN_SANITIZE)
 	return() # their own checks are stricter, and do not go together with FORTIFY
 endif()
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-if(SOJOURN_STATIC)
-	# CMake's own -pie would take the place of -static.
-	target_link_options(sojourn_hardening INTERFACE -static-pie)
-else()
-	include(CheckPIESupported)
-	check_pie_supported()
-endif()
+# CMake's own way compiles static libraries as if they were shared ones, which costs time where they run.
+target_compile_options(sojourn_hardening INTERFACE -fPIE)
+target_link_options(sojourn_hardening INTERFACE $<IF:$<BOOL:${SOJOURN_STATIC}>,-static-pie,-pie>)
 target_compile_options(sojourn_hardening INTERFACE -fstack-protector-strong)
 include(CheckCCompilerFlag)
 check_c_compiler_flag("-Werror -fstack-clash-protection" SOJOURN_HAS_STACK_CLASH) # not all of clang's machines do
