@@ -43,9 +43,13 @@ static int explain_recording(const struct observe_options *options, int error)
 		log_error("--output: '%s' is being written to by another process: give another "
 			  "name",
 			  path);
+	else if (error == -ELOOP)
+		log_error("--output: '%s' is a symbolic link, which a recording does not follow: "
+			  "give the name of a file",
+			  path);
 	else
 		log_errno(error, "--output: cannot write to '%s'", path);
-	return error == -EEXIST ? EXIT_USAGE : EXIT_FAILURE;
+	return error == -EEXIST || error == -ELOOP ? EXIT_USAGE : EXIT_FAILURE;
 }
 
 static int prepare_recording(struct outputs *outputs)
@@ -108,6 +112,10 @@ static int try_document(const char *path)
 {
 	int r = path ? run_try_write(path) : 0;
 
+	if (error_is_passing(r)) {
+		log_errno(r, "--json: cannot write '%s'", path);
+		return EXIT_FAILURE;
+	}
 	if (r < 0)
 		log_error("--json: cannot write '%s': %s: give a file in a folder that exists and "
 			  "may be written to",
