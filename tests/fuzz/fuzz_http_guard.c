@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <jansson.h>
 
 #include "fuzz.h"
@@ -68,10 +69,49 @@ const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *c
 	return &info;
 }
 
-int gnutls_certificate_verify_peers2(gnutls_session_t session, unsigned int *ret_status)
+int gnutls_certificate_verify_peers(gnutls_session_t session, gnutls_typed_vdata_st *data,
+				    unsigned int elements, unsigned int *ret_status)
 {
 	(void)session;
+	require(elements == 1 && data->type == GNUTLS_DT_KEY_PURPOSE_OID);
 	*ret_status = request.certified ? 0 : GNUTLS_CERT_INVALID;
+	return 0;
+}
+
+const gnutls_datum_t *gnutls_certificate_get_peers(gnutls_session_t session,
+						   unsigned int *ret_count)
+{
+	static const gnutls_datum_t chain[1];
+
+	(void)session;
+	*ret_count = 1;
+	return chain;
+}
+
+int gnutls_x509_crt_init(gnutls_x509_crt_t *ret_certificate)
+{
+	*ret_certificate = NULL;
+	return 0;
+}
+
+void gnutls_x509_crt_deinit(gnutls_x509_crt_t certificate)
+{
+	(void)certificate;
+}
+
+int gnutls_x509_crt_import(gnutls_x509_crt_t certificate, const gnutls_datum_t *data,
+			   gnutls_x509_crt_fmt_t format)
+{
+	(void)certificate;
+	(void)data;
+	(void)format;
+	return 0;
+}
+
+int gnutls_x509_crt_get_ca_status(gnutls_x509_crt_t certificate, unsigned int *ret_critical)
+{
+	(void)certificate;
+	(void)ret_critical;
 	return 0;
 }
 

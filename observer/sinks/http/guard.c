@@ -6,6 +6,7 @@
 #include "guard.h"
 
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -165,19 +166,43 @@ static bool check_token(const struct sink_http_access *access, const char *own_t
 	return false;
 }
 
-/* libmicrohttpd asks for the client's certificate; whether it is good is for us to see. */
+/* An authority's own certificate is for signing others, whatever else it says. */
+static bool is_authority(gnutls_session_t session)
+{
+	unsigned int count = 0;
+	const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &count);
+	gnutls_x509_crt_t certificate;
+	int authority = 1;
+
+	if (!count || gnutls_x509_crt_init(&certificate))
+		return true;
+	if (!gnutls_x509_crt_import(certificate, &chain[0], GNUTLS_X509_FMT_DER))
+		authority = gnutls_x509_crt_get_ca_status(certificate, NULL);
+	gnutls_x509_crt_deinit(certificate);
+	return authority > 0;
+}
+
+/*
+ * libmicrohttpd asks for the client's certificate; whether it is good is for us to see. One that says what it is for
+ * must be for clients (RFC 5280, 4.2.1.12).
+ */
 static bool check_certificate(const struct sink_http_access *access,
 			      struct MHD_Connection *connection, struct http_reply *reply)
 {
+	gnutls_typed_vdata_st client = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
+					.data = (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT};
 	const union MHD_ConnectionInfo *info;
 	unsigned int status = ~0U;
 
 	if (!access->tls_client_ca)
 		return true;
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	if (info && !gnutls_certificate_verify_peers2(info->tls_session, &status) && !status)
+	if (info && !gnutls_certificate_verify_peers(info->tls_session, &client, 1, &status) &&
+	    !status && !is_authority(info->tls_session))
 		return true;
-	http_reply_error(reply, MHD_HTTP_FORBIDDEN, "a client certificate is needed");
+	http_reply_error(reply, MHD_HTTP_FORBIDDEN,
+			 "a client certificate is needed: of the authority, for clients, "
+			 "and not an authority's own");
 	return false;
 }
 

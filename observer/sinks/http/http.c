@@ -14,10 +14,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "address.h"
 #include "guard.h"
 #include "routes.h"
+#include "secrets.h"
 #include "process/reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/own_token.h"
@@ -46,6 +48,8 @@ struct client {
 struct sink_http {
 	struct sink sink;
 	struct MHD_Daemon *daemon;
+	int epoll_fd; /* of the daemon's, which is another after a change of certificates */
+	struct http_secrets *secrets;
 	struct http_routes routes;
 	struct sink_http_access access;
 	struct sink_http_limits limits;
@@ -222,7 +226,7 @@ static int fd_of(const struct sink *base)
 {
 	const struct sink_http *sink = (const struct sink_http *)base;
 
-	return MHD_get_daemon_info(sink->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	return sink->epoll_fd;
 }
 
 static int timeout_ms(const struct sink *base)
@@ -297,12 +301,88 @@ static void wake_ended(struct sink_http *sink)
 	}
 }
 
+/* TLS 1.3, and 1.2 as far as who gets the key later cannot read what was sent before. */
+static const char tls_priorities[] =
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-DHE-DSS:%SERVER_PRECEDENCE";
+
+static void tls_options(const struct sink_http_access *access, struct MHD_OptionItem options[5])
+{
+	size_t count = 0;
+
+	if (access->tls_key) {
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0,
+							   (void *)access->tls_key};
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
+							   (void *)access->tls_cert};
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+							   (void *)tls_priorities};
+	}
+	if (access->tls_client_ca)
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
+							   (void *)access->tls_client_ca};
+	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}
+
+static int epoll_of(const struct sink_http *sink)
+{
+	return MHD_get_daemon_info(sink->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+/*
+ * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
+ * is not closed here in any case.
+ */
+static int start_daemon(struct sink_http *sink, int fd)
+{
+	struct MHD_OptionItem tls[5] = {{0}};
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	tls_options(&sink->access, tls);
+	errno = 0;
+	/* clang-format off */
+	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
+		0, NULL, NULL, on_request, sink,
+		MHD_OPTION_ARRAY, tls,
+		MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
+		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, sink,
+		MHD_OPTION_NOTIFY_COMPLETED, on_answered, sink,
+		MHD_OPTION_END);
+	/* clang-format on */
+	if (sink->daemon)
+		return epoll_ctl(sink->epoll_fd, EPOLL_CTL_ADD, epoll_of(sink), &readable) ? -errno
+											   : 0;
+	if (sink->access.tls_key)
+		return -EINVAL;
+	return errno ? -errno : -ENOMEM;
+}
+
+/*
+ * libmicrohttpd (0.9.75) takes key and certificates when it starts only: another one goes on with the same listener.
+ * Connections end; whoever waits in the listener's queue does not notice.
+ */
+static int renew_daemon(struct sink_http *sink)
+{
+	int fd = MHD_quiesce_daemon(sink->daemon);
+
+	epoll_ctl(sink->epoll_fd, EPOLL_CTL_DEL, epoll_of(sink), NULL);
+	MHD_stop_daemon(sink->daemon);
+	sink->daemon = NULL;
+	return fd < 0 ? -EIO : start_daemon(sink, fd);
+}
+
 static int run(struct sink *base, short revents)
 {
 	struct sink_http *sink = (struct sink_http *)base;
 	RESERVE_SCOPE; /* a client needs a descriptor */
+	int r = http_secrets_renew(sink->secrets) ? renew_daemon(sink) : 0;
 
 	(void)revents;
+	if (r < 0)
+		return r;
 	expire_clients(sink);
 	sink->freed = false;
 	MHD_run(sink->daemon);
@@ -318,6 +398,8 @@ static void close_sink(struct sink *base)
 		MHD_stop_daemon(sink->daemon);
 	http_routes_done(&sink->routes);
 	own_token_drop(&sink->own_token);
+	http_secrets_free(sink->secrets);
+	cleanup_close(&sink->epoll_fd);
 	free(sink->polls);
 	free(sink);
 }
@@ -356,6 +438,7 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 		return NULL;
 	}
 	sink->sink.operations = &operations;
+	sink->epoll_fd = -1;
 	sink->routes.source = *source;
 	if (access)
 		sink->access = *access;
@@ -364,52 +447,6 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 	for (unsigned int i = 0; i < limits->connections; i++)
 		sink->clients[i].fd = -1;
 	return sink;
-}
-
-static void tls_options(const struct sink_http_access *access, struct MHD_OptionItem options[4])
-{
-	size_t count = 0;
-
-	if (access->tls_key) {
-		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0,
-							   (void *)access->tls_key};
-		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
-							   (void *)access->tls_cert};
-	}
-	if (access->tls_client_ca)
-		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
-							   (void *)access->tls_client_ca};
-	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-}
-
-/*
- * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
- * is not closed here in any case.
- */
-static int start_daemon(struct sink_http *sink, int fd)
-{
-	struct MHD_OptionItem tls[4] = {{0}};
-
-	tls_options(&sink->access, tls);
-	errno = 0;
-	/* clang-format off */
-	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
-		0, NULL, NULL, on_request, sink,
-		MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
-		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
-		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, sink,
-		MHD_OPTION_NOTIFY_COMPLETED, on_answered, sink,
-		MHD_OPTION_END);
-	/* clang-format on */
-	if (sink->daemon)
-		return 0;
-	if (sink->access.tls_key)
-		return -EINVAL;
-	return errno ? -errno : -ENOMEM;
 }
 
 int sink_http_open_limited(const struct sockaddr_storage *address,
@@ -435,6 +472,13 @@ int sink_http_open_limited(const struct sockaddr_storage *address,
 	if (sink->access.own_token)
 		opened->locked =
 			own_token_make(&sink->own_token, http_address_port(&sink->address));
+	r = http_secrets_check(&sink->access);
+	if (r)
+		return r;
+	sink->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	sink->secrets = http_secrets_new(&sink->access);
+	if (sink->epoll_fd < 0 || !sink->secrets)
+		return sink->secrets ? -errno : -ENOMEM;
 	r = start_daemon(sink, TAKE_FD(fd));
 	if (r)
 		return r;

@@ -38,6 +38,12 @@ struct sink_http_access {
 	const char
 		*hosts[SINK_HTTP_HOSTS]; /* names that a Host header may have besides addresses */
 	size_t host_count;
+	/* Where the texts above are from, if they are to be read again when the files change; NULL: they stay. */
+	struct {
+		const char *token, *read_token, *tls_key, *tls_cert, *tls_client_ca;
+	} files;
+	/* Told of a file that has changed: @wrong is NULL, or what it should be; then the old text stays. */
+	void (*say)(const char *path, const char *wrong);
 };
 
 /* What sink_http_open() uses. */

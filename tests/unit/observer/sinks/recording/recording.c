@@ -349,7 +349,6 @@ static void one_writer_at_a_time(void **state)
 	assert_int_equal(try_to_open(0), 0);
 }
 
-/* The totals stay whole however often the file begins anew, and the sizes within bounds. */
 /* A recording is its owner's, whatever umask says; and where somebody has laid a link, it is not written. */
 static void for_its_owner_alone(void **state)
 {
@@ -369,6 +368,7 @@ static void for_its_owner_alone(void **state)
 	assert_null(sink);
 }
 
+/* The totals stay whole however often the file begins anew, and the sizes within bounds. */
 static void rotated(void **state)
 {
 	struct recording_summary summary;
