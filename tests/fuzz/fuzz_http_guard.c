@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sink_http_access access = {0};
 	struct sockaddr_storage listened;
 	struct http_reply reply = {0};
-	struct http_rate rate = {0};
+	struct http_rate rates[HTTP_CALLERS] = {{0}};
 	const char *method, *host;
 
 	if (!text)
@@ -226,7 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!http_address_parse("[2001:db8::1]:9180", &listened));
 	fill_access(data[0], &access);
 	method = read_head(text);
-	if (!http_guard_admits(&access, OWN_TOKEN, &rate, NULL, -1, &listened, method, &reply)) {
+	if (!http_guard_admits(&access, OWN_TOKEN, rates, NULL, -1, &listened, method, &reply)) {
 		check_refusal(&reply);
 		return 0;
 	}

@@ -32,17 +32,29 @@
 
 const struct sink_http_limits sink_http_default_limits = {
 	.connections = 256,
+	.per_peer = 128,
+	.head_s = 5,
 	.idle_s = 10,
 	.request_s = 30,
 	.connection_memory = 16 * 1024,
 	.per_second = 1000,
 };
 
+/* Newcomers are accepted while those that make room for them still close. */
+#define SPARE 16U
+
 struct client {
 	int fd;		      /* -1: the slot is free */
-	uint64_t deadline_ns; /* when it must have got its answer */
-	uint64_t body;	      /* bytes of the current request's body so far */
-	bool ended;	      /* wake_ended() is done with it */
+	struct in6_addr peer; /* as IPv6; of IPv6 the network alone */
+	uint64_t number;      /* of connections, from 1 on */
+	uint64_t round;	      /* of run(), in which it came */
+	uint64_t
+		deadline_ns; /* when its head must be complete, or when it must have got its answer */
+	uint64_t body;	     /* bytes of the current request's body so far */
+	bool admitted;	     /* the guard has let a request of its in */
+	bool asking;	     /* a head is complete, and the answer is not */
+	bool leaving;	     /* it was shut down */
+	bool ended;	     /* wake_ended() is done with it */
 };
 
 struct sink_http {
@@ -53,12 +65,15 @@ struct sink_http {
 	struct http_routes routes;
 	struct sink_http_access access;
 	struct sink_http_limits limits;
-	struct http_rate rate;
+	struct http_rate rates[HTTP_CALLERS];
 	struct own_token own_token;
 	struct sockaddr_storage address;
 	char url[HTTP_ADDRESS_URL_MAX];
 	bool freed;	      /* a connection ended during this run() */
-	struct pollfd *polls; /* wake_ended()'s, one per client */
+	struct pollfd *polls; /* wake_ended()'s, one per slot */
+	unsigned int slots;
+	uint64_t connections; /* so far */
+	uint64_t round;	      /* of run() */
 	struct client clients[];
 };
 
@@ -115,7 +130,7 @@ static enum MHD_Result accept_head(struct MHD_Connection *connection)
 	return send_reply(connection, &reply);
 }
 
-static enum MHD_Result answer(struct sink_http *sink, const struct client *client,
+static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 			      struct MHD_Connection *connection, const char *method,
 			      const char *path)
 {
@@ -123,12 +138,14 @@ static enum MHD_Result answer(struct sink_http *sink, const struct client *clien
 
 	if (client->body > BODY_MAX)
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
-	else if (http_guard_admits(&sink->access, sink->own_token.text, &sink->rate, connection,
-				   client->fd, &sink->address, method, &reply))
+	else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
+				   client->fd, &sink->address, method, &reply)) {
+		client->admitted = true;
 		http_routes_answer(
 			&sink->routes, method, path, header_of(connection, MHD_HTTP_HEADER_ACCEPT),
 			MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "lease"),
 			&reply);
+	}
 	return send_reply(connection, &reply);
 }
 
@@ -138,6 +155,12 @@ static struct client *client_of(struct MHD_Connection *connection)
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
+}
+
+static void set_deadline(struct client *client, unsigned int seconds)
+{
+	if (!client->leaving)
+		client->deadline_ns = clock_now_ns() + seconds * NSEC_PER_SEC;
 }
 
 /* Called once when the head is there, for each piece of the body, and once when all is there. */
@@ -154,6 +177,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (!*request_context) {
 		*request_context = client;
 		client->body = 0;
+		client->asking = true;
+		set_deadline(client, ((struct sink_http *)context)->limits.request_s);
 		return accept_head(connection);
 	}
 	if (!*body_size)
@@ -163,20 +188,83 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	return client->body > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
-static void set_deadline(const struct sink_http *sink, struct client *client)
-{
-	client->deadline_ns = clock_now_ns() + sink->limits.request_s * NSEC_PER_SEC;
-}
-
 static void on_answered(void *context, struct MHD_Connection *connection, void **request_context,
 			enum MHD_RequestTerminationCode code)
 {
+	const struct sink_http *sink = context;
 	struct client *client = client_of(connection);
 
 	(void)code;
 	*request_context = NULL;
-	if (client)
-		set_deadline(context, client);
+	if (!client)
+		return;
+	client->asking = false;
+	set_deadline(client, sink->limits.idle_s + sink->limits.head_s);
+}
+
+/* ---- room for newcomers ---- */
+
+/* The descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself. */
+static void send_away(struct client *client)
+{
+	shutdown(client->fd, SHUT_RDWR);
+	client->leaving = true;
+	client->deadline_ns = UINT64_MAX;
+}
+
+/*
+ * Who goes first: strangers, then those that have their answer, then who waits for one; last who has just come, and
+ * whose request may be there unread.
+ */
+static unsigned int rank_of(const struct sink_http *sink, const struct client *client)
+{
+	if (sink->round - client->round < 2)
+		return 3;
+	return client->admitted ? 1U + client->asking : 0;
+}
+
+static bool goes_before(const struct sink_http *sink, const struct client *a,
+			const struct client *b)
+{
+	if (rank_of(sink, a) != rank_of(sink, b))
+		return rank_of(sink, a) < rank_of(sink, b);
+	return a->number < b->number;
+}
+
+/* Of @newcomer's address, or of all: if there are more than @most, one of the others goes. */
+static void make_room(struct sink_http *sink, const struct client *newcomer, bool all,
+		      unsigned int most)
+{
+	struct client *first = NULL;
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < sink->slots; i++) {
+		struct client *client = &sink->clients[i];
+
+		if (client->fd < 0 || client->leaving ||
+		    (!all && !IN6_ARE_ADDR_EQUAL(&client->peer, &newcomer->peer)))
+			continue;
+		count++;
+		if (client != newcomer && (!first || goes_before(sink, client, first)))
+			first = client;
+	}
+	if (count > most && first)
+		send_away(first);
+}
+
+/* Who has an IPv6 network has 2^64 addresses. */
+static struct in6_addr peer_of(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof(address);
+	struct in6_addr peer;
+
+	if (getpeername(fd, (struct sockaddr *)&address, &length))
+		return in6addr_any;
+	peer = http_address_canonical(&address);
+	if (!IN6_IS_ADDR_V4MAPPED(&peer))
+		memset(&peer.s6_addr[8], 0, 8);
+	return peer;
 }
 
 static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
@@ -184,15 +272,19 @@ static void add_client(struct sink_http *sink, struct MHD_Connection *connection
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-	for (unsigned int i = 0; info && i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; info && i < sink->slots; i++) {
 		struct client *client = &sink->clients[i];
 
 		if (client->fd >= 0)
 			continue;
-		client->fd = info->connect_fd;
-		client->ended = false;
-		set_deadline(sink, client);
+		*client = (struct client){.fd = info->connect_fd,
+					  .peer = peer_of(info->connect_fd),
+					  .number = ++sink->connections,
+					  .round = sink->round};
+		set_deadline(client, sink->limits.head_s);
 		*ret_client = client;
+		make_room(sink, client, false, sink->limits.per_peer);
+		make_room(sink, client, true, sink->limits.connections);
 		return;
 	}
 }
@@ -235,7 +327,7 @@ static int timeout_ms(const struct sink *base)
 	uint64_t now = clock_now_ns(), next = UINT64_MAX, ours;
 	MHD_UNSIGNED_LONG_LONG theirs;
 
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		if (sink->clients[i].fd >= 0 && sink->clients[i].deadline_ns < next)
 			next = sink->clients[i].deadline_ns;
 	}
@@ -253,21 +345,16 @@ static int timeout_ms(const struct sink *base)
 	return ours < INT_MAX ? (int)ours : INT_MAX;
 }
 
-/*
- * A client that sends a byte now and then is never idle, and one that reads so slowly neither. The
- * descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself.
- */
+/* A client that sends a byte now and then is never idle, and one that reads so slowly neither. */
 static void expire_clients(struct sink_http *sink)
 {
 	uint64_t now = clock_now_ns();
 
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		struct client *client = &sink->clients[i];
 
-		if (client->fd < 0 || client->deadline_ns > now)
-			continue;
-		shutdown(client->fd, SHUT_RDWR);
-		client->deadline_ns = UINT64_MAX;
+		if (client->fd >= 0 && client->deadline_ns <= now)
+			send_away(client);
 	}
 }
 
@@ -280,15 +367,15 @@ static void wake_ended(struct sink_http *sink)
 {
 	char byte;
 
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		const struct client *client = &sink->clients[i];
 
 		sink->polls[i].fd = client->ended ? -1 : client->fd;
 		sink->polls[i].events = POLLRDHUP;
 	}
-	if (poll(sink->polls, sink->limits.connections, 0) <= 0)
+	if (poll(sink->polls, sink->slots, 0) <= 0)
 		return;
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		int fd = sink->polls[i].fd;
 
 		if (fd < 0 || !sink->polls[i].revents)
@@ -344,7 +431,7 @@ static int start_daemon(struct sink_http *sink, int fd)
 		0, NULL, NULL, on_request, sink,
 		MHD_OPTION_ARRAY, tls,
 		MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
+		MHD_OPTION_CONNECTION_LIMIT, sink->slots,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
 		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
 		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
@@ -385,6 +472,7 @@ static int run(struct sink *base, short revents)
 		return r;
 	expire_clients(sink);
 	sink->freed = false;
+	sink->round++;
 	MHD_run(sink->daemon);
 	wake_ended(sink);
 	return 0;
@@ -427,12 +515,13 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 				  const struct sink_http_access *access,
 				  const struct sink_http_limits *limits)
 {
-	struct sink_http *sink =
-		calloc(1, sizeof(*sink) + limits->connections * sizeof(sink->clients[0]));
+	const unsigned int slots = limits->connections + SPARE;
+	struct sink_http *sink = calloc(1, sizeof(*sink) + slots * sizeof(sink->clients[0]));
 
 	if (!sink)
 		return NULL;
-	sink->polls = calloc(limits->connections, sizeof(*sink->polls));
+	sink->slots = slots;
+	sink->polls = calloc(slots, sizeof(*sink->polls));
 	if (!sink->polls) {
 		free(sink);
 		return NULL;
@@ -443,8 +532,9 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 	if (access)
 		sink->access = *access;
 	sink->limits = *limits;
-	sink->rate.per_second = limits->per_second;
-	for (unsigned int i = 0; i < limits->connections; i++)
+	for (unsigned int i = 0; i < HTTP_CALLERS; i++)
+		sink->rates[i].per_second = limits->per_second;
+	for (unsigned int i = 0; i < slots; i++)
 		sink->clients[i].fd = -1;
 	return sink;
 }

@@ -13,11 +13,17 @@
 #include "sinks/sink.h"
 
 struct sink_http_limits {
-	unsigned int connections; /* at the same time; further ones wait unaccepted */
+	/*
+	 * At the same time, and of one address: beyond, the oldest goes that has not been admitted, or else the
+	 * oldest that waits for its next request.
+	 */
+	unsigned int connections;
+	unsigned int per_peer;
+	unsigned int head_s;	  /* a request's head must be complete within, handshake included */
 	unsigned int idle_s;	  /* a connection without traffic for longer is closed */
 	unsigned int request_s;	  /* and one that got no answer for so long, traffic or not */
 	size_t connection_memory; /* bytes for a request's head: longer ones get 431 or 414 */
-	unsigned int per_second;  /* requests; more get 429. 0: no limit */
+	unsigned int per_second;  /* requests of a kind of caller; more get 429. 0: no limit */
 };
 
 /* At most so many names of its own. */

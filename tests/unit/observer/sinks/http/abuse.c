@@ -14,6 +14,8 @@
 
 static const struct sink_http_limits short_limits = {
 	.connections = 8,
+	.per_peer = 8,
+	.head_s = 2,
 	.idle_s = 1,
 	.request_s = 2,
 	.connection_memory = 16 * 1024,
@@ -21,6 +23,8 @@ static const struct sink_http_limits short_limits = {
 
 static const struct sink_http_limits one_connection = {
 	.connections = 1,
+	.per_peer = 1,
+	.head_s = 20,
 	.idle_s = 20,
 	.request_s = 20,
 	.connection_memory = 16 * 1024,
