@@ -88,7 +88,7 @@ static void ask(char *text)
 
 	http_routes_answer(&routes, method, path, accept, lease, &reply);
 	check_reply(&reply);
-	free(reply.body);
+	http_reply_done(&reply);
 	http_routes_done(&routes);
 }
 

@@ -47,7 +47,7 @@ struct client {
 	int fd;		      /* -1: the slot is free */
 	struct in6_addr peer; /* as IPv6; of IPv6 the network alone */
 	uint64_t number;      /* of connections, from 1 on */
-	uint64_t round;	      /* of run(), in which it came */
+	uint64_t round;	      /* of run(), in which it came, or was seen with something unread */
 	uint64_t
 		deadline_ns; /* when its head must be complete, or when it must have got its answer */
 	uint64_t body;	     /* bytes of the current request's body so far */
@@ -77,20 +77,31 @@ struct sink_http {
 	struct client clients[];
 };
 
+/* Its body is the response's from here on, or it is let go of. */
+static struct MHD_Response *response_of(struct http_reply *reply)
+{
+	struct MHD_Response *response;
+
+	if (reply->document)
+		response = MHD_create_response_from_buffer_with_free_callback_cls(
+			reply->document->length, reply->body, http_document_release,
+			reply->document);
+	else
+		response = MHD_create_response_from_buffer(strlen(reply->body), reply->body,
+							   MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		http_reply_done(reply);
+	return response;
+}
+
 /* Adds @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
 {
-	struct MHD_Response *response;
+	struct MHD_Response *response = reply->body ? response_of(reply) : NULL;
 	enum MHD_Result result;
 
-	if (!reply->body)
+	if (!response)
 		return MHD_NO;
-	response = MHD_create_response_from_buffer(strlen(reply->body), reply->body,
-						   MHD_RESPMEM_MUST_FREE);
-	if (!response) {
-		free(reply->body);
-		return MHD_NO;
-	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -231,9 +242,9 @@ static bool goes_before(const struct sink_http *sink, const struct client *a,
 	return a->number < b->number;
 }
 
-/* Of @newcomer's address, or of all: if there are more than @most, one of the others goes. */
-static void make_room(struct sink_http *sink, const struct client *newcomer, bool all,
-		      unsigned int most)
+/* Of those of @newcomer's address, or of @all: how many there are, and which of the others goes first. */
+static unsigned int count_clients(struct sink_http *sink, const struct client *newcomer, bool all,
+				  struct client **ret_first)
 {
 	struct client *first = NULL;
 	unsigned int count = 0;
@@ -248,8 +259,28 @@ static void make_room(struct sink_http *sink, const struct client *newcomer, boo
 		if (client != newcomer && (!first || goes_before(sink, client, first)))
 			first = client;
 	}
-	if (count > most && first)
-		send_away(first);
+	*ret_first = first;
+	return count;
+}
+
+/* So many with something unread are passed over: to look costs a system call. */
+#define PASSED_OVER 8
+
+/* If there are more than @most, one of the others goes. */
+static void make_room(struct sink_http *sink, const struct client *newcomer, bool all,
+		      unsigned int most)
+{
+	struct client *first;
+	char byte;
+
+	for (unsigned int i = 0; i < PASSED_OVER; i++) {
+		if (count_clients(sink, newcomer, all, &first) <= most || !first)
+			return;
+		if (rank_of(sink, first) || recv(first->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+			break;
+		first->round = sink->round;
+	}
+	send_away(first);
 }
 
 /* Who has an IPv6 network has 2^64 addresses. */
