@@ -8,3 +8,4 @@ add_library(llhttp STATIC ${LLHTTP_DIR}/llhttp.c ${LLHTTP_DIR}/api.c ${LLHTTP_DI
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE_DIR})
 # It is not ours: its warnings are not our errors.
 target_compile_options(llhttp PRIVATE -w)
+target_link_libraries(llhttp PRIVATE sojourn_instruments sojourn_hardening)

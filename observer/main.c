@@ -130,11 +130,16 @@ static int main_probe(int argc, char **argv)
 		return parse_exit(r);
 	wish.everything = options.json || !options.cost;
 	r = plan_build(&wish, &plan);
-	if (options.cost && !r)
+	if (r < 0) {
+		log_open("sojourn probe", false);
+		log_errno(r, "cannot try the kernel's programs");
+		return EXIT_FAILURE;
+	}
+	if (options.cost)
 		return probe_cost(&options, &plan, begun_ns);
-	if (!r && options.json)
+	if (options.json)
 		r = probe_print_json(&plan, NULL, stdout);
-	else if (!r)
+	else
 		probe_print_text(&plan, stdout);
 	return r < 0 ? EXIT_FAILURE : probe_exit(&plan);
 }

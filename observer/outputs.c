@@ -9,6 +9,7 @@
 
 #include "options/listen.h"
 #include "sinks/http/http.h"
+#include "sinks/http/secrets.h"
 #include "sinks/live/live.h"
 #include "sinks/otlp/sink.h"
 #include "sinks/recording/sink.h"
@@ -43,9 +44,13 @@ static int explain_recording(const struct observe_options *options, int error)
 		log_error("--output: '%s' is being written to by another process: give another "
 			  "name",
 			  path);
+	else if (error == -ELOOP)
+		log_error("--output: '%s' is a symbolic link, which a recording does not follow: "
+			  "give the name of a file",
+			  path);
 	else
 		log_errno(error, "--output: cannot write to '%s'", path);
-	return error == -EEXIST ? EXIT_USAGE : EXIT_FAILURE;
+	return error == -EEXIST || error == -ELOOP ? EXIT_USAGE : EXIT_FAILURE;
 }
 
 static int prepare_recording(struct outputs *outputs)
@@ -108,6 +113,10 @@ static int try_document(const char *path)
 {
 	int r = path ? run_try_write(path) : 0;
 
+	if (error_is_passing(r)) {
+		log_errno(r, "--json: cannot write '%s'", path);
+		return EXIT_FAILURE;
+	}
 	if (r < 0)
 		log_error("--json: cannot write '%s': %s: give a file in a folder that exists and "
 			  "may be written to",
@@ -127,6 +136,26 @@ int outputs_prepare(struct outputs *outputs, const struct observe_options *optio
 	return exit_code ? exit_code : prepare_recording(outputs);
 }
 
+static void say_secret(const char *path, const char *wrong)
+{
+	if (wrong)
+		log_warn("--listen: '%s' has changed and is not %s: what it was before still holds",
+			 path, wrong);
+	else
+		log_warn("--listen: '%s' has changed: from now on it is as it is there", path);
+}
+
+static void warn_of_public_secrets(const struct sink_http_access *access)
+{
+	const char *const files[] = {access->files.token, access->files.read_token,
+				     access->files.tls_key};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i] && http_secrets_is_public(files[i]))
+			log_warn("--listen: every user of this host can read '%s': chmod 600",
+				 files[i]);
+}
+
 static int open_endpoint(struct outputs *outputs, const struct snapshot_source *source)
 {
 	const struct observe_options *options = outputs->options;
@@ -135,6 +164,8 @@ static int open_endpoint(struct outputs *outputs, const struct snapshot_source *
 	int r;
 
 	access.own_token = options_own_token(options);
+	access.say = say_secret;
+	warn_of_public_secrets(&access);
 	r = sink_http_open(&options->address, source, &access, &sink);
 	if (r < 0)
 		return r;

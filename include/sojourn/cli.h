@@ -6,6 +6,7 @@
 #ifndef SOJOURN_CLI_H
 #define SOJOURN_CLI_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,16 @@
 
 /* Exit codes shared by all our programs. */
 #define EXIT_USAGE 2
+
+/*
+ * Whether @error (-errno) may be gone the next time, whatever the command line: then the exit status is 1, and a
+ * service's manager tries again.
+ */
+static inline bool error_is_passing(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
+	       error == -ENOSPC || error == -EDQUOT || error == -EIO;
+}
 
 /* What a value is, and so what the row's member is. */
 enum cli_kind {

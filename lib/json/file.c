@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -51,7 +53,17 @@ static int create_beside(const char *path, mode_t mode, char **ret_name)
 	return -EEXIST;
 }
 
-/* A reader of @path sees the old document or the new one, never a part. */
+/* The file's name is in the folder's own data. What cannot be synced (a folder of FUSE) was written all the same. */
+static void sync_folder_of(const char *path)
+{
+	autofree char *copy = strdup(path);
+	autoclose int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		(void)fsync(fd);
+}
+
+/* A reader of @path sees the old document or the new one, never a part: not after a power failure, either. */
 static int replace_file(const char *path, const struct stat *old, const char *text)
 {
 	autofree char *name = NULL;
@@ -63,17 +75,49 @@ static int replace_file(const char *path, const struct stat *old, const char *te
 	err = write_all(fd, text, strlen(text));
 	if (!err && old && fchmod(fd, old->st_mode & 07777))
 		err = -errno;
+	if (!err && fsync(fd) && errno != EINVAL && errno != ENOSYS)
+		err = -errno;
 	if (!err && rename(name, path))
 		err = -errno;
 	if (err)
 		unlink(name);
+	else
+		sync_folder_of(path);
+	return err;
+}
+
+/*
+ * A pipe may wait for a reader that never comes, and then for one that does not read. Who writes is at its end and
+ * looks at no signal any more: the usual ones end it meanwhile, as any program that waits for a pipe.
+ */
+static int write_in_place(const char *path, const char *text)
+{
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction before[ARRAY_SIZE(ending)];
+	const struct sigaction end = {.sa_handler = SIG_DFL};
+	sigset_t set, mask;
+	int err = 0;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++) {
+		sigaddset(&set, ending[i]);
+		sigaction(ending[i], &end, &before[i]);
+	}
+	pthread_sigmask(SIG_UNBLOCK, &set, &mask);
+	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		err = -errno;
+	else
+		err = write_all(fd, text, strlen(text));
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+		sigaction(ending[i], &before[i], NULL);
 	return err;
 }
 
 int run_write_text(const char *text, const char *path)
 {
 	autofree char *target = NULL;
-	autoclose int fd = -1;
 	struct stat old;
 
 	if (!strcmp(path, "-")) {
@@ -84,10 +128,8 @@ int run_write_text(const char *text, const char *path)
 	if (stat(path, &old))
 		return errno == ENOENT ? replace_file(path, NULL, text) : -errno;
 	/* What is not a regular file (a pipe, /dev/null) is written to, never replaced. */
-	if (!S_ISREG(old.st_mode)) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? -errno : write_all(fd, text, strlen(text));
-	}
+	if (!S_ISREG(old.st_mode))
+		return write_in_place(path, text);
 	/* A symbolic link stays one: what it points to is replaced. */
 	target = realpath(path, NULL);
 	return target ? replace_file(target, &old, text) : -errno;

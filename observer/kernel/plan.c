@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -348,27 +349,31 @@ static size_t take_out(struct plan_row **rows, size_t count, const struct plan_r
 
 /*
  * To make any program ready, the kernel's whole BTF is read, so all are tried at once: again without
- * the one that was refused, or in halves where none of them is blamed.
+ * the one that was refused, or in halves where none of them is blamed. -errno: the kernel said nothing of them,
+ * there was no room to ask it.
  */
-static void rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
+static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
 {
 	while (count) {
 		char reason[sizeof(rows[0]->reason)];
 		struct plan_row *refused;
 		int r = try_together(rows, count, cgroup_fd, &refused, reason, sizeof(reason));
 
-		if (!r)
-			return;
+		if (!r || r == -EMFILE || r == -ENFILE)
+			return r;
 		if (refused) {
 			snprintf(refused->reason, sizeof(refused->reason), "%s", reason);
 			explain(refused, r);
 			count = take_out(rows, count, refused);
 			continue;
 		}
-		rehearse(rows, count / 2, cgroup_fd);
+		r = rehearse(rows, count / 2, cgroup_fd);
+		if (r < 0)
+			return r;
 		rows += count / 2;
 		count -= count / 2;
 	}
+	return 0;
 }
 
 /* A second candidate is not tried where the first is good, or is about to be tried. */
@@ -416,9 +421,34 @@ static void choose(struct plan *plan, const struct plan_wish *wish)
 	}
 }
 
+/*
+ * A rehearsal has so many files open at most. libbpf tells of a lack of them in as many ways as it calls the kernel,
+ * most of which look like a kernel that refuses.
+ */
+#define REHEARSAL_FILES 64U
+
+/* Whether they are to be had: 0, -EMFILE, -ENFILE. */
+static int check_room(void)
+{
+	int fds[REHEARSAL_FILES], r = 0;
+	unsigned int count = 0;
+
+	while (!r && count < REHEARSAL_FILES) {
+		fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (fds[count] < 0 && (errno == EMFILE || errno == ENFILE))
+			r = -errno;
+		else
+			count++;
+	}
+	while (count)
+		cleanup_close(&fds[--count]);
+	return r;
+}
+
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 {
 	struct plan_row *next[PLAN_ROWS];
+	int r = check_room();
 	size_t count;
 
 	*ret_plan = (struct plan){
@@ -427,11 +457,11 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 	};
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		ret_plan->rows[i].candidate = &candidates[i];
-	while ((count = next_rows(ret_plan, wish, next))) {
-		rehearse(next, count, wish->cgroup_fd);
+	while (!r && (count = next_rows(ret_plan, wish, next))) {
+		r = rehearse(next, count, wish->cgroup_fd);
 		choose(ret_plan, wish);
 	}
-	return 0;
+	return r;
 }
 
 const struct plan_row *plan_chosen(const struct plan *plan, enum question question)

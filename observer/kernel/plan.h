@@ -84,7 +84,7 @@ struct plan_wish {
 /*
  * Rehearses the candidates and chooses the first of each question that works. Takes about 30 ms, and
  * a few times that where some are refused.
- * 0, also when nothing works: see plan_missing(); -ENOMEM.
+ * 0, also when nothing works: see plan_missing(); -EMFILE, -ENFILE: there was no descriptor to try with.
  */
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 

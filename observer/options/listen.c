@@ -3,68 +3,42 @@
 #include "listen.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "options.h"
+#include "sinks/http/secrets.h"
 #include "sojourn/cleanup.h"
 
-/* Enough for a chain of certificates. */
-#define FILE_MAX (256 * 1024)
-/* 128 bits in base64, so that nobody guesses it. */
-#define TOKEN_MIN 22
+/* The text, and where it is from: the sink reads it again when it changes. */
+#define SETTER(member, reader)                                            \
+	static const char *set_##member(void *settings, const char *path) \
+	{                                                                 \
+		struct sink_http_access *access = settings;               \
+		autofree char *text = NULL;                               \
+		const char *wrong = reader(path, &text);                  \
+                                                                          \
+		if (!wrong) {                                             \
+			access->member = TAKE_PTR(text);                  \
+			access->files.member = path;                      \
+		}                                                         \
+		return wrong;                                             \
+	}
 
-static int read_text(const char *path, char **ret_text)
-{
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-	autofree char *text = NULL;
-	ssize_t length;
-
-	if (fd < 0)
-		return -errno;
-	text = calloc(1, FILE_MAX);
-	if (!text)
-		return -ENOMEM;
-	length = read(fd, text, FILE_MAX - 1);
-	if (length < 0)
-		return -errno;
-	if (length == FILE_MAX - 1)
-		return -EFBIG;
-	*ret_text = TAKE_PTR(text);
-	return 0;
-}
-
-/* The file's first line; whoever may read the file has the token. */
-static const char *set_token(void *token, const char *path)
-{
-	autofree char *text = NULL;
-	size_t length;
-
-	if (read_text(path, &text) < 0)
-		return "a file that can be read, with the token as its first line";
-	length = strcspn(text, "\r\n");
-	text[length] = 0;
-	for (size_t i = 0; i < length; i++)
-		if (!isgraph((unsigned char)text[i]))
-			return "a file whose first line is a token: letters, digits, signs";
-	if (length < TOKEN_MIN)
-		return "a file with a token of at least 22 characters: openssl rand -base64 24";
-	*(const char **)token = TAKE_PTR(text);
-	return NULL;
-}
+SETTER(token, http_secrets_read_token)
+SETTER(read_token, http_secrets_read_token)
+SETTER(tls_cert, http_secrets_read_pem)
+SETTER(tls_key, http_secrets_read_pem)
+SETTER(tls_client_ca, http_secrets_read_pem)
 
 const char *options_set_pem(void *pem, const char *path)
 {
-	autofree char *text = NULL;
+	char *text = NULL;
+	const char *wrong = http_secrets_read_pem(path, &text);
 
-	if (read_text(path, &text) < 0 || !strstr(text, "-----BEGIN "))
-		return "a PEM file that can be read";
-	*(const char **)pem = TAKE_PTR(text);
-	return NULL;
+	if (!wrong)
+		*(const char **)pem = text;
+	return wrong;
 }
 
 static const char *add_host(void *settings, const char *value)
@@ -86,16 +60,16 @@ static const struct cli_option rows[] = {
 	 "Answer only who has the bearer token that is FILE's first line (Authorization: Bearer "
 	 "TOKEN). Without one, on loopback, all users of the host may read, and only the same user "
 	 "and root begin measured phases.",
-	 CLI_SET, AT(access.token), .set = set_token},
+	 CLI_SET, AT(access), .set = set_token},
 	{"read-token-file", 0, "FILE", "The same, for a token that may only read.", CLI_SET,
-	 AT(access.read_token), .set = set_token},
+	 AT(access), .set = set_read_token},
 	{"tls-cert", 0, "FILE", "With --tls-key: HTTPS. The certificate and its chain, PEM.",
-	 CLI_SET, AT(access.tls_cert), .set = options_set_pem},
-	{"tls-key", 0, "FILE", "The certificate's key, PEM.", CLI_SET, AT(access.tls_key),
-	 .set = options_set_pem},
+	 CLI_SET, AT(access), .set = set_tls_cert},
+	{"tls-key", 0, "FILE", "The certificate's key, PEM.", CLI_SET, AT(access),
+	 .set = set_tls_key},
 	{"tls-client-ca", 0, "FILE",
-	 "Answer only who has a certificate of this authority (mutual TLS).", CLI_SET,
-	 AT(access.tls_client_ca), .set = options_set_pem},
+	 "Answer only who has a certificate of this authority (mutual TLS).", CLI_SET, AT(access),
+	 .set = set_tls_client_ca},
 	{"host", 0, "NAME",
 	 "A name that clients may call this endpoint by, besides its addresses; may be repeated.",
 	 CLI_SET, AT(access), .set = add_host},

@@ -11,7 +11,7 @@ from pathlib import Path
 import tree
 from tree import Example
 
-PYTHON_SUITES = ("tests/experiment", "tests/integration", "tests/lab", "tests/support", "tests/valgrind",
+PYTHON_SUITES = ("tests/experiment", "tests/fuzz", "tests/integration", "tests/lab", "tests/support", "tests/valgrind",
                  "tests/vm", "tests/package")  # the last one by tools/package
 RULES = "tests/check"
 LABELS = {"unit", "check", "lab", "kernel"}  # those of tools/check --label

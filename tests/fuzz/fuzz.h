@@ -12,6 +12,8 @@
 #include "sojourn/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc,
+			 char ***argv); /* where a target has one: before the first input */
 
 static inline void require(bool condition)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as a response over HTTP: the verdict must not depend on the pieces it comes in, nor on
- * whether the same bytes came before. The first byte says whether it answers HEAD and what is expected
- * of the body, the second the length of the pieces.
+ * whether the same bytes came before, and neither must what is captured. The first byte says whether it
+ * answers HEAD, what is expected of the body and what is captured, the second the length of the pieces.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "payload/expectation.h"
 #include "fuzz.h"
@@ -75,21 +76,85 @@ static void require_same(const struct input *input, size_t piece)
 		abort();
 }
 
+/* ---- captures ---- */
+
+#define VALUE_MAX 16U
+
+static const struct template_variable variables[] = {
+	{.name = "a", .max = VALUE_MAX},
+	{.name = "b", .max = VALUE_MAX},
+	{.name = "c", .max = VALUE_MAX},
+	{.name = "d", .max = VALUE_MAX},
+};
+
+static const char *const captured[][2] = {
+	{"json", "/a/0/b"},
+	{"header", "X-Request"},
+	{"regex", "id=([0-9]+)"},
+	{"bytes", "2+4"},
+};
+
+/* The verdict, and how often all was there to be taken. */
+static enum http_verdict take(const struct input *input, const struct capture_list *list,
+			      size_t piece, struct capture_store *store)
+{
+	enum http_verdict verdict = HTTP_MORE;
+	struct http_response response;
+	struct http_memo memo = {0};
+
+	begin(&response, input);
+	http_response_capture(&response, list, store);
+	for (size_t i = 0; i < input->length && verdict == HTTP_MORE; i += piece) {
+		size_t rest = input->length - i;
+
+		verdict = http_response_feed(&response, &memo, input->bytes + i,
+					     rest < piece ? rest : piece);
+	}
+	if (verdict == HTTP_COMPLETE)
+		(void)http_response_judge(&response);
+	return verdict;
+}
+
+static void require_same_values(const struct input *input, size_t piece)
+{
+	struct capture_store whole = {0}, pieces = {0};
+	struct capture_list list = {0};
+	autofree char *error = NULL;
+	enum http_verdict verdict;
+
+	for (size_t i = 0; i < ARRAY_SIZE(captured); i++)
+		require(!capture_add(&list, captured[i][0], captured[i][1], (uint32_t)i, &error));
+	require(!capture_open(&whole, variables, ARRAY_SIZE(variables)));
+	require(!capture_open(&pieces, variables, ARRAY_SIZE(variables)));
+	verdict = take(input, &list, input->length, &whole);
+	if (verdict == HTTP_COMPLETE && take(input, &list, piece, &pieces) == HTTP_COMPLETE) {
+		require(whole.found == pieces.found);
+		for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+			const struct template_value *a = &whole.values[i], *b = &pieces.values[i];
+
+			require(a->length <= VALUE_MAX && a->length == b->length &&
+				!memcmp(a->bytes, b->bytes, a->length));
+		}
+	}
+	capture_close(&whole);
+	capture_close(&pieces);
+	capture_clear(&list);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autofree char *error = NULL;
 	struct expectation expectation = {0};
-	struct input input = {(const char *)data + 2, size - 2, false, NULL};
+	struct input input = {(const char *)data + 2, size - 2, false, &expectation};
 
 	if (size < 3)
 		return 0;
 	input.head = data[0] & 1;
-	if (data[0] & 2) {
-		if (expectation_parse_body(&expectation, "aab", &error))
-			abort();
-		input.expectation = &expectation;
-	}
+	if (data[0] & 2)
+		require(!expectation_parse_body(&expectation, "aab", &error));
 	require_same(&input, data[1] ? data[1] : 1);
+	if (data[0] & 4)
+		require_same_values(&input, data[1] ? data[1] : 1);
 	expectation_clear(&expectation);
 	return 0;
 }

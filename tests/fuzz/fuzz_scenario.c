@@ -1,19 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text as a scenario file: taken, with every step fit to be sent, or refused with a place and a sentence
- * on one line. What it may read by name (bodies, rows) is not looked for in the system's own folders.
+ * Any text as a scenario file, with what it may read by name beside it: taken, with every step fit to be sent,
+ * or refused with a place and a sentence on one line. After a record separator comes what the file `body`
+ * has, after another that of `rows`. Files are not looked for in the system's own folders.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuzz.h"
 #include "options/options.h"
 #include "scenario/scenario.h"
 #include "sojourn/cleanup.h"
 
-#define NAME "f.yaml"
+#define NAME	  "f.yaml"
+#define SEPARATOR '\x1e'
+
+/* ---- a folder of its own ---- */
+
+static char folder[] = "/tmp/fuzz-scenario.XXXXXX";
+
+static void leave_folder(void)
+{
+	(void)unlink("body");
+	(void)unlink("rows");
+	(void)rmdir(folder);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	require(mkdtemp(folder) && !chdir(folder));
+	atexit(leave_folder);
+	return 0;
+}
+
+/* The last part of @text behind a separator becomes file @name; what is left is the length. */
+static size_t cut_file(const char *text, size_t length, const char *name)
+{
+	const char *split = length ? memrchr(text, SEPARATOR, length) : NULL;
+	FILE *file = split ? fopen(name, "w") : NULL;
+
+	if (!split) {
+		(void)unlink(name);
+		return length;
+	}
+	require(file != NULL);
+	fwrite(split + 1, 1, length - (size_t)(split + 1 - text), file);
+	require(!fclose(file));
+	return (size_t)(split - text);
+}
+
+/* ---- what must hold ---- */
 
 static bool has(const uint8_t *data, size_t size, const char *text)
 {
@@ -47,9 +88,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	require(text != NULL);
 	memcpy(text, data, size);
-	text[size] = '\0';
 	if (has(data, size, "/dev") || has(data, size, "/proc") || has(data, size, "/sys"))
 		return 0;
+	size = cut_file(text, size, "rows");
+	size = cut_file(text, size, "body");
+	text[size] = '\0';
 	err = scenario_parse(NAME, text, size, &options, &scenario, &error);
 	if (!err) {
 		require(!error && scenario);

@@ -65,7 +65,8 @@ static int on_header(llhttp_t *parser)
 
 	if (response->in_body)
 		return HPE_OK;
-	if (!store->overflow)
+	/* Without a name and a value, nothing was put together. */
+	if (!store->overflow && store->body)
 		capture_header(response->captures, store, store->body, name, store->body + name,
 			       store->body_length - name);
 	store->body_length = 0;

@@ -114,8 +114,7 @@ void http_address_url(const struct sockaddr_storage *address, bool tls,
 		 tls ? "s" : "", text, http_address_port(address));
 }
 
-/* One form for both families, IPv4 as ::ffff:a.b.c.d: a dual-stack socket reports it so anyway. */
-static struct in6_addr canonical(const struct sockaddr_storage *address)
+struct in6_addr http_address_canonical(const struct sockaddr_storage *address)
 {
 	struct in6_addr mapped = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
 
@@ -127,7 +126,7 @@ static struct in6_addr canonical(const struct sockaddr_storage *address)
 
 static bool same_address(const struct in6_addr *address, const struct sockaddr_storage *other)
 {
-	struct in6_addr form = canonical(other);
+	struct in6_addr form = http_address_canonical(other);
 
 	return IN6_ARE_ADDR_EQUAL(address, &form);
 }
@@ -155,7 +154,7 @@ bool http_address_is_host(const char *host, const struct sockaddr_storage *liste
 		return true;
 	if (to_sockaddr(&authority, &named))
 		return false;
-	address = canonical(&named);
+	address = http_address_canonical(&named);
 	return is_loopback(&address) || same_address(&address, listened) ||
 	       same_address(&address, local);
 }

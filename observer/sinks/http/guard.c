@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of a request before any route sees it, the cheapest first: rate, certificate, Host and
- * Origin, bearer token.
+ * Checks of a request before any route sees it: certificate, Host and Origin, bearer token; then how often such a
+ * caller has asked, so that whoever is refused takes nothing from the others.
  */
 #include "guard.h"
 
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
@@ -141,43 +143,67 @@ static bool is_reading(const char *method)
 }
 
 /* RFC 6750, 2.1. */
-static bool check_token(const struct sink_http_access *access, const char *own_token,
-			struct MHD_Connection *connection, const char *method,
-			struct http_reply *reply)
+static enum http_caller check_token(const struct sink_http_access *access, const char *own_token,
+				    struct MHD_Connection *connection, const char *method,
+				    struct http_reply *reply)
 {
 	const char *given = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
 							MHD_HTTP_HEADER_AUTHORIZATION);
 	bool bearer = given && !strncasecmp(given, "Bearer ", 7), reads = is_reading(method);
 
 	if (!access->token && !access->read_token && (!access->own_token || reads))
-		return true;
+		return access->tls_client_ca ? HTTP_CALLER_KNOWN : HTTP_CALLER_ANYBODY;
 	if (bearer && is_token(given + 7, access->own_token ? own_token : access->token))
-		return true;
+		return HTTP_CALLER_KNOWN;
 	if (bearer && is_token(given + 7, access->read_token)) {
 		if (reads)
-			return true;
+			return HTTP_CALLER_KNOWN;
 		http_reply_error(reply, MHD_HTTP_FORBIDDEN, "this token is for reading only");
-		return false;
+		return HTTP_CALLER_REFUSED;
 	}
 	http_reply_error(reply, MHD_HTTP_UNAUTHORIZED, "a bearer token is needed");
 	reply->header = MHD_HTTP_HEADER_WWW_AUTHENTICATE;
 	snprintf(reply->value, sizeof(reply->value), "Bearer realm=\"sojourn\"");
-	return false;
+	return HTTP_CALLER_REFUSED;
 }
 
-/* libmicrohttpd asks for the client's certificate; whether it is good is for us to see. */
+/* An authority's own certificate is for signing others, whatever else it says. */
+static bool is_authority(gnutls_session_t session)
+{
+	unsigned int count = 0;
+	const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &count);
+	gnutls_x509_crt_t certificate;
+	int authority = 1;
+
+	if (!count || gnutls_x509_crt_init(&certificate))
+		return true;
+	if (!gnutls_x509_crt_import(certificate, &chain[0], GNUTLS_X509_FMT_DER))
+		authority = gnutls_x509_crt_get_ca_status(certificate, NULL);
+	gnutls_x509_crt_deinit(certificate);
+	return authority > 0;
+}
+
+/*
+ * libmicrohttpd asks for the client's certificate; whether it is good is for us to see. One that says what it is for
+ * must be for clients (RFC 5280, 4.2.1.12).
+ */
 static bool check_certificate(const struct sink_http_access *access,
 			      struct MHD_Connection *connection, struct http_reply *reply)
 {
+	gnutls_typed_vdata_st client = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
+					.data = (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT};
 	const union MHD_ConnectionInfo *info;
 	unsigned int status = ~0U;
 
 	if (!access->tls_client_ca)
 		return true;
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	if (info && !gnutls_certificate_verify_peers2(info->tls_session, &status) && !status)
+	if (info && !gnutls_certificate_verify_peers(info->tls_session, &client, 1, &status) &&
+	    !status && !is_authority(info->tls_session))
 		return true;
-	http_reply_error(reply, MHD_HTTP_FORBIDDEN, "a client certificate is needed");
+	http_reply_error(reply, MHD_HTTP_FORBIDDEN,
+			 "a client certificate is needed: of the authority, for clients, "
+			 "and not an authority's own");
 	return false;
 }
 
@@ -196,6 +222,8 @@ static bool check_rate(struct http_rate *rate, struct http_reply *reply)
 		rate->left_ns -= cost;
 		return true;
 	}
+	free(reply->body); /* why it was refused, if it was */
+	*reply = (struct http_reply){0};
 	http_reply_error(reply, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests");
 	reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
 	snprintf(reply->value, sizeof(reply->value), "1");
@@ -203,11 +231,14 @@ static bool check_rate(struct http_rate *rate, struct http_reply *reply)
 }
 
 bool http_guard_admits(const struct sink_http_access *access, const char *own_token,
-		       struct http_rate *rate, struct MHD_Connection *connection, int fd,
-		       const struct sockaddr_storage *listened, const char *method,
+		       struct http_rate rates[HTTP_CALLERS], struct MHD_Connection *connection,
+		       int fd, const struct sockaddr_storage *listened, const char *method,
 		       struct http_reply *reply)
 {
-	return check_rate(rate, reply) && check_certificate(access, connection, reply) &&
-	       check_sender(access, connection, fd, listened, reply) &&
-	       check_token(access, own_token, connection, method, reply);
+	enum http_caller caller = HTTP_CALLER_REFUSED;
+
+	if (check_certificate(access, connection, reply) &&
+	    check_sender(access, connection, fd, listened, reply))
+		caller = check_token(access, own_token, connection, method, reply);
+	return check_rate(&rates[caller], reply) && caller != HTTP_CALLER_REFUSED;
 }

@@ -10,11 +10,19 @@
 #include "routes.h"
 #include "http.h"
 
-/* How often may be asked, whoever asks: a bucket of tokens, filled steadily. */
+/* How often may be asked: a bucket of tokens, filled steadily. */
 struct http_rate {
 	unsigned int per_second; /* 0: no limit */
 	uint64_t last_ns;
 	uint64_t left_ns; /* a request costs 1 s / per_second */
+};
+
+/* Whose requests have a bucket of their own, so that nobody uses up the others'. */
+enum http_caller {
+	HTTP_CALLER_REFUSED,
+	HTTP_CALLER_ANYBODY, /* needs to show nothing */
+	HTTP_CALLER_KNOWN,   /* by a token or a certificate */
+	HTTP_CALLERS
 };
 
 /*
@@ -22,8 +30,8 @@ struct http_rate {
  * connection's socket, @listened where the endpoint listens, @own_token the one that was made, if access says so.
  */
 bool http_guard_admits(const struct sink_http_access *access, const char *own_token,
-		       struct http_rate *rate, struct MHD_Connection *connection, int fd,
-		       const struct sockaddr_storage *listened, const char *method,
+		       struct http_rate rates[HTTP_CALLERS], struct MHD_Connection *connection,
+		       int fd, const struct sockaddr_storage *listened, const char *method,
 		       struct http_reply *reply);
 
 #endif

@@ -14,10 +14,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "address.h"
 #include "guard.h"
 #include "routes.h"
+#include "secrets.h"
 #include "process/reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/own_token.h"
@@ -30,48 +32,76 @@
 
 const struct sink_http_limits sink_http_default_limits = {
 	.connections = 256,
+	.per_peer = 128,
+	.head_s = 5,
 	.idle_s = 10,
 	.request_s = 30,
 	.connection_memory = 16 * 1024,
 	.per_second = 1000,
 };
 
+/* Newcomers are accepted while those that make room for them still close. */
+#define SPARE 16U
+
 struct client {
 	int fd;		      /* -1: the slot is free */
-	uint64_t deadline_ns; /* when it must have got its answer */
-	uint64_t body;	      /* bytes of the current request's body so far */
-	bool ended;	      /* wake_ended() is done with it */
+	struct in6_addr peer; /* as IPv6; of IPv6 the network alone */
+	uint64_t number;      /* of connections, from 1 on */
+	uint64_t round;	      /* of run(), in which it came, or was seen with something unread */
+	uint64_t
+		deadline_ns; /* when its head must be complete, or when it must have got its answer */
+	uint64_t body;	     /* bytes of the current request's body so far */
+	bool admitted;	     /* the guard has let a request of its in */
+	bool asking;	     /* a head is complete, and the answer is not */
+	bool leaving;	     /* it was shut down */
+	bool ended;	     /* wake_ended() is done with it */
 };
 
 struct sink_http {
 	struct sink sink;
 	struct MHD_Daemon *daemon;
+	int epoll_fd; /* of the daemon's, which is another after a change of certificates */
+	struct http_secrets *secrets;
 	struct http_routes routes;
 	struct sink_http_access access;
 	struct sink_http_limits limits;
-	struct http_rate rate;
+	struct http_rate rates[HTTP_CALLERS];
 	struct own_token own_token;
 	struct sockaddr_storage address;
 	char url[HTTP_ADDRESS_URL_MAX];
 	bool freed;	      /* a connection ended during this run() */
-	struct pollfd *polls; /* wake_ended()'s, one per client */
+	struct pollfd *polls; /* wake_ended()'s, one per slot */
+	unsigned int slots;
+	uint64_t connections; /* so far */
+	uint64_t round;	      /* of run() */
 	struct client clients[];
 };
+
+/* Its body is the response's from here on, or it is let go of. */
+static struct MHD_Response *response_of(struct http_reply *reply)
+{
+	struct MHD_Response *response;
+
+	if (reply->document)
+		response = MHD_create_response_from_buffer_with_free_callback_cls(
+			reply->document->length, reply->body, http_document_release,
+			reply->document);
+	else
+		response = MHD_create_response_from_buffer(strlen(reply->body), reply->body,
+							   MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		http_reply_done(reply);
+	return response;
+}
 
 /* Adds @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
 {
-	struct MHD_Response *response;
+	struct MHD_Response *response = reply->body ? response_of(reply) : NULL;
 	enum MHD_Result result;
 
-	if (!reply->body)
+	if (!response)
 		return MHD_NO;
-	response = MHD_create_response_from_buffer(strlen(reply->body), reply->body,
-						   MHD_RESPMEM_MUST_FREE);
-	if (!response) {
-		free(reply->body);
-		return MHD_NO;
-	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -111,7 +141,7 @@ static enum MHD_Result accept_head(struct MHD_Connection *connection)
 	return send_reply(connection, &reply);
 }
 
-static enum MHD_Result answer(struct sink_http *sink, const struct client *client,
+static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 			      struct MHD_Connection *connection, const char *method,
 			      const char *path)
 {
@@ -119,12 +149,14 @@ static enum MHD_Result answer(struct sink_http *sink, const struct client *clien
 
 	if (client->body > BODY_MAX)
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
-	else if (http_guard_admits(&sink->access, sink->own_token.text, &sink->rate, connection,
-				   client->fd, &sink->address, method, &reply))
+	else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
+				   client->fd, &sink->address, method, &reply)) {
+		client->admitted = true;
 		http_routes_answer(
 			&sink->routes, method, path, header_of(connection, MHD_HTTP_HEADER_ACCEPT),
 			MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "lease"),
 			&reply);
+	}
 	return send_reply(connection, &reply);
 }
 
@@ -134,6 +166,12 @@ static struct client *client_of(struct MHD_Connection *connection)
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
+}
+
+static void set_deadline(struct client *client, unsigned int seconds)
+{
+	if (!client->leaving)
+		client->deadline_ns = clock_now_ns() + seconds * NSEC_PER_SEC;
 }
 
 /* Called once when the head is there, for each piece of the body, and once when all is there. */
@@ -150,6 +188,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (!*request_context) {
 		*request_context = client;
 		client->body = 0;
+		client->asking = true;
+		set_deadline(client, ((struct sink_http *)context)->limits.request_s);
 		return accept_head(connection);
 	}
 	if (!*body_size)
@@ -159,20 +199,103 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	return client->body > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
-static void set_deadline(const struct sink_http *sink, struct client *client)
-{
-	client->deadline_ns = clock_now_ns() + sink->limits.request_s * NSEC_PER_SEC;
-}
-
 static void on_answered(void *context, struct MHD_Connection *connection, void **request_context,
 			enum MHD_RequestTerminationCode code)
 {
+	const struct sink_http *sink = context;
 	struct client *client = client_of(connection);
 
 	(void)code;
 	*request_context = NULL;
-	if (client)
-		set_deadline(context, client);
+	if (!client)
+		return;
+	client->asking = false;
+	set_deadline(client, sink->limits.idle_s + sink->limits.head_s);
+}
+
+/* ---- room for newcomers ---- */
+
+/* The descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself. */
+static void send_away(struct client *client)
+{
+	shutdown(client->fd, SHUT_RDWR);
+	client->leaving = true;
+	client->deadline_ns = UINT64_MAX;
+}
+
+/*
+ * Who goes first: strangers, then those that have their answer, then who waits for one; last who has just come, and
+ * whose request may be there unread.
+ */
+static unsigned int rank_of(const struct sink_http *sink, const struct client *client)
+{
+	if (sink->round - client->round < 2)
+		return 3;
+	return client->admitted ? 1U + client->asking : 0;
+}
+
+static bool goes_before(const struct sink_http *sink, const struct client *a,
+			const struct client *b)
+{
+	if (rank_of(sink, a) != rank_of(sink, b))
+		return rank_of(sink, a) < rank_of(sink, b);
+	return a->number < b->number;
+}
+
+/* Of those of @newcomer's address, or of @all: how many there are, and which of the others goes first. */
+static unsigned int count_clients(struct sink_http *sink, const struct client *newcomer, bool all,
+				  struct client **ret_first)
+{
+	struct client *first = NULL;
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < sink->slots; i++) {
+		struct client *client = &sink->clients[i];
+
+		if (client->fd < 0 || client->leaving ||
+		    (!all && !IN6_ARE_ADDR_EQUAL(&client->peer, &newcomer->peer)))
+			continue;
+		count++;
+		if (client != newcomer && (!first || goes_before(sink, client, first)))
+			first = client;
+	}
+	*ret_first = first;
+	return count;
+}
+
+/* So many with something unread are passed over: to look costs a system call. */
+#define PASSED_OVER 8
+
+/* If there are more than @most, one of the others goes. */
+static void make_room(struct sink_http *sink, const struct client *newcomer, bool all,
+		      unsigned int most)
+{
+	struct client *first;
+	char byte;
+
+	for (unsigned int i = 0; i < PASSED_OVER; i++) {
+		if (count_clients(sink, newcomer, all, &first) <= most || !first)
+			return;
+		if (rank_of(sink, first) || recv(first->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+			break;
+		first->round = sink->round;
+	}
+	send_away(first);
+}
+
+/* Who has an IPv6 network has 2^64 addresses. */
+static struct in6_addr peer_of(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof(address);
+	struct in6_addr peer;
+
+	if (getpeername(fd, (struct sockaddr *)&address, &length))
+		return in6addr_any;
+	peer = http_address_canonical(&address);
+	if (!IN6_IS_ADDR_V4MAPPED(&peer))
+		memset(&peer.s6_addr[8], 0, 8);
+	return peer;
 }
 
 static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
@@ -180,15 +303,19 @@ static void add_client(struct sink_http *sink, struct MHD_Connection *connection
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
-	for (unsigned int i = 0; info && i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; info && i < sink->slots; i++) {
 		struct client *client = &sink->clients[i];
 
 		if (client->fd >= 0)
 			continue;
-		client->fd = info->connect_fd;
-		client->ended = false;
-		set_deadline(sink, client);
+		*client = (struct client){.fd = info->connect_fd,
+					  .peer = peer_of(info->connect_fd),
+					  .number = ++sink->connections,
+					  .round = sink->round};
+		set_deadline(client, sink->limits.head_s);
 		*ret_client = client;
+		make_room(sink, client, false, sink->limits.per_peer);
+		make_room(sink, client, true, sink->limits.connections);
 		return;
 	}
 }
@@ -222,7 +349,7 @@ static int fd_of(const struct sink *base)
 {
 	const struct sink_http *sink = (const struct sink_http *)base;
 
-	return MHD_get_daemon_info(sink->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	return sink->epoll_fd;
 }
 
 static int timeout_ms(const struct sink *base)
@@ -231,7 +358,7 @@ static int timeout_ms(const struct sink *base)
 	uint64_t now = clock_now_ns(), next = UINT64_MAX, ours;
 	MHD_UNSIGNED_LONG_LONG theirs;
 
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		if (sink->clients[i].fd >= 0 && sink->clients[i].deadline_ns < next)
 			next = sink->clients[i].deadline_ns;
 	}
@@ -249,21 +376,16 @@ static int timeout_ms(const struct sink *base)
 	return ours < INT_MAX ? (int)ours : INT_MAX;
 }
 
-/*
- * A client that sends a byte now and then is never idle, and one that reads so slowly neither. The
- * descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself.
- */
+/* A client that sends a byte now and then is never idle, and one that reads so slowly neither. */
 static void expire_clients(struct sink_http *sink)
 {
 	uint64_t now = clock_now_ns();
 
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		struct client *client = &sink->clients[i];
 
-		if (client->fd < 0 || client->deadline_ns > now)
-			continue;
-		shutdown(client->fd, SHUT_RDWR);
-		client->deadline_ns = UINT64_MAX;
+		if (client->fd >= 0 && client->deadline_ns <= now)
+			send_away(client);
 	}
 }
 
@@ -276,15 +398,15 @@ static void wake_ended(struct sink_http *sink)
 {
 	char byte;
 
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		const struct client *client = &sink->clients[i];
 
 		sink->polls[i].fd = client->ended ? -1 : client->fd;
 		sink->polls[i].events = POLLRDHUP;
 	}
-	if (poll(sink->polls, sink->limits.connections, 0) <= 0)
+	if (poll(sink->polls, sink->slots, 0) <= 0)
 		return;
-	for (unsigned int i = 0; i < sink->limits.connections; i++) {
+	for (unsigned int i = 0; i < sink->slots; i++) {
 		int fd = sink->polls[i].fd;
 
 		if (fd < 0 || !sink->polls[i].revents)
@@ -297,14 +419,91 @@ static void wake_ended(struct sink_http *sink)
 	}
 }
 
+/* TLS 1.3, and 1.2 as far as who gets the key later cannot read what was sent before. */
+static const char tls_priorities[] =
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-DHE-DSS:%SERVER_PRECEDENCE";
+
+static void tls_options(const struct sink_http_access *access, struct MHD_OptionItem options[5])
+{
+	size_t count = 0;
+
+	if (access->tls_key) {
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0,
+							   (void *)access->tls_key};
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
+							   (void *)access->tls_cert};
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+							   (void *)tls_priorities};
+	}
+	if (access->tls_client_ca)
+		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
+							   (void *)access->tls_client_ca};
+	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}
+
+static int epoll_of(const struct sink_http *sink)
+{
+	return MHD_get_daemon_info(sink->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+/*
+ * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
+ * is not closed here in any case.
+ */
+static int start_daemon(struct sink_http *sink, int fd)
+{
+	struct MHD_OptionItem tls[5] = {{0}};
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	tls_options(&sink->access, tls);
+	errno = 0;
+	/* clang-format off */
+	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
+		0, NULL, NULL, on_request, sink,
+		MHD_OPTION_ARRAY, tls,
+		MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, sink->slots,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
+		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, sink,
+		MHD_OPTION_NOTIFY_COMPLETED, on_answered, sink,
+		MHD_OPTION_END);
+	/* clang-format on */
+	if (sink->daemon)
+		return epoll_ctl(sink->epoll_fd, EPOLL_CTL_ADD, epoll_of(sink), &readable) ? -errno
+											   : 0;
+	if (sink->access.tls_key)
+		return -EINVAL;
+	return errno ? -errno : -ENOMEM;
+}
+
+/*
+ * libmicrohttpd (0.9.75) takes key and certificates when it starts only: another one goes on with the same listener.
+ * Connections end; whoever waits in the listener's queue does not notice.
+ */
+static int renew_daemon(struct sink_http *sink)
+{
+	int fd = MHD_quiesce_daemon(sink->daemon);
+
+	epoll_ctl(sink->epoll_fd, EPOLL_CTL_DEL, epoll_of(sink), NULL);
+	MHD_stop_daemon(sink->daemon);
+	sink->daemon = NULL;
+	return fd < 0 ? -EIO : start_daemon(sink, fd);
+}
+
 static int run(struct sink *base, short revents)
 {
 	struct sink_http *sink = (struct sink_http *)base;
 	RESERVE_SCOPE; /* a client needs a descriptor */
+	int r = http_secrets_renew(sink->secrets) ? renew_daemon(sink) : 0;
 
 	(void)revents;
+	if (r < 0)
+		return r;
 	expire_clients(sink);
 	sink->freed = false;
+	sink->round++;
 	MHD_run(sink->daemon);
 	wake_ended(sink);
 	return 0;
@@ -318,6 +517,8 @@ static void close_sink(struct sink *base)
 		MHD_stop_daemon(sink->daemon);
 	http_routes_done(&sink->routes);
 	own_token_drop(&sink->own_token);
+	http_secrets_free(sink->secrets);
+	cleanup_close(&sink->epoll_fd);
 	free(sink->polls);
 	free(sink);
 }
@@ -345,71 +546,28 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 				  const struct sink_http_access *access,
 				  const struct sink_http_limits *limits)
 {
-	struct sink_http *sink =
-		calloc(1, sizeof(*sink) + limits->connections * sizeof(sink->clients[0]));
+	const unsigned int slots = limits->connections + SPARE;
+	struct sink_http *sink = calloc(1, sizeof(*sink) + slots * sizeof(sink->clients[0]));
 
 	if (!sink)
 		return NULL;
-	sink->polls = calloc(limits->connections, sizeof(*sink->polls));
+	sink->slots = slots;
+	sink->polls = calloc(slots, sizeof(*sink->polls));
 	if (!sink->polls) {
 		free(sink);
 		return NULL;
 	}
 	sink->sink.operations = &operations;
+	sink->epoll_fd = -1;
 	sink->routes.source = *source;
 	if (access)
 		sink->access = *access;
 	sink->limits = *limits;
-	sink->rate.per_second = limits->per_second;
-	for (unsigned int i = 0; i < limits->connections; i++)
+	for (unsigned int i = 0; i < HTTP_CALLERS; i++)
+		sink->rates[i].per_second = limits->per_second;
+	for (unsigned int i = 0; i < slots; i++)
 		sink->clients[i].fd = -1;
 	return sink;
-}
-
-static void tls_options(const struct sink_http_access *access, struct MHD_OptionItem options[4])
-{
-	size_t count = 0;
-
-	if (access->tls_key) {
-		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0,
-							   (void *)access->tls_key};
-		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
-							   (void *)access->tls_cert};
-	}
-	if (access->tls_client_ca)
-		options[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
-							   (void *)access->tls_client_ca};
-	options[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-}
-
-/*
- * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
- * is not closed here in any case.
- */
-static int start_daemon(struct sink_http *sink, int fd)
-{
-	struct MHD_OptionItem tls[4] = {{0}};
-
-	tls_options(&sink->access, tls);
-	errno = 0;
-	/* clang-format off */
-	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
-		0, NULL, NULL, on_request, sink,
-		MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, sink->limits.connections,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
-		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
-		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, sink,
-		MHD_OPTION_NOTIFY_COMPLETED, on_answered, sink,
-		MHD_OPTION_END);
-	/* clang-format on */
-	if (sink->daemon)
-		return 0;
-	if (sink->access.tls_key)
-		return -EINVAL;
-	return errno ? -errno : -ENOMEM;
 }
 
 int sink_http_open_limited(const struct sockaddr_storage *address,
@@ -435,6 +593,13 @@ int sink_http_open_limited(const struct sockaddr_storage *address,
 	if (sink->access.own_token)
 		opened->locked =
 			own_token_make(&sink->own_token, http_address_port(&sink->address));
+	r = http_secrets_check(&sink->access);
+	if (r)
+		return r;
+	sink->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	sink->secrets = http_secrets_new(&sink->access);
+	if (sink->epoll_fd < 0 || !sink->secrets)
+		return sink->secrets ? -errno : -ENOMEM;
 	r = start_daemon(sink, TAKE_FD(fd));
 	if (r)
 		return r;

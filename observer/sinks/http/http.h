@@ -13,11 +13,17 @@
 #include "sinks/sink.h"
 
 struct sink_http_limits {
-	unsigned int connections; /* at the same time; further ones wait unaccepted */
+	/*
+	 * At the same time, and of one address: beyond, the oldest goes that has not been admitted, or else the
+	 * oldest that waits for its next request.
+	 */
+	unsigned int connections;
+	unsigned int per_peer;
+	unsigned int head_s;	  /* a request's head must be complete within, handshake included */
 	unsigned int idle_s;	  /* a connection without traffic for longer is closed */
 	unsigned int request_s;	  /* and one that got no answer for so long, traffic or not */
 	size_t connection_memory; /* bytes for a request's head: longer ones get 431 or 414 */
-	unsigned int per_second;  /* requests; more get 429. 0: no limit */
+	unsigned int per_second;  /* requests of a kind of caller; more get 429. 0: no limit */
 };
 
 /* At most so many names of its own. */
@@ -38,6 +44,12 @@ struct sink_http_access {
 	const char
 		*hosts[SINK_HTTP_HOSTS]; /* names that a Host header may have besides addresses */
 	size_t host_count;
+	/* Where the texts above are from, if they are to be read again when the files change; NULL: they stay. */
+	struct {
+		const char *token, *read_token, *tls_key, *tls_cert, *tls_client_ca;
+	} files;
+	/* Told of a file that has changed: @wrong is NULL, or what it should be; then the old text stays. */
+	void (*say)(const char *path, const char *wrong);
 };
 
 /* What sink_http_open() uses. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
@@ -27,6 +28,15 @@
 #define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
 #define TEXT "text/plain; charset=utf-8"
+
+/*
+ * Making documents takes this part of a processor at most, after a while in which nobody asked much. Beyond, and where
+ * one is dear, readers get the last one, if it is so old at most.
+ */
+#define CREDIT_PART   5
+#define CREDIT_MAX_NS ((int64_t)NSEC_PER_SEC)
+#define SHARED_NS     NSEC_PER_SEC
+#define DEAR_NS	      (100 * NSEC_PER_MSEC)
 
 struct request {
 	struct http_routes *routes;
@@ -257,6 +267,110 @@ static void renew_phase(const struct request *request, struct http_reply *reply)
 	reply_phase(reply, request->phase, lease_s);
 }
 
+/* ---- documents that are shared ---- */
+
+void http_document_release(void *context)
+{
+	struct http_document *document = context;
+
+	if (!document || --document->users)
+		return;
+	free(document->body);
+	free(document);
+}
+
+void http_reply_done(struct http_reply *reply)
+{
+	if (reply->document)
+		http_document_release(reply->document);
+	else
+		free(reply->body);
+	*reply = (struct http_reply){0};
+}
+
+static uint64_t cpu_time_ns(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return clock_timespec_ns(&now);
+}
+
+static bool has_credit(struct http_routes *routes)
+{
+	uint64_t now = clock_now_ns();
+	int64_t grown = routes->credited_ns ? (int64_t)((now - routes->credited_ns) / CREDIT_PART)
+					    : CREDIT_MAX_NS;
+
+	routes->credited_ns = now;
+	routes->credit_ns += grown < CREDIT_MAX_NS ? grown : CREDIT_MAX_NS;
+	if (routes->credit_ns > CREDIT_MAX_NS)
+		routes->credit_ns = CREDIT_MAX_NS;
+	return routes->credit_ns > 0;
+}
+
+static void charge(struct http_routes *routes, uint64_t cost_ns)
+{
+	routes->credit_ns -= cost_ns < (uint64_t)CREDIT_MAX_NS ? (int64_t)cost_ns : CREDIT_MAX_NS;
+	if (routes->credit_ns < -CREDIT_MAX_NS)
+		routes->credit_ns = -CREDIT_MAX_NS;
+}
+
+/* Makes the reply's body a document's. Without memory it stays the reply's. */
+static struct http_document *keep(struct http_reply *reply, uint64_t cost_ns)
+{
+	struct http_document *document = reply->body ? malloc(sizeof(*document)) : NULL;
+
+	if (!document)
+		return NULL;
+	*document = (struct http_document){.users = 1,
+					   .type = reply->type,
+					   .body = reply->body,
+					   .length = strlen(reply->body),
+					   .made_ns = clock_now_ns(),
+					   .cost_ns = cost_ns};
+	reply->body = NULL;
+	return document;
+}
+
+static void lend(struct http_document *document, struct http_reply *reply)
+{
+	document->users++;
+	reply->status = MHD_HTTP_OK;
+	reply->type = document->type;
+	reply->body = document->body;
+	reply->document = document;
+}
+
+static bool is_to_share(struct http_routes *routes, const struct http_document *document)
+{
+	bool dear = document && document->cost_ns >= DEAR_NS;
+
+	return (!has_credit(routes) || dear) && document &&
+	       clock_now_ns() - document->made_ns < SHARED_NS;
+}
+
+static void share(struct http_document **slot, const struct request *request,
+		  void (*make)(const struct request *request, struct http_reply *reply),
+		  struct http_reply *reply)
+{
+	uint64_t begin_ns = cpu_time_ns(), cost_ns;
+
+	if (is_to_share(request->routes, *slot)) {
+		lend(*slot, reply);
+		return;
+	}
+	make(request, reply);
+	cost_ns = cpu_time_ns() - begin_ns;
+	charge(request->routes, cost_ns);
+	if (reply->status != MHD_HTTP_OK)
+		return;
+	http_document_release(*slot);
+	*slot = keep(reply, cost_ns);
+	if (*slot)
+		lend(*slot, reply);
+}
+
 /* ---- routes ---- */
 
 static void get_routes(const struct request *request, struct http_reply *reply);
@@ -266,19 +380,20 @@ struct route {
 	const char *path; /* {id}: one segment, a phase's number */
 	void (*handle)(const struct request *request, struct http_reply *reply);
 	const char *help;
+	bool shared; /* it is the same for all that ask at a time */
 };
 
 /* clang-format off */
 static const struct route table[] = {
-	{"GET",  "/",                    get_routes,  "this list; for browsers a page"},
-	{"GET",  "/healthz",             get_health,  "503 if something on this host is exhausted"},
-	{"GET",  "/metrics",             get_metrics, "for Prometheus, or OpenMetrics if asked for"},
-	{"GET",  "/v1/run",              get_run,     "run document since the observation began"},
-	{"GET",  "/v1/services",         get_services, "the same without single exchanges"},
-	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now"},
-	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour"},
-	{"POST", "/v1/phases/{id}/renew", renew_phase, "let it go on; without, it ends with its lease"},
-	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase"},
+	{"GET",  "/",                    get_routes,  "this list; for browsers a page", false},
+	{"GET",  "/healthz",             get_health,  "503 if something on this host is exhausted", false},
+	{"GET",  "/metrics",             get_metrics, "for Prometheus, or OpenMetrics if asked for", true},
+	{"GET",  "/v1/run",              get_run,     "run document since the observation began", true},
+	{"GET",  "/v1/services",         get_services, "the same without single exchanges", true},
+	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true},
+	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false},
+	{"POST", "/v1/phases/{id}/renew", renew_phase, "let it go on; without, it ends with its lease", false},
+	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", false},
 };
 /* clang-format on */
 
@@ -337,6 +452,21 @@ static int parse_phase(const char *id, uint64_t *ret_phase)
 	return units_parse_u64(text, 0, UINT64_MAX, ret_phase);
 }
 
+/* Metrics in the other format are behind the table's documents. */
+static void handle(const struct route *route, const struct request *request,
+		   struct http_reply *reply)
+{
+	size_t slot = (size_t)(route - table);
+
+	_Static_assert(ARRAY_SIZE(table) < HTTP_DOCUMENTS, "a document for each row, and one more");
+	if (route->handle == get_metrics && metrics_choose(request->accept) == METRICS_OPENMETRICS)
+		slot = ARRAY_SIZE(table);
+	if (route->shared)
+		share(&request->routes->documents[slot], request, route->handle, reply);
+	else
+		route->handle(request, reply);
+}
+
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const char *accept, const char *lease, struct http_reply *reply)
 {
@@ -355,7 +485,7 @@ void http_routes_answer(struct http_routes *routes, const char *method, const ch
 		if (id && parse_phase(id, &request.phase))
 			http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "the phase is not a number");
 		else
-			table[i].handle(&request, reply);
+			handle(&table[i], &request, reply);
 		return;
 	}
 	if (!allowed) {
@@ -374,4 +504,6 @@ void http_routes_done(struct http_routes *routes)
 		metrics_free(routes->metrics);
 	if (routes->judged)
 		run_free(routes->judged);
+	for (size_t i = 0; i < HTTP_DOCUMENTS; i++)
+		http_document_release(routes->documents[i]);
 }

@@ -6,13 +6,31 @@
 #include "model/snapshot.h"
 #include "sojourn/metrics.h"
 
+/* An answer that several requests get. */
+struct http_document {
+	unsigned int users;
+	const char *type;
+	char *body;
+	size_t length;
+	uint64_t made_ns;
+	uint64_t cost_ns; /* CPU time */
+};
+
 struct http_reply {
 	unsigned int status;
-	const char *type;   /* Content-Type */
-	char *body;	    /* to be freed by the caller; NULL: there was no memory for it */
-	const char *header; /* one more header, may be NULL */
-	char value[64];	    /* that header's */
+	const char *type;		/* Content-Type */
+	char *body;			/* NULL: there was no memory for it */
+	const char *header;		/* one more header, may be NULL */
+	char value[64];			/* that header's */
+	struct http_document *document; /* whose the body is; NULL: the reply's own */
 };
+
+/* Ends the use of a reply's body, or of a document. */
+void http_reply_done(struct http_reply *reply);
+void http_document_release(void *document);
+
+/* A row of the table has one, and metrics have one for each format. */
+#define HTTP_DOCUMENTS 10
 
 /* What answers are made of. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {
@@ -20,6 +38,9 @@ struct http_routes {
 	struct metrics *metrics;
 	struct run *judged; /* findings of a while ago: a look costs more than an answer */
 	uint64_t judged_ns;
+	struct http_document *documents[HTTP_DOCUMENTS];
+	int64_t credit_ns; /* of CPU time, for making documents */
+	uint64_t credited_ns;
 };
 
 /* Makes @reply {"error": @error}; @error must need no escaping. */

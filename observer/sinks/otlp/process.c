@@ -30,6 +30,7 @@
 #define FIRST_WAIT_S 1U
 #define LAST_WAIT_S  30U
 #define LONGEST_S    300U /* that a collector may ask for */
+#define ANSWER_MAX   (64U << 10)
 
 struct process {
 	const struct otlp_target *target;
@@ -43,7 +44,7 @@ struct process {
 	bool told_of_part;
 	uint64_t missing; /* readings that were not sent since it began to fail */
 	char reason[CURL_ERROR_SIZE + 64];
-	char answer[2048];
+	char answer[ANSWER_MAX];
 	size_t answer_length;
 };
 
@@ -55,14 +56,16 @@ enum outcome {
 
 /* ---- one request ---- */
 
+/* No collector says that much: what it says longer is not read, which ends the connection. */
 static size_t take_answer(char *data, size_t size, size_t count, void *user)
 {
 	struct process *p = user;
 	size_t room = sizeof(p->answer) - 1 - p->answer_length, length = size * count;
-	size_t taken = length < room ? length : room;
 
-	memcpy(p->answer + p->answer_length, data, taken);
-	p->answer_length += taken;
+	if (length > room)
+		return CURL_WRITEFUNC_ERROR;
+	memcpy(p->answer + p->answer_length, data, length);
+	p->answer_length += length;
 	return length;
 }
 
@@ -96,6 +99,11 @@ static enum outcome post(struct process *p, unsigned int *ret_wait_s)
 	curl_easy_setopt(p->curl, CURLOPT_POSTFIELDSIZE, (long)p->length);
 	code = curl_easy_perform(p->curl);
 	curl_easy_setopt(p->curl, CURLOPT_ERRORBUFFER, NULL);
+	if (code == CURLE_WRITE_ERROR) {
+		snprintf(p->reason, sizeof(p->reason),
+			 "the collector's answer is longer than %u KiB", ANSWER_MAX >> 10);
+		return TRY_AGAIN;
+	}
 	if (code != CURLE_OK) {
 		snprintf(p->reason, sizeof(p->reason), "%s",
 			 *error ? error : curl_easy_strerror(code));

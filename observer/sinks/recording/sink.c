@@ -35,10 +35,13 @@ struct sink_record {
 
 /* ---- opening ---- */
 
-/* Locked: two that write to one file would tear each other's lines. */
+/*
+ * Locked: two that write to one file would tear each other's lines. It names clients and what the host runs, and is
+ * often written as root: it is for its owner, and no link of somebody else's is followed.
+ */
 static int open_file(const char *path, int *ret_fd)
 {
-	autoclose int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	autoclose int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct stat st;
 
 	if (fd < 0)

@@ -53,6 +53,19 @@ def test_help_is_a_command(command):
 
 
 @bpf
+@pytest.mark.parametrize("files", [6, 13, 31, 40])
+def test_no_room_for_files_is_no_refusal(files):
+    """Wherever they run out: status 1, after which the unit tries again, and not that of a kernel that refuses."""
+    limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", OBSERVER]
+    ended = run([*limited, "observe", "--port", "1", "--for", "1ms"], check=False)
+    assert ended.status == 1
+    assert "Too many open files" in ended.stderr
+    probed = run([*limited, "probe"], check=False)
+    assert probed.status == 1
+    assert "cannot try the kernel's programs: Too many open files" in probed.stderr
+
+
+@bpf
 @pytest.mark.parametrize("command", ["serve", "observe"])
 def test_busy_port_has_an_owner(start, command):
     nginx = start(Nginx())

@@ -178,6 +178,15 @@ def test_a_refusal_is_final_and_said_once(start):
     assert "3 are missing" in serve.stderr
 
 
+def test_an_answer_without_end_is_not_read(start):
+    """No more than 64 KiB of it; what is sent next is taken as ever."""
+    collector = start(Collector())
+    collector.answers = [(200, {}, "x" * (10 << 20))]
+    serve = start(Serve(1, "--otlp", collector.url, "--otlp-interval", "1s"))
+    serve.wait_for("the collector's answer is longer than 64 KiB, trying again", "stderr", 30)
+    serve.wait_for("takes readings again", "stderr", 30)
+
+
 def test_points_that_were_refused_are_said(start):
     lab, collector = start(Lab()), start(Collector())
     collector.answers = [(200, {}, json.dumps({"partialSuccess": {

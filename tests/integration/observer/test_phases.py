@@ -119,10 +119,11 @@ def test_killed_drivers_leave_their_places(start):
     while not service(observer.document(), lab.port)["exchanges"]:
         time.sleep(0.1)
     driver.kill()
-    answers = [status(f"{observer.url}/v1/phases?lease=1", token=token) for _ in range(64)]
+    # Long enough for 64 requests on a busy machine.
+    answers = [status(f"{observer.url}/v1/phases?lease=4", token=token) for _ in range(64)]
     assert answers == [200] * 63 + [503]
-    end = time.monotonic() + 20
-    while status(f"{observer.url}/v1/phases?lease=1", token=token) != 200:
+    end = time.monotonic() + 30
+    while status(f"{observer.url}/v1/phases?lease=4", token=token) != 200:
         assert time.monotonic() < end
         time.sleep(0.2)
 

@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, http
 from support.documents import parse
 from support.net import free_port
-from support.process import Process, run
+from support.process import Process, run, wait_until
 from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx
 
 TOKEN = "0123456789abcdefghijklmnopqr"
@@ -115,13 +115,14 @@ def test_prometheus_knows_what_we_know(start, tmp_path):
         assert re.search(r"^sojourn_exchanges_total\{.*\} 200$", text, re.MULTILINE)
 
 
-def certificate(folder, name, issuer=None):
-    """A key and a certificate for 127.0.0.1, signed by @issuer or itself."""
+def certificate(folder, name, issuer=None, purpose=None):
+    """A key and a certificate for 127.0.0.1, signed by @issuer or itself; with a purpose it is no authority's."""
     key, cert = folder / f"{name}.key", folder / f"{name}.crt"
     signer = ["-CA", folder / f"{issuer}.crt", "-CAkey", folder / f"{issuer}.key"] if issuer else []
     run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
          "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
-         "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert, *signer])
+         "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert, *signer,
+         *(["-addext", "basicConstraints=CA:FALSE", "-addext", f"extendedKeyUsage={purpose}"] if purpose else [])])
     return cert, key
 
 
@@ -172,17 +173,65 @@ def test_the_driver_is_let_in(start, tmp_path):
 
 
 def test_mutual_tls(start, tmp_path):
-    nginx = start(Nginx())
+    """Of the authority, for clients, and not the authority itself; and by no older TLS than 1.2."""
     cert, key = certificate(tmp_path, "server")
-    authority, _ = certificate(tmp_path, "authority")
-    friend = certificate(tmp_path, "friend", "authority")
-    stranger = certificate(tmp_path, "stranger")
-    serve = start(Serve(nginx.port, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca",
-                        authority))
+    authority = certificate(tmp_path, "authority")
+    friend = certificate(tmp_path, "friend", "authority", "clientAuth")
+    colleague = certificate(tmp_path, "colleague", "authority", "serverAuth")
+    stranger = certificate(tmp_path, "stranger", purpose="clientAuth")
+    serve = start(Serve(1, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", authority[0]))
     url = serve.url + "/healthz"
     assert curl(url, "--cacert", cert, "--cert", friend[0], "--key", friend[1]) == 200
-    assert curl(url, "--cacert", cert, "--cert", stranger[0], "--key", stranger[1]) in (0, 403)
+    for other in (colleague, stranger, authority):
+        assert curl(url, "--cacert", cert, "--cert", other[0], "--key", other[1]) in (0, 403), other
     assert curl(url, "--cacert", cert) in (0, 403)
+
+
+def handshake(url, *options):
+    """What openssl says of it."""
+    done = subprocess.run(["openssl", "s_client", "-connect", url.removeprefix("https://"), *options],
+                          input="", capture_output=True, text=True, timeout=20, check=False)
+    return done.stdout
+
+
+def test_tls_is_new_and_keeps_secrets_forward(start, tmp_path):
+    cert, key = certificate(tmp_path, "server")
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    serve = start(Serve(1, "--tls-cert", cert, "--tls-key", key, "--token-file", token))
+    assert "New, TLSv1.3, Cipher is " in handshake(serve.url)
+    assert "New, TLSv1.2, Cipher is ECDHE-" in handshake(serve.url, "-tls1_2")
+    weak = ["-cipher", "DEFAULT@SECLEVEL=0"]
+    for old in (["-tls1_1", *weak], ["-tls1", *weak], ["-tls1_2", "-cipher", "kRSA@SECLEVEL=0"]):
+        assert "Cipher is (NONE)" in handshake(serve.url, *old), old
+
+
+def test_renewed_without_a_restart(start, tmp_path):
+    """The next connection gets the new certificate, the next request needs the new token; what is no certificate
+    changes nothing."""
+    cert, key = certificate(tmp_path, "server")
+    new_cert, new_key = certificate(tmp_path, "renewed")
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o644)
+    serve = start(Serve(1, "--tls-cert", cert, "--tls-key", key, "--token-file", token))
+    assert f"every user of this host can read '{token}': chmod 600" in serve.output("stderr")
+    url, old = serve.url + "/healthz", tmp_path / "old.crt"
+    shutil.copy(cert, old)
+    bearer = ["-H", f"Authorization: Bearer {TOKEN}"]
+    assert curl(url, "--cacert", old, *bearer) == 200
+
+    cert.write_text("nothing of the kind")
+    wait_until(lambda: curl(url, "--cacert", old, *bearer) == 200 and
+               f"'{cert}' has changed and is not a PEM file" in serve.output("stderr"))
+    new_key.rename(key)
+    new_cert.rename(cert)
+    wait_until(lambda: curl(url, "--cacert", cert, *bearer) == 200)
+    assert curl(url, "--cacert", old, *bearer) == 0
+
+    token.write_text(TOKEN[::-1])
+    wait_until(lambda: curl(url, "--cacert", cert, "-H", f"Authorization: Bearer {TOKEN[::-1]}") == 200)
+    assert curl(url, "--cacert", cert, *bearer) == 401
 
 
 @pytest.mark.parametrize("options, said", [

@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sojourn/run.h"
@@ -126,6 +128,65 @@ static void trying_leaves_all_as_it_is(void **state)
 	assert_int_equal(run_try_write("pipe"), 0);
 }
 
+/* A child that writes to the pipe, with the signals of a program that has its own way to hear of them. */
+static pid_t write_to_pipe(const char *text)
+{
+	sigset_t mask, before;
+	pid_t child;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &mask, &before), 0);
+	child = fork();
+	if (!child)
+		_exit(run_write_text(text, "pipe") ? 1 : 0);
+	assert_true(child > 0);
+	assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+	return child;
+}
+
+/* A pipe that nobody reads is waited for, and the wait can be ended, wherever it is. */
+static void waiting_for_a_reader_can_be_ended(void **state)
+{
+	autofree char *large = calloc(1, 1 << 20);
+	int status, reader;
+	pid_t child;
+
+	(void)state;
+	assert_non_null(large);
+	memset(large, 'x', (1 << 20) - 1);
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	child = write_to_pipe("text");
+	assert_int_equal(kill(child, SIGTERM), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	/* With a reader that reads nothing. */
+	reader = open("pipe", O_RDONLY | O_NONBLOCK);
+	assert_true(reader >= 0);
+	child = write_to_pipe(large);
+	assert_int_equal(kill(child, SIGTERM), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	close(reader);
+}
+
+static void a_pipe_gets_all(void **state)
+{
+	char read_back[16] = "";
+	int status, reader;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	child = write_to_pipe("the text");
+	reader = open("pipe", O_RDONLY);
+	assert_int_equal(read(reader, read_back, sizeof(read_back)), 8);
+	assert_string_equal(read_back, "the text");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(reader);
+}
+
 static void endless_input_ends(void **state)
 {
 	autorun struct run *run = NULL;
@@ -167,6 +228,8 @@ int main(void)
 		TEST(links_and_devices_are_not_replaced),
 		TEST(failures_leave_nothing),
 		TEST(trying_leaves_all_as_it_is),
+		TEST(waiting_for_a_reader_can_be_ended),
+		TEST(a_pipe_gets_all),
 		TEST(endless_input_ends),
 		TEST(dash_is_standard_input_and_output),
 	};

@@ -14,6 +14,8 @@
 
 static const struct sink_http_limits short_limits = {
 	.connections = 8,
+	.per_peer = 8,
+	.head_s = 2,
 	.idle_s = 1,
 	.request_s = 2,
 	.connection_memory = 16 * 1024,
@@ -21,6 +23,8 @@ static const struct sink_http_limits short_limits = {
 
 static const struct sink_http_limits one_connection = {
 	.connections = 1,
+	.per_peer = 1,
+	.head_s = 20,
 	.idle_s = 20,
 	.request_s = 20,
 	.connection_memory = 16 * 1024,
@@ -258,6 +262,77 @@ static void test_held_connections(void **state)
 		close(held[i]);
 }
 
+/* Nobody is sent away in this test for being slow. */
+static const struct sink_http_limits patient = {
+	.connections = 64,
+	.per_peer = 32,
+	.head_s = 600,
+	.idle_s = 600,
+	.request_s = 600,
+	.connection_memory = 16 * 1024,
+};
+
+#define STRANGERS 200U
+
+/*
+ * However many drip: who has been admitted stays, who comes is answered at once, and of
+ * the strangers the oldest has gone.
+ */
+static void test_strangers_make_room(void **state)
+{
+	struct pollfd first = {.events = POLLIN}, last = {.events = POLLIN};
+	struct server server;
+	int fds[STRANGERS], admitted;
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
+	admitted = client_connect(&server, NULL);
+	assert_int_equal(client_send(admitted, HEALTH, strlen(HEALTH)), 0);
+	assert_status(admitted, 200);
+	for (size_t i = 0; i < STRANGERS; i++) {
+		fds[i] = client_connect(&server, NULL);
+		assert_int_equal(client_send(fds[i], "GET / HT", 8), 0);
+		if (i % 50 == 0)
+			assert_healthy(&server);
+	}
+	assert_healthy(&server);
+	first.fd = fds[0];
+	last.fd = fds[STRANGERS - 1];
+	assert_int_equal(poll(&first, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&last, 1, 0), 0);
+	assert_int_equal(client_send(admitted, HEALTH, strlen(HEALTH)), 0);
+	assert_status(admitted, 200);
+	server_stop(&server);
+	close(admitted);
+	for (size_t i = 0; i < STRANGERS; i++)
+		close(fds[i]);
+}
+
+/* Many that ask for what is dear get the same, as long as it is no older than a second. */
+static void test_dear_documents_are_shared(void **state)
+{
+	const char text[] = "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct server server;
+	int fds[30];
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
+	assert_healthy(&server); /* the doctor has looked */
+	server.made = 0;
+	server.work_ms = 300;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = client_connect(&server, NULL);
+		assert_int_equal(client_send(fds[i], text, strlen(text)), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_status(fds[i], 200);
+		close(fds[i]);
+	}
+	/* One for each second in which they were answered. */
+	assert_in_range(server.made, 1, ARRAY_SIZE(fds) / 2);
+	server_stop(&server);
+}
+
 /* The listener must come back by itself when the last connection at the limit has gone. */
 static void test_limit_is_left(void **state)
 {
@@ -415,6 +490,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pipelined, start_default, stop),
 		cmocka_unit_test_setup_teardown(test_half_close, start_default, stop),
 		cmocka_unit_test_setup_teardown(test_garbage, start_default, stop),
+		cmocka_unit_test(test_strangers_make_room),
+		cmocka_unit_test(test_dear_documents_are_shared),
 		cmocka_unit_test(test_stop_with_clients),
 	};
 

@@ -121,6 +121,47 @@ static void test_names_of_its_own(void **state)
 	server_stop(&server);
 }
 
+/* Who guesses tokens uses up what is for such, and nothing of who has one. */
+static void test_buckets_are_apart(void **state)
+{
+	static const struct sink_http_access access = {.token = TOKEN};
+	struct sink_http_limits limits = sink_http_default_limits;
+	unsigned int refused = 0, slowed = 0;
+	struct response response;
+	struct server server;
+
+	(void)state;
+	limits.per_second = 3;
+	assert_int_equal(server_start_for(&server, "127.0.0.1:0", &access, &limits), 0);
+	for (unsigned int i = 0; i < 20; i++) {
+		response = ask_route(&server, "GET", "/v1/run");
+		refused += response.status == 401;
+		slowed += response.status == 429;
+		response_free(&response);
+	}
+	assert_int_equal(refused + slowed, 20);
+	response = ask(&server, "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n"
+				"Authorization: Bearer " TOKEN "\r\n\r\n");
+	assert_int_equal(response.status, 200);
+	response_free(&response);
+	server_stop(&server);
+}
+
+/* Who asks now and then gets what is true now. */
+static void test_documents_are_new(void **state)
+{
+	struct server *server = *state;
+	unsigned int before = server->made;
+
+	for (unsigned int i = 0; i < 10; i++) {
+		struct response response = ask_route(server, "GET", "/v1/run");
+
+		assert_int_equal(response.status, 200);
+		response_free(&response);
+	}
+	assert_int_equal(server->made - before, 10);
+}
+
 static void test_too_many_requests(void **state)
 {
 	struct sink_http_limits limits = sink_http_default_limits;
@@ -150,6 +191,8 @@ int main(void)
 		cmocka_unit_test(test_browsers_get_a_page),
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_names_of_its_own),
+		cmocka_unit_test(test_buckets_are_apart),
+		cmocka_unit_test(test_documents_are_new),
 		cmocka_unit_test(test_too_many_requests),
 	};
 

@@ -30,6 +30,8 @@ struct server {
 	atomic_uint critical; /* 1: something is exhausted */
 	atomic_uint looks;    /* of the doctor so far */
 	atomic_uint padding;  /* bytes in every run document: makes it large */
+	atomic_uint made;     /* run documents so far */
+	atomic_uint work_ms;  /* CPU time that each takes */
 	uint64_t phases;      /* begun so far; the last one's number */
 	uint32_t lease_s;     /* the last one's */
 	bool open[4 * SNAPSHOT_PHASES];

@@ -349,6 +349,25 @@ static void one_writer_at_a_time(void **state)
 	assert_int_equal(try_to_open(0), 0);
 }
 
+/* A recording is its owner's, whatever umask says; and where somebody has laid a link, it is not written. */
+static void for_its_owner_alone(void **state)
+{
+	const struct sink_record_options options = {
+		.path = "link", .interval_ns = NSEC_PER_SEC, .say = say};
+	mode_t before = umask(0);
+	struct sink *sink = NULL;
+	struct stat file;
+
+	(void)state;
+	record(1, 2);
+	umask(before);
+	assert_int_equal(stat(FILE_NAME, &file), 0);
+	assert_int_equal(file.st_mode & 07777, 0600);
+	assert_int_equal(symlink(FILE_NAME, "link"), 0);
+	assert_int_equal(sink_record_open(&options, &sink), -ELOOP);
+	assert_null(sink);
+}
+
 /* The totals stay whole however often the file begins anew, and the sizes within bounds. */
 static void rotated(void **state)
 {
@@ -431,17 +450,12 @@ static void full_from_the_begin(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(whole_is_the_last_reading),
-		TEST(cut_off_at_every_byte),
-		TEST(goes_on_behind_a_cut),
-		TEST(not_measured_once_is_not_measured),
-		TEST(damaged_in_the_middle),
-		TEST(nothing_whole),
-		TEST(other_files_stay),
-		TEST(one_writer_at_a_time),
-		TEST(rotated),
-		TEST(full_for_a_while),
-		TEST(full_from_the_begin),
+		TEST(whole_is_the_last_reading), TEST(cut_off_at_every_byte),
+		TEST(goes_on_behind_a_cut),	 TEST(not_measured_once_is_not_measured),
+		TEST(damaged_in_the_middle),	 TEST(nothing_whole),
+		TEST(other_files_stay),		 TEST(one_writer_at_a_time),
+		TEST(for_its_owner_alone),	 TEST(rotated),
+		TEST(full_for_a_while),		 TEST(full_from_the_begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

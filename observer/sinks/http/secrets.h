@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tokens, the key and certificates of the HTTP endpoint: read from files, checked, and read again when the files
+ * have changed, so that they can be renewed without a restart.
+ */
+#ifndef OBSERVER_SINKS_HTTP_SECRETS_H
+#define OBSERVER_SINKS_HTTP_SECRETS_H
+
+#include "http.h"
+
+/*
+ * A file's first line as a token, or a PEM file; @ret_text is to be freed. NULL, or what the file should be instead.
+ */
+const char *http_secrets_read_token(const char *path, char **ret_text);
+const char *http_secrets_read_pem(const char *path, char **ret_text);
+
+/* Whether every user of the host may read the file. */
+bool http_secrets_is_public(const char *path);
+
+/* Whether key, certificate and authority are what TLS needs: 0, -EINVAL, -ENOMEM. */
+int http_secrets_check(const struct sink_http_access *access);
+
+struct http_secrets;
+
+/* Watches the files that @access names, whose texts it replaces. NULL: there are none, or no memory. */
+struct http_secrets *http_secrets_new(struct sink_http_access *access);
+/*
+ * Looks whether a file has changed, at most once a second. True: what TLS needs has; tokens are replaced already. What
+ * is not as it should be is told, once, and the texts stay.
+ */
+bool http_secrets_renew(struct http_secrets *secrets);
+void http_secrets_free(struct http_secrets *secrets);
+
+#endif
