@@ -359,6 +359,7 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 	sink->routes.source = *source;
 	if (access)
 		sink->access = *access;
+	sink->routes.buckets = sink->access.buckets;
 	sink->limits = *limits;
 	sink->rate.per_second = limits->per_second;
 	for (unsigned int i = 0; i < limits->connections; i++)

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "sinks/sink.h"
+#include "sojourn/metrics.h"
 
 struct sink_http_limits {
 	unsigned int connections; /* at the same time; further ones wait unaccepted */
@@ -23,7 +24,7 @@ struct sink_http_limits {
 /* At most so many names of its own. */
 #define SINK_HTTP_HOSTS 8
 
-/* Who may ask, besides the limits; zeroed: whoever reaches the address. Texts stay the caller's. */
+/* Who may ask, besides the limits, and what for; zeroed: whoever reaches the address. Texts stay the caller's. */
 struct sink_http_access {
 	const char *token;	/* bearer token for everything; NULL: none is needed */
 	const char *read_token; /* and one for what changes nothing */
@@ -38,6 +39,7 @@ struct sink_http_access {
 	const char
 		*hosts[SINK_HTTP_HOSTS]; /* names that a Host header may have besides addresses */
 	size_t host_count;
+	enum metrics_buckets buckets; /* of /metrics */
 };
 
 /* What sink_http_open() uses. */

@@ -17,6 +17,7 @@ struct http_reply {
 /* What answers are made of. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {
 	struct snapshot_source source;
+	enum metrics_buckets buckets;
 	struct metrics *metrics;
 	struct run *judged; /* findings of a while ago: a look costs more than an answer */
 	uint64_t judged_ns;
