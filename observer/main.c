@@ -52,7 +52,7 @@ static int main_live(int argc, char **argv)
 			  "--interval 1s' prints lines");
 		return EXIT_FAILURE;
 	}
-	return options.replay ? replay(options.replay) : observe(&options);
+	return options.replay ? replay(options.replay, options.wait_floor_ns) : observe(&options);
 }
 
 static int main_record(int argc, char **argv)

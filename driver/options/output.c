@@ -71,6 +71,8 @@ static const struct cli_option rows[] = {
 	 CLI_APPLY, .apply = apply_assert},
 	{"fail-fast", 0, NULL, "end the run at the first failure", CLI_FLAG, AT(run.fail_fast)},
 	{"quiet", 0, NULL, "no progress, no steps of a sweep and no text report", CLI_FLAG, AT(run.quiet)},
+	{"no-tui", 0, NULL,
+	 "progress as one line on a terminal, too, in place of\nthe live view", CLI_FLAG, AT(run.no_tui)},
 	{"verbose", 'v', NULL,
 	 "the whole text report: every percentile, resource\nand count, not only what comes first",
 	 CLI_FLAG, AT(verbose)},

@@ -39,6 +39,7 @@ struct drive {
 	uv_timer_t tick;
 	uv_timer_t patience;
 	uv_signal_t signals[2];
+	uv_signal_t resized;
 	bool interrupted;
 	bool measuring;
 	uint64_t due_ns;   /* when the phase is to end; 0: by its requests */
@@ -73,12 +74,20 @@ static void on_signal(uv_signal_t *handle, int number)
 	struct drive *drive = handle->data;
 
 	if (drive->interrupted) {
-		progress_clear(&drive->progress);
+		progress_close(&drive->progress);
 		signal(number, SIG_DFL);
 		raise(number);
 	}
 	drive->interrupted = true;
 	stop_load(drive, clock_now_ns());
+}
+
+static void on_resize(uv_signal_t *handle, int number)
+{
+	struct drive *drive = handle->data;
+
+	(void)number;
+	progress_resize(&drive->progress);
 }
 
 static void show_progress(struct drive *drive)
@@ -195,7 +204,7 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 	uv_timer_stop(&drive->deadline);
 	uv_timer_stop(&drive->tick);
 	uv_timer_stop(&drive->patience);
-	progress_clear(&drive->progress);
+	progress_end_phase(&drive->progress);
 }
 
 static void warm_up(struct drive *drive)
@@ -394,14 +403,14 @@ static int run_phases(struct drive *drive, struct run **ret_run, char **ret_erro
 	return measure_and_fill(drive, observer, ret_run, ret_error);
 }
 
-static int open_signal(struct drive *drive, uv_signal_t *handle, int number)
+static int open_signal(struct drive *drive, uv_signal_t *handle, uv_signal_cb call, int number)
 {
 	int err = uv_signal_init(&drive->loop, handle);
 
 	if (err)
 		return err;
 	handle->data = drive;
-	return uv_signal_start(handle, on_signal, number);
+	return uv_signal_start(handle, call, number);
 }
 
 static int open_handles(struct drive *drive)
@@ -414,8 +423,10 @@ static int open_handles(struct drive *drive)
 	drive->deadline.data = drive;
 	drive->tick.data = drive;
 	drive->patience.data = drive;
-	err = open_signal(drive, &drive->signals[0], SIGINT);
-	return err ? err : open_signal(drive, &drive->signals[1], SIGTERM);
+	err = open_signal(drive, &drive->signals[0], on_signal, SIGINT);
+	if (!err)
+		err = open_signal(drive, &drive->signals[1], on_signal, SIGTERM);
+	return err ? err : open_signal(drive, &drive->resized, on_resize, SIGWINCH);
 }
 
 static void close_handle(uv_handle_t *handle, void *unused)
@@ -427,6 +438,7 @@ static void close_handle(uv_handle_t *handle, void *unused)
 
 static void drive_close(struct drive *drive)
 {
+	progress_close(&drive->progress);
 	crew_free(drive->crew);
 	uv_walk(&drive->loop, close_handle, NULL);
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
@@ -438,12 +450,26 @@ static void drive_close(struct drive *drive)
 	free(drive);
 }
 
+/* What is loaded, for the view's title. */
+static const char *name_of(const struct drive_job *job)
+{
+	if (job->url)
+		return job->url;
+	return job->rows->kind == DRIVE_STEPS ? job->rows->scenario : "several targets";
+}
+
 static void open_progress(struct drive *drive)
 {
 	const struct drive_rows *rows = drive->job->rows;
+	const struct progress_settings settings = {
+		.file = stderr,
+		.quiet = drive->job->settings->quiet,
+		.line = drive->job->settings->no_tui,
+		.what = name_of(drive->job),
+	};
 
 	_Static_assert(PROGRESS_PARTS_MAX >= DRIVE_ROWS_MAX, "a part for each row");
-	progress_open(&drive->progress, stderr, drive->job->settings->quiet);
+	progress_open(&drive->progress, &settings);
 	for (size_t i = 0; rows->kind != DRIVE_ONE && i < rows->count; i++)
 		drive->progress.parts[drive->progress.part_count++].name = rows->list[i].name;
 }

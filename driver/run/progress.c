@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: MIT
-/* The line that a terminal shows during the run, rewritten once a second. */
+/* Readings become figures, and these a screen or a line; see progress.h. */
 #include "progress.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "progress_faces.h"
 #include "sojourn/clock.h"
-#include "sojourn/units.h"
+#include "sojourn/screen.h"
 
-#define LINE_START "\r\033[K"
-
-void progress_open(struct progress *progress, FILE *file, bool quiet)
+/* Whoever draws from the background is stopped for it. */
+static bool is_in_foreground(FILE *file)
 {
-	bool shown = !quiet && isatty(fileno(file));
+	return tcgetpgrp(fileno(file)) == getpgrp();
+}
 
-	*progress = (struct progress){.file = shown ? file : NULL};
+void progress_open(struct progress *progress, const struct progress_settings *settings)
+{
+	bool shown = !settings->quiet && isatty(fileno(settings->file));
+
+	*progress = (struct progress){
+		.file = shown ? settings->file : NULL,
+		.view = shown && !settings->line && isatty(STDOUT_FILENO) &&
+			is_in_foreground(settings->file),
+		.what = settings->what,
+	};
 	progress_begin_phase(progress, 0, 0);
 }
 
@@ -30,115 +39,178 @@ void progress_begin_phase(struct progress *progress, uint64_t duration_ns, uint6
 	progress->duration_ns = duration_ns;
 	progress->requests = requests;
 	progress->last = (struct stats){0};
+	progress->figures.measured = false;
+	progress->figures.count = 0;
 	for (uint32_t i = 0; i < progress->part_count; i++)
 		progress->parts[i].last = 0;
 	progress->begin_ns = clock_now_ns();
 	progress->last_ns = progress->begin_ns;
 }
 
-static uint64_t elapsed_seconds(const struct progress *progress, uint64_t now_ns)
+/* ---- showing ---- */
+
+/* A terminal that cannot be drawn on has the line. */
+static void open_screen(struct progress *progress)
 {
-	return (now_ns - progress->begin_ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
+	if (progress->shown || !progress->view)
+		return;
+	progress->view = !screen_open(progress->file, NULL);
 }
 
-void progress_warmup(struct progress *progress)
+static void show(struct progress *progress)
 {
-	fprintf(progress->file, LINE_START "warming up  %" PRIu64 " s",
-		elapsed_seconds(progress, clock_now_ns()));
-	fflush(progress->file);
+	open_screen(progress);
 	progress->shown = true;
+	if (progress->view)
+		progress_view_draw(progress);
+	else
+		progress_line_print(progress);
+}
+
+void progress_resize(struct progress *progress)
+{
+	if (!progress->shown || !progress->view)
+		return;
+	screen_resize();
+	progress_view_draw(progress);
+}
+
+void progress_end_phase(struct progress *progress)
+{
+	if (!progress->view)
+		progress_close(progress);
+}
+
+void progress_close(struct progress *progress)
+{
+	if (!progress->shown)
+		return;
+	if (progress->view)
+		screen_close();
+	else
+		progress_line_clear(progress);
+	progress->shown = false;
+}
+
+/* ---- figures ---- */
+
+/* How much is over, by the time that has passed or the requests that are done, whatever ends it first. */
+static double share_of(const struct progress *progress, double elapsed_ns)
+{
+	double by_time = progress->duration_ns ? elapsed_ns / (double)progress->duration_ns : NAN;
+	double by_count = progress->requests
+				  ? (double)progress->now.requests / (double)progress->requests
+				  : NAN;
+
+	return fmin(fmax(by_time, by_count), 1); /* of a number and NAN: the number */
 }
 
 /* How long it will go on: by time, or by the requests that are left at the rate so far. */
-static const char *format_eta(const struct progress *progress, uint64_t now_ns, char *text,
-			      size_t size)
+static void tell_left(struct progress *progress, double elapsed_ns)
 {
-	double elapsed = (double)(now_ns - progress->begin_ns);
 	uint64_t done = progress->now.requests;
-	double left = (double)progress->duration_ns - elapsed;
+	double left = (double)progress->duration_ns - elapsed_ns;
+	char *text = progress->figures.left;
+	size_t size = sizeof(progress->figures.left);
 
 	if (progress->requests && done) {
 		double by_count = done < progress->requests ? (double)(progress->requests - done) *
-								      elapsed / (double)done
+								      elapsed_ns / (double)done
 							    : 0;
 
 		left = progress->duration_ns && left < by_count ? left : by_count;
 	} else if (!progress->duration_ns) {
-		return "unknown";
+		snprintf(text, size, "unknown");
+		return;
 	}
 	snprintf(text, size, "%.0f s", left > 0 ? left / (double)NSEC_PER_SEC : 0);
-	return text;
 }
 
-/* A line that wraps cannot be rewritten. */
-static size_t columns_of(FILE *file)
+static void tell_time(struct progress *progress, uint64_t now_ns)
 {
-	struct winsize size;
+	double elapsed_ns = (double)(now_ns - progress->begin_ns);
 
-	return !ioctl(fileno(file), TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+	progress->figures.elapsed_s = (uint64_t)(elapsed_ns / (double)NSEC_PER_SEC + 0.5);
+	progress->figures.share = share_of(progress, elapsed_ns);
+	tell_left(progress, elapsed_ns);
 }
 
-/* "  create 412/s" each, as far as there is room behind @used columns. */
-static void print_parts(struct progress *progress, double seconds, size_t used)
+static void add_point(struct progress_figures *figures, const double point[static PROGRESS_SERIES])
 {
-	size_t columns = columns_of(progress->file);
-	bool room = true;
-	char rate[32];
+	bool full = figures->count == PROGRESS_POINTS;
+	size_t last = full ? PROGRESS_POINTS - 1 : figures->count;
 
+	for (unsigned int i = 0; i < PROGRESS_SERIES; i++) {
+		double *points = figures->points[i];
+
+		if (full)
+			memmove(points, points + 1, last * sizeof(*points));
+		points[last] = point[i];
+	}
+	figures->count = last + 1;
+}
+
+/* The times of the second that has passed; what was before is left in `last`, which is overwritten. */
+static const struct histogram *take_recent(struct progress *progress)
+{
+	const struct histogram *now = &progress->now.round_trip;
+	struct histogram *last = &progress->last.round_trip, earlier;
+
+	if (progress->figures.paced) {
+		now = &progress->now.response_time;
+		last = &progress->last.response_time;
+	}
+	earlier = *last;
+	*last = *now;
+	histogram_subtract(last, &earlier);
+	return last;
+}
+
+static void tell_second(struct progress *progress, double seconds)
+{
+	struct progress_figures *figures = &progress->figures;
+	uint64_t requests = progress->now.requests - progress->last.requests;
+	uint64_t errors = stats_errors(&progress->now), before = stats_errors(&progress->last);
+	const struct histogram *recent;
+	double point[PROGRESS_SERIES];
+
+	figures->paced = progress->now.response_time.count;
+	figures->errors = errors;
+	recent = take_recent(progress);
+	point[PROGRESS_RATE] = (double)requests / seconds;
+	point[PROGRESS_ERRORS] = (double)(errors - before) / seconds;
+	point[PROGRESS_P50] = recent->count ? (double)histogram_quantile(recent, 0.5) : NAN;
+	point[PROGRESS_P99] = recent->count ? (double)histogram_quantile(recent, 0.99) : NAN;
+	add_point(figures, point);
+}
+
+static void tell_parts(struct progress *progress, double seconds)
+{
 	for (uint32_t i = 0; i < progress->part_count; i++) {
 		struct progress_part *part = &progress->parts[i];
-		double per_second = (double)(part->now - part->last) / seconds;
-		size_t length;
 
-		units_format_count((uint64_t)(per_second + 0.5), rate, sizeof(rate));
-		length = strlen(rate) + strlen(part->name) + strlen("   /s");
-		room = room && used + length < columns;
-		if (room)
-			fprintf(progress->file, "  %s %s/s", part->name, rate);
-		used += length;
+		part->rate = (double)(part->now - part->last) / seconds;
 		part->last = part->now;
 	}
+}
+
+void progress_warmup(struct progress *progress)
+{
+	progress->now.requests = 0;
+	tell_time(progress, clock_now_ns());
+	show(progress);
 }
 
 void progress_update(struct progress *progress)
 {
 	uint64_t now_ns = clock_now_ns();
 	double seconds = (double)(now_ns - progress->last_ns) / (double)NSEC_PER_SEC;
-	uint64_t requests = progress->now.requests - progress->last.requests;
-	char rate[32], errors[32], p99[32], eta[32];
-	int used;
 
-	/* What is left in `last` is the second that has passed; then it becomes this reading. */
-	bool paced = progress->now.response_time.count;
-	struct histogram *recent =
-		paced ? &progress->last.response_time : &progress->last.round_trip;
-	struct histogram earlier = *recent;
-
-	*recent = paced ? progress->now.response_time : progress->now.round_trip;
-	histogram_subtract(recent, &earlier);
-	used = fprintf(progress->file,
-		       LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
-		       elapsed_seconds(progress, now_ns),
-		       units_format_count((uint64_t)((double)requests / seconds + 0.5), rate,
-					  sizeof(rate)),
-		       recent->count
-			       ? units_format_duration((double)histogram_quantile(recent, 0.99),
-						       p99, sizeof(p99))
-			       : "-",
-		       units_format_count(stats_errors(&progress->now), errors, sizeof(errors)),
-		       format_eta(progress, now_ns, eta, sizeof(eta)));
-	print_parts(progress, seconds, used > 0 ? (size_t)used : 0);
-	fflush(progress->file);
-	progress->shown = true;
+	progress->figures.measured = true;
+	tell_time(progress, now_ns);
+	tell_second(progress, seconds);
+	tell_parts(progress, seconds);
 	progress->last = progress->now;
 	progress->last_ns = now_ns;
-}
-
-void progress_clear(struct progress *progress)
-{
-	if (!progress->shown)
-		return;
-	fputs(LINE_START, progress->file);
-	fflush(progress->file);
-	progress->shown = false;
+	show(progress);
 }

@@ -21,6 +21,7 @@ struct run_settings {
 	bool fail_fast;
 	bool keep_trying; /* without a connection */
 	bool quiet;
+	bool no_tui; /* progress is a line, on a terminal, too */
 };
 
 #endif

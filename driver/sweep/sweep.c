@@ -442,6 +442,8 @@ static void set_common(struct sweep *sweep)
 	uint64_t interval_ns = load->duration_ns / INTERVALS;
 
 	sweep->settings.run.samples = 0;
+	/* The steps that have ended stand above the line. */
+	sweep->settings.run.no_tui = true;
 	if (load->interval_ns > interval_ns)
 		load->interval_ns = interval_ns;
 }

@@ -7,6 +7,7 @@
 #ifndef SOJOURN_HISTOGRAM_H
 #define SOJOURN_HISTOGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "wire/buckets.h"
@@ -53,5 +54,18 @@ double histogram_stddev(const struct histogram *h);
  * max. 0 if empty.
  */
 uint64_t histogram_quantile(const struct histogram *h, double quantile);
+
+/* How many values there are above the step before, up to and with this bound. */
+struct histogram_step {
+	uint64_t up_to;
+	uint64_t count;
+};
+
+/*
+ * The distribution in at most @most (2 or more) steps: of one factor each from p1, with what is below, to
+ * p99, and one to the maximum for what is above. Returns how many there are, of values that are not all the
+ * same.
+ */
+size_t histogram_steps(const struct histogram *h, size_t most, struct histogram_step *ret_steps);
 
 #endif

@@ -4,8 +4,8 @@
  * JSON of OpenTelemetry (OTLP 1.x). Names and units follow Prometheus's conventions: seconds, bytes,
  * `_total` for what only grows.
  *
- * A stage is a classic histogram whose edges are upper bounds of our buckets, two to an octave, so that
- * every cumulative count is exact (docs/metrics.md).
+ * A stage is a classic histogram whose edges are upper bounds of our buckets, so that every cumulative count
+ * is exact (docs/metrics.md).
  */
 #ifndef SOJOURN_METRICS_H
 #define SOJOURN_METRICS_H
@@ -13,11 +13,17 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 
-/* From 1 µs to 17 s. */
-#define METRICS_EDGES 48U
+/* How finely stages are told. */
+enum metrics_buckets {
+	METRICS_COARSE, /* 17 edges, about 1, 2.5 and 5 in each decade from 10 µs to 10 s */
+	METRICS_FINE,	/* 48, two to an octave, from 1 µs to 13 s */
+};
 
+#define METRICS_EDGES_MAX 48U
+
+unsigned int metrics_edge_count(enum metrics_buckets buckets);
 /* Upper bound of histogram edge @edge, in ns: what is at most that long is counted below it. */
-uint64_t metrics_edge_ns(unsigned int edge);
+uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge);
 
 /*
  * What was exported before, of an observation whose counts only grow. `respond` ends when the next
@@ -26,7 +32,7 @@ uint64_t metrics_edge_ns(unsigned int edge);
  */
 struct metrics;
 
-struct metrics *metrics_new(void); /* NULL without memory */
+struct metrics *metrics_new(enum metrics_buckets buckets); /* NULL without memory */
 void metrics_free(struct metrics *metrics);
 DEFINE_CLEANUP(struct metrics *, metrics_free)
 #define autometrics CLEANUP(cleanup_metrics_free)

@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 
 void histogram_add(struct histogram *h, const struct histogram *other)
 {
@@ -112,4 +113,46 @@ uint64_t histogram_quantile(const struct histogram *h, double quantile)
 	}
 	/* The last bucket also counts everything too large for the layout. */
 	return h->max;
+}
+
+/* ---- steps ---- */
+
+/* Values in the buckets up to that of @bound. */
+static uint64_t count_up_to(const struct histogram *h, uint64_t bound)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i <= bucket_index(bound); i++)
+		count += h->buckets[i];
+	return count;
+}
+
+/* A step narrower than a bucket would be a comb. */
+static size_t steps_between(uint64_t from, uint64_t to, size_t most)
+{
+	uint32_t buckets = bucket_index(to) - bucket_index(from) + 1;
+
+	return buckets < most ? buckets : most;
+}
+
+size_t histogram_steps(const struct histogram *h, size_t most, struct histogram_step *ret_steps)
+{
+	uint64_t first = histogram_quantile(h, 0.01), from = first ? first : 1;
+	uint64_t to = histogram_quantile(h, 0.99), before = 0;
+	bool above = h->max > to;
+	size_t count = steps_between(from, to, above ? most - 1 : most);
+
+	for (size_t i = 0; i < count; i++) {
+		double part = (double)(i + 1) / (double)count;
+		uint64_t bound =
+			i + 1 < count
+				? (uint64_t)((double)from * pow((double)to / (double)from, part))
+				: to;
+
+		ret_steps[i] = (struct histogram_step){bound, count_up_to(h, bound) - before};
+		before += ret_steps[i].count;
+	}
+	if (above)
+		ret_steps[count++] = (struct histogram_step){h->max, h->count - before};
+	return count;
 }

@@ -16,11 +16,33 @@
 /* 2^10 ns is where the first octave begins. */
 #define FIRST_OCTAVE 10
 
-uint64_t metrics_edge_ns(unsigned int edge)
+/* In ns. 5 ms is one, as alerts ask who waits for longer. */
+static const uint64_t coarse[] = {
+	10000,	   50000,     100000,	  250000,     500000,	   1000000,
+	2500000,   5000000,   10000000,	  25000000,   50000000,	   100000000,
+	250000000, 500000000, 1000000000, 2500000000, 10000000000,
+};
+
+_Static_assert(ARRAY_SIZE(coarse) <= METRICS_EDGES_MAX, "there is room for the coarse edges");
+
+unsigned int metrics_edge_count(enum metrics_buckets buckets)
+{
+	return buckets == METRICS_FINE ? METRICS_EDGES_MAX : ARRAY_SIZE(coarse);
+}
+
+static uint64_t fine_edge_ns(unsigned int edge)
 {
 	uint64_t octave = 1ULL << (FIRST_OCTAVE + edge / 2);
 
 	return (edge % 2 ? octave + octave / 2 : octave) - 1;
+}
+
+/* A coarse edge is the last bound that is not above it: what is interpolated below is never above it, too. */
+uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
+{
+	if (buckets == METRICS_FINE)
+		return fine_edge_ns(edge);
+	return bucket_lower(bucket_index(coarse[edge] + 1)) - 1;
 }
 
 /* ---- what was exported before ---- */
@@ -31,18 +53,23 @@ struct exported {
 	char protocol[8];
 	struct exported_stage {
 		uint64_t count;
-		uint64_t edges[METRICS_EDGES];
+		uint64_t edges[METRICS_EDGES_MAX];
 	} stages[STAGE_COUNT];
 };
 
 struct metrics {
+	enum metrics_buckets buckets;
 	struct exported *services;
 	size_t count;
 };
 
-struct metrics *metrics_new(void)
+struct metrics *metrics_new(enum metrics_buckets buckets)
 {
-	return calloc(1, sizeof(struct metrics));
+	struct metrics *metrics = calloc(1, sizeof(*metrics));
+
+	if (metrics)
+		metrics->buckets = buckets;
+	return metrics;
 }
 
 void metrics_free(struct metrics *metrics)
@@ -283,16 +310,17 @@ static uint64_t least(uint64_t a, uint64_t b)
  * An edge that grows takes all further ones with it, so that neither cumulative counts nor those of single
  * buckets ever go down; all together by no more than the count.
  */
-static void fill_edges(const struct histogram *h, struct exported_stage *exported)
+static void fill_edges(enum metrics_buckets buckets, const struct histogram *h,
+		       struct exported_stage *exported)
 {
 	uint64_t room = h->count > exported->count ? h->count - exported->count : 0;
 	uint64_t seen = 0, grown = 0;
 	unsigned int bucket = 0;
 
-	for (unsigned int edge = 0; edge < METRICS_EDGES; edge++) {
+	for (unsigned int edge = 0; edge < metrics_edge_count(buckets); edge++) {
 		uint64_t have = exported->edges[edge] + grown;
 
-		for (; bucket <= bucket_index(metrics_edge_ns(edge)); bucket++)
+		for (; bucket <= bucket_index(metrics_edge_ns(buckets, edge)); bucket++)
 			seen += h->buckets[bucket];
 		if (seen > have)
 			grown += least(seen - have, room - grown);
@@ -301,16 +329,18 @@ static void fill_edges(const struct histogram *h, struct exported_stage *exporte
 	exported->count += room;
 }
 
-static void tell_stage(const struct metrics_output *out, const struct run_service *service,
-		       enum stage stage, struct exported_stage *exported)
+static void tell_stage(const struct metrics_output *out, enum metrics_buckets buckets,
+		       const struct run_service *service, enum stage stage,
+		       struct exported_stage *exported)
 {
+	const struct metrics_edges edges = {buckets, metrics_edge_count(buckets), exported->edges};
 	const struct histogram *h = &service->stages[stage].histogram;
 	struct numbers numbers;
 	struct metrics_labels labels = labels_of(service, &numbers);
 
 	add_label(&labels, "stage", run_stage_names[stage]);
-	fill_edges(h, exported);
-	out->histogram(out->context, &labels, exported->edges, h);
+	fill_edges(buckets, h, exported);
+	out->histogram(out->context, &labels, &edges, h);
 }
 
 /* Of a reading, which nobody has judged: all that was counted is in its histograms. */
@@ -334,7 +364,8 @@ static void tell_stages(const struct metrics_output *out, struct metrics *metric
 
 		for (enum stage stage = 0; exported && stage < STAGE_COUNT; stage++)
 			if (is_known(service, stage))
-				tell_stage(out, service, stage, &exported->stages[stage]);
+				tell_stage(out, metrics->buckets, service, stage,
+					   &exported->stages[stage]);
 	}
 }
 
@@ -382,6 +413,46 @@ static void tell_findings(const struct metrics_output *out, const struct run *ru
 		add_label(&labels, "severity", severities[i]);
 		out->number(out->context, &labels, count);
 	}
+}
+
+/* By rule, so that an alert can name it; a host's rules are few, what they find fault with may be much. */
+static void tell_rules(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_finding_objects", METRICS_GAUGE, METRICS_ONE,
+		"What a rule of the doctor finds running out; see docs/diagnoses.md."};
+
+	if (run->finding_count)
+		out->family(out->context, &family);
+	for (size_t i = 0; i < run->finding_count; i++) {
+		const struct run_finding *finding = &run->findings[i];
+		struct metrics_labels labels = {.count = 0};
+		uint64_t count = 0;
+		bool told = false;
+
+		for (size_t k = 0; k < run->finding_count; k++) {
+			if (strcmp(run->findings[k].id, finding->id) != 0 ||
+			    strcmp(run->findings[k].severity, finding->severity) != 0)
+				continue;
+			told |= k < i;
+			count++;
+		}
+		add_label(&labels, "id", finding->id);
+		add_label(&labels, "severity", finding->severity);
+		if (!told)
+			out->number(out->context, &labels, count);
+	}
+}
+
+static void tell_build(const struct metrics_output *out)
+{
+	static const struct metrics_family family = {"sojourn_build_info", METRICS_GAUGE,
+						     METRICS_ONE, "1; the observer's version."};
+	struct metrics_labels labels = {.count = 0};
+
+	add_label(&labels, "version", SOJOURN_VERSION);
+	out->family(out->context, &family);
+	out->number(out->context, &labels, 1);
 }
 
 static uint64_t get_dropped(const struct run *run)
@@ -460,5 +531,7 @@ void metrics_tell(struct metrics *metrics, const struct run *run, const struct m
 		tell_kinds(out, run, &kinds_metrics[i]);
 	tell_stages(out, metrics, run);
 	tell_findings(out, run);
+	tell_rules(out, run);
+	tell_build(out);
 	tell_plain(out, run);
 }

@@ -23,7 +23,7 @@ struct exporter {
 	json_t *metrics;
 	json_t *points; /* of the family that is being told; borrowed */
 	const struct metrics_family *family;
-	json_t *bounds; /* of every histogram, in seconds */
+	json_t *bounds; /* of every histogram, in seconds; NULL: there was none yet */
 	uint64_t start_ns;
 	uint64_t now_ns;
 	bool failed; /* no memory */
@@ -127,13 +127,13 @@ static void tell_number(void *context, const struct metrics_labels *labels, uint
 }
 
 /* Ours are cumulative, OTLP's are of each bucket: above the edge before, up to and with its own. */
-static json_t *bucket_counts(const uint64_t edges[static METRICS_EDGES], uint64_t count)
+static json_t *bucket_counts(const struct metrics_edges *edges, uint64_t count)
 {
 	autojson json_t *counts = json_array();
 	uint64_t before = 0;
 
-	for (unsigned int i = 0; i <= METRICS_EDGES; i++) {
-		uint64_t up_to = i < METRICS_EDGES ? edges[i] : count;
+	for (unsigned int i = 0; i <= edges->count; i++) {
+		uint64_t up_to = i < edges->count ? edges->below[i] : count;
 
 		if (json_array_append_new(counts, integer(up_to > before ? up_to - before : 0)))
 			return NULL;
@@ -142,12 +142,24 @@ static json_t *bucket_counts(const uint64_t edges[static METRICS_EDGES], uint64_
 	return TAKE_PTR(counts);
 }
 
+static json_t *edge_bounds(const struct metrics_edges *edges)
+{
+	autojson json_t *bounds = json_array();
+
+	for (unsigned int i = 0; i < edges->count; i++)
+		if (json_array_append_new(bounds, seconds(metrics_edge_ns(edges->buckets, i))))
+			return NULL;
+	return TAKE_PTR(bounds);
+}
+
 static void tell_histogram(void *context, const struct metrics_labels *labels,
-			   const uint64_t edges[static METRICS_EDGES], const struct histogram *h)
+			   const struct metrics_edges *edges, const struct histogram *h)
 {
 	struct exporter *e = context;
 	autojson json_t *point = point_of(e, labels);
 
+	if (!e->bounds)
+		e->bounds = edge_bounds(edges);
 	if (!point || json_object_set_new(point, "count", integer(h->count)) ||
 	    json_object_set_new(point, "sum", seconds(h->sum)) ||
 	    json_object_set_new(point, "bucketCounts", bucket_counts(edges, h->count)) ||
@@ -155,16 +167,6 @@ static void tell_histogram(void *context, const struct metrics_labels *labels,
 		e->failed = true;
 	else
 		add_point(e, TAKE_PTR(point));
-}
-
-static json_t *edge_bounds(void)
-{
-	autojson json_t *bounds = json_array();
-
-	for (unsigned int i = 0; i < METRICS_EDGES; i++)
-		if (json_array_append_new(bounds, seconds(metrics_edge_ns(i))))
-			return NULL;
-	return TAKE_PTR(bounds);
 }
 
 /* OpenTelemetry's names of what everything is about. */
@@ -184,14 +186,14 @@ static json_t *resource_of(const struct run *run)
 char *metrics_otlp(struct metrics *metrics, const struct run *run, uint64_t start_ns,
 		   uint64_t now_ns)
 {
-	autojson json_t *list = json_array(), *bounds = edge_bounds(), *request = NULL;
-	struct exporter e = {
-		.metrics = list, .bounds = bounds, .start_ns = start_ns, .now_ns = now_ns};
+	autojson json_t *list = json_array(), *request = NULL;
+	struct exporter e = {.metrics = list, .start_ns = start_ns, .now_ns = now_ns};
 	struct metrics_output out = {&e, tell_family, tell_number, tell_histogram};
 
-	if (!list || !bounds)
+	if (!list)
 		return NULL;
 	metrics_tell(metrics, run, &out);
+	json_decref(e.bounds);
 	if (!e.failed)
 		request = json_pack("{s:[{s:o, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceMetrics",
 				    "resource", resource_of(run), "scopeMetrics", "scope", "name",

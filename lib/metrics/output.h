@@ -38,14 +38,19 @@ struct metrics_labels {
 	size_t count;
 };
 
+struct metrics_edges {
+	enum metrics_buckets buckets;
+	unsigned int count;
+	const uint64_t *below; /* cumulative counts, up to and with each of metrics_edge_ns() */
+};
+
 struct metrics_output {
 	void *context;
 	/* What follows is of this family. */
 	void (*family)(void *context, const struct metrics_family *family);
 	void (*number)(void *context, const struct metrics_labels *labels, uint64_t value);
-	/* @edges: cumulative counts, up to and with each of metrics_edge_ns(). */
 	void (*histogram)(void *context, const struct metrics_labels *labels,
-			  const uint64_t edges[static METRICS_EDGES], const struct histogram *h);
+			  const struct metrics_edges *edges, const struct histogram *h);
 };
 
 /* Tells all metrics of @run, a reading of the whole observation. */

@@ -87,26 +87,26 @@ static void put_number(void *context, const struct metrics_labels *labels, uint6
 }
 
 static void put_bucket(const struct writer *w, const struct metrics_labels *labels,
-		       unsigned int edge, uint64_t count)
+		       const struct metrics_edges *edges, unsigned int edge, uint64_t count)
 {
 	fprintf(w->file, "%s_bucket{", w->family->name);
 	put_labels(w, labels);
 	fputs(",le=\"", w->file);
-	if (edge < METRICS_EDGES)
-		put_seconds(w, metrics_edge_ns(edge));
+	if (edge < edges->count)
+		put_seconds(w, metrics_edge_ns(edges->buckets, edge));
 	else
 		fputs("+Inf", w->file);
 	fprintf(w->file, "\"} %" PRIu64 "\n", count);
 }
 
 static void put_histogram(void *context, const struct metrics_labels *labels,
-			  const uint64_t edges[static METRICS_EDGES], const struct histogram *h)
+			  const struct metrics_edges *edges, const struct histogram *h)
 {
 	const struct writer *w = context;
 
-	for (unsigned int i = 0; i < METRICS_EDGES; i++)
-		put_bucket(w, labels, i, edges[i]);
-	put_bucket(w, labels, METRICS_EDGES, h->count);
+	for (unsigned int i = 0; i < edges->count; i++)
+		put_bucket(w, labels, edges, i, edges->below[i]);
+	put_bucket(w, labels, edges, edges->count, h->count);
 	put_sample(w, "_sum", labels);
 	put_seconds(w, h->sum);
 	putc('\n', w->file);

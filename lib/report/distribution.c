@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* How latencies are distributed, drawn: steps of one factor up to p99, and what is above it in one row. */
-#include <math.h>
-
 #include "parts.h"
 
 #define BAR_MAX	      40
@@ -9,30 +7,12 @@
 #define COUNT_COLUMNS 12
 #define FEWEST	      10 /* values that make a picture */
 
-/* Values in the buckets up to that of @bound. */
-static uint64_t count_up_to(const struct histogram *h, uint64_t bound)
-{
-	uint64_t count = 0;
-
-	for (uint32_t i = 0; i <= bucket_index(bound); i++)
-		count += h->buckets[i];
-	return count;
-}
-
 /* Where the steps begin: what is faster is rare, and in the first row. */
 static uint64_t floor_of(const struct histogram *h)
 {
 	uint64_t ns = histogram_quantile(h, 0.01);
 
 	return ns ? ns : 1;
-}
-
-/* A step narrower than a bucket would be a comb. */
-static unsigned int steps_of(uint64_t from_ns, uint64_t to_ns, unsigned int most)
-{
-	uint32_t buckets = bucket_index(to_ns) - bucket_index(from_ns) + 1;
-
-	return buckets < most ? buckets : most;
 }
 
 static void print_row(const struct page *page, const char *label, const char *word,
@@ -61,25 +41,14 @@ bool report_has_distribution(const struct histogram *h)
 
 void report_distribution(const struct page *page, const struct histogram *h, unsigned int rows)
 {
-	uint64_t from_ns = floor_of(h), to_ns = histogram_quantile(h, 0.99);
-	bool above = h->max > to_ns;
-	unsigned int steps = steps_of(from_ns, to_ns, above ? rows - 1 : rows);
-	uint64_t before = 0, highest = 0, counts[REPORT_DISTRIBUTION_ROWS] = {0};
-	uint64_t bounds[REPORT_DISTRIBUTION_ROWS];
+	struct histogram_step steps[REPORT_DISTRIBUTION_ROWS];
+	size_t count = histogram_steps(h, rows, steps);
+	bool above = h->max > histogram_quantile(h, 0.99);
+	uint64_t highest = 0;
 
-	for (unsigned int i = 0; i < steps; i++) {
-		double part = (double)(i + 1) / steps;
-
-		bounds[i] = i + 1 < steps ? (uint64_t)((double)from_ns *
-						       pow((double)to_ns / (double)from_ns, part))
-					  : to_ns;
-		counts[i] = count_up_to(h, bounds[i]) - before;
-		before += counts[i];
-		highest = counts[i] > highest ? counts[i] : highest;
-	}
-	highest = h->count - before > highest ? h->count - before : highest;
-	for (unsigned int i = 0; i < steps; i++)
-		print_row(page, i ? "" : "distribution", "up to", bounds[i], counts[i], highest);
-	if (above)
-		print_row(page, "", "to", h->max, h->count - before, highest);
+	for (size_t i = 0; i < count; i++)
+		highest = steps[i].count > highest ? steps[i].count : highest;
+	for (size_t i = 0; i < count; i++)
+		print_row(page, i ? "" : "distribution", above && i + 1 == count ? "to" : "up to",
+			  steps[i].up_to, steps[i].count, highest);
 }

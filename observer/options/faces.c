@@ -48,9 +48,23 @@ static int check_targets(const struct cli_command *command, int argc, char **arg
 
 #define AT(member) CLI_AT(struct observe_options, member)
 
+#define LONGEST_FLOOR_NS (3600 * NSEC_PER_SEC)
+
 static const struct cli_option replay_row = {
 	"replay", 0,	      "FILE",	    "Play a recording instead, made by 'sojourn record'.",
 	CLI_TEXT, AT(replay), .minimum = 1, .allowed = "a recording that 'sojourn record' made"};
+
+static const struct cli_option warn_row = {"warn-wait",
+					   0,
+					   "DURATION",
+					   "Warn of a service whose requests wait longer than they "
+					   "are worked on, by p99, only if that is "
+					   "more than this (default 5ms).",
+					   CLI_DURATION,
+					   AT(wait_floor_ns),
+					   .maximum = LONGEST_FLOOR_NS,
+					   .allowed =
+						   "a duration up to 1h, e.g. 5ms; 0 warns of any"};
 
 /* Parses with the rows @names. */
 static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
@@ -61,6 +75,7 @@ static int parse(struct cli_command *command, const char *const *names, size_t n
 	int next, r;
 
 	table.count = take_rows(names, name_count, rows);
+	rows[table.count++] = warn_row;
 	rows[table.count++] = replay_row;
 	say_instead(rows, table.count, "interval", "Renew the screen this often.");
 	command->tables[0] = &table;
@@ -79,8 +94,8 @@ static int check_replay(const struct cli_command *command, int argc)
 }
 
 static const char *const live_rows[] = {
-	"port", "pid",		 "all-listeners", "interval",  "for",
-	"json", "accept-source", "prefer",	  "no-doctor", "quiet-time",
+	"port",	  "pid",       "all-listeners", "interval", "for", "json",   "accept-source",
+	"prefer", "no-doctor", "quiet-time",	"transmit", "cpu", "cgroup",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
@@ -106,18 +121,21 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.quiet = true,
 		.quiet_ns = OPTIONS_QUIET_NS,
 		.interval_ns = NSEC_PER_SEC,
+		.wait_floor_ns = 5 * NSEC_PER_MSEC,
 	};
 	r = parse(&command, live_rows, ARRAY_SIZE(live_rows), argc, argv, ret_options);
 	if (!r && ret_options->replay)
 		return check_replay(&command, argc);
 	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
 		return cli_error(&command, "--json: '-': standard output is the screen: a file");
+	if (!r && ret_options->cgroup && !ret_options->transmit_below)
+		return cli_error(&command, "--cgroup is for --transmit, which is off");
 	return r;
 }
 
 static const char *const serve_rows[] = {
-	"port",	  "pid",      "all-listeners", "for",	    "listen",	  "accept-source",
-	"prefer", "transmit", "cgroup",	       "no-doctor", "quiet-time",
+	"port",	  "pid",      "all-listeners", "for",	 "listen",    "accept-source",
+	"prefer", "transmit", "cpu",	       "cgroup", "no-doctor", "quiet-time",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)

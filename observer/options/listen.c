@@ -55,6 +55,11 @@ static const char *add_host(void *settings, const char *value)
 
 #define AT(member) CLI_AT(struct observe_options, member)
 
+static const char *const buckets[] = {
+	[METRICS_COARSE] = "coarse",
+	[METRICS_FINE] = "fine",
+};
+
 static const struct cli_option rows[] = {
 	{"token-file", 0, "FILE",
 	 "Answer only who has the bearer token that is FILE's first line (Authorization: Bearer "
@@ -78,6 +83,11 @@ static const struct cli_option rows[] = {
 	 "reaches "
 	 "the port reads everything, and begins and ends measured phases.",
 	 CLI_FLAG, AT(open_to_all)},
+	{"buckets", 0, "SIZE",
+	 "Edges of the histograms of /metrics and --otlp. coarse (default): 17, for alerts and the "
+	 "dashboard. fine: 48, and twice as many series.",
+	 CLI_WORD, AT(access.buckets), .words = buckets, .maximum = ARRAY_SIZE(buckets),
+	 .allowed = "coarse or fine"},
 };
 
 const struct cli_table options_listen = {NULL, rows, ARRAY_SIZE(rows), 0};
@@ -111,6 +121,8 @@ int options_listen_check(const struct cli_command *command, const struct observe
 		return cli_error(command, "--tls-client-ca is for TLS: give --tls-cert, --tls-key");
 	if (!options->listen && (token || access->tls_key || access->host_count))
 		return cli_error(command, "who may ask is for --listen, which is not given");
+	if (!options->listen && access->buckets != METRICS_COARSE)
+		return cli_error(command, "--buckets is for --listen, which is not given");
 	if (options->listen && !is_loopback(&options->address) && !options->open_to_all &&
 	    !(access->tls_key && token))
 		return cli_error(command,

@@ -53,6 +53,7 @@ struct observe_options {
 	char **command;		   /* NULL: none */
 	bool serve;		   /* over HTTP, until stopped */
 	bool live;		   /* on the terminal, until it is left */
+	uint64_t wait_floor_ns;	   /* live: p99 of waiting up to that is not warned of */
 	const char *replay;	   /* live: a recording to play instead of observing; NULL: none */
 	const char *record;	   /* file of readings; NULL: none */
 	uint64_t record_max_bytes; /* of that file; 0: any */

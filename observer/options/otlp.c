@@ -107,6 +107,7 @@ int options_otlp_check(const struct cli_command *command, struct observe_options
 		return cli_error(command, "--otlp-ca is for a URL of https");
 	if (target->url && !target->interval_ns)
 		target->interval_ns = DEFAULT_INTERVAL_NS;
+	target->buckets = options->access.buckets;
 	target->secrets[0] = options->access.token;
 	target->secrets[1] = options->access.read_token;
 	target->secrets[2] = options->access.tls_key;

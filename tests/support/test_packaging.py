@@ -32,11 +32,22 @@ def test_only_metrics_that_exist(path):
 
 
 def test_the_dashboard_is_one():
+    """Panels on a grid of 24 columns that do not lie upon each other, each of its kind, with a data source."""
     dashboard = json.loads((PACKAGING / "grafana/sojourn.json").read_text())
-    panels = dashboard["panels"]
+    panels, taken = dashboard["panels"], set()
     assert len({panel["id"] for panel in panels}) == len(panels) >= 10
     for panel in panels:
         assert panel["targets"] and all(target["expr"] for target in panel["targets"])
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        letters = [target["refId"] for target in panel["targets"]]
+        assert sorted(set(letters)) == letters
+        place = panel["gridPos"]
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                 for y in range(place["y"], place["y"] + place["h"])}
+        assert max(x for x, _ in cells) < 24 and not cells & taken, panel["title"]
+        taken |= cells
+    heatmaps = [panel for panel in panels if panel["type"] == "heatmap"]
+    assert heatmaps and all(target["format"] == "heatmap" for panel in heatmaps for target in panel["targets"])
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")

@@ -562,6 +562,7 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 	sink->routes.source = *source;
 	if (access)
 		sink->access = *access;
+	sink->routes.buckets = sink->access.buckets;
 	sink->limits = *limits;
 	for (unsigned int i = 0; i < HTTP_CALLERS; i++)
 		sink->rates[i].per_second = limits->per_second;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "sinks/sink.h"
+#include "sojourn/metrics.h"
 
 struct sink_http_limits {
 	/*
@@ -29,7 +30,7 @@ struct sink_http_limits {
 /* At most so many names of its own. */
 #define SINK_HTTP_HOSTS 8
 
-/* Who may ask, besides the limits; zeroed: whoever reaches the address. Texts stay the caller's. */
+/* Who may ask, besides the limits, and what for; zeroed: whoever reaches the address. Texts stay the caller's. */
 struct sink_http_access {
 	const char *token;	/* bearer token for everything; NULL: none is needed */
 	const char *read_token; /* and one for what changes nothing */
@@ -50,6 +51,7 @@ struct sink_http_access {
 	} files;
 	/* Told of a file that has changed: @wrong is NULL, or what it should be; then the old text stays. */
 	void (*say)(const char *path, const char *wrong);
+	enum metrics_buckets buckets; /* of /metrics */
 };
 
 /* What sink_http_open() uses. */

@@ -181,7 +181,7 @@ static void get_metrics(const struct request *request, struct http_reply *reply)
 	if (!r)
 		r = routes->source.brief(routes->source.context, &run);
 	if (!r && !routes->metrics)
-		routes->metrics = metrics_new();
+		routes->metrics = metrics_new(routes->buckets);
 	if (r || !routes->metrics) {
 		reply_errno(reply, r ? r : -ENOMEM);
 		return;

@@ -35,6 +35,7 @@ void http_document_release(void *document);
 /* What answers are made of. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {
 	struct snapshot_source source;
+	enum metrics_buckets buckets;
 	struct metrics *metrics;
 	struct run *judged; /* findings of a while ago: a look costs more than an answer */
 	uint64_t judged_ns;

@@ -5,59 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bars.h"
 #include "page.h"
-#include "screen.h"
+#include "sojourn/screen.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
 #define LABEL_WIDTH	     17
 #define LABEL_WIDTH_INFERRED 25 /* " a accept or socket queue" */
 #define VALUE_WIDTH	     9
+#define WIDE		     150 /* columns from which on there is room beside the numbers */
+#define STATE_LINES	     4	 /* below the past */
+#define CHART_MAX	     8	 /* lines */
 
-/* The bar's letters: readable without colour. Upper case where it is the server's own work. */
-static const char letters[STAGE_RESIDENCE_END] = {
-	[STAGE_ACCEPT_QUEUE] = 'a', [STAGE_SOCKET_QUEUE] = 'q', [STAGE_RECEIVE] = 'r',
-	[STAGE_SERVICE] = 'S',	    [STAGE_RESPOND] = 'w',
-};
-
-static double residence_mean(const struct run_service *service)
-{
-	double sum = 0;
-
-	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
-		sum += run_stage_mean(service, stage);
-	return sum;
-}
-
-/* Edges are rounded, not widths: they add up to the whole. */
 static int draw_bar(const struct run_service *service, int y)
 {
-	int columns = live_screen_columns() - 2, x = 1;
-	double all = residence_mean(service), sum = 0;
-	char part[512];
-
-	if (columns >= (int)sizeof(part))
-		columns = (int)sizeof(part) - 1;
-	if (!service->stages[STAGE_SERVICE].measured) {
-		live_line(y, 1, LIVE_DIM, "how a request's time divides is not known");
-		return y + 1;
-	}
-	if (all <= 0) {
-		live_line(y, 1, LIVE_DIM, "no request was timed in this period");
-		return y + 1;
-	}
-	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++) {
-		int end;
-
-		sum += run_stage_mean(service, stage);
-		end = 1 + (int)lround(sum / all * columns);
-		if (end <= x)
-			continue;
-		memset(part, letters[stage], (size_t)(end - x));
-		part[end - x] = 0;
-		live_put(y, x, end - x, LIVE_STAGE + stage, LIVE_LEFT, part);
-		x = end;
-	}
+	if (!live_draw_bar(service, y, 1, screen_columns() - 2))
+		screen_line(y, 1, SCREEN_DIM, "%s",
+			    service->stages[STAGE_SERVICE].measured
+				    ? "no request was timed in this period"
+				    : "how a request's time divides is not known");
 	return y + 1;
 }
 
@@ -74,71 +41,131 @@ static struct columns columns_of(const struct run_service *service)
 		       : (struct columns){LABEL_WIDTH, VALUE_WIDTH + 1};
 }
 
+/* Right of the numbers. */
+static struct live_strip strip_of(const struct run_service *service)
+{
+	const struct columns at = columns_of(service);
+	int x = at.begin + 6 * at.each + 3;
+
+	return live_strip_of(service, x, screen_columns() - x - 6);
+}
+
 static void put_value(const struct columns *at, int y, int column, unsigned int style,
 		      const char *text)
 {
-	live_put(y, at->begin + column * at->each, VALUE_WIDTH, style, LIVE_RIGHT, text);
+	screen_put(y, at->begin + column * at->each, VALUE_WIDTH, style, SCREEN_RIGHT, text);
 }
 
 static void put_time(const struct columns *at, int y, int column, double ns)
 {
 	char text[32];
 
-	put_value(at, y, column, LIVE_PLAIN, live_format_time(ns, text, sizeof(text)));
+	put_value(at, y, column, SCREEN_PLAIN, live_format_time(ns, text, sizeof(text)));
 }
 
 static void put_count(const struct columns *at, int y, int column, uint64_t count)
 {
 	char text[32];
 
-	put_value(at, y, column, LIVE_PLAIN, units_format_count(count, text, sizeof(text)));
+	put_value(at, y, column, SCREEN_PLAIN, units_format_count(count, text, sizeof(text)));
+}
+
+/* @share: of the residence; NAN: not known. */
+static void draw_figures(const struct columns *at, const struct run_stage *found, double share,
+			 int y)
+{
+	const struct histogram *h = &found->histogram;
+	char text[32] = "-";
+
+	put_count(at, y, 0, h->count);
+	put_time(at, y, 1, h->count ? histogram_mean(h) : NAN);
+	put_time(at, y, 2, h->count ? (double)histogram_quantile(h, 0.5) : NAN);
+	put_time(at, y, 3, h->count ? (double)histogram_quantile(h, 0.99) : NAN);
+	put_time(at, y, 4, h->count ? (double)h->max : NAN);
+	if (!isnan(share))
+		snprintf(text, sizeof(text), "%.1f %%", 100 * share);
+	put_value(at, y, 5, SCREEN_PLAIN, text);
+}
+
+static bool is_wide(void)
+{
+	return screen_columns() >= WIDE;
 }
 
 static void draw_stage(const struct run_service *service, enum stage stage, int y)
 {
 	const struct run_stage *found = &service->stages[stage];
-	const struct histogram *h = &found->histogram;
 	const struct columns at = columns_of(service);
-	double all = residence_mean(service);
+	double all = live_residence_mean(service);
 	char text[64];
 
-	snprintf(text, sizeof(text), " %c %s", stage < STAGE_RESIDENCE_END ? letters[stage] : ' ',
+	snprintf(text, sizeof(text), " %s %s", live_stage_letter(stage),
 		 run_stage_label(service->stages, stage));
-	live_put(y, 0, at.begin, LIVE_STAGE + stage, LIVE_LEFT, text);
+	screen_put(y, 0, at.begin, SCREEN_STAGE + stage, SCREEN_LEFT, text);
 	if (!found->measured) {
-		live_line(y, at.begin + 1, LIVE_DIM, "not measured: %s",
-			  found->reason ? found->reason : "no reason given");
+		screen_line(y, at.begin + 1, SCREEN_DIM, "not measured: %s",
+			    found->reason ? found->reason : "no reason given");
 		return;
 	}
-	put_count(&at, y, 0, h->count);
-	put_time(&at, y, 1, h->count ? histogram_mean(h) : NAN);
-	put_time(&at, y, 2, h->count ? (double)histogram_quantile(h, 0.5) : NAN);
-	put_time(&at, y, 3, h->count ? (double)histogram_quantile(h, 0.99) : NAN);
-	put_time(&at, y, 4, h->count ? (double)h->max : NAN);
-	snprintf(text, sizeof(text), "%.1f %%",
-		 all > 0 ? 100 * run_stage_mean(service, stage) / all : 0);
-	put_value(&at, y, 5, LIVE_PLAIN, service->stages[STAGE_SERVICE].measured ? text : "-");
+	draw_figures(&at, found,
+		     !service->stages[STAGE_SERVICE].measured ? NAN
+		     : all > 0				      ? run_stage_mean(service, stage) / all
+							      : 0,
+		     y);
+	if (is_wide()) {
+		const struct live_strip strip = strip_of(service);
+
+		live_draw_strip(&strip, &found->histogram, SCREEN_STAGE + stage, y);
+	}
+}
+
+/* What service divides into, where that was asked for. */
+static int draw_split(const struct run_service *service, int y)
+{
+	const struct columns at = columns_of(service);
+	char text[64];
+
+	for (enum run_cpu i = 0; service->cpu->measured && i < RUN_CPU_COUNT; i++, y++) {
+		snprintf(text, sizeof(text), "     %s", run_cpu_names[i]);
+		screen_put(y, 0, at.begin, SCREEN_PLAIN, SCREEN_LEFT, text);
+		draw_figures(&at, &service->cpu[i], NAN, y);
+	}
+	return y;
+}
+
+static void draw_residence(const struct run_service *service, int y)
+{
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+	const struct columns at = columns_of(service);
+
+	screen_put(y, 0, LABEL_WIDTH, SCREEN_BOLD, SCREEN_LEFT, "   residence");
+	if (service->stages[STAGE_SERVICE].measured) {
+		put_count(&at, y, 0, timed);
+		put_time(&at, y, 1, timed ? live_residence_mean(service) : NAN);
+	} else {
+		screen_line(y, at.begin + 1, SCREEN_DIM, "not known without service");
+	}
 }
 
 static int draw_stages(const struct run_service *service, int y)
 {
 	static const char *const titles[] = {"count", "mean", "p50", "p99", "max", "share"};
-	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
 	const struct columns at = columns_of(service);
 
 	for (int i = 0; i < (int)ARRAY_SIZE(titles); i++)
-		put_value(&at, y, i, LIVE_DIM, titles[i]);
-	y++;
-	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
-		draw_stage(service, stage, y++);
-	live_put(y, 0, LABEL_WIDTH, LIVE_BOLD, LIVE_LEFT, "   residence");
-	if (service->stages[STAGE_SERVICE].measured) {
-		put_count(&at, y, 0, timed);
-		put_time(&at, y, 1, timed ? residence_mean(service) : NAN);
-	} else {
-		live_line(y, at.begin + 1, LIVE_DIM, "not known without service");
+		put_value(&at, y, i, SCREEN_DIM, titles[i]);
+	if (is_wide()) {
+		const struct live_strip strip = strip_of(service);
+
+		live_draw_axis(&strip, y);
 	}
 	y++;
+	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++) {
+		draw_stage(service, stage, y++);
+		if (stage == STAGE_SERVICE)
+			y = draw_split(service, y);
+	}
+	draw_residence(service, y++);
 	/* Those behind the response are measured only when asked for. */
 	for (enum stage stage = STAGE_RESIDENCE_END; stage < STAGE_COUNT; stage++) {
 		if (service->stages[stage].measured)
@@ -148,29 +175,6 @@ static int draw_stages(const struct run_service *service, int y)
 }
 
 /* ---- the past ---- */
-
-static const char *spark(double share)
-{
-	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
-	int level = (int)(share * 8);
-
-	level = level > 7 ? 7 : level;
-	return live_screen_utf8() ? bars[level] : ascii[level];
-}
-
-/* From 0 to the largest of the points shown; a blank is a point that is not known. */
-static double draw_sparks(const double *points, size_t count, int y, int x)
-{
-	double max = 0;
-
-	for (size_t i = 0; i < count; i++)
-		max = points[i] > max ? points[i] : max;
-	for (size_t i = 0; i < count; i++)
-		live_put(y, x + (int)i, 1, LIVE_PLAIN, LIVE_LEFT,
-			 isnan(points[i]) ? " " : spark(max > 0 ? points[i] / max : 0));
-	return max;
-}
 
 static const struct {
 	const char *label;
@@ -185,21 +189,62 @@ static const struct {
 	[LIVE_FDS] = {"descriptors", live_format_count},
 };
 
-static void draw_one_series(const struct live_history *history, enum live_series i, int y)
+/* Where one series is drawn: its last line has the words. */
+struct place {
+	int y, x;
+	int width, height;
+};
+
+static void draw_one_series(const struct live_history *history, enum live_series i,
+			    const struct place *place)
 {
-	int room = live_screen_columns() - LABEL_WIDTH - 2 * (VALUE_WIDTH + 5);
+	int chart = place->x + LABEL_WIDTH + VALUE_WIDTH + 2, foot = place->y + place->height - 1;
+	int room = place->width - LABEL_WIDTH - 2 * (VALUE_WIDTH + 5);
 	size_t count = history->count, shown = room > 0 ? (size_t)room : 0;
 	const double *points = history->points[i];
 	char now[32], most[32];
 	double max;
 
 	shown = shown < count ? shown : count;
-	live_put(y, 1, LABEL_WIDTH - 1, LIVE_PLAIN, LIVE_LEFT, series[i].label);
+	screen_put(foot, place->x + 1, LABEL_WIDTH - 1, SCREEN_PLAIN, SCREEN_LEFT, series[i].label);
 	series[i].format(count ? points[count - 1] : NAN, now, sizeof(now));
-	live_put(y, LABEL_WIDTH, VALUE_WIDTH, LIVE_BOLD, LIVE_RIGHT, now);
-	max = draw_sparks(points + count - shown, shown, y, LABEL_WIDTH + VALUE_WIDTH + 2);
+	screen_put(foot, place->x + LABEL_WIDTH, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT, now);
+	max = screen_chart(place->y, chart, place->height, SCREEN_ACCENT, points + count - shown,
+			   shown);
 	series[i].format(max, most, sizeof(most));
-	live_line(y, LABEL_WIDTH + VALUE_WIDTH + 3 + (int)shown, LIVE_DIM, "max %s", most);
+	screen_line(foot, chart + 1 + (int)shown, SCREEN_DIM, "max %s", most);
+}
+
+/* How the past is laid out from line @y on: charts beside each other, and as high as there is room for. */
+static struct place place_of_past(int y)
+{
+	int columns = is_wide() ? 2 : 1, lines = (LIVE_SERIES + columns - 1) / columns;
+	int notes = screen_rows() > 30 ? 6 : 2;
+	int height = (screen_rows() - 1 - y - STATE_LINES - notes) / lines;
+
+	height = height < 1 ? 1 : height > CHART_MAX ? CHART_MAX : height;
+	return (struct place){y, 0, screen_columns() / columns, height};
+}
+
+static int lines_of_past(const struct place *place)
+{
+	int columns = is_wide() ? 2 : 1;
+
+	return (LIVE_SERIES + columns - 1) / columns * place->height;
+}
+
+static void draw_past(const struct live_history *history, const struct place *first)
+{
+	struct place place = *first;
+
+	for (enum live_series i = 0; i < LIVE_SERIES; i++) {
+		draw_one_series(history, i, &place);
+		place.x += place.width;
+		if (place.x + place.width <= screen_columns())
+			continue;
+		place.x = 0;
+		place.y += place.height;
+	}
 }
 
 /* ---- its clients ---- */
@@ -222,31 +267,31 @@ static void draw_client(const struct live_page *page, size_t index, int y)
 	char address[INET6_ADDRSTRLEN] = "?", count[32];
 
 	inet_ntop(client->family, client->address, address, sizeof(address));
-	live_put(y, 1, 42, LIVE_PLAIN, LIVE_LEFT, address);
-	live_put(y, 44, VALUE_WIDTH, LIVE_BOLD, LIVE_RIGHT,
-		 units_format_count(client->connections, count, sizeof(count)));
-	live_line(y, 44 + VALUE_WIDTH, LIVE_PLAIN, "%7.1f %%",
-		  100.0 * (double)client->connections / (double)page->clients.connections);
+	screen_put(y, 1, 42, SCREEN_PLAIN, SCREEN_LEFT, address);
+	screen_put(y, 44, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT,
+		   units_format_count(client->connections, count, sizeof(count)));
+	screen_line(y, 44 + VALUE_WIDTH, SCREEN_PLAIN, "%7.1f %%",
+		    100.0 * (double)client->connections / (double)page->clients.connections);
 }
 
-/* As many lines as the past has. */
-static int draw_clients(const struct live_page *page, const struct run_service *service, int y)
+/* In so many lines, those of the past. */
+static void draw_clients(const struct live_page *page, const struct run_service *service, int y,
+			 int lines)
 {
 	const char *reason = no_clients(page, service);
 	char addresses[32], connections[32];
-	size_t count = page->clients.count, shown = LIVE_SERIES - 1;
+	size_t count = page->clients.count, shown = (size_t)lines - 1;
 
 	if (reason) {
-		live_line(y, 1, LIVE_DIM, "%s", reason);
-		return y + LIVE_SERIES;
+		screen_line(y, 1, SCREEN_DIM, "%s", reason);
+		return;
 	}
-	live_line(y, 1, LIVE_DIM, "clients now: %s addresses, %s connections%s",
-		  units_format_count(count, addresses, sizeof(addresses)),
-		  units_format_count(page->clients.connections, connections, sizeof(connections)),
-		  page->clients.partial ? ", some left out" : "");
+	screen_line(y, 1, SCREEN_DIM, "clients now: %s addresses, %s connections%s",
+		    units_format_count(count, addresses, sizeof(addresses)),
+		    units_format_count(page->clients.connections, connections, sizeof(connections)),
+		    page->clients.partial ? ", some left out" : "");
 	for (size_t i = 0; i < count && i < shown; i++)
 		draw_client(page, i, y + 1 + (int)i);
-	return y + LIVE_SERIES;
 }
 
 /* ---- its state ---- */
@@ -262,17 +307,17 @@ static char *format_number(struct run_number number, char *buffer, size_t size)
 static int draw_open(const struct live_row *row, int y)
 {
 	static const unsigned int styles[] = {
-		[LIVE_CALM] = LIVE_PLAIN, [LIVE_OLD] = LIVE_NOTICE, [LIVE_HANGS] = LIVE_HUNG};
+		[LIVE_CALM] = SCREEN_PLAIN, [LIVE_OLD] = SCREEN_NOTICE, [LIVE_HANGS] = SCREEN_HUNG};
 	const struct run_open *open = &row->service->open;
 	uint64_t oldest_ns = row->open.oldest_ns;
 	char a[32], b[32], c[32], d[32];
 
-	live_line(y, 1, styles[row->open.urgency],
-		  "open: read %s, unread %s, of these not accepted %s · oldest %s",
-		  format_number(open->read, a, sizeof(a)),
-		  format_number(open->unread, b, sizeof(b)),
-		  format_number(open->unaccepted, c, sizeof(c)),
-		  live_format_time(oldest_ns ? (double)oldest_ns : NAN, d, sizeof(d)));
+	screen_line(y, 1, styles[row->open.urgency],
+		    "open: read %s, unread %s, of these not accepted %s · oldest %s",
+		    format_number(open->read, a, sizeof(a)),
+		    format_number(open->unread, b, sizeof(b)),
+		    format_number(open->unaccepted, c, sizeof(c)),
+		    live_format_time(oldest_ns ? (double)oldest_ns : NAN, d, sizeof(d)));
 	return y + 1;
 }
 
@@ -281,18 +326,18 @@ static int draw_state(const struct run_service *service, int y)
 	const struct run_accept_queue *queue = &service->accept_queue;
 	char a[32], b[32], c[32], d[32];
 
-	live_line(y++, 1, LIVE_PLAIN,
-		  "connections %s · accepted %s · TIME_WAIT created %s · srtt %s",
-		  format_number(service->connections, a, sizeof(a)),
-		  units_format_count(service->accepted, b, sizeof(b)),
-		  units_format_count(service->time_wait_created, c, sizeof(c)),
-		  live_format_time(service->srtt_ns.known ? (double)service->srtt_ns.value : NAN, d,
-				   sizeof(d)));
-	live_line(y++, 1, LIVE_PLAIN, "accept queue %s, at most %s, limit %s · retransmits %s",
-		  format_number(queue->depth, a, sizeof(a)),
-		  format_number(queue->depth_max, b, sizeof(b)),
-		  format_number(queue->limit, c, sizeof(c)),
-		  units_format_count(service->retransmits, d, sizeof(d)));
+	screen_line(y++, 1, SCREEN_PLAIN,
+		    "connections %s · accepted %s · TIME_WAIT created %s · srtt %s",
+		    format_number(service->connections, a, sizeof(a)),
+		    units_format_count(service->accepted, b, sizeof(b)),
+		    units_format_count(service->time_wait_created, c, sizeof(c)),
+		    live_format_time(service->srtt_ns.known ? (double)service->srtt_ns.value : NAN,
+				     d, sizeof(d)));
+	screen_line(y++, 1, SCREEN_PLAIN, "accept queue %s, at most %s, limit %s · retransmits %s",
+		    format_number(queue->depth, a, sizeof(a)),
+		    format_number(queue->depth_max, b, sizeof(b)),
+		    format_number(queue->limit, c, sizeof(c)),
+		    units_format_count(service->retransmits, d, sizeof(d)));
 	return y;
 }
 
@@ -309,7 +354,7 @@ static int draw_closes(const struct run_service *service, int y)
 			run_close_names[i],
 			units_format_count(service->closes[i], count, sizeof(count)));
 	}
-	live_line(y, 1, LIVE_PLAIN, "%s", used ? text : "no connection has ended");
+	screen_line(y, 1, SCREEN_PLAIN, "%s", used ? text : "no connection has ended");
 	return y + 1;
 }
 
@@ -322,32 +367,34 @@ static void draw_title(const struct live_page *page, const struct live_row *row)
 
 	live_format_process(service, process, sizeof(process));
 	units_format_duration(row->seconds * 1e9, length, sizeof(length));
-	live_line(1, 0, LIVE_BOLD, " %s %s%s%s:%u · %s %u · %s %s", service->protocol,
-		  v6 ? "[" : "", service->address, v6 ? "]" : "", service->port, process, pid,
-		  page->view->show_total ? "since the begin," : "in the last", length);
+	screen_line(1, 0, SCREEN_BOLD, " %s %s%s%s:%u · %s %u · %s %s", service->protocol,
+		    v6 ? "[" : "", service->address, v6 ? "]" : "", service->port, process, pid,
+		    page->view->show_total ? "since the begin," : "in the last", length);
 }
 
 void live_draw_detail(struct live_page *page)
 {
 	const struct live_row *row = live_view_selected(page->view);
+	struct place place;
 	int y = 2;
 
 	live_draw_head(page);
 	if (!row) {
-		live_line(1, 0, LIVE_DIM, " no service matches");
+		screen_line(1, 0, SCREEN_DIM, " no service matches");
 	} else {
 		draw_title(page, row);
 		y = draw_bar(row->service, y);
 		y = draw_stages(row->service, y);
+		place = place_of_past(y);
 		if (page->show_clients)
-			y = draw_clients(page, row->service, y);
-		for (enum live_series i = 0; !page->show_clients && row->history && i < LIVE_SERIES;
-		     i++)
-			draw_one_series(row->history, i, y++);
+			draw_clients(page, row->service, y, lines_of_past(&place));
+		else if (row->history)
+			draw_past(row->history, &place);
+		y += lines_of_past(&place);
 		y = draw_open(row, y);
 		y = draw_state(row->service, y);
 		y = draw_closes(row->service, y);
-		live_draw_notes(page, row->service, y, live_screen_rows() - 1);
+		live_draw_notes(page, row->service, y, screen_rows() - 1);
 	}
 	live_draw_foot(page,
 		       page->player ? " Esc back  up/down other service  t total  Space pause  "

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bars.h"
 #include "notes.h"
 #include "page.h"
-#include "screen.h"
+#include "sojourn/screen.h"
 #include "sojourn/report.h"
 #include "sojourn/units.h"
 
@@ -46,28 +47,28 @@ void live_draw_head(const struct live_page *page)
 {
 	const struct run *total = page->view->total;
 	char pace[96], text[256];
-	int columns = live_screen_columns(), width;
+	int columns = screen_columns(), width;
 
 	format_pace(page, pace, sizeof(pace));
 	snprintf(text, sizeof(text), " sojourn live · %s · %s%s", page->host, pace,
 		 page->paused ? " · PAUSED" : "");
-	live_put(0, 0, columns, LIVE_TITLE, LIVE_LEFT, text);
+	screen_put(0, 0, columns, SCREEN_TITLE, SCREEN_LEFT, text);
 	if (!total)
 		return;
 	width = snprintf(text, sizeof(text), columns < NARROW ? " lost %ju " : " lost %ju  %s ",
 			 (uintmax_t)lost(total), page->clock);
-	live_put(0, columns - width, width, LIVE_TITLE, LIVE_RIGHT, text);
+	screen_put(0, columns - width, width, SCREEN_TITLE, SCREEN_RIGHT, text);
 }
 
 void live_draw_foot(const struct live_page *page, const char *keys)
 {
-	int y = live_screen_rows() - 1;
+	int y = screen_rows() - 1;
 
 	if (page->typing)
-		live_line(y, 0, LIVE_BOLD, "Filter by process, port or address: %s_",
-			  page->view->filter);
+		screen_line(y, 0, SCREEN_BOLD, "Filter by process, port or address: %s_",
+			    page->view->filter);
 	else
-		live_line(y, 0, LIVE_DIM, "%s", keys);
+		screen_line(y, 0, SCREEN_DIM, "%s", keys);
 }
 
 /* A server that hangs stands above all else. */
@@ -85,7 +86,8 @@ static size_t collect_notes(const struct live_view *view, const struct run_servi
 			    live_note_open(view, &run->services[i], &notes[count]) &&
 			    notes[count].critical == critical)
 				count++;
-	return count + live_notes(run, view->found, only, notes + count, NOTES_MAX - count);
+	return count + live_notes(run, view->found, view->wait_floor_ns, only, notes + count,
+				  NOTES_MAX - count);
 }
 
 void live_draw_notes(const struct live_page *page, const struct run_service *only, int y, int end)
@@ -96,28 +98,28 @@ void live_draw_notes(const struct live_page *page, const struct run_service *onl
 	if (end - y < 2)
 		return;
 	if (!count)
-		live_line(y, 0, LIVE_DIM, "Findings: none");
+		screen_line(y, 0, SCREEN_DIM, "Findings: none");
 	else
-		live_line(y, 0, LIVE_BOLD, "Findings: %zu", count);
+		screen_line(y, 0, SCREEN_BOLD, "Findings: %zu", count);
 	for (int line = y + 1; line < end && shown < count; line++, shown++)
-		live_line(line, 0, notes[shown].critical ? LIVE_ALARM : LIVE_NOTICE, "%s %s",
-			  notes[shown].critical ? "!" : "-", notes[shown].text);
+		screen_line(line, 0, notes[shown].critical ? SCREEN_ALARM : SCREEN_NOTICE, "%s %s",
+			    notes[shown].critical ? "!" : "-", notes[shown].text);
 	if (shown < count)
-		live_line(end - 1, live_screen_columns() - 12, LIVE_BOLD, " … %zu more",
-			  count - shown);
+		screen_line(end - 1, screen_columns() - 12, SCREEN_BOLD, " … %zu more",
+			    count - shown);
 }
 
 /* ---- the list ---- */
 
 static bool is_shown(const struct live_column *column)
 {
-	return live_screen_columns() >= column->from_width;
+	return screen_columns() >= column->from_width;
 }
 
 /* The process column takes what the others leave, up to a name and a count in full. */
 static int width_of(size_t index)
 {
-	int spare = live_screen_columns() - 1;
+	int spare = screen_columns() - 1;
 
 	if (index != LIVE_COLUMN_PROCESS)
 		return live_columns[index].width;
@@ -140,19 +142,73 @@ static void draw_title(const struct live_page *page, size_t index, int x, int wi
 		 !sorted				? ""
 		 : column->left != page->view->reversed ? "▲"
 							: "▼");
-	live_put(3, x, width, sorted ? LIVE_BOLD : LIVE_PLAIN,
-		 column->left ? LIVE_LEFT : LIVE_RIGHT, text);
+	screen_put(3, x, width, sorted ? SCREEN_BOLD : SCREEN_PLAIN,
+		   column->left ? SCREEN_LEFT : SCREEN_RIGHT, text);
 	if (column->group)
-		live_put(2, x, (int)strlen(column->group), LIVE_DIM, LIVE_LEFT, column->group);
+		screen_put(2, x, (int)strlen(column->group), SCREEN_DIM, SCREEN_LEFT,
+			   column->group);
+}
+
+/* ---- beside the columns, where the screen is wide ---- */
+
+#define DRAWN_MIN  12 /* columns of it, below which nothing is */
+#define BAR_MAX	   40
+#define TREND_FROM 30 /* columns that have room for a chart beside the bar */
+
+/* From @x on; widths of 0: there is no room. */
+struct drawn {
+	int x;
+	int bar, trend;
+};
+
+static struct drawn drawn_of(void)
+{
+	struct drawn drawn = {.x = 2};
+	int room;
+
+	for (size_t i = 0; i < live_column_count; i++)
+		drawn.x += is_shown(&live_columns[i]) ? width_of(i) + 1 : 0;
+	room = screen_columns() - drawn.x - 1;
+	if (room < DRAWN_MIN)
+		return drawn;
+	drawn.bar = room < TREND_FROM ? room : room / 2 > BAR_MAX ? BAR_MAX : room / 2;
+	drawn.trend = room < TREND_FROM ? 0 : room - drawn.bar - 2;
+	return drawn;
+}
+
+static void draw_drawn(const struct live_row *row, int y)
+{
+	const struct live_history *history = row->history;
+	const struct drawn drawn = drawn_of();
+	size_t count = history ? history->count : 0;
+	size_t shown = count < (size_t)drawn.trend ? count : (size_t)drawn.trend;
+
+	if (drawn.bar)
+		live_draw_bar(row->service, y, drawn.x, drawn.bar);
+	if (shown)
+		screen_chart(y, drawn.x + drawn.bar + 2, 1, SCREEN_ACCENT,
+			     history->points[LIVE_REQUESTS] + count - shown, shown);
+}
+
+static void draw_drawn_titles(void)
+{
+	const struct drawn drawn = drawn_of();
+
+	if (drawn.bar)
+		screen_put(3, drawn.x, drawn.bar, SCREEN_DIM, SCREEN_LEFT,
+			   "queue, receive, service, respond");
+	if (drawn.trend)
+		screen_put(3, drawn.x + drawn.bar + 2, drawn.trend, SCREEN_DIM, SCREEN_LEFT,
+			   "REQ/S so far");
 }
 
 static unsigned int row_style(const struct live_row *row, bool selected)
 {
 	if (row->open.urgency == LIVE_HANGS)
-		return LIVE_HUNG;
+		return SCREEN_HUNG;
 	if (selected)
-		return LIVE_TITLE;
-	return row->open.urgency == LIVE_OLD ? LIVE_NOTICE : LIVE_PLAIN;
+		return SCREEN_TITLE;
+	return row->open.urgency == LIVE_OLD ? SCREEN_NOTICE : SCREEN_PLAIN;
 }
 
 static void draw_row(const struct live_page *page, size_t index, int y)
@@ -162,7 +218,7 @@ static void draw_row(const struct live_page *page, size_t index, int y)
 	unsigned int style = row_style(row, selected);
 	int x = 1;
 
-	live_put(y, 0, live_screen_columns(), style, LIVE_LEFT, selected ? ">" : "");
+	screen_put(y, 0, screen_columns(), style, SCREEN_LEFT, selected ? ">" : "");
 	for (size_t i = 0; i < live_column_count; i++) {
 		const struct live_column *column = &live_columns[i];
 		int width = width_of(i);
@@ -171,9 +227,14 @@ static void draw_row(const struct live_page *page, size_t index, int y)
 		if (!is_shown(column))
 			continue;
 		live_column_format(column, row, text, sizeof(text));
-		live_put(y, x, width, style, column->left ? LIVE_LEFT : LIVE_RIGHT, text);
+		screen_put(y, x, width,
+			   i == LIVE_COLUMN_WAITING && row->waits && style == SCREEN_PLAIN
+				   ? SCREEN_NOTICE
+				   : style,
+			   column->left ? SCREEN_LEFT : SCREEN_RIGHT, text);
 		x += width + 1;
 	}
+	draw_drawn(row, y);
 }
 
 static void draw_titles(const struct live_page *page)
@@ -186,6 +247,7 @@ static void draw_titles(const struct live_page *page)
 		draw_title(page, i, x, width_of(i));
 		x += width_of(i) + 1;
 	}
+	draw_drawn_titles();
 }
 
 /* The first service that hangs, and how many: in the line that is always there. */
@@ -201,9 +263,9 @@ static bool draw_hung(const struct live_view *view, const struct run *run)
 			first = note;
 	}
 	if (hung > 1)
-		live_line(1, 0, LIVE_HUNG, " %zu SERVICES HANG: %s", hung, first.text);
+		screen_line(1, 0, SCREEN_HUNG, " %zu SERVICES HANG: %s", hung, first.text);
 	else if (hung)
-		live_line(1, 0, LIVE_HUNG, " HUNG: %s", first.text);
+		screen_line(1, 0, SCREEN_HUNG, " HUNG: %s", first.text);
 	return hung;
 }
 
@@ -233,22 +295,22 @@ static void draw_period(const struct live_page *page)
 	char length[32], open[96];
 
 	if (!run) {
-		live_line(1, 0, LIVE_DIM, "the first interval has not ended yet");
+		screen_line(1, 0, SCREEN_DIM, "the first interval has not ended yet");
 		return;
 	}
 	if (draw_hung(view, run))
 		return;
 	units_format_duration((double)run->duration_ns, length, sizeof(length));
 	format_open(view, run, open, sizeof(open));
-	live_line(1, 0, LIVE_PLAIN, " %zu of %zu services%s%s · %s %s%s", view->row_count,
-		  run->service_count, view->filter[0] ? " match " : "", view->filter,
-		  view->show_total ? "since the begin," : "in the last", length, open);
+	screen_line(1, 0, SCREEN_PLAIN, " %zu of %zu services%s%s · %s %s%s", view->row_count,
+		    run->service_count, view->filter[0] ? " match " : "", view->filter,
+		    view->show_total ? "since the begin," : "in the last", length, open);
 }
 
 /* How many lines the findings get: a title and what is left below the rows, within limits. */
 static int notes_height(const struct live_page *page)
 {
-	int room = live_screen_rows() - 1 - LIST_TOP, spare = room - (int)page->view->row_count;
+	int room = screen_rows() - 1 - LIST_TOP, spare = room - (int)page->view->row_count;
 	int least = room / 3;
 
 	if (spare > least)
@@ -258,7 +320,7 @@ static int notes_height(const struct live_page *page)
 
 void live_draw_list(struct live_page *page)
 {
-	int end = live_screen_rows() - 1 - notes_height(page);
+	int end = screen_rows() - 1 - notes_height(page);
 	size_t rows = end > LIST_TOP ? (size_t)(end - LIST_TOP) : 0;
 
 	if (page->view->selected < page->top)
@@ -270,7 +332,7 @@ void live_draw_list(struct live_page *page)
 	draw_titles(page);
 	for (size_t i = 0; i < rows && page->top + i < page->view->row_count; i++)
 		draw_row(page, page->top + i, LIST_TOP + (int)i);
-	live_draw_notes(page, NULL, end, live_screen_rows() - 1);
+	live_draw_notes(page, NULL, end, screen_rows() - 1);
 	live_draw_foot(page, page->player
 				     ? " ? help  Enter details  t total  Space pause  ,/. step  "
 				       "+/- speed  q quit"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "page.h"
-#include "screen.h"
+#include "sojourn/screen.h"
 #include "sojourn/clock.h"
 
 /* Looking for what runs out takes every socket and descriptor of the host. */
@@ -34,9 +34,9 @@ struct sink_live {
 
 static void draw(struct sink_live *sink)
 {
-	live_screen_begin();
+	screen_begin();
 	sink->draw(&sink->page);
-	live_screen_end();
+	screen_end();
 }
 
 /* Of the service whose details are shown. */
@@ -135,8 +135,8 @@ static void draw_columns(int y)
 			group = NULL;
 		snprintf(name, sizeof(name), "%s%s%s", group ? group : "", group ? " " : "",
 			 column->title);
-		live_put(y, 2, 17, LIVE_BOLD, LIVE_LEFT, name);
-		live_line(y, 19, LIVE_PLAIN, "%s", column->help);
+		screen_put(y, 2, 17, SCREEN_BOLD, SCREEN_LEFT, name);
+		screen_line(y, 19, SCREEN_PLAIN, "%s", column->help);
 	}
 }
 
@@ -146,8 +146,8 @@ static void draw_help(struct live_page *page)
 
 	live_draw_head(page);
 	for (size_t i = 0; i < ARRAY_SIZE(helps); i++, y++) {
-		live_put(y, 2, 14, LIVE_BOLD, LIVE_LEFT, helps[i].keys);
-		live_line(y, 16, LIVE_PLAIN, "%s", helps[i].help);
+		screen_put(y, 2, 14, SCREEN_BOLD, SCREEN_LEFT, helps[i].keys);
+		screen_line(y, 16, SCREEN_PLAIN, "%s", helps[i].help);
 	}
 	draw_columns(y);
 	live_draw_foot(page, " any key: back");
@@ -185,13 +185,13 @@ static int key_down(struct sink_live *sink)
 
 static int key_page_up(struct sink_live *sink)
 {
-	move_to(sink, (long)sink->view.selected - live_screen_rows() / 2);
+	move_to(sink, (long)sink->view.selected - screen_rows() / 2);
 	return 0;
 }
 
 static int key_page_down(struct sink_live *sink)
 {
-	move_to(sink, (long)sink->view.selected + live_screen_rows() / 2);
+	move_to(sink, (long)sink->view.selected + screen_rows() / 2);
 	return 0;
 }
 
@@ -214,7 +214,7 @@ static int sort_by(struct sink_live *sink, size_t step)
 
 	do
 		sort = (sort + step) % live_column_count;
-	while (live_columns[sort].from_width > live_screen_columns());
+	while (live_columns[sort].from_width > screen_columns());
 	sink->view.sort = sort;
 	sink->view.reversed = false;
 	return live_view_arrange(&sink->view);
@@ -317,7 +317,7 @@ static int key_quit(struct sink_live *sink)
 static int key_redraw(struct sink_live *sink)
 {
 	(void)sink;
-	live_screen_resize();
+	screen_resize();
 	return 0;
 }
 
@@ -403,7 +403,7 @@ static int run(struct sink *sink, short revents)
 		return 0;
 	if (revents & (POLLHUP | POLLERR | POLLNVAL))
 		return -ECANCELED;
-	while (!r && (key = live_screen_key()) >= 0)
+	while (!r && (key = screen_key()) >= 0)
 		r = press(of(sink), key);
 	if (!r)
 		draw(of(sink));
@@ -412,13 +412,13 @@ static int run(struct sink *sink, short revents)
 
 static void resize(struct sink *sink)
 {
-	live_screen_resize();
+	screen_resize();
 	draw(of(sink));
 }
 
 static void close_sink(struct sink *sink)
 {
-	live_screen_close();
+	screen_close();
 	snapshot_clients_free(&of(sink)->page.clients);
 	live_view_done(&of(sink)->view);
 	free(sink);
@@ -427,10 +427,12 @@ static void close_sink(struct sink *sink)
 static const struct sink_operations operations = {
 	.interval = interval, .fd = fd_of, .run = run, .resize = resize, .close = close_sink};
 
-static int open_sink(const struct snapshot_source *source, uint64_t interval_ns,
-		     struct live_player *player, struct sink **ret_sink)
+/* A page alone: of @source, or of @page's player. */
+static int open_sink(const struct snapshot_source *source, const struct live_page *page,
+		     uint64_t wait_floor_ns, struct sink **ret_sink)
 {
 	struct sink_live *sink = calloc(1, sizeof(*sink));
+	struct live_player *player = page->player;
 	int r;
 
 	if (!sink)
@@ -438,15 +440,16 @@ static int open_sink(const struct snapshot_source *source, uint64_t interval_ns,
 	sink->sink.operations = &operations;
 	sink->source = source;
 	sink->draw = live_draw_list;
-	sink->page = (struct live_page){
-		.view = &sink->view, .interval_ns = interval_ns, .player = player};
+	sink->page = *page;
+	sink->page.view = &sink->view;
 	live_view_init(&sink->view);
+	sink->view.wait_floor_ns = wait_floor_ns;
 	r = player ? live_player_forward(player, &sink->view) : 0;
 	/* A recording's first reading says nothing of an interval: the second is shown at once. */
 	if (r >= 0)
 		r = next(sink);
 	if (!r)
-		r = live_screen_open();
+		r = screen_open(stdout, stdin);
 	if (r < 0) {
 		sink_close(&sink->sink);
 		return r;
@@ -457,14 +460,19 @@ static int open_sink(const struct snapshot_source *source, uint64_t interval_ns,
 }
 
 int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
-		   struct sink **ret_sink)
+		   uint64_t wait_floor_ns, struct sink **ret_sink)
 {
-	return open_sink(source, interval_ns, NULL, ret_sink);
+	const struct live_page page = {.interval_ns = interval_ns};
+
+	return open_sink(source, &page, wait_floor_ns, ret_sink);
 }
 
-int sink_live_open_player(struct live_player *player, struct sink **ret_sink)
+int sink_live_open_player(struct live_player *player, uint64_t wait_floor_ns,
+			  struct sink **ret_sink)
 {
-	return open_sink(NULL, 0, player, ret_sink);
+	const struct live_page page = {.player = player};
+
+	return open_sink(NULL, &page, wait_floor_ns, ret_sink);
 }
 
 bool sink_live_paused(const struct sink *sink)

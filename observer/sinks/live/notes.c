@@ -15,9 +15,6 @@
 /* From this share on, a queue or table is worth a sentence. */
 #define NEARLY_FULL 0.8
 
-/* An inferred wait that is shorter is worth none. */
-#define LONG_WAIT_NS (10 * NSEC_PER_MSEC)
-
 static double share(struct run_number used, struct run_number limit)
 {
 	if (!used.known || !limit.known || !limit.value)
@@ -71,36 +68,38 @@ static bool fds_full(const struct run_service *service, char *text, size_t size)
 	return true;
 }
 
-/* More than half of the time in the server is spent before it looks at the request. */
-static bool queueing(const struct run_service *service, char *text, size_t size)
+static bool queueing(const struct run_service *service, uint64_t floor_ns, char *text, size_t size)
 {
-	const struct run_stage *queue = &service->stages[STAGE_SOCKET_QUEUE];
-	const struct run_stage *own = &service->stages[STAGE_SERVICE];
 	char waiting[32], working[32];
 
-	if (!queue->measured || !own->measured || !own->histogram.count ||
-	    queue->histogram.sum <= own->histogram.sum)
+	if (!live_waits(service, floor_ns))
 		return false;
-	live_format_time(histogram_mean(&queue->histogram), waiting, sizeof(waiting));
-	live_format_time(histogram_mean(&own->histogram), working, sizeof(working));
-	snprintf(text, size, "requests wait longer (mean %s) than they are worked on (mean %s)",
+	live_format_time(
+		(double)histogram_quantile(&service->stages[STAGE_SOCKET_QUEUE].histogram, 0.99),
+		waiting, sizeof(waiting));
+	live_format_time(
+		(double)histogram_quantile(&service->stages[STAGE_SERVICE].histogram, 0.99),
+		working, sizeof(working));
+	snprintf(text, size, "requests wait longer (p99 %s) than they are worked on (p99 %s)",
 		 waiting, working);
 	return true;
 }
 
 /* A late accept() and a late first read look alike: docs/measurement.md. */
-static bool accept_inferred(const struct run_service *service, char *text, size_t size)
+static bool accept_inferred(const struct run_service *service, uint64_t floor_ns, char *text,
+			    size_t size)
 {
 	const struct histogram *waits = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
-	char longest[32];
+	uint64_t waiting_ns = histogram_quantile(waits, 0.99);
+	char long_wait[32];
 
-	if (!run_accept_is_inferred(service->stages) || waits->max < LONG_WAIT_NS)
+	if (!run_accept_is_inferred(service->stages) || waiting_ns <= floor_ns)
 		return false;
-	live_format_time((double)waits->max, longest, sizeof(longest));
+	live_format_time((double)waiting_ns, long_wait, sizeof(long_wait));
 	snprintf(text, size,
-		 "accept or socket queue, max %s: accept() is late, or the first read after it; "
+		 "accept or socket queue, p99 %s: accept() is late, or the first read after it; "
 		 "--accept-source syscall tells them apart",
-		 longest);
+		 long_wait);
 	return true;
 }
 
@@ -153,13 +152,23 @@ static bool silent(const struct run_service *service, char *text, size_t size)
 	return true;
 }
 
+/* In the order of their weight. */
 static const struct {
 	bool critical;
 	bool (*applies)(const struct run_service *service, char *text, size_t size);
+	/* In place of it, where shorter waits are worth no sentence. */
+	bool (*waits)(const struct run_service *service, uint64_t floor_ns, char *text,
+		      size_t size);
 } rules[] = {
-	{false, silent},      {true, accept_overflow}, {true, accept_full},
-	{true, fds_full},     {false, queueing},       {false, accept_inferred},
-	{false, multiplexed}, {false, losses},	       {false, missing},
+	{.applies = silent},
+	{.applies = accept_overflow, .critical = true},
+	{.applies = accept_full, .critical = true},
+	{.applies = fds_full, .critical = true},
+	{.waits = queueing},
+	{.waits = accept_inferred},
+	{.applies = multiplexed},
+	{.applies = losses},
+	{.applies = missing},
 };
 
 /* Programs' misses and services without a slot concern all. */
@@ -184,11 +193,13 @@ static size_t note_run(const struct run *run, struct live_note *notes, size_t si
 	return count;
 }
 
-static bool note_service(size_t rule, const struct run_service *service, struct live_note *note)
+static bool note_service(size_t rule, const struct run_service *service, uint64_t floor_ns,
+			 struct live_note *note)
 {
 	char port[16], text[sizeof(note->text) - sizeof(port) - 2];
 
-	if (!rules[rule].applies(service, text, sizeof(text)))
+	if (rules[rule].waits ? !rules[rule].waits(service, floor_ns, text, sizeof(text))
+			      : !rules[rule].applies(service, text, sizeof(text)))
 		return false;
 	live_format_port(service, port, sizeof(port));
 	snprintf(note->text, sizeof(note->text), "%s: %s", port, text);
@@ -238,8 +249,8 @@ bool live_note_open(const struct live_view *view, const struct run_service *serv
 	return true;
 }
 
-size_t live_notes(const struct run *run, const struct run *found, const struct run_service *only,
-		  struct live_note *ret_notes, size_t size)
+size_t live_notes(const struct run *run, const struct run *found, uint64_t floor_ns,
+		  const struct run_service *only, struct live_note *ret_notes, size_t size)
 {
 	size_t count = note_findings(found, only, ret_notes, size);
 
@@ -251,7 +262,7 @@ size_t live_notes(const struct run *run, const struct run *found, const struct r
 			const struct run_service *service = &run->services[i];
 
 			if (!only || service == only)
-				count += note_service(rule, service, &ret_notes[count]);
+				count += note_service(rule, service, floor_ns, &ret_notes[count]);
 		}
 	}
 	return count;

@@ -20,10 +20,10 @@ bool live_note_open(const struct live_view *view, const struct run_service *serv
 
 /*
  * Writes what is wrong into at most @size notes, and how many there are: the doctor's findings of @found (NULL:
- * nobody looked), then what @run itself shows, each the worst first. With @only, a service of @run, what
- * concerns it alone.
+ * nobody looked), then what @run itself shows, each the worst first. Waiting up to @floor_ns is nothing wrong.
+ * With @only, a service of @run, what concerns it alone.
  */
-size_t live_notes(const struct run *run, const struct run *found, const struct run_service *only,
-		  struct live_note *ret_notes, size_t size);
+size_t live_notes(const struct run *run, const struct run *found, uint64_t floor_ns,
+		  const struct run_service *only, struct live_note *ret_notes, size_t size);
 
 #endif

@@ -53,6 +53,7 @@ struct live_row {
 	const struct live_history *history;
 	struct live_open open;
 	double seconds; /* of that period */
+	bool waits;	/* for longer than it is worked on, and than the floor */
 };
 
 struct live_view {
@@ -66,9 +67,10 @@ struct live_view {
 	size_t history_count;
 	struct live_row *rows; /* filtered and sorted */
 	size_t row_count;
-	size_t selected; /* of rows */
-	size_t sort;	 /* column of live_columns[] */
-	bool reversed;	 /* against that column's own order */
+	size_t selected;	/* of rows */
+	size_t sort;		/* column of live_columns[] */
+	bool reversed;		/* against that column's own order */
+	uint64_t wait_floor_ns; /* p99 of waiting up to that is not warned of */
 	char filter[LIVE_FILTER];
 };
 
@@ -118,12 +120,16 @@ extern const struct live_column live_columns[];
 extern const size_t live_column_count;
 #define LIVE_COLUMN_PROCESS  1
 #define LIVE_COLUMN_REQUESTS 2
+#define LIVE_COLUMN_WAITING  5
 
 /* < 0, 0, > 0 in the column's own order. */
 int live_column_compare(const struct live_column *column, const struct live_row *a,
 			const struct live_row *b);
 char *live_column_format(const struct live_column *column, const struct live_row *row, char *buffer,
 			 size_t size);
+
+/* Whether p99 of waiting unread is above @floor_ns and above that of the server's own work. */
+bool live_waits(const struct run_service *service, uint64_t floor_ns);
 
 /* "8080", "53u" for UDP. */
 char *live_format_port(const struct run_service *service, char *buffer, size_t size);

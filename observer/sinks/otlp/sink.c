@@ -192,7 +192,7 @@ int sink_otlp_open(const struct otlp_target *target, void (*say)(int error), str
 	if (!sink)
 		return -ENOMEM;
 	*sink = (struct sink_otlp){.sink.operations = &operations, .say = say, .fd = -1};
-	sink->metrics = metrics_new();
+	sink->metrics = metrics_new(target->buckets);
 	r = sink->metrics ? start(sink, target) : -ENOMEM;
 	if (r < 0)
 		sink_close(&sink->sink);

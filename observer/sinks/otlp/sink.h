@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "sinks/sink.h"
+#include "sojourn/metrics.h"
 
 #define OTLP_HEADERS 16
 #define OTLP_SECRETS 3
@@ -24,6 +25,7 @@ struct otlp_target {
 	size_t header_count;
 	const char *secrets[OTLP_SECRETS]; /* what its process must forget; NULL: nothing */
 	uint64_t interval_ns;
+	enum metrics_buckets buckets;
 };
 
 /*

@@ -84,7 +84,9 @@ def test_values_are_those_of_the_document(start, terminal, tmp_path):
     shown = {name: stage(terminal, name) for name in ("socket_queue", "receive", "service", "respond")}
     assert driver.result["requests"] == 1000
     assert 2e6 <= nanoseconds(shown["service"]["p50"]) < 2e7
-    assert sum(float(value["share"]) for value in shown.values()) == pytest.approx(100, abs=1)
+    # Where the server is late to accept(), that has a share, too.
+    accept = float(terminal.wait_for(r"^ a accept.* ([\d.]+) %$")[1])
+    assert accept + sum(float(value["share"]) for value in shown.values()) == pytest.approx(100, abs=1)
     # The list: gauges against ss and /proc.
     terminal.keys("Escape", "Escape")
     terminal.wait_for(r"2 of 2 services")
@@ -355,3 +357,61 @@ def test_who_is_connected(start, terminal):
     terminal.keys("c")
     terminal.wait_for(r"socket queue p99")
     leave(terminal)
+
+
+def test_a_wide_screen_is_filled(start):
+    """Stages as a bar, their distributions on one axis, charts beside each other; what service divides into."""
+    lab, terminal = start(Lab("--service", "2ms")), start(Terminal(200, 50))
+    show(terminal, "--port", lab.port, "--cpu")
+    Driver(lab.url, connections=1, count=300)
+    terminal.keys("t")
+    terminal.wait_for(r"since the begin")
+    terminal.wait_for(rf"^>{lab.port} .* 100% +█{{40}} ")  # nearly all of it is service
+    terminal.keys("Enter")
+    terminal.wait_for(r"S service +300 ")
+    terminal.wait_for(r"^ █{198}$")
+    terminal.wait_for(r"^ requests/s .* max .* accepts/s .* max ")
+    # The server sleeps for 2 ms: that is neither on a CPU nor waiting for one.
+    blocked = terminal.wait_for(r"^ +blocked +(\d+) +(\S+) ")
+    assert int(blocked[1]) <= 300 and 1.9e6 <= nanoseconds(blocked[2]) < 2e7
+    axis, service = (next(line for line in terminal.screen() if re.search(words, line))
+                     for words in (r"1µs .* 1ms", r"S service "))
+    assert service.index("█") > axis.index(" 1ms")
+    leave(terminal)
+
+
+def test_only_a_wait_that_matters_is_warned_of(start):
+    """The server is held while requests come: they wait for far more than 5 ms, and no longer than an hour."""
+    lab, terminals = start(Lab()), [start(Terminal(120, 24)) for _ in range(2)]
+    for terminal, options in zip(terminals, ([], ["--warn-wait", "1h"])):
+        show(terminal, "--port", lab.port, "--no-doctor", *options)
+        terminal.keys("t")
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", lab.port)))
+                   for _ in range(20)]
+
+        def ask():
+            for client in clients:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: lab\r\n\r\n")
+
+        def take():
+            for client in clients:
+                assert client.recv(65536).startswith(b"HTTP/1.1 200")
+
+        ask()
+        take()
+        os.kill(lab.pid, signal.SIGSTOP)
+        try:
+            ask()
+            terminals[0].wait_for(r" open 20, oldest \d")
+            time.sleep(0.1)  # twenty times what is warned of
+        finally:
+            os.kill(lab.pid, signal.SIGCONT)
+        take()
+    found = terminals[0].wait_for(r"- \d+: requests wait longer \(p99 (\S+)\) than they are worked on")
+    assert nanoseconds(found[1]) > 5e6
+    terminals[1].keys("Enter")
+    terminals[1].wait_for(r"S service +40 ")
+    assert "requests wait longer" not in "\n".join(terminals[1].screen())
+    for terminal in terminals:
+        leave(terminal)

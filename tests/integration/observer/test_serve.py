@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """`sojourn serve` before real clients: Prometheus, curl with certificates, a browser."""
 import json
+import math
 import re
 import shutil
 import socket
 import subprocess
 import time
 import urllib.parse
+from pathlib import Path
 
 import pytest
 
@@ -68,9 +70,13 @@ class Prometheus(Process):
         raise AssertionError(f"{query}: {values}")
 
 
-def bucket_of(seconds):
-    """The edges of the exported histogram that a value lies between."""
-    edges = [(2 ** (10 + i // 2) * (1.5 if i % 2 else 1)) / 1e9 for i in range(48)]
+def edges_of(text):
+    """The edges of the exported histograms, in seconds."""
+    return sorted({float(edge) for edge in re.findall(r'le="([\d.]+)"', text)})
+
+
+def bucket_of(edges, seconds):
+    """Those that a value lies between."""
     return max(e for e in [0, *edges] if e <= seconds * 1.000001), min(e for e in edges if e >= seconds)
 
 
@@ -104,7 +110,7 @@ def test_prometheus_knows_what_we_know(start, tmp_path):
                               'sojourn_stage_seconds_bucket{stage="service"})')[0]
     document = parse(serve.get("/api/v1/run"))
     ours = document["services"][0]["stages"]["service"]["p99_ns"] / 1e9
-    low, high = bucket_of(ours)
+    low, high = bucket_of(edges_of(serve.get("/metrics")), ours)
     assert low <= quantile <= high, (low, quantile, high, ours)
     for accept in ("text/plain", "application/openmetrics-text"):
         text = run(["curl", "-sf", "-H", f"Accept: {accept}", serve.url + "/metrics"]).stdout
@@ -113,6 +119,46 @@ def test_prometheus_knows_what_we_know(start, tmp_path):
                                   capture_output=True, check=False)
             assert done.returncode == 0 and done.stderr == "", done.stderr
         assert re.search(r"^sojourn_exchanges_total\{.*\} 200$", text, re.MULTILINE)
+
+
+def expressions(port):
+    """{panel: [expression…]} of the dashboard, with its variables as Grafana would have them."""
+    dashboard = json.loads((ROOT / "packaging/grafana/sojourn.json").read_text())
+    variables = {"$instance": ".*", "$port": str(port), "$__rate_interval": "5s"}
+    found = {}
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"]
+            for name, value in variables.items():
+                expression = expression.replace(name, value)
+            assert "$" not in expression, expression
+            found.setdefault(panel["title"], []).append(expression)
+    return found
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
+def test_every_panel_of_the_dashboard_has_data(start, tmp_path):
+    """In a real Prometheus, with load, and something that runs out: a process without a free descriptor."""
+    lab = start(Lab())
+    hungry = start(["/usr/bin/python3", "-c",
+                    "import resource, os, time\n"
+                    "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+                    "held = [os.dup(0) for _ in range(64 - len(os.listdir('/proc/self/fd')))]\n"
+                    "print('ready', flush=True); time.sleep(600)\n"])
+    hungry.wait_for("^ready$")
+    serve = start(Serve(lab.port))
+    prometheus = start(Prometheus(serve.url, tmp_path))
+    start([DRIVER, lab.url, "--rate", "100", "-c", "2", "-d", "1h", "--quiet"])
+    prometheus.wait("rate(sojourn_exchanges_total[5s])", lambda values: values[0] > 0)
+    for panel, queries in expressions(lab.port).items():
+        for query in queries:
+            values = prometheus.wait(query, lambda values: any(not math.isnan(value) for value in values))
+            assert all(value >= 0 for value in values if not math.isnan(value)), (panel, query, values)
+    assert prometheus.ask('sojourn_finding_objects{id="fds-exhausted"}') >= [1]
+    assert prometheus.ask("sojourn_build_info") == [1]
+    coarse, fine = (edges_of(one.get("/metrics")) for one in
+                    (serve, start(Serve(lab.port, "--buckets", "fine"))))
+    assert len(coarse) == 17 and len(fine) == 48
 
 
 def certificate(folder, name, issuer=None, purpose=None):

@@ -33,17 +33,54 @@ static double sample(const char *text, const char *name)
 
 static void test_edges_are_bounds_of_buckets(void **state)
 {
-	uint64_t last = 0;
+	(void)state;
+	for (enum metrics_buckets buckets = METRICS_COARSE; buckets <= METRICS_FINE; buckets++) {
+		uint64_t last = 0;
+
+		for (unsigned int i = 0; i < metrics_edge_count(buckets); i++) {
+			uint64_t edge = metrics_edge_ns(buckets, i);
+
+			assert_int_equal(bucket_upper(bucket_index(edge)), edge);
+			assert_true(edge > last);
+			last = edge;
+		}
+		assert_true(metrics_edge_ns(buckets, 0) <= 10000 && last > 9800000000);
+	}
+	assert_true(metrics_edge_ns(METRICS_FINE, 0) <= 1024);
+}
+
+/* Alerts ask who waits for longer than 5 ms: what takes less is never told as more, and 5 ms are an edge. */
+static void test_a_coarse_edge_is_at_5_ms(void **state)
+{
+	unsigned int found = 0;
 
 	(void)state;
-	for (unsigned int i = 0; i < METRICS_EDGES; i++) {
-		uint64_t edge = metrics_edge_ns(i);
+	for (unsigned int i = 0; i < metrics_edge_count(METRICS_COARSE); i++) {
+		uint64_t edge = metrics_edge_ns(METRICS_COARSE, i);
 
-		assert_int_equal(bucket_upper(bucket_index(edge)), edge);
-		assert_true(edge > last);
-		last = edge;
+		found += edge <= 5000000 && edge > 4900000;
 	}
-	assert_true(metrics_edge_ns(0) <= 1024 && last > 12ULL * 1000 * 1000 * 1000);
+	assert_int_equal(found, 1);
+}
+
+/* All samples of a service, at most: what a Prometheus has to keep. */
+static void test_coarse_is_less_than_half(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	size_t lines[2] = {0};
+
+	(void)state;
+	run->service_count = 1;
+	for (enum metrics_buckets buckets = METRICS_COARSE; buckets <= METRICS_FINE; buckets++) {
+		autometrics struct metrics *metrics = metrics_new(buckets);
+		autofree char *text = text_of(metrics, run, METRICS_PROMETHEUS);
+
+		for (const char *at = text; (at = strstr(at, "port=\"8080\"")); at++)
+			lines[buckets]++;
+	}
+	assert_int_equal(lines[METRICS_FINE] - lines[METRICS_COARSE],
+			 STAGE_RESIDENCE_END * (48 - 17));
+	assert_true(2 * lines[METRICS_COARSE] < lines[METRICS_FINE]);
 }
 
 /* Every value is counted below the first edge that is not smaller, and not before. */
@@ -51,25 +88,27 @@ static void test_counts_below_edges_are_exact(void **state)
 {
 	autorun struct run *run = support_observer_run();
 	struct run_stage *stage = &run->services[0].stages[STAGE_SERVICE];
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 
 	(void)state;
 	memset(&stage->histogram, 0, sizeof(stage->histogram));
-	for (unsigned int i = 0; i < METRICS_EDGES; i++) {
-		histogram_record(&stage->histogram, metrics_edge_ns(i));
-		histogram_record(&stage->histogram, metrics_edge_ns(i) + 1);
+	for (unsigned int i = 0; i < METRICS_EDGES_MAX; i++) {
+		histogram_record(&stage->histogram, metrics_edge_ns(METRICS_FINE, i));
+		histogram_record(&stage->histogram, metrics_edge_ns(METRICS_FINE, i) + 1);
 	}
 	text = text_of(metrics, run, METRICS_PROMETHEUS);
-	for (unsigned int i = 0; i < METRICS_EDGES; i++) {
+	for (unsigned int i = 0; i < METRICS_EDGES_MAX; i++) {
 		autofree char *name = NULL;
 
-		assert_true(asprintf(&name,
-				     "sojourn_stage_seconds_bucket{protocol=\"tcp\",port=\"8080\","
-				     "netns=\"%u\",stage=\"service\",le=\"%llu.%09llu\"}",
-				     run->services[0].netns,
-				     (unsigned long long)metrics_edge_ns(i) / 1000000000,
-				     (unsigned long long)metrics_edge_ns(i) % 1000000000) > 0);
+		assert_true(
+			asprintf(&name,
+				 "sojourn_stage_seconds_bucket{protocol=\"tcp\",port=\"8080\","
+				 "netns=\"%u\",stage=\"service\",le=\"%llu.%09llu\"}",
+				 run->services[0].netns,
+				 (unsigned long long)metrics_edge_ns(METRICS_FINE, i) / 1000000000,
+				 (unsigned long long)metrics_edge_ns(METRICS_FINE, i) %
+					 1000000000) > 0);
 		assert_true(sample(text, name) == 2 * i + 1);
 	}
 }
@@ -79,7 +118,7 @@ static void test_counts_never_go_down(void **state)
 {
 	autorun struct run *run = support_observer_run();
 	struct histogram *h = &run->services[0].stages[STAGE_RESPOND].histogram;
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	static const char name[] = "sojourn_stage_seconds_bucket{protocol=\"tcp\",port=\"8080\","
 				   "netns=\"%u\",stage=\"respond\",le=\"0.000001023\"}";
 	char sampled[256];
@@ -103,7 +142,7 @@ static void test_counts_never_go_down(void **state)
 static void test_openmetrics_names_counters_by_family(void **state)
 {
 	autorun struct run *run = support_full_run();
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *plain = text_of(metrics, run, METRICS_PROMETHEUS);
 	autofree char *open = text_of(metrics, run, METRICS_OPENMETRICS);
 
@@ -119,7 +158,7 @@ static void test_openmetrics_names_counters_by_family(void **state)
 static void test_unknown_is_absent(void **state)
 {
 	autorun struct run *run = support_observer_run();
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 
 	(void)state;
@@ -135,7 +174,7 @@ static void test_unknown_is_absent(void **state)
 static void test_names_are_escaped(void **state)
 {
 	autorun struct run *run = support_observer_run();
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 
 	(void)state;
@@ -148,7 +187,7 @@ static void test_names_are_escaped(void **state)
 static void test_foreign_bytes_are_replaced(void **state)
 {
 	autorun struct run *run = support_observer_run();
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL, *otlp = NULL;
 
 	(void)state;
@@ -165,7 +204,7 @@ static void test_otlp_buckets_are_not_cumulative(void **state)
 {
 	autorun struct run *run = support_observer_run();
 	struct run_stage *stage = &run->services[0].stages[STAGE_SERVICE];
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 	const char *found;
 
@@ -173,10 +212,11 @@ static void test_otlp_buckets_are_not_cumulative(void **state)
 	for (enum stage i = 0; i < STAGE_COUNT; i++)
 		run->services[0].stages[i].measured = i == STAGE_SERVICE;
 	memset(&stage->histogram, 0, sizeof(stage->histogram));
-	histogram_record(&stage->histogram, metrics_edge_ns(0));
-	histogram_record(&stage->histogram, metrics_edge_ns(1));
-	histogram_record(&stage->histogram, metrics_edge_ns(1));
-	histogram_record(&stage->histogram, metrics_edge_ns(METRICS_EDGES - 1) + 1);
+	histogram_record(&stage->histogram, metrics_edge_ns(METRICS_FINE, 0));
+	histogram_record(&stage->histogram, metrics_edge_ns(METRICS_FINE, 1));
+	histogram_record(&stage->histogram, metrics_edge_ns(METRICS_FINE, 1));
+	histogram_record(&stage->histogram,
+			 metrics_edge_ns(METRICS_FINE, METRICS_EDGES_MAX - 1) + 1);
 	run->service_count = 1;
 	text = metrics_otlp(metrics, run, 1000000000, 2000000000);
 	found = strstr(text, "\"bucketCounts\":[");
@@ -190,7 +230,7 @@ static void test_otlp_buckets_are_not_cumulative(void **state)
 static void test_documented(void **state)
 {
 	autorun struct run *run = support_full_run();
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = text_of(metrics, run, METRICS_PROMETHEUS);
 	autofclose FILE *file = fopen(DOCS_DIR "/metrics.md", "r");
 	autofree char *docs = calloc(1, 65536);
@@ -242,6 +282,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edges_are_bounds_of_buckets),
+		cmocka_unit_test(test_a_coarse_edge_is_at_5_ms),
+		cmocka_unit_test(test_coarse_is_less_than_half),
 		cmocka_unit_test(test_counts_below_edges_are_exact),
 		cmocka_unit_test(test_counts_never_go_down),
 		cmocka_unit_test(test_openmetrics_names_counters_by_family),

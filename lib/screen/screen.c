@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The terminal through ncurses, and its way back; see screen.h. */
-#include "screen.h"
+/* The terminal through ncurses, and its way back; see sojourn/screen.h. Bars and charts: draw.c. */
+#include "sojourn/screen.h"
 
 #include <curses.h>
 #include <errno.h>
@@ -24,11 +24,13 @@ static const int deadly[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, 
 static struct {
 	bool taken;
 	bool utf8;
+	bool colour;
+	int fd; /* that is drawn on */
 	SCREEN *screen;
 	struct termios termios; /* as it was */
 	char leave[256];	/* sequences that undo what entering did */
 	size_t leave_length;
-	attr_t styles[LIVE_STYLES];
+	attr_t styles[SCREEN_STYLES];
 	struct sigaction actions[ARRAY_SIZE(deadly)];
 	char *stack;
 } terminal;
@@ -40,11 +42,11 @@ static void on_deadly(int number)
 {
 	if (terminal.taken) {
 		/* Only what signal-safety(7) lists. */
-		ssize_t n = write(STDOUT_FILENO, terminal.leave, terminal.leave_length);
+		ssize_t n = write(terminal.fd, terminal.leave, terminal.leave_length);
 
 		(void)n;
 		terminal.taken = false;
-		tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.termios);
+		tcsetattr(terminal.fd, TCSANOW, &terminal.termios);
 	}
 	raise(number);
 }
@@ -61,7 +63,7 @@ static void add_sequence(const char *name)
 	const char *text = tigetstr(name);
 	size_t length = has_sequence(name) ? strlen(text) : 0;
 
-	if (terminal.leave_length + length > sizeof(terminal.leave))
+	if (!length || terminal.leave_length + length > sizeof(terminal.leave))
 		return;
 	memcpy(terminal.leave + terminal.leave_length, text, length);
 	terminal.leave_length += length;
@@ -106,48 +108,59 @@ static void set_styles(void)
 	const char *no = getenv("NO_COLOR");
 	attr_t *styles = terminal.styles;
 
-	styles[LIVE_PLAIN] = A_NORMAL;
-	styles[LIVE_BOLD] = A_BOLD;
-	styles[LIVE_DIM] = A_DIM;
-	styles[LIVE_TITLE] = A_REVERSE;
-	styles[LIVE_ALARM] = A_BOLD;
-	styles[LIVE_NOTICE] = A_NORMAL;
-	styles[LIVE_HUNG] = A_BOLD | A_REVERSE;
+	styles[SCREEN_PLAIN] = A_NORMAL;
+	styles[SCREEN_BOLD] = A_BOLD;
+	styles[SCREEN_DIM] = A_DIM;
+	styles[SCREEN_TITLE] = A_REVERSE;
+	styles[SCREEN_ALARM] = A_BOLD;
+	styles[SCREEN_NOTICE] = A_NORMAL;
+	styles[SCREEN_HUNG] = A_BOLD | A_REVERSE;
 	for (int i = 0; i < STAGE_COUNT; i++)
-		styles[LIVE_STAGE + i] = A_NORMAL;
+		styles[SCREEN_STAGE + i] = A_NORMAL;
+	styles[SCREEN_ACCENT] = A_NORMAL;
+	terminal.colour = false;
 	if ((no && *no) || !has_colors() || start_color() != OK || use_default_colors() != OK)
 		return;
+	terminal.colour = true;
 	init_pair(1, COLOR_RED, -1);
 	init_pair(2, COLOR_YELLOW, -1);
-	styles[LIVE_ALARM] |= (attr_t)COLOR_PAIR(1);
-	styles[LIVE_NOTICE] |= (attr_t)COLOR_PAIR(2);
-	styles[LIVE_HUNG] |= (attr_t)COLOR_PAIR(1);
+	init_pair(3, COLOR_CYAN, -1);
+	styles[SCREEN_ACCENT] |= (attr_t)COLOR_PAIR(3);
+	styles[SCREEN_ALARM] |= (attr_t)COLOR_PAIR(1);
+	styles[SCREEN_NOTICE] |= (attr_t)COLOR_PAIR(2);
+	styles[SCREEN_HUNG] |= (attr_t)COLOR_PAIR(1);
 	for (int i = 0; i < STAGE_RESIDENCE_END; i++) {
-		init_pair((short)(3 + i), stage_colours[i], -1);
-		styles[LIVE_STAGE + i] = A_BOLD | (attr_t)COLOR_PAIR(3 + i);
+		init_pair((short)(4 + i), stage_colours[i], -1);
+		styles[SCREEN_STAGE + i] = A_BOLD | (attr_t)COLOR_PAIR(4 + i);
 	}
 }
 
-static void set_modes(void)
+/* Without keys, what is typed waits for the shell: a drawing that looked for it would stop for it. */
+static void set_modes(bool keys)
 {
 	cbreak();
 	noecho();
 	nonl();
-	keypad(stdscr, TRUE);
-	nodelay(stdscr, TRUE);
-	set_escdelay(50);
+	if (keys) {
+		keypad(stdscr, TRUE);
+		nodelay(stdscr, TRUE);
+		set_escdelay(50);
+	} else {
+		typeahead(-1);
+	}
 	curs_set(0);
 }
 
-int live_screen_open(void)
+int screen_open(FILE *out, FILE *keys)
 {
 	if (terminal.taken)
 		return -EBUSY;
-	if (!isatty(STDIN_FILENO) || tcgetattr(STDOUT_FILENO, &terminal.termios))
+	terminal.fd = fileno(out);
+	if ((keys && !isatty(fileno(keys))) || tcgetattr(terminal.fd, &terminal.termios))
 		return -ENOTTY;
 	setlocale(LC_CTYPE, "");
 	terminal.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	terminal.screen = newterm(NULL, stdout, stdin);
+	terminal.screen = newterm(NULL, out, keys ? keys : out);
 	if (!terminal.screen)
 		return -EOPNOTSUPP;
 	/* TERM=dumb: ncurses takes it, and then cannot move the cursor. */
@@ -158,13 +171,13 @@ int live_screen_open(void)
 	}
 	catch_deadly();
 	terminal.taken = true;
-	atexit(live_screen_close);
-	set_modes();
+	atexit(screen_close);
+	set_modes(keys);
 	set_styles();
 	return 0;
 }
 
-void live_screen_close(void)
+void screen_close(void)
 {
 	if (!terminal.taken)
 		return;
@@ -175,7 +188,7 @@ void live_screen_close(void)
 	}
 	endwin();
 	terminal.taken = false;
-	tcsetattr(STDOUT_FILENO, TCSADRAIN, &terminal.termios);
+	tcsetattr(terminal.fd, TCSADRAIN, &terminal.termios);
 	uncatch_deadly();
 	delscreen(terminal.screen);
 	terminal.screen = NULL;
@@ -183,45 +196,50 @@ void live_screen_close(void)
 
 /* ---- drawing ---- */
 
-void live_screen_begin(void)
+void screen_begin(void)
 {
 	erase();
 }
 
-void live_screen_end(void)
+void screen_end(void)
 {
 	refresh();
 }
 
-void live_screen_resize(void)
+void screen_resize(void)
 {
 	struct winsize size;
 
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col)
+	if (!ioctl(terminal.fd, TIOCGWINSZ, &size) && size.ws_row && size.ws_col)
 		resizeterm(size.ws_row, size.ws_col);
 	clearok(curscr, TRUE);
 }
 
-int live_screen_rows(void)
+int screen_rows(void)
 {
 	return LINES;
 }
 
-int live_screen_columns(void)
+int screen_columns(void)
 {
 	return COLS;
 }
 
-int live_screen_key(void)
+int screen_key(void)
 {
 	int key = getch();
 
 	return key == ERR ? -1 : key;
 }
 
-bool live_screen_utf8(void)
+bool screen_utf8(void)
 {
 	return terminal.utf8;
+}
+
+bool screen_colour(void)
+{
+	return terminal.colour;
 }
 
 static bool continues(char c)
@@ -276,7 +294,8 @@ static void put_blanks(int count)
 		addch(' ');
 }
 
-void live_put(int y, int x, int width, unsigned int style, enum live_align align, const char *text)
+void screen_put(int y, int x, int width, unsigned int style, enum screen_align align,
+		const char *text)
 {
 	int wide = width_of(text), blanks;
 
@@ -287,7 +306,7 @@ void live_put(int y, int x, int width, unsigned int style, enum live_align align
 	blanks = wide < width ? width - wide : 0;
 	move(y, x);
 	attrset((int)terminal.styles[style]);
-	if (align == LIVE_RIGHT)
+	if (align == SCREEN_RIGHT)
 		put_blanks(blanks);
 	for (; *text && width > 0; width--) {
 		put_character(text);
@@ -295,12 +314,12 @@ void live_put(int y, int x, int width, unsigned int style, enum live_align align
 			text++;
 		while (continues(*text));
 	}
-	if (align == LIVE_LEFT)
+	if (align == SCREEN_LEFT)
 		put_blanks(blanks);
 	attrset(A_NORMAL);
 }
 
-void live_line(int y, int x, unsigned int style, const char *format, ...)
+void screen_line(int y, int x, unsigned int style, const char *format, ...)
 {
 	char text[1024];
 	va_list arguments;
@@ -308,5 +327,5 @@ void live_line(int y, int x, unsigned int style, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	live_put(y, x, COLS - x, style, LIVE_LEFT, text);
+	screen_put(y, x, COLS - x, style, SCREEN_LEFT, text);
 }

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+/* Progress as a screen: how far it is, the rate and the times second by second, how they are distributed. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "progress_faces.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/screen.h"
+#include "sojourn/units.h"
+
+#define NARROW	    40 /* columns: below, nothing is indented */
+#define VALUE_WIDTH 9
+#define STEPS_MAX   20
+#define CHART_MAX   4  /* lines of one series */
+#define FOOT_FROM   12 /* lines of a screen that has room for the keys */
+#define CALM_FROM   16 /* and for empty lines */
+
+/* A label and a value beside it, which all rows have; what is drawn follows. */
+static int label_width(void)
+{
+	return screen_columns() < NARROW ? 10 : 12;
+}
+
+static int drawing_x(void)
+{
+	return label_width() + VALUE_WIDTH + 2;
+}
+
+static void put_row(int y, const char *label, unsigned int style, const char *value)
+{
+	int indent = screen_columns() >= NARROW;
+
+	screen_put(y, indent, label_width() - indent, SCREEN_PLAIN, SCREEN_LEFT, label);
+	screen_put(y, label_width(), VALUE_WIDTH, style, SCREEN_RIGHT, value);
+}
+
+static void draw_head(const struct progress *progress)
+{
+	const struct progress_figures *figures = &progress->figures;
+	char text[512], length[32], done[32];
+	int columns = screen_columns(), width;
+
+	snprintf(text, sizeof(text), " sojourn-drive · %s", progress->what);
+	screen_put(0, 0, columns, SCREEN_TITLE, SCREEN_LEFT, text);
+	if (progress->duration_ns)
+		snprintf(done, sizeof(done), "%" PRIu64 " of %s", figures->elapsed_s,
+			 units_format_duration((double)progress->duration_ns, length,
+					       sizeof(length)));
+	else
+		snprintf(done, sizeof(done), "%" PRIu64 " s", figures->elapsed_s);
+	width = snprintf(text, sizeof(text), " %s%s ", figures->measured ? "" : "warming up ",
+			 done);
+	if (width < columns)
+		screen_put(0, columns - width, width, SCREEN_TITLE, SCREEN_RIGHT, text);
+}
+
+/* How much of the run is over, and how long the rest takes. */
+static void draw_share(const struct progress *progress, int y)
+{
+	const struct progress_figures *figures = &progress->figures;
+	int columns = screen_columns(), width;
+	char left[48];
+
+	width = snprintf(left, sizeof(left), " %s left", figures->left);
+	if (isnan(figures->share)) {
+		screen_line(y, 0, SCREEN_DIM, "%s", left);
+		return;
+	}
+	screen_bar(y, 1, columns - width - 2, SCREEN_STAGE + STAGE_SERVICE, figures->share);
+	screen_put(y, columns - width - 1, width, SCREEN_PLAIN, SCREEN_RIGHT, left);
+}
+
+/* ---- second by second ---- */
+
+static char *format_rate(double value, char *buffer, size_t size)
+{
+	return units_format_count((uint64_t)(value + 0.5), buffer, size);
+}
+
+static char *format_time(double ns, char *buffer, size_t size)
+{
+	if (isnan(ns))
+		snprintf(buffer, size, "-");
+	else
+		units_format_duration(ns, buffer, size);
+	return buffer;
+}
+
+static const struct {
+	const char *label;
+	char *(*format)(double value, char *buffer, size_t size);
+	int from_rows; /* lines of a screen that has room for it */
+} rows[PROGRESS_SERIES] = {
+	[PROGRESS_RATE] = {"requests/s", format_rate, 0},
+	[PROGRESS_P50] = {"p50", format_time, 7},
+	[PROGRESS_P99] = {"p99", format_time, 0},
+	[PROGRESS_ERRORS] = {"errors", format_rate, 0},
+};
+
+/* What is told of the errors is all of them; what is drawn, when they came. */
+static double value_of(const struct progress_figures *figures, enum progress_series i)
+{
+	if (i == PROGRESS_ERRORS)
+		return (double)figures->errors;
+	return figures->count ? figures->points[i][figures->count - 1] : NAN;
+}
+
+static void draw_series(const struct progress_figures *figures, enum progress_series i, int y,
+			int height)
+{
+	int x = drawing_x(), room = screen_columns() - x - 14;
+	size_t shown = room > 0 ? (size_t)room : 0;
+	bool failed = i == PROGRESS_ERRORS && figures->errors;
+	const double *points = figures->points[i];
+	int foot = y + height - 1;
+	char value[32], most[32];
+	double max;
+
+	shown = shown < figures->count ? shown : figures->count;
+	put_row(foot, rows[i].label, failed ? SCREEN_ALARM : SCREEN_BOLD,
+		rows[i].format(value_of(figures, i), value, sizeof(value)));
+	/* Without an error there is nothing to draw. */
+	if (!shown || (i == PROGRESS_ERRORS && !failed))
+		return;
+	max = screen_chart(y, x, height, failed ? SCREEN_ALARM : SCREEN_ACCENT,
+			   points + figures->count - shown, shown);
+	screen_line(foot, x + (int)shown + 1, SCREEN_DIM, "max %s%s",
+		    rows[i].format(max, most, sizeof(most)), failed ? "/s" : "");
+}
+
+static int draw_past(const struct progress *progress, int y, int height)
+{
+	for (enum progress_series i = 0; i < PROGRESS_SERIES; i++) {
+		int lines = i == PROGRESS_ERRORS ? 1 : height; /* mostly there are none */
+
+		if (screen_rows() < rows[i].from_rows)
+			continue;
+		draw_series(&progress->figures, i, y, lines);
+		y += lines;
+	}
+	return y;
+}
+
+/* ---- since the begin ---- */
+
+/* "2xx 39,000 · 4xx 677 · refused 12": what came, and what failed. */
+static int draw_outcomes(const struct progress *progress, int y)
+{
+	static const char *const classes[] = {"other status", "1xx", "2xx", "3xx", "4xx", "5xx"};
+	const struct stats *stats = &progress->last;
+	char text[512] = "", count[32];
+	size_t used = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(classes) && used < sizeof(text); i++)
+		if (stats->status[i])
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%s %s", used ? " · " : "",
+				classes[i],
+				units_format_count(stats->status[i], count, sizeof(count)));
+	for (enum run_error i = 0; i < RUN_ERROR_COUNT && used < sizeof(text); i++)
+		if (stats->errors[i])
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%s %s", used ? " · " : "",
+				run_error_names[i],
+				units_format_count(stats->errors[i], count, sizeof(count)));
+	screen_line(y, 1, stats_errors(stats) ? SCREEN_NOTICE : SCREEN_PLAIN, "%s", text);
+	return y + 1;
+}
+
+static void draw_quantiles(const char *name, const struct histogram *h, int y)
+{
+	static const struct {
+		const char *name;
+		double quantile;
+	} quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
+	char text[256], time[32];
+	size_t used = (size_t)snprintf(text, sizeof(text), "%s:", name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, " %s %s ·", quantiles[i].name,
+			format_time((double)histogram_quantile(h, quantiles[i].quantile), time,
+				    sizeof(time)));
+	snprintf(text + used, sizeof(text) - used, " max %s",
+		 format_time((double)h->max, time, sizeof(time)));
+	screen_line(y, 1, SCREEN_BOLD, "%s", text);
+}
+
+static void draw_step(const struct histogram_step *step, uint64_t highest, int y)
+{
+	int x = drawing_x(), room = screen_columns() - x - 1;
+	char bound[32], text[48], count[32];
+
+	snprintf(text, sizeof(text), "to %s",
+		 format_time((double)step->up_to, bound, sizeof(bound)));
+	put_row(y, text, SCREEN_PLAIN, units_format_count(step->count, count, sizeof(count)));
+	if (room > 0 && step->count)
+		screen_bar(y, x, room, SCREEN_ACCENT, (double)step->count / (double)highest);
+}
+
+/* Up to line @end, not included. Returns the next line. */
+static int draw_distribution(const struct progress *progress, int y, int end)
+{
+	bool paced = progress->figures.paced;
+	const struct histogram *h =
+		paced ? &progress->last.response_time : &progress->last.round_trip;
+	struct histogram_step steps[STEPS_MAX];
+	int room = end - y - 1;
+	uint64_t highest = 0;
+	size_t count;
+
+	if (room < 0 || !h->count)
+		return y;
+	draw_quantiles(paced ? "response time" : "round trip", h, y++);
+	if (room < 3)
+		return y;
+	count = histogram_steps(h, room < STEPS_MAX ? (size_t)room : STEPS_MAX, steps);
+	for (size_t i = 0; i < count; i++)
+		highest = steps[i].count > highest ? steps[i].count : highest;
+	for (size_t i = 0; i < count; i++)
+		draw_step(&steps[i], highest, y++);
+	return y;
+}
+
+/* ---- steps or targets ---- */
+
+static void draw_part(const struct progress_part *part, double highest, int y)
+{
+	int name = screen_columns() / 3, x = 1 + name + VALUE_WIDTH + 4;
+	char rate[32], text[40];
+
+	units_format_count((uint64_t)(part->rate + 0.5), rate, sizeof(rate));
+	snprintf(text, sizeof(text), "%s/s", rate);
+	screen_put(y, 1, name, SCREEN_PLAIN, SCREEN_LEFT, part->name);
+	screen_put(y, 1 + name, VALUE_WIDTH + 2, SCREEN_BOLD, SCREEN_RIGHT, text);
+	if (highest > 0 && part->rate > 0)
+		screen_bar(y, x, screen_columns() - x - 1, SCREEN_ACCENT, part->rate / highest);
+}
+
+/* How many lines they get: a third of the screen at most. */
+static int parts_height(const struct progress *progress)
+{
+	int most = screen_rows() / 3, count = (int)progress->part_count;
+
+	return count < most ? count : most;
+}
+
+static void draw_parts(const struct progress *progress, int y, int end)
+{
+	uint32_t shown = end > y ? (uint32_t)(end - y) : 0;
+	double highest = 0;
+
+	if (shown > progress->part_count)
+		shown = progress->part_count;
+	for (uint32_t i = 0; i < progress->part_count; i++)
+		highest = fmax(highest, progress->parts[i].rate);
+	for (uint32_t i = 0; i < shown; i++)
+		draw_part(&progress->parts[i], highest, y + (int)i);
+	if (shown && shown < progress->part_count)
+		screen_line(end - 1, screen_columns() - 12, SCREEN_BOLD, " … %" PRIu32 " more",
+			    progress->part_count - shown);
+}
+
+/* ---- the page ---- */
+
+/* Lines of each chart: what is left beside the distribution, where the screen is high. */
+static int chart_height(void)
+{
+	int height = (screen_rows() - FOOT_FROM - STEPS_MAX) / (PROGRESS_SERIES - 1);
+
+	return height < 1 ? 1 : height > CHART_MAX ? CHART_MAX : height;
+}
+
+static void draw_measured(const struct progress *progress, int y, int end)
+{
+	int calm = screen_rows() >= CALM_FROM, parts = parts_height(progress);
+
+	y = draw_past(progress, y + calm, chart_height()) + calm;
+	y = draw_outcomes(progress, y);
+	y = draw_distribution(progress, y, end - parts - calm);
+	draw_parts(progress, y + calm, end);
+}
+
+void progress_view_draw(const struct progress *progress)
+{
+	int end = screen_rows() >= FOOT_FROM ? screen_rows() - 1 : screen_rows();
+
+	screen_begin();
+	draw_head(progress);
+	draw_share(progress, 1);
+	if (progress->figures.measured)
+		draw_measured(progress, 2, end);
+	if (end < screen_rows())
+		screen_line(end, 0, SCREEN_DIM, " Ctrl-C ends the run and reports it");
+	screen_end();
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Stages drawn, for the live view's list and details. */
+#ifndef OBSERVER_SINKS_LIVE_BARS_H
+#define OBSERVER_SINKS_LIVE_BARS_H
+
+#include <stdbool.h>
+
+#include "sojourn/run.h"
+
+/* The letter that stands for a stage of the residence; a blank for those behind it. */
+const char *live_stage_letter(enum stage stage);
+
+/* The sum of the means of its stages. */
+double live_residence_mean(const struct run_service *service);
+
+/*
+ * What each stage is of the residence, in @width columns: blocks in the stages' colours, or their letters
+ * where there is no colour. False, and nothing is drawn: it is not known, or nothing was timed.
+ */
+bool live_draw_bar(const struct run_service *service, int y, int x, int width);
+
+/* A logarithmic axis of time from 1 µs to the longest of all stages. */
+struct live_strip {
+	int x;
+	int width;
+	double decades;
+};
+
+struct live_strip live_strip_of(const struct run_service *service, int x, int width);
+/* "1µs  10µs  100µs" where they are. */
+void live_draw_axis(const struct live_strip *strip, int y);
+/* How often each time was, against the most frequent. */
+void live_draw_strip(const struct live_strip *strip, const struct histogram *h, unsigned int style,
+		     int y);
+
+#endif
