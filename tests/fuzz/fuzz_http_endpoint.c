@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as what a client of the observer's endpoint says (method, path, Accept header, Host header),
+ * Any bytes as what a client of the observer's endpoint says (method, path, Accept header, arguments, Host header),
  * and as the address to listen on. The reading of HTTP itself is libmicrohttpd's.
  */
 #include <errno.h>
@@ -32,11 +32,25 @@ static int judge(void *context, struct run *run)
 	return run->not_seen ? 0 : -ENOMEM;
 }
 
-static int begin(void *context, uint64_t *ret_id)
+static int past(void *context, const struct snapshot_past *past, struct run **ret_run)
+{
+	require(past->last_s && past->step_s);
+	return give(context, ret_run);
+}
+
+static int begin(void *context, uint32_t lease_s, uint64_t *ret_id)
 {
 	(void)context;
+	require(lease_s);
 	*ret_id = PHASE;
 	return 0;
+}
+
+static int renew(void *context, uint64_t id, uint32_t *ret_lease_s)
+{
+	(void)context;
+	*ret_lease_s = 1;
+	return id == PHASE ? 0 : -ENOENT;
 }
 
 static int end(void *context, uint64_t id, struct run **ret_run)
@@ -69,14 +83,22 @@ static void ask(char *text)
 {
 	struct http_routes routes = {.source = {.total = give,
 						.brief = give,
+						.past = past,
 						.judge = judge,
 						.phase_begin = begin,
+						.phase_renew = renew,
 						.phase_end = end}};
 	const char *method = next_line(&text), *path = next_line(&text);
-	const char *accept = text ? next_line(&text) : NULL;
+	const struct http_query query = {
+		.accept = text ? next_line(&text) : NULL,
+		.lease = text ? next_line(&text) : NULL,
+		.last = text ? next_line(&text) : NULL,
+		.step = text ? next_line(&text) : NULL,
+		.port = text ? next_line(&text) : NULL,
+	};
 	struct http_reply reply = {0};
 
-	http_routes_answer(&routes, method, path, accept, &reply);
+	http_routes_answer(&routes, method, path, &query, &reply);
 	check_reply(&reply);
 	free(reply.body);
 	http_routes_done(&routes);
