@@ -38,6 +38,14 @@ function decades(format) {
 	};
 }
 
+// Ticks at round numbers of seconds, at most six; the end of the axis need not be one.
+function roundSeconds(scale) {
+	const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400];
+	const step = steps.find((seconds) => (scale.max - scale.min) / seconds <= 6) || 10 ** Math.ceil(Math.log10((scale.max - scale.min) / 6));
+	scale.ticks = [];
+	for (let value = Math.ceil(scale.min / step) * step; value <= scale.max; value += step) scale.ticks.push({value});
+}
+
 // `make` is called again when the theme changes: colours are part of a chart's configuration.
 function chart(parent, label, height, make) {
 	const canvas = element("canvas", {role: "img", "aria-label": label});
@@ -148,9 +156,11 @@ function percentiles(parent, label, lines) {
 		options: {
 			interaction: {mode: "index", intersect: false},
 			scales: {
-				x: axis("percentile", {type: "linear", min: 0,
-					max: Math.max(...lines.map(({histogram}) => Math.log10(Math.max(2, histogram.count)))), ticks: {stepSize: 1,
-					callback: (x) => (!Number.isInteger(x) ? "" : x ? `p${(100 * (1 - 10 ** -x)).toFixed(Math.max(0, x - 2))}` : "min")}}),
+				x: axis("percentile", {type: "linear", min: 0, max: Math.max(...lines.map(({histogram}) => Math.log10(Math.max(2, histogram.count)))),
+					afterBuildTicks: (scale) => {
+						scale.ticks = Array.from({length: Math.floor(scale.max) + 1}, (_, value) => ({value}));
+					},
+					ticks: {autoSkip: false, callback: (x) => (x ? `p${(100 * (1 - 10 ** -x)).toFixed(Math.max(0, x - 2))}` : "min")}}),
 				y: axis("", {type: "logarithmic", min: lowest(lines), max: highest(lines), ...decades(time)}),
 			},
 			plugins: {legend: {display: false}, tooltip: {callbacks: {
@@ -269,8 +279,9 @@ function seriesOptions(format, log, fill, step, end, begin, absolute) {
 		interaction: {mode: "index", intersect: false},
 		layout: {padding: {right: 10, top: 4}},
 		scales: {
-			x: axis("", {type: "linear", min: begin, max: end, ticks: {maxTicksLimit: 7, ...(absolute ? {stepSize: (end - begin) / 4} : {precision: 0}),
-				callback: (value) => (absolute ? formatX(value, true) : Number.isInteger(value) ? `${value} s` : "")}}),
+			x: axis("", {type: "linear", min: begin, max: end, afterBuildTicks: roundSeconds, ticks: {autoSkip: false,
+				callback: (value) => (absolute ? new Date(value * 1000).toLocaleTimeString([], {hour12: false, hour: "2-digit", minute: "2-digit",
+					second: end - begin > 300 ? undefined : "2-digit"}) : `${value} s`)}}),
 			y: axis("", {stacked: fill, afterFit: keepWidth, ...(log ? {type: "logarithmic", ...decades(format)}
 				: {type: "linear", min: 0, ticks: {maxTicksLimit: 5, precision: format === count ? 0 : undefined,
 					callback: onAxis(format)}})}),

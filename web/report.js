@@ -287,15 +287,16 @@ function slowestSection(run) {
 	const node = section(title(run, `The slowest exchanges${chosen}`),
 		`Each from when it was due to the last byte read by the client.${
 			chosen && ` They are of ${count(joined)} of ${count(all)} requests: slower ones may not be among them.`}`);
+	const shown = PARTS.filter((part) => slowest.some((exchange) => partsOf(exchange.parts, 1)[part]));
 	stackedBars(node, "timelines of the slowest exchanges", slowest.map((exchange) => ({
 		label: `${exchange.client} #${exchange.index}`, parts: partsOf(exchange.parts, 1)})));
 	node.append(element("details", {}, element("summary", {}, "as a table"),
-		table(["client", "exchange", "at", "process", "round trip", ...PARTS.map(nameOf)], slowest.map((exchange, i) => [
+		table(["client", "exchange", "at", "process", "round trip", ...shown.map(nameOf)], slowest.map((exchange, i) => [
 			exchange.client, `#${exchange.index}`, `${((exchange.start_ns - run.joined.begin_ns) / 1e9).toFixed(3)} s`,
 			exchange.pid === null ? "–" : String(exchange.pid),
 			cell(time(exchange.parts.round_trip_ns), path(run, `joined.slowest.${i}.parts.round_trip_ns`),
 				exchange.parts.round_trip_ns),
-			...PARTS.map((part) => time(partsOf(exchange.parts, 1)[part]))]))));
+			...shown.map((part) => time(partsOf(exchange.parts, 1)[part]))]))));
 }
 
 function findingSection(run) {
