@@ -151,6 +151,14 @@ static __always_inline void abandoned(const struct sock *sk, struct conn *c,
 		span_add(c->service, SPAN_ABANDONED, now - since_ns);
 }
 
+/* Whether the last message, which was read, wanted no answer. Every request of HTTP/1 wants one, however soon its client leaves. */
+static __always_inline bool said_goodbye(const struct conn *c)
+{
+	if ((c->marks & (MARK_HTTP1 | MARK_TLS)) == MARK_HTTP1)
+		return false;
+	return c->flags & CONN_GOODBYE || c->marks & MARK_GOODBYE;
+}
+
 /* The server's side is shut: whatever was read or is unread will not be answered any more. */
 static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c)
 {
@@ -163,7 +171,7 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread))
 		return;
 	slot = slot_of(c->service);
-	if (slot && (c->flags & CONN_GOODBYE || c->marks & MARK_GOODBYE) && !unread)
+	if (slot && !unread && said_goodbye(c))
 		count_atomic(slot, COUNTER_GOODBYES, 1);
 	else if (slot)
 		abandoned(sk, c, slot);

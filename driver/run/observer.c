@@ -148,8 +148,25 @@ static size_t ignore(char *text, size_t size, size_t count, void *user)
 	return size * count;
 }
 
+/* The run does not wait for an observer that hangs. */
+static int ends_with_the_run(void *user, curl_off_t total_in, curl_off_t in, curl_off_t total_out,
+			     curl_off_t out)
+{
+	struct observer *observer = user;
+	bool over;
+
+	(void)total_in;
+	(void)in;
+	(void)total_out;
+	(void)out;
+	pthread_mutex_lock(&observer->lock);
+	over = observer->over;
+	pthread_mutex_unlock(&observer->lock);
+	return over;
+}
+
 /* If it fails, the next one may not; and if all do, the phase's end will say what is wrong. */
-static void renew(const struct observer *observer)
+static void renew(struct observer *observer)
 {
 	CURL *curl = curl_easy_init();
 	autofree char *url = NULL;
@@ -159,6 +176,9 @@ static void renew(const struct observer *observer)
 		set_options(observer, curl, RENEW_TIMEOUT_S);
 		curl_easy_setopt(curl, CURLOPT_URL, url);
 		curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, ignore);
+		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, ends_with_the_run);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, observer);
 		(void)curl_easy_perform(curl);
 	}
 	if (curl)

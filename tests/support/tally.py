@@ -8,9 +8,8 @@ Usage: tally.py [--failed TEXT]... [--again FILE]... FILE...
 A file that cannot be read counts as one failure, and so does each --failed (a build that broke, a
 run that was ended). A test that failed and is in a file of --again, too, is as it is there; those that passed
 then are listed with what they said first. --list-failed prints which tests of pytest failed, as pytest is to
-be told, but for those that noise cannot have failed (support/timing.py). ctest writes a test whose program
-does not exist as "skipped": that is a failure here. The exit status is 0 only if something ran and nothing
-failed.
+be told. ctest writes a test whose program does not exist as "skipped": that is a failure here. The exit
+status is 0 only if something ran and nothing failed.
 """
 import argparse
 import sys
@@ -19,9 +18,6 @@ from pathlib import Path
 
 # What ctest writes when a test itself said that it was skipped.
 CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
-
-# Those of timing.py, which needs pytest.
-EXACT = "not of time"
 
 
 class Tally:
@@ -91,14 +87,9 @@ def what_failed(case):
         "failed or ran out of time, no output"
 
 
-def is_exact(case):
-    """Whether a count, a sum or bytes were wrong, in a test that has to say so: in_quiet of timing.py."""
-    return any(each.get("name") == EXACT for each in case.iter("property"))
-
-
 def asked_again(files):
-    """Those of pytest whose failure noise may explain."""
-    cases = [case for path in files for case in cases_of(path) if has_failed(case) and not is_exact(case)]
+    """Those of pytest that failed."""
+    cases = [case for path in files for case in cases_of(path) if has_failed(case)]
     return dict.fromkeys(map(node_of, cases))
 
 

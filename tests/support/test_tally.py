@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from support import ROOT
-from support.timing import EXACT
 
 PASSED = '<testcase name="a" classname="a" status="run"><system-out>x</system-out></testcase>'
 FAILED = '<testcase name="b" status="fail"><failure message="boom"/></testcase>'
@@ -70,10 +69,3 @@ def test_what_failed_is_named_as_pytest_wants_it(tmp_path):
     done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED, SKIPPED], "--list-failed")
     assert done.stdout.splitlines() == ["tests/m.py::c", "tests/m.py::g"]
     assert tally(tmp_path, [PASSED], "--list-failed").stdout.strip() == ""
-
-
-def test_what_is_not_of_time_is_not_asked_again(tmp_path):
-    exact = f'<testcase classname="m" name="h"><properties><property name="{EXACT}" value="lost"/>' \
-        '</properties><failure message="lost"/></testcase>'
-    done = tally(tmp_path, [exact, OTHER_FAILED], "--list-failed")
-    assert done.stdout.splitlines() == ["tests/m.py::g"]

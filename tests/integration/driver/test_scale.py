@@ -55,6 +55,7 @@ def established(port, count, seconds=60):
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.alone  # a server that gets no processor accepts nothing
 def test_ten_thousand_connections(start):
     """Each takes up to 4 KiB of the driver's memory, and none is dropped by a full accept queue."""
     lab = start(Lab("--backlog", "4096"))

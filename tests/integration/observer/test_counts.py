@@ -99,6 +99,7 @@ def test_wrk_keep_alive(start):
     while seen < REQUESTS:
         seen += wrk(nginx.url, connections=64, seconds=3)["requests"]
         runs += 1
+    wait_until(lambda: nginx.status()["active"] == 0)
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()
@@ -118,6 +119,7 @@ def test_wrk_connection_per_request(start):
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
     wrk(nginx.url, connections=16, seconds=2, headers=["Connection: close"])
+    wait_until(lambda: nginx.status()["active"] == 0)  # wrk leaves before its last requests are read
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()

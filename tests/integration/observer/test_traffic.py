@@ -104,6 +104,21 @@ def test_a_message_right_before_the_end_is_a_goodbye(start):
     assert entry["losses"]["goodbyes"] == entry["losses"]["unanswered"] == 1
 
 
+def test_a_request_right_before_the_end_wants_an_answer(start):
+    """A load generator that leaves at its deadline: nginx counts what it has read of it, and cannot answer."""
+    scene = Scene(start)
+    for _ in range(3):
+        client, connection = scene.connect()
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.close()
+        while connection.recv(100):
+            pass
+        connection.close()
+    entry = scene.end()
+    assert entry["losses"]["unanswered"] == 3
+    assert entry["losses"]["goodbyes"] == entry["exchanges"] == 0
+
+
 def test_what_is_written_after_a_pause_is_no_response(start):
     scene = Scene(start)
     client, connection = scene.connect()

@@ -91,11 +91,12 @@ def ask(port, *options):
 
 
 def times_are(entry, took_us):
-    """Apache's time is from having accepted and being about to read until it writes the log's line."""
+    """Apache's time is from having accepted and being about to read until it writes the log's line, which the client
+    that it has woken may delay."""
     within_ns = sum(stage(entry, name)["sum_ns"] for name in ("receive", "service", "respond"))
     with timing():
         assert within_ns <= sum(took_us) * US * 1.05 + len(took_us) * 10 * US
-        assert within_ns >= sum(took_us) * US * 0.3
+        assert within_ns >= sum(took_us) * US * 0.1
 
 
 @pytest.mark.parametrize("options", [("-n", 300, "-c", 3), ("-n", 1000, "-c", 3, "-k")])
@@ -181,4 +182,4 @@ def test_apache_behind_nginx(start):
         samples_add_up(entry)
         assert not any(entry["losses"][name] for name in ("unanswered", "unsolicited", "untimed"))
     times_are(back, took_us)
-    assert stage(front, "service")["mean_ns"] > statistics.fmean(took_us) * US * 0.3
+    assert stage(front, "service")["mean_ns"] > statistics.fmean(took_us) * US * 0.1

@@ -47,6 +47,7 @@ class Observer(http.server.BaseHTTPRequestHandler):
     end_delay = 0
     vanish = False
     renewed = 0
+    renewal_hangs = threading.Event()
     lease = {}
 
     def do_POST(self):
@@ -56,6 +57,8 @@ class Observer(http.server.BaseHTTPRequestHandler):
             return self.reply(self.begin_status, {"phase": 7, **self.lease})
         if self.path == "/v1/phases/7/renew":
             Observer.renewed += 1
+            while self.renewal_hangs.is_set():
+                time.sleep(0.01)
             return self.reply(200, {"phase": 7, **self.lease})
         check("bracket", self.path == "/v1/phases/7/end", self.path)
         Observer.at_end = Target.answered
@@ -119,6 +122,12 @@ check("lease", code == 0 and not err and 3 <= Observer.renewed <= 6, f"{code}, {
 renewed = Observer.renewed
 time.sleep(0.5)
 check("lease", Observer.renewed == renewed, "renewed after its end")
+Observer.renewal_hangs.set()
+begun = time.monotonic()
+run, code, err = drive("-d2s", "--rate=50", "--observer", observer, target)
+took = time.monotonic() - begun
+Observer.renewal_hangs.clear()
+check("hanging renewal", code == 0 and Observer.renewed == renewed + 1 and took < 9, f"{code}, {took:.1f} s, {err}")
 Observer.lease = {}
 
 run, code, err = drive("-d60s", "--observer", observer + "/", target, interrupt_after=1)
