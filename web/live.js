@@ -121,7 +121,7 @@ function meansOf(columns, recent) {
 // Per second: between two documents, by their own durations; before the second one of the newest points.
 function rateBetween(service, member, recent) {
 	const before = serviceLike(state.before, keyOf(service));
-	if (before) return (service[member] - before[member]) / ((state.now.duration_ns - state.before.duration_ns) / 1e9);
+	if (before && before[member] <= service[member]) return (service[member] - before[member]) / ((state.now.duration_ns - state.before.duration_ns) / 1e9);
 	return recent.ns ? sumOf(recent.points, service.series[member]) / (recent.ns / 1e9) : NaN;
 }
 
@@ -415,9 +415,10 @@ function drawDetail() {
 // ---- the head ----
 
 function healthOf(judged) {
-	const found = (judged && judged.findings) || [];
+	if (!judged) return ["asking…", "dim"];
+	const found = judged.findings || [];
 	const worst = ["critical", "warning"].find((severity) => found.some((item) => item.severity === severity));
-	if (judged && !judged.not_seen && !found.length) return ["not looked for", "dim"];
+	if (!judged.not_seen && !found.length) return ["not looked for", "dim"];
 	return worst ? [`${worst}: ${count(found.filter((item) => item.severity === worst).length)}`, worst === "critical" ? "bad" : "warn"]
 		: ["healthy", "good"];
 }
@@ -497,7 +498,8 @@ const detailAt = element("section", {id: "detail", "aria-label": "one service"})
 header.append(element("div", {class: "facts dim"}, ...Object.values(facts)), health,
 	element("div", {class: "controls"}, span, pauseButton, themeButton()));
 main.append(findingsAt, losses, element("section", {"aria-label": "services"},
-	element("div", {class: "above"}, filter, legend(BAR.map((stage) => ({name: stage, label: nameOf(stage)})))),
+	element("div", {class: "above"}, filter, legend(BAR.map((stage) => ({name: stage, label: nameOf(stage)}))),
+		element("span", {class: "dim"}, "Times are of the last ten seconds.")),
 	element("div", {class: "scroll"}, element("table", {class: "services", role: "table"},
 		element("thead", {role: "rowgroup"}, element("tr", {role: "row"}, ...heads)), body)), none), detailAt);
 

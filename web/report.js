@@ -216,19 +216,29 @@ function lastPoint(groups) {
 		({points}) => points.map(({x}) => x)))));
 }
 
-function timeSection() {
-	const groups = runs.flatMap((run) => [
+// So many services are drawn at once; the others open.
+const DRAWN = 2;
+
+function groupsOf(run) {
+	const services = (run.services || []).filter(hasSeries).sort((a, b) => b.exchanges - a.exchanges);
+	return [
 		...(run.driver && run.driver.intervals && run.driver.intervals.length > 1
 			? [{heading: title(run, "at the client"), charts: driverCharts(run)}] : []),
-		...(run.services || []).filter(hasSeries).map((service) => ({
-			heading: title(run, `at the server, ${serviceName(service)}`), charts: serviceCharts(service), idle: isIdle(service)}))]);
+		...services.map((service, i) => ({heading: title(run, `at the server, ${serviceName(service)}`),
+			charts: serviceCharts(service), idle: isIdle(service), closed: i >= DRAWN}))];
+}
+
+function timeSection() {
+	const groups = runs.flatMap(groupsOf);
 	const busy = groups.filter(({idle}) => !idle);
 	if (!groups.length) return;
 	const node = section("Over time", "Seconds from the begin of the measured phase; the cursor is the same in all charts.");
 	const end = lastPoint(busy);
-	for (const {heading, charts} of busy) {
-		node.append(element("h3", {}, heading));
-		putCharts(node, charts, {end});
+	for (const {heading, charts, closed} of busy) {
+		const place = closed ? element("details", {}, element("summary", {}, heading)) : node;
+		if (closed) node.append(place);
+		else node.append(element("h3", {}, heading));
+		putCharts(place, charts, {end});
 	}
 	const idle = groups.length - busy.length;
 	if (idle) node.append(element("p", {class: "dim"}, `${count(idle)} ${idle > 1 ? "services" : "service"} without a request or a connection ${idle > 1 ? "have" : "has"} no charts.`));

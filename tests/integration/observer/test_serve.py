@@ -239,6 +239,11 @@ found.command = document.querySelector(".command code").textContent;
 found.charts = drawn.map(({chart, canvas}) => ({label: canvas.getAttribute("aria-label"), lines: chart.data.datasets.map((set) => set.label),
 	beyond: chart.data.datasets.flatMap((set) => set.data).filter(({x}) => x < chart.scales.x.min - 0.001 || x > chart.scales.x.max + 0.001).length}));
 found.exchanges = state.detail.services.filter((service) => service.series).flatMap((service) => service.series.exchanges).reduce((a, b) => a + b);
+const span = document.querySelector("select");
+span.value = [...span.options].find((option) => option.textContent === "24 hours").value;
+span.dispatchEvent(new Event("change"));
+await until(() => state.past && state.asked.detail.path.includes("last=86400") && document.querySelector("#detail canvas"));
+found.day = state.past.services.flatMap((service) => service.series.exchanges).reduce((a, b) => a + b);
 
 [...document.querySelectorAll("button")].find((button) => button.textContent === "pause").click();
 await until(() => !asking);
@@ -280,7 +285,7 @@ def test_the_page_lives(start, tmp_path, width):
         shown, told = found[order]
         assert [name.split(" ")[0] + " " + name.split(" ")[1] for name in shown] == expected and told == order
     assert len(found["filtered"]) == 1 and "nginx" in found["filtered"][0]
-    assert found["expanded"] == "true" and found["exchanges"] == 321
+    assert found["expanded"] == "true" and found["exchanges"] == found["day"] == 321
     assert found["command"].startswith(f"sojourn-drive http://127.0.0.1:{nginx.port}/ ") and " --observer http" in found["command"]
     lines = {chart["label"]: chart["lines"] for chart in found["charts"]}
     assert {"requests/s", "accepts/s"} <= set(lines["requests and accepts per second"])
