@@ -71,10 +71,11 @@ function dividedParts(run) {
 
 function putVerdicts(run, node) {
 	const verdict = verdictOf(run);
-	if (verdict.text) node.append(element("p", {class: "answer"}, verdict.text));
+	const several = (run.services || []).length > 1;
+	if (verdict.text) node.append(element("p", {class: "answer sentence"}, verdict.text));
 	verdict.services.forEach((text, i) => {
-		if (text) node.append(element("p", {class: "answer"}, run.services.length > 1
-			? element("span", {class: "dim"}, `${serviceName(run.services[i])}: `) : null, text));
+		if (text) node.append(element("p", {class: several ? "answer" : "answer sentence"},
+			several ? element("span", {class: "dim"}, `${serviceName(run.services[i])}: `) : null, text));
 	});
 }
 
@@ -83,6 +84,8 @@ function putBar(run, node) {
 	const total = ({parts}) => Object.values(parts).reduce((a, b) => a + b, 0);
 	if (!mean) return;
 	const most = Math.max(...runs.map(dividedParts).filter(Boolean).map(total));
+	if (!run.driver && run.services.length > 1)
+		node.append(element("p", {class: "dim"}, `Of ${serviceName(mainService(run))}, which has most exchanges:`));
 	node.append(partBar(mean.parts, most), legend(PARTS.filter((part) => drawnParts(mean.parts)[part] > 0)
 		.map((part) => ({name: part, label: `${nameOf(part)} ${time(mean.parts[part])}`}))));
 }
