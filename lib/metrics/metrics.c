@@ -340,17 +340,6 @@ static void tell_stages(const struct metrics_output *out, struct metrics *metric
 
 /* ---- names, findings, cost ---- */
 
-static void tell_build(const struct metrics_output *out)
-{
-	static const struct metrics_family family = {"sojourn_build_info", METRICS_GAUGE,
-						     METRICS_ONE, "1; which version observes."};
-	struct metrics_labels labels = {.count = 0};
-
-	out->family(out->context, &family);
-	add_label(&labels, "version", SOJOURN_VERSION);
-	out->number(out->context, &labels, 1);
-}
-
 static void tell_info(const struct metrics_output *out, const struct run *run)
 {
 	static const struct metrics_family family = {
@@ -464,7 +453,6 @@ static void tell_plain(const struct metrics_output *out, const struct run *run)
 
 void metrics_tell(struct metrics *metrics, const struct run *run, const struct metrics_output *out)
 {
-	tell_build(out);
 	tell_info(out, run);
 	for (size_t i = 0; i < ARRAY_SIZE(service_metrics); i++)
 		tell_metric(out, run, &service_metrics[i]);
