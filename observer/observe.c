@@ -370,6 +370,7 @@ static int start_model(struct observation *o)
 		.run_statistics = o->options->run_statistics,
 		.samples = o->options->samples,
 		.findings = !o->options->no_doctor,
+		.past = o->options->listen,
 		.expired = say_expired,
 	};
 	int r = loader_attach(o->loader);

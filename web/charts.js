@@ -17,6 +17,35 @@ function axis(title, more = {}) {
 	};
 }
 
+// "10 ms", where the text of a figure would be "10.0 ms".
+function onAxis(format) {
+	return (value) => format(value).replace(/\.0+(?= |$)/, "");
+}
+
+// A log axis has a label at each decade, and at 2 and 5 where there is only one.
+function decades(format) {
+	return {
+		afterBuildTicks: (scale) => {
+			const from = Math.floor(Math.log10(scale.min) + 1e-9), to = Math.ceil(Math.log10(scale.max) - 1e-9);
+			const steps = to - from > 2 ? [1] : [1, 2, 5];
+			scale.ticks = [];
+			for (let decade = from; decade <= to; decade++)
+				for (const step of steps)
+					if (step * 10 ** decade >= scale.min * 0.999 && step * 10 ** decade <= scale.max * 1.001)
+						scale.ticks.push({value: step * 10 ** decade});
+		},
+		ticks: {autoSkip: false, callback: onAxis(format)},
+	};
+}
+
+// Ticks at round numbers of seconds, at most six; the end of the axis need not be one.
+function roundSeconds(scale) {
+	const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400];
+	const step = steps.find((seconds) => (scale.max - scale.min) / seconds <= 6) || 10 ** Math.ceil(Math.log10((scale.max - scale.min) / 6));
+	scale.ticks = [];
+	for (let value = Math.ceil(scale.min / step) * step; value <= scale.max; value += step) scale.ticks.push({value});
+}
+
 // `make` is called again when the theme changes: colours are part of a chart's configuration.
 function chart(parent, label, height, make) {
 	const canvas = element("canvas", {role: "img", "aria-label": label});
@@ -47,30 +76,40 @@ function redrawAll() {
 	drawn.forEach(redraw);
 }
 
+// What the stages hold beyond the round trip by rounding alone is nothing that could be drawn.
+function drawnParts(parts) {
+	const total = Object.values(parts).reduce((a, b) => a + b, 0);
+	return Object.fromEntries(Object.entries(parts).filter(
+		([part, ns]) => ns && (part !== "overhang" || Math.abs(ns) > 0.01 * total)));
+}
+
 // Rows are [{label, parts: {part: ns}}]; share: each row is made 100 % long.
 function stackedBars(parent, label, rows, {share = false} = {}) {
-	const present = PARTS.filter((part) => rows.some((row) => row.parts[part]));
+	const drawable = rows.map((row) => drawnParts(row.parts));
+	const present = PARTS.filter((part) => drawable.some((parts) => parts[part]));
 	const total = (row) => Object.values(row.parts).reduce((a, b) => a + b, 0) || 1;
-	const most = share && !present.includes("overhang") ? 1 : undefined;
-	chart(parent, label, 70 + 34 * rows.length, () => ({
+	const beyond = present.includes("overhang");
+	parent.append(legend(present.map((part) => ({name: part, label: nameOf(part)}))));
+	chart(parent, label, 40 + 26 * rows.length, () => ({
 		type: "bar",
 		data: {
 			labels: rows.map((row) => row.label),
 			datasets: present.map((part) => ({
 				label: nameOf(part),
-				data: rows.map((row) => (row.parts[part] || 0) / (share ? total(row) : 1)),
+				data: drawable.map((parts, i) => (parts[part] || 0) / (share ? total(rows[i]) : 1)),
 				backgroundColor: colour(part),
 			})),
 		},
 		options: {
 			indexAxis: "y",
+			layout: {padding: {right: 14}},
 			scales: {
-				x: axis("", {stacked: true, max: most,
-					ticks: {callback: (value) => (share ? percent(value) : time(value))}}),
-				y: axis("", {stacked: true}),
+				x: axis("", {stacked: true, min: beyond ? undefined : 0, max: share && !beyond ? 1 : undefined,
+					ticks: {maxTicksLimit: 6, callback: onAxis(share ? percent : time)}}),
+				y: axis("", {stacked: true, ticks: {autoSkip: false}}),
 			},
 			plugins: {
-				legend: {labels: {color: colour("text"), boxWidth: 12}},
+				legend: {display: false},
 				tooltip: {callbacks: {label: (item) => {
 					const ns = rows[item.dataIndex].parts[present[item.datasetIndex]] || 0;
 					return `${item.dataset.label}: ${time(ns)} (${percent(ns / total(rows[item.dataIndex]))})`;
@@ -95,8 +134,13 @@ function lowest(lines) {
 	return values.length ? 10 ** Math.floor(Math.log10(Math.min(...values))) : 1;
 }
 
+function highest(lines) {
+	return 10 ** Math.ceil(Math.log10(Math.max(2, ...lines.map(({histogram}) => histogram.max_ns))));
+}
+
 // Lines are [{name, label, histogram, dash}]; x is one of how many requests is slower, log; y is time, log.
 function percentiles(parent, label, lines) {
+	parent.append(legend(lines));
 	chart(parent, label, 360, () => ({
 		type: "line",
 		data: {datasets: lines.map((line) => ({
@@ -112,13 +156,14 @@ function percentiles(parent, label, lines) {
 		options: {
 			interaction: {mode: "index", intersect: false},
 			scales: {
-				x: axis("percentile", {type: "linear", min: 0,
-					max: Math.max(...lines.map(({histogram}) => Math.log10(Math.max(2, histogram.count)))), ticks: {stepSize: 1,
-					callback: (x) => (!Number.isInteger(x) ? "" : x ? `p${(100 * (1 - 10 ** -x)).toFixed(Math.max(0, x - 2))}` : "min")}}),
-				y: axis("time (log)", {type: "logarithmic", min: lowest(lines), ticks: {maxTicksLimit: 12,
-					callback: (value) => (/^[125]0*$/.test(String(value)) ? time(value) : "")}}),
+				x: axis("percentile", {type: "linear", min: 0, max: Math.max(...lines.map(({histogram}) => Math.log10(Math.max(2, histogram.count)))),
+					afterBuildTicks: (scale) => {
+						scale.ticks = Array.from({length: Math.floor(scale.max) + 1}, (_, value) => ({value}));
+					},
+					ticks: {autoSkip: false, callback: (x) => (x ? `p${(100 * (1 - 10 ** -x)).toFixed(Math.max(0, x - 2))}` : "min")}}),
+				y: axis("", {type: "logarithmic", min: lowest(lines), max: highest(lines), ...decades(time)}),
 			},
-			plugins: {tooltip: {callbacks: {
+			plugins: {legend: {display: false}, tooltip: {callbacks: {
 				title: (items) => (items.length
 					? `p${(100 * (1 - 10 ** -items[0].parsed.x)).toFixed(Math.max(1, items[0].parsed.x - 1))}` : ""),
 				label: (item) => `${item.dataset.label}: ${time(item.parsed.y)}`,
@@ -153,12 +198,9 @@ function overLoad(parent, label, unit, loads, lines, {format = count, log = fals
 						scale.ticks = loads.map((value) => ({value}));
 					},
 					ticks: {callback: (value) => count(value)}}),
-				y: axis("", {type: log ? "logarithmic" : "linear", beginAtZero: !log, grace: log ? 0 : "5%",
-					afterFit: (scale) => {
-						scale.width = 86; // the charts' areas lie exactly above each other
-					},
-					ticks: {maxTicksLimit: 8,
-						callback: (value) => (log && !/^[125]0*$/.test(String(value)) ? "" : format(value))}}),
+				y: axis("", {afterFit: keepWidth, ...(log ? {type: "logarithmic", ...decades(format)}
+					: {type: "linear", beginAtZero: true, grace: "5%",
+						ticks: {maxTicksLimit: 8, callback: onAxis(format)}})}),
 			},
 			plugins: {
 				title: {display: true, text: label, align: "start", color: colour("text")},
@@ -170,6 +212,11 @@ function overLoad(parent, label, unit, loads, lines, {format = count, log = fals
 			},
 		},
 	}));
+}
+
+// The charts' areas lie exactly above each other.
+function keepWidth(scale) {
+	scale.width = 72;
 }
 
 // A vertical line at the same time in every series, wherever the pointer is.
@@ -200,51 +247,121 @@ const cursor = {
 	},
 };
 
-// Lines are [{name, label, points: [{x: s, y}]}]; all series of a page share the range of x.
-function series(parent, label, lines, {format = count, log = false, end, fill = false, step = false} = {}) {
-	let shown = lines;
-	const entry = chart(parent, label, 190, () => ({
+function themeButton() {
+	const root = document.documentElement;
+	const button = element("button", {type: "button"}, "light / dark");
+	button.addEventListener("click", () => {
+		const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+		root.dataset.theme = dark ? "light" : "dark";
+		redrawAll();
+	});
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+	return button;
+}
+
+// What a chart's lines are, outside of it: [{name, label, dash}].
+function legend(lines) {
+	return element("p", {class: "legend"}, ...lines.map(({name, label, dash}) => element("span", {},
+		element("i", {class: dash && dash.length ? "swatch dashed" : "swatch", style: `--hue:var(--${name})`}), label)));
+}
+
+function isZero(line) {
+	return line.points.every(({y}) => !y);
+}
+
+function formatX(seconds, absolute) {
+	return absolute ? new Date(seconds * 1000).toLocaleTimeString([], {hour12: false}) : `${seconds.toFixed(1)} s`;
+}
+
+function seriesOptions(format, log, fill, step, end, begin, absolute) {
+	return {
+		cursor: true,
+		interaction: {mode: "index", intersect: false},
+		layout: {padding: {right: 10, top: 4}},
+		scales: {
+			x: axis("", {type: "linear", min: begin, max: end, afterBuildTicks: roundSeconds, ticks: {autoSkip: false,
+				callback: (value) => (absolute ? new Date(value * 1000).toLocaleTimeString([], {hour12: false, hour: "2-digit", minute: "2-digit",
+					second: end - begin > 300 ? undefined : "2-digit"}) : `${value} s`)}}),
+			y: axis("", {stacked: fill, afterFit: keepWidth, ...(log ? {type: "logarithmic", ...decades(format)}
+				: {type: "linear", min: 0, ticks: {maxTicksLimit: 5, precision: format === count ? 0 : undefined,
+					callback: onAxis(format)}})}),
+		},
+		plugins: {
+			legend: {display: false},
+			tooltip: {callbacks: {
+				title: (items) => (items.length ? formatX(items[0].parsed.x, absolute) : ""),
+				label: (item) => `${item.dataset.label}: ${format(item.parsed.y)}`,
+			}},
+		},
+	};
+}
+
+/*
+ * A chart of lines [{name, label, points: [{x: s, y}], dash}] in a figure of its own; all series of a page share the
+ * range of x. Lines that are zero all the time are none: they are returned in `zero`, and where no line is left, but for
+ * marks, there is no chart. `key`: "stages" if the page has a legend for these lines
+ * already, "none" if the title says it all.
+ */
+function series(parent, label, lines, {format = count, log = false, begin = 0, end, fill = false, step = false,
+	absolute = false, key = "own"} = {}) {
+	const zero = lines.filter(isZero);
+	const held = {shown: lines.filter((line) => !isZero(line)), begin, end};
+	if (held.shown.every((line) => line.mark)) return {zero, entry: null};
+	const node = element("figure", {}, element("figcaption", {}, label,
+		key === "own" ? legend(held.shown) : null));
+	parent.append(node);
+	const values = (line) => line.points.map(({x, y}) => ({x, y: log && !y ? NaN : y}));
+	const entry = chart(node, label, 150, () => ({
 		type: "line",
-		data: {datasets: shown.map((line) => ({
+		data: {datasets: held.shown.map((line) => ({
 			label: line.label,
-			data: line.points,
+			data: values(line),
 			borderColor: colour(line.name),
 			backgroundColor: colour(line.name),
 			borderWidth: 1.5,
 			borderDash: line.dash || [],
-			pointRadius: line.points.length < 40 ? 2 : 0,
+			pointRadius: line.points.length < 40 && !line.mark ? 2 : 0,
 			stepped: step,
 			spanGaps: false,
 			fill,
 			parsing: false,
 		}))},
 		plugins: [cursor],
-		options: {
-			cursor: true,
-			interaction: {mode: "index", intersect: false},
-			layout: {padding: {right: 8}},
-			scales: {
-				x: axis("seconds", {type: "linear", min: 0, max: end}),
-				y: axis("", {type: log ? "logarithmic" : "linear", beginAtZero: !log, stacked: fill,
-					afterFit: (scale) => {
-						scale.width = 86; // the charts' areas lie exactly above each other
-					},
-					ticks: {maxTicksLimit: 6, precision: format === count ? 0 : undefined,
-						callback: (value) => (log && !/^[125]0*$/.test(String(value)) ? "" : format(value))}}),
-			},
-			plugins: {
-				title: {display: true, text: label, align: "start", color: colour("text")},
-				tooltip: {callbacks: {
-					title: (items) => (items.length ? `${items[0].parsed.x.toFixed(1)} s` : ""),
-					label: (item) => `${item.dataset.label}: ${format(item.parsed.y)}`,
-				}},
-			},
-		},
+		options: seriesOptions(format, log, fill, step, held.end, held.begin, absolute),
 	}));
-	// For pages whose lines come and go.
-	entry.remake = (now) => {
-		shown = now;
-		redraw(entry);
+	// The same lines, later on.
+	entry.update = (later, range) => {
+		Object.assign(held, range, {shown: later.filter((line) => !isZero(line))});
+		entry.chart.data.datasets.forEach((set, at) => {
+			set.data = values(held.shown[at]);
+		});
+		Object.assign(entry.chart.options.scales.x, {min: held.begin, max: held.end});
+		entry.chart.update("none");
 	};
-	return entry;
+	return {zero, entry};
+}
+
+function removeCharts(entries) {
+	for (const entry of entries) {
+		entry.chart.destroy();
+		drawn.splice(drawn.indexOf(entry), 1);
+	}
+}
+
+// What has no chart is said.
+function zeroNote(node, lines) {
+	const labels = [...new Set(lines.map((line) => line.label))];
+	if (labels.length) node.append(element("p", {class: "dim"}, `Zero all the time: ${labels.join(", ")}.`));
+}
+
+// A bar of HTML from {part: ns}, as long as its share of `most`; it says what it shows.
+function partBar(parts, most) {
+	const drawable = drawnParts(parts);
+	const total = Object.values(drawable).reduce((a, b) => a + Math.max(0, b), 0);
+	const present = PARTS.filter((part) => drawable[part] > 0);
+	const said = present.map((part) => `${nameOf(part)} ${time(drawable[part])}, ${percent(drawable[part] / total)}`);
+	return element("div", {class: "bar", role: "img", "aria-label": said.join("; ") || "nothing"},
+		element("div", {style: `width:${(100 * total / (most || total || 1)).toFixed(2)}%`}, ...present.map((part) => element("span", {
+			"data-part": part, "data-value": drawable[part], title: said[present.indexOf(part)],
+			style: `flex:${drawable[part] / total};background:var(--${part})`}))));
 }

@@ -1,180 +1,538 @@
 // SPDX-License-Identifier: MIT
-// The page of `sojourn serve`: asks for the services again and again, and shows what changed in between.
+// The page of `sojourn serve`: the server keeps the past, the page asks for it again and again and draws what it says.
 "use strict";
 
-const PERIOD_MS = 2000;
-const KEPT = 150; // readings: five minutes
-const history = [];
-let previous = null;
+const POLL_MS = 2000;
+// What "now" is, where two readings do not tell.
+const RECENT_NS = 10e9;
+// Seconds: how far back; a point of the sparklines, of the charts; how often they are asked for again.
+const WINDOWS = [
+	{label: "10 minutes", last: 600, step: 10, detail: 1, every: 2},
+	{label: "1 hour", last: 3600, step: 60, detail: 10, every: 10},
+	{label: "24 hours", last: 86400, step: 900, detail: 10, every: 60},
+];
+const NOW = "/api/v1/past?last=600&step=10";
+const JUDGED_S = 10;
+
+const state = {span: WINDOWS[0], paused: false, sort: "requests", down: true, filter: "", now: null, before: null,
+	past: null, judged: null, detail: null, asked: {}};
+
+// ---- asking ----
 
 async function ask(path) {
 	const token = sessionStorage.getItem("token");
 	const answer = await fetch(path, {headers: token ? {Authorization: `Bearer ${token}`} : {}});
 	if (answer.status === 401) {
-		sessionStorage.setItem("token", prompt("Token of this endpoint") || "");
+		const given = prompt("Token of this endpoint");
+		if (given === null) pause(true);
+		sessionStorage.setItem("token", given || "");
 		throw new Error("a token is needed");
 	}
 	if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
 	return answer.json();
 }
 
+// What changes slowly is not asked for each time.
+async function askEvery(name, path, seconds) {
+	const last = state.asked[name];
+	const time = performance.now() / 1000;
+	if (last && last.path === path && time - last.time < seconds - 0.5) return;
+	state[name] = path ? await ask(path) : null;
+	state.asked[name] = {path, time};
+}
+
+async function askAll() {
+	const {span} = state;
+	const opened = openService();
+	const run = await ask(NOW);
+	const same = state.now && state.now.started_at === run.started_at;
+	state.before = same && state.now.duration_ns < run.duration_ns ? state.now : null;
+	state.now = run;
+	await Promise.all([
+		askEvery("judged", "/api/v1/findings", JUDGED_S),
+		askEvery("past", span.last > 600 ? `/api/v1/past?last=${span.last}&step=${span.step}` : null, span.every),
+		askEvery("detail", opened ? `/api/v1/past?last=${span.last}&step=${span.detail}&port=${opened.port}` : null, span.every),
+	]);
+}
+
+// ---- what a service's document says ----
+
 function keyOf(service) {
-	return `${service.netns} ${service.protocol} ${service.port}`;
+	return `${service.protocol}:${service.port}:${service.netns}`;
 }
 
-// So many replies without a request that the times of the others do not stand for them: lib/run/doubt.c.
-function isDoubtful(service, before) {
-	const came = (value, old) => Math.max(0, (value || 0) - (old || 0));
-	return came(service.losses.ambiguous_replies, before.losses.ambiguous_replies) >
-		Math.floor(came(service.exchanges, before.exchanges) / 10);
+function serviceLike(run, key) {
+	return ((run && run.services) || []).find((service) => keyOf(service) === key);
 }
 
-// Why the service's own time since `before` is not known; null: it is.
-function whyNotKnown(service, before) {
-	const [now, old] = [service.stages.service, before.stages.service];
-	if (now.measured === false) return now.reason || "no reason given";
-	if (old.measured === false) return "not known before";
-	return isDoubtful(service, before) ? "replies cannot be matched to their requests" : null;
+// The service that the address names: "#tcp:8080".
+function openService() {
+	const wanted = location.hash.slice(1);
+	return wanted && state.now ? (state.now.services || []).find((service) => `${keyOf(service)}:`.startsWith(`${wanted}:`)) : null;
 }
 
-// What of a stage's histogram came since `before`.
-function since(stage, before) {
-	if (!measured(stage) || (before && before.measured === false)) return null;
-	const old = new Map(before && before.buckets ? before.buckets : []);
-	const buckets = stage.buckets.map(([index, n]) => [index, Math.max(0, n - (old.get(index) || 0))]).filter(([, n]) => n);
-	const total = buckets.reduce((sum, [, n]) => sum + n, 0);
-	return {count: total, buckets, max_ns: stage.max_ns};
+// The newest points that make ten seconds together. One in which nothing happened may be longer: of that only the rest.
+function recentOf(columns) {
+	const points = [];
+	let left = RECENT_NS;
+	for (let i = columns.begin_ns.length - 1; i >= 0 && left > 0; i--) {
+		points.push(i);
+		left -= columns.duration_ns[i];
+	}
+	const oldest = points[points.length - 1];
+	const spare = left < 0 && !columns.exchanges[oldest] ? -left : 0;
+	return {points, ns: RECENT_NS - left - spare};
 }
 
-// A reading's figures, per second and since the one before.
-function reading(service, before, seconds, missed) {
-	const unknown = whyNotKnown(service, before);
-	const stage = (name) => (name === "service" && unknown ? null : since(service.stages[name], before.stages[name]));
-	const rate = (member) => (service[member] - before[member]) / seconds;
-	const at = (histogram, q) => (histogram && histogram.count ? quantile(histogram, q) : NaN);
-	const queue = service.accept_queue || {};
-	const fullest = [...(service.processes || [])].sort((a, b) => b.open_fds / b.fd_limit - a.open_fds / a.fd_limit)[0];
+function sumOf(points, column) {
+	return column ? points.reduce((sum, i) => sum + (column[i] || 0), 0) : 0;
+}
+
+// Why the times of a service are not known; null: they are.
+function whyNotKnown(service, recent) {
+	const {series: columns, stages, losses} = service;
+	const ambiguous = sumOf(recent.points, columns.losses && columns.losses.ambiguous_replies);
+	if (stages.service.measured === false) return stages.service.reason || "no reason given";
+	// By the rules of lib/run/doubt.c and lib/report/verdict.c.
+	if (ambiguous > Math.floor(sumOf(recent.points, columns.exchanges) / 10)) return "replies cannot be matched to their requests";
+	if (losses.multiplexed && losses.multiplexed * 2 >= service.accepted)
+		return "the service speaks HTTP/2, whose requests overlap on a connection";
+	return null;
+}
+
+// A percentile of the last ten seconds: of the point that most of them are in, as percentiles do not add.
+function percentileOf(columns, stage, recent) {
+	const kept = columns.stages && columns.stages[stage];
+	const known = recent.points.filter((i) => kept && kept.p99_ns && (kept.p99_ns[i] ?? null) !== null);
+	if (!known.length) return null;
+	return kept.p99_ns[known.reduce((a, b) => (kept.count[b] > kept.count[a] ? b : a))];
+}
+
+const BAR = ["socket_queue", "receive", "service", "respond"];
+
+function meansOf(columns, recent) {
+	return Object.fromEntries(BAR.map((stage) => {
+		const kept = columns.stages && columns.stages[stage];
+		const times = kept ? sumOf(recent.points, kept.count) : 0;
+		return [stage, times ? sumOf(recent.points, kept.sum_ns) / times : 0];
+	}));
+}
+
+// Per second: between two documents, by their own durations; before the second one of the newest points.
+function rateBetween(service, member, recent) {
+	const before = serviceLike(state.before, keyOf(service));
+	if (before && before[member] <= service[member]) return (service[member] - before[member]) / ((state.now.duration_ns - state.before.duration_ns) / 1e9);
+	return recent.ns ? sumOf(recent.points, service.series[member]) / (recent.ns / 1e9) : NaN;
+}
+
+function lostOf(service) {
+	return (service.losses.storage_failed || 0) + ((service.samples && service.samples.lost) || 0);
+}
+
+// Who has least left of what it may open.
+function fullestOf(service) {
+	return [...(service.processes || [])].filter((p) => p.open_fds !== null && p.fd_limit)
+		.sort((a, b) => b.open_fds / b.fd_limit - a.open_fds / a.fd_limit)[0];
+}
+
+function figuresOf(service) {
+	const {series: columns} = service;
+	const recent = recentOf(columns);
+	const unknown = whyNotKnown(service, recent);
+	const waits = ["socket_queue", "accept_queue"].map((stage) => ({stage, ns: percentileOf(columns, stage, recent)}))
+		.filter(({ns}) => ns !== null).sort((a, b) => b.ns - a.ns);
+	const means = meansOf(columns, recent);
 	return {
-		unknown, requests: rate("exchanges"), accepts: rate("accepted"),
-		service50: at(stage("service"), 0.5), service99: at(stage("service"), 0.99),
-		queue50: at(stage("socket_queue"), 0.5), queue99: at(stage("socket_queue"), 0.99),
-		depth: queue.depth, limit: queue.limit, time_wait: service.time_wait,
-		fds: fullest && fullest.open_fds, fd_limit: fullest && fullest.fd_limit,
-		lost: (service.losses.storage_failed || 0) + missed,
-		open: service.open && service.open.read + service.open.unread, oldest: service.open && service.open.oldest_ns,
+		service, unknown, waits, means, name: serviceName(service), requests: rateBetween(service, "exchanges", recent),
+		stages: Object.values(means).reduce((a, b) => a + b, 0), waiting: waits.length ? waits[0].ns : null,
+		service99: unknown ? null : percentileOf(columns, "service", recent),
+		open: service.open && (service.open.read ?? null) !== null ? service.open.read + (service.open.unread || 0) : null,
+		oldest: service.open && service.open.oldest_ns,
+		queue: service.accept_queue || {}, process: fullestOf(service), lost: lostOf(service),
 		untimed: (service.losses.untimed || 0) + (service.losses.cut_off || 0),
 	};
 }
 
-function remember(run) {
-	const now = performance.now() / 1000;
-	const services = new Map();
-	const missed = ((run.cost && run.cost.programs) || []).reduce((sum, p) => sum + p.recursion_misses, run.services_dropped || 0);
-	for (const service of run.services || []) {
-		const before = previous && previous.services.get(keyOf(service));
-		if (before) services.set(keyOf(service), reading(service, before, now - previous.at, missed));
-	}
-	previous = {at: now, services: new Map((run.services || []).map((s) => [keyOf(s), s]))};
-	if (!services.size) return;
-	history.push({at: now, services});
-	if (history.length > KEPT) history.shift();
+// ---- the past of a service as charts have it ----
+
+// Points of the window, as {i: index, begin, end} in ns; what was quiet for long has a point at its begin, too.
+function pointsWithin(columns, from, step) {
+	const points = [];
+	columns.begin_ns.forEach((begin, i) => {
+		const end = begin + columns.duration_ns[i];
+		const quiet = !columns.exchanges[i];
+		if (end <= from || (begin < from - 1.5 * step && !quiet)) return;
+		const first = Math.max(begin, from);
+		if (quiet && end - first > 2 * step) points.push({i, begin: first, end: first + step}, {i, begin: first + step, end});
+		else points.push({i, begin: first, end});
+	});
+	return points;
 }
 
-function ownTime(now, ns) {
-	return now.unknown ? element("td", {class: "dim", title: now.unknown}, "not known") : time(ns);
+function picked(value, points) {
+	if (Array.isArray(value)) return points.map(({i}) => value[i]);
+	if (value === null || typeof value !== "object") return value;
+	return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, picked(inner, points)]));
 }
 
-function servicesTable(run) {
-	const last = history[history.length - 1];
-	if (!last) return element("p", {class: "dim"}, "Waiting for the second reading…");
-	const rows = (run.services || []).filter((service) => last.services.has(keyOf(service)))
-		.sort((a, b) => last.services.get(keyOf(b)).requests - last.services.get(keyOf(a)).requests);
-	return table(["service", "requests/s", "accepts/s", "service p50", "p99", "socket queue p50", "p99", "accept queue",
-		"TIME_WAIT", "fds", "open requests", "not timed", "lost"], rows.map((service) => {
-		const now = last.services.get(keyOf(service));
-		return [element("td", {class: "text"}, serviceName(service)), count(now.requests), count(now.accepts),
-			ownTime(now, now.service50), ownTime(now, now.service99), time(now.queue50), time(now.queue99),
-			`${count(now.depth)}/${count(now.limit)}`, count(now.time_wait), `${count(now.fds)}/${count(now.fd_limit)}`,
-			now.open ? `${count(now.open)}${now.oldest ? ` (${time(now.oldest)})` : ""}` : "",
-			element("td", {class: now.untimed ? "dim" : null}, count(now.untimed)),
-			element("td", {class: now.lost ? "bad" : null, "data-member": `exchanges ${service.port}`,
-				"data-value": service.exchanges}, count(now.lost))];
-	}));
+// The service with the past of the window alone, in ns since 1970.
+function within(service, run, last, step) {
+	const started = Date.parse(run.started_at) * 1e6;
+	const points = pointsWithin(service.series, beginOf(run, last), step * 1e9);
+	return {...service, series: {...picked(service.series, points), begin_ns: points.map(({begin}) => started + begin),
+		duration_ns: points.map(({begin, end}) => end - begin)}};
 }
 
-function busiest() {
-	const sums = new Map();
-	for (const {services} of history)
-		for (const [key, now] of services) sums.set(key, (sums.get(key) || 0) + now.requests);
-	return [...sums].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([key]) => key);
+// Where the window begins, in ns since the observation did; before that there is nothing.
+function beginOf(run, last) {
+	return Math.max(0, Math.min(run.duration_ns - last * 1e9, run.duration_ns - 60e9));
 }
 
-const HUES = ["service", "socket_queue", "accept_queue", "transmit_queue", "ack"];
-
-function lines(member) {
-	const end = history[history.length - 1].at;
-	return busiest().map((key, i) => ({
-		name: HUES[i], label: key.split(" ").slice(1).join(" "),
-		points: history.filter(({services}) => services.has(key)).map(({at, services}) => ({
-			x: at - end + KEPT * PERIOD_MS / 1000, y: services.get(key)[member] ?? NaN})),
-	}));
+function svg(tag, attributes, ...children) {
+	const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+	for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+	node.append(...children);
+	return node;
 }
 
-const CHARTS = [
-	["requests", "requests per second", count],
-	["service99", "service, p99", time],
-	["queue99", "socket queue, p99", time],
-	["depth", "accept queue", count],
-	["time_wait", "TIME_WAIT", count],
-	["fds", "descriptors", count],
+function sparkline(service) {
+	const {span} = state;
+	const run = state.past && span.last > 600 ? state.past : state.now;
+	const kept = serviceLike(run, keyOf(service)) || service;
+	const from = beginOf(run, span.last);
+	const points = kept.series ? pointsWithin(kept.series, from, span.step * 1e9) : [];
+	const rates = points.map(({i, begin, end}) => ({at: end, rate: kept.series.exchanges[i] ? kept.series.exchanges[i] / ((end - begin) / 1e9) : 0}));
+	const most = Math.max(1e-9, ...rates.map(({rate}) => rate));
+	const place = ({at, rate}) => `${(100 * (at - from) / Math.max(1, run.duration_ns - from)).toFixed(1)},${(27 - 25 * rate / most).toFixed(1)}`;
+	return svg("svg", {class: "spark", viewBox: "0 0 100 28", preserveAspectRatio: "none", role: "img",
+		"aria-label": `requests per second in the last ${span.label}: at most ${count(most < 1e-6 ? 0 : most)}`},
+	svg("polyline", {points: rates.map(place).join(" ")}));
+}
+
+// ---- the table ----
+
+function meter(label, value, limit) {
+	if ((value ?? null) === null || !limit) return element("span", {class: "dim"}, "–");
+	const share = Math.min(1, value / limit);
+	return element("span", {class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": limit,
+		"aria-valuenow": Math.min(value, limit), "aria-valuetext": `${count(value)} of ${count(limit)}`},
+	element("span", {class: "track"}, element("i", {class: share > 0.8 ? "full" : null, style: `width:${(100 * share).toFixed(1)}%`})),
+	`${count(value)} / ${count(limit)}`);
+}
+
+function barCell(now) {
+	if (now.unknown) return [element("span", {class: "dim", title: now.unknown}, "not known")];
+	if (!now.stages) return [element("span", {class: "dim"}, "–")];
+	return [partBar(now.means), element("span", {class: "dim"}, time(now.stages))];
+}
+
+function waitingCell(now) {
+	if (!now.waits.length) return ["–"];
+	const [{stage, ns}] = now.waits;
+	const slow = ns > 5e6 && ns > (now.service99 || 0);
+	return [element("span", {class: slow ? "warn" : null, title: `p99 of the last ten seconds, ${nameOf(stage)}`}, time(ns)),
+		stage === "accept_queue" ? element("small", {class: "dim"}, " accept") : ""];
+}
+
+function openCell(now) {
+	return [count(now.open), now.oldest ? element("small", {class: "dim"}, ` oldest ${time(now.oldest)}`) : ""];
+}
+
+// `of`: what the column is sorted by; without, it is not.
+const COLUMNS = [
+	{id: "name", label: "service", of: (now) => now.name},
+	{id: "requests", label: "requests/s", of: (now) => now.requests, cell: (now) => [perSecondText(now.requests)]},
+	{id: "past", label: "", cell: (now) => [sparkline(now.service)]},
+	{id: "stages", label: "mean time at the server", of: (now) => now.stages, cell: barCell},
+	{id: "waiting", label: "p99 waiting", of: (now) => now.waiting, cell: waitingCell},
+	{id: "service99", label: "p99 service", of: (now) => now.service99, cell: (now) => [now.unknown
+		? element("span", {class: "dim", title: now.unknown}, "not known") : time(now.service99)]},
+	{id: "open", label: "open requests", of: (now) => now.open, cell: openCell},
+	{id: "queue", label: "accept queue", of: (now) => (now.queue.limit ? now.queue.depth / now.queue.limit : null),
+		cell: (now) => [meter("accept queue", now.queue.depth, now.queue.limit)]},
+	{id: "fds", label: "descriptors", of: (now) => (now.process ? now.process.open_fds / now.process.fd_limit : null),
+		cell: (now) => [meter("descriptors", now.process && now.process.open_fds, now.process && now.process.fd_limit)]},
 ];
 
-const main = document.querySelector("main");
-const status = element("p", {class: "dim"});
-const tableAt = element("section");
-const findingsAt = element("section");
-const chartsAt = element("section");
-main.append(status, tableAt, findingsAt, chartsAt);
+function perSecondText(rate) {
+	return rate && rate < 10 ? rate.toPrecision(2) : count(Number.isNaN(rate) ? null : rate);
+}
 
-function drawCharts() {
-	if (history.length < 2) return;
-	if (!drawn.length)
-		for (const [member, label, format] of CHARTS)
-			series(chartsAt, label, lines(member), {format, end: KEPT * PERIOD_MS / 1000}).member = member;
-	for (const entry of drawn) {
-		const now = lines(entry.member);
-		if (entry.chart.data.datasets.length !== now.length) {
-			entry.remake(now);
-			continue;
+const rows = new Map();
+
+function makeRow(now) {
+	const key = keyOf(now.service);
+	const button = element("button", {type: "button", class: "which", "aria-controls": "detail"});
+	const lost = element("small", {class: "bad"});
+	const cells = COLUMNS.slice(1).map(({id, label}) => element("td", {role: "cell", "data-label": label, class: id}));
+	const node = element("tr", {role: "row"}, element("th", {scope: "row", role: "rowheader"}, button, lost), ...cells);
+	button.addEventListener("click", () => {
+		location.hash = key === openKey() ? "" : key;
+	});
+	return {node, button, lost, cells};
+}
+
+function openKey() {
+	const service = openService();
+	return service ? keyOf(service) : null;
+}
+
+function updateRow(row, now) {
+	row.button.replaceChildren(...now.name.split(" · ").map((text, i) => element(i ? "small" : "span", {}, i ? ` ${text}` : text)));
+	row.button.setAttribute("aria-expanded", keyOf(now.service) === openKey());
+	row.lost.textContent = now.lost ? ` lost ${count(now.lost)}` : "";
+	row.cells.forEach((cell, i) => cell.replaceChildren(element("span", {}, ...COLUMNS[i + 1].cell(now))));
+	row.cells[0].setAttribute("data-member", `exchanges ${now.service.port}`);
+	row.cells[0].setAttribute("data-value", now.service.exchanges);
+}
+
+function compareRows(a, b) {
+	const {of} = COLUMNS.find(({id}) => id === state.sort);
+	const [x, y] = [of(a), of(b)].map((value) => value ?? -1);
+	const order = typeof x === "string" ? x.localeCompare(y, "en", {numeric: true}) : x - y;
+	return (state.down ? -order : order) || a.name.localeCompare(b.name, "en", {numeric: true});
+}
+
+function drawTable() {
+	const all = (state.now.services || []).filter((service) => service.series).map(figuresOf);
+	const shown = all.filter(({name}) => name.toLowerCase().includes(state.filter.toLowerCase())).sort(compareRows);
+	const keys = new Set(shown.map(({service}) => keyOf(service)));
+	for (const [key, row] of rows)
+		if (!keys.has(key)) {
+			row.node.remove();
+			rows.delete(key);
 		}
-		now.forEach((line, i) => Object.assign(entry.chart.data.datasets[i], {label: line.label, data: line.points}));
-		entry.chart.update("none");
-	}
+	const focused = document.activeElement;
+	shown.forEach((now, i) => {
+		const key = keyOf(now.service);
+		if (!rows.has(key)) rows.set(key, makeRow(now));
+		const row = rows.get(key);
+		updateRow(row, now);
+		if (body.children[i] !== row.node) body.insertBefore(row.node, body.children[i] || null);
+	});
+	if (focused && focused !== document.activeElement && body.contains(focused)) focused.focus();
+	none.textContent = shown.length ? "" : all.length ? "No service has this in its name." : "No service is there yet.";
+	COLUMNS.forEach(({id, of}, i) => {
+		if (of) heads[i].setAttribute("aria-sort", state.sort === id ? (state.down ? "descending" : "ascending") : "none");
+	});
 }
 
-function drawFindings(run) {
-	const found = run.findings || [];
-	const nodes = found.map((item) => element("div", {class: `finding ${item.severity}`},
-		element("b", {class: {critical: "bad", notice: ""}[item.severity] ?? "warn"}, `${item.severity}: `),
-		`${item.what || item.id} (${item.object})`, item.command ? element("pre", {}, item.command) : null));
-	if (!found.length && run.not_seen) nodes.push(element("p", {class: "good"}, "Nothing is running out on this host."));
-	findingsAt.replaceChildren(...nodes);
+function makeHead({id, label, of}) {
+	if (!of) return element("td", {role: "cell"});
+	const button = element("button", {type: "button"}, label);
+	button.addEventListener("click", () => {
+		state.down = state.sort === id ? !state.down : id !== "name";
+		state.sort = id;
+		if (state.now) drawTable();
+	});
+	return element("th", {scope: "col", role: "columnheader", class: id}, button);
 }
 
-async function step() {
+// ---- one service ----
+
+const detail = {key: null, shape: "", entries: new Map()};
+
+// Where a client reaches it; any address is the one by which the page was reached.
+function commandOf(service) {
+	const any = ["0.0.0.0", "::", "*"].includes(service.address);
+	const address = any ? location.hostname : service.address.includes(":") ? `[${service.address}]` : service.address;
+	const scheme = service.protocol === "udp" ? "udp" : service.tls ? "https" : service.losses.multiplexed ? "h2c" : "http";
+	return `sojourn-drive ${scheme}://${address}:${service.port}/ -c 8 -d 10s --observer ${location.origin}`;
+}
+
+// Without a secure context there is no clipboard: then the text is selected.
+async function copy(button, code) {
 	try {
-		const [run, judged] = await Promise.all([ask("/api/v1/services"), ask("/api/v1/findings")]);
-		remember(run);
-		status.textContent = `${run.tool} · host ${run.host} · kernel ${run.kernel} · since ${run.started_at}`;
-		status.className = "dim";
-		tableAt.replaceChildren(servicesTable(run));
-		drawFindings(judged);
-		drawCharts();
-	} catch (error) {
-		status.textContent = `no answer: ${error.message}`;
-		status.className = "bad";
+		await navigator.clipboard.writeText(code.textContent);
+		button.textContent = "copied";
+	} catch {
+		getSelection().selectAllChildren(code);
+		button.textContent = "selected: press Ctrl+C";
 	}
-	setTimeout(step, PERIOD_MS);
 }
 
+function closeDetail() {
+	removeCharts(detail.entries.values());
+	Object.assign(detail, {key: null, shape: "", entries: new Map()});
+	detailAt.replaceChildren();
+}
+
+function openDetail(service) {
+	const heading = element("h2", {tabindex: -1}, serviceName(service));
+	const close = element("button", {type: "button"}, "close");
+	const code = element("code", {}, commandOf(service));
+	const button = element("button", {type: "button"}, "copy the sojourn-drive command");
+	closeDetail();
+	close.addEventListener("click", () => {
+		const row = rows.get(keyOf(service));
+		location.hash = "";
+		if (row) row.button.focus();
+	});
+	button.addEventListener("click", () => copy(button, code));
+	detail.key = keyOf(service);
+	detail.facts = element("p", {class: "dim"});
+	detail.charts = element("div");
+	detailAt.append(element("div", {class: "heading"}, heading, close), detail.facts,
+		element("p", {class: "command"}, code, button), detail.charts);
+	heading.focus();
+}
+
+function factsOf(now) {
+	const {service} = now;
+	return [`${count(service.exchanges)} exchanges`, `${count(service.accepted)} accepted`,
+		`${count(service.connections)} connections`, `${count(service.time_wait)} TIME_WAIT`,
+		`${count(service.retransmits)} retransmits`, `not timed ${count(now.untimed)}`, `lost ${count(now.lost)}`,
+		now.unknown && `times not known: ${now.unknown}`].filter(Boolean).join(" · ");
+}
+
+function drawDetail() {
+	const service = openService();
+	if (!service) {
+		closeDetail();
+		return;
+	}
+	if (detail.key !== keyOf(service)) openDetail(service);
+	detail.facts.textContent = factsOf(figuresOf(service));
+	const kept = serviceLike(state.detail, detail.key);
+	if (!kept || !kept.series) return;
+	const {span} = state;
+	const charts = serviceCharts(within(kept, state.detail, span.last, span.detail), true);
+	const end = Date.parse(state.detail.started_at) / 1000 + state.detail.duration_ns / 1e9;
+	const begin = end - (state.detail.duration_ns - beginOf(state.detail, span.last)) / 1e9;
+	const range = {begin, end, absolute: true};
+	const shape = JSON.stringify(charts.map(([label, lines]) => [label, lines.filter((line) => !isZero(line)).map((line) => line.label)]));
+	if (shape === detail.shape) {
+		for (const [label, lines] of charts)
+			if (detail.entries.has(label)) detail.entries.get(label).update(lines, range);
+		return;
+	}
+	removeCharts(detail.entries.values());
+	detail.charts.replaceChildren();
+	detail.entries = putCharts(detail.charts, charts, range);
+	detail.shape = shape;
+}
+
+// ---- the head ----
+
+function healthOf(judged) {
+	if (!judged) return ["asking…", "dim"];
+	const found = judged.findings || [];
+	const worst = ["critical", "warning"].find((severity) => found.some((item) => item.severity === severity));
+	if (!judged.not_seen && !found.length) return ["not looked for", "dim"];
+	return worst ? [`${worst}: ${count(found.filter((item) => item.severity === worst).length)}`, worst === "critical" ? "bad" : "warn"]
+		: ["healthy", "good"];
+}
+
+function costOf(run) {
+	if (!run.cost) return "";
+	const before = state.before && state.before.cost;
+	const cpu = before ? (run.cost.cpu_ns - before.cpu_ns) / (run.duration_ns - state.before.duration_ns) : run.cost.cpu_ns / run.duration_ns;
+	return `observer: ${percent(cpu)} of a core, ${bytes(run.cost.resident_bytes + run.cost.map_bytes)}`;
+}
+
+function setText(node, text, kind) {
+	if (node.textContent !== text) node.textContent = text;
+	node.className = kind;
+}
+
+function drawHead() {
+	const run = state.now;
+	const begun = new Date(run.started_at);
+	const here = new Date(begun.getTime() + run.duration_ns / 1e6);
+	setText(facts.host, run.host ? `host ${run.host}` : "", "");
+	setText(facts.clock, here.toLocaleTimeString([], {hour12: false}), "clock");
+	setText(facts.since, `since ${begun.toLocaleString([], {hour12: false})}`, "");
+	setText(facts.cost, costOf(run), "");
+	setText(health, ...((text, kind) => [text, `pill ${kind}`])(...healthOf(state.judged)));
+}
+
+function drawFindings() {
+	const judged = state.judged;
+	const found = (judged && judged.findings) || [];
+	const text = JSON.stringify(found);
+	if (!judged || text === findingsAt.dataset.shown) return;
+	findingsAt.dataset.shown = text;
+	findingsAt.replaceChildren(...found.length ? found.map(finding)
+		: [judged.not_seen ? element("p", {class: "healthy good"}, "Nothing is running out on this host.")
+			: element("p", {class: "dim"}, "Nobody looks for what runs out.")]);
+}
+
+function drawLosses() {
+	const {cost, services_dropped: dropped} = state.now;
+	const missed = ((cost && cost.programs) || []).reduce((sum, program) => sum + program.recursion_misses, 0);
+	setText(losses, [dropped && `${count(dropped)} services are not observed: there is no room for them`,
+		missed && `${count(missed)} events were missed`].filter(Boolean).join(" · "), "bad");
+}
+
+function draw() {
+	if (!state.now) return;
+	drawHead();
+	drawFindings();
+	drawLosses();
+	drawTable();
+	drawDetail();
+}
+
+// ---- the page ----
+
+function pause(paused) {
+	state.paused = paused;
+	pauseButton.setAttribute("aria-pressed", paused);
+	pauseButton.textContent = paused ? "go on" : "pause";
+}
+
+const header = document.querySelector("header");
+const main = document.querySelector("main");
+const health = element("span", {role: "status", class: "pill dim"}, "asking…");
+const facts = Object.fromEntries(["host", "clock", "since", "cost"].map((name) => [name, element("span")]));
+const pauseButton = element("button", {type: "button", "aria-pressed": "false"}, "pause");
+const span = element("select", {"aria-label": "window"}, ...WINDOWS.map(({label}, i) => element("option", {value: i}, label)));
+const filter = element("input", {type: "search", placeholder: "filter services", "aria-label": "filter services"});
+const findingsAt = element("section", {"aria-label": "findings"});
+const losses = element("p", {class: "bad"});
+const heads = COLUMNS.map(makeHead);
+const body = element("tbody", {role: "rowgroup"});
+const none = element("p", {class: "dim"}, "Asking…");
+const detailAt = element("section", {id: "detail", "aria-label": "one service"});
+
+header.append(element("div", {class: "facts dim"}, ...Object.values(facts)), health,
+	element("div", {class: "controls"}, span, pauseButton, themeButton()));
+main.append(findingsAt, losses, element("section", {"aria-label": "services"},
+	element("div", {class: "above"}, filter, legend(BAR.map((stage) => ({name: stage, label: nameOf(stage)}))),
+		element("span", {class: "dim"}, "Times are of the last ten seconds.")),
+	element("div", {class: "scroll"}, element("table", {class: "services", role: "table"},
+		element("thead", {role: "rowgroup"}, element("tr", {role: "row"}, ...heads)), body)), none), detailAt);
+
+pauseButton.addEventListener("click", () => pause(!state.paused));
+span.addEventListener("change", () => {
+	state.span = WINDOWS[span.value];
+	closeDetail();
+	step();
+});
+filter.addEventListener("input", () => {
+	state.filter = filter.value;
+	if (state.now) drawTable();
+});
+addEventListener("hashchange", step);
+
+let asking = false, again = false;
+
+// What the user wants in the meantime is asked for next.
+async function step() {
+	again = asking;
+	if (asking) return;
+	asking = true;
+	try {
+		await askAll();
+		draw();
+	} catch (error) {
+		setText(health, `no answer: ${error.message}`, "pill bad");
+	}
+	asking = false;
+	if (again) step();
+}
+
+setInterval(() => {
+	if (!state.paused && !asking) step();
+}, POLL_MS);
 step();

@@ -51,50 +51,91 @@ function serviceTiles(run, service) {
 	const tiles = [];
 	if (service.first_message_ns && span > 0)
 		tiles.push(tile("per second, at the server", count(service.exchanges / span)));
-	for (const [stage, label] of [["service", "service"], ["socket_queue", "socket queue"]]) {
+	for (const stage of ["service", "socket_queue"]) {
 		if (measured(stages[stage]))
-			tiles.push(tile(`${label} p50 · p99`, `${time(stages[stage].p50_ns)} · ${time(stages[stage].p99_ns)}`,
-				path(run, `services.${index}.stages.${stage}.p99_ns`), stages[stage].p99_ns));
+			tiles.push(...["p50", "p99"].map((p) => tile(`${nameOf(stage)} ${p}`, time(stages[stage][`${p}_ns`]),
+				path(run, `services.${index}.stages.${stage}.${p}_ns`), stages[stage][`${p}_ns`])));
 	}
 	return tiles;
+}
+
+// What lib/report/ says of a run: a sentence on where its time goes, and why a round trip is not divided.
+function verdictOf(run) {
+	return data.verdicts[runs.indexOf(run)];
+}
+
+// The mean parts of what can be divided.
+function dividedParts(run) {
+	return verdictOf(run).undivided ? null : meanParts(run);
+}
+
+function putVerdicts(run, node) {
+	const verdict = verdictOf(run);
+	const several = (run.services || []).length > 1;
+	if (verdict.text) node.append(element("p", {class: "answer sentence"}, verdict.text));
+	verdict.services.forEach((text, i) => {
+		if (text) node.append(element("p", {class: several ? "answer" : "answer sentence"},
+			several ? element("span", {class: "dim"}, `${serviceName(run.services[i])}: `) : null, text));
+	});
+}
+
+function putBar(run, node) {
+	const mean = dividedParts(run);
+	const total = ({parts}) => Object.values(parts).reduce((a, b) => a + b, 0);
+	if (!mean) return;
+	const most = Math.max(...runs.map(dividedParts).filter(Boolean).map(total));
+	if (!run.driver && run.services.length > 1)
+		node.append(element("p", {class: "dim"}, `Of ${serviceName(mainService(run))}, which has most exchanges:`));
+	node.append(partBar(mean.parts, most), legend(PARTS.filter((part) => drawnParts(mean.parts)[part] > 0)
+		.map((part) => ({name: part, label: `${nameOf(part)} ${time(mean.parts[part])}`}))));
 }
 
 function summary(run) {
 	const several = run.driver && (run.driver.targets || []).length;
 	const node = section(title(run, several ? `${several} targets in turn`
-		: run.driver ? run.driver.target || run.driver.scenario : "Services") || "Summary",
-		[run.tool, run.host && `host ${run.host}`, run.kernel && `kernel ${run.kernel}`, run.started_at,
-			`over ${time(run.duration_ns)}`].filter(Boolean).join(" · "));
+		: run.driver ? run.driver.target || run.driver.scenario : "Services") || "Summary");
 	if (run.driver && run.driver.limited)
 		node.append(element("div", {class: "banner bad"},
 			`Limited by the driver, not by the server (${run.driver.limited.by}): ${run.driver.limited.why}`));
+	putVerdicts(run, node);
+	putBar(run, node);
+	const service = mainService(run);
+	node.append(element("div", {class: "tiles"}, ...(run.driver ? driverTiles(run) : []),
+		...(service ? serviceTiles(run, service) : [])));
 	if (run.driver && run.driver.observer_error)
 		node.append(element("div", {class: "banner bad"}, `The observer's part is missing: ${run.driver.observer_error}`));
 	for (const text of data.notes[runs.indexOf(run)])
 		node.append(element("div", {class: "banner bad"}, text));
-	(run.services || []).forEach((service, i) => {
+	(run.services || []).forEach((one, i) => {
 		for (const text of data.hints[runs.indexOf(run)][i])
-			node.append(element("p", {class: "warn"}, `${serviceName(service)}: ${text}`));
+			node.append(element("p", {class: "warn"}, `${serviceName(one)}: ${text}`));
 	});
-	const service = mainService(run);
-	node.append(element("div", {class: "tiles"}, ...(run.driver ? driverTiles(run) : []),
-		...(service ? serviceTiles(run, service) : [])));
+	node.append(element("p", {class: "dim"}, [run.tool, run.host && `host ${run.host}`, run.kernel && `kernel ${run.kernel}`,
+		run.started_at, `over ${time(run.duration_ns)}`].filter(Boolean).join(" · ")));
 }
 
-function breakdown() {
-	const rows = runs.map((run) => ({run, mean: meanParts(run)})).filter(({mean}) => mean);
-	if (!rows.length) return;
-	const node = section("Where a request's time goes", "Means; the parts of a bar add up to it.");
-	stackedBars(node, "mean time of each part", rows.map(({run, mean}) => ({
-		label: title(run, mean.of), parts: mean.parts})));
-	node.append(table(["part", ...rows.flatMap(({run}) => [title(run, "mean"), "share"])],
+function breakdownTable(rows) {
+	return table(["part", ...rows.flatMap(({run}) => [title(run, "mean"), "share"])],
 		PARTS.filter((part) => rows.some(({mean}) => mean.parts[part] !== undefined)).map((part) => [
-			element("td", {}, element("span", {class: "swatch", style: `background:var(--${part})`}), nameOf(part)),
+			element("td", {}, element("span", {class: "swatch", style: `--hue:var(--${part})`}), nameOf(part)),
 			...rows.flatMap(({mean}) => {
 				const total = Object.values(mean.parts).reduce((a, b) => a + b, 0);
 				if (mean.parts[part] === undefined) return ["–", "–"];
 				return [time(mean.parts[part]), mean.unknown ? "–" : percent(total ? mean.parts[part] / total : 0)];
-			})])));
+			})]));
+}
+
+function breakdown() {
+	const rows = runs.map((run) => ({run, mean: dividedParts(run)})).filter(({mean}) => mean);
+	const undivided = runs.filter((run) => verdictOf(run).undivided);
+	if (!rows.length && !undivided.length) return;
+	const node = section("Where a request's time goes", rows.length ? "Means; the parts add up to the whole." : null);
+	for (const run of undivided)
+		node.append(element("p", {class: "warn"}, title(run, `not divided: ${verdictOf(run).undivided}`)));
+	if (!rows.length) return;
+	for (const {run, mean} of rows)
+		node.append(element("p", {class: "dim"}, title(run, mean.of)));
+	node.append(breakdownTable(rows));
 	for (const {run, mean} of rows)
 		if (mean.unknown)
 			node.append(element("p", {class: "warn"}, title(run, `network + client: not known: ${mean.unknown}`)));
@@ -151,35 +192,63 @@ function rowsSection() {
 			table(["", "", "requests", "per second", "errors", "p50", "p99", "max"], rows));
 }
 
-function driverSeries(run, node, end) {
+// The charts of a driver's intervals, as those of a service's past.
+function driverCharts(run) {
 	// The last one may be so short that its rate says nothing.
 	const intervals = run.driver.intervals.filter((i) => i.duration_ns * 10 > run.driver.interval_ns);
 	const points = (value) => intervals.map((interval) => ({
 		x: (interval.begin_ns + interval.duration_ns) / 1e9, y: value(interval)}));
 	const per = (member) => points((i) => i[member] / (i.duration_ns / 1e9));
-	series(node, title(run, "requests and errors per second, at the client"), [
-		{name: "service", label: "requests/s", points: per("requests")},
-		{name: "ack", label: "errors/s", points: per("errors")}], {end});
-	series(node, title(run, `${nameOf(latencyOf(run.driver))}, at the client`), ["p50", "p99", "max"].map((p, i) => ({
-		name: latencyOf(run.driver), label: p, dash: [[], [5, 3], [2, 2]][i],
-		points: points((interval) => (interval.latency.count ? interval.latency[`${p}_ns`] : NaN))})),
-	{end, format: time, log: true});
-	const looked = run.driver.intervals.filter((i) => (i.ports ?? null) !== null);
-	if (looked.length)
-		series(node, title(run, `${portsTitle(run.driver.ports)}, at the client`), [{
-			name: "network", label: "in use, towards one target", points: looked.map((i) => ({
-				x: (i.begin_ns + i.duration_ns) / 1e9, y: i.ports}))}], {end, step: true});
+	const latency = latencyOf(run.driver);
+	const ports = intervals.some((i) => (i.ports ?? null) !== null);
+	return [
+		["requests and errors per second", [
+			{name: "service", label: "requests/s", points: per("requests")},
+			{name: "bad", label: "errors/s", points: per("errors")}], {}],
+		[nameOf(latency), ["p50", "p99", "max"].map((p, i) => ({
+			name: ["service", "ack", "network"][i], label: p,
+			points: points((interval) => (interval.latency.count ? interval.latency[`${p}_ns`] : NaN))})), {format: time, log: true}],
+		[portsTitle(run.driver.ports), ports ? [{name: "network", label: "ephemeral ports in use",
+			points: points((i) => i.ports ?? NaN)}] : [], {step: true, key: "none"}],
+	];
+}
+
+// Nothing lies beyond the last point of any chart.
+function lastPoint(groups) {
+	return Math.max(1, ...groups.flatMap(({charts}) => charts.flatMap(([, lines]) => lines.flatMap(
+		({points}) => points.map(({x}) => x)))));
+}
+
+// So many services are drawn at once; the others open.
+const DRAWN = 2;
+
+function groupsOf(run) {
+	const services = (run.services || []).filter(hasSeries).sort((a, b) => b.exchanges - a.exchanges);
+	return [
+		...(run.driver && run.driver.intervals && run.driver.intervals.length > 1
+			? [{heading: title(run, "at the client"), charts: driverCharts(run)}] : []),
+		...services.map((service, i) => ({heading: title(run, `at the server, ${serviceName(service)}`),
+			charts: serviceCharts(service), idle: isIdle(service), closed: i >= DRAWN}))];
 }
 
 function timeSection() {
-	const with_intervals = runs.filter((run) => run.driver && run.driver.intervals && run.driver.intervals.length > 1);
-	const with_series = runs.filter((run) => (run.services || []).some(hasSeries));
-	if (!with_intervals.length && !with_series.length) return;
+	const groups = runs.flatMap(groupsOf);
+	const busy = groups.filter(({idle}) => !idle);
+	if (!groups.length) return;
 	const node = section("Over time", "Seconds from the begin of the measured phase; the cursor is the same in all charts.");
-	const end = Math.ceil(Math.max(...runs.map((run) => (run.driver ? run.driver.duration_ns : run.duration_ns) / 1e9)));
-	with_intervals.forEach((run) => driverSeries(run, node, end));
-	with_series.forEach((run) => run.services.filter(hasSeries).forEach(
-		(service) => serviceSeries(run, service, node, end)));
+	const end = lastPoint(busy);
+	for (const {heading, charts, closed} of busy) {
+		const place = closed ? element("details", {}, element("summary", {}, heading)) : node;
+		if (closed) node.append(place);
+		else node.append(element("h3", {}, heading));
+		putCharts(place, charts, {end});
+	}
+	const idle = groups.length - busy.length;
+	if (idle) node.append(element("p", {class: "dim"}, `${count(idle)} ${idle > 1 ? "services" : "service"} without a request or a connection ${idle > 1 ? "have" : "has"} no charts.`));
+}
+
+function isIdle(service) {
+	return !service.exchanges && !service.accepted && !service.connections;
 }
 
 function tailSection(run) {
@@ -231,27 +300,16 @@ function slowestSection(run) {
 	const node = section(title(run, `The slowest exchanges${chosen}`),
 		`Each from when it was due to the last byte read by the client.${
 			chosen && ` They are of ${count(joined)} of ${count(all)} requests: slower ones may not be among them.`}`);
+	const shown = PARTS.filter((part) => slowest.some((exchange) => partsOf(exchange.parts, 1)[part]));
 	stackedBars(node, "timelines of the slowest exchanges", slowest.map((exchange) => ({
 		label: `${exchange.client} #${exchange.index}`, parts: partsOf(exchange.parts, 1)})));
 	node.append(element("details", {}, element("summary", {}, "as a table"),
-		table(["client", "exchange", "at", "process", "round trip", ...PARTS.map(nameOf)], slowest.map((exchange, i) => [
+		table(["client", "exchange", "at", "process", "round trip", ...shown.map(nameOf)], slowest.map((exchange, i) => [
 			exchange.client, `#${exchange.index}`, `${((exchange.start_ns - run.joined.begin_ns) / 1e9).toFixed(3)} s`,
 			exchange.pid === null ? "–" : String(exchange.pid),
 			cell(time(exchange.parts.round_trip_ns), path(run, `joined.slowest.${i}.parts.round_trip_ns`),
 				exchange.parts.round_trip_ns),
-			...PARTS.map((part) => time(partsOf(exchange.parts, 1)[part]))]))));
-}
-
-function finding(item) {
-	const node = element("div", {class: `finding ${item.severity}`},
-		element("b", {class: {critical: "bad", notice: ""}[item.severity] ?? "warn"}, `${item.severity}: `),
-		`${item.what || item.id} (${item.object})`);
-	for (const text of [item.outlook, item.change, item.risk && `Risk: ${item.risk}`])
-		if (text) node.append(element("p", {}, text));
-	if (item.command) node.append(element("pre", {}, item.command));
-	if (item.evidence && item.evidence.length)
-		node.append(element("details", {}, element("summary", {}, "evidence"), ...item.evidence.map((text) => element("p", {}, text))));
-	return node;
+			...shown.map((part) => time(partsOf(exchange.parts, 1)[part]))]))));
 }
 
 function findingSection(run) {
@@ -365,23 +423,29 @@ function quoted(word) {
 	return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-function themeButton() {
+// Paper is white, and nothing on it can be opened.
+function onPaper() {
 	const root = document.documentElement;
-	const button = element("button", {type: "button"}, "light / dark");
-	button.addEventListener("click", () => {
-		const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-		root.dataset.theme = dark ? "light" : "dark";
+	let theme;
+	addEventListener("beforeprint", () => {
+		({theme} = root.dataset);
+		root.dataset.theme = "light";
+		for (const details of document.querySelectorAll("details")) details.open = true;
 		redrawAll();
 	});
-	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
-	document.querySelector("header").append(button);
+	addEventListener("afterprint", () => {
+		if (theme) root.dataset.theme = theme;
+		else delete root.dataset.theme;
+		redrawAll();
+	});
 }
 
-themeButton();
+document.querySelector("header").append(themeButton());
+onPaper();
 if (data.compare) compareSection(data.compare);
 runs.forEach((run) => (run.sweep ? sweepSummary : summary)(run));
 runs.filter((run) => run.sweep).forEach(sweepSection);
-breakdown();
+if (runs.some((run) => !run.sweep)) breakdown();
 percentileSection();
 rowsSection();
 timeSection();

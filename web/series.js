@@ -49,27 +49,63 @@ function portsTitle(ports) {
 	return ports && ports.towards ? `${of}, at the end towards ${ports.towards}` : of;
 }
 
-// `series` of the document, in charts that share the driver's seconds as far as the two began together.
-function serviceSeries(run, service, node, end) {
+// The charts of a service's past: [label, lines, options of series()]. `limits`: lines that values must not reach.
+function serviceCharts(service, limits = false) {
 	const columns = service.series;
 	const per = (member) => pointsOf(columns, (i) => columns[member][i] / (columns.duration_ns[i] / 1e9));
-	const named = (text) => title(run, `${text}, at ${service.protocol} port ${service.port}`);
-	series(node, named("requests and accepts per second"), [
-		{name: "service", label: "requests/s", points: per("exchanges")},
-		{name: "accept_queue", label: "accepts/s", points: per("accepted")}], {end});
-	series(node, named("mean of each stage"), stageLines(columns, "mean"), {end, format: time, fill: true});
-	series(node, named("p99 of each stage"), stageLines(columns, "p99_ns"), {end, format: time});
-	for (const [text, names] of [
-		["connections", [["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]],
-		["accept queue", [["depth", "waiting for accept()", "accept_queue"], ["depth_max", "at most so far", "ack"]]],
-		["descriptors", [["fds", "open", "transmit_queue"]]],
-		[portsTitle(service.ports), [["ports", "in use, towards one destination", "network"]]],
-	]) {
-		const lines = gauges(columns, names);
-		if (lines.length) series(node, named(text), lines, {end, step: true});
+	const queue = service.accept_queue || {};
+	const most = (lines, label, value) => (limits && lines.length && (value ?? null) !== null
+		? [...lines, {name: "bad", mark: true, label: `${label} (${count(value)})`, dash: [4, 3],
+			points: lines[0].points.map(({x}) => ({x, y: value}))}] : lines);
+	const gauge = (names) => gauges(columns, names);
+	const processes = service.processes || [];
+	const fdLimit = processes.length === 1 ? processes[0].fd_limit : null; // of several each has its own
+	return [
+		["requests and accepts per second", [
+			{name: "service", label: "requests/s", points: per("exchanges")},
+			{name: "accept_queue", label: "accepts/s", points: per("accepted")}], {}],
+		["mean of each stage", stageLines(columns, "mean"), {format: time, fill: true, key: "stages"}],
+		["p99 of each stage", stageLines(columns, "p99_ns"), {format: time, key: "stages"}],
+		["open requests", gauge([["open", "open requests", "socket_queue"]]), {step: true, key: "none"}],
+		["connections", gauge([["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]), {step: true}],
+		["connections closed per second", closeLines(columns), {}],
+		["accept queue", most(gauge([["depth", "waiting for accept()", "accept_queue"], ["depth_max", "at most so far", "ack"]]),
+			"its limit", queue.limit), {step: true}],
+		["descriptors", most(gauge([["fds", "open descriptors", "transmit_queue"]]), "their limit", fdLimit), {step: true}],
+		[portsTitle(service.ports), most(gauge([["ports", "ephemeral ports in use", "network"]]), "all there are",
+			service.ports && service.ports.capacity), {step: true}],
+		["round-trip times as TCP measures them", gauge([["srtt_ns", "smoothed, mean", "network"], ["min_rtt_ns", "lowest", "ack"]]),
+			{format: time, step: true}],
+		["what went wrong, per second", troubles(columns), {}],
+	];
+}
+
+function closeLines(columns) {
+	const hues = {closed_by_server: "service", closed_by_client: "accept_queue"};
+	return Object.keys(hues).filter((kind) => columns.closes && columns.closes[kind]).map((kind) => ({
+		name: hues[kind], label: nameOf(kind),
+		points: pointsOf(columns, (i) => columns.closes[kind][i] / (columns.duration_ns[i] / 1e9))}));
+}
+
+// Of the charts that have none of their own: what is not zero in any of them; null: nothing.
+function stageLegend(charts) {
+	const there = charts.filter(([, , {key}]) => key === "stages").flatMap(([, lines]) => lines)
+		.filter((line) => !isZero(line)).map(({name}) => name);
+	const shown = Object.keys(RESIDENCE_HUES).filter((stage) => there.includes(stage));
+	return shown.length ? legend(shown.map((stage) => ({name: stage, label: nameOf(stage), dash: RESIDENCE_HUES[stage]}))) : null;
+}
+
+// All charts in two columns, where there is room; returns those drawn by their labels.
+function putCharts(node, charts, range) {
+	const grid = element("div", {class: "charts"});
+	const zero = [], entries = new Map();
+	node.append(...[stageLegend(charts), grid].filter(Boolean));
+	for (const [label, lines, options] of charts) {
+		const put = lines.length ? series(grid, label, lines, {...options, ...range}) : {zero: [], entry: null};
+		zero.push(...put.zero);
+		if (put.entry) entries.set(label, put.entry);
 	}
-	const trips = gauges(columns, [["srtt_ns", "smoothed, mean", "network"], ["min_rtt_ns", "lowest", "ack"]]);
-	if (trips.length) series(node, named("round-trip times as TCP measures them"), trips, {end, format: time, step: true});
-	const wrong = troubles(columns);
-	if (wrong.length) series(node, named("what went wrong, per second"), wrong, {end});
+	if (!entries.size) grid.remove();
+	zeroNote(node, zero);
+	return entries;
 }

@@ -41,13 +41,18 @@ const UNITS = [
 	["ns", 1],
 ];
 
-// "124.4 µs" from ns; "–" for what is not known.
+// Three significant digits.
+function digits(value) {
+	return Math.abs(value) >= 99.95 ? Math.round(value) : value.toPrecision(3);
+}
+
+// "124 µs" from ns; "–" for what is not known.
 function time(ns) {
 	if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
 	if (ns === 0) return "0";
 	const [unit, size] = UNITS.find(([, s]) => Math.abs(ns) >= s) || UNITS[3];
 	const value = ns / size;
-	return `${size === 1 ? Math.round(value) : value.toPrecision(value >= 100 ? 4 : 3)} ${unit}`;
+	return `${size === 1 ? Math.round(value) : digits(value)} ${unit}`;
 }
 
 function count(value) {
@@ -59,7 +64,7 @@ function bytes(value) {
 	let i = 0;
 	if (value === null || value === undefined) return "–";
 	for (; value >= 1024 && i < units.length - 1; i++) value /= 1024;
-	return `${i ? value.toPrecision(4) : value} ${units[i]}`;
+	return `${i ? digits(value) : value} ${units[i]}`;
 }
 
 function percent(share) {
@@ -190,8 +195,22 @@ function cell(text, path, value) {
 }
 
 function table(head, rows) {
-	return element("div", {class: "scroll"}, element("table", {},
-		element("thead", {}, element("tr", {}, ...head.map((text) => element("th", {}, text)))),
+	// What may scroll can be scrolled by keys, too.
+	return element("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": `table: ${head.filter(Boolean).join(", ")}`}, element("table", {},
+		element("thead", {}, element("tr", {}, ...head.map((text) => element(text ? "th" : "td", {}, text)))),
 		element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(
 			(value) => (value instanceof Node ? value : element("td", {}, value))))))));
+}
+
+// What is running out, and what to do about it.
+function finding(item) {
+	const node = element("div", {class: `finding ${item.severity}`},
+		element("b", {class: {critical: "bad", notice: ""}[item.severity] ?? "warn"}, `${item.severity}: `),
+		`${item.what || item.id} (${item.object})`);
+	for (const text of [item.outlook, item.change, item.risk && `Risk: ${item.risk}`])
+		if (text) node.append(element("p", {}, text));
+	if (item.command) node.append(element("pre", {}, item.command));
+	if (item.evidence && item.evidence.length)
+		node.append(element("details", {}, element("summary", {}, "evidence"), ...item.evidence.map((text) => element("p", {}, text))));
+	return node;
 }

@@ -96,6 +96,12 @@ struct run_series *run_series_copy(const struct run_series *series);
 int run_series_add(struct run_series *series, const struct run_point *point);
 
 /*
+ * Makes @point that of both, where @later follows it: counts add, the state is that of the later one, percentiles are
+ * known if only one of them had exchanges.
+ */
+void run_point_join(struct run_point *point, const struct run_point *later);
+
+/*
  * What @now, a reading of a service, has beyond @before, an earlier one of the same observation; NULL: it was
  * not there. begin_ns and duration_ns are the caller's.
  */

@@ -11,6 +11,7 @@
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
 #include "sojourn/units.h"
+#include "report/means.h"
 #include "report/parts.h"
 #include "web.h"
 
@@ -156,6 +157,67 @@ static void put_driven(struct run *const *runs, size_t count, FILE *file)
 	}
 }
 
+/* A text, or null. */
+static int put_text(const char *text, FILE *file)
+{
+	json_t *json = text ? json_stringn_nocheck(text, strlen(text)) : json_null();
+	autofree char *dump = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+	json_decref(json);
+	if (!dump)
+		return -ENOMEM;
+	put_json(dump, file);
+	return 0;
+}
+
+/* Those of the observer alone; where the driver has a sentence they say less than that. */
+static int put_service_verdicts(const struct run *run, FILE *file)
+{
+	struct report_verdict verdict;
+	int r = 0;
+
+	for (size_t i = 0; i < run->service_count && !r; i++) {
+		bool said = !run->driver && report_service_verdict(&run->services[i], &verdict);
+
+		fputs(i ? "," : "", file);
+		r = put_text(said ? verdict.text : NULL, file);
+	}
+	return r;
+}
+
+/* The sentences that the text report has: on the whole, on why it is not divided, and on each service. */
+static int put_verdict(const struct run *run, FILE *file)
+{
+	const struct run_service *driven = report_driven_service(run);
+	struct report_verdict verdict;
+	char why[REPORT_UNDIVIDED_TEXT];
+	bool said = run->driver && (report_headline(run->driver, &verdict) ||
+				    report_verdict(run, driven, &verdict));
+	int r;
+
+	fputs("{\"text\":", file);
+	r = put_text(said ? verdict.text : NULL, file);
+	fputs(",\"undivided\":", file);
+	if (!r)
+		r = put_text(driven && report_undivided(run, driven, why) ? why : NULL, file);
+	fputs(",\"services\":[", file);
+	if (!r)
+		r = put_service_verdicts(run, file);
+	fputs("]}", file);
+	return r;
+}
+
+static int put_verdicts(struct run *const *runs, size_t count, FILE *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		fputs(i ? "," : "", file);
+		r = put_verdict(runs[i], file);
+	}
+	return r;
+}
+
 /* What is to be known before the percentiles of each run are used. */
 static void put_notes(struct run *const *runs, size_t count, FILE *file)
 {
@@ -204,6 +266,9 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 		fputs("null", file);
 	fputs(",\n\"driven\":[", file);
 	put_driven(runs, count, file);
+	fputs("],\n\"verdicts\":[", file);
+	if (!r)
+		r = put_verdicts(runs, count, file);
 	fputs("],\n\"notes\":[", file);
 	put_notes(runs, count, file);
 	fputs("],\n\"hints\":[", file);
@@ -216,8 +281,8 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 }
 
 /* An empty report's data: the page has none of its own. */
-static const char no_data[] =
-	"{\"names\":[],\"driven\":[],\"notes\":[],\"hints\":[],\"runs\":[],\"compare\":null}\n";
+static const char no_data[] = "{\"names\":[],\"driven\":[],\"verdicts\":[],\"notes\":[],\"hints\":["
+			      "],\"runs\":[],\"compare\":null}\n";
 
 static const char *const live_scripts[] = {
 	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,

@@ -12,8 +12,8 @@
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
 
-/* As many as any document has, and some more. */
-#define MAX_POINTS (4 * RUN_SERIES_MAX)
+/* As many as any document has, and some more: the endpoint's past of a day has a point every ten seconds. */
+#define MAX_POINTS (16 * RUN_SERIES_MAX)
 
 /* clang-format off */
 #define COLUMN(field, bit) \

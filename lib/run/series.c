@@ -69,8 +69,7 @@ static void join_optional(struct run_point *both, const struct run_point *a)
 		both->cpu = (struct run_point_cpu){0};
 }
 
-/* Counts add; the state is that at the end. */
-static void join_points(struct run_point *point, const struct run_point *later)
+void run_point_join(struct run_point *point, const struct run_point *later)
 {
 	struct run_point both = *later;
 
@@ -98,7 +97,7 @@ static void halve(struct run_series *series)
 	for (size_t i = 0; i < count; i += 2) {
 		series->points[i / 2] = series->points[i];
 		if (i + 1 < count)
-			join_points(&series->points[i / 2], &series->points[i + 1]);
+			run_point_join(&series->points[i / 2], &series->points[i + 1]);
 	}
 	series->count = count / 2 + count % 2;
 }

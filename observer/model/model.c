@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "clients.h"
+#include "history.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sources/source.h"
@@ -50,6 +51,8 @@ struct model {
 	struct period phases[SNAPSHOT_PHASES];
 	uint64_t last_id;
 	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
+	struct history *history; /* NULL: none is kept */
+	struct run *slot; /* the reading at its last point of ten seconds; NULL: there was none */
 };
 
 static void period_done(struct model *model, struct period *period)
@@ -70,7 +73,10 @@ void model_free(struct model *model)
 	period_done(model, &model->total);
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
 		period_done(model, &model->phases[i]);
+	if (model->slot != model->tick)
+		run_free(model->slot);
 	run_free(model->tick);
+	history_free(model->history);
 	source_ring_free(model->ring);
 	source_proc_free(model->proc);
 	events_close(model->events);
@@ -357,6 +363,45 @@ static void expire_phases(struct model *model)
 	}
 }
 
+/* The readings with which the history's last points ended. */
+static const struct run *last_of_history(const struct model *model, enum history_kind kind)
+{
+	const struct run *last = kind == HISTORY_FINE ? model->tick : model->slot;
+
+	return last ? last : model->total.base;
+}
+
+/* A slot ends with a tick, whose reading is the begin of the next one. */
+static bool ends_slot(const struct model *model, const struct run *now)
+{
+	const struct run *last = last_of_history(model, HISTORY_COARSE);
+
+	return now->duration_ns - last->duration_ns >= HISTORY_SLOT_NS - SERIES_POINT_NS / 2;
+}
+
+static void point_history(struct model *model, const struct run *now)
+{
+	for (enum history_kind kind = 0; kind < HISTORY_KINDS; kind++)
+		if (kind == HISTORY_FINE || ends_slot(model, now))
+			history_point(model->history, kind, model->total.base,
+				      last_of_history(model, kind), now);
+}
+
+/* Readings are large: only those that the next points need stay. */
+static void replace_readings(struct model *model, struct run *now)
+{
+	struct run *tick = model->tick;
+
+	if (model->history && ends_slot(model, now)) {
+		if (model->slot != tick)
+			run_free(model->slot);
+		model->slot = now;
+	}
+	if (tick != model->slot)
+		run_free(tick);
+	model->tick = now;
+}
+
 /* Without a reading the next point is of a longer time. */
 void model_point(struct model *model)
 {
@@ -370,8 +415,9 @@ void model_point(struct model *model)
 		point_period(model, &model->phases[i], now);
 	if (!now)
 		return;
-	run_free(model->tick);
-	model->tick = now;
+	if (model->history)
+		point_history(model, now);
+	replace_readings(model, now);
 }
 
 uint64_t model_point_interval_ns(const struct model *model)
@@ -401,6 +447,25 @@ static int snapshot_brief(void *context, struct run **ret_run)
 	struct model *model = context;
 
 	return period_read(model, &model->total, false, ret_run);
+}
+
+static int snapshot_past(void *context, const struct snapshot_past *past, struct run **ret_run)
+{
+	struct model *model = context;
+	autorun struct run *run = NULL;
+	RESERVE_SCOPE;
+	int r = model->history ? take_reading(model, false, &run) : -ENODATA;
+
+	if (!r)
+		r = history_read(model->history, past, model->total.base,
+				 last_of_history(model, history_kind_of(past)), run);
+	if (r < 0)
+		return r;
+	note_all_first(model);
+	run_subtract(run, model->total.base);
+	set_messages(model, &model->total, run);
+	*ret_run = TAKE_PTR(run);
+	return 0;
 }
 
 /* What began long ago says little of now: the doctor starts over every minute. */
@@ -510,6 +575,7 @@ struct snapshot_source model_snapshots(struct model *model)
 		.context = model,
 		.total = snapshot_total,
 		.brief = snapshot_brief,
+		.past = snapshot_past,
 		.judge = snapshot_judge,
 		.clients = snapshot_clients,
 		.phase_begin = snapshot_phase_begin,
@@ -547,6 +613,8 @@ static int model_init(struct model *model)
 		open_findings(model);
 	if (model->options.samples)
 		r = source_ring_new(model->loader, model->options.samples, &model->ring);
+	if (!r && model->options.past)
+		r = history_new(HISTORY_BYTES, &model->history);
 	if (!r)
 		r = period_begin(model, &model->total);
 	/* Attaching picked up what was there already, before the first reading: that is no "earlier". */

@@ -23,6 +23,7 @@ struct model_options {
 	bool run_statistics;
 	uint32_t samples; /* most sampled exchanges of a service in a period; 0: none */
 	bool findings;	  /* look for what runs out, at the begin and the end of each period */
+	bool past;	  /* keep what snapshot_source.past() tells */
 	void (*expired)(uint64_t phase,
 			uint32_t lease_s); /* one has ended with its lease; or NULL */
 };

@@ -30,12 +30,22 @@ struct snapshot_clients {
 
 void snapshot_clients_free(struct snapshot_clients *clients);
 
+/* How much of the past a page wants. */
+struct snapshot_past {
+	uint32_t last_s; /* before that there is one point */
+	uint32_t
+		step_s; /* a point's duration at least: 1, or 10 for what is longer ago than ten minutes */
+	uint16_t port; /* of the services at this port; 0: of all */
+};
+
 struct snapshot_source {
 	void *context;
 	/* Everything since the observation began. 0 or -errno. */
 	int (*total)(void *context, struct run **ret_run);
 	/* The same without single exchanges and findings: for what is shown often. */
 	int (*brief)(void *context, struct run **ret_run);
+	/* The same with the recent past of services as series. -ENODATA: nobody keeps it. */
+	int (*past)(void *context, const struct snapshot_past *past, struct run **ret_run);
 	/*
 	 * Adds what is running out now, judged over the last minute, to a document of brief(). Nothing if
 	 * nobody looks: then not_seen stays NULL.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as what a client of the observer's endpoint says (method, path, Accept header, the query's lease; Host header),
+ * Any bytes as what a client of the observer's endpoint says (method, path, Accept header, arguments, Host header),
  * and as the address to listen on. The reading of HTTP itself is libmicrohttpd's.
  */
 #include <errno.h>
@@ -30,6 +30,12 @@ static int judge(void *context, struct run *run)
 	(void)context;
 	run->not_seen = calloc(1, sizeof(*run->not_seen));
 	return run->not_seen ? 0 : -ENOMEM;
+}
+
+static int past(void *context, const struct snapshot_past *past, struct run **ret_run)
+{
+	require(past->last_s && past->step_s);
+	return give(context, ret_run);
 }
 
 static int begin(void *context, uint32_t lease_s, uint64_t *ret_id)
@@ -77,16 +83,22 @@ static void ask(char *text)
 {
 	struct http_routes routes = {.source = {.total = give,
 						.brief = give,
+						.past = past,
 						.judge = judge,
 						.phase_begin = begin,
 						.phase_renew = renew,
 						.phase_end = end}};
 	const char *method = next_line(&text), *path = next_line(&text);
-	const char *accept = text ? next_line(&text) : NULL;
-	const char *lease = text ? next_line(&text) : NULL;
+	const struct http_query query = {
+		.accept = text ? next_line(&text) : NULL,
+		.lease = text ? next_line(&text) : NULL,
+		.last = text ? next_line(&text) : NULL,
+		.step = text ? next_line(&text) : NULL,
+		.port = text ? next_line(&text) : NULL,
+	};
 	struct http_reply reply = {0};
 
-	http_routes_answer(&routes, method, path, accept, lease, &reply);
+	http_routes_answer(&routes, method, path, &query, &reply);
 	check_reply(&reply);
 	http_reply_done(&reply);
 	http_routes_done(&routes);

@@ -141,21 +141,30 @@ static enum MHD_Result accept_head(struct MHD_Connection *connection)
 	return send_reply(connection, &reply);
 }
 
+static const char *argument_of(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
 static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 			      struct MHD_Connection *connection, const char *method,
 			      const char *path)
 {
+	const struct http_query query = {
+		.accept = header_of(connection, MHD_HTTP_HEADER_ACCEPT),
+		.lease = argument_of(connection, "lease"),
+		.last = argument_of(connection, "last"),
+		.step = argument_of(connection, "step"),
+		.port = argument_of(connection, "port"),
+	};
 	struct http_reply reply = {0};
 
-	if (client->body > BODY_MAX)
+	if (client->body > BODY_MAX) {
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
-	else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
-				   client->fd, &sink->address, method, &reply)) {
+	} else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
+				     client->fd, &sink->address, method, &reply)) {
 		client->admitted = true;
-		http_routes_answer(
-			&sink->routes, method, path, header_of(connection, MHD_HTTP_HEADER_ACCEPT),
-			MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "lease"),
-			&reply);
+		http_routes_answer(&sink->routes, method, path, &query, &reply);
 	}
 	return send_reply(connection, &reply);
 }

@@ -40,9 +40,8 @@
 
 struct request {
 	struct http_routes *routes;
-	uint64_t phase;	    /* of routes with {id} */
-	const char *lease;  /* the query's "lease"; may be NULL */
-	const char *accept; /* may be NULL */
+	uint64_t phase; /* of routes with {id} */
+	const struct http_query *query;
 };
 
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error)
@@ -60,6 +59,9 @@ static void reply_errno(struct http_reply *reply, int r)
 	case -ENOENT:
 		http_reply_error(reply, MHD_HTTP_NOT_FOUND,
 				 "no such phase is open: it has ended, or was not renewed in time");
+		break;
+	case -ENODATA:
+		http_reply_error(reply, MHD_HTTP_NOT_FOUND, "no past is kept");
 		break;
 	case -ENOSPC:
 	case -EDQUOT:
@@ -104,6 +106,42 @@ static void get_services(const struct request *request, struct http_reply *reply
 	if (!r)
 		run_doubt(run);
 	reply_run(reply, r, run);
+}
+
+/* ---- the past ---- */
+
+#define PAST_S	   600
+#define PAST_MAX_S 86400
+
+static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number)
+{
+	return !text || !units_parse_u64(text, min, max, ret_number);
+}
+
+static void get_past(const struct request *request, struct http_reply *reply)
+{
+	const struct snapshot_source *source = &request->routes->source;
+	const struct http_query *query = request->query;
+	uint64_t last = PAST_S, step = 1, port = 0;
+	autorun struct run *run = NULL;
+	int r;
+
+	if (!parse_number(query->last, 1, PAST_MAX_S, &last)) {
+		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "last: 1 to 86400 seconds");
+	} else if (!parse_number(query->step, 1, PAST_MAX_S, &step)) {
+		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "step: 1 to 86400 seconds");
+	} else if (!parse_number(query->port, 1, UINT16_MAX, &port)) {
+		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
+	} else {
+		r = source->past(source->context,
+				 &(struct snapshot_past){.last_s = (uint32_t)last,
+							 .step_s = (uint32_t)step,
+							 .port = (uint16_t)port},
+				 &run);
+		if (!r)
+			run_doubt(run);
+		reply_run(reply, r, run);
+	}
 }
 
 /* ---- findings ---- */
@@ -172,7 +210,7 @@ static void get_health(const struct request *request, struct http_reply *reply)
 
 static void get_metrics(const struct request *request, struct http_reply *reply)
 {
-	enum metrics_format format = metrics_choose(request->accept);
+	enum metrics_format format = metrics_choose(request->query->accept);
 	struct http_routes *routes = request->routes;
 	const struct run *judged = NULL;
 	autorun struct run *run = NULL;
@@ -238,7 +276,8 @@ static void begin_phase(const struct request *request, struct http_reply *reply)
 	uint64_t lease_s = LEASE_S, id;
 	int r;
 
-	if (request->lease && units_parse_u64(request->lease, 1, LEASE_MAX_S, &lease_s)) {
+	if (request->query->lease &&
+	    units_parse_u64(request->query->lease, 1, LEASE_MAX_S, &lease_s)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "lease: 1 to 86400 seconds");
 		return;
 	}
@@ -390,6 +429,7 @@ static const struct route table[] = {
 	{"GET",  "/metrics",             get_metrics, "for Prometheus, or OpenMetrics if asked for", true},
 	{"GET",  "/v1/run",              get_run,     "run document since the observation began", true},
 	{"GET",  "/v1/services",         get_services, "the same without single exchanges", true},
+	{"GET",  "/v1/past",             get_past,    "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", false},
 	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true},
 	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false},
 	{"POST", "/v1/phases/{id}/renew", renew_phase, "let it go on; without, it ends with its lease", false},
@@ -402,7 +442,7 @@ static void get_routes(const struct request *request, struct http_reply *reply)
 	size_t size;
 	FILE *file;
 
-	if (request->accept && strstr(request->accept, "text/html")) {
+	if (request->query->accept && strstr(request->query->accept, "text/html")) {
 		get_page(reply);
 		return;
 	}
@@ -459,7 +499,7 @@ static void handle(const struct route *route, const struct request *request,
 	size_t slot = (size_t)(route - table);
 
 	_Static_assert(ARRAY_SIZE(table) < HTTP_DOCUMENTS, "a document for each row, and one more");
-	if (route->handle == get_metrics && metrics_choose(request->accept) == METRICS_OPENMETRICS)
+	if (route->handle == get_metrics && metrics_choose(request->query->accept) == METRICS_OPENMETRICS)
 		slot = ARRAY_SIZE(table);
 	if (route->shared)
 		share(&request->routes->documents[slot], request, route->handle, reply);
@@ -468,9 +508,9 @@ static void handle(const struct route *route, const struct request *request,
 }
 
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
-			const char *accept, const char *lease, struct http_reply *reply)
+			const struct http_query *query, struct http_reply *reply)
 {
-	struct request request = {.routes = routes, .accept = accept, .lease = lease};
+	struct request request = {.routes = routes, .query = query};
 	const char *allowed = NULL, *id;
 
 	/* /api/v1/… is the same as /v1/… */

@@ -30,7 +30,7 @@ void http_reply_done(struct http_reply *reply);
 void http_document_release(void *document);
 
 /* A row of the table has one, and metrics have one for each format. */
-#define HTTP_DOCUMENTS 10
+#define HTTP_DOCUMENTS 11
 
 /* What answers are made of. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {
@@ -47,12 +47,16 @@ struct http_routes {
 /* Makes @reply {"error": @error}; @error must need no escaping. */
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error);
 
-/*
- * Fills @reply, a zeroed one; an unknown path or method and a failing source get an error. @accept is
- * the request's Accept header and @lease its query's, NULL if it has none.
- */
+/* What answers depend on besides method and path; NULL: it is not there. */
+struct http_query {
+	const char *accept;		/* the header */
+	const char *lease;		/* arguments */
+	const char *last, *step, *port; /* likewise */
+};
+
+/* Fills @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
-			const char *accept, const char *lease, struct http_reply *reply);
+			const struct http_query *query, struct http_reply *reply);
 
 void http_routes_done(struct http_routes *routes);
 

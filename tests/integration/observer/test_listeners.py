@@ -15,10 +15,10 @@ import time
 
 import pytest
 
+from support.browser import Page
 from support.documents import service
 from support.process import run
 from support.programs import OBSERVER, Doctor, Observer
-from ..report.test_page import Page
 
 BACKLOG = 4
 CONNECTIONS = 60

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from support import ROOT, http
-from support.documents import parse
+from support.browser import Page, needs_browser, with_probe
+from support.documents import parse, service
 from support.net import free_port
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx
@@ -313,22 +314,94 @@ def test_thousand_connections_and_slow_ones_do_no_harm(start):
     assert json.loads(serve.get("/v1/services"))["services"][0]["exchanges"] == 100
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
-def test_the_page_lives(start, tmp_path):
-    """Its count of exchanges is the service's, its charts are drawn, its console is empty."""
-    nginx = start(Nginx())
-    serve = start(Serve(nginx.port))
+# What a user does on the page, and what it shows then.
+VISIT = """
+const rows = () => [...document.querySelectorAll(".services tbody tr")];
+const names = () => rows().map((row) => row.querySelector(".which").textContent);
+const head = (text) => [...document.querySelectorAll(".services thead button")].find((button) => button.textContent === text);
+const until = async (what) => { for (let i = 0; i < 200 && !what(); i++) await sleep(20); return what(); };
+const found = {};
+
+await until(() => rows().length);
+found.painted_at = state.before === null ? "first" : "later";
+found.first = Object.fromEntries(rows().map((row) => [row.querySelector("[data-member]").dataset.member, {
+	cells: Object.fromEntries([...row.querySelectorAll("td")].map((cell) => [cell.className, cell.textContent])),
+	points: row.querySelector(".spark polyline").getAttribute("points").split(" ").length,
+	parts: [...row.querySelectorAll(".bar span")].map((part) => +part.dataset.value)}]));
+found.canvases = document.querySelectorAll("canvas").length;
+found.cards = document.querySelectorAll(".finding").length === state.judged.findings.length;
+
+head("service").click();
+found.ascending = [names(), head("service").parentNode.ariaSort];
+head("service").click();
+found.descending = [names(), head("service").parentNode.ariaSort];
+const filter = document.querySelector("input[type=search]");
+filter.value = "nginx";
+filter.dispatchEvent(new Event("input"));
+found.filtered = names();
+
+document.querySelector(".services .which").click();
+await until(() => document.querySelector("#detail canvas"));
+found.expanded = document.querySelector(".services .which").ariaExpanded;
+found.command = document.querySelector(".command code").textContent;
+found.charts = drawn.map(({chart, canvas}) => ({label: canvas.getAttribute("aria-label"), lines: chart.data.datasets.map((set) => set.label),
+	beyond: chart.data.datasets.flatMap((set) => set.data).filter(({x}) => x < chart.scales.x.min - 0.001 || x > chart.scales.x.max + 0.001).length}));
+found.exchanges = state.detail.services.filter((service) => service.series).flatMap((service) => service.series.exchanges).reduce((a, b) => a + b);
+const span = document.querySelector("select");
+span.value = [...span.options].find((option) => option.textContent === "24 hours").value;
+span.dispatchEvent(new Event("change"));
+await until(() => state.past && state.asked.detail.path.includes("last=86400") && document.querySelector("#detail canvas"));
+found.day = state.past.services.flatMap((service) => service.series.exchanges).reduce((a, b) => a + b);
+
+[...document.querySelectorAll("button")].find((button) => button.textContent === "pause").click();
+await until(() => !asking);
+const {duration_ns} = state.now;
+await sleep(2500);
+found.paused = state.now.duration_ns === duration_ns;
+state.judged = {not_seen: [], findings: [{severity: "critical", id: "x", object: "<b>here</b>", what: "no more", command: "do this"}]};
+draw();
+found.card = document.querySelector(".finding").textContent;
+found.pill = document.querySelector(".pill").textContent;
+found.overflow = document.documentElement.scrollWidth - innerWidth;
+return found;
+"""
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 500])
+def test_the_page_lives(start, tmp_path, width):
+    """Full at its first paint; sorted, filtered and opened as the user wants; its values are the service's."""
+    nginx, lab = start(Nginx()), start(Lab())
+    serve = start(Serve(f"{nginx.port},{lab.port}"))
     Driver(nginx.url, connections=2, count=321)
-    done = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-         "--v=0", f"--user-data-dir={tmp_path}", "--virtual-time-budget=9000", "--dump-dom", serve.url + "/"],
-        capture_output=True, text=True, timeout=100, check=True)
-    console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
-               if "source: chrome:" not in line]
-    assert console == []
-    assert f'data-member="exchanges {nginx.port}" data-value="321"' in done.stdout
-    assert done.stdout.count("<canvas") == 6
-    assert "Nothing is running out" in done.stdout
+    for query in ("", "?last=86400&step=10", f"?last=1&port={nginx.port}"):
+        past = service(parse(serve.get("/api/v1/past" + query)), nginx.port)
+        assert sum(past["series"]["exchanges"]) == past["exchanges"] == 321
+    with with_probe(serve.url, VISIT) as url:
+        page = Page(url + "/", tmp_path, width, milliseconds=20000)
+    assert page.console == []
+    found = page.probe
+    assert found["painted_at"] == "first" and found["cards"] and found["canvases"] == 0
+    first = found["first"][f"exchanges {nginx.port}"]
+    assert first["points"] >= 1 and len(first["parts"]) >= 2 and min(first["parts"]) > 0
+    for cell in ("waiting", "service99"):
+        assert re.match(r"[\d.]+ (ns|µs|ms|s)", first["cells"][cell]), first
+    assert re.fullmatch(r"\d+ / \d+", first["cells"]["queue"].replace(",", ""))
+    assert found["first"][f"exchanges {lab.port}"]["cells"]["service99"] == "–"
+    both = sorted([f"tcp 127.0.0.1:{nginx.port}", f"tcp 127.0.0.1:{lab.port}"], key=lambda name: int(name.split(":")[1]))
+    for order, expected in (("ascending", both), ("descending", both[::-1])):
+        shown, told = found[order]
+        assert [name.split(" ")[0] + " " + name.split(" ")[1] for name in shown] == expected and told == order
+    assert len(found["filtered"]) == 1 and "nginx" in found["filtered"][0]
+    assert found["expanded"] == "true" and found["exchanges"] == found["day"] == 321
+    assert found["command"].startswith(f"sojourn-drive http://127.0.0.1:{nginx.port}/ ") and " --observer http" in found["command"]
+    lines = {chart["label"]: chart["lines"] for chart in found["charts"]}
+    assert {"requests/s", "accepts/s"} <= set(lines["requests and accepts per second"])
+    assert "service" in lines["mean of each stage"] and "service" in lines["p99 of each stage"]
+    assert all(chart["beyond"] == 0 for chart in found["charts"])
+    assert found["paused"] and found["overflow"] <= 0
+    assert found["card"].startswith("critical: no more (<b>here</b>)") and "do this" in found["card"]
+    assert found["pill"] == "critical: 1"
 
 
 # capabilities(7), by number

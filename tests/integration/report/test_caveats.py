@@ -10,10 +10,10 @@ import signal
 
 import pytest
 
+from support.browser import Page
 from support.documents import service
 from support.process import run
 from support.programs import OBSERVER, Driver, Lab, Nginx, Observer
-from .test_page import Page
 
 needs_chromium = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
 

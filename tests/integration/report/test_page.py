@@ -1,49 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The report as a page, opened in a browser: it shows the document's own values, and asks nobody."""
 import csv
-import html.parser
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 
+from support.browser import Page, needs_browser
 from support.documents import load, parse
 from support.process import run
 from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
 
-pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
-
-
-class Page(html.parser.HTMLParser):
-    """What a browser made of a file: .cells {member: [value]}, .text, .canvases, .console."""
-
-    def __init__(self, path, folder):
-        super().__init__()
-        self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
-        done = subprocess.run(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-             "--v=0", f"--user-data-dir={folder}", "--virtual-time-budget=5000", "--dump-dom",
-             path.as_uri()], capture_output=True, text=True, timeout=100, check=True)
-        # The browser's own pages have something to say now and then, too.
-        self.console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
-                        if "source: chrome:" not in line]
-        self.feed(done.stdout)
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        self.hidden += tag in ("script", "style")
-        self.canvases += tag == "canvas"
-        if attrs.get("data-member"):
-            self.cells.setdefault(attrs["data-member"], []).append(attrs.get("data-value"))
-
-    def handle_endtag(self, tag):
-        self.hidden -= tag in ("script", "style")
-
-    def handle_data(self, data):
-        if not self.hidden:
-            self.text += data
+pytestmark = needs_browser
 
 
 def member(document, path):
@@ -85,23 +53,68 @@ def measured(start, tmp_path):
     return paths
 
 
-def test_the_page_shows_the_document(measured, tmp_path):
+# What of each chart lies beyond its axes, in a log axis' labels which are no powers of ten; and whether the page is wider
+# than the window.
+CHARTS = """
+const charts = drawn.map(({chart, canvas}) => {
+	const {x, y} = chart.scales;
+	const points = chart.options.indexAxis === "y" ? [] : chart.data.datasets.flatMap((set) => set.data)
+		.filter((point) => !Number.isNaN(point.y));
+	const after = chart.data.datasets.some((set) => set.label === "after its end");
+	return {label: canvas.getAttribute("aria-label"), lowest: after ? 0 : Math.min(x.min, y.min), points: points.length,
+		beyond: points.filter((point) => point.x < x.min - 1e-9 || point.x > x.max + 1e-9 || point.y > y.max * 1.001).length,
+		zero: chart.data.datasets.filter((set) => set.data.every((value) => !(value.y ?? value))).length,
+		decades: y.type === "logarithmic" ? y.ticks.filter((tick) => tick.label).map((tick) => tick.value) : null};
+});
+return {charts, overflow: document.documentElement.scrollWidth - innerWidth,
+	parts: Object.fromEntries([...document.querySelectorAll(".bar span")].map((node) => [node.dataset.part, +node.dataset.value])),
+	answer: document.querySelector(".answer").textContent};
+"""
+
+
+def is_drawn(found):
+    """Charts within their axes, no line of zeros, a log axis with a label at each decade; nothing wider than the page."""
+    assert found["overflow"] <= 0
+    for chart in found["charts"]:
+        assert chart["beyond"] == 0 and chart["zero"] == 0 and chart["lowest"] >= 0, chart
+        for low, high in zip(chart["decades"] or [], (chart["decades"] or [])[1:]):
+            assert high / low <= 10.001, chart
+    return True
+
+
+def verdict_of(path):
+    """The first sentence of the text report."""
+    lines = report(path).stdout.splitlines()
+    end = next(i for i, line in enumerate(lines) if not line)
+    return " ".join(" ".join(lines[1:end]).split())
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+def test_the_page_shows_the_document(measured, tmp_path, width):
     target = tmp_path / "report.html"
     report(measured[0], "-o", target)
-    page = Page(target, tmp_path / "profile")
+    # It has all it needs: no address but those that the document names.
+    text = target.read_text()
+    assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
+    assert "default-src 'none'" in text
+    page = Page(target, tmp_path / "profile", width, CHARTS)
     document = load(measured[0])
     assert page.console == []
-    assert page.canvases >= 4  # breakdown, percentiles, tail, slowest
+    assert is_drawn(page.probe)
+    assert {chart["label"] for chart in page.probe["charts"]} >= {
+        "latency by percentile", "share of each part in slow requests", "timelines of the slowest exchanges"}
     assert_same_as(page, [document])
     assert {"0:driver.requests", "0:driver.round_trip.p99_ns", "0:services.0.exchanges",
             "0:joined.tail.0.sum.stages.service"} <= set(page.cells)
     for heading in ("Where a request's time goes", "Latency by percentile",
                     "What makes slow requests slow", "The slowest exchanges", "Commands"):
         assert heading in page.text
-    # It has all it needs: no address but those that the document names.
-    text = target.read_text()
-    assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
-    assert "default-src 'none'" in text
+    # The verdict is the text report's, and the bar is the mean round trip.
+    assert page.probe["answer"] in verdict_of(measured[0]) and len(page.probe["answer"]) > 30
+    mean_ns, joined = document["driver"]["round_trip"]["mean_ns"], document["joined"]
+    overhang_ns = joined["sum"]["overhang_ns"] / joined["joined"] if joined["joined"] else 0
+    assert 0.98 * mean_ns <= sum(page.probe["parts"].values()) <= 1.02 * (mean_ns + overhang_ns)
+    assert page.text.index(page.probe["answer"]) < page.text.index("per second, at the client")
 
 
 def test_rows_by_target_and_status(start, tmp_path):
@@ -182,7 +195,7 @@ def test_a_sweep(start, tmp_path):
         found = document["sweep"]
         report(path, "-o", target)
         page = Page(target, tmp_path / "profile")
-        assert page.console == []
+        assert page.console == [] and "Where a request's time goes" not in page.text
         assert_same_as(page, [document])
         assert {f"0:sweep.steps.{i}.{member}" for i in range(len(found["steps"]))
                 for member in ("load", "latency.p50_ns", "latency.p99_ns", "errors")} <= set(page.cells)

@@ -12,10 +12,10 @@ import time
 
 import pytest
 
+from support.browser import Page
 from support.documents import service
 from support.process import run
 from support.programs import OBSERVER, Driver, Observer
-from .test_page import Page
 
 MS = 1_000_000
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

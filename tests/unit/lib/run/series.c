@@ -165,7 +165,7 @@ static const struct {
 } damages[] = {
 	{"[]", ": is an array, must be an object"},
 	{"{}", ".started_ns: is missing, must be a whole number from 0 to 9223372036854775807"},
-	{"{\"started_ns\":1}", ".begin_ns: is missing, must be an array of at most 2400 elements"},
+	{"{\"started_ns\":1}", ".begin_ns: is missing, must be an array of at most 9600 elements"},
 	{"{\"started_ns\":1,\"begin_ns\":[1]}", ".duration_ns: is missing, must be an array of 1 elements"},
 	{"{\"started_ns\":1,\"begin_ns\":[],\"duration_ns\":[],\"accepted\":[],\"exchanges\":[],\"bytes_in\":[],\"bytes_out\":[],\"retransmits\":[],\"resets\":[],\"time_wait_created\":[],\"losses\":{\"dropped\":[1]}}", ".losses.dropped: is an array, must be an array of 0 elements"},
 	{"{\"started_ns\":1,\"begin_ns\":[-1]}", ".begin_ns[0]: is -1, must be a whole number from 0 to 9223372036854775807"},

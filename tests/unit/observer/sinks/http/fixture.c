@@ -53,6 +53,14 @@ static int fake_total(void *context, struct run **ret_run)
 	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);
 }
 
+static int fake_past(void *context, const struct snapshot_past *past, struct run **ret_run)
+{
+	struct server *server = context;
+
+	server->past = *past;
+	return fake_total(context, ret_run);
+}
+
 /* server->critical findings, as of the doctor. */
 static int fake_judge(void *context, struct run *run)
 {
@@ -142,6 +150,7 @@ int server_start_for(struct server *server, const char *text, const struct sink_
 	struct snapshot_source source = {.context = server,
 					 .total = fake_total,
 					 .brief = fake_total,
+					 .past = fake_past,
 					 .judge = fake_judge,
 					 .phase_begin = fake_phase_begin,
 					 .phase_renew = fake_phase_renew,

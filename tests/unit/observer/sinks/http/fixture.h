@@ -25,15 +25,16 @@ struct server {
 	struct sockaddr_storage address;
 	pthread_t thread;
 	int stop_fd;
-	atomic_uint runs;     /* calls of sink_run() so far */
-	atomic_int fail;      /* what every call of the source returns if not 0 */
-	atomic_uint critical; /* 1: something is exhausted */
-	atomic_uint looks;    /* of the doctor so far */
-	atomic_uint padding;  /* bytes in every run document: makes it large */
-	atomic_uint made;     /* run documents so far */
-	atomic_uint work_ms;  /* CPU time that each takes */
-	uint64_t phases;      /* begun so far; the last one's number */
-	uint32_t lease_s;     /* the last one's */
+	atomic_uint runs;	   /* calls of sink_run() so far */
+	atomic_int fail;	   /* what every call of the source returns if not 0 */
+	atomic_uint critical;	   /* 1: something is exhausted */
+	atomic_uint looks;	   /* of the doctor so far */
+	atomic_uint padding;	   /* bytes in every run document: makes it large */
+	atomic_uint made;	   /* run documents so far */
+	atomic_uint work_ms;	   /* CPU time that each takes */
+	struct snapshot_past past; /* the last one asked for */
+	uint64_t phases;	   /* begun so far; the last one's number */
+	uint32_t lease_s;	   /* the last one's */
 	bool open[4 * SNAPSHOT_PHASES];
 };
 

@@ -137,6 +137,34 @@ static void test_leases(void **state)
 	}
 }
 
+/* What is not said is ten minutes, by the second, of all; what cannot be is refused. */
+static void test_past(void **state)
+{
+	static const char *const wrong[] = {
+		"last=0",     "last=86401", "step=0", "step=x",	  "port=0",
+		"port=65536", "last=-1",    "last=",  "port=80x", "step=86401"};
+	struct server *server = *state;
+
+	assert_run(ask_route(server, "GET", "/v1/past"), TOTAL_DURATION_NS);
+	assert_int_equal(server->past.last_s, 600);
+	assert_int_equal(server->past.step_s, 1);
+	assert_int_equal(server->past.port, 0);
+	assert_run(ask_route(server, "GET", "/api/v1/past?last=86400&step=10&port=80"),
+		   TOTAL_DURATION_NS);
+	assert_int_equal(server->past.last_s, 86400);
+	assert_int_equal(server->past.step_s, 10);
+	assert_int_equal(server->past.port, 80);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/v1/past?%s", wrong[i]);
+		assert_error(ask_route(server, "GET", path), 400);
+	}
+	server->fail = -ENODATA;
+	assert_error(ask_route(server, "GET", "/v1/past"), 404);
+	server->fail = 0;
+}
+
 static void test_phases_full(void **state)
 {
 	uint64_t phases[SNAPSHOT_PHASES];
@@ -453,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_head),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_leases),
+		cmocka_unit_test(test_past),
 		cmocka_unit_test(test_phases_full),
 		cmocka_unit_test(test_malformed_number),
 		cmocka_unit_test(test_source_fails),

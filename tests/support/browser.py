@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""A page as a browser makes it: what it shows, what its console says, and what a script finds on it."""
+import contextlib
+import html.parser
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+
+needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+
+# What a script finds is written where the document's text is read from.
+PROBE = """
+<script>
+(async () => {
+	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+	let found;
+	try { found = await (async () => { %s })(); }
+	catch (error) { found = {error: String(error.stack)}; }
+	const node = document.createElement("pre");
+	node.id = "probe";
+	node.textContent = JSON.stringify(found);
+	document.body.append(node);
+})();
+</script>
+"""
+
+
+class Page(html.parser.HTMLParser):
+    """.cells {member: [value]}, .text, .canvases, .console, .probe of a file or a URL.
+
+    `probe` is the body of a function of JavaScript that runs on the page of a file; what it returns is .probe."""
+
+    def __init__(self, page, folder, width=1280, probe=None, milliseconds=5000):
+        super().__init__()
+        self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
+        if probe:
+            page.write_text(page.read_text().replace("</body>", PROBE % probe + "</body>"))
+        url = page if isinstance(page, str) else page.as_uri()
+        done = subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+             f"--user-data-dir={folder}", f"--window-size={width},900", f"--virtual-time-budget={milliseconds}",
+             "--dump-dom", url], capture_output=True, text=True, timeout=100, check=True)
+        self.html = done.stdout
+        # The browser's own pages have something to say now and then, too.
+        self.console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
+                        if "source: chrome:" not in line]
+        self.feed(done.stdout)
+
+    @property
+    def probe(self):
+        found = re.search(r'<pre id="probe">(.*?)</pre>', self.html, re.DOTALL)
+        assert found, "the script has not come to its end"
+        result = json.loads(html.unescape(found[1]))
+        assert "error" not in result, result["error"]
+        return result
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.hidden += tag in ("script", "style")
+        self.canvases += tag == "canvas"
+        if attrs.get("data-member"):
+            self.cells.setdefault(attrs["data-member"], []).append(attrs.get("data-value"))
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text += data
+
+
+@contextlib.contextmanager
+def with_probe(url, probe):
+    """The URL of a server that hands everything on to `url`, and has a script on its page."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            request = urllib.request.Request(url + self.path, headers={"Accept": self.headers["Accept"]})
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    status, kind, body = answer.status, answer.headers["Content-Type"], answer.read()
+            except urllib.error.HTTPError as error:
+                status, kind, body = error.code, error.headers["Content-Type"], error.read()
+            if kind.startswith("text/html"):
+                body = body.replace(b"</body>", (PROBE % probe).encode() + b"</body>")
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
