@@ -241,11 +241,32 @@ struct splits_map {
 	__type(value, struct service_split);
 };
 
+/* The numbers of the services that have slots. */
 struct services_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, struct service_key);
 	__type(value, __u32);
+};
+
+/*
+ * Numbers of services to be, for whoever needs one: a ring that user space fills (observer/kernel/slots.c), whose
+ * slots are zeroed and have their generation already.
+ */
+struct services_free_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, __u32);
+};
+
+/* Services that found no slot, and how many of their connections were not observed. */
+struct services_dropped_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SERVICES_DROPPED_TOLD);
+	__type(key, struct service_key);
+	__type(value, __u64);
 };
 
 struct gauges_map {
@@ -324,6 +345,8 @@ extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
 extern struct services_map services SEC(".maps");
+extern struct services_free_map services_free SEC(".maps");
+extern struct services_dropped_map services_dropped SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
 extern struct opens_map opens SEC(".maps");
 extern struct spans_map spans SEC(".maps");
@@ -335,10 +358,17 @@ extern struct ring_map ring SEC(".maps");
 
 extern const volatile struct observer_config config;
 
+/* Zeros: the stack has no room for them. */
+extern __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)];
+
 /* One bit per local port that some observed service has: the cheapest filter, before any helper. */
 extern __u64 observed_ports[1024];
-/* Next free service index; may run past max_services, then services were dropped. */
-extern __u32 service_next;
+/* How many numbers were put into services_free, and taken out, ever. */
+extern __u32 services_given, services_taken;
+/* Services that found no slot, those of services_dropped, and connections that were not observed for it. */
+extern __u64 services_dropped_count, connections_dropped;
+/* Listeners without a slot that the pass over the sockets has met. */
+extern __u32 listeners_idle;
 /*
  * How many connections whose responses are followed have the lower bits of their hash in common: nearly every
  * packet is of another one, and is told from those by this alone.
@@ -418,9 +448,17 @@ static __always_inline void conn_free(const void *sk)
 
 static __always_inline struct service_slot *slot_of(__u32 service)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service;
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	struct service_slot *slot = bpf_map_lookup_elem(&slots, &index);
 
-	return bpf_map_lookup_elem(&slots, &index);
+	return slot && slot->generation == service_generation(service) ? slot : NULL;
+}
+
+static __always_inline struct service_open *open_of(__u32 service)
+{
+	__u32 index = service_index(service);
+
+	return bpf_map_lookup_elem(&opens, &index);
 }
 
 /* For counters that softirq and process context share: a plain += could lose the softirq's. */
@@ -488,10 +526,10 @@ static __always_inline void stage_between(struct service_slot *slot, enum stage 
 /* Of @service on this CPU; from softirq, too. */
 static __always_inline void span_add(__u32 service, enum span span, __u64 value_ns)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service;
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
 	struct service_spans *found = bpf_map_lookup_elem(&spans, &index);
 
-	if (found)
+	if (found && slot_of(service))
 		stage_add_atomic(&found->spans[span], value_ns);
 }
 

@@ -30,7 +30,9 @@
 #include "sojourn/report.h"
 
 /* Services that may come up while we observe, beyond those that are there. */
-#define SPARE_SERVICES 16
+#define SPARE_SERVICES 32
+/* Listeners that have a slot, and so a place in the document, before anybody has used them. */
+#define IDLE_SERVICES 32
 
 struct observation {
 	const struct observe_options *options;
@@ -245,6 +247,8 @@ static int count_services(const struct observe_options *options, uint32_t *ret_m
 	if (r < 0)
 		return r;
 	*ret_max = (uint32_t)count + SPARE_SERVICES;
+	if (*ret_max > SERVICES_MAX)
+		*ret_max = SERVICES_MAX;
 	return 0;
 }
 
@@ -307,6 +311,12 @@ static uint32_t udp_requests(const struct observe_options *options)
 	return sockets > UDP_REQUESTS / 4 ? 4 * sockets : UDP_REQUESTS;
 }
 
+/* Most slots are for services with traffic, and half of few. */
+static uint32_t slots_kept(uint32_t max)
+{
+	return max > 2 * IDLE_SERVICES ? max - IDLE_SERVICES : max / 2;
+}
+
 static int fill_config(const struct observation *o, struct observer_config *ret_config)
 {
 	struct stat pidns;
@@ -319,6 +329,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		return -errno;
 	*ret_config = (struct observer_config){
 		.max_services = max,
+		.slots_kept = o->options->port_count ? 0 : slots_kept(max),
 		.pid = o->options->pid,
 		.netns = o->netns,
 		.accept_source = plan_accept_source(&o->plan),

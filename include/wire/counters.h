@@ -77,6 +77,7 @@ struct stage_histogram {
  * one read and one write, and user space can tell their number (exchanges timed - sum of buckets).
  */
 struct service_slot {
+	__u64 generation; /* of its service's number (wire/config.h): beside what each exchange counts */
 	__u64 counters[COUNTER_COUNT];
 	__u64 depth_max;	/* accept-queue depth, high-water mark */
 	__u64 epoch;		/* first_message_ns is the first of this epoch (wire/config.h) */
@@ -111,7 +112,7 @@ struct service_split {
 
 _Static_assert(sizeof(struct stage_histogram) == 8 * (2 + BUCKET_COUNT), "no padding");
 _Static_assert(sizeof(struct service_slot) ==
-		       8 * (COUNTER_COUNT + 4) + STAGE_COUNT * sizeof(struct stage_histogram),
+		       8 * (COUNTER_COUNT + 5) + STAGE_COUNT * sizeof(struct stage_histogram),
 	       "no padding");
 
 #endif

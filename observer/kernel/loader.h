@@ -52,7 +52,10 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 void loader_close(struct loader *loader);
 DEFINE_CLEANUP(struct loader *, loader_close)
 
-/* Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. */
+/*
+ * Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
+ * for services with traffic it gets one when it has some.
+ */
 int loader_add_service(struct loader *loader, const struct service_key *key);
 
 /* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
@@ -74,10 +77,32 @@ void loader_watch(struct loader *loader, uint16_t port, bool watched);
  */
 int loader_visit_sockets(struct loader *loader, bool flush);
 
-/* The services so far, by index; @ret_keys has room for @size. Returns their number. */
+/*
+ * The services that have slots, by index; port 0: nobody has this one. @ret_keys has room for @size. Returns how many
+ * of them there are to look at.
+ */
 size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
-/* Services that found no slot. */
+/* Services that found no slot when they had traffic, and connections that were not observed for it. */
 uint64_t loader_services_dropped(const struct loader *loader);
+uint64_t loader_connections_dropped(const struct loader *loader);
+/* Calls @visit for each of the former, as far as they are remembered. */
+void loader_dropped(const struct loader *loader,
+		    void (*visit)(void *context, const struct service_key *key,
+				  uint64_t connections),
+		    void *context);
+
+/* How many services may still get a slot. */
+uint32_t loader_services_left(const struct loader *loader);
+/* By which the kernel side calls it (wire/config.h); another one when its slot was given to another service. */
+uint32_t loader_service_number(const struct loader *loader, uint32_t service);
+/* Listeners that have no slot, since nobody has used them; by the last visit to the sockets. */
+uint32_t loader_idle_listeners(const struct loader *loader);
+/*
+ * Takes the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
+ * called for each when its counts are final; they are lost when it returns. 0 or -errno.
+ */
+int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
+		   size_t count, void (*last)(void *context, uint32_t service), void *context);
 
 /* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);

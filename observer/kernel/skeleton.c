@@ -61,6 +61,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.splits, config->cpu ? config->cpus * config->max_services : 1},
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
+		{skel->maps.services_free, config->max_services},
 		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
 		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},

@@ -13,6 +13,7 @@
 #include "sojourn/finding.h"
 #include "sources/source.h"
 #include "process/reserve.h"
+#include "reclaim.h"
 #include "resources/look.h"
 #include "sources/ring.h"
 #include "series.h"
@@ -44,6 +45,7 @@ struct model {
 	struct service_key *keys;
 	size_t key_count;
 	uint32_t max_services;
+	struct reclaim *reclaim;
 	struct period total;
 	struct look *recent; /* NULL until snapshot_judge() */
 	uint64_t recent_ns;
@@ -73,6 +75,7 @@ void model_free(struct model *model)
 	run_free(model->tick);
 	source_ring_free(model->ring);
 	source_proc_free(model->proc);
+	reclaim_free(model->reclaim);
 	events_close(model->events);
 	cleanup_close(&model->target.fd);
 	free(model->started_at);
@@ -96,6 +99,7 @@ static int read_service(struct model *model, uint32_t index, const struct run_po
 	memcpy(service->protocol, key->protocol == IPPROTO_UDP ? "udp" : "tcp", sizeof("tcp"));
 	service->port = key->port;
 	service->netns = key->netns;
+	service->turn = reclaim_turn(model->reclaim, index);
 	source_slots_read(model->loader, index, service);
 	source_slots_mark(model->loader, model->plan, key, service);
 	if (key->protocol == IPPROTO_TCP) {
@@ -105,7 +109,7 @@ static int read_service(struct model *model, uint32_t index, const struct run_po
 			return r;
 		service->ports = *ports;
 	}
-	return source_proc_read(model->proc, index, service);
+	return source_proc_read(model->proc, model->loader, index, service);
 }
 
 static int read_all(struct model *model, struct run *run)
@@ -122,6 +126,9 @@ static int read_all(struct model *model, struct run *run)
 	for (size_t i = 0; !r && i < model->key_count; i++)
 		r = read_service(model, (uint32_t)i, &ports, run);
 	run->services_dropped = loader_services_dropped(model->loader);
+	run->connections_dropped = loader_connections_dropped(model->loader);
+	run->listeners_idle = loader_idle_listeners(model->loader);
+	run->reclaimed = *reclaim_sum(model->reclaim);
 	run->duration_ns = clock_now_ns() - model->started_ns;
 	return r;
 }
@@ -152,6 +159,7 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 	if (r < 0)
 		return r;
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
+	reclaim_update(model->reclaim, model->keys, model->key_count);
 	source_proc_update(model->proc, model->loader, model->keys, model->key_count);
 	r = read_all(model, run);
 	if (r < 0)
@@ -357,6 +365,34 @@ static void expire_phases(struct model *model)
 	}
 }
 
+static void forget_service(struct period *period, uint32_t index, const struct run_service *like)
+{
+	if (!period->id)
+		return;
+	period->first_ns[index] = 0;
+	if (period->series)
+		model_series_forget(period->series, like);
+}
+
+/* Its counts are in the sum; the slots are another service's from here on. */
+static void forget_everywhere(void *context, uint32_t index)
+{
+	struct model *model = context;
+	struct service_key *key = &model->keys[index];
+	const struct run_service like = {
+		.protocol = "tcp",
+		.port = key->port,
+		.netns = key->netns,
+		.turn = reclaim_turn(model->reclaim, index),
+	};
+
+	forget_service(&model->total, index, &like);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		forget_service(&model->phases[i], index, &like);
+	source_ring_forget(model->ring, index);
+	*key = (struct service_key){};
+}
+
 /* Without a reading the next point is of a longer time. */
 void model_point(struct model *model)
 {
@@ -372,6 +408,8 @@ void model_point(struct model *model)
 		return;
 	run_free(model->tick);
 	model->tick = now;
+	(void)reclaim_slots(model->reclaim, model->keys, model->key_count, forget_everywhere,
+			    model);
 }
 
 uint64_t model_point_interval_ns(const struct model *model)
@@ -541,6 +579,8 @@ static int model_init(struct model *model)
 	if (!model->keys)
 		return -ENOMEM;
 	r = source_proc_new(model->options.pid, &model->proc);
+	if (!r)
+		r = reclaim_new(model->loader, &model->reclaim);
 	if (r < 0)
 		return r;
 	if (model->options.findings)

@@ -19,6 +19,7 @@ struct of_service {
 	char protocol[8];
 	uint16_t port;
 	uint32_t netns;
+	uint64_t turn;
 	struct run_series *series;
 };
 
@@ -55,7 +56,7 @@ static struct of_service *find(const struct model_series *series, const struct r
 		struct of_service *entry = &series->list[i];
 
 		if (entry->port == like->port && entry->netns == like->netns &&
-		    !strcmp(entry->protocol, like->protocol))
+		    entry->turn == like->turn && !strcmp(entry->protocol, like->protocol))
 			return entry;
 	}
 	return NULL;
@@ -68,7 +69,7 @@ static struct of_service *add(struct model_series *series, const struct run_serv
 	if (ARRAY_GROW(series->list, series->count) < 0)
 		return NULL;
 	entry = &series->list[series->count];
-	*entry = (struct of_service){.port = like->port, .netns = like->netns};
+	*entry = (struct of_service){.port = like->port, .netns = like->netns, .turn = like->turn};
 	memcpy(entry->protocol, like->protocol, sizeof(entry->protocol));
 	entry->series = run_series_new();
 	if (!entry->series)
@@ -76,6 +77,18 @@ static struct of_service *add(struct model_series *series, const struct run_serv
 	entry->series->started_ns = series->started_ns;
 	series->count++;
 	return entry;
+}
+
+/* The array grows at powers of two (array.h): it keeps its room. */
+void model_series_forget(struct model_series *series, const struct run_service *like)
+{
+	struct of_service *entry = find(series, like);
+
+	if (!entry)
+		return;
+	run_series_free(entry->series);
+	series->count--;
+	memmove(entry, entry + 1, (size_t)(series->list + series->count - entry) * sizeof(*entry));
 }
 
 /* A service that was away for a while has no gap: its next point is of a longer time. */

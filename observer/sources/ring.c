@@ -132,14 +132,17 @@ static int offer(struct source_ring *ring, struct source_samples *samples,
 		 const struct exchange_event *e)
 {
 	uint32_t hash = exchange_hash(flow_hash(&e->flow), e->index);
+	uint32_t index = service_index(e->service);
 	struct run_samples *of_service;
 	struct run_sample sample, *kept;
 
-	if (e->arrival_ns < samples->begun_ns || e->service >= ring->services)
+	/* Its slot may be another service's by now. */
+	if (e->arrival_ns < samples->begun_ns || index >= ring->services ||
+	    loader_service_number(ring->loader, index) != e->service)
 		return 0;
-	if (!samples->by_service[e->service])
-		samples->by_service[e->service] = run_samples_new();
-	of_service = samples->by_service[e->service];
+	if (!samples->by_service[index])
+		samples->by_service[index] = run_samples_new();
+	of_service = samples->by_service[index];
 	if (!of_service)
 		return -ENOMEM;
 	while (hash < samples->threshold && of_service->count >= ring->limit) {
@@ -245,6 +248,18 @@ void source_ring_end(struct source_ring *ring, struct source_samples *samples)
 		ring->periods[i] = NULL;
 		tell_kernel(ring);
 		return;
+	}
+}
+
+void source_ring_forget(struct source_ring *ring, uint32_t index)
+{
+	for (size_t i = 0; ring && i < PERIODS; i++) {
+		struct source_samples *samples = ring->periods[i];
+
+		if (!samples)
+			continue;
+		run_samples_free(TAKE_PTR(samples->by_service[index]));
+		samples->lost[index] = 0;
 	}
 }
 

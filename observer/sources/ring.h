@@ -27,6 +27,9 @@ int source_ring_drain(struct source_ring *ring);
 int source_ring_begin(struct source_ring *ring, struct source_samples **ret_samples);
 void source_ring_end(struct source_ring *ring, struct source_samples *samples);
 
+/* The slots of this index are another service's from here on. */
+void source_ring_forget(struct source_ring *ring, uint32_t index);
+
 /* Copies what there is for the service with this index into @service; nothing without @samples. */
 int source_ring_read(const struct source_ring *ring, const struct source_samples *samples,
 		     uint32_t index, struct run_service *service);

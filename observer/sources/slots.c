@@ -147,11 +147,10 @@ static void read_messages(const struct loader *loader, uint32_t index, struct ru
 {
 	uint64_t depth_max = 0;
 
+	service->last_message_ns = source_slots_last_message(loader, index);
 	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
 		const struct service_slot *slot = loader_slot(loader, cpu, index);
 
-		if (slot->last_message_ns > service->last_message_ns)
-			service->last_message_ns = slot->last_message_ns;
 		if (slot->depth_max > depth_max)
 			depth_max = slot->depth_max;
 	}
@@ -302,4 +301,34 @@ uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
 			first = slot->first_message_ns;
 	}
 	return first;
+}
+
+uint64_t source_slots_last_message(const struct loader *loader, uint32_t index)
+{
+	uint64_t last = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_slot *slot = loader_slot(loader, cpu, index);
+
+		if (slot->last_message_ns > last)
+			last = slot->last_message_ns;
+	}
+	return last;
+}
+
+bool source_slots_remains(const struct loader *loader, uint32_t index,
+			  struct run_reclaimed *ret_remains)
+{
+	bool any = false;
+
+	for (enum counter counter = 0; counter < COUNTER_COUNT && !any; counter++)
+		any = counter_sum(loader, index, counter);
+	*ret_remains = (struct run_reclaimed){
+		.services = any,
+		.accepted = counter_sum(loader, index, COUNTER_ACCEPTED),
+		.exchanges = counter_sum(loader, index, COUNTER_EXCHANGES),
+		.bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN),
+		.bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT),
+	};
+	return any;
 }

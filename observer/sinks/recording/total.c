@@ -101,6 +101,8 @@ static int add_earlier(struct run *run, struct run *earlier)
 	if (!r)
 		r = add_cost(run->cost, earlier->cost);
 	run->services_dropped += earlier->services_dropped;
+	run->connections_dropped += earlier->connections_dropped;
+	run_reclaimed_add(&run->reclaimed, &earlier->reclaimed);
 	free(run->started_at);
 	run->started_at = TAKE_PTR(earlier->started_at);
 	return r;
