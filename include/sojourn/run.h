@@ -430,6 +430,7 @@ struct run {
 	uint64_t connections_dropped;	/* of these: they are in no count */
 	uint64_t listeners_idle;	/* now: they get a slot with their first connection */
 	struct run_reclaimed reclaimed; /* services that are no longer in `services` */
+	char dropped_ports[96];	   /* some of those without a slot, for a finding; in no document */
 	char *connections_in;	   /* where the observer kept connections; NULL: no observer's */
 	struct run_driver *driver; /* NULL in a document of the observer alone */
 	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */

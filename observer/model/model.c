@@ -49,6 +49,8 @@ struct model {
 	struct period total;
 	struct look *recent; /* NULL until snapshot_judge() */
 	uint64_t recent_ns;
+	uint64_t recent_services_dropped; /* when it began */
+	uint64_t recent_connections_dropped;
 	struct period phases[SNAPSHOT_PHASES];
 	uint64_t last_id;
 	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
@@ -112,6 +114,20 @@ static int read_service(struct model *model, uint32_t index, const struct run_po
 	return source_proc_read(model->proc, model->loader, index, service);
 }
 
+/* As many as there is room for. */
+static void name_dropped(void *context, const struct service_key *key, uint64_t connections)
+{
+	struct run *run = context;
+	char *text = run->dropped_ports;
+	size_t length = strlen(text), size = sizeof(run->dropped_ports);
+
+	(void)connections;
+	if (length + sizeof(", 65535, …") < size)
+		snprintf(text + length, size - length, "%s%u", length ? ", " : "ports ", key->port);
+	else if (length + sizeof(", …") < size && !strstr(text, "…"))
+		snprintf(text + length, size - length, ", …");
+}
+
 static int read_all(struct model *model, struct run *run)
 {
 	struct run_ports ports;
@@ -127,6 +143,7 @@ static int read_all(struct model *model, struct run *run)
 		r = read_service(model, (uint32_t)i, &ports, run);
 	run->services_dropped = loader_services_dropped(model->loader);
 	run->connections_dropped = loader_connections_dropped(model->loader);
+	loader_dropped(model->loader, name_dropped, run);
 	run->listeners_idle = loader_idle_listeners(model->loader);
 	run->reclaimed = *reclaim_sum(model->reclaim);
 	run->duration_ns = clock_now_ns() - model->started_ns;
@@ -447,19 +464,26 @@ static int snapshot_brief(void *context, struct run **ret_run)
 static int snapshot_judge(void *context, struct run *run)
 {
 	struct model *model = context;
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), services = run->services_dropped;
+	uint64_t connections = run->connections_dropped;
 	int r = 0;
 
 	if (!model->options.findings)
 		return 0;
+	run->services_dropped -= model->recent_services_dropped;
+	run->connections_dropped -= model->recent_connections_dropped;
 	if (model->recent)
 		r = read_look(model->recent, run);
 	else if (model->total.look)
 		r = read_look(model->total.look, run);
+	run->services_dropped = services;
+	run->connections_dropped = connections;
 	if (r || (model->recent && now - model->recent_ns < JUDGED_NS))
 		return r;
 	look_free(TAKE_PTR(model->recent));
 	model->recent_ns = now;
+	model->recent_services_dropped = services;
+	model->recent_connections_dropped = connections;
 	return begin_look(model, &model->recent);
 }
 

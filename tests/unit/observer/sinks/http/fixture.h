@@ -25,13 +25,14 @@ struct server {
 	struct sockaddr_storage address;
 	pthread_t thread;
 	int stop_fd;
-	atomic_uint runs;     /* calls of sink_run() so far */
-	atomic_int fail;      /* what every call of the source returns if not 0 */
-	atomic_uint critical; /* 1: something is exhausted */
-	atomic_uint looks;    /* of the doctor so far */
-	atomic_uint padding;  /* bytes in every run document: makes it large */
-	uint64_t phases;      /* begun so far; the last one's number */
-	uint32_t lease_s;     /* the last one's */
+	atomic_uint runs;	 /* calls of sink_run() so far */
+	atomic_int fail;	 /* what every call of the source returns if not 0 */
+	atomic_uint critical;	 /* 1: something is exhausted */
+	bool critical_of_others; /* it is no process of the service that runs out */
+	atomic_uint looks;	 /* of the doctor so far */
+	atomic_uint padding;	 /* bytes in every run document: makes it large */
+	uint64_t phases;	 /* begun so far; the last one's number */
+	uint32_t lease_s;	 /* the last one's */
 	bool open[4 * SNAPSHOT_PHASES];
 };
 

@@ -247,7 +247,8 @@ static void test_findings(void **state)
 	service->losses[RUN_LOSS_OVERLAPPED] = 2;
 	assert_note(run, false, "1001: losses: overlapped 2, cut_off 3");
 	run->services_dropped = 4;
-	assert_note(run, true, "4 services found no slot");
+	run->connections_dropped = 9;
+	assert_note(run, true, "4 services found no slot: 9 connections");
 	service->stages[STAGE_SOCKET_QUEUE].histogram.sum++;
 	assert_note(run, false, "1001: requests wait longer");
 	support_miss_stage(service, STAGE_SOCKET_QUEUE, "because");
