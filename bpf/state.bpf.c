@@ -12,6 +12,7 @@ struct tickets_map tickets SEC(".maps");
 struct slots_map slots SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");
+struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");
 struct services_dropped_map services_dropped SEC(".maps");

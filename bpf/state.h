@@ -232,6 +232,15 @@ struct threads_map {
 	__type(value, struct thread);
 };
 
+/* [cpu × max_services + service], with --transmit. */
+struct transmits_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_transmit);
+};
+
 /* [cpu × max_services + service], with --cpu. */
 struct splits_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -250,7 +259,7 @@ struct services_map {
 };
 
 /*
- * Numbers of services to be, for whoever needs one: a ring that user space fills (observer/kernel/slots.c), whose
+ * Numbers of services to be, for whoever needs one: a ring that user space fills (observer/kernel/services.c), whose
  * slots are zeroed and have their generation already.
  */
 struct services_free_map {
@@ -293,7 +302,7 @@ struct opens_map {
 	__type(value, struct service_open);
 };
 
-/* [cpu × max_services + service]. */
+/* [service], of all CPUs: they come once per connection, if at all. */
 struct spans_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -344,6 +353,7 @@ extern struct conn_places_map conn_places SEC(".maps");
 extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
+extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct services_free_map services_free SEC(".maps");
 extern struct services_dropped_map services_dropped SEC(".maps");
@@ -513,24 +523,33 @@ static __always_inline void listener_drops(struct conn *c, const struct sock *sk
 	c->drops = drops;
 }
 
-/* From @from to @to into @stage; a time that would be negative is counted instead. */
-static __always_inline void stage_between(struct service_slot *slot, enum stage stage, __u64 from,
-					  __u64 to)
+/* Of all CPUs. Without atomics that return the highest value may be missing, and user space sees its bucket. */
+static __always_inline void stage_add_shared(struct stage_histogram *h, __u64 value_ns)
 {
-	if (to >= from)
-		stage_add_atomic(&slot->stages[stage], to - from);
-	else
-		count_atomic(slot, COUNTER_INCONSISTENT, 1);
+	__u64 old = PLAIN(&h->max_ns), seen;
+
+	__sync_fetch_and_add(&h->buckets[bucket_of(value_ns)], 1);
+	__sync_fetch_and_add(&h->sum_ns, value_ns);
+	for (int i = 0; i < 8 && value_ns > old; i++) {
+		if (config.plain) {
+			h->max_ns = value_ns;
+			return;
+		}
+		seen = __sync_val_compare_and_swap(&h->max_ns, old, value_ns);
+		if (seen == old)
+			return;
+		old = seen;
+	}
 }
 
-/* Of @service on this CPU; from softirq, too. */
+/* Of @service; from softirq, too. */
 static __always_inline void span_add(__u32 service, enum span span, __u64 value_ns)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	__u32 index = service_index(service);
 	struct service_spans *found = bpf_map_lookup_elem(&spans, &index);
 
 	if (found && slot_of(service))
-		stage_add_atomic(&found->spans[span], value_ns);
+		stage_add_shared(&found->spans[span], value_ns);
 }
 
 /* First and last message of the epoch. */

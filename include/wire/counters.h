@@ -83,7 +83,12 @@ struct service_slot {
 	__u64 epoch;		/* first_message_ns is the first of this epoch (wire/config.h) */
 	__u64 first_message_ns; /* earliest arrival among the epoch's exchanges */
 	__u64 last_message_ns;	/* latest write */
-	struct stage_histogram stages[STAGE_COUNT];
+	struct stage_histogram stages[STAGE_RESIDENCE_END];
+};
+
+/* The stages behind the residence, with --transmit. */
+struct service_transmit {
+	struct stage_histogram stages[STAGE_COUNT - STAGE_RESIDENCE_END];
 };
 
 /* Times that are no stage of an exchange. */
@@ -93,6 +98,7 @@ enum span {
 	SPAN_COUNT
 };
 
+/* Of a service on all CPUs. */
 struct service_spans {
 	struct stage_histogram spans[SPAN_COUNT];
 };
@@ -112,7 +118,8 @@ struct service_split {
 
 _Static_assert(sizeof(struct stage_histogram) == 8 * (2 + BUCKET_COUNT), "no padding");
 _Static_assert(sizeof(struct service_slot) ==
-		       8 * (COUNTER_COUNT + 5) + STAGE_COUNT * sizeof(struct stage_histogram),
+		       8 * (COUNTER_COUNT + 5) +
+			       STAGE_RESIDENCE_END * sizeof(struct stage_histogram),
 	       "no padding");
 
 #endif

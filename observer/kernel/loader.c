@@ -31,6 +31,7 @@ struct loader {
 	struct services services;
 	size_t slots_bytes;
 	size_t splits_bytes;
+	size_t transmits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
 	const struct listener_gauge *listeners;
@@ -98,6 +99,13 @@ static int map_memories(struct loader *loader)
 	if (loader->skel->rodata->config.cpu)
 		r = map_memory(loader->skel->maps.splits, PROT_READ | PROT_WRITE, &memory,
 			       &loader->splits_bytes);
+	if (r < 0)
+		return r;
+	if (loader->skel->rodata->config.transmit_below)
+		r = r < 0 ? r
+			  : map_memory(loader->skel->maps.transmits, PROT_READ | PROT_WRITE,
+				       (void **)&loader->services.transmits,
+				       &loader->transmits_bytes);
 	if (r < 0)
 		return r;
 	loader->services.splits = loader->skel->rodata->config.cpu ? memory : NULL;
@@ -191,6 +199,8 @@ void loader_close(struct loader *loader)
 		munmap(loader->services.slots, loader->slots_bytes);
 	if (loader->services.splits)
 		munmap(loader->services.splits, loader->splits_bytes);
+	if (loader->services.transmits)
+		munmap(loader->services.transmits, loader->transmits_bytes);
 	if (loader->services.spans)
 		munmap(loader->services.spans, loader->spans_bytes);
 	if (loader->opens)
@@ -417,6 +427,16 @@ const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu
 			.slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
 }
 
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+					       uint32_t service)
+{
+	size_t max_services = loader->skel->rodata->config.max_services;
+
+	return loader->services.transmits
+		       ? &loader->services.transmits[cpu * max_services + service]
+		       : NULL;
+}
+
 const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
 					 uint32_t service)
 {
@@ -454,11 +474,9 @@ const struct service_open *loader_open_requests(const struct loader *loader, uin
 	return loader->skel->links.sockets_visit ? &loader->opens[service] : NULL;
 }
 
-const struct service_spans *loader_spans(const struct loader *loader, uint32_t cpu,
-					 uint32_t service)
+const struct service_spans *loader_spans(const struct loader *loader, uint32_t service)
 {
-	return &loader->services
-			.spans[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+	return &loader->services.spans[service];
 }
 
 bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,

@@ -18,7 +18,7 @@
 struct loader;
 
 struct loader_options {
-	struct observer_config config; /* cpus is filled in by the loader */
+	struct observer_config config; /* cpus: at least those that there may be are taken */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
 	bool run_statistics;	       /* have the kernel time the programs while we run */
@@ -42,6 +42,13 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
 
 /* Whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
 bool loader_plain(void);
+
+/*
+ * What the maps would take with @config: all of them without a service, and for each of its max_services. Nothing is
+ * loaded. 0 or -errno.
+ */
+int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
+		     uint64_t *ret_service_bytes);
 
 /* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
 const char *loader_storage(void);
@@ -106,6 +113,9 @@ int loader_reclaim(struct loader *loader, const struct service_key *keys, const 
 
 /* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
+/* NULL without config.transmit_below. */
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+					       uint32_t service);
 /* NULL without config.cpu. */
 const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
 					 uint32_t service);
@@ -115,8 +125,7 @@ struct run_number loader_overflows(const struct loader *loader);
 /* The listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
-const struct service_spans *loader_spans(const struct loader *loader, uint32_t cpu,
-					 uint32_t service);
+const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
 /*
  * The destination that most ephemeral ports are used towards, as the last visit found it (.used 0: none),
  * and what the ports are taken from. False: not known.

@@ -148,7 +148,8 @@ static void empty_slot(struct services *services, size_t slot, uint32_t number)
 {
 	memset(services->slots[slot].counters, 0,
 	       sizeof(*services->slots) - offsetof(struct service_slot, counters));
-	memset(&services->spans[slot], 0, sizeof(*services->spans));
+	if (services->transmits)
+		memset(&services->transmits[slot], 0, sizeof(*services->transmits));
 	if (services->splits)
 		memset(&services->splits[slot], 0, sizeof(*services->splits));
 	set_generation(services, slot, number);
@@ -191,6 +192,7 @@ static int renew(struct services *services, uint32_t index)
 	if (!nothing)
 		return -ENOMEM;
 	each_slot(services, index, empty_slot, services->numbers[index]);
+	memset(&services->spans[index], 0, sizeof(*services->spans));
 	(void)bpf_map_update_elem(bpf_map__fd(tickets), &index, nothing, BPF_ANY);
 	return give(services, index);
 }

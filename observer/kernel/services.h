@@ -18,8 +18,9 @@ struct services {
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
-	uint32_t *numbers; /* by index: what its slots have now */
-	uint32_t *ring;	   /* what services_free holds */
+	struct service_transmit *transmits; /* NULL without config.transmit_below */
+	uint32_t *numbers;		    /* by index: what its slots have now */
+	uint32_t *ring;			    /* what services_free holds */
 	int fence_fd;
 	int fence_inner_fd;
 	uint32_t claims_forgotten; /* see forget_claims() */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
 #include "clients.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
@@ -240,7 +241,7 @@ static int period_begin(struct model *model, struct period *period)
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
 	if (!r)
-		r = model_series_new(&begun.series);
+		r = model_series_new(model->options.budget->series_bytes, &begun.series);
 	if (r < 0) {
 		period_done(model, &begun);
 		return r;
@@ -530,7 +531,7 @@ static int snapshot_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_i
 	if (r < 0)
 		return r;
 	run_drop_idle(phase->base);
-	if (taken && taken + phase_bytes(phase) > SNAPSHOT_PHASE_BYTES) {
+	if (taken && taken + phase_bytes(phase) > model->options.budget->phase_bytes) {
 		period_done(model, phase);
 		return -EDQUOT;
 	}
@@ -610,12 +611,15 @@ static int model_init(struct model *model)
 	if (model->options.findings)
 		open_findings(model);
 	if (model->options.samples)
-		r = source_ring_new(model->loader, model->options.samples, &model->ring);
+		r = source_ring_new(model->loader, model->options.samples,
+				    model->options.budget->samples, &model->ring);
 	if (!r)
 		r = period_begin(model, &model->total);
 	/* Attaching picked up what was there already, before the first reading: that is no "earlier". */
 	for (size_t i = 0; !r && i < model->total.base->service_count; i++)
 		model->total.base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
+	if (!r)
+		run_drop_idle(model->total.base);
 	return r;
 }
 

@@ -21,7 +21,7 @@
 enum rank {
 	RANK_UNUSED,
 	RANK_ENDED,
-	RANK_IDLE,  /* it listens, and nobody has used it: with its first connection it gets a slot again */
+	RANK_IDLE, /* it listens, and nobody has used it: with its first connection it gets a slot again */
 	RANK_QUIET, /* likewise, but some of it goes into the sum */
 	RANK_STAYS,
 };

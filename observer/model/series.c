@@ -25,17 +25,19 @@ struct of_service {
 
 struct model_series {
 	uint64_t started_ns; /* wall clock */
+	uint64_t bytes;
 	struct of_service *list;
 	size_t count;
 };
 
-int model_series_new(struct model_series **ret_series)
+int model_series_new(uint64_t bytes, struct model_series **ret_series)
 {
 	struct model_series *series = calloc(1, sizeof(*series));
 
 	if (!series)
 		return -ENOMEM;
 	series->started_ns = clock_wall_ns();
+	series->bytes = bytes;
 	*ret_series = series;
 	return 0;
 }
@@ -103,6 +105,20 @@ static void close_gap(const struct run_series *series, struct run_point *point)
 	point->begin_ns = end_ns;
 }
 
+/* A point in an array that grows by doubling, in a copy for a document, and its numbers as JSON. */
+#define POINT_BYTES (3 * sizeof(struct run_point) + 3400)
+/* A minute, before two of its points are joined. */
+#define FEWEST_POINTS 60U
+
+static size_t most_points(const struct model_series *series, size_t services)
+{
+	uint64_t most = series->bytes / POINT_BYTES / (services ? services : 1);
+
+	if (most < FEWEST_POINTS)
+		return FEWEST_POINTS;
+	return most < RUN_SERIES_MAX ? most : RUN_SERIES_MAX;
+}
+
 static int add_point(struct run_series *to, const struct run *base, const struct run *last,
 		     const struct run *now, const struct run_service *service)
 {
@@ -123,6 +139,8 @@ int model_series_point(struct model_series *series, const struct run *base, cons
 
 		if (!entry)
 			entry = add(series, &now->services[i]);
+		if (entry)
+			run_series_limit(entry->series, most_points(series, series->count));
 		if (!entry || add_point(entry->series, base, last, now, &now->services[i]))
 			return -ENOMEM;
 	}

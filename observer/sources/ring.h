@@ -13,7 +13,8 @@ struct source_ring;
 struct source_samples;
 
 /* @limit: most samples of a service in a period. 0 or -errno. */
-int source_ring_new(struct loader *loader, uint32_t limit, struct source_ring **ret_ring);
+int source_ring_new(struct loader *loader, uint32_t limit, uint32_t most,
+		    struct source_ring **ret_ring);
 void source_ring_free(struct source_ring *ring);
 DEFINE_CLEANUP(struct source_ring *, source_ring_free)
 

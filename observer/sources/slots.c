@@ -125,9 +125,16 @@ static void read_span(const struct loader *loader, uint32_t index, enum span spa
 		      struct histogram *ret_histogram)
 {
 	*ret_histogram = (struct histogram){};
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-		add_part(ret_histogram, &loader_spans(loader, cpu, index)->spans[span]);
+	add_part(ret_histogram, &loader_spans(loader, index)->spans[span]);
 	count_buckets(ret_histogram);
+	/* The kernel side writes it behind the bucket, and may miss it where it has no atomics that return. */
+	for (uint32_t i = BUCKET_COUNT; i-- > 0;) {
+		if (!ret_histogram->buckets[i])
+			continue;
+		if (ret_histogram->max < bucket_lower(i))
+			ret_histogram->max = bucket_upper(i);
+		break;
+	}
 }
 
 static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
@@ -159,6 +166,17 @@ static void read_messages(const struct loader *loader, uint32_t index, struct ru
 		(struct run_number){true, counter_sum(loader, index, COUNTER_LISTEN_DROPS)};
 }
 
+static void add_stage(const struct loader *loader, uint32_t cpu, uint32_t index, enum stage stage,
+		      struct histogram *h)
+{
+	const struct service_transmit *transmit = loader_transmit(loader, cpu, index);
+
+	if (stage < STAGE_RESIDENCE_END)
+		add_part(h, &loader_slot(loader, cpu, index)->stages[stage]);
+	else if (transmit)
+		add_part(h, &transmit->stages[stage - STAGE_RESIDENCE_END]);
+}
+
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	uint64_t timed;
@@ -169,7 +187,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 		struct histogram *h = &service->stages[stage].histogram;
 
 		for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-			add_part(h, &loader_slot(loader, cpu, index)->stages[stage]);
+			add_stage(loader, cpu, index, stage, h);
 		count_buckets(h);
 	}
 	read_split(loader, index, service->cpu);
