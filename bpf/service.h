@@ -5,7 +5,6 @@
 
 #include "state.h"
 
-#define SERVICE_NONE	      0xffffffffU
 #define PID_NAMESPACE_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 /*
@@ -43,23 +42,36 @@ static __always_inline __u32 service_find(const struct service_key *key)
 	return index ? *index : SERVICE_NONE;
 }
 
-/*
- * The next free index. Without atomics that return, each index is claimed in a map that lets only one
- * have it, under a key that is no address.
- */
-static __always_inline __u32 service_claim(void)
+/* How many services may still get a slot. */
+static __always_inline __s32 services_left(__u32 taken)
 {
-	struct conn nothing = {};
+	return (__s32)(PLAIN(&services_given) - taken);
+}
 
-	if (!config.plain)
-		return __sync_fetch_and_add(&service_next, 1);
+/* Without atomics that return, each place of the ring is claimed in a map that lets only one have it. */
+static __always_inline bool place_claim_plain(__u32 place)
+{
+	__u64 key = (__u64)place + 1; /* no address */
+
+	__sync_fetch_and_add(&services_taken, 1);
+	return !bpf_map_update_elem(&conns_by_address, &key, conn_nothing, BPF_NOEXIST);
+}
+
+/* Takes the next number out of the ring, if more than @kept are in it. What is claimed and not used user space finds. */
+static __always_inline __u32 service_claim(__u32 kept)
+{
 	for (int i = 0; i < 4; i++) {
-		__u32 index = service_next;
-		__u64 key = (__u64)index + 1;
+		__u32 place = PLAIN(&services_taken), at = place % config.max_services;
+		__u32 *number = bpf_map_lookup_elem(&services_free, &at);
+		__u32 service;
 
-		__sync_fetch_and_add(&service_next, 1);
-		if (!bpf_map_update_elem(&conns_by_address, &key, &nothing, BPF_NOEXIST))
-			return index;
+		if (!number || services_left(place) <= (__s32)kept)
+			return SERVICE_NONE;
+		service = PLAIN(number);
+		if (config.plain ? place_claim_plain(place)
+				 : __sync_val_compare_and_swap(&services_taken, place, place + 1) ==
+					   place)
+			return service;
 	}
 	return SERVICE_NONE;
 }
@@ -80,33 +92,61 @@ static __always_inline void port_observe(__u16 port)
 	PLAIN(word) |= bit;
 }
 
-static __always_inline __u32 service_new(const struct service_key *key)
+/* @connections of the service are not observed, since it has no slot. */
+static __always_inline void service_drop(const struct service_key *key, __u64 connections)
 {
-	__u32 index = service_claim();
+	__u64 *before = bpf_map_lookup_elem(&services_dropped, key);
 
-	if (index >= config.max_services)
-		return SERVICE_NONE;
-	if (bpf_map_update_elem(&services, key, &index, BPF_NOEXIST))
-		return service_find(key); /* another CPU was faster; the index stays unused */
-	port_observe(key->port);
-	return index;
+	if (connections)
+		__sync_fetch_and_add(&connections_dropped, connections);
+	if (before)
+		__sync_fetch_and_add(before, connections);
+	else if (!bpf_map_update_elem(&services_dropped, key, &connections, BPF_NOEXIST))
+		__sync_fetch_and_add(&services_dropped_count, 1);
 }
 
-/* The service of a listener; @by_current: the current task is the one that listens. */
-static __always_inline __u32 service_of_listener(const struct sock *sk, bool by_current)
+/* The service of @key, which gets a slot now if it has none and more than @kept are free. */
+static __always_inline __u32 service_allot(const struct service_key *key, __u32 kept)
 {
-	struct service_key key = {};
-	__u32 index;
+	__u32 service = service_find(key);
 
-	service_key_of(sk, &key);
-	index = service_find(&key);
-	if (index != SERVICE_NONE)
-		return index;
-	if (config.all_listeners && key.netns == config.netns)
-		return service_new(&key);
-	if (by_current && config.pid && current_pid() == config.pid)
-		return service_new(&key);
-	return SERVICE_NONE;
+	if (service != SERVICE_NONE)
+		return service;
+	service = service_claim(kept);
+	/* Another CPU may be faster: then the number stays unused, and user space finds it. */
+	if (service != SERVICE_NONE && bpf_map_update_elem(&services, key, &service, BPF_NOEXIST))
+		service = service_find(key);
+	return service;
+}
+
+/*
+ * The service of a connection that begins, or that was there before (@connections 0). Each has a slot from
+ * its first one on: of listeners that nobody uses there may be thousands.
+ */
+static __always_inline __u32 service_of_connection(const struct service_key *key, __u64 connections)
+{
+	__u32 service = service_allot(key, 0);
+
+	if (service == SERVICE_NONE)
+		service_drop(key, connections);
+	return service;
+}
+
+/* Whether a listener's connections are to be observed; @by_current: the current task is the one that listens. */
+static __always_inline bool listener_wanted(const struct service_key *key, bool by_current)
+{
+	if (service_find(key) != SERVICE_NONE)
+		return true;
+	if (key->netns == config.netns && (config.all_listeners || port_observed(key->port)))
+		return true;
+	return by_current && config.pid && current_pid() == config.pid;
+}
+
+/* The service of a listener; SERVICE_NONE: nobody has used it yet, and the slots are for those that are used. */
+static __always_inline __u32 service_of_listener(const struct service_key *key)
+{
+	port_observe(key->port);
+	return service_allot(key, config.slots_kept);
 }
 
 static __always_inline void owner_seen(__u32 service)
@@ -114,7 +154,7 @@ static __always_inline void owner_seen(__u32 service)
 	struct owner_key key = {.service = service, .pid = current_pid()};
 	__u8 one = 1;
 
-	if (key.pid && !bpf_map_lookup_elem(&owners, &key))
+	if (service != SERVICE_NONE && key.pid && !bpf_map_lookup_elem(&owners, &key))
 		bpf_map_update_elem(&owners, &key, &one, BPF_ANY);
 }
 

@@ -71,15 +71,17 @@ static __always_inline bool perhaps_waits(const struct tcp_sock *tp)
 	return (__s32)(icsk->icsk_ack.lrcvtime - tp->lsndtime) > 0;
 }
 
-/* A socket that is older than the observation; nothing if it was picked up already. */
+/*
+ * A socket that is older than the observation, or than its service's slot; nothing if it was picked up already.
+ * We hold its lock.
+ */
 static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u32 flags)
 {
-	struct conn first = {.service = service, .flags = flags};
+	struct conn first = {.service = service, .flags = flags}, *c = conn_of(skc);
 	struct service_slot *slot;
 	struct tcp_sock *tp;
-	struct conn *c;
 
-	if (conn_of(skc))
+	if (c && (c->service == service || slot_of(c->service)))
 		return;
 	tp = bpf_skc_to_tcp_sock(skc);
 	if (tp && flags & CONN_LISTENER) {
@@ -95,7 +97,10 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 		if (perhaps_waits(tp))
 			first.phase = CONN_UNKNOWN;
 	}
-	c = keep(skc, &first);
+	if (c)
+		*c = first;
+	else
+		c = keep(skc, &first);
 	slot = slot_of(service);
 	if (slot && !c)
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
@@ -103,15 +108,27 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 		count_atomic(slot, COUNTER_PREEXISTING, 1);
 }
 
+static __always_inline void key_of_common(const struct sock_common *skc,
+					  struct service_key *ret_key)
+{
+	ret_key->netns = skc->skc_net.net->ns.inum;
+	ret_key->port = skc->skc_num;
+	ret_key->protocol = PROTO_TCP;
+}
+
 static __always_inline __u32 service_of_common(const struct sock_common *skc)
 {
-	struct service_key key = {
-		.netns = skc->skc_net.net->ns.inum,
-		.port = skc->skc_num,
-		.protocol = PROTO_TCP,
-	};
+	struct service_key key = {};
 
+	key_of_common(skc, &key);
 	return port_observed(key.port) ? service_find(&key) : SERVICE_NONE;
+}
+
+static __always_inline struct service_gauges *gauges_of(__u32 service)
+{
+	__u32 index = service_index(service);
+
+	return bpf_map_lookup_elem(&gauges, &index);
 }
 
 static __always_inline void visit_time_wait(struct sock_common *skc)
@@ -124,7 +141,7 @@ static __always_inline void visit_time_wait(struct sock_common *skc)
 	if (!tw || tw->tw_sk.tw_substate != TCP_TIME_WAIT)
 		return;
 	service = service_of_common(skc);
-	g = bpf_map_lookup_elem(&gauges, &service);
+	g = gauges_of(service);
 	if (g)
 		g->time_wait++;
 }
@@ -161,7 +178,7 @@ static __always_inline void tell_listener(const struct sock *sk, const struct co
 	__builtin_memset(g->address, 0, sizeof(g->address));
 	address_of(&sk->__sk_common, g->address);
 	g->family = sk->__sk_common.skc_family;
-	g->service = service;
+	g->service = service_index(service);
 	g->depth = depth;
 	g->depth_max = depth > c->depth_max ? depth : c->depth_max;
 	g->limit = sk->sk_max_ack_backlog;
@@ -171,16 +188,22 @@ static __always_inline void tell_listener(const struct sock *sk, const struct co
 static __always_inline void visit_listener(struct sock_common *skc)
 {
 	struct sock *sk = (struct sock *)bpf_skc_to_tcp_sock(skc);
+	struct service_key key = {};
 	struct service_gauges *g;
 	struct conn *c;
 	__u32 service;
 
 	if (!sk)
 		return;
-	service = service_of_listener(sk, false);
-	g = bpf_map_lookup_elem(&gauges, &service);
-	if (!g)
+	key_of_common(skc, &key);
+	if (!listener_wanted(&key, false))
 		return;
+	service = service_of_listener(&key);
+	g = gauges_of(service);
+	if (!g) {
+		listeners_idle++;
+		return;
+	}
 	pick_up(skc, service, CONN_LISTENER);
 	gauge_listener(g, sk);
 	depth_seen(service, sk->sk_ack_backlog);
@@ -250,7 +273,7 @@ static __always_inline void open_unread(struct service_open *o, struct conn *c,
 static __always_inline void gauge_open(__u32 service, struct sock_common *skc,
 				       const struct tcp_sock *tp)
 {
-	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	struct service_open *o = open_of(service);
 	__u32 unread = unread_between((const void *)tp, tp->copied_seq, tp->rcv_nxt);
 	struct conn *c = conn_of(skc);
 
@@ -275,11 +298,20 @@ static __always_inline bool outgoing(const struct tcp_sock *tp)
 
 static __always_inline void visit_connection(struct sock_common *skc)
 {
-	__u32 service = service_of_common(skc);
-	struct service_gauges *g = bpf_map_lookup_elem(&gauges, &service);
-	struct tcp_sock *tp = g ? bpf_skc_to_tcp_sock(skc) : NULL;
+	struct service_key key = {};
+	struct service_gauges *g;
+	struct tcp_sock *tp;
+	__u32 service;
 
-	if (!g || !tp || outgoing(tp))
+	key_of_common(skc, &key);
+	if (!port_observed(key.port) || !listener_wanted(&key, false))
+		return;
+	tp = bpf_skc_to_tcp_sock(skc);
+	if (!tp || outgoing(tp))
+		return;
+	service = service_of_connection(&key, 0);
+	g = gauges_of(service);
+	if (!g)
 		return;
 	g->connections++;
 	gauge_rtt(g, tp);
@@ -292,7 +324,7 @@ static __always_inline void visit_connection(struct sock_common *skc)
 static __always_inline void visit_closing(struct sock_common *skc)
 {
 	__u32 service = service_of_common(skc);
-	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	struct service_open *o = open_of(service);
 	struct tcp_sock *tp = o ? bpf_skc_to_tcp_sock(skc) : NULL;
 
 	if (!o || !tp || outgoing(tp))

@@ -232,6 +232,15 @@ struct threads_map {
 	__type(value, struct thread);
 };
 
+/* [cpu × max_services + service], with --transmit. */
+struct transmits_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_transmit);
+};
+
 /* [cpu × max_services + service], with --cpu. */
 struct splits_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -241,11 +250,32 @@ struct splits_map {
 	__type(value, struct service_split);
 };
 
+/* The numbers of the services that have slots. */
 struct services_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, struct service_key);
 	__type(value, __u32);
+};
+
+/*
+ * Numbers of services to be, for whoever needs one: a ring that user space fills (observer/kernel/services.c), whose
+ * slots are zeroed and have their generation already.
+ */
+struct services_free_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, __u32);
+};
+
+/* Services that found no slot, and how many of their connections were not observed. */
+struct services_dropped_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SERVICES_DROPPED_TOLD);
+	__type(key, struct service_key);
+	__type(value, __u64);
 };
 
 struct gauges_map {
@@ -272,7 +302,7 @@ struct opens_map {
 	__type(value, struct service_open);
 };
 
-/* [cpu × max_services + service]. */
+/* [service], of all CPUs: they come once per connection, if at all. */
 struct spans_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -323,7 +353,10 @@ extern struct conn_places_map conn_places SEC(".maps");
 extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
+extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");
+extern struct services_free_map services_free SEC(".maps");
+extern struct services_dropped_map services_dropped SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
 extern struct opens_map opens SEC(".maps");
 extern struct spans_map spans SEC(".maps");
@@ -335,10 +368,17 @@ extern struct ring_map ring SEC(".maps");
 
 extern const volatile struct observer_config config;
 
+/* Zeros: the stack has no room for them. */
+extern __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)];
+
 /* One bit per local port that some observed service has: the cheapest filter, before any helper. */
 extern __u64 observed_ports[1024];
-/* Next free service index; may run past max_services, then services were dropped. */
-extern __u32 service_next;
+/* How many numbers were put into services_free, and taken out, ever. */
+extern __u32 services_given, services_taken;
+/* Services that found no slot, those of services_dropped, and connections that were not observed for it. */
+extern __u64 services_dropped_count, connections_dropped;
+/* Listeners without a slot that the pass over the sockets has met. */
+extern __u32 listeners_idle;
 /*
  * How many connections whose responses are followed have the lower bits of their hash in common: nearly every
  * packet is of another one, and is told from those by this alone.
@@ -418,9 +458,17 @@ static __always_inline void conn_free(const void *sk)
 
 static __always_inline struct service_slot *slot_of(__u32 service)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service;
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	struct service_slot *slot = bpf_map_lookup_elem(&slots, &index);
 
-	return bpf_map_lookup_elem(&slots, &index);
+	return slot && slot->generation == service_generation(service) ? slot : NULL;
+}
+
+static __always_inline struct service_open *open_of(__u32 service)
+{
+	__u32 index = service_index(service);
+
+	return bpf_map_lookup_elem(&opens, &index);
 }
 
 /* For counters that softirq and process context share: a plain += could lose the softirq's. */
@@ -475,24 +523,33 @@ static __always_inline void listener_drops(struct conn *c, const struct sock *sk
 	c->drops = drops;
 }
 
-/* From @from to @to into @stage; a time that would be negative is counted instead. */
-static __always_inline void stage_between(struct service_slot *slot, enum stage stage, __u64 from,
-					  __u64 to)
+/* Of all CPUs. Without atomics that return the highest value may be missing, and user space sees its bucket. */
+static __always_inline void stage_add_shared(struct stage_histogram *h, __u64 value_ns)
 {
-	if (to >= from)
-		stage_add_atomic(&slot->stages[stage], to - from);
-	else
-		count_atomic(slot, COUNTER_INCONSISTENT, 1);
+	__u64 old = PLAIN(&h->max_ns), seen;
+
+	__sync_fetch_and_add(&h->buckets[bucket_of(value_ns)], 1);
+	__sync_fetch_and_add(&h->sum_ns, value_ns);
+	for (int i = 0; i < 8 && value_ns > old; i++) {
+		if (config.plain) {
+			h->max_ns = value_ns;
+			return;
+		}
+		seen = __sync_val_compare_and_swap(&h->max_ns, old, value_ns);
+		if (seen == old)
+			return;
+		old = seen;
+	}
 }
 
-/* Of @service on this CPU; from softirq, too. */
+/* Of @service; from softirq, too. */
 static __always_inline void span_add(__u32 service, enum span span, __u64 value_ns)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service;
+	__u32 index = service_index(service);
 	struct service_spans *found = bpf_map_lookup_elem(&spans, &index);
 
-	if (found)
-		stage_add_atomic(&found->spans[span], value_ns);
+	if (found && slot_of(service))
+		stage_add_shared(&found->spans[span], value_ns);
 }
 
 /* First and last message of the epoch. */

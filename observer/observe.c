@@ -18,6 +18,7 @@
 #include "process/confine.h"
 #include "kernel/loader.h"
 #include "loop.h"
+#include "model/budget.h"
 #include "model/model.h"
 #include "outputs.h"
 #include "process/notify.h"
@@ -28,9 +29,16 @@
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
+#include "sojourn/units.h"
 
 /* Services that may come up while we observe, beyond those that are there. */
-#define SPARE_SERVICES 16
+#define SPARE_SERVICES 32
+/* Listeners that have a slot, and so a place in the document, before anybody has used them. */
+#define IDLE_SERVICES 32
+/* Of thousands of listeners hardly all are used: so many services have slots, unless --memory is given. */
+#define MOST_SERVICES 512
+/* So many can have slots where the cgroup allows hardly any memory and nobody has said how much to take. */
+#define FEW_SERVICES 4
 
 struct observation {
 	const struct observe_options *options;
@@ -42,6 +50,8 @@ struct observation {
 	struct loop *loop;
 	int netns_fd;
 	uint32_t netns;
+	struct observer_config config;
+	struct budget budget;
 	int cgroup_fd; /* with --transmit; -1: none */
 	char cgroup_reason[256];
 };
@@ -230,7 +240,7 @@ static int add_services(struct observation *o)
 	return o->options->pid ? add_held_ports(o) : 0;
 }
 
-/* Every service takes 126 KiB per CPU: room for those that exist, and some more. */
+/* Every service takes memory on each CPU: room for those that exist, and some more. */
 static int count_services(const struct observe_options *options, uint32_t *ret_max)
 {
 	autofree struct process_listener *listeners = NULL;
@@ -245,6 +255,8 @@ static int count_services(const struct observe_options *options, uint32_t *ret_m
 	if (r < 0)
 		return r;
 	*ret_max = (uint32_t)count + SPARE_SERVICES;
+	if (!options->memory && *ret_max > MOST_SERVICES)
+		*ret_max = MOST_SERVICES;
 	return 0;
 }
 
@@ -307,18 +319,22 @@ static uint32_t udp_requests(const struct observe_options *options)
 	return sockets > UDP_REQUESTS / 4 ? 4 * sockets : UDP_REQUESTS;
 }
 
+/* Most slots are for services with traffic: half of few, and nearly all where there are fewer than are wanted. */
+static uint32_t slots_kept(uint32_t max, bool scarce)
+{
+	if (scarce)
+		return max - max / 8;
+	return max > 2 * IDLE_SERVICES ? max - IDLE_SERVICES : max / 2;
+}
+
 static int fill_config(const struct observation *o, struct observer_config *ret_config)
 {
 	struct stat pidns;
-	uint32_t max;
-	int r = count_services(o->options, &max);
 
-	if (r < 0)
-		return r;
 	if (stat("/proc/self/ns/pid", &pidns) < 0)
 		return -errno;
 	*ret_config = (struct observer_config){
-		.max_services = max,
+		.cpus = o->options->cpus,
 		.pid = o->options->pid,
 		.netns = o->netns,
 		.accept_source = plan_accept_source(&o->plan),
@@ -340,15 +356,44 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 	return 0;
 }
 
+/*
+ * So many services as there is memory for. What is not given is only a default: ports that were named are observed
+ * all the same, and some services in any case.
+ */
+static int divide_memory(struct observation *o)
+{
+	const struct observe_options *options = o->options;
+	uint64_t bytes = options->memory ? options->memory : budget_default();
+	bool scarce;
+	uint32_t wanted, least = options->port_count ? (uint32_t)options->port_count : FEW_SERVICES;
+	int r = count_services(options, &wanted);
+
+	if (!r)
+		r = budget_divide(bytes, &o->config, &o->budget);
+	if (r < 0)
+		return r;
+	if (options->memory && o->budget.services < (options->port_count ? least : 1))
+		return -EDQUOT;
+	if (!options->memory && o->budget.services < least)
+		o->budget.services = least;
+	scarce = wanted > o->budget.services;
+	o->config.max_services = scarce ? o->budget.services : wanted;
+	o->config.slots_kept = options->port_count ? 0 : slots_kept(o->config.max_services, scarce);
+	return 0;
+}
+
 /* ---- start ---- */
 
 static int load(struct observation *o)
 {
 	struct loader_options options = {.run_statistics = o->options->run_statistics};
-	int r = fill_config(o, &options.config);
+	int r = fill_config(o, &o->config);
 
+	if (!r)
+		r = divide_memory(o);
 	if (r < 0)
 		return r;
+	options.config = o->config;
 	options.netns_fd = o->netns_fd;
 	options.cgroup_fd = o->cgroup_fd;
 	r = loader_open(&o->plan, &options, &o->loader);
@@ -369,6 +414,7 @@ static int start_model(struct observation *o)
 		.command = o->options->command,
 		.run_statistics = o->options->run_statistics,
 		.samples = o->options->samples,
+		.budget = &o->budget,
 		.findings = !o->options->no_doctor,
 		.past = o->options->listen,
 		.expired = say_expired,
@@ -436,6 +482,17 @@ static void explain_address(const struct observe_options *options, int error)
 		log_error("--listen: %s: this host has no such address", text);
 }
 
+static void explain_memory(const struct observation *o)
+{
+	size_t services = o->options->port_count ? o->options->port_count : 1;
+	uint64_t bytes = 0;
+
+	(void)budget_least(&o->config, (uint32_t)services, &bytes);
+	log_error("--memory: %.4g MiB is too little: %zu service%s may take %.4g MiB on this host",
+		  (double)o->options->memory / (1 << 20), services, services == 1 ? "" : "s",
+		  (double)bytes / (1 << 20));
+}
+
 static int start(struct observation *o)
 {
 	int r;
@@ -445,6 +502,10 @@ static int start(struct observation *o)
 		if (r == -ESRCH) {
 			log_error("--pid: there is no process %u", o->options->pid);
 			return EXIT_FAILURE;
+		}
+		if (r == -EDQUOT) {
+			explain_memory(o);
+			return EXIT_USAGE;
 		}
 		if (r == -EADDRINUSE || r == -EADDRNOTAVAIL) {
 			explain_address(o->options, r);

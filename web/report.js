@@ -368,7 +368,10 @@ function lossRows(run) {
 		add(serviceName(service), "samples lost: single exchanges that found the ring full", service.samples.lost);
 		add(serviceName(service), "samples inconsistent", service.samples.inconsistent);
 	}
-	add("", "services dropped", run.services_dropped);
+	add("", "services dropped: they found no slot", run.services_dropped);
+	add("", "connections of services without a slot", run.connections_dropped);
+	if (run.reclaimed)
+		add("", "exchanges of services, ended or idle, that gave their slots to others", run.reclaimed.exchanges);
 	for (const program of (run.cost && run.cost.programs) || []) add(program.name, "recursion misses", program.recursion_misses);
 	for (const name of ["driver_only", "observer_only", "ambiguous", "implausible"])
 		if (run.joined) add("joining", nameOf(name), run.joined[name]);

@@ -13,38 +13,49 @@
 /* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)
 {
-	__u32 service = service_of_listener(sk, true);
-	struct conn first = {.service = service, .flags = CONN_LISTENER};
+	struct conn first = {.flags = CONN_LISTENER};
+	struct service_key key = {};
 	struct conn *c;
 
-	if (service == SERVICE_NONE)
+	service_key_of(sk, &key);
+	if (!listener_wanted(&key, true))
 		return;
+	first.service = service_of_listener(&key);
 	c = conn_new(sk, &first);
 	if (!c)
 		return;
 	*c = first; /* it may have listened before */
 	c->drops = (__u32)sk->sk_drops.counter;
 	c->drops_before = c->drops;
-	owner_seen(service);
+	owner_seen(first.service);
 }
 
-/* The child's storage; made here when cloning the listener's failed for want of memory. */
-static __always_inline struct conn *child_storage(const struct sock *sk)
+/*
+ * The child's storage, a copy of the listener's; made here where that has none, as those have that were idle when the
+ * observation began, or where the kernel had no memory. The listener may be of a service that has no slot yet, or
+ * not any more. NULL: the connection is not observed; then @connections count as such.
+ */
+static __always_inline struct conn *child_storage(const struct sock *sk, __u64 connections)
 {
+	struct conn *c = conn_of(sk);
 	struct service_key key = {};
-	struct conn *c = conn_of(sk), first = {};
 	struct service_slot *slot;
+	__u32 service;
 
-	if (c || !port_observed(sk->__sk_common.skc_num))
+	if (c && slot_of(c->service))
 		return c;
 	service_key_of(sk, &key);
-	first.service = service_find(&key);
-	if (first.service == SERVICE_NONE)
+	if (!c && (!port_observed(key.port) || !listener_wanted(&key, false)))
 		return NULL;
-	c = conn_new(sk, &first);
-	if (c)
-		return c;
-	slot = slot_of(first.service);
+	service = service_of_connection(&key, connections);
+	if (!c && service != SERVICE_NONE)
+		c = conn_new(sk, (void *)conn_nothing);
+	if (c) {
+		c->service = service;
+		c->flags |= CONN_LISTENER; /* until it is established, as a copy has it */
+		return service == SERVICE_NONE ? NULL : c;
+	}
+	slot = slot_of(service);
 	if (slot)
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
 	return NULL;
@@ -94,7 +105,7 @@ static __always_inline struct conn *conn_placed(const struct sock *sk, struct co
 
 static __always_inline void conn_established(const struct sock *sk)
 {
-	struct conn *c = child_storage(sk);
+	struct conn *c = child_storage(sk, 1);
 	struct service_slot *slot;
 	__u64 now;
 
@@ -332,6 +343,13 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 		conn_closed(sk, c, old);
 }
 
+/* With TCP Fast Open the server may use it from now on, before it is established. */
+static __always_inline void child_begins(const struct sock *sk)
+{
+	if (port_observed(sk->__sk_common.skc_num))
+		(void)child_storage(sk, 0);
+}
+
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
 {
@@ -339,6 +357,8 @@ int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
 		return 0;
 	if (new == TCP_LISTEN)
 		listener_mark(sk);
+	else if (new == TCP_SYN_RECV && old == TCP_LISTEN)
+		child_begins(sk);
 	else if (new == TCP_ESTABLISHED && old == TCP_SYN_RECV)
 		conn_established(sk);
 	else if (new != TCP_SYN_RECV &&new != TCP_SYN_SENT)

@@ -47,6 +47,7 @@ static __always_inline void listener_deepest(struct conn *c, __u32 depth)
 static __always_inline void listener_ready(const struct sock *sk)
 {
 	__u32 depth = sk->sk_ack_backlog;
+	struct service_key key = {};
 	struct service_slot *slot;
 	struct conn *c;
 
@@ -56,6 +57,11 @@ static __always_inline void listener_ready(const struct sock *sk)
 		return;
 	c = conn_of(sk);
 	slot = c ? slot_of(c->service) : NULL;
+	if (c && !slot) {
+		service_key_of(sk, &key); /* it has one since its first connection */
+		c->service = service_find(&key);
+		slot = slot_of(c->service);
+	}
 	if (slot && depth > slot->depth_max)
 		slot->depth_max = depth;
 	if (slot && c->flags & CONN_LISTENER)

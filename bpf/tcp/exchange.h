@@ -268,7 +268,7 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes, __
 /* Zeros of RUNNABLE and BLOCKED, which are most, user space fills in. */
 static __always_inline void exchange_split(struct conn *c, __u64 now)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + c->service;
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(c->service);
 	__u64 service_ns = now - c->last_read_ns, blocked_ns;
 	struct service_split *split = bpf_map_lookup_elem(&splits, &index);
 

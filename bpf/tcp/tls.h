@@ -306,8 +306,8 @@ static __always_inline void tickets_learn(struct tickets *known, const struct ta
 /* The first request begins to be read. */
 static __always_inline void tickets_asked(struct conn *c, struct talk *t)
 {
-	__u32 service = c->service;
-	struct tickets *known = bpf_map_lookup_elem(&tickets, &service);
+	__u32 index = service_index(c->service);
+	struct tickets *known = bpf_map_lookup_elem(&tickets, &index);
 
 	if (!known)
 		return;

@@ -93,6 +93,19 @@ static __always_inline void transmit_times(const struct conn *c, __u64 *ret_on_w
 	*ret_acked_ns = acked_ns;
 }
 
+/* From @from to @to into @stage; a time that would be negative is counted instead. */
+static __always_inline void transmit_stage(struct service_slot *slot, __u32 service,
+					   enum stage stage, __u64 from, __u64 to)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	struct service_transmit *found = bpf_map_lookup_elem(&transmits, &index);
+
+	if (to < from)
+		count_atomic(slot, COUNTER_INCONSISTENT, 1);
+	else if (found)
+		stage_add_atomic(&found->stages[stage - STAGE_RESIDENCE_END], to - from);
+}
+
 /* The response is complete. */
 static __always_inline void transmit_finish(const struct sock *sk, struct conn *c)
 {
@@ -105,11 +118,12 @@ static __always_inline void transmit_finish(const struct sock *sk, struct conn *
 	if (!slot || !(c->marks & MARK_SHARE))
 		return;
 	if (s->on_wire_ns)
-		stage_between(slot, STAGE_TRANSMIT_QUEUE, c->last_write_ns, s->on_wire_ns);
+		transmit_stage(slot, c->service, STAGE_TRANSMIT_QUEUE, c->last_write_ns,
+			       s->on_wire_ns);
 	else
 		count_atomic(slot, COUNTER_TRANSMIT_UNSEEN, 1);
 	if (s->acked_ns)
-		stage_between(slot, STAGE_ACK, s->on_wire_ns, s->acked_ns);
+		transmit_stage(slot, c->service, STAGE_ACK, s->on_wire_ns, s->acked_ns);
 	else
 		count_atomic(slot, COUNTER_ACK_UNSEEN, 1);
 }

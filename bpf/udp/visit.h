@@ -36,7 +36,7 @@ static __always_inline bool udp_record(const struct udp_socket *u)
 static __always_inline void visit_socket(const struct sock *sk, __u32 service, struct udp_socket *u,
 					 __u32 queued)
 {
-	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	struct service_open *o = open_of(service);
 	struct udp_record *record;
 	__u64 oldest_ns;
 	__u32 number;
@@ -153,7 +153,7 @@ static long visit_request(struct bpf_map *map, const void *key, void *value, voi
 	struct request_key of = *(const struct request_key *)key;
 	struct request *request = value;
 	__u32 service = request->service;
-	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	struct service_open *o = open_of(service);
 	struct udp_record *record = bpf_map_lookup_elem(&udp_records, &of.socket);
 	bool closed = !record || udp_pass - record->pass >= UDP_PASSES_UNSEEN;
 
@@ -169,7 +169,7 @@ static long visit_record(struct bpf_map *map, const void *key, void *value, void
 	__u32 number = *(const __u32 *)key;
 	const struct udp_record *record = value;
 	__u32 service = record->service, answered = record->nameless;
-	struct service_open *o = bpf_map_lookup_elem(&opens, &service);
+	struct service_open *o = open_of(service);
 
 	/* They are among the requests without a reply, as far as is known. */
 	if (o)

@@ -132,12 +132,23 @@ struct run_samples {
 
 struct run_series; /* series.h */
 
+/* Services that gave their slots to others, when they had ended or nobody used them any more: one sum of them. */
+struct run_reclaimed {
+	uint64_t services;
+	uint64_t accepted;
+	uint64_t exchanges;
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+};
+
 struct run_service {
 	char *host;	  /* in a document of several observers; NULL: that of the document */
 	char protocol[8]; /* "tcp" */
 	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
 	uint16_t port;	  /* host order */
 	uint32_t netns;	  /* inode number, as in /proc/PID/ns/net */
+	/* Another one than before: the service has given its slot to others since, and got one again. */
+	uint64_t turn;
 
 	uint64_t accepted;
 	uint64_t exchanges;
@@ -422,8 +433,12 @@ struct run {
 	char **command; /* NULL-terminated argv, may be NULL */
 	struct run_service *services;
 	size_t service_count;
-	struct run_cost *cost;	   /* NULL in a document of the driver alone */
-	uint64_t services_dropped; /* services that found no slot: not observed at all */
+	struct run_cost *cost;		/* NULL in a document of the driver alone */
+	uint64_t services_dropped;	/* services that found no slot when they had traffic */
+	uint64_t connections_dropped;	/* of these: they are in no count */
+	uint64_t listeners_idle;	/* now: they get a slot with their first connection */
+	struct run_reclaimed reclaimed; /* services that are no longer in `services` */
+	char dropped_ports[96];	   /* some of those without a slot, for a finding; in no document */
 	char *connections_in;	   /* where the observer kept connections; NULL: no observer's */
 	struct run_driver *driver; /* NULL in a document of the observer alone */
 	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */

@@ -6,6 +6,8 @@
 #include "sojourn/run.h"
 
 /* Whether both are of the same port and protocol in the same network namespace; of whichever host. */
+bool run_same_port(const struct run_service *a, const struct run_service *b);
+/* Likewise, and of the same turn: their counts are of one kind. */
 bool run_same_service(const struct run_service *a, const struct run_service *b);
 
 /* NULL: @run has none like it. */
@@ -46,6 +48,8 @@ static inline void run_counts_add(uint64_t *counts, const uint64_t *others, size
  * measured if it was in both; its reason may be taken from @earlier.
  */
 void run_service_add(struct run_service *service, struct run_service *earlier);
+
+void run_reclaimed_add(struct run_reclaimed *sum, const struct run_reclaimed *other);
 
 /* Adds up by name; those that @cost lacks are added to it. -ENOMEM: some may be missing. */
 int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other);

@@ -85,6 +85,9 @@ struct run_series {
 /* More points than these are joined by two: ten minutes have one for each second. */
 #define RUN_SERIES_MAX 600U
 
+/* Joins points until there is room for another one below @most. */
+void run_series_limit(struct run_series *series, size_t most);
+
 struct run_series *run_series_new(void);
 void run_series_free(struct run_series *series);
 DEFINE_CLEANUP(struct run_series *, run_series_free)

@@ -28,7 +28,7 @@ enum accept_source {
 
 /* Crosses once, before load, as read-only data. */
 struct observer_config {
-	__u32 max_services;  /* slots per CPU */
+	__u32 max_services;  /* slots per CPU; below SERVICES_MAX */
 	__u32 cpus;	     /* possible CPUs */
 	__u32 pid;	     /* services that this process begins to listen on; 0: none */
 	__u32 netns;	     /* with all_listeners: those of this namespace (inode number) */
@@ -48,7 +48,7 @@ struct observer_config {
 	__u64 pidns_dev;      /* the observer's pid namespace: pids are told as it sees them */
 	__u64 pidns_ino;
 	__u32 udp_requests; /* room for so many without a reply, and for so many sockets; 0: no UDP */
-	__u32 pad_end;
+	__u32 slots_kept; /* for services with traffic: listeners that nobody uses get the others */
 };
 
 _Static_assert(sizeof(struct observer_config) == 80, "no hidden padding");
@@ -62,9 +62,32 @@ struct service_key {
 
 _Static_assert(sizeof(struct service_key) == 8, "hash keys have no padding");
 
+/*
+ * By which a service goes while it has its slots: the lower half says where they are, the upper half how
+ * often they were given to others before. So nothing that still has the number of a service that is gone
+ * counts for the one that has its slots now.
+ */
+#define SERVICES_MAX 1024
+#define SERVICE_NONE 0xffffffffU
+/* Those of slots are from 1 up to, not with, this: neither zeros nor SERVICE_NONE are the number of one. */
+#define SERVICE_GENERATIONS 0xffffU
+
+static inline __attribute__((always_inline)) __u32 service_index(__u32 service)
+{
+	return service & 0xffff;
+}
+
+static inline __attribute__((always_inline)) __u32 service_generation(__u32 service)
+{
+	return service >> 16;
+}
+
+/* Services without a slot that are remembered by name. */
+#define SERVICES_DROPPED_TOLD 1024
+
 /* A process that serves one. */
 struct owner_key {
-	__u32 service;
+	__u32 service; /* its number, with the generation */
 	__u32 pid;
 };
 

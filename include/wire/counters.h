@@ -77,12 +77,18 @@ struct stage_histogram {
  * one read and one write, and user space can tell their number (exchanges timed - sum of buckets).
  */
 struct service_slot {
+	__u64 generation; /* of its service's number (wire/config.h): beside what each exchange counts */
 	__u64 counters[COUNTER_COUNT];
 	__u64 depth_max;	/* accept-queue depth, high-water mark */
 	__u64 epoch;		/* first_message_ns is the first of this epoch (wire/config.h) */
 	__u64 first_message_ns; /* earliest arrival among the epoch's exchanges */
 	__u64 last_message_ns;	/* latest write */
-	struct stage_histogram stages[STAGE_COUNT];
+	struct stage_histogram stages[STAGE_RESIDENCE_END];
+};
+
+/* The stages behind the residence, with --transmit. */
+struct service_transmit {
+	struct stage_histogram stages[STAGE_COUNT - STAGE_RESIDENCE_END];
 };
 
 /* Times that are no stage of an exchange. */
@@ -92,6 +98,7 @@ enum span {
 	SPAN_COUNT
 };
 
+/* Of a service on all CPUs. */
 struct service_spans {
 	struct stage_histogram spans[SPAN_COUNT];
 };
@@ -111,7 +118,8 @@ struct service_split {
 
 _Static_assert(sizeof(struct stage_histogram) == 8 * (2 + BUCKET_COUNT), "no padding");
 _Static_assert(sizeof(struct service_slot) ==
-		       8 * (COUNTER_COUNT + 4) + STAGE_COUNT * sizeof(struct stage_histogram),
+		       8 * (COUNTER_COUNT + 5) +
+			       STAGE_RESIDENCE_END * sizeof(struct stage_histogram),
 	       "no padding");
 
 #endif

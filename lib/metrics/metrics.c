@@ -460,6 +460,26 @@ static uint64_t get_dropped(const struct run *run)
 	return run->services_dropped;
 }
 
+static uint64_t get_connections_dropped(const struct run *run)
+{
+	return run->connections_dropped;
+}
+
+static uint64_t get_reclaimed(const struct run *run)
+{
+	return run->reclaimed.services;
+}
+
+static uint64_t get_reclaimed_exchanges(const struct run *run)
+{
+	return run->reclaimed.exchanges;
+}
+
+static uint64_t get_idle(const struct run *run)
+{
+	return run->listeners_idle;
+}
+
 static uint64_t get_misses(const struct run *run)
 {
 	uint64_t misses = 0;
@@ -490,9 +510,25 @@ static const struct {
 	uint64_t (*get)(const struct run *run);
 } plain_metrics[] = {
 	{{"sojourn_services_dropped", METRICS_COUNTER, METRICS_ONE,
-	  "Services that found no slot and were not observed."},
+	  "Services that found no slot when they had connections."},
 	 false,
 	 get_dropped},
+	{{"sojourn_connections_dropped", METRICS_COUNTER, METRICS_ONE,
+	  "Connections that were not observed, because their service had no slot."},
+	 false,
+	 get_connections_dropped},
+	{{"sojourn_services_reclaimed", METRICS_COUNTER, METRICS_ONE,
+	  "Services that gave their slots to others: they have no metrics of their own any more."},
+	 false,
+	 get_reclaimed},
+	{{"sojourn_reclaimed_exchanges", METRICS_COUNTER, METRICS_ONE,
+	  "Their exchanges, all together."},
+	 false,
+	 get_reclaimed_exchanges},
+	{{"sojourn_listeners_idle", METRICS_GAUGE, METRICS_ONE,
+	  "Listeners without a slot, since nobody has used them."},
+	 false,
+	 get_idle},
 	{{"sojourn_observer_events_missed", METRICS_COUNTER, METRICS_ONE,
 	  "Events that a BPF program did not see, because it was running already."},
 	 true,

@@ -107,7 +107,27 @@ void report_cost(const struct page *page, const struct run *run)
 				     "recursion misses: events that %.*s did not see",
 				     (int)sizeof(program->name), program->name);
 	}
-	if (run->services_dropped)
+}
+
+void report_slots(const struct page *page, const struct run *run)
+{
+	const struct run_reclaimed *reclaimed = &run->reclaimed;
+	char accepted[SHORT_TEXT], exchanges[SHORT_TEXT];
+
+	if (run->services_dropped || run->connections_dropped)
 		page_counted(page, "caveats", run->services_dropped,
-			     "services dropped: no slot was left, they are not observed at all");
+			     "services dropped: no slot was left, %s of their connections were not "
+			     "observed",
+			     page_count(run->connections_dropped, accepted));
+	if (reclaimed->services)
+		page_counted(
+			page, "caveats", reclaimed->services,
+			"services ended or idle, whose slots others needed: %s connections, %s "
+			"exchanges, in none of the services here",
+			page_count(reclaimed->accepted, accepted),
+			page_count(reclaimed->exchanges, exchanges));
+	if (run->listeners_idle)
+		page_counted(
+			page, "caveats", run->listeners_idle,
+			"listeners that nobody has used: observed from their first connection on");
 }

@@ -173,5 +173,7 @@ void report_not_seen(const struct page *page, const struct run *run);
 
 /* cost.c: what observing cost, and what was lost as a whole. */
 void report_cost(const struct page *page, const struct run *run);
+/* Services without a slot, and those that gave theirs to others. */
+void report_slots(const struct page *page, const struct run *run);
 
 #endif

@@ -281,6 +281,7 @@ static void print_others(const struct report *report)
 	report_host_ports(page, run);
 	if (run->cost)
 		report_cost(page, run);
+	report_slots(page, run);
 	if (!page->verbose && (run->driver || run->service_count))
 		print_more(page, run);
 }

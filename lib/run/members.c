@@ -107,6 +107,7 @@ static const struct run_member service_table[] = {
 	TEXT(struct run_service, address),
 	{MEMBER(struct run_service, U16, port)},
 	{MEMBER(struct run_service, U32, netns)},
+	{MEMBER(struct run_service, U64, turn), .sparse = true},
 	COUNT(struct run_service, accepted),
 	COUNT(struct run_service, exchanges),
 	COUNT(struct run_service, bytes_in),
@@ -493,6 +494,15 @@ static const struct run_member sweep_table[] = {
 };
 static const struct run_members sweep_members = MEMBERS(struct run_sweep, sweep_table);
 
+static const struct run_member reclaimed_table[] = {
+	COUNT(struct run_reclaimed, services),
+	COUNT(struct run_reclaimed, accepted),
+	COUNT(struct run_reclaimed, exchanges),
+	COUNT(struct run_reclaimed, bytes_in),
+	COUNT(struct run_reclaimed, bytes_out),
+};
+static const struct run_members reclaimed_members = MEMBERS(struct run_reclaimed, reclaimed_table);
+
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
 	STRING(struct run, kernel),
@@ -504,6 +514,9 @@ static const struct run_member document_table[] = {
 	 .count_offset = offsetof(struct run, service_count),
 	 .limit = MAX_SERVICES, .optional = true},
 	{MEMBER(struct run, U64, services_dropped), .counts = true, .optional = true},
+	{MEMBER(struct run, U64, connections_dropped), .counts = true, .sparse = true},
+	{MEMBER(struct run, U64, listeners_idle), .sparse = true},
+	{MEMBER(struct run, OBJECT, reclaimed), .members = &reclaimed_members, .sparse = true},
 	STRING(struct run, connections_in),
 	{MEMBER(struct run, POINTER, cost), .members = &run_cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},

@@ -51,7 +51,8 @@ struct run_member {
 	enum run_merging merging; /* of members of struct run_driver */
 	bool counts;   /* grows from reading to reading: a period is a difference, two are a sum */
 	bool optional; /* may be absent or null; reads as zero, NULL, empty or not known */
-	bool sparse;   /* TEXT, POINTER, LIST: likewise, and not written where there is nothing */
+	/* TEXT, POINTER, LIST, U64, OBJECT by its first member: likewise, and not written where there is nothing */
+	bool sparse;
 	size_t offset;
 	size_t size; /* TEXT: capacity; those with names: their number */
 	const char *const *names;

@@ -38,6 +38,9 @@ static void swap_observer(struct run *run, struct run *other)
 	SWAP(run->services, other->services);
 	SWAP(run->service_count, other->service_count);
 	SWAP(run->services_dropped, other->services_dropped);
+	SWAP(run->connections_dropped, other->connections_dropped);
+	SWAP(run->listeners_idle, other->listeners_idle);
+	SWAP(run->reclaimed, other->reclaimed);
 	SWAP(run->connections_in, other->connections_in);
 	SWAP(run->cost, other->cost);
 	SWAP(run->findings, other->findings);
@@ -98,7 +101,7 @@ static int refuse_common(const struct run *run, const struct run_service *servic
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *other = &run->services[i];
 
-		if (merge_same(other->host, service->host) && run_same_service(other, service))
+		if (merge_same(other->host, service->host) && run_same_port(other, service))
 			return refuse(ret_error,
 				      "services[]: %s port %" PRIu16 " of host %s is in both "
 				      "documents: observations of one service do not add up",
@@ -228,6 +231,9 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 	merge_label(&run->kernel, other->kernel);
 	merge_label(&run->connections_in, other->connections_in);
 	run->services_dropped += other->services_dropped;
+	run->connections_dropped += other->connections_dropped;
+	run->listeners_idle += other->listeners_idle;
+	run_reclaimed_add(&run->reclaimed, &other->reclaimed);
 	return err;
 }
 

@@ -149,9 +149,14 @@ int run_add_text(char ***list, const char *text)
 
 /* ---- subtracted and added ---- */
 
-bool run_same_service(const struct run_service *a, const struct run_service *b)
+bool run_same_port(const struct run_service *a, const struct run_service *b)
 {
 	return a->netns == b->netns && a->port == b->port && !strcmp(a->protocol, b->protocol);
+}
+
+bool run_same_service(const struct run_service *a, const struct run_service *b)
+{
+	return a->turn == b->turn && run_same_port(a, b);
 }
 
 struct run_service *run_find_service(const struct run *run, const struct run_service *like)
@@ -206,6 +211,35 @@ void run_service_add(struct run_service *service, struct run_service *earlier)
 	members_add(&run_service_members, service, earlier);
 }
 
+void run_reclaimed_add(struct run_reclaimed *sum, const struct run_reclaimed *other)
+{
+	sum->services += other->services;
+	sum->accepted += other->accepted;
+	sum->exchanges += other->exchanges;
+	sum->bytes_in += other->bytes_in;
+	sum->bytes_out += other->bytes_out;
+}
+
+static void take_out(uint64_t *count, uint64_t part)
+{
+	*count -= part < *count ? part : *count;
+}
+
+/* What is in the sum now had a place of its own in @earlier: that much of it was counted before. */
+static void subtract_reclaimed(struct run *run, const struct run *earlier)
+{
+	for (size_t i = 0; run->reclaimed.services && i < earlier->service_count; i++) {
+		const struct run_service *before = &earlier->services[i];
+
+		if (run_find_service(run, before))
+			continue;
+		take_out(&run->reclaimed.accepted, before->accepted);
+		take_out(&run->reclaimed.exchanges, before->exchanges);
+		take_out(&run->reclaimed.bytes_in, before->bytes_in);
+		take_out(&run->reclaimed.bytes_out, before->bytes_out);
+	}
+}
+
 /* The period begins where @earlier ends. Without memory the label stays that of the whole. */
 static void subtract_time(struct run *run, const struct run *earlier)
 {
@@ -225,6 +259,7 @@ void run_subtract(struct run *run, const struct run *earlier)
 {
 	subtract_time(run, earlier);
 	members_subtract(&run_document_members, run, earlier);
+	subtract_reclaimed(run, earlier);
 	for (size_t i = 0; i < run->service_count; i++) {
 		struct run_service *service = &run->services[i];
 		const struct run_service *before = run_find_service(earlier, service);

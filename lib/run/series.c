@@ -102,6 +102,12 @@ static void halve(struct run_series *series)
 	series->count = count / 2 + count % 2;
 }
 
+void run_series_limit(struct run_series *series, size_t most)
+{
+	while (series->count >= most && series->count > 1)
+		halve(series);
+}
+
 int run_series_add(struct run_series *series, const struct run_point *point)
 {
 	if (series->count == RUN_SERIES_MAX)

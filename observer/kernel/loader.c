@@ -16,6 +16,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "services.h"
 #include "skeleton.h"
 #include "host/numbers.h"
 #include "sojourn/clock.h"
@@ -27,17 +28,16 @@ struct loader {
 	int own_netns_fd;
 	int statistics_fd;
 	int cgroup_fd; /* the caller's */
-	const struct service_slot *slots;
+	struct services services;
 	size_t slots_bytes;
-	const struct service_split *splits; /* NULL without config.cpu */
 	size_t splits_bytes;
+	size_t transmits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
 	const struct listener_gauge *listeners;
 	size_t listeners_bytes;
 	struct service_open *opens;
 	size_t opens_bytes;
-	const struct service_spans *spans;
 	size_t spans_bytes;
 	struct port_place *places;
 	size_t places_bytes;
@@ -90,17 +90,25 @@ static int map_memory(const struct bpf_map *map, int protection, void **ret_memo
 static int map_memories(struct loader *loader)
 {
 	void *memory = NULL;
-	int r = map_memory(loader->skel->maps.slots, PROT_READ, &memory, &loader->slots_bytes);
+	int r = map_memory(loader->skel->maps.slots, PROT_READ | PROT_WRITE, &memory,
+			   &loader->slots_bytes);
 
 	if (r < 0)
 		return r;
-	loader->slots = memory;
+	loader->services.slots = memory;
 	if (loader->skel->rodata->config.cpu)
-		r = map_memory(loader->skel->maps.splits, PROT_READ, &memory,
+		r = map_memory(loader->skel->maps.splits, PROT_READ | PROT_WRITE, &memory,
 			       &loader->splits_bytes);
 	if (r < 0)
 		return r;
-	loader->splits = loader->skel->rodata->config.cpu ? memory : NULL;
+	if (loader->skel->rodata->config.transmit_below)
+		r = r < 0 ? r
+			  : map_memory(loader->skel->maps.transmits, PROT_READ | PROT_WRITE,
+				       (void **)&loader->services.transmits,
+				       &loader->transmits_bytes);
+	if (r < 0)
+		return r;
+	loader->services.splits = loader->skel->rodata->config.cpu ? memory : NULL;
 	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
 		       &loader->gauges_bytes);
 	if (r < 0)
@@ -115,10 +123,11 @@ static int map_memories(struct loader *loader)
 	if (r < 0)
 		return r;
 	loader->opens = memory;
-	r = map_memory(loader->skel->maps.spans, PROT_READ, &memory, &loader->spans_bytes);
+	r = map_memory(loader->skel->maps.spans, PROT_READ | PROT_WRITE, &memory,
+		       &loader->spans_bytes);
 	if (r < 0)
 		return r;
-	loader->spans = memory;
+	loader->services.spans = memory;
 	r = map_memory(loader->skel->maps.port_places, PROT_READ | PROT_WRITE, &memory,
 		       &loader->places_bytes);
 	if (r < 0)
@@ -148,7 +157,8 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 		return -errno;
 	loader->netns_fd = options->netns_fd;
 	loader->cgroup_fd = options->cgroup_fd;
-	return map_memories(loader);
+	r = map_memories(loader);
+	return r < 0 ? r : services_open(&loader->services, loader->skel);
 }
 
 int loader_open(const struct plan *plan, const struct loader_options *options,
@@ -161,6 +171,7 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 		return -ENOMEM;
 	loader->netns_fd = loader->own_netns_fd = loader->statistics_fd = -1;
 	loader->cgroup_fd = -1;
+	loader->services.fence_fd = loader->services.fence_inner_fd = -1;
 	r = loader_init(loader, plan, options);
 	if (r < 0)
 		return r;
@@ -184,12 +195,14 @@ void loader_close(struct loader *loader)
 	if (!loader)
 		return;
 	end_stamps(loader);
-	if (loader->slots)
-		munmap((void *)loader->slots, loader->slots_bytes);
-	if (loader->splits)
-		munmap((void *)loader->splits, loader->splits_bytes);
-	if (loader->spans)
-		munmap((void *)loader->spans, loader->spans_bytes);
+	if (loader->services.slots)
+		munmap(loader->services.slots, loader->slots_bytes);
+	if (loader->services.splits)
+		munmap(loader->services.splits, loader->splits_bytes);
+	if (loader->services.transmits)
+		munmap(loader->services.transmits, loader->transmits_bytes);
+	if (loader->services.spans)
+		munmap(loader->services.spans, loader->spans_bytes);
 	if (loader->opens)
 		munmap(loader->opens, loader->opens_bytes);
 	if (loader->gauges)
@@ -200,6 +213,7 @@ void loader_close(struct loader *loader)
 		munmap(loader->places, loader->places_bytes);
 	cleanup_close(&loader->statistics_fd);
 	cleanup_close(&loader->own_netns_fd);
+	services_close(&loader->services);
 	sojourn_bpf__destroy(loader->skel);
 	free(loader);
 }
@@ -208,16 +222,12 @@ void loader_close(struct loader *loader)
 
 int loader_add_service(struct loader *loader, const struct service_key *key)
 {
-	uint32_t index = loader->skel->bss->service_next;
+	uint32_t kept = loader->skel->rodata->config.slots_kept;
+	int r = services_add(&loader->services, key, kept);
 
-	if (index >= loader->skel->rodata->config.max_services)
-		return -ENOSPC;
-	if (bpf_map_update_elem(bpf_map__fd(loader->skel->maps.services), key, &index, BPF_NOEXIST))
-		return -errno;
-	loader->skel->bss->service_next = index + 1;
-	if (!loader->skel->rodata->config.floor)
+	if (!loader->skel->rodata->config.floor && (!r || kept))
 		loader_watch(loader, key->port, true);
-	return 0;
+	return r == -ENOSPC && kept ? 0 : r;
 }
 
 void loader_watch(struct loader *loader, uint16_t port, bool watched)
@@ -337,7 +347,7 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 	memset(loader->opens, 0, loader->opens_bytes);
 	loader->skel->bss->sample_flushing = flush;
 	loader->skel->bss->udp_pass++;
-	loader->skel->bss->listeners_next = 0;
+	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
 	r = run_pass(loader, loader->skel->links.sockets_visit);
 	return r < 0 ? r : run_pass(loader, loader->skel->links.udp_visit);
 }
@@ -350,10 +360,14 @@ size_t loader_services(const struct loader *loader, struct service_key *ret_keys
 	struct service_key key, *previous = NULL;
 	size_t found = 0;
 
+	memset(ret_keys, 0, size * sizeof(*ret_keys));
 	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
-		uint32_t index;
+		uint32_t number, index;
 
-		if (bpf_map_lookup_elem(fd, &key, &index) || index >= size)
+		if (bpf_map_lookup_elem(fd, &key, &number))
+			continue;
+		index = service_index(number);
+		if (index >= size)
 			continue;
 		ret_keys[index] = key;
 		found = index + 1 > found ? index + 1 : found;
@@ -363,15 +377,64 @@ size_t loader_services(const struct loader *loader, struct service_key *ret_keys
 
 uint64_t loader_services_dropped(const struct loader *loader)
 {
-	uint32_t next = loader->skel->bss->service_next;
-	uint32_t max = loader->skel->rodata->config.max_services;
+	return loader->skel->bss->services_dropped_count;
+}
 
-	return next > max ? next - max : 0;
+uint64_t loader_connections_dropped(const struct loader *loader)
+{
+	return loader->skel->bss->connections_dropped;
+}
+
+void loader_dropped(const struct loader *loader,
+		    void (*visit)(void *context, const struct service_key *key,
+				  uint64_t connections),
+		    void *context)
+{
+	int fd = bpf_map__fd(loader->skel->maps.services_dropped);
+	struct service_key key, *previous = NULL;
+	uint64_t connections;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
+		if (!bpf_map_lookup_elem(fd, &key, &connections))
+			visit(context, &key, connections);
+	}
+}
+
+uint32_t loader_services_left(const struct loader *loader)
+{
+	return services_left(&loader->services);
+}
+
+uint32_t loader_idle_listeners(const struct loader *loader)
+{
+	return loader->skel->bss->listeners_idle;
+}
+
+uint32_t loader_service_number(const struct loader *loader, uint32_t service)
+{
+	return loader->services.numbers[service];
+}
+
+int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
+		   size_t count, void (*last)(void *context, uint32_t service), void *context)
+{
+	return services_reclaim(&loader->services, keys, services, count, last, context);
 }
 
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service)
 {
-	return &loader->slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+	return &loader->services
+			.slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+}
+
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+					       uint32_t service)
+{
+	size_t max_services = loader->skel->rodata->config.max_services;
+
+	return loader->services.transmits
+		       ? &loader->services.transmits[cpu * max_services + service]
+		       : NULL;
 }
 
 const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
@@ -379,7 +442,8 @@ const struct service_split *loader_split(const struct loader *loader, uint32_t c
 {
 	size_t max_services = loader->skel->rodata->config.max_services;
 
-	return loader->splits ? &loader->splits[cpu * max_services + service] : NULL;
+	return loader->services.splits ? &loader->services.splits[cpu * max_services + service]
+				       : NULL;
 }
 
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)
@@ -410,10 +474,9 @@ const struct service_open *loader_open_requests(const struct loader *loader, uin
 	return loader->skel->links.sockets_visit ? &loader->opens[service] : NULL;
 }
 
-const struct service_spans *loader_spans(const struct loader *loader, uint32_t cpu,
-					 uint32_t service)
+const struct service_spans *loader_spans(const struct loader *loader, uint32_t service)
 {
-	return &loader->spans[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+	return &loader->services.spans[service];
 }
 
 bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,

@@ -18,7 +18,7 @@
 struct loader;
 
 struct loader_options {
-	struct observer_config config; /* cpus is filled in by the loader */
+	struct observer_config config; /* cpus: at least those that there may be are taken */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
 	bool run_statistics;	       /* have the kernel time the programs while we run */
@@ -43,6 +43,13 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
 /* Whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
 bool loader_plain(void);
 
+/*
+ * What the maps would take with @config: all of them without a service, and for each of its max_services. Nothing is
+ * loaded. 0 or -errno.
+ */
+int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
+		     uint64_t *ret_service_bytes);
+
 /* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
 const char *loader_storage(void);
 
@@ -52,7 +59,10 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 void loader_close(struct loader *loader);
 DEFINE_CLEANUP(struct loader *, loader_close)
 
-/* Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. */
+/*
+ * Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
+ * for services with traffic it gets one when it has some.
+ */
 int loader_add_service(struct loader *loader, const struct service_key *key);
 
 /* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
@@ -74,13 +84,38 @@ void loader_watch(struct loader *loader, uint16_t port, bool watched);
  */
 int loader_visit_sockets(struct loader *loader, bool flush);
 
-/* The services so far, by index; @ret_keys has room for @size. Returns their number. */
+/*
+ * The services that have slots, by index; port 0: nobody has this one. @ret_keys has room for @size. Returns how many
+ * of them there are to look at.
+ */
 size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
-/* Services that found no slot. */
+/* Services that found no slot when they had traffic, and connections that were not observed for it. */
 uint64_t loader_services_dropped(const struct loader *loader);
+uint64_t loader_connections_dropped(const struct loader *loader);
+/* Calls @visit for each of the former, as far as they are remembered. */
+void loader_dropped(const struct loader *loader,
+		    void (*visit)(void *context, const struct service_key *key,
+				  uint64_t connections),
+		    void *context);
+
+/* How many services may still get a slot. */
+uint32_t loader_services_left(const struct loader *loader);
+/* By which the kernel side calls it (wire/config.h); another one when its slot was given to another service. */
+uint32_t loader_service_number(const struct loader *loader, uint32_t service);
+/* Listeners that have no slot, since nobody has used them; by the last visit to the sockets. */
+uint32_t loader_idle_listeners(const struct loader *loader);
+/*
+ * Takes the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
+ * called for each when its counts are final; they are lost when it returns. 0 or -errno.
+ */
+int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
+		   size_t count, void (*last)(void *context, uint32_t service), void *context);
 
 /* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
+/* NULL without config.transmit_below. */
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+					       uint32_t service);
 /* NULL without config.cpu. */
 const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
 					 uint32_t service);
@@ -90,8 +125,7 @@ struct run_number loader_overflows(const struct loader *loader);
 /* The listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
-const struct service_spans *loader_spans(const struct loader *loader, uint32_t cpu,
-					 uint32_t service);
+const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
 /*
  * The destination that most ephemeral ports are used towards, as the last visit found it (.used 0: none),
  * and what the ports are taken from. False: not known.

@@ -50,6 +50,9 @@ bool loader_plain(void)
 	return plain;
 }
 
+/* What the kernel has before each entry of a hash, and its share of the buckets. */
+#define HASH_HEAD_BYTES 80
+
 static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
 {
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
@@ -58,16 +61,19 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		uint32_t entries;
 	} sizes[] = {
 		{skel->maps.slots, config->cpus * config->max_services},
+		{skel->maps.transmits,
+		 config->transmit_below ? config->cpus * config->max_services : 1},
 		{skel->maps.splits, config->cpu ? config->cpus * config->max_services : 1},
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
+		{skel->maps.services_free, config->max_services},
 		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
 		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.tickets, config->max_services},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.opens, config->max_services},
-		{skel->maps.spans, config->cpus * config->max_services},
+		{skel->maps.spans, config->max_services},
 		{skel->maps.udp_requests, config->udp_requests ? config->udp_requests : 1},
 		{skel->maps.udp_records, config->udp_requests ? config->udp_requests : 1},
 		{skel->maps.accepting, config->accept_source == ACCEPT_SYSCALL ? 65536 : 1},
@@ -84,6 +90,57 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 	return 0;
 }
 
+/* What the kernel takes for @map: it rounds up, and a hash has a head and buckets. Storage in sockets is theirs. */
+static uint64_t map_bytes(const struct bpf_map *map)
+{
+	uint64_t entries = bpf_map__max_entries(map), entry = (bpf_map__value_size(map) + 7) & ~7U;
+
+	switch (bpf_map__type(map)) {
+	case BPF_MAP_TYPE_ARRAY:
+		return entries * entry;
+	case BPF_MAP_TYPE_RINGBUF:
+		return entries;
+	case BPF_MAP_TYPE_SK_STORAGE:
+		return 0;
+	default:
+		return entries * (entry + ((bpf_map__key_size(map) + 7) & ~7U) + HASH_HEAD_BYTES);
+	}
+}
+
+static uint64_t all_map_bytes(const struct sojourn_bpf *skel)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map (map, skel->obj)
+		bytes += map_bytes(map);
+	return bytes;
+}
+
+int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
+		     uint64_t *ret_service_bytes)
+{
+	struct observer_config sized = *config;
+	struct sojourn_bpf *skel = NULL;
+	uint64_t bytes;
+	int r;
+
+	sized.max_services = 1;
+	r = loader_skeleton_open(&sized, &skel);
+	if (!r) {
+		bytes = all_map_bytes(skel);
+		sized = skel->rodata->config;
+		sized.max_services = 2;
+		r = set_sizes(skel, &sized);
+	}
+	if (!r) {
+		*ret_service_bytes = all_map_bytes(skel) - bytes;
+		*ret_fixed_bytes = bytes - *ret_service_bytes;
+	}
+	sojourn_bpf__destroy(skel);
+	return r;
+}
+
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -98,7 +155,8 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 	kernel_btf_without_modules(skel->progs.conn_state);
 	loader_message_begin(); /* what that made libbpf say is no reason */
 	skel->rodata->config = *config;
-	skel->rodata->config.cpus = (uint32_t)cpus;
+	if (config->cpus < (uint32_t)cpus)
+		skel->rodata->config.cpus = (uint32_t)cpus;
 	skel->rodata->config.plain = loader_plain();
 	if (loader_plain()) /* its clocks need atomics */
 		skel->rodata->config.cpu = 0;

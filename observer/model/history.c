@@ -39,6 +39,7 @@ struct past {
 	char protocol[8];
 	uint16_t port;
 	uint32_t netns;
+	uint64_t turn;
 	struct track tracks[HISTORY_KINDS];
 };
 
@@ -265,7 +266,7 @@ static int push(struct track *track, const struct run_point *point)
 static bool is_of(const struct past *past, const struct run_service *service)
 {
 	return past->port == service->port && past->netns == service->netns &&
-	       !strcmp(past->protocol, service->protocol);
+	       past->turn == service->turn && !strcmp(past->protocol, service->protocol);
 }
 
 static struct past *find(const struct history *history, const struct run_service *like)
@@ -283,7 +284,7 @@ static struct past *add(struct history *history, const struct run_service *like)
 	if (ARRAY_GROW(history->list, history->count) < 0)
 		return NULL;
 	past = &history->list[history->count++];
-	*past = (struct past){.port = like->port, .netns = like->netns};
+	*past = (struct past){.port = like->port, .netns = like->netns, .turn = like->turn};
 	memcpy(past->protocol, like->protocol, sizeof(past->protocol));
 	return past;
 }

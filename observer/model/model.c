@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
 #include "clients.h"
 #include "history.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sources/source.h"
 #include "process/reserve.h"
+#include "reclaim.h"
 #include "resources/look.h"
 #include "sources/ring.h"
 #include "series.h"
@@ -45,9 +47,12 @@ struct model {
 	struct service_key *keys;
 	size_t key_count;
 	uint32_t max_services;
+	struct reclaim *reclaim;
 	struct period total;
 	struct look *recent; /* NULL until snapshot_judge() */
 	uint64_t recent_ns;
+	uint64_t recent_services_dropped; /* when it began */
+	uint64_t recent_connections_dropped;
 	struct period phases[SNAPSHOT_PHASES];
 	uint64_t last_id;
 	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
@@ -79,6 +84,7 @@ void model_free(struct model *model)
 	history_free(model->history);
 	source_ring_free(model->ring);
 	source_proc_free(model->proc);
+	reclaim_free(model->reclaim);
 	events_close(model->events);
 	cleanup_close(&model->target.fd);
 	free(model->started_at);
@@ -102,6 +108,7 @@ static int read_service(struct model *model, uint32_t index, const struct run_po
 	memcpy(service->protocol, key->protocol == IPPROTO_UDP ? "udp" : "tcp", sizeof("tcp"));
 	service->port = key->port;
 	service->netns = key->netns;
+	service->turn = reclaim_turn(model->reclaim, index);
 	source_slots_read(model->loader, index, service);
 	source_slots_mark(model->loader, model->plan, key, service);
 	if (key->protocol == IPPROTO_TCP) {
@@ -111,7 +118,21 @@ static int read_service(struct model *model, uint32_t index, const struct run_po
 			return r;
 		service->ports = *ports;
 	}
-	return source_proc_read(model->proc, index, service);
+	return source_proc_read(model->proc, model->loader, index, service);
+}
+
+/* As many as there is room for. */
+static void name_dropped(void *context, const struct service_key *key, uint64_t connections)
+{
+	struct run *run = context;
+	char *text = run->dropped_ports;
+	size_t length = strlen(text), size = sizeof(run->dropped_ports);
+
+	(void)connections;
+	if (length + sizeof(", 65535, …") < size)
+		snprintf(text + length, size - length, "%s%u", length ? ", " : "ports ", key->port);
+	else if (length + sizeof(", …") < size && !strstr(text, "…"))
+		snprintf(text + length, size - length, ", …");
 }
 
 static int read_all(struct model *model, struct run *run)
@@ -128,6 +149,10 @@ static int read_all(struct model *model, struct run *run)
 	for (size_t i = 0; !r && i < model->key_count; i++)
 		r = read_service(model, (uint32_t)i, &ports, run);
 	run->services_dropped = loader_services_dropped(model->loader);
+	run->connections_dropped = loader_connections_dropped(model->loader);
+	loader_dropped(model->loader, name_dropped, run);
+	run->listeners_idle = loader_idle_listeners(model->loader);
+	run->reclaimed = *reclaim_sum(model->reclaim);
 	run->duration_ns = clock_now_ns() - model->started_ns;
 	return r;
 }
@@ -158,6 +183,7 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 	if (r < 0)
 		return r;
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
+	reclaim_update(model->reclaim, model->keys, model->key_count);
 	source_proc_update(model->proc, model->loader, model->keys, model->key_count);
 	r = read_all(model, run);
 	if (r < 0)
@@ -221,7 +247,7 @@ static int period_begin(struct model *model, struct period *period)
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
 	if (!r)
-		r = model_series_new(&begun.series);
+		r = model_series_new(model->options.budget->series_bytes, &begun.series);
 	if (r < 0) {
 		period_done(model, &begun);
 		return r;
@@ -363,6 +389,12 @@ static void expire_phases(struct model *model)
 	}
 }
 
+/* A page has the past of all services, in place of the series that a document has of a period. */
+static size_t history_bytes(const struct budget *budget)
+{
+	return budget->series_bytes < HISTORY_BYTES ? budget->series_bytes : HISTORY_BYTES;
+}
+
 /* The readings with which the history's last points ended. */
 static const struct run *last_of_history(const struct model *model, enum history_kind kind)
 {
@@ -402,6 +434,34 @@ static void replace_readings(struct model *model, struct run *now)
 	model->tick = now;
 }
 
+static void forget_service(struct period *period, uint32_t index, const struct run_service *like)
+{
+	if (!period->id)
+		return;
+	period->first_ns[index] = 0;
+	if (period->series)
+		model_series_forget(period->series, like);
+}
+
+/* Its counts are in the sum; the slots are another service's from here on. */
+static void forget_everywhere(void *context, uint32_t index)
+{
+	struct model *model = context;
+	struct service_key *key = &model->keys[index];
+	const struct run_service like = {
+		.protocol = "tcp",
+		.port = key->port,
+		.netns = key->netns,
+		.turn = reclaim_turn(model->reclaim, index),
+	};
+
+	forget_service(&model->total, index, &like);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		forget_service(&model->phases[i], index, &like);
+	source_ring_forget(model->ring, index);
+	*key = (struct service_key){};
+}
+
 /* Without a reading the next point is of a longer time. */
 void model_point(struct model *model)
 {
@@ -418,6 +478,8 @@ void model_point(struct model *model)
 	if (model->history)
 		point_history(model, now);
 	replace_readings(model, now);
+	(void)reclaim_slots(model->reclaim, model->keys, model->key_count, forget_everywhere,
+			    model);
 }
 
 uint64_t model_point_interval_ns(const struct model *model)
@@ -474,19 +536,26 @@ static int snapshot_past(void *context, const struct snapshot_past *past, struct
 static int snapshot_judge(void *context, struct run *run)
 {
 	struct model *model = context;
-	uint64_t now = clock_now_ns();
+	uint64_t now = clock_now_ns(), services = run->services_dropped;
+	uint64_t connections = run->connections_dropped;
 	int r = 0;
 
 	if (!model->options.findings)
 		return 0;
+	run->services_dropped -= model->recent_services_dropped;
+	run->connections_dropped -= model->recent_connections_dropped;
 	if (model->recent)
 		r = read_look(model->recent, run);
 	else if (model->total.look)
 		r = read_look(model->total.look, run);
+	run->services_dropped = services;
+	run->connections_dropped = connections;
 	if (r || (model->recent && now - model->recent_ns < JUDGED_NS))
 		return r;
 	look_free(TAKE_PTR(model->recent));
 	model->recent_ns = now;
+	model->recent_services_dropped = services;
+	model->recent_connections_dropped = connections;
 	return begin_look(model, &model->recent);
 }
 
@@ -533,7 +602,7 @@ static int snapshot_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_i
 	if (r < 0)
 		return r;
 	run_drop_idle(phase->base);
-	if (taken && taken + phase_bytes(phase) > SNAPSHOT_PHASE_BYTES) {
+	if (taken && taken + phase_bytes(phase) > model->options.budget->phase_bytes) {
 		period_done(model, phase);
 		return -EDQUOT;
 	}
@@ -607,19 +676,24 @@ static int model_init(struct model *model)
 	if (!model->keys)
 		return -ENOMEM;
 	r = source_proc_new(model->options.pid, &model->proc);
+	if (!r)
+		r = reclaim_new(model->loader, &model->reclaim);
 	if (r < 0)
 		return r;
 	if (model->options.findings)
 		open_findings(model);
 	if (model->options.samples)
-		r = source_ring_new(model->loader, model->options.samples, &model->ring);
+		r = source_ring_new(model->loader, model->options.samples,
+				    model->options.budget->samples, &model->ring);
 	if (!r && model->options.past)
-		r = history_new(HISTORY_BYTES, &model->history);
+		r = history_new(history_bytes(model->options.budget), &model->history);
 	if (!r)
 		r = period_begin(model, &model->total);
 	/* Attaching picked up what was there already, before the first reading: that is no "earlier". */
 	for (size_t i = 0; !r && i < model->total.base->service_count; i++)
 		model->total.base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
+	if (!r)
+		run_drop_idle(model->total.base);
 	return r;
 }
 

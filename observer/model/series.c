@@ -19,22 +19,25 @@ struct of_service {
 	char protocol[8];
 	uint16_t port;
 	uint32_t netns;
+	uint64_t turn;
 	struct run_series *series;
 };
 
 struct model_series {
 	uint64_t started_ns; /* wall clock */
+	uint64_t bytes;
 	struct of_service *list;
 	size_t count;
 };
 
-int model_series_new(struct model_series **ret_series)
+int model_series_new(uint64_t bytes, struct model_series **ret_series)
 {
 	struct model_series *series = calloc(1, sizeof(*series));
 
 	if (!series)
 		return -ENOMEM;
 	series->started_ns = clock_wall_ns();
+	series->bytes = bytes;
 	*ret_series = series;
 	return 0;
 }
@@ -55,7 +58,7 @@ static struct of_service *find(const struct model_series *series, const struct r
 		struct of_service *entry = &series->list[i];
 
 		if (entry->port == like->port && entry->netns == like->netns &&
-		    !strcmp(entry->protocol, like->protocol))
+		    entry->turn == like->turn && !strcmp(entry->protocol, like->protocol))
 			return entry;
 	}
 	return NULL;
@@ -68,7 +71,7 @@ static struct of_service *add(struct model_series *series, const struct run_serv
 	if (ARRAY_GROW(series->list, series->count) < 0)
 		return NULL;
 	entry = &series->list[series->count];
-	*entry = (struct of_service){.port = like->port, .netns = like->netns};
+	*entry = (struct of_service){.port = like->port, .netns = like->netns, .turn = like->turn};
 	memcpy(entry->protocol, like->protocol, sizeof(entry->protocol));
 	entry->series = run_series_new();
 	if (!entry->series)
@@ -76,6 +79,18 @@ static struct of_service *add(struct model_series *series, const struct run_serv
 	entry->series->started_ns = series->started_ns;
 	series->count++;
 	return entry;
+}
+
+/* The array grows at powers of two (array.h): it keeps its room. */
+void model_series_forget(struct model_series *series, const struct run_service *like)
+{
+	struct of_service *entry = find(series, like);
+
+	if (!entry)
+		return;
+	run_series_free(entry->series);
+	series->count--;
+	memmove(entry, entry + 1, (size_t)(series->list + series->count - entry) * sizeof(*entry));
 }
 
 /* A service that was away for a while has no gap: its next point is of a longer time. */
@@ -88,6 +103,20 @@ static void close_gap(const struct run_series *series, struct run_point *point)
 		return;
 	point->duration_ns += point->begin_ns - end_ns;
 	point->begin_ns = end_ns;
+}
+
+/* A point in an array that grows by doubling, in a copy for a document, and its numbers as JSON. */
+#define POINT_BYTES (3 * sizeof(struct run_point) + 3400)
+/* A minute, before two of its points are joined. */
+#define FEWEST_POINTS 60U
+
+static size_t most_points(const struct model_series *series, size_t services)
+{
+	uint64_t most = series->bytes / POINT_BYTES / (services ? services : 1);
+
+	if (most < FEWEST_POINTS)
+		return FEWEST_POINTS;
+	return most < RUN_SERIES_MAX ? most : RUN_SERIES_MAX;
 }
 
 static int add_point(struct run_series *to, const struct run *base, const struct run *last,
@@ -110,6 +139,8 @@ int model_series_point(struct model_series *series, const struct run *base, cons
 
 		if (!entry)
 			entry = add(series, &now->services[i]);
+		if (entry)
+			run_series_limit(entry->series, most_points(series, series->count));
 		if (!entry || add_point(entry->series, base, last, now, &now->services[i]))
 			return -ENOMEM;
 	}

@@ -10,8 +10,8 @@
 
 struct model_series;
 
-/* 0 or -ENOMEM. */
-int model_series_new(struct model_series **ret_series);
+/* @bytes: for all services, with a document of them: where there are many they have fewer points. 0 or -ENOMEM. */
+int model_series_new(uint64_t bytes, struct model_series **ret_series);
 void model_series_free(struct model_series *series);
 
 /*
@@ -20,6 +20,9 @@ void model_series_free(struct model_series *series);
  */
 int model_series_point(struct model_series *series, const struct run *base, const struct run *last,
 		       const struct run *now);
+
+/* The past of a service that no reading will have any more. */
+void model_series_forget(struct model_series *series, const struct run_service *like);
 
 /* Gives the services of @now their past, with one more point for the time since @last. -ENOMEM. */
 int model_series_read(const struct model_series *series, const struct run *base,

@@ -95,7 +95,7 @@ static int check_replay(const struct cli_command *command, int argc)
 
 static const char *const live_rows[] = {
 	"port",	  "pid",       "all-listeners", "interval", "for", "json",   "accept-source",
-	"prefer", "no-doctor", "quiet-time",	"transmit", "cpu", "cgroup",
+	"prefer", "no-doctor", "quiet-time",	"transmit", "cpu", "cgroup", "memory",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
@@ -134,8 +134,8 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 }
 
 static const char *const serve_rows[] = {
-	"port",	  "pid",      "all-listeners", "for",	 "listen",    "accept-source",
-	"prefer", "transmit", "cpu",	       "cgroup", "no-doctor", "quiet-time",
+	"port",	    "pid", "all-listeners", "for",	 "listen",     "accept-source", "prefer",
+	"transmit", "cpu", "cgroup",	    "no-doctor", "quiet-time", "memory",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
@@ -199,7 +199,7 @@ static const struct cli_table output_table = {"Options", output_rows, ARRAY_SIZE
 static const char *const record_rows[] = {
 	"port",	  "pid",	   "all-listeners", "interval", "for",	      "json",
 	"listen", "accept-source", "transmit",	    "cpu",	"cgroup",     "prefer",
-	"cost",	  "no-doctor",	   "quiet",	    "debug",	"quiet-time",
+	"cost",	  "no-doctor",	   "quiet",	    "debug",	"quiet-time", "memory",
 };
 
 static int check_record(const struct cli_command *command, const struct observe_options *options)

@@ -192,6 +192,12 @@ static const struct cli_option observe_rows[] = {
 	 "(default 4096).",
 	 CLI_NUMBER, AT(ring_kib), .minimum = 4, .maximum = 1048576,
 	 .allowed = "a number of KiB from 4 to 1048576"},
+	{"memory", 0, "BYTES",
+	 "Take no more than this, with what the kernel keeps for us; services beyond it are not "
+	 "observed, and the report says how many (default half of the cgroup's limit, else a "
+	 "sixteenth of the host's memory, from 256M to 2G).",
+	 CLI_COUNT, AT(memory), .minimum = 1000000,
+	 .allowed = "bytes, at least 1M, e.g. 256M or 2G"},
 	{"no-doctor", 0, NULL,
 	 "Do not look for what runs out on this host, which 'sojourn doctor' explains, at the "
 	 "begin "
@@ -204,6 +210,8 @@ static const struct cli_option observe_rows[] = {
 	 CLI_FLAG, AT(verbose)},
 	{"debug", 0, NULL, "Print what libbpf says.", CLI_FLAG, AT(debug)},
 	{"floor", 0, NULL, NULL, CLI_FLAG, AT(floor)},
+	{"cpus", 0, "N", NULL, CLI_NUMBER, AT(cpus), .minimum = 1, .maximum = 8192,
+	 .allowed = "a number from 1 to 8192"},
 };
 
 const struct cli_option *options_observe_row(const char *name)

@@ -45,6 +45,8 @@ struct observe_options {
 	bool run_statistics;
 	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */
 	uint32_t ring_kib; /* size of the ring that they come through */
+	uint64_t memory;   /* that the observer may take; 0: by the cgroup and the host */
+	uint32_t cpus;	   /* as if there might be so many; 0: as many as there may be */
 	bool floor;
 	bool no_doctor;
 	bool quiet;

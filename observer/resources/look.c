@@ -356,6 +356,7 @@ static int conclude(struct look *look, const struct run *run, struct resource_li
 	if (!entered)
 		return -ENODATA;
 	resource_measure_requests(run, list);
+	resource_measure_services(run, list);
 	resource_measure_host(&look->host_before, &look->host_after, list);
 	resource_measure_processes(
 		&look->processes, look->points,

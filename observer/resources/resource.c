@@ -19,6 +19,7 @@ const char *const resource_names[RESOURCE_KINDS] = {
 	[RESOURCE_CLOSING_DATA] = "closing_data",
 	[RESOURCE_DEAD_QUEUED] = "dead_queued",
 	[RESOURCE_REQUESTS] = "open_requests",
+	[RESOURCE_SERVICES] = "unobserved_services",
 	[RESOURCE_TIME_WAIT] = "time_wait",
 	[RESOURCE_ORPHANS] = "orphans",
 	[RESOURCE_TCP_MEMORY] = "tcp_memory",

@@ -32,6 +32,7 @@ enum resource_kind {
 	RESOURCE_CLOSING_DATA, /* closed connections whose peers do not take the rest */
 	RESOURCE_DEAD_QUEUED,  /* in an accept queue, their clients have left */
 	RESOURCE_REQUESTS,     /* of an observed service: read and not answered, or unread */
+	RESOURCE_SERVICES,     /* that the observer has no slot for */
 	RESOURCE_KINDS
 };
 
@@ -111,6 +112,9 @@ void close_wait_forget(struct resource_pair *pair);
 
 /* Those of @run's services that were observed; requests.c. */
 void resource_measure_requests(const struct run *run, struct resource_list *list);
+
+/* Those of them that were not; services.c. */
+void resource_measure_services(const struct run *run, struct resource_list *list);
 
 /* A new resource at the list's end; NULL without memory. Pointers to others become invalid. */
 struct resource *resource_add(struct resource_list *list, enum resource_kind kind,

@@ -33,6 +33,13 @@ const struct rule diagnose_rules[] = {
 	 "a lock, a pool without a free connection, a backend that does not answer or a full disk: find "
 	 "what its threads wait for; give every call to others a time limit",
 	 "none: the command reads; a server that is to hold its requests (long polling) does so rightly"},
+	{"services-unobserved", RESOURCE_SERVICES, MEASURE_EVENTS, 1, NEVER, NULL,
+	 "services had connections that the observer did not see: other services had taken all of its slots",
+	 "what they did is in no count; each gets a slot once one is free, and is observed from then on",
+	 NULL,
+	 "observe the services that matter by name (--port): those have slots of their own; or give the "
+	 "observer more memory (--memory), or end what opens so many listeners: 'ss -ltnp' names it",
+	 "each slot takes memory on every CPU: docs/operation.md says how much"},
 	{"ports-failed", RESOURCE_PORT_FAILURES, MEASURE_EVENTS, 1, 1, NULL,
 	 "connect() calls to this destination failed: no source port was left",
 	 "EADDRNOTAVAIL (\"Cannot assign requested address\") until connections end or their "

@@ -22,11 +22,12 @@ struct holder {
 
 struct source_proc {
 	uint32_t netns_pid;
-	struct owner_key *owners;
+	struct owner_key *owners; /* by the service's number */
 	size_t count;
 	struct holder *holders;
 	size_t holder_count;
 	/* Of the update under way: */
+	const struct loader *loader;
 	const struct service_key *keys;
 	size_t key_count;
 };
@@ -65,14 +66,17 @@ static void add_owner(void *context, const struct owner_key *owner)
 		source->owners[source->count++] = *owner;
 }
 
-static void forget_ended(struct source_proc *source)
+/* Of a process, or of a service that has no slot any more. */
+static void forget_ended(struct source_proc *source, const struct loader *loader)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < source->count; i++) {
+		uint32_t number = source->owners[i].service;
 		struct run_process process;
 
-		if (!process_read(source->owners[i].pid, &process))
+		if (loader_service_number(loader, service_index(number)) == number &&
+		    !process_read(source->owners[i].pid, &process))
 			source->owners[kept++] = source->owners[i];
 	}
 	source->count = kept;
@@ -83,7 +87,10 @@ static void add_holder(void *context, uint32_t pid, const struct process_listene
 	struct source_proc *source = context;
 
 	for (size_t i = 0; i < source->key_count; i++) {
-		struct owner_key owner = {.service = (uint32_t)i, .pid = pid};
+		struct owner_key owner = {
+			.service = loader_service_number(source->loader, (uint32_t)i),
+			.pid = pid,
+		};
 
 		if (source->keys[i].port == listener->port)
 			add_owner(source, &owner);
@@ -106,18 +113,20 @@ void source_proc_update(struct source_proc *source, const struct loader *loader,
 	size_t listening;
 
 	loader_owners(loader, add_owner, source);
-	forget_ended(source);
+	forget_ended(source, loader);
 	for (uint32_t i = 0; i < count; i++) {
 		bool owned = false;
 
 		for (size_t j = 0; j < source->count && !owned; j++)
-			owned = source->owners[j].service == i;
-		missing |= !owned && listens(loader, i);
+			owned = source->owners[j].service == loader_service_number(loader, i);
+		missing |= !owned && keys[i].port && listens(loader, i);
 	}
+	source->loader = loader;
 	source->keys = keys;
 	source->key_count = count;
 	if (missing && !process_listeners(source->netns_pid, &listeners, &listening))
 		process_held_by_all(listeners, listening, add_holder, source);
+	source->loader = NULL;
 	source->keys = NULL;
 }
 
@@ -194,13 +203,16 @@ static void name_holders(struct source_proc *source, struct run_service *service
 	}
 }
 
-int source_proc_read(struct source_proc *source, uint32_t index, struct run_service *service)
+int source_proc_read(struct source_proc *source, const struct loader *loader, uint32_t index,
+		     struct run_service *service)
 {
+	uint32_t number = loader_service_number(loader, index);
+
 	name_holders(source, service);
 	for (size_t i = 0; i < source->count; i++) {
 		struct run_process process, *place;
 
-		if (source->owners[i].service != index ||
+		if (source->owners[i].service != number ||
 		    process_read(source->owners[i].pid, &process) < 0)
 			continue;
 		place = run_add_process(service);

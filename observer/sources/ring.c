@@ -26,11 +26,14 @@ struct source_samples {
 	uint64_t threshold;
 	struct run_samples **by_service; /* NULL: none yet */
 	uint64_t *lost;			 /* by service, before the period */
+	uint64_t kept;			 /* of all services */
 };
 
 struct source_ring {
 	struct loader *loader;
 	uint32_t limit; /* samples per service and period */
+	uint32_t most;	/* of all services of a period; of all periods twice as many */
+	uint64_t kept;
 	uint32_t services;
 	struct ring_buffer *buffer;
 	int epoll_fd;
@@ -128,28 +131,59 @@ static void tell_kernel(struct source_ring *ring)
 	loader_set_sample_threshold(ring->loader, threshold);
 }
 
+static void count_kept(struct source_ring *ring)
+{
+	ring->kept = 0;
+	for (size_t i = 0; i < PERIODS; i++) {
+		struct source_samples *samples = ring->periods[i];
+
+		if (!samples)
+			continue;
+		samples->kept = 0;
+		for (uint32_t j = 0; j < ring->services; j++)
+			samples->kept += samples->by_service[j] ? samples->by_service[j]->count : 0;
+		ring->kept += samples->kept;
+	}
+}
+
+static bool is_full(const struct source_ring *ring, const struct source_samples *samples,
+		    const struct run_samples *of_service)
+{
+	return of_service->count >= ring->limit || samples->kept >= ring->most ||
+	       ring->kept >= 2ULL * ring->most;
+}
+
+/* The period wants half as many from here on, and keeps only those. */
+static void halve(struct source_ring *ring, struct source_samples *samples)
+{
+	samples->threshold /= 2;
+	for (uint32_t i = 0; i < ring->services; i++) {
+		if (samples->by_service[i])
+			run_samples_lower(samples->by_service[i], samples->threshold);
+	}
+	count_kept(ring);
+	tell_kernel(ring);
+}
+
 static int offer(struct source_ring *ring, struct source_samples *samples,
 		 const struct exchange_event *e)
 {
 	uint32_t hash = exchange_hash(flow_hash(&e->flow), e->index);
+	uint32_t index = service_index(e->service);
 	struct run_samples *of_service;
 	struct run_sample sample, *kept;
 
-	if (e->arrival_ns < samples->begun_ns || e->service >= ring->services)
+	/* Its slot may be another service's by now. */
+	if (e->arrival_ns < samples->begun_ns || index >= ring->services ||
+	    loader_service_number(ring->loader, index) != e->service)
 		return 0;
-	if (!samples->by_service[e->service])
-		samples->by_service[e->service] = run_samples_new();
-	of_service = samples->by_service[e->service];
+	if (!samples->by_service[index])
+		samples->by_service[index] = run_samples_new();
+	of_service = samples->by_service[index];
 	if (!of_service)
 		return -ENOMEM;
-	while (hash < samples->threshold && of_service->count >= ring->limit) {
-		samples->threshold /= 2;
-		for (uint32_t i = 0; i < ring->services; i++) {
-			if (samples->by_service[i])
-				run_samples_lower(samples->by_service[i], samples->threshold);
-		}
-		tell_kernel(ring);
-	}
+	while (hash < samples->threshold && is_full(ring, samples, of_service))
+		halve(ring, samples);
 	if (hash >= samples->threshold)
 		return 0;
 	sample_from(e, &sample);
@@ -161,6 +195,8 @@ static int offer(struct source_ring *ring, struct source_samples *samples,
 	if (!kept)
 		return -ENOMEM;
 	*kept = sample;
+	samples->kept++;
+	ring->kept++;
 	return 0;
 }
 
@@ -243,9 +279,24 @@ void source_ring_end(struct source_ring *ring, struct source_samples *samples)
 			continue;
 		samples_free(samples, ring->services);
 		ring->periods[i] = NULL;
+		count_kept(ring);
 		tell_kernel(ring);
 		return;
 	}
+}
+
+void source_ring_forget(struct source_ring *ring, uint32_t index)
+{
+	for (size_t i = 0; ring && i < PERIODS; i++) {
+		struct source_samples *samples = ring->periods[i];
+
+		if (!samples)
+			continue;
+		run_samples_free(TAKE_PTR(samples->by_service[index]));
+		samples->lost[index] = 0;
+	}
+	if (ring)
+		count_kept(ring);
 }
 
 static int copy_samples(const struct run_samples *from, struct run_samples *to)
@@ -289,7 +340,8 @@ static int open_epoll(struct source_ring *ring)
 	return 0;
 }
 
-int source_ring_new(struct loader *loader, uint32_t limit, struct source_ring **ret_ring)
+int source_ring_new(struct loader *loader, uint32_t limit, uint32_t most,
+		    struct source_ring **ret_ring)
 {
 	CLEANUP(cleanup_source_ring_free) struct source_ring *ring = calloc(1, sizeof(*ring));
 	int r;
@@ -298,6 +350,7 @@ int source_ring_new(struct loader *loader, uint32_t limit, struct source_ring **
 		return -ENOMEM;
 	ring->loader = loader;
 	ring->limit = limit;
+	ring->most = most;
 	ring->services = loader_config(loader)->max_services;
 	r = open_epoll(ring);
 	if (r < 0)

@@ -13,7 +13,8 @@ struct source_ring;
 struct source_samples;
 
 /* @limit: most samples of a service in a period. 0 or -errno. */
-int source_ring_new(struct loader *loader, uint32_t limit, struct source_ring **ret_ring);
+int source_ring_new(struct loader *loader, uint32_t limit, uint32_t most,
+		    struct source_ring **ret_ring);
 void source_ring_free(struct source_ring *ring);
 DEFINE_CLEANUP(struct source_ring *, source_ring_free)
 
@@ -26,6 +27,9 @@ int source_ring_drain(struct source_ring *ring);
 /* From now on exchanges that arrive are sampled for a new period. NULL: not for this one. -ENOMEM. */
 int source_ring_begin(struct source_ring *ring, struct source_samples **ret_samples);
 void source_ring_end(struct source_ring *ring, struct source_samples *samples);
+
+/* The slots of this index are another service's from here on. */
+void source_ring_forget(struct source_ring *ring, uint32_t index);
 
 /* Copies what there is for the service with this index into @service; nothing without @samples. */
 int source_ring_read(const struct source_ring *ring, const struct source_samples *samples,

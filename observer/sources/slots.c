@@ -125,9 +125,16 @@ static void read_span(const struct loader *loader, uint32_t index, enum span spa
 		      struct histogram *ret_histogram)
 {
 	*ret_histogram = (struct histogram){};
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-		add_part(ret_histogram, &loader_spans(loader, cpu, index)->spans[span]);
+	add_part(ret_histogram, &loader_spans(loader, index)->spans[span]);
 	count_buckets(ret_histogram);
+	/* The kernel side writes it behind the bucket, and may miss it where it has no atomics that return. */
+	for (uint32_t i = BUCKET_COUNT; i-- > 0;) {
+		if (!ret_histogram->buckets[i])
+			continue;
+		if (ret_histogram->max < bucket_lower(i))
+			ret_histogram->max = bucket_upper(i);
+		break;
+	}
 }
 
 static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
@@ -147,17 +154,27 @@ static void read_messages(const struct loader *loader, uint32_t index, struct ru
 {
 	uint64_t depth_max = 0;
 
+	service->last_message_ns = source_slots_last_message(loader, index);
 	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
 		const struct service_slot *slot = loader_slot(loader, cpu, index);
 
-		if (slot->last_message_ns > service->last_message_ns)
-			service->last_message_ns = slot->last_message_ns;
 		if (slot->depth_max > depth_max)
 			depth_max = slot->depth_max;
 	}
 	service->accept_queue.depth_max = (struct run_number){true, depth_max};
 	service->accept_queue.drops =
 		(struct run_number){true, counter_sum(loader, index, COUNTER_LISTEN_DROPS)};
+}
+
+static void add_stage(const struct loader *loader, uint32_t cpu, uint32_t index, enum stage stage,
+		      struct histogram *h)
+{
+	const struct service_transmit *transmit = loader_transmit(loader, cpu, index);
+
+	if (stage < STAGE_RESIDENCE_END)
+		add_part(h, &loader_slot(loader, cpu, index)->stages[stage]);
+	else if (transmit)
+		add_part(h, &transmit->stages[stage - STAGE_RESIDENCE_END]);
 }
 
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service)
@@ -170,7 +187,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 		struct histogram *h = &service->stages[stage].histogram;
 
 		for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-			add_part(h, &loader_slot(loader, cpu, index)->stages[stage]);
+			add_stage(loader, cpu, index, stage, h);
 		count_buckets(h);
 	}
 	read_split(loader, index, service->cpu);
@@ -302,4 +319,34 @@ uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
 			first = slot->first_message_ns;
 	}
 	return first;
+}
+
+uint64_t source_slots_last_message(const struct loader *loader, uint32_t index)
+{
+	uint64_t last = 0;
+
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_slot *slot = loader_slot(loader, cpu, index);
+
+		if (slot->last_message_ns > last)
+			last = slot->last_message_ns;
+	}
+	return last;
+}
+
+bool source_slots_remains(const struct loader *loader, uint32_t index,
+			  struct run_reclaimed *ret_remains)
+{
+	bool any = false;
+
+	for (enum counter counter = 0; counter < COUNTER_COUNT && !any; counter++)
+		any = counter_sum(loader, index, counter);
+	*ret_remains = (struct run_reclaimed){
+		.services = any,
+		.accepted = counter_sum(loader, index, COUNTER_ACCEPTED),
+		.exchanges = counter_sum(loader, index, COUNTER_EXCHANGES),
+		.bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN),
+		.bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT),
+	};
+	return any;
 }

@@ -5,6 +5,7 @@
 #ifndef OBSERVER_SOURCES_SOURCE_H
 #define OBSERVER_SOURCES_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/loader.h"
@@ -29,6 +30,11 @@ uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
 /* Marks the stages that @plan cannot measure, and which candidate measured the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);
+/* What is left of a service when another one gets its slots. False: nothing of it was ever counted. */
+bool source_slots_remains(const struct loader *loader, uint32_t index,
+			  struct run_reclaimed *ret_remains);
+/* The latest write; 0: none yet. */
+uint64_t source_slots_last_message(const struct loader *loader, uint32_t index);
 /* Earliest arrival in the current epoch; 0 if there was none. */
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index);
 
@@ -47,7 +53,8 @@ void source_proc_free(struct source_proc *source);
  */
 void source_proc_update(struct source_proc *source, const struct loader *loader,
 			const struct service_key *keys, size_t count);
-int source_proc_read(struct source_proc *source, uint32_t index, struct run_service *service);
+int source_proc_read(struct source_proc *source, const struct loader *loader, uint32_t index,
+		     struct run_service *service);
 
 /* cost.c: what observing costs. */
 int source_cost_read(const struct loader *loader, bool run_statistics, struct run_cost *ret_cost);

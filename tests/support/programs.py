@@ -70,6 +70,10 @@ class Observer(Process):
         token = own_token(self.url, self.netns) if method == "POST" else None
         return http.request(self.url + path, method, self.netns, token=token)
 
+    def get(self, path):
+        """What its endpoint answers."""
+        return self._ask(path)
+
     def document(self):
         """The run document of the observation so far."""
         return self._checked(documents.parse(self._ask("/v1/run")))

@@ -187,19 +187,73 @@ static bool has(const struct run *run, const char *severity)
 	return false;
 }
 
-/* Follows the doctor: what is exhausted, or about to be, is not healthy; a warning is, and a notice is nothing. */
+static bool has_process(const struct run *run, uint32_t pid)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		for (size_t j = 0; j < service->process_count; j++)
+			if (service->processes[j].pid == pid)
+				return true;
+	}
+	return false;
+}
+
+static bool has_listener(const struct run *run, const struct run_finding *finding)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		if (finding->port == run->services[i].port &&
+		    (!finding->netns || finding->netns == run->services[i].netns))
+			return true;
+	return false;
+}
+
+/*
+ * Whether it is about an observed service: its own queues and requests, or what one of its processes runs out of.
+ * A port is otherwise that of a destination, and whose connections take ports says nothing of who listens there.
+ */
+static bool is_of_service(const struct run *run, const struct run_finding *finding)
+{
+	static const char *const of_listeners[] = {"accept_queue", "syn_queue", "open_requests"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_listeners); i++)
+		if (!strcmp(finding->resource, of_listeners[i]))
+			return has_listener(run, finding);
+	for (size_t i = 0; i < finding->owner_count; i++)
+		if (has_process(run, finding->owners[i].pid))
+			return true;
+	return false;
+}
+
+static bool is_critical(const struct run *run)
+{
+	for (size_t i = 0; i < run->finding_count; i++)
+		if (!strcmp(run->findings[i].severity, "critical") &&
+		    is_of_service(run, &run->findings[i]))
+			return true;
+	return false;
+}
+
+/*
+ * What is exhausted, or about to be, is not healthy; a warning is, and a notice is nothing. Of the host's findings
+ * those that are not about an observed service are no more than warnings here: any user can make some.
+ */
 static void get_health(const struct request *request, struct http_reply *reply)
 {
 	const struct run *run;
 	const char *status;
+	bool critical;
 	int r = judge(request->routes, &run);
 
 	if (r) {
 		reply_errno(reply, r);
 		return;
 	}
-	status = has(run, "critical") ? "critical" : has(run, "warning") ? "warning" : "ok";
-	reply->status = has(run, "critical") ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
+	critical = is_critical(run);
+	status = critical				       ? "critical"
+		 : has(run, "critical") || has(run, "warning") ? "warning"
+							       : "ok";
+	reply->status = critical ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
 	reply->type = JSON;
 	if (asprintf(&reply->body, "{\"status\": \"%s\", \"findings\": %zu, \"looked\": %s}\n",
 		     status, run->finding_count, run->not_seen ? "true" : "false") < 0)
@@ -499,7 +553,8 @@ static void handle(const struct route *route, const struct request *request,
 	size_t slot = (size_t)(route - table);
 
 	_Static_assert(ARRAY_SIZE(table) < HTTP_DOCUMENTS, "a document for each row, and one more");
-	if (route->handle == get_metrics && metrics_choose(request->query->accept) == METRICS_OPENMETRICS)
+	if (route->handle == get_metrics &&
+	    metrics_choose(request->query->accept) == METRICS_OPENMETRICS)
 		slot = ARRAY_SIZE(table);
 	if (route->shared)
 		share(&request->routes->documents[slot], request, route->handle, reply);

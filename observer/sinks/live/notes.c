@@ -182,8 +182,14 @@ static size_t note_run(const struct run *run, struct live_note *notes, size_t si
 	if (run->services_dropped && count < size) {
 		notes[count].critical = true;
 		snprintf(notes[count++].text, sizeof(notes->text),
-			 "%ju services found no slot and are not observed",
-			 (uintmax_t)run->services_dropped);
+			 "%ju services found no slot: %ju connections were not observed",
+			 (uintmax_t)run->services_dropped, (uintmax_t)run->connections_dropped);
+	}
+	if (run->reclaimed.services && count < size) {
+		notes[count].critical = false;
+		snprintf(notes[count++].text, sizeof(notes->text),
+			 "%ju services, ended or idle, gave their slots to others: %ju exchanges",
+			 (uintmax_t)run->reclaimed.services, (uintmax_t)run->reclaimed.exchanges);
 	}
 	if (misses && count < size) {
 		notes[count].critical = true;

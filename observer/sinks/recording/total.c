@@ -101,6 +101,8 @@ static int add_earlier(struct run *run, struct run *earlier)
 	if (!r)
 		r = add_cost(run->cost, earlier->cost);
 	run->services_dropped += earlier->services_dropped;
+	run->connections_dropped += earlier->connections_dropped;
+	run_reclaimed_add(&run->reclaimed, &earlier->reclaimed);
 	free(run->started_at);
 	run->started_at = TAKE_PTR(earlier->started_at);
 	return r;
@@ -250,7 +252,7 @@ int recording_total(const struct recording *recording, struct run **ret_run,
 		    struct recording_summary *ret_summary)
 {
 	CLEANUP(total_done) struct total total = {.summary.damaged = recording->damaged};
-	int r = model_series_new(&total.series);
+	int r = model_series_new(UINT64_MAX, &total.series);
 
 	total.findings = calloc(1, sizeof(*total.findings));
 	if (!r && !total.findings)

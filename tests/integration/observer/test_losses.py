@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What could not be seen is said: requests under way at the begin, services without a slot, and
-connections whose peer fell silent.
+"""What could not be seen is said: requests under way at the begin, and connections whose peer fell silent. Services
+without a slot: test_slots.py.
 
-tools/mutate: "cut off is unsolicited", "dropped services forgotten" and "time-outs are resets" fail
-the test of each.
+tools/mutate: "cut off is unsolicited" and "time-outs are resets" fail the test of each.
 """
 import socket
 import time
@@ -36,19 +35,6 @@ def test_a_request_under_way_at_the_begin_is_cut_off(start):
     assert entry["losses"]["preexisting"] == 1
     assert entry["losses"]["unsolicited"] == 0
     assert entry["exchanges"] == entry["stages"]["service"]["count"] == 1
-
-
-def test_services_without_a_slot_are_counted(start):
-    """There is room for the listeners that exist and 16 more; here come 20."""
-    observer = start(Observer("--all-listeners"))
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(20)]
-    document = observer.document()
-    for listener in listeners:
-        listener.close()
-    observer.stop()
-    assert document["services_dropped"] > 0
-    # The endpoint's own listener is one of those that exist.
-    assert len(document["services"]) + document["services_dropped"] >= 20
 
 
 def test_a_silent_peer_is_a_time_out(start):

@@ -390,6 +390,10 @@ struct run *support_full_run(void)
 	fill_driver(run->driver, &sequence);
 	run->joined = need(calloc(1, sizeof(*run->joined)));
 	fill_joined(run->joined, &sequence);
+	run->connections_dropped = 91;
+	run->listeners_idle = 92;
+	run->reclaimed = (struct run_reclaimed){93, 94, 95, 96, 97};
+	run->services[1].turn = 98;
 	support_fill_findings(run);
 	return run;
 }

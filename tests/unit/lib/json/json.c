@@ -189,6 +189,9 @@ static void compare_runs(const struct run *a, const struct run *b)
 	assert_same_text(a->started_at, b->started_at);
 	assert_int_equal(a->duration_ns, b->duration_ns);
 	assert_int_equal(a->services_dropped, b->services_dropped);
+	assert_int_equal(a->connections_dropped, b->connections_dropped);
+	assert_int_equal(a->listeners_idle, b->listeners_idle);
+	assert_memory_equal(&a->reclaimed, &b->reclaimed, sizeof(a->reclaimed));
 	compare_texts(a->command, b->command);
 	assert_int_equal(a->service_count, b->service_count);
 	for (size_t i = 0; i < a->service_count; i++)

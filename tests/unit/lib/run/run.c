@@ -88,6 +88,36 @@ static void subtract_leaves_the_period(void **state)
 	assert_int_equal(run->services_dropped, 1);
 }
 
+/*
+ * A service gives its slot to others within the period, and gets one again: what it did before the period is in neither
+ * of its parts.
+ */
+static void subtract_finds_a_reclaimed_service_in_the_sum(void **state)
+{
+	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
+	struct run_service *service = &run->services[0];
+	uint64_t accepted = service->accepted, exchanges = service->exchanges;
+
+	(void)state;
+	earlier->reclaimed = (struct run_reclaimed){5, 1000, 2000, 3000, 4000};
+	run->reclaimed = earlier->reclaimed;
+	run->reclaimed.services += 1;
+	run->reclaimed.accepted += accepted + 2;
+	run->reclaimed.exchanges += exchanges + 3;
+	run->reclaimed.bytes_in += service->bytes_in + 40;
+	run->reclaimed.bytes_out += service->bytes_out;
+	service->turn = 6;
+	run_subtract(run, earlier);
+	assert_int_equal(run->reclaimed.services, 1);
+	assert_int_equal(run->reclaimed.accepted, 2);
+	assert_int_equal(run->reclaimed.exchanges, 3);
+	assert_int_equal(run->reclaimed.bytes_in, 40);
+	assert_int_equal(run->reclaimed.bytes_out, 0);
+	/* The new turn's counts began with it. */
+	assert_int_equal(service->accepted, accepted);
+	assert_int_equal(service->exchanges, exchanges);
+}
+
 static void subtract_knows_the_first_message_or_says_so(void **state)
 {
 	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
@@ -180,6 +210,7 @@ int main(void)
 		cmocka_unit_test(new_run_says_where_and_when),
 		cmocka_unit_test(added_elements_are_zeroed),
 		cmocka_unit_test(subtract_leaves_the_period),
+		cmocka_unit_test(subtract_finds_a_reclaimed_service_in_the_sum),
 		cmocka_unit_test(subtract_knows_the_first_message_or_says_so),
 		cmocka_unit_test(subtract_matches_services),
 		cmocka_unit_test(subtract_never_wraps),

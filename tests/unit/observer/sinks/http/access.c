@@ -27,6 +27,23 @@ static void test_health_is_the_doctors(void **state)
 	server_stop(&server);
 }
 
+/* Any user can exhaust what is his own: that is a finding of the host, and ends no service. */
+static void test_health_is_of_services(void **state)
+{
+	struct response response;
+	struct server server;
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", NULL), 0);
+	server.critical = 1;
+	server.critical_of_others = true;
+	response = ask_route(&server, "GET", "/healthz");
+	assert_answer(&response, 200, "application/json");
+	assert_non_null(strstr(response.body, "\"warning\""));
+	response_free(&response);
+	server_stop(&server);
+}
+
 static void test_metrics_are_what_is_accepted(void **state)
 {
 	struct response response = ask_route(*state, "GET", "/metrics");
@@ -187,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_health_is_the_doctors),
+		cmocka_unit_test(test_health_is_of_services),
 		cmocka_unit_test(test_metrics_are_what_is_accepted),
 		cmocka_unit_test(test_browsers_get_a_page),
 		cmocka_unit_test(test_tokens),

@@ -61,7 +61,22 @@ static int fake_past(void *context, const struct snapshot_past *past, struct run
 	return fake_total(context, ret_run);
 }
 
-/* server->critical findings, as of the doctor. */
+/* Of a process of the service, or of somebody else's. */
+static int add_parties(struct run *run, struct run_finding *finding, bool others)
+{
+	struct run_service *service = run_add_service(run);
+	struct run_process *process = service ? run_add_process(service) : NULL;
+	struct run_owner *owner = process ? run_add_owner(finding) : NULL;
+
+	if (!owner)
+		return -ENOMEM;
+	memcpy(service->protocol, "tcp", sizeof("tcp"));
+	process->pid = 812;
+	owner->pid = others ? 813 : 812;
+	return 0;
+}
+
+/* As of the doctor. */
 static int fake_judge(void *context, struct run *run)
 {
 	struct server *server = context;
@@ -74,7 +89,8 @@ static int fake_judge(void *context, struct run *run)
 	if (!finding)
 		return -ENOMEM;
 	snprintf(finding->severity, sizeof(finding->severity), "critical");
-	return 0;
+	snprintf(finding->resource, sizeof(finding->resource), "descriptors");
+	return add_parties(run, finding, server->critical_of_others);
 }
 
 static int fake_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_id)

@@ -28,6 +28,7 @@ struct server {
 	atomic_uint runs;	   /* calls of sink_run() so far */
 	atomic_int fail;	   /* what every call of the source returns if not 0 */
 	atomic_uint critical;	   /* 1: something is exhausted */
+	bool critical_of_others;   /* it is no process of the service that runs out */
 	atomic_uint looks;	   /* of the doctor so far */
 	atomic_uint padding;	   /* bytes in every run document: makes it large */
 	atomic_uint made;	   /* run documents so far */

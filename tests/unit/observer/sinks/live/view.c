@@ -243,7 +243,8 @@ static void test_findings(void **state)
 	service->losses[RUN_LOSS_OVERLAPPED] = 2;
 	assert_note(run, false, "1001: losses: overlapped 2, cut_off 3");
 	run->services_dropped = 4;
-	assert_note(run, true, "4 services found no slot");
+	run->connections_dropped = 9;
+	assert_note(run, true, "4 services found no slot: 9 connections");
 	/* Twenty times as long as the work, and nobody cares: until it is 6 ms, and the work is not. */
 	assert_true(live_waits(service, 0));
 	histogram_record(&service->stages[STAGE_SOCKET_QUEUE].histogram, 6000000);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+/* Numbers and slots of services, given and taken back; see services.h. */
+#include "services.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "sojourn/cleanup.h"
+
+static uint32_t most(const struct services *services)
+{
+	return services->skel->rodata->config.max_services;
+}
+
+uint32_t services_left(const struct services *services)
+{
+	const struct sojourn_bpf__bss *bss = services->skel->bss;
+	int32_t left = (int32_t)(bss->services_given -
+				 __atomic_load_n(&bss->services_taken, __ATOMIC_ACQUIRE));
+
+	return left > 0 ? (uint32_t)left : 0;
+}
+
+/* The kernel side may take it as soon as it is counted. */
+static int give(struct services *services, uint32_t index)
+{
+	uint32_t *given = &services->skel->bss->services_given;
+	uint32_t at = *given % most(services);
+
+	if (bpf_map_update_elem(bpf_map__fd(services->skel->maps.services_free), &at,
+				&services->numbers[index], BPF_ANY))
+		return -errno;
+	services->ring[at] = services->numbers[index];
+	__atomic_store_n(given, *given + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/*
+ * The kernel waits for all programs that run when a map in a map is replaced (1ae80cf31938): whatever
+ * begins later sees what was written before.
+ */
+static int open_fence(struct services *services)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options);
+
+	services->fence_inner_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sojourn_fenced",
+						  sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
+	if (services->fence_inner_fd < 0)
+		return -errno;
+	options.inner_map_fd = (uint32_t)services->fence_inner_fd;
+	services->fence_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "sojourn_fence",
+					    sizeof(uint32_t), sizeof(uint32_t), 1, &options);
+	return services->fence_fd < 0 ? -errno : 0;
+}
+
+static int wait_for_programs(const struct services *services)
+{
+	uint32_t at = 0;
+
+	return bpf_map_update_elem(services->fence_fd, &at, &services->fence_inner_fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+static void each_slot(struct services *services, uint32_t index,
+		      void (*change)(struct services *services, size_t slot, uint32_t number),
+		      uint32_t number)
+{
+	for (size_t cpu = 0; cpu < services->skel->rodata->config.cpus; cpu++)
+		change(services, cpu * most(services) + index, number);
+}
+
+static void set_generation(struct services *services, size_t slot, uint32_t number)
+{
+	__atomic_store_n(&services->slots[slot].generation, service_generation(number),
+			 __ATOMIC_RELEASE);
+}
+
+int services_open(struct services *services, struct sojourn_bpf *skel)
+{
+	int r;
+
+	services->skel = skel;
+	services->numbers = calloc(most(services), sizeof(*services->numbers));
+	services->ring = calloc(most(services), sizeof(*services->ring));
+	if (!services->numbers || !services->ring)
+		return -ENOMEM;
+	r = open_fence(services);
+	for (uint32_t i = 0; !r && i < most(services); i++) {
+		services->numbers[i] = 1U << 16 | i;
+		each_slot(services, i, set_generation, services->numbers[i]);
+		r = give(services, i);
+	}
+	return r;
+}
+
+void services_close(struct services *services)
+{
+	cleanup_close(&services->fence_fd);
+	cleanup_close(&services->fence_inner_fd);
+	free(services->numbers);
+	free(services->ring);
+}
+
+int services_add(struct services *services, const struct service_key *key, uint32_t kept)
+{
+	struct sojourn_bpf__bss *bss = services->skel->bss;
+	uint32_t number = services->ring[bss->services_taken % most(services)];
+	int fd = bpf_map__fd(services->skel->maps.services);
+	uint32_t before;
+
+	if (!bpf_map_lookup_elem(fd, key, &before))
+		return -EEXIST;
+	if (services_left(services) <= kept)
+		return -ENOSPC;
+	if (bpf_map_update_elem(fd, key, &number, BPF_NOEXIST))
+		return -errno;
+	bss->services_taken++;
+	return 0;
+}
+
+/* ---- taken back ---- */
+
+/* Marks by index what is some service's, or still to be given. */
+static void find_used(const struct services *services, bool *used)
+{
+	int fd = bpf_map__fd(services->skel->maps.services);
+	uint32_t left = services_left(services), number;
+	uint32_t first = services->skel->bss->services_given - left;
+	struct service_key key, *previous = NULL;
+
+	for (uint32_t i = 0; i < left; i++)
+		used[service_index(services->ring[(first + i) % most(services)])] = true;
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
+		if (!bpf_map_lookup_elem(fd, &key, &number) &&
+		    service_index(number) < most(services))
+			used[service_index(number)] = true;
+	}
+}
+
+static void empty_slot(struct services *services, size_t slot, uint32_t number)
+{
+	memset(services->slots[slot].counters, 0,
+	       sizeof(*services->slots) - offsetof(struct service_slot, counters));
+	if (services->transmits)
+		memset(&services->transmits[slot], 0, sizeof(*services->transmits));
+	if (services->splits)
+		memset(&services->splits[slot], 0, sizeof(*services->splits));
+	set_generation(services, slot, number);
+}
+
+/* Nothing that has the service's number finds its slots from here on; who has found them may still write. */
+static void shut(struct services *services, const struct service_key *key, uint32_t index)
+{
+	uint32_t generation = service_generation(services->numbers[index]) + 1;
+
+	if (generation == SERVICE_GENERATIONS)
+		generation = 1;
+	(void)bpf_map_delete_elem(bpf_map__fd(services->skel->maps.services), key);
+	services->numbers[index] = generation << 16 | index;
+	each_slot(services, index, set_generation, services->numbers[index]);
+}
+
+static void forget_owners(const struct services *services)
+{
+	int fd = bpf_map__fd(services->skel->maps.owners);
+	struct owner_key key, next;
+	bool more = !bpf_map_get_next_key(fd, NULL, &next);
+
+	while (more) {
+		uint32_t index = service_index(next.service);
+
+		key = next;
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		if (index < most(services) && services->numbers[index] != key.service)
+			(void)bpf_map_delete_elem(fd, &key);
+	}
+}
+
+/* Makes the slots of @index ready for another service. */
+static int renew(struct services *services, uint32_t index)
+{
+	const struct bpf_map *tickets = services->skel->maps.tickets;
+	autofree void *nothing = calloc(1, bpf_map__value_size(tickets));
+
+	if (!nothing)
+		return -ENOMEM;
+	each_slot(services, index, empty_slot, services->numbers[index]);
+	memset(&services->spans[index], 0, sizeof(*services->spans));
+	(void)bpf_map_update_elem(bpf_map__fd(tickets), &index, nothing, BPF_ANY);
+	return give(services, index);
+}
+
+/*
+ * Without atomics that return, programs claim places of the ring in the map of connections: claims of before the fence
+ * are of nobody any more (bpf/service.h).
+ */
+static void forget_claims(const struct services *services, uint32_t from, uint32_t to)
+{
+	int fd = bpf_map__fd(services->skel->maps.conns_by_address);
+
+	for (; services->skel->rodata->config.plain && from != to; from++) {
+		uint64_t key = (uint64_t)from + 1;
+
+		(void)bpf_map_delete_elem(fd, &key);
+	}
+}
+
+/*
+ * A number that a program has taken and put nowhere, since another CPU was faster, is found here: it is neither
+ * used nor free before the fence and behind it.
+ */
+int services_reclaim(struct services *services, const struct service_key *keys,
+		     const uint32_t *indices, size_t count,
+		     void (*last)(void *context, uint32_t index), void *context)
+{
+	autofree bool *before = calloc(most(services), sizeof(*before));
+	autofree bool *behind = calloc(most(services), sizeof(*behind));
+	uint32_t taken = services->skel->bss->services_taken;
+	int r = 0;
+
+	if (!before || !behind)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		shut(services, &keys[i], indices[i]);
+	find_used(services, before);
+	r = wait_for_programs(services);
+	if (r < 0)
+		return r;
+	find_used(services, behind);
+	forget_claims(services, services->claims_forgotten, taken);
+	services->claims_forgotten = taken;
+	for (size_t i = 0; i < count; i++)
+		last(context, indices[i]);
+	forget_owners(services);
+	for (uint32_t i = 0; !r && i < most(services); i++) {
+		if (!before[i] && !behind[i])
+			r = renew(services, i);
+	}
+	return r;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which services have slots: gives their numbers (wire/config.h) to the kernel side, and takes the slots of services
+ * that are gone back, so that nothing of one is ever counted for another. A part of loader.c.
+ */
+#ifndef OBSERVER_KERNEL_SERVICES_H
+#define OBSERVER_KERNEL_SERVICES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skeleton.h"
+#include "wire/config.h"
+#include "wire/counters.h"
+
+struct services {
+	struct sojourn_bpf *skel;
+	struct service_slot *slots;
+	struct service_split *splits; /* NULL without config.cpu */
+	struct service_spans *spans;
+	struct service_transmit *transmits; /* NULL without config.transmit_below */
+	uint32_t *numbers;		    /* by index: what its slots have now */
+	uint32_t *ring;			    /* what services_free holds */
+	int fence_fd;
+	int fence_inner_fd;
+	uint32_t claims_forgotten; /* see forget_claims() */
+};
+
+/* The memory of the slots is mapped already. All are free then. 0 or -errno. */
+int services_open(struct services *services, struct sojourn_bpf *skel);
+void services_close(struct services *services);
+
+/* Gives @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
+int services_add(struct services *services, const struct service_key *key, uint32_t kept);
+
+/* How many may still be given. */
+uint32_t services_left(const struct services *services);
+
+/*
+ * The services of @keys, whose slots are @indices, have none from here on. @last is called for each when no program
+ * counts for it any more: for the last reading. Then the slots are empty, and free. 0 or -errno.
+ */
+int services_reclaim(struct services *services, const struct service_key *keys,
+		     const uint32_t *indices, size_t count,
+		     void (*last)(void *context, uint32_t index), void *context);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the observer divides its memory: so many services get slots, so many exchanges are sampled, so much is kept
+ * of the past. What goes beyond is told, not taken.
+ */
+#ifndef OBSERVER_MODEL_BUDGET_H
+#define OBSERVER_MODEL_BUDGET_H
+
+#include <stdint.h>
+
+#include "wire/config.h"
+
+struct budget {
+	uint64_t bytes;
+	uint32_t services;     /* most that have slots; 0: it does not do for one */
+	uint32_t samples;      /* most of a period, and half as many as of all */
+	uint64_t series_bytes; /* for the past of a period's services, and its document */
+	uint64_t phase_bytes;  /* for the readings at the begins of phases */
+};
+
+/* Half of what the cgroup may take; without a limit a share of the host's, but not all that a large one would give. */
+uint64_t budget_default(void);
+
+/* @config: but for max_services. 0 or -errno. */
+int budget_divide(uint64_t bytes, const struct observer_config *config, struct budget *ret_budget);
+/* How much it takes for so many services to have slots. 0 or -errno. */
+int budget_least(const struct observer_config *config, uint32_t services, uint64_t *ret_bytes);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which services have to give their slots to others, and what is left of them: one sum. Slots are taken back only
+ * where few are free, so that what has ended stays in the document by name as long as there is room.
+ */
+#ifndef OBSERVER_MODEL_RECLAIM_H
+#define OBSERVER_MODEL_RECLAIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/loader.h"
+#include "sojourn/run.h"
+
+struct reclaim;
+
+/* 0 or -ENOMEM. */
+int reclaim_new(struct loader *loader, struct reclaim **ret_reclaim);
+void reclaim_free(struct reclaim *reclaim);
+
+/* After each visit to the sockets: notes who has the slots. @keys are the services by index. */
+void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, size_t count);
+
+/*
+ * Takes back as many slots as are wanted, if so many are used no more: by the last visit. @forget is called for
+ * each with its index, when its counts are in the sum. 0 or -errno.
+ */
+int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_t count,
+		  void (*forget)(void *context, uint32_t index), void *context);
+
+uint64_t reclaim_turn(const struct reclaim *reclaim, uint32_t index);
+const struct run_reclaimed *reclaim_sum(const struct reclaim *reclaim);
+
+#endif

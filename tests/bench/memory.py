@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The observer's memory beside many listeners, of which few are used.
+
+Makes a network namespace with so many listeners, has some of them answer requests, and observes them all. Prints what
+the observer takes: its own memory and that of its BPF maps, together and by themselves, and how many services it has
+seen. Its own is what nothing else holds (RssAnon); at most (VmHWM) it is with what it has mapped, of the maps too.
+"""
+import argparse
+import re
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from support.net import Netns  # noqa: E402
+from support.process import Process, wait_until  # noqa: E402
+from support.programs import OBSERVER, Observer  # noqa: E402
+
+# Listens as often as it is told, and asks the first of them so many times when it gets SIGUSR1.
+LISTENERS = """
+import signal, socket, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+count, active, times = map(int, sys.argv[1:])
+listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+pairs = []
+for listener in listeners[:active]:
+    client = socket.create_connection(listener.getsockname())
+    pairs.append((client, listener.accept()[0]))
+for _ in range(times):
+    for client, server in pairs:
+        client.sendall(b"question")
+        server.recv(100)
+        server.sendall(b"answer")
+        client.recv(100)
+print("asked", flush=True)
+time.sleep(3600)
+"""
+
+
+def megabytes(value):
+    return f"{value / (1 << 20):,.1f} MiB"
+
+
+def memory(pid, name):
+    return 1024 * int(re.search(name + r":\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
+
+
+def measure(args, net):
+    server = Process([*net.prefix(), "/usr/bin/python3", "-c", LISTENERS, args.listeners, args.active, args.requests])
+    try:
+        server.wait_for("^ready$", seconds=60)
+        observer = Observer("--all-listeners", *args.option, netns=net, program=args.build / "observer" / "sojourn")
+        try:
+            server.popen.send_signal(signal.SIGUSR1)
+            server.wait_for("^asked$", seconds=600)
+            document = observer.document()
+            for _ in range(args.readings):
+                document = observer.document()
+            return memory(observer.pid, "VmHWM"), memory(observer.pid, "RssAnon"), document
+        finally:
+            observer.close()
+    finally:
+        server.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--listeners", type=int, default=10000)
+    parser.add_argument("--active", type=int, default=20, help="of them")
+    parser.add_argument("--requests", type=int, default=100, help="to each of these")
+    parser.add_argument("--readings", type=int, default=3, help="documents that are asked for")
+    parser.add_argument("--build", type=Path, default=OBSERVER.parent.parent)
+    parser.add_argument("option", nargs="*", help="of the observer, behind --")
+    args = parser.parse_args()
+    with Netns("memory") as net:
+        most, own, document = measure(args, net)
+    counted = sum(service["exchanges"] for service in document["services"])
+    maps = document["cost"]["map_bytes"]
+    print(f"{args.listeners} listeners, {args.active} used: {megabytes(own + maps)}: own memory {megabytes(own)} "
+          f"(at most {megabytes(most)}), BPF maps {megabytes(maps)}; {len(document['services'])} services, "
+          f"{counted} exchanges, {document['services_dropped']} not observed")
+
+
+if __name__ == "__main__":
+    main()
