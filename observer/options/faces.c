@@ -79,8 +79,8 @@ static int check_replay(const struct cli_command *command, int argc)
 }
 
 static const char *const live_rows[] = {
-	"port", "pid",		 "all-listeners", "interval",  "for",
-	"json", "accept-source", "prefer",	  "no-doctor", "quiet-time",
+	"port",		 "pid",	   "all-listeners", "interval",	  "for",  "json",
+	"accept-source", "prefer", "no-doctor",	    "quiet-time", "http",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
@@ -114,7 +114,7 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 
 static const char *const serve_rows[] = {
 	"port",	  "pid",      "all-listeners", "for",	    "listen",	  "accept-source",
-	"prefer", "transmit", "cgroup",	       "no-doctor", "quiet-time",
+	"prefer", "transmit", "cgroup",	       "no-doctor", "quiet-time", "http",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
@@ -175,7 +175,7 @@ static const struct cli_table output_table = {"Options", output_rows, ARRAY_SIZE
 static const char *const record_rows[] = {
 	"port",	  "pid",	   "all-listeners", "interval", "for",	      "json",
 	"listen", "accept-source", "transmit",	    "cpu",	"cgroup",     "prefer",
-	"cost",	  "no-doctor",	   "quiet",	    "debug",	"quiet-time",
+	"cost",	  "no-doctor",	   "quiet",	    "debug",	"quiet-time", "http",
 };
 
 static int check_record(const struct cli_command *command, const struct observe_options *options)
