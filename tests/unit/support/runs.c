@@ -164,6 +164,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->looked = next(sequence);
 	service->looked_requests = next(sequence);
 	service->nagle_held = next(sequence);
+	service->http2.reason = text("none");
 	set_number(&service->http2.connections, sequence);
 	set_number(&service->http2.given_up, sequence);
 	set_number(&service->http2.streams, sequence);
