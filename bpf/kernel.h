@@ -217,6 +217,9 @@ enum {
 /* MSG_WAITALL: the read returns when all that it asked for has come. */
 #define FLAG_WAIT_ALL 0x100
 
+/* MSG_TRUNC: TCP throws the bytes away that a read returns. */
+#define FLAG_TRUNCATES 0x20
+
 /* SOCK_BINDPORT_LOCK, include/net/sock.h: the socket was bound to its port; what accept() returns was not. */
 #define LOCK_BOUND_PORT 8
 

@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "compat.h"
+#include "tcp/http2.h"
 #include "tcp/talk.h"
 #include "wire/config.h"
 #include "wire/counters.h"

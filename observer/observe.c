@@ -87,6 +87,15 @@ static void say_without_stamps(const struct observation *o)
 	}
 }
 
+/* What is asked for, and refused, is not silently left out. */
+static void say_without_http(const struct observation *o)
+{
+	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
+
+	if (reason)
+		log_warn("--http: refused here, requests of HTTP/2 are not known: %s", reason);
+}
+
 /* A source that was asked for by name is not silently another one. */
 static int check_accept_source(const struct observation *o)
 {
@@ -145,6 +154,7 @@ static int make_plan(struct observation *o)
 		.udp = o->options->udp,
 		.transmit = o->options->transmit_below,
 		.cpu = o->options->cpu,
+		.http = o->options->http,
 		.cgroup_fd = o->cgroup_fd,
 		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
@@ -166,6 +176,7 @@ static int make_plan(struct observation *o)
 		return EXIT_UNSUPPORTED;
 	warn_missing(&o->plan);
 	say_without_stamps(o);
+	say_without_http(o);
 	return check_accept_source(o);
 }
 
@@ -346,6 +357,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 			plan_chosen(&o->plan, QUESTION_TRANSMIT) ? o->options->transmit_below : 0,
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
 		.cpu = !!plan_chosen(&o->plan, QUESTION_CPU),
+		.http = !plan_missing_http(&o->plan),
 		.listener_depths = !o->options->no_doctor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,

@@ -68,15 +68,22 @@ static __always_inline void listener_ready(const struct sock *sk)
 		listener_deepest(c, depth);
 }
 
-static __always_inline void exchange_arrival(const struct sock *sk)
+/* @http: the streams of HTTP/2 are to be followed. */
+static __always_inline void exchange_arrival(const struct sock *sk, bool http)
 {
 	struct conn *c = conn_of(sk);
+	__u32 begin, end;
 
 	if (!c || c->flags & CONN_WRITES_OVER)
 		return;
 	/* A FIN alone raises sk_data_ready too; it is no request. */
-	if (unread_bytes(sk))
-		arrival_note(sk, c, TCP_FIELD(sk, rcv_nxt));
+	if (!unread_bytes(sk))
+		return;
+	end = TCP_FIELD(sk, rcv_nxt);
+	begin = c->announced;
+	arrival_note(sk, c, end);
+	if (http && c->marks & MARK_MULTIPLEXED && seq_after(end, begin))
+		streams_arrival(sk, arrival_range(begin, end));
 }
 
 SEC("?tp_btf/sk_data_ready")
@@ -85,26 +92,68 @@ int BPF_PROG(exchange_ready, const struct sock *sk)
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
 		listener_ready(sk);
 	else if (port_observed(sk->__sk_common.skc_num))
-		exchange_arrival(sk);
+		exchange_arrival(sk, false);
 	return 0;
+}
+
+/* Of a read or write that has moved @ret bytes; NULL: it is not observed. */
+static __always_inline struct conn *conn_observed(const struct sock *sk, int ret)
+{
+	return ret > 0 && port_observed(sk->__sk_common.skc_num) ? conn_of(sk) : NULL;
+}
+
+static __always_inline struct conn *conn_read(const struct sock *sk, int ret, int flags)
+{
+	return flags & FLAGS_NO_READ ? NULL : conn_observed(sk, ret);
 }
 
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(exchange_recv, struct sock *sk, int ret, int flags)
 {
-	if (ret <= 0 || flags & FLAGS_NO_READ)
-		return 0;
-	if (port_observed(sk->__sk_common.skc_num))
-		exchange_read(sk, ret, flags);
+	struct conn *c = conn_read(sk, ret, flags);
+
+	if (c)
+		exchange_read(sk, c, ret, flags, false);
 	return 0;
 }
 
 SEC("?tp_btf/sock_send_length")
 int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 {
-	if (ret <= 0)
-		return 0;
-	if (port_observed(sk->__sk_common.skc_num))
-		exchange_write(sk, ret);
+	struct conn *c = conn_observed(sk, ret);
+
+	if (c)
+		exchange_write(sk, c, ret);
+	return 0;
+}
+
+/* The same with --http, by programs of their own: the plain ones pay nothing for it. */
+SEC("?tp_btf/sk_data_ready")
+int BPF_PROG(exchange_ready_http, const struct sock *sk)
+{
+	if (sk->__sk_common.skc_state == TCP_LISTEN)
+		listener_ready(sk);
+	else if (port_observed(sk->__sk_common.skc_num))
+		exchange_arrival(sk, config.http);
+	return 0;
+}
+
+SEC("?tp_btf/sock_recv_length")
+int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
+{
+	struct conn *c = conn_read(sk, ret, flags);
+
+	if (c && !(config.http && http2_read(sk, c, ret, flags)))
+		exchange_read(sk, c, ret, flags, config.http);
+	return 0;
+}
+
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
+{
+	struct conn *c = conn_observed(sk, ret);
+
+	if (c && !(config.http && http2_write(sk, c, ret)))
+		exchange_write(sk, c, ret);
 	return 0;
 }

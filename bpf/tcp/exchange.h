@@ -14,36 +14,11 @@
 #include "oneway.h"
 #include "sample.h"
 #include "service.h"
+#include "slot.h"
 #include "speaks.h"
+#include "streams.h"
 #include "thread.h"
 #include "transmit.h"
-
-/*
- * Before Linux 7.0 programs on tracepoints run with preemption off, so nothing but softirq comes between
- * a read and a write of theirs. Since then (a46023d5616e) another thread on this CPU can, in another
- * program of ours: of two additions to one counter in the same nanosecond or so one is lost. An atomic one
- * would cost every request more than that is worth, beside the recursion misses of docs/kernels.md. fexit
- * programs could always be preempted, and define SLOT_SHARED before: then every addition is atomic.
- */
-#ifdef SLOT_SHARED
-#define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)
-#define SLOT_COUNT(slot, ...) count_atomic(slot, __VA_ARGS__)
-#define SLOT_STAGE(h, value)  stage_add_atomic(h, value)
-#else
-#define SLOT_ADD(place, n)    ((place) += (n))
-#define SLOT_COUNT(slot, ...) count(slot, __VA_ARGS__)
-#define SLOT_STAGE(h, value)  stage_add(h, value)
-#endif
-
-/* Between two times of this exchange; what would be negative is counted instead. */
-static __always_inline void exchange_stage(struct service_slot *slot, enum stage stage, __u64 from,
-					   __u64 to)
-{
-	if (to >= from)
-		SLOT_STAGE(&slot->stages[stage], to - from);
-	else
-		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
-}
 
 /* First read or write of the server on a connection: it has been accepted. When; 0: unknown. */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
@@ -111,12 +86,6 @@ static __always_inline void reading_goes_on(struct reading *r, struct conn *c)
 		return;
 	SLOT_COUNT(r->slot, COUNTER_BYTES_IN, new_bytes);
 	c->read_seq = r->end;
-}
-
-/* Of a sampled exchange: it has room for less than a slot. */
-static __always_inline void bytes_add(__u32 *sum, __u32 bytes)
-{
-	*sum = *sum + bytes < bytes ? ~0U : *sum + bytes;
 }
 
 /*
@@ -202,13 +171,13 @@ static __always_inline void exchange_oneway(const struct reading *r, struct conn
 }
 
 /* The read as far as it is of a message; false: it is of none, but of a handshake, say. */
-static __always_inline bool read_message(struct reading *r, struct conn *c)
+static __always_inline bool read_message(struct reading *r, struct conn *c, bool http)
 {
 	struct arrival arrival;
 	__u32 before;
 
 	arrival_of(c, r->end - r->bytes, &arrival);
-	before = speaks_read(r->sk, c, r->bytes, r->now, arrival.ns);
+	before = speaks_read(r->sk, c, r->bytes, r->now, arrival.ns, http);
 	if (before < r->bytes) {
 		r->bytes -= before;
 		return true;
@@ -220,13 +189,29 @@ static __always_inline bool read_message(struct reading *r, struct conn *c)
 	return false;
 }
 
-static __always_inline void exchange_read(const struct sock *sk, __u32 bytes, __u32 flags)
+/* Of a connection whose streams are followed. */
+static __always_inline void read_streams(const struct reading *r, struct conn *c,
+					 struct http2_conn *h)
+{
+	struct streams_call call = {
+		.h = h,
+		.c = c,
+		.slot = r->slot,
+		.now = r->now,
+		.accepted_ns = r->accepted_ns,
+	};
+
+	c->last_read_ns = r->now;
+	if (h)
+		streams_read(&call, r->bytes, r->end, !(r->flags & FLAG_TRUNCATES));
+}
+
+/* @http: the streams of HTTP/2 are to be followed, which may begin in this read. */
+static __always_inline void exchange_read(const struct sock *sk, struct conn *c, __u32 bytes,
+					  __u32 flags, bool http)
 {
 	struct reading r = {.sk = sk, .bytes = bytes, .flags = flags};
-	struct conn *c = conn_of(sk);
 
-	if (!c)
-		return;
 	/* What is known of the response, before it is told. */
 	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
 		transmit_end(sk, c);
@@ -241,8 +226,11 @@ static __always_inline void exchange_read(const struct sock *sk, __u32 bytes, __
 		r.accepted_ns = c->start_ns; /* the server has spoken first, or of something else */
 	r.end = read_end(sk);
 	reading_goes_on(&r, c);
-	if (!(c->marks & MARK_SETTLED) && !read_message(&r, c))
+	if (!(c->marks & MARK_SETTLED) && !read_message(&r, c, http)) {
+		if (http && c->marks & MARK_MULTIPLEXED)
+			read_streams(&r, c, http2_of(sk));
 		return;
+	}
 	if (config.cpu)
 		split_begin(c, r.now);
 	if (c->marks & MARK_MULTIPLEXED || c->flags & CONN_WRITES_OVER) {
@@ -334,34 +322,20 @@ static __always_inline void exchange_answered(const struct sock *sk, struct conn
 	c->bytes_in = 0;
 }
 
-/*
- * The response goes on: its RESPOND time moves from bucket to bucket, so that every reading shows
- * each exchange once, with what is known of it. The decrement may happen on another CPU than the
- * increment: only the sum over the CPUs means something. What an earlier epoch has counted is not of this one.
- */
+/* The response goes on. What an earlier epoch has counted is not of this one. */
 static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
 						__u64 now)
 {
-	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
-	__u64 respond_ns = now - c->first_write_ns;
-	__u32 old = c->respond_bucket;
-	bool counted = old;
-
 	if (now <= c->last_write_ns)
 		return;
-	/* Or clang makes old - 1 < BUCKET_COUNT - 1 of both tests, which bounds nothing for 6.12. */
-	barrier_var(old);
 	if (c->first_write_ns < epoch_ns) {
 		if (!(c->marks & MARK_CARRIED))
 			SLOT_COUNT(slot, COUNTER_CARRIED, 1);
 		c->marks |= MARK_CARRIED;
 	} else if (c->start_ns) {
-		if (counted && old < BUCKET_COUNT) {
-			SLOT_ADD(h->buckets[old], -1ULL);
-			SLOT_ADD(h->sum_ns, c->first_write_ns - c->last_write_ns);
-		}
-		SLOT_STAGE(h, respond_ns);
-		c->respond_bucket = bucket_of(respond_ns);
+		c->respond_bucket =
+			respond_move(slot, c->respond_bucket, c->last_write_ns - c->first_write_ns,
+				     now - c->first_write_ns);
 	}
 	slot->last_message_ns = now;
 	c->last_write_ns = now;
@@ -442,15 +416,12 @@ static __always_inline void note_held(const struct sock *sk, struct conn *c)
 		c->marks &= ~MARK_HELD;
 }
 
-static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
+static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes)
 {
-	struct conn *c = conn_of(sk);
 	struct service_slot *slot;
 	__u32 read_seq;
 	__u64 now;
 
-	if (!c)
-		return;
 	slot = slot_of(c->service);
 	if (!slot)
 		return;
@@ -485,6 +456,52 @@ static __always_inline void exchange_write(const struct sock *sk, __u32 bytes)
 		exchange_responding(c, slot, now);
 	else
 		unsolicited(c, slot, now);
+}
+
+/*
+ * A read of a connection whose streams are followed; false: it is not. Apart from the rest, which has so many ways through
+ * it that the verifier would give up.
+ */
+static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __u32 bytes,
+				       __u32 flags)
+{
+	struct http2_conn *h = c->marks & MARK_MULTIPLEXED ? http2_of(sk) : NULL;
+	struct reading r = {.sk = sk, .bytes = bytes, .flags = flags};
+
+	if (!h)
+		return false;
+	r.now = bpf_ktime_get_ns();
+	r.slot = slot_of(c->service);
+	if (!r.slot)
+		return true;
+	h->service = c->service; /* its slot may have been given away meanwhile, and it has another */
+	r.accepted_ns = c->first_read_ns ? 0 : c->start_ns;
+	r.end = read_end(sk);
+	reading_goes_on(&r, c);
+	if (!(c->flags & CONN_WRITES_OVER))
+		read_streams(&r, c, h);
+	return true;
+}
+
+/* The same for a write, which may come before the client's preface was read. */
+static __always_inline bool http2_write(const struct sock *sk, struct conn *c, __u32 bytes)
+{
+	struct streams_call call = {.c = c};
+
+	if (c->marks & MARK_MULTIPLEXED)
+		call.h = http2_of(sk);
+	else if (!(c->marks & MARK_SETTLED))
+		call.h = http2_early(sk, c, bytes);
+	call.slot = call.h ? slot_of(c->service) : NULL;
+	if (!call.slot)
+		return false;
+	call.h->service = c->service;
+	call.now = clock_written(sk, c);
+	if (!c->touched)
+		c->start_ns = conn_touched(sk, c, call.slot, call.now);
+	SLOT_COUNT(call.slot, COUNTER_BYTES_OUT, bytes);
+	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
+	return true;
 }
 
 #endif

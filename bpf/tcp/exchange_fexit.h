@@ -13,18 +13,26 @@ struct msghdr;
 
 static __always_inline void was_read(const struct sock *sk, int flags, int ret)
 {
+	struct conn *c;
+
 	if (ret <= 0 || flags & FLAGS_NO_READ)
 		return;
 	if (!port_observed(sk->__sk_common.skc_num))
 		return;
-	exchange_read(sk, ret, flags);
+	c = conn_of(sk);
+	if (c)
+		exchange_read(sk, c, ret, flags, false);
 }
 
 static __always_inline void written(const struct sock *sk, int ret)
 {
+	struct conn *c;
+
 	if (ret <= 0 || !port_observed(sk->__sk_common.skc_num))
 		return;
-	exchange_write(sk, ret);
+	c = conn_of(sk);
+	if (c)
+		exchange_write(sk, c, ret);
 }
 
 /* The programs of writes: of what a process sends, and of sendfile() and splice(), until 6.5 took tcp_sendpage() away. */

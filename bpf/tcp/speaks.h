@@ -9,6 +9,7 @@
 #define BPF_TCP_SPEAKS_H
 
 #include "arrival.h"
+#include "streams.h"
 #include "tls.h"
 #include "transmit.h"
 
@@ -392,11 +393,20 @@ static __always_inline void tls_begins(const struct sock *sk, struct conn *c, st
 	tls_record(t, &t->in, false);
 }
 
+/* Its streams are followed if they may be, from the preface on: of an older connection some are not known. */
+static __always_inline void becomes_http2(const struct sock *sk, struct conn *c,
+					  const struct talk *t, bool http)
+{
+	bool followed = http && t->in.stage == TALK_PREFACE && streams_begin(sk, c, t->in.walk.at);
+
+	becomes_opaque(sk, c, followed ? COUNTER_HTTP2 : COUNTER_MULTIPLEXED);
+}
+
 static __always_inline void start_becomes(const struct sock *sk, struct conn *c, struct talk *t,
-					  enum start start)
+					  enum start start, bool http)
 {
 	if (start == START_HTTP2) {
-		becomes_opaque(sk, c, COUNTER_MULTIPLEXED);
+		becomes_http2(sk, c, t, http);
 	} else if (start == START_OLD_TLS) {
 		becomes_tls(c);
 		becomes_opaque(sk, c, COUNTER_TLS_UNKNOWN);
@@ -455,10 +465,10 @@ static __always_inline struct talk *speaks_first(const struct sock *sk, struct c
 
 /*
  * A read has returned @count bytes, the first of which were there since @arrival_ns (0: not known). How many of them
- * come before the first one of a message: all, if there is none.
+ * come before the first one of a message: all, if there is none. @http: streams of HTTP/2 are to be followed.
  */
 static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, __u32 count,
-					 __u64 now, __u64 arrival_ns)
+					 __u64 now, __u64 arrival_ns, bool http)
 {
 	struct talk *t = talk_of(sk);
 	enum start start;
@@ -475,7 +485,7 @@ static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, 
 		if (start == START_TLS)
 			tls_begins(sk, c, t, arrival_ns);
 		else
-			start_becomes(sk, c, t, start);
+			start_becomes(sk, c, t, start, http);
 	}
 	if (WALK_FOLLOWS && (c->marks & (MARK_TLS | MARK_SETTLED)) == MARK_TLS)
 		tls_read(sk, c, t);

@@ -29,6 +29,19 @@ struct run_process {
 	struct run_number fd_limit; /* soft RLIMIT_NOFILE */
 };
 
+/* HTTP/2 with --http: streams as exchanges. What is not known was not asked for, or not possible. */
+struct run_http2 {
+	char *reason;		       /* why not; NULL: it was */
+	struct run_number connections; /* whose streams were followed */
+	struct run_number given_up;    /* of these: bytes were not seen, or not understood */
+	struct run_number streams;     /* opened by clients */
+	struct run_number reset_by_client;
+	struct run_number reset_by_server;
+	struct run_number refused; /* the server said that it did nothing for them */
+	struct run_number lost;	   /* found no room, or their connection was given up */
+	struct run_number goaways; /* connections that the server told it ends */
+};
+
 struct run_accept_queue {
 	struct run_number listeners; /* now; each has a queue of its own */
 	struct run_number depth;     /* now, all listeners of the service */
@@ -177,6 +190,7 @@ struct run_service {
 	uint64_t looked_requests;
 	/* Responses whose end Nagle's algorithm held back; known at the next request or FIN. */
 	uint64_t nagle_held;
+	struct run_http2 http2;
 
 	struct run_number quiet_ns;    /* a pause that ended a response (TCP), as it was set */
 	struct run_number connections; /* established now */

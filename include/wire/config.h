@@ -41,7 +41,7 @@ struct observer_config {
 	__u8 cpu;	      /* service is divided by the state of the serving thread */
 	__u8 plain; /* before Linux 5.12: no storage in sockets for us, no atomics that return */
 	__u8 listener_depths; /* those of all listeners are kept, for the doctor's findings */
-	__u8 pad;
+	__u8 http;	      /* streams of HTTP/2 are exchanges */
 	__u64 quiet_ns;	      /* a pause as long ends a response, and a message that none came to */
 	__u64 tick_ns;	      /* of the kernel's coarse clock */
 	__u64 transmit_below; /* how many of 2^32 exchanges are followed to the wire; 0: none */

@@ -63,6 +63,15 @@ enum counter {
 	COUNTER_LOOKED,	      /* reads whose requests were counted, of a sample */
 	COUNTER_LOOKED_REQUESTS, /* requests that began in them */
 	COUNTER_NAGLE_HELD,	 /* responses whose end waited for an ACK of their begin (Nagle) */
+	/* With --http. */
+	COUNTER_HTTP2,		   /* connections whose streams are followed */
+	COUNTER_HTTP2_GIVEN_UP,	   /* of these: bytes were not seen, or not understood */
+	COUNTER_STREAMS,	   /* opened by clients on these */
+	COUNTER_STREAMS_BY_CLIENT, /* of these: reset by the client, */
+	COUNTER_STREAMS_BY_SERVER, /* and by the server */
+	COUNTER_STREAMS_REFUSED,   /* of all: the server says that it did nothing for them */
+	COUNTER_STREAMS_LOST,	   /* found no room, or their connection was given up */
+	COUNTER_GOAWAYS,	   /* connections that the server has told it ends */
 	COUNTER_COUNT
 };
 

@@ -148,6 +148,12 @@ GETTER(ports_used, service->ports.used)
 GETTER(ports_capacity, service->ports.capacity)
 GETTER(retransmits, known(service->retransmits))
 GETTER(tls, known(service->tls))
+GETTER(http2_connections, service->http2.connections)
+GETTER(http2_streams, service->http2.streams)
+GETTER(http2_reset_by_client, service->http2.reset_by_client)
+GETTER(http2_reset_by_server, service->http2.reset_by_server)
+GETTER(http2_refused, service->http2.refused)
+GETTER(http2_lost, service->http2.lost)
 GETTER(srtt, service->srtt_ns)
 GETTER(min_rtt, service->min_rtt_ns)
 GETTER(depth, service->accept_queue.depth)
@@ -194,6 +200,12 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_received_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's reads returned."}, get_bytes_in},
 	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, get_bytes_out},
 	{{"sojourn_tls_connections", METRICS_COUNTER, METRICS_ONE, "Connections that speak TLS."}, get_tls},
+	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, get_http2_connections},
+	{{"sojourn_http2_streams", METRICS_COUNTER, METRICS_ONE, "Streams that clients opened on them."}, get_http2_streams},
+	{{"sojourn_http2_streams_reset_by_client", METRICS_COUNTER, METRICS_ONE, "Open streams that the client reset."}, get_http2_reset_by_client},
+	{{"sojourn_http2_streams_reset_by_server", METRICS_COUNTER, METRICS_ONE, "Open streams that the server reset."}, get_http2_reset_by_server},
+	{{"sojourn_http2_streams_refused", METRICS_COUNTER, METRICS_ONE, "Streams for which the server said that it did nothing."}, get_http2_refused},
+	{{"sojourn_http2_streams_lost", METRICS_COUNTER, METRICS_ONE, "Streams of which it is not known what became of them."}, get_http2_lost},
 	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections established now."}, get_connections},
 	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, get_time_wait},
 	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, get_time_wait_created},

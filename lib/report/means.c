@@ -6,6 +6,7 @@
 #include "means.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "parts.h"
 #include "sojourn/run_sum.h"
@@ -85,6 +86,13 @@ static bool is_representative(const struct run *run)
 		       (joined->threshold < RUN_SAMPLE_ALL ? 4 * sqrt(chosen) : 0);
 }
 
+const char *report_unfollowed(const struct run_service *service)
+{
+	const char *reason = service->http2.reason;
+
+	return reason && strstr(reason, "--http") ? " (--http of the observer times them)" : "";
+}
+
 /* What is multiplexed is never joined. */
 static bool is_multiplexed(const struct run *run, const struct run_service *service)
 {
@@ -100,9 +108,9 @@ bool report_undivided(const struct run *run, const struct run_service *service,
 	page_count(run->driver->requests, sent);
 	if (is_multiplexed(run, service))
 		snprintf(ret_why, REPORT_UNDIVIDED_TEXT,
-			 "the service speaks HTTP/2, whose requests overlap on a connection: the "
+			 "the service speaks HTTP/2, whose requests overlap on a connection%s: the "
 			 "observer timed %s exchanges, the driver completed %s requests",
-			 seen, sent);
+			 report_unfollowed(service), seen, sent);
 	else if (counts_differ(run, service) && !is_representative(run))
 		snprintf(ret_why, REPORT_UNDIVIDED_TEXT,
 			 "the observer saw %s exchanges at port %u, the driver completed %s "

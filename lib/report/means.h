@@ -39,6 +39,9 @@ void report_means(const struct run *run, const struct run_service *service,
 
 #define REPORT_UNDIVIDED_TEXT 320
 
+/* What the observer could have done for a service that speaks HTTP/2: words behind a sentence, or none. */
+const char *report_unfollowed(const struct run_service *service);
+
 /* Whether the round trip cannot be divided, for the two sides did not see the same requests; and why. */
 bool report_undivided(const struct run *run, const struct run_service *service,
 		      char ret_why[static REPORT_UNDIVIDED_TEXT]);

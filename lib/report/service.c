@@ -424,6 +424,39 @@ static void report_connections(const struct page *page, const struct run_service
 	items_end(&items);
 }
 
+/* Streams of HTTP/2, where they are exchanges. */
+static void report_http2(const struct page *page, const struct run_service *service)
+{
+	const struct run_http2 *http2 = &service->http2;
+	const struct {
+		const char *name;
+		struct run_number number;
+	} counts[] = {
+		{"reset by client", http2->reset_by_client},
+		{"reset by server", http2->reset_by_server},
+		{"refused", http2->refused},
+		{"lost", http2->lost},
+		{"GOAWAY", http2->goaways},
+		{"connections given up", http2->given_up},
+	};
+	char text[SHORT_TEXT], connections[SHORT_TEXT];
+	struct items items;
+
+	if (!http2->streams.value)
+		return;
+	items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
+	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
+		  page_count(http2->connections.value, connections));
+	if (http2->connections.value)
+		items_add(&items, "%.1f streams/connection",
+			  (double)http2->streams.value / (double)http2->connections.value);
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		if (counts[i].number.value)
+			items_add(&items, "%s %s", counts[i].name,
+				  page_count(counts[i].number.value, text));
+	items_end(&items);
+}
+
 static void report_open(const struct page *page, const struct run_service *service)
 {
 	const struct run_open *open = &service->open;
@@ -592,11 +625,13 @@ static void report_followed(const struct page *page, const struct run_service *s
 void report_details(const struct page *page, const struct run_service *service)
 {
 	if (!page->verbose) {
+		report_http2(page, service);
 		report_caveats(page, service);
 		return;
 	}
 	report_unasked(page, service);
 	report_connections(page, service);
+	report_http2(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_handshakes(page, service);

@@ -273,7 +273,7 @@ static bool is_multiplexed(const struct run_service *service)
 }
 
 static const char multiplexed[] =
-	"the service speaks HTTP/2, whose requests overlap on a connection: they are not timed";
+	"the service speaks HTTP/2, whose requests overlap on a connection: they are not timed%s";
 
 /* No service has timed exchanges that may be the driver's; false: nobody looked. */
 static bool judge_none(const struct run *run, struct report_verdict *verdict)
@@ -286,7 +286,7 @@ static bool judge_none(const struct run *run, struct report_verdict *verdict)
 		return unknown(verdict, "the requests went to several services");
 	for (size_t i = 0; i < run->service_count; i++)
 		if (run->services[i].port == port && is_multiplexed(&run->services[i]))
-			return unknown(verdict, "%s", multiplexed);
+			return unknown(verdict, multiplexed, report_unfollowed(&run->services[i]));
 	return unknown(verdict, "the observer saw no exchange of the driver's");
 }
 
@@ -338,7 +338,7 @@ bool report_service_verdict(const struct run_service *service, struct report_ver
 	struct account account = {0};
 
 	if (is_multiplexed(service))
-		return unknown(ret_verdict, "%s", multiplexed);
+		return unknown(ret_verdict, multiplexed, report_unfollowed(service));
 	if (!service->exchanges)
 		return false;
 	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)

@@ -183,14 +183,18 @@ static const struct run_service *common_service(const struct run *run)
 		       : service;
 }
 
-/* Without TLS, whose records have more bytes, messages that are no exchange, and a time before and after. */
+/*
+ * Without TLS, whose records have more bytes, HTTP/2, which has frames that are of no request, messages that are no
+ * exchange, and a time before and after.
+ */
 static bool same_bytes(const struct run *run, const struct run_service *service)
 {
-	return !service->tls && !service->losses[RUN_LOSS_UNSOLICITED] &&
-	       !service->losses[RUN_LOSS_UNANSWERED] && !service->losses[RUN_LOSS_ONEWAY] &&
-	       !service->losses[RUN_LOSS_GOODBYES] && !service->losses[RUN_LOSS_TRAILING] &&
-	       !service->open.read.value && !service->open.unread.value &&
-	       !run->driver->warmup_ns && !run->driver->cooldown_ns && !run->driver->part_count;
+	return !service->tls && !service->http2.streams.value &&
+	       !service->losses[RUN_LOSS_UNSOLICITED] && !service->losses[RUN_LOSS_UNANSWERED] &&
+	       !service->losses[RUN_LOSS_ONEWAY] && !service->losses[RUN_LOSS_GOODBYES] &&
+	       !service->losses[RUN_LOSS_TRAILING] && !service->open.read.value &&
+	       !service->open.unread.value && !run->driver->warmup_ns &&
+	       !run->driver->cooldown_ns && !run->driver->part_count;
 }
 
 static void same_sums(struct checking *checking, const struct run_service *service,

@@ -348,7 +348,9 @@ static void long_values(struct checking *checking, const struct run_service *ser
 	uint64_t duration_ns = checking->run->duration_ns, older;
 	char name[64];
 
-	if (!is_tcp(service) || !older_connections(service, &older))
+	/* Of HTTP/2 it may have many streams. */
+	if (!is_tcp(service) || service->http2.connections.value ||
+	    !older_connections(service, &older))
 		return;
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
 		uint64_t count = longer_than(&service->stages[i].histogram, duration_ns);

@@ -67,6 +67,22 @@ static const struct run_member accept_queue_table[] = {
 static const struct run_members accept_queue_members =
 	MEMBERS(struct run_accept_queue, accept_queue_table);
 
+#define GROWING(type, field) \
+	{MEMBER(type, NUMBER, field), .counts = true, .optional = true}
+
+static const struct run_member http2_table[] = {
+	STRING(struct run_http2, reason),
+	GROWING(struct run_http2, connections),
+	GROWING(struct run_http2, given_up),
+	GROWING(struct run_http2, streams),
+	GROWING(struct run_http2, reset_by_client),
+	GROWING(struct run_http2, reset_by_server),
+	GROWING(struct run_http2, refused),
+	GROWING(struct run_http2, lost),
+	GROWING(struct run_http2, goaways),
+};
+static const struct run_members http2_members = MEMBERS(struct run_http2, http2_table);
+
 static const struct run_member listener_table[] = {
 	{MEMBER(struct run_listener, U64, inode)},
 	TEXT(struct run_listener, address),
@@ -127,6 +143,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, U64, looked), .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, looked_requests), .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, nagle_held), .counts = true, .optional = true},
+	{MEMBER(struct run_service, OBJECT, http2), .members = &http2_members, .optional = true},
 	NUMBER(struct run_service, quiet_ns),
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),

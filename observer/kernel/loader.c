@@ -18,6 +18,7 @@
 
 #include "services.h"
 #include "skeleton.h"
+#include "wire/stream.h"
 #include "host/numbers.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
@@ -339,6 +340,57 @@ static int run_pass(struct loader *loader, const struct bpf_link *link)
 	return n < 0 ? -errno : 0;
 }
 
+/* Batches of so many: an open stream takes 100 bytes. */
+#define STREAMS_BATCH 4096
+
+static void add_stream(struct loader *loader, const struct stream *stream, uint64_t now_ns)
+{
+	uint32_t index = service_index(stream->service);
+	struct service_open *open = &loader->opens[index];
+	uint64_t since_ns = stream->start_ns ? stream->start_ns - stream->accept_delay_ns
+					     : stream->first_read_ns;
+	uint64_t age_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+	uint64_t limit_ns = NSEC_PER_MSEC;
+	unsigned int age = 0;
+
+	if (loader_service_number(loader, index) != stream->service)
+		return; /* another service has its slot now */
+	while (age < OPEN_AGES - 1 && age_ns >= limit_ns) {
+		limit_ns *= 10;
+		age++;
+	}
+	open->read++;
+	open->ages[age]++;
+	if (age_ns > open->oldest_ns)
+		open->oldest_ns = age_ns;
+}
+
+/* Streams of HTTP/2 whose request was read, and not answered. */
+static int add_streams(struct loader *loader)
+{
+	int fd = bpf_map__fd(loader->skel->maps.streams);
+	autofree struct stream *values = calloc(STREAMS_BATCH, sizeof(*values));
+	autofree uint64_t *keys = calloc(STREAMS_BATCH, sizeof(*keys));
+	uint64_t now_ns = clock_now_ns();
+	uint32_t place, count;
+	bool first = true;
+	int r = 0;
+
+	if (!values || !keys)
+		return -ENOMEM;
+	while (!r) {
+		count = STREAMS_BATCH;
+		r = bpf_map_lookup_batch(fd, first ? NULL : &place, &place, keys, values, &count,
+					 NULL);
+		for (uint32_t i = 0; (!r || r == -ENOENT) && i < count; i++) {
+			if (!(values[i].flags & STREAM_RESPONDING))
+				add_stream(loader, &values[i], now_ns);
+		}
+		first = false;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
 int loader_visit_sockets(struct loader *loader, bool flush)
 {
 	int r;
@@ -349,7 +401,11 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 	loader->skel->bss->udp_pass++;
 	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
 	r = run_pass(loader, loader->skel->links.sockets_visit);
-	return r < 0 ? r : run_pass(loader, loader->skel->links.udp_visit);
+	if (!r)
+		r = run_pass(loader, loader->skel->links.udp_visit);
+	if (!r && loader->skel->rodata->config.http)
+		r = add_streams(loader);
+	return r;
 }
 
 /* ---- reading ---- */
@@ -513,7 +569,8 @@ int loader_depths_fd(const struct loader *loader)
 {
 	const struct sojourn_bpf *skel = loader->skel;
 
-	if (!skel->links.exchange_ready || !skel->rodata->config.listener_depths)
+	if ((!skel->links.exchange_ready && !skel->links.exchange_ready_http) ||
+	    !skel->rodata->config.listener_depths)
 		return -1;
 	return bpf_map__fd(skel->maps.listener_depths);
 }

@@ -18,8 +18,12 @@
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
-/* The only arrival that also sees a listener's queue grow. */
+/* The only arrivals that also see a listener's queue grow. */
 #define ARRIVAL_READY "exchange_ready"
+/* Those that also follow the streams of HTTP/2. */
+#define ARRIVAL_HTTP "exchange_ready_http"
+#define READ_HTTP    "exchange_recv_http"
+#define WRITE_HTTP   "exchange_send_http"
 
 /* Best first. */
 static const struct candidate candidates[] = {
@@ -27,12 +31,15 @@ static const struct candidate candidates[] = {
 	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, NULL},
 	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, NULL},
 	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, NULL},
+	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_HTTP, NULL},
 	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
 	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
+	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_HTTP, NULL},
 	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_HTTP, NULL},
 	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS, NULL},
 	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
 	 "exchange_sendmsg"},
@@ -40,6 +47,7 @@ static const struct candidate candidates[] = {
 	{QUESTION_WRITE, "exchange_sendpage_steps", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
 	 "exchange_sendmsg_steps"},
 	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
+	{QUESTION_HTTP, "streams_state", "tp_btf/inet_sock_set_state", USE_HTTP, NULL},
 	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
@@ -95,6 +103,8 @@ static const struct {
 			   "accept_queue, socket_queue, receive, service"},
 	[QUESTION_WRITE] = {"When did the server write the response?",
 			    "exchanges, socket_queue, receive, service, respond"},
+	[QUESTION_HTTP] = {"When do connections end that have open streams of HTTP/2?",
+			   "HTTP/2: streams as exchanges"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
 			     "accept_queue (without, it is inferred from the first read)"},
 	[QUESTION_ACCEPT_URING] = {"When did io_uring's accept complete?",
@@ -191,6 +201,8 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->transmit;
 	case USE_CPU:
 		return wish->cpu;
+	case USE_HTTP:
+		return wish->http;
 	case USE_UDP:
 		return wish->udp;
 	}
@@ -454,6 +466,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 	*ret_plan = (struct plan){
 		.transmit = wish->transmit || wish->everything,
 		.cpu = wish->cpu || wish->everything,
+		.http = wish->http || wish->everything,
 	};
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		ret_plan->rows[i].candidate = &candidates[i];
@@ -495,7 +508,8 @@ enum plan_depth plan_depth(const struct plan *plan)
 {
 	const struct plan_row *arrival = plan_chosen(plan, QUESTION_ARRIVAL);
 
-	if (arrival && !strcmp(arrival->candidate->program, ARRIVAL_READY))
+	if (arrival && (!strcmp(arrival->candidate->program, ARRIVAL_READY) ||
+			!strcmp(arrival->candidate->program, ARRIVAL_HTTP)))
 		return PLAN_DEPTH_QUEUED;
 	return plan_accept_source(plan) == ACCEPT_RETURNED ? PLAN_DEPTH_ACCEPTED
 							   : PLAN_DEPTH_UNSEEN;
@@ -573,11 +587,39 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp)
 	return udp ? "not for datagrams" : missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_CPU);
 }
 
+/* Why the program called @name does not work; NULL: it does. */
+static const char *refused(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
+		const struct plan_row *row = &plan->rows[i];
+
+		if (!strcmp(row->candidate->program, name) && row->rehearsed)
+			return row->reason[0] ? row->reason : NULL;
+	}
+	return "another hook is preferred";
+}
+
+const char *plan_missing_http(const struct plan *plan)
+{
+	static const char *const programs[] = {ARRIVAL_HTTP, READ_HTTP, WRITE_HTTP};
+
+	if (!plan->http)
+		return "not asked for: --http";
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		const char *reason = refused(plan, programs[i]);
+
+		if (reason)
+			return reason;
+	}
+	return missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_HTTP);
+}
+
 size_t plan_working(const struct plan *plan)
 {
 	size_t working = 0;
 
 	for (size_t i = 0; i < PLAN_ROWS; i++)
-		working += plan->rows[i].chosen && plan->rows[i].candidate->use == USE_ALWAYS;
+		working += plan->rows[i].chosen && (plan->rows[i].candidate->use == USE_ALWAYS ||
+						    plan->rows[i].candidate->use == USE_HTTP);
 	return working;
 }

@@ -22,6 +22,7 @@ enum question {
 	QUESTION_ARRIVAL,      /* when did a request become readable? */
 	QUESTION_READ,	       /* when did the server read it? */
 	QUESTION_WRITE,	       /* when did the server write the response? */
+	QUESTION_HTTP,	       /* when do connections with streams of HTTP/2 end? */
 	QUESTION_ACCEPT,       /* when did accept() return? */
 	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
 	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
@@ -42,6 +43,7 @@ enum candidate_use {
 	USE_TRANSMIT,	     /* with --transmit */
 	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
 	USE_CPU,	     /* with --cpu */
+	USE_HTTP,	     /* with --http */
 	USE_UDP,	     /* with a UDP service */
 };
 
@@ -61,12 +63,13 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 29
+#define PLAN_ROWS 33
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
 	bool transmit; /* was asked for */
 	bool cpu;      /* likewise */
+	bool http;     /* likewise */
 };
 
 struct plan_wish {
@@ -74,6 +77,7 @@ struct plan_wish {
 	bool udp;
 	bool transmit;
 	bool cpu;
+	bool http;
 	int cgroup_fd;		   /* that the services' sockets belong to; -1: not known */
 	const char *cgroup_reason; /* why not */
 	const char *const *prefer; /* candidates to use and no other for their questions */
@@ -122,6 +126,9 @@ const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 
 /* Why service cannot be divided into running, runnable and blocked; NULL if it can. */
 const char *plan_missing_cpu(const struct plan *plan, bool udp);
+
+/* Why streams of HTTP/2 cannot be told apart; NULL if they can. */
+const char *plan_missing_http(const struct plan *plan);
 
 /* How many of the candidates that were not optional work. */
 size_t plan_working(const struct plan *plan);

@@ -94,6 +94,7 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
 		.max_services = 1,
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
 		.cpu = 1,
+		.http = 1,
 	};
 	struct sojourn_bpf *skel = NULL;
 	int r = loader_skeleton_open(&config, &skel);

@@ -15,6 +15,7 @@
 #include "message.h"
 #include "sojourn/cleanup.h"
 #include "wire/events.h"
+#include "wire/stream.h"
 
 /* What the verifier takes since 5.12 (5ca419f2864a), in a program of no other use. */
 static int try_atomics(void)
@@ -71,6 +72,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
 		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.tickets, config->max_services},
+		{skel->maps.streams, config->http ? STREAMS_AT_ONCE : 1},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.opens, config->max_services},
 		{skel->maps.spans, config->max_services},

@@ -41,6 +41,7 @@ struct observe_options {
 	size_t prefer_count;
 	uint64_t transmit_below; /* of 2^32 exchanges, so many are followed to the wire; 0: none */
 	bool cpu;
+	bool http;
 	const char *cgroup; /* directory; NULL: not given */
 	bool run_statistics;
 	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */

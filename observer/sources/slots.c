@@ -68,6 +68,27 @@ uint64_t source_slots_lost(const struct loader *loader, uint32_t index)
 	return counter_sum(loader, index, COUNTER_SAMPLES_LOST);
 }
 
+static void read_http2(const struct loader *loader, uint32_t index, struct run_http2 *http2)
+{
+	const struct {
+		struct run_number *number;
+		enum counter counter;
+	} counts[] = {
+		{&http2->connections, COUNTER_HTTP2},
+		{&http2->given_up, COUNTER_HTTP2_GIVEN_UP},
+		{&http2->streams, COUNTER_STREAMS},
+		{&http2->reset_by_client, COUNTER_STREAMS_BY_CLIENT},
+		{&http2->reset_by_server, COUNTER_STREAMS_BY_SERVER},
+		{&http2->refused, COUNTER_STREAMS_REFUSED},
+		{&http2->lost, COUNTER_STREAMS_LOST},
+		{&http2->goaways, COUNTER_GOAWAYS},
+	};
+
+	for (size_t i = 0; loader_config(loader)->http && i < ARRAY_SIZE(counts); i++)
+		*counts[i].number = (struct run_number){
+			.known = true, .value = counter_sum(loader, index, counts[i].counter)};
+}
+
 static void read_counters(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	service->accepted = counter_sum(loader, index, COUNTER_ACCEPTED);
@@ -83,6 +104,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 	service->looked = counter_sum(loader, index, COUNTER_LOOKED);
 	service->looked_requests = counter_sum(loader, index, COUNTER_LOOKED_REQUESTS);
 	service->nagle_held = counter_sum(loader, index, COUNTER_NAGLE_HELD);
+	read_http2(loader, index, &service->http2);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
@@ -285,6 +307,14 @@ static void mark_split(const struct plan *plan, bool udp, struct run_stage *part
 	}
 }
 
+static void mark_http2(const struct plan *plan, bool udp, struct run_http2 *http2)
+{
+	const char *missing = udp ? "not for datagrams" : plan_missing_http(plan);
+
+	if (missing)
+		*http2 = (struct run_http2){.reason = strdup(missing)};
+}
+
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service)
 {
@@ -300,6 +330,7 @@ void source_slots_mark(const struct loader *loader, const struct plan *plan,
 			missing || udp ? NULL : stage_source(loader, plan, stage);
 	}
 	mark_split(plan, udp, service->cpu);
+	mark_http2(plan, udp, &service->http2);
 	if (!udp)
 		service->quiet_ns = (struct run_number){.known = true,
 							.value = loader_config(loader)->quiet_ns};

@@ -42,7 +42,7 @@ from support.programs import Observer
 
 PINGPONG = BUILD / "tests" / "bench" / "pingpong"
 OFF, FLOOR, DEFAULT, OTHER = "not observed", "floor", "observed", "other build"
-MODES = {DEFAULT: [], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
+MODES = {DEFAULT: [], "http": ["--http"], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
 TAIL_MODES = (DEFAULT, "1/16 sent")  # what has an aim

@@ -64,10 +64,13 @@ struct h2_session {
 	uint64_t opened_ns;
 	uint64_t received_ns; /* the last bytes */
 	uint64_t served;
-	bool inside;  /* nghttp2 is at work: it must not be called but to submit */
-	bool settled; /* the server's SETTINGS are here */
-	bool lost;    /* the link is to be closed, nothing is sent any more */
-	char *out;    /* what the link still reads from; NULL: nothing */
+	struct flow flow; /* with has_flow */
+	uint32_t flow_hash;
+	bool has_flow; /* samples are wanted, and the observer can see the streams */
+	bool inside;   /* nghttp2 is at work: it must not be called but to submit */
+	bool settled;  /* the server's SETTINGS are here */
+	bool lost;     /* the link is to be closed, nothing is sent any more */
+	char *out;     /* what the link still reads from; NULL: nothing */
 };
 
 struct h2;

@@ -144,7 +144,5 @@ const struct engine engine_h2c = {
 	.form = "h2c://HOST[:PORT][/PATH]",
 	.default_port = 80,
 	.bits = ENGINE_ADDRESSED | ENGINE_HTTP2,
-	.unsampled =
-		"the observer labels connections of HTTP/2 as multiplexed and does not time them",
 	H2,
 };

@@ -6,6 +6,7 @@
 
 #include "h2.h"
 #include "sojourn/clock.h"
+#include "transport/source.h"
 #include "transport/speech.h"
 
 #define STREAM_WINDOW	  (16 << 20)
@@ -221,6 +222,19 @@ static int greet(struct h2_session *session)
 	return 0;
 }
 
+/* In TLS nobody sees streams. */
+static void learn_flow(struct h2_session *session)
+{
+	const struct link_plan *plan = session->link.all->plan;
+	uv_os_fd_t fd;
+
+	session->has_flow = plan->sampling && !session->link.tls &&
+			    !uv_fileno(&session->link.handle, &fd) &&
+			    !source_flow(fd, &plan->address, &session->flow);
+	if (session->has_flow)
+		session->flow_hash = flow_hash(&session->flow);
+}
+
 /* The slot that waited first stands for the connection. */
 static void on_opened(struct link *link)
 {
@@ -238,6 +252,7 @@ static void on_opened(struct link *link)
 	host->connected(host->user, slot, link->connect_ns);
 	if (link->tls)
 		host->secured(host->user, link->tls_ns);
+	learn_flow(session);
 	if (greet(session))
 		session->lost = true;
 	place->h2->events->ready(place);

@@ -103,7 +103,11 @@ int h2_stream_submit(struct h2_session *session, struct h2_slot *slot)
 	slot->state = H2_BUSY;
 	slot->session = session;
 	slot->begin_ns = clock_now_ns();
-	slot->result.index = (uint32_t)session->served++;
+	session->served++;
+	/* As the observer has it, which sees the identifier: 1 is the first one. */
+	slot->result.index = (uint32_t)slot->stream >> 1;
+	slot->result.flow = session->has_flow ? &session->flow : NULL;
+	slot->result.flow_hash = session->flow_hash;
 	session->active++;
 	return 0;
 }

@@ -107,8 +107,10 @@ static bool multiplexed(const struct run_service *service, char *text, size_t si
 {
 	if (!service->losses[RUN_LOSS_MULTIPLEXED])
 		return false;
-	snprintf(text, size, "%ju HTTP/2 connections: not counted, not timed",
-		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED]);
+	snprintf(text, size, "%ju HTTP/2 connections: not counted, not timed%s",
+		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED],
+		 service->http2.reason && strstr(service->http2.reason, "--http") ? " (--http)"
+										  : "");
 	return true;
 }
 

@@ -48,7 +48,7 @@ def test_counts_are_the_servers(start, pki, tls):
     assert driver.result["streams"] == 10 and driver.result["streams_allowed"] == 128
     assert "up to 10 at a time" in driver.report
     assert errors(driver) == {}
-    assert driver.result["unsampled"]
+    assert bool(driver.result["unsampled"]) == tls  # in clear the observer may see streams
 
 
 def test_threads_share(start):

@@ -164,6 +164,15 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->looked = next(sequence);
 	service->looked_requests = next(sequence);
 	service->nagle_held = next(sequence);
+	service->http2.reason = text("none");
+	set_number(&service->http2.connections, sequence);
+	set_number(&service->http2.given_up, sequence);
+	set_number(&service->http2.streams, sequence);
+	set_number(&service->http2.reset_by_client, sequence);
+	set_number(&service->http2.reset_by_server, sequence);
+	set_number(&service->http2.refused, sequence);
+	set_number(&service->http2.lost, sequence);
+	set_number(&service->http2.goaways, sequence);
 	set_number(&service->quiet_ns, sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);

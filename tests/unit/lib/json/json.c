@@ -70,8 +70,10 @@ static void compare_services(const struct run_service *a, const struct run_servi
 	support_compare_samples(a->samples, b->samples);
 	support_compare_series(a->series, b->series);
 	assert_same_text(a->host, b->host);
+	assert_same_text(a->http2.reason, b->http2.reason);
 	ASSERT_SAME(
 		struct run_service, a, b, left_.host = right_.host = NULL,
+		left_.http2.reason = right_.http2.reason = NULL,
 		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
 		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
 		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Walks through HTTP/2's frames (RFC 9113, 4.1), one direction of a connection, cut at any byte: headers of frames are
+ * gathered, payloads are skipped by count. What a frame means is told by tcp/streams.h.
+ *
+ * The same source runs in the kernel and in its unit test, which defines HTTP2_COPY(to, count, from) before: it copies
+ * bytes of a read or write, and is 0 if that went well.
+ */
+#ifndef BPF_PROTOCOL_HTTP2_H
+#define BPF_PROTOCOL_HTTP2_H
+
+#include <linux/types.h>
+
+#ifndef HTTP2_COPY
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#define HTTP2_COPY(to, count, from) bpf_probe_read_user(to, count, (void *)(from))
+#endif
+
+#define HTTP2_HEADER 9
+/* Of the longest field, GOAWAY's header with the last stream and the error code, and room for the verifier's doubt. */
+#define HTTP2_FIELD 40
+/* What a peer may send unless it was allowed more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are no longer. */
+#define HTTP2_LONGEST_UNKNOWN 16384
+
+enum http2_type {
+	HTTP2_DATA = 0,
+	HTTP2_HEADERS = 1,
+	HTTP2_PRIORITY = 2,
+	HTTP2_RST_STREAM = 3,
+	HTTP2_SETTINGS = 4,
+	HTTP2_PUSH_PROMISE = 5,
+	HTTP2_PING = 6,
+	HTTP2_GOAWAY = 7,
+	HTTP2_WINDOW_UPDATE = 8,
+	HTTP2_CONTINUATION = 9,
+};
+
+#define HTTP2_END_STREAM     0x1
+#define HTTP2_END_HEADERS    0x4
+#define HTTP2_REFUSED_STREAM 0x7 /* an error code of RST_STREAM */
+
+/* One direction. All zeros: at a frame's first byte, of which none has come yet. */
+struct http2_side {
+	__u32 left;   /* bytes of this frame's payload that are still to come */
+	__u32 stream; /* of this frame; 0: of the connection */
+	__u32 block; /* of the stream whose header block goes on: only CONTINUATION may follow; 0: none */
+	__u32 payload; /* bytes of this frame's payload */
+	__u8 type;     /* of this frame */
+	__u8 flags;
+	__u8 have;	/* bytes of the field that were gathered */
+	__u8 want;	/* its length; 0: HTTP2_HEADER */
+	__u8 last;	/* the header block that goes on is the last of its stream */
+	__u8 settled;	/* the first frame was SETTINGS, as it must be */
+	__u8 by_client; /* whose direction */
+	__u8 pad;
+	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the begin of the payload */
+};
+
+/* What a step has come to: bits. */
+enum http2_said {
+	HTTP2_BEGINS =
+		1
+		<< 0, /* type, flags, stream and payload of a frame are known, and its field complete */
+	HTTP2_ENDS = 1 << 1,  /* the last byte of a frame was passed */
+	HTTP2_WRONG = 1 << 2, /* that is no HTTP/2: nothing that follows is known */
+};
+
+static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
+{
+	return (__u32)at[0] << 24 | (__u32)at[1] << 16 | (__u32)at[2] << 8 | at[3];
+}
+
+/* Bytes of the payload that have to be seen. */
+static inline __attribute__((always_inline)) __u32 http2_seen(__u8 type)
+{
+	if (type == HTTP2_RST_STREAM)
+		return 4;
+	return type == HTTP2_GOAWAY ? 8 : 0;
+}
+
+/* Whether the frame is one that this side may send here. What is strict in RFC 9113 tells frames from other bytes. */
+static inline __attribute__((always_inline)) int http2_is_frame(const struct http2_side *s)
+{
+	if (!s->settled && (s->type != HTTP2_SETTINGS || s->flags & 1))
+		return 0;
+	if (s->block)
+		return s->type == HTTP2_CONTINUATION && s->stream == s->block;
+	switch (s->type) {
+	case HTTP2_DATA:
+	case HTTP2_HEADERS:
+		return s->stream && (s->stream & 1 || !s->by_client);
+	case HTTP2_PRIORITY:
+		return s->stream && s->payload == 5;
+	case HTTP2_RST_STREAM:
+		return s->stream && s->payload == 4;
+	case HTTP2_SETTINGS:
+		return !s->stream && s->payload % 6 == 0;
+	case HTTP2_PUSH_PROMISE:
+		return s->stream && !s->by_client && s->payload >= 4;
+	case HTTP2_PING:
+		return !s->stream && s->payload == 8;
+	case HTTP2_GOAWAY:
+		return !s->stream && s->payload >= 8;
+	case HTTP2_WINDOW_UPDATE:
+		return s->payload == 4;
+	case HTTP2_CONTINUATION:
+		return 0;
+	default:
+		return s->payload <= HTTP2_LONGEST_UNKNOWN;
+	}
+}
+
+/* A header block goes on until END_HEADERS. */
+static inline __attribute__((always_inline)) void http2_block(struct http2_side *s)
+{
+	if (s->type != HTTP2_HEADERS && s->type != HTTP2_PUSH_PROMISE &&
+	    s->type != HTTP2_CONTINUATION)
+		return;
+	if (s->type != HTTP2_CONTINUATION)
+		s->last = s->type == HTTP2_HEADERS && s->flags & HTTP2_END_STREAM;
+	s->block = s->flags & HTTP2_END_HEADERS ? 0 : s->stream;
+}
+
+/* The field is complete: the header, or what else was wanted behind it. */
+static inline __attribute__((always_inline)) __u32 http2_header(struct http2_side *s)
+{
+	if (s->have == HTTP2_HEADER) {
+		s->payload = http2_u32(s->field) >> 8;
+		s->type = s->field[3];
+		s->flags = s->field[4];
+		s->stream = http2_u32(s->field + 5) & 0x7fffffff;
+		if (!http2_is_frame(s))
+			return HTTP2_WRONG;
+		s->settled = 1;
+		s->left = s->payload;
+		s->want = HTTP2_HEADER + http2_seen(s->type);
+		if (s->want > HTTP2_HEADER)
+			return 0;
+	}
+	s->left -= s->want - HTTP2_HEADER;
+	http2_block(s);
+	return HTTP2_BEGINS;
+}
+
+/* Behind HTTP2_ENDS: whether that frame was the last of its stream in this direction. */
+static inline __attribute__((always_inline)) int http2_is_last(const struct http2_side *s)
+{
+	if (s->type == HTTP2_DATA)
+		return s->flags & HTTP2_END_STREAM;
+	return (s->type == HTTP2_HEADERS || s->type == HTTP2_CONTINUATION) && !s->block && s->last;
+}
+
+/* Skips the payload, or some of it. */
+static inline __attribute__((always_inline)) __u32 http2_skip(struct http2_side *s, __u32 room,
+							      __u32 *used)
+{
+	__u32 count = s->left < room ? s->left : room;
+
+	s->left -= count;
+	*used += count;
+	if (s->left)
+		return 0;
+	s->have = 0;
+	s->want = HTTP2_HEADER;
+	return HTTP2_ENDS;
+}
+
+/*
+ * One step through the @room bytes, at least one, that stand at @at: takes the rest of a frame, or as much of one as is
+ * there. How many bytes that were: *used.
+ */
+static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side *s, __u64 at,
+							      __u32 room, __u32 *used)
+{
+	__u32 have = s->have, count;
+	__u32 said = 0;
+
+	*used = 0;
+	if (!s->want)
+		s->want = HTTP2_HEADER;
+	if (have < s->want) {
+		count = s->want - have;
+		if (count > room)
+			count = room;
+		__asm__ volatile(""
+				 : "+r"(count),
+				   "+r"(have)); /* or the verifier does not see the bounds */
+		count &= 15;
+		if (have > HTTP2_FIELD - 16 || HTTP2_COPY(&s->field[have], count, at))
+			return HTTP2_WRONG;
+		*used = count;
+		s->have = have + count;
+		if (s->have < s->want)
+			return 0;
+		said = http2_header(s);
+		if (said != HTTP2_BEGINS)
+			return said;
+	}
+	return said | http2_skip(s, room - *used, used);
+}
+
+/* @count bytes passed that nobody can see (sendfile, splice): they must be of one frame's payload, of DATA. */
+static inline __attribute__((always_inline)) __u32 http2_unseen(struct http2_side *s, __u32 count)
+{
+	__u32 used = 0;
+
+	if (!s->have || s->have < s->want || s->type != HTTP2_DATA || count > s->left)
+		return HTTP2_WRONG;
+	return http2_skip(s, count, &used);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What programs of a process's reads and writes add to a service's slot. Those of softirq use count_atomic() and
+ * stage_between() of state.h. Neighbours: exchange.h, streams.h.
+ */
+#ifndef BPF_TCP_SLOT_H
+#define BPF_TCP_SLOT_H
+
+#include "state.h"
+
+/*
+ * Before Linux 7.0 programs on tracepoints run with preemption off, so nothing but softirq comes between
+ * a read and a write of theirs. Since then (a46023d5616e) another thread on this CPU can, in another
+ * program of ours: of two additions to one counter in the same nanosecond or so one is lost. An atomic one
+ * would cost every request more than that is worth, beside the recursion misses of docs/kernels.md. fexit
+ * programs could always be preempted, and define SLOT_SHARED before: then every addition is atomic.
+ */
+#ifdef SLOT_SHARED
+#define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)
+#define SLOT_COUNT(slot, ...) count_atomic(slot, __VA_ARGS__)
+#define SLOT_STAGE(h, value)  stage_add_atomic(h, value)
+#else
+#define SLOT_ADD(place, n)    ((place) += (n))
+#define SLOT_COUNT(slot, ...) count(slot, __VA_ARGS__)
+#define SLOT_STAGE(h, value)  stage_add(h, value)
+#endif
+
+/* Of a sampled exchange: it has room for less than a slot. */
+static __always_inline void bytes_add(__u32 *sum, __u32 bytes)
+{
+	*sum = *sum + bytes < bytes ? ~0U : *sum + bytes;
+}
+
+/* Between two times of this exchange; what would be negative is counted instead. */
+static __always_inline void exchange_stage(struct service_slot *slot, enum stage stage, __u64 from,
+					   __u64 to)
+{
+	if (to >= from)
+		SLOT_STAGE(&slot->stages[stage], to - from);
+	else
+		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
+}
+
+/*
+ * The response goes on: its RESPOND time, which stands in bucket @old (0: in none yet) as @old_ns, moves to that of
+ * @new_ns, so that every reading shows each exchange once, with what is known of it. The decrement may happen on
+ * another CPU than the increment: only the sum over the CPUs means something. Returns the new bucket.
+ */
+static __always_inline __u32 respond_move(struct service_slot *slot, __u32 old, __u64 old_ns,
+					  __u64 new_ns)
+{
+	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
+	bool counted = old;
+
+	/* Or clang makes old - 1 < BUCKET_COUNT - 1 of both tests, which bounds nothing for 6.12. */
+	barrier_var(old);
+	if (counted && old < BUCKET_COUNT) {
+		SLOT_ADD(h->buckets[old], -1ULL);
+		SLOT_ADD(h->sum_ns, -old_ns);
+	}
+	SLOT_STAGE(h, new_ns);
+	return bucket_of(new_ns);
+}
+
+#endif

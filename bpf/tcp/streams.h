@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * HTTP/2's streams as exchanges, with --http. A stream's request begins with its HEADERS, its response with the first
+ * HEADERS of the server, and it is over with END_STREAM of the server, or when either side resets it. What is kept of a
+ * connection whose streams are followed is in storage of the socket, and a stream in a hash of all connections, as long
+ * as it is open.
+ *
+ * Bytes of either direction are followed from the connection's first one on. Where some were not seen or not
+ * understood, the connection is given up: its streams are counted as lost, and it as `multiplexed`.
+ *
+ * A stream that one thread ends while another works on it may be given to somebody else in between (the hash uses places
+ * again at once): a server answers a stream while it reads that the client has reset it. Then times of one are
+ * wrong. Neighbours: http2.h (what is kept), protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c.
+ */
+#ifndef BPF_TCP_STREAMS_H
+#define BPF_TCP_STREAMS_H
+
+#include "arrival.h"
+#include "bytes.h"
+#include "http2.h"
+#include "sample.h"
+#include "service.h"
+#include "slot.h"
+
+/* Of one read or write: as many frames and buffers. The smallest frames that fill 256 KiB. */
+#define STREAMS_STEPS 32768
+/* How many identifiers are tried from the latest one on, before all streams are gone through. */
+#define STREAMS_TRIED 1024
+
+static __always_inline struct http2_conn *http2_of(const void *sk)
+{
+	return bpf_sk_storage_get(&http2_conns, (void *)sk, 0, 0);
+}
+
+static __always_inline __u64 stream_key(const struct http2_conn *h, __u32 id)
+{
+	return (__u64)h->number << 32 | id;
+}
+
+static __always_inline struct stream *stream_of(const struct http2_conn *h, __u32 id)
+{
+	__u64 key = stream_key(h, id);
+
+	return bpf_map_lookup_elem(&streams, &key);
+}
+
+/* True for one of those who take it away: what is left to be said of it is that one's affair. */
+static __always_inline bool stream_take(struct http2_conn *h, __u32 id)
+{
+	__u64 key = stream_key(h, id);
+
+	if (bpf_map_delete_elem(&streams, &key))
+		return false;
+	__sync_fetch_and_add(&h->open, -1U);
+	return true;
+}
+
+/* ---- arrivals ---- */
+
+/* Bytes of @range have become readable. As arrival_note(), with the socket's lock held. */
+static __always_inline void streams_arrival(const struct sock *sk, __u64 range)
+{
+	struct http2_conn *h = http2_of(sk);
+	struct http2_arrivals *a;
+	__u32 place;
+
+	if (!h)
+		return;
+	a = &h->arrivals;
+	place = a->next & (HTTP2_ARRIVALS - 1);
+	PLAIN(&a->range[place]) = 0;
+	atomic_order(&a->pad);
+	PLAIN(&a->ns[place]) = clock_arrived(sk);
+	atomic_order(&a->pad);
+	PLAIN(&a->range[place]) = range;
+	atomic_order(&a->pad);
+	PLAIN(&a->next) = a->next + 1;
+}
+
+/* ---- how a stream ends ---- */
+
+static __always_inline void stream_lost_sample(const struct stream *st)
+{
+	struct service_slot *slot = slot_of(st->service);
+
+	if (slot)
+		count_atomic(slot, COUNTER_SAMPLES_LOST, 1);
+}
+
+/* Its response is over, or will not go on. The index is that of the request on its connection, if clients leave none out. */
+static __always_inline void stream_tell(const struct http2_conn *h, const struct stream *st,
+					__u32 id)
+{
+	struct exchange_event *e;
+
+	if (!config.ring_bytes || !(st->flags & STREAM_SAMPLED) || !st->start_ns)
+		return;
+	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	if (!e) {
+		stream_lost_sample(st);
+		return;
+	}
+	*e = (struct exchange_event){
+		.flow = h->flow,
+		.index = id >> 1,
+		.service = st->service,
+		.pid = st->pid,
+		.bytes_in = st->bytes_in,
+		.bytes_out = st->bytes_out,
+		.arrival_ns = st->start_ns - st->accept_delay_ns,
+		.accepted_ns = st->accept_delay_ns ? st->start_ns : 0,
+		.first_read_ns = st->first_read_ns,
+		.last_read_ns = st->last_read_ns,
+		.first_write_ns = st->first_write_ns,
+		.last_write_ns = st->last_write_ns,
+	};
+	bpf_ringbuf_submit(e, sample_wakeup());
+}
+
+/* It was not answered, and will not be. */
+static __always_inline void stream_abandoned(struct service_slot *slot, const struct stream *st)
+{
+	__u64 since_ns = st->start_ns ? st->start_ns - st->accept_delay_ns : st->first_read_ns;
+	__u64 now = bpf_ktime_get_ns();
+
+	count_atomic(slot, COUNTER_UNANSWERED, 1);
+	if (since_ns <= now)
+		span_add(st->service, SPAN_ABANDONED, now - since_ns);
+}
+
+/* Its connection ends, or is given up. @slot: NULL if another service has it now. */
+static __always_inline void stream_cut(struct http2_conn *h, struct service_slot *slot, __u32 id)
+{
+	struct stream *found = stream_of(h, id), st;
+
+	if (!found)
+		return;
+	st = *found;
+	if (!stream_take(h, id) || !slot)
+		return;
+	if (h->flags & HTTP2_GIVEN_UP)
+		count_atomic(slot, COUNTER_STREAMS_LOST, 1);
+	else if (!(st.flags & STREAM_RESPONDING))
+		stream_abandoned(slot, &st);
+	if (h->flags & HTTP2_LEAVING && id > h->last)
+		count_atomic(slot, COUNTER_STREAMS_REFUSED, 1);
+	if (st.flags & STREAM_RESPONDING)
+		stream_tell(h, &st, id);
+}
+
+struct bpf_map;
+
+struct streams_end {
+	struct http2_conn *h;
+	struct service_slot *slot;
+};
+
+static long streams_end_step(__u32 i, struct streams_end *end)
+{
+	__u32 id = end->h->highest - 2 * i;
+
+	stream_cut(end->h, end->slot, id);
+	return !end->h->open || id < 3;
+}
+
+/* Those of a stream that is long open, beside many short ones. */
+static long streams_end_any(struct bpf_map *map, __u64 *key, struct stream *st,
+			    struct streams_end *end)
+{
+	if (*key >> 32 == end->h->number)
+		stream_cut(end->h, end->slot, (__u32)*key);
+	return !end->h->open;
+}
+
+/* All streams of the connection end. */
+static __always_inline void streams_end(struct http2_conn *h)
+{
+	struct streams_end end = {.h = h, .slot = slot_of(h->service)};
+
+	if (!h->open)
+		return;
+	bpf_loop(STREAMS_TRIED, streams_end_step, &end, 0);
+	if (h->open)
+		bpf_for_each_map_elem(&streams, streams_end_any, &end, 0);
+}
+
+/* ---- one read or write ---- */
+
+struct streams_call {
+	struct http2_conn *h;
+	struct conn *c;
+	struct service_slot *slot;
+	__u64 now;
+	__u64 accepted_ns; /* of the connection; 0: not known, or long ago */
+	__u64 wrong;
+};
+
+static __always_inline void streams_give_up(struct streams_call *call)
+{
+	if (call->h->flags & HTTP2_GIVEN_UP)
+		return;
+	call->h->flags |= HTTP2_GIVEN_UP;
+	if (!(call->h->flags & HTTP2_FOLLOWED))
+		return;
+	count_atomic(call->slot, COUNTER_HTTP2_GIVEN_UP, 1);
+	count_atomic(call->slot, COUNTER_MULTIPLEXED, 1);
+	streams_end(call->h);
+}
+
+static __always_inline bool stream_sampled(const struct streams_call *call, __u32 id,
+					   __u64 start_ns)
+{
+	return config.ring_bytes && start_ns &&
+	       exchange_hash(call->h->flow_hash, id >> 1) < sample_threshold;
+}
+
+/* As arrival_of() has it, of many more. By halves: 2^7 are kept. */
+static __always_inline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
+{
+	__u32 high = PLAIN(&a->next), low = high > HTTP2_ARRIVALS ? high - HTTP2_ARRIVALS : 0;
+	__u32 end = high, middle;
+	__u64 range, ns;
+
+	for (int i = 0; i < 8; i++) {
+		middle = low + (high - low) / 2;
+		range = PLAIN(&a->range[middle & (HTTP2_ARRIVALS - 1)]);
+		if (low < high && seq_after(range >> 32, seq))
+			high = middle;
+		else if (low < high)
+			low = middle + 1;
+	}
+	if (low == end)
+		return 0;
+	range = PLAIN(&a->range[low & (HTTP2_ARRIVALS - 1)]);
+	atomic_order(&a->pad);
+	ns = PLAIN(&a->ns[low & (HTTP2_ARRIVALS - 1)]);
+	atomic_order(&a->pad);
+	return arrival_has(range, seq) && range == PLAIN(&a->range[low & (HTTP2_ARRIVALS - 1)]) ? ns
+												: 0;
+}
+
+/* Of the frame's first byte. What came before the preface was read stands with the connection. */
+static __always_inline __u64 frame_arrival(struct streams_call *call, const struct http2_way *way)
+{
+	struct arrival arrival;
+
+	if (way->resumed)
+		return way->begun_arrival_ns;
+	arrival.ns = arrival_among(&call->h->arrivals, way->begun_seq);
+	if (!arrival.ns)
+		arrival_of(call->c, way->begun_seq, &arrival);
+	return arrival.ns;
+}
+
+/* The client's HEADERS with a new identifier. */
+static __always_inline void stream_opens(struct streams_call *call, const struct http2_way *way)
+{
+	struct http2_conn *h = call->h;
+	__u32 id = way->side.stream;
+	__u64 key = stream_key(h, id), arrival_ns = frame_arrival(call, way);
+	struct stream st = {
+		.service = h->service,
+		.first_read_ns = way->begun_read_ns,
+		.last_read_ns = call->now,
+		.bytes_in = HTTP2_HEADER + way->side.payload,
+	};
+
+	h->highest = id;
+	count_atomic(call->slot, COUNTER_STREAMS, 1);
+	if (h->flags & HTTP2_LEAVING && id > h->last) {
+		count_atomic(call->slot, COUNTER_STREAMS_REFUSED, 1);
+		count_atomic(call->slot, COUNTER_UNANSWERED, 1);
+		return;
+	}
+	if (arrival_ns) {
+		st.start_ns = arrival_ns > call->accepted_ns ? arrival_ns : call->accepted_ns;
+		st.accept_delay_ns = st.start_ns - arrival_ns;
+	}
+	if (st.start_ns > st.first_read_ns) {
+		SLOT_COUNT(call->slot, COUNTER_INCONSISTENT, 1);
+		st.start_ns = 0;
+		st.accept_delay_ns = 0;
+	}
+	if (stream_sampled(call, id, st.start_ns))
+		st.flags |= STREAM_SAMPLED;
+	if (bpf_map_update_elem(&streams, &key, &st, BPF_ANY))
+		count_atomic(call->slot, COUNTER_STREAMS_LOST, 1);
+	else
+		__sync_fetch_and_add(&h->open, 1);
+}
+
+/* More of a request; trailers, too. */
+static __always_inline void stream_read(struct streams_call *call, const struct http2_side *s,
+					__u32 bytes)
+{
+	struct stream *st = stream_of(call->h, s->stream);
+
+	if (!st)
+		return;
+	bytes_add(&st->bytes_in, bytes);
+	if (!(st->flags & STREAM_RESPONDING))
+		st->last_read_ns = call->now;
+}
+
+/* Either side has reset it: if it had begun to be answered, it is an exchange all the same. */
+static __always_inline void stream_reset(struct streams_call *call, const struct http2_side *s,
+					 enum counter by)
+{
+	struct stream *found = stream_of(call->h, s->stream), st;
+
+	if (!found)
+		return;
+	st = *found;
+	if (!stream_take(call->h, s->stream))
+		return;
+	count_atomic(call->slot, by, 1);
+	if (by == COUNTER_STREAMS_BY_SERVER &&
+	    http2_u32(s->field + HTTP2_HEADER) == HTTP2_REFUSED_STREAM)
+		count_atomic(call->slot, COUNTER_STREAMS_REFUSED, 1);
+	if (st.flags & STREAM_RESPONDING)
+		stream_tell(call->h, &st, s->stream);
+	else
+		stream_abandoned(call->slot, &st);
+}
+
+/* A response begins: everything but its own length is known. */
+static __always_inline void stream_answered(struct streams_call *call, struct stream *st)
+{
+	struct service_slot *slot = call->slot;
+	__u64 now = call->now;
+
+	if (st->start_ns && st->last_read_ns > now) {
+		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
+		st->start_ns = 0;
+		st->accept_delay_ns = 0;
+	}
+	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
+	note_messages(slot, st->start_ns ? st->start_ns : st->first_read_ns, now);
+	if (!st->start_ns) {
+		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
+	} else {
+		exchange_stage(slot, STAGE_SOCKET_QUEUE, st->start_ns, st->first_read_ns);
+		if (st->last_read_ns != st->first_read_ns)
+			exchange_stage(slot, STAGE_RECEIVE, st->first_read_ns, st->last_read_ns);
+		exchange_stage(slot, STAGE_SERVICE, st->last_read_ns, now);
+	}
+	if (st->accept_delay_ns) {
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, st->accept_delay_ns);
+	}
+	if (st->flags & STREAM_SAMPLED)
+		st->pid = current_pid();
+	st->first_write_ns = now;
+	st->last_write_ns = now;
+	st->flags |= STREAM_RESPONDING;
+}
+
+/* As exchange_responding() has it. */
+static __always_inline void stream_responding(struct streams_call *call, struct stream *st)
+{
+	__u64 now = call->now;
+
+	if (now <= st->last_write_ns)
+		return;
+	if (st->first_write_ns < epoch_ns) {
+		if (!(st->flags & STREAM_CARRIED))
+			SLOT_COUNT(call->slot, COUNTER_CARRIED, 1);
+		st->flags |= STREAM_CARRIED;
+	} else if (st->start_ns) {
+		st->respond_bucket = respond_move(call->slot, st->respond_bucket,
+						  st->last_write_ns - st->first_write_ns,
+						  now - st->first_write_ns);
+	}
+	call->slot->last_message_ns = now;
+	st->last_write_ns = now;
+}
+
+/* ---- frames ---- */
+
+static __always_inline void client_frame_begins(struct streams_call *call, struct http2_way *way)
+{
+	const struct http2_side *s = &way->side;
+
+	if (s->type == HTTP2_HEADERS && s->stream > call->h->highest)
+		stream_opens(call, way);
+	else if (s->type == HTTP2_HEADERS || s->type == HTTP2_DATA)
+		stream_read(call, s, HTTP2_HEADER + s->payload);
+	else if (s->type == HTTP2_RST_STREAM)
+		stream_reset(call, s, COUNTER_STREAMS_BY_CLIENT);
+}
+
+/* Of one that began in an earlier read: those before are known. */
+static __always_inline void client_frame_ends(struct streams_call *call, struct http2_way *way)
+{
+	const struct http2_side *s = &way->side;
+
+	if (way->resumed &&
+	    (s->type == HTTP2_HEADERS || s->type == HTTP2_DATA || s->type == HTTP2_CONTINUATION))
+		stream_read(call, s, 0);
+}
+
+static __always_inline void server_leaves(struct streams_call *call, const struct http2_side *s)
+{
+	struct http2_conn *h = call->h;
+	__u32 last = http2_u32(s->field + HTTP2_HEADER) & 0x7fffffff;
+
+	if (!(h->flags & HTTP2_LEAVING))
+		count_atomic(call->slot, COUNTER_GOAWAYS, 1);
+	h->last = last;
+	h->flags |= HTTP2_LEAVING;
+}
+
+static __always_inline void server_frame_begins(struct streams_call *call, struct http2_way *way)
+{
+	const struct http2_side *s = &way->side;
+	struct stream *st;
+
+	if (s->type == HTTP2_RST_STREAM)
+		stream_reset(call, s, COUNTER_STREAMS_BY_SERVER);
+	else if (s->type == HTTP2_GOAWAY)
+		server_leaves(call, s);
+	if (s->type != HTTP2_HEADERS)
+		return;
+	st = stream_of(call->h, s->stream);
+	if (!st)
+		return;
+	bytes_add(&st->bytes_out, HTTP2_HEADER + s->payload);
+	if (!(st->flags & STREAM_RESPONDING))
+		stream_answered(call, st);
+}
+
+static __always_inline void server_frame_ends(struct streams_call *call, struct http2_way *way)
+{
+	const struct http2_side *s = &way->side;
+	bool last = http2_is_last(s);
+	struct stream *found, st;
+
+	if (s->type != HTTP2_DATA && !(last || (way->resumed && s->type == HTTP2_HEADERS)))
+		return;
+	found = stream_of(call->h, s->stream);
+	if (!found || !(found->flags & STREAM_RESPONDING))
+		return;
+	if (s->type == HTTP2_DATA)
+		bytes_add(&found->bytes_out, HTTP2_HEADER + s->payload);
+	stream_responding(call, found);
+	if (!last)
+		return;
+	st = *found;
+	if (stream_take(call->h, s->stream))
+		stream_tell(call->h, &st, s->stream);
+}
+
+/* ---- the walk ---- */
+
+static __always_inline void way_pass(struct http2_way *way, __u32 count)
+{
+	bytes_pass(&way->bytes, count);
+	way->rest -= count;
+	way->next += count;
+}
+
+/* Bytes before the first frame: the preface, and what came before it. */
+static __always_inline void way_skip(struct http2_way *way, __u32 room)
+{
+	__u32 count = way->skip < room ? way->skip : room;
+
+	way->skip -= count;
+	way_pass(way, count);
+}
+
+static __always_inline void way_frame(struct streams_call *call, struct http2_way *way, __u32 room,
+				      __u32 *said)
+{
+	__u32 used;
+
+	*said = http2_step(&way->side, way->bytes.at, room, &used);
+	way_pass(way, used);
+	if (*said & HTTP2_WRONG)
+		call->wrong = true;
+}
+
+/* A step; true: it was the last. @said is what it has come to. */
+static __always_inline bool way_step(struct streams_call *call, struct http2_way *way, __u32 *said)
+{
+	__u32 room = way->rest;
+
+	*said = 0;
+	if (!room)
+		return true;
+	if (!bytes_more(&way->bytes)) {
+		call->wrong = true;
+		return true;
+	}
+	if (room > way->bytes.left)
+		room = way->bytes.left;
+	if (way->skip)
+		way_skip(way, room);
+	else if (room)
+		way_frame(call, way, room, said);
+	return call->wrong;
+}
+
+static long streams_in_step(__u32 i, struct streams_call *call)
+{
+	struct http2_way *way = &call->h->in;
+	__u32 said;
+
+	if (!way->side.have) {
+		way->begun_seq = way->next + way->skip;
+		way->begun_read_ns = call->now;
+		way->resumed = false;
+	}
+	if (way_step(call, way, &said))
+		return 1;
+	if (said & HTTP2_BEGINS)
+		client_frame_begins(call, way);
+	if (said & HTTP2_ENDS)
+		client_frame_ends(call, way);
+	return 0;
+}
+
+static long streams_out_step(__u32 i, struct streams_call *call)
+{
+	struct http2_way *way = &call->h->out;
+	__u32 said;
+
+	if (!way->side.have)
+		way->resumed = false;
+	if (way_step(call, way, &said))
+		return 1;
+	if (said & HTTP2_BEGINS)
+		server_frame_begins(call, way);
+	if (said & HTTP2_ENDS)
+		server_frame_ends(call, way);
+	return 0;
+}
+
+/*
+ * A call has transferred @count bytes, the last of which is before @end. Bytes between those and what was followed
+ * passed unseen (splice, sendfile, io_uring): that may be if they are of one frame's DATA. What else it was: @said.
+ */
+static __always_inline bool way_begin(struct http2_way *way, __u32 count, __u32 end, bool visible,
+				      __u32 *said)
+{
+	__u32 first = end - count, unseen = way->begun ? first - way->next : 0;
+
+	*said = 0;
+	if (!way->begun)
+		way->next = first;
+	way->begun = true;
+	way->resumed = true;
+	way->rest = 0;
+	bytes_begin(&way->bytes, count);
+	if (!visible || (!way->bytes.left && !way->bytes.vectors))
+		unseen += count;
+	else
+		way->rest = count;
+	if (!unseen)
+		return true;
+	*said = way->skip ? HTTP2_WRONG : http2_unseen(&way->side, unseen);
+	way->next += unseen;
+	return !(*said & HTTP2_WRONG);
+}
+
+/* A read has returned @bytes, up to @end. */
+static __always_inline void streams_read(struct streams_call *call, __u32 bytes, __u32 end,
+					 bool visible)
+{
+	struct http2_way *way = &call->h->in;
+	__u32 said;
+
+	if ((call->h->flags & (HTTP2_FOLLOWED | HTTP2_GIVEN_UP)) != HTTP2_FOLLOWED)
+		return;
+	if (!way_begin(way, bytes, end, visible, &said))
+		call->wrong = true;
+	if (said & HTTP2_ENDS)
+		client_frame_ends(call, way);
+	if (!call->wrong)
+		bpf_loop(STREAMS_STEPS, streams_in_step, call, 0);
+	/* Behind the next read that may be forgotten. */
+	if (way->side.have && way->side.have < HTTP2_HEADER && !way->resumed)
+		way->begun_arrival_ns = frame_arrival(call, way);
+	if (call->wrong || way->rest)
+		streams_give_up(call);
+}
+
+static __always_inline void streams_write(struct streams_call *call, __u32 bytes, __u32 end)
+{
+	struct http2_way *way = &call->h->out;
+	__u32 said;
+
+	if (call->h->flags & HTTP2_GIVEN_UP)
+		return;
+	if (!way_begin(way, bytes, end, true, &said))
+		call->wrong = true;
+	if (said & HTTP2_ENDS)
+		server_frame_ends(call, way);
+	if (!call->wrong)
+		bpf_loop(STREAMS_STEPS, streams_out_step, call, 0);
+	if (call->wrong || way->rest)
+		streams_give_up(call);
+	call->c->last_write_ns = call->now;
+}
+
+/* ---- which connections ---- */
+
+/* NULL: the kernel has no memory. */
+static __always_inline struct http2_conn *http2_new(const struct sock *sk, struct conn *c)
+{
+	struct http2_conn *h =
+		bpf_sk_storage_get(&http2_conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!h)
+		return NULL;
+	h->number = __sync_fetch_and_add(&http2_next, 1);
+	h->service = c->service;
+	h->flow_hash = c->flow_hash;
+	h->in.side.by_client = true;
+	if (config.ring_bytes)
+		flow_of(&sk->__sk_common, sk->__sk_common.skc_num, &h->flow);
+	return h;
+}
+
+/*
+ * The client's preface was read, which ends @before bytes behind the begin of a read: whether the streams are followed.
+ * What the server has written before must have been followed, too.
+ */
+static __always_inline bool streams_begin(const struct sock *sk, struct conn *c, __u32 before)
+{
+	struct http2_conn *h = http2_of(sk);
+
+	if (!h && !c->last_write_ns)
+		h = http2_new(sk, c);
+	if (!h || h->flags & HTTP2_GIVEN_UP)
+		return false;
+	h->in.skip = before;
+	h->flags |= HTTP2_FOLLOWED;
+	return true;
+}
+
+/* Whether the server's first write begins with SETTINGS. */
+static __always_inline bool streams_settings(__u32 bytes)
+{
+	__u8 header[HTTP2_HEADER + 7] = {};
+	struct bytes b;
+
+	bytes_begin(&b, bytes);
+	return bytes >= HTTP2_HEADER && bytes_more(&b) && b.left >= HTTP2_HEADER &&
+	       !bpf_probe_read_user(header, HTTP2_HEADER, (void *)b.at) && !header[0] &&
+	       header[3] == HTTP2_SETTINGS && !header[4] && !http2_u32(header + 5);
+}
+
+/* The server writes before the client's preface was read, as many do: what it says is remembered if it is HTTP/2's. */
+static __always_inline struct http2_conn *http2_early(const struct sock *sk, struct conn *c,
+						      __u32 bytes)
+{
+	struct http2_conn *h;
+
+	if (c->last_read_ns || !c->established_ns)
+		return NULL;
+	h = http2_of(sk);
+	if (!h && !c->last_write_ns && streams_settings(bytes))
+		return http2_new(sk, c);
+	return h && !(h->flags & HTTP2_GIVEN_UP) ? h : NULL;
+}
+
+#endif

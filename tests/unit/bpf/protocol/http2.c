@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* bpf/protocol/http2.h, the kernel's own source: frames are the same however their bytes are cut. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walker.h"
+
+/* What a walk has said, in one line for each frame. */
+struct told {
+	char text[4096];
+	size_t length;
+};
+
+static void tell(struct told *told, const struct http2_side *s, uint32_t said)
+{
+	int n = 0;
+
+	if (said & HTTP2_BEGINS)
+		n = snprintf(told->text + told->length, sizeof(told->text) - told->length,
+			     "%u/%u:%u", s->type, s->stream, s->payload);
+	if (said & HTTP2_BEGINS && (s->type == HTTP2_RST_STREAM || s->type == HTTP2_GOAWAY))
+		n += snprintf(told->text + told->length + n, sizeof(told->text) - told->length,
+			      "(%u)", http2_u32(s->field + HTTP2_HEADER));
+	if (said & HTTP2_ENDS)
+		n += snprintf(told->text + told->length + n, sizeof(told->text) - told->length,
+			      http2_is_last(s) ? " last\n" : " over\n");
+	if (said & HTTP2_WRONG)
+		n += snprintf(told->text + told->length + n, sizeof(told->text) - told->length,
+			      "wrong\n");
+	told->length += (size_t)n;
+	assert_true(told->length < sizeof(told->text) - 64);
+}
+
+static void said(void *context, const struct http2_side *s, uint32_t what)
+{
+	tell(context, s, what);
+}
+
+/* ---- what is said ---- */
+
+static uint8_t bytes[2048];
+static size_t length;
+
+static void frame(uint32_t payload, uint8_t type, uint8_t flags, uint32_t stream, const void *begin,
+		  size_t begin_length)
+{
+	const uint8_t header[] = {(uint8_t)(payload >> 16),
+				  (uint8_t)(payload >> 8),
+				  (uint8_t)payload,
+				  type,
+				  flags,
+				  (uint8_t)(stream >> 24),
+				  (uint8_t)(stream >> 16),
+				  (uint8_t)(stream >> 8),
+				  (uint8_t)stream};
+
+	assert_true(length + sizeof(header) + payload <= sizeof(bytes));
+	memcpy(bytes + length, header, sizeof(header));
+	memset(bytes + length + sizeof(header), 0xff, payload);
+	if (begin_length)
+		memcpy(bytes + length + sizeof(header), begin, begin_length);
+	length += sizeof(header) + payload;
+}
+
+/* Each kind of frame, with and without payload, padded, a header block in three parts, one of an unknown type. */
+static const char *client_says(void)
+{
+	length = 0;
+	frame(12, HTTP2_SETTINGS, 0, 0, NULL, 0);
+	frame(0, HTTP2_SETTINGS, 1, 0, NULL, 0);
+	frame(4, HTTP2_WINDOW_UPDATE, 0, 0, NULL, 0);
+	frame(5, HTTP2_HEADERS, HTTP2_END_STREAM | HTTP2_END_HEADERS, 1, NULL, 0);
+	frame(30, HTTP2_HEADERS, HTTP2_END_STREAM | 0x28, 3, NULL, 0);
+	frame(0, HTTP2_CONTINUATION, 0, 3, NULL, 0);
+	frame(7, HTTP2_CONTINUATION, HTTP2_END_HEADERS, 3, NULL, 0);
+	frame(1, HTTP2_HEADERS, HTTP2_END_HEADERS, 5, NULL, 0);
+	frame(40, HTTP2_DATA, 8, 5, "\x20", 1);
+	frame(5, HTTP2_PRIORITY, 0, 5, NULL, 0);
+	frame(0, HTTP2_DATA, HTTP2_END_STREAM, 5, NULL, 0);
+	frame(3, 0x42, 0xff, 9, NULL, 0);
+	frame(4, HTTP2_RST_STREAM, 0, 0x80000000 | 5, "\0\0\0\x08", 4);
+	frame(8, HTTP2_PING, 0, 0, NULL, 0);
+	frame(11, HTTP2_GOAWAY, 0, 0, "\0\0\0\x05\0\0\0\x00", 8);
+	return "4/0:12 over\n4/0:0 over\n8/0:4 over\n1/1:5 last\n1/3:30 over\n9/3:0 over\n9/3:7 "
+	       "last\n"
+	       "1/5:1 over\n0/5:40 over\n2/5:5 over\n0/5:0 last\n66/9:3 over\n3/5:4(8) over\n6/0:8 "
+	       "over\n"
+	       "7/0:11(5) over\n";
+}
+
+static void walk(const size_t *cuts, size_t cut_count, struct told *told)
+{
+	struct http2_side s = {.by_client = 1};
+	size_t at = 0;
+
+	*told = (struct told){0};
+	for (size_t i = 0; i <= cut_count; i++) {
+		size_t end = i < cut_count ? cuts[i] : length;
+
+		walker_feed(&s, bytes + at, end - at, said, told);
+		at = end;
+	}
+}
+
+static void frames_whole_and_in_pieces(void **state)
+{
+	const char *wanted = client_says();
+	struct told told;
+	size_t cuts[2048];
+
+	(void)state;
+	walk(NULL, 0, &told);
+	assert_string_equal(told.text, wanted);
+	for (size_t piece = 1; piece < length; piece++) {
+		size_t count = 0;
+
+		for (size_t at = piece; at < length; at += piece)
+			cuts[count++] = at;
+		walk(cuts, count, &told);
+		assert_string_equal(told.text, wanted);
+	}
+	for (cuts[0] = 0; cuts[0] <= length; cuts[0]++)
+		for (cuts[1] = cuts[0]; cuts[1] <= length; cuts[1]++) {
+			walk(cuts, 2, &told);
+			assert_string_equal(told.text, wanted);
+		}
+}
+
+/* ---- what is none ---- */
+
+/* A frame behind a good SETTINGS: whether it is one. */
+static bool takes(bool by_client, uint32_t payload, uint8_t type, uint8_t flags, uint32_t stream)
+{
+	struct http2_side s = {.by_client = by_client};
+	struct told told = {0};
+
+	length = 0;
+	frame(0, HTTP2_SETTINGS, 0, 0, NULL, 0);
+	frame(payload, type, flags, stream, NULL, 0);
+	return walker_feed(&s, bytes, length, said, &told);
+}
+
+static void what_is_strict_is_checked(void **state)
+{
+	(void)state;
+	assert_true(takes(true, 5, HTTP2_HEADERS, 4, 1));
+	assert_false(takes(true, 5, HTTP2_HEADERS, 4, 0));
+	assert_false(takes(true, 5, HTTP2_HEADERS, 4, 2)); /* a client's identifiers are odd */
+	assert_true(takes(false, 5, HTTP2_HEADERS, 4, 2)); /* pushed */
+	assert_false(takes(true, 5, HTTP2_DATA, 0, 0));
+	assert_false(takes(true, 4, HTTP2_PRIORITY, 0, 1));
+	assert_false(takes(true, 5, HTTP2_RST_STREAM, 0, 1));
+	assert_false(takes(true, 4, HTTP2_RST_STREAM, 0, 0));
+	assert_false(takes(true, 7, HTTP2_SETTINGS, 0, 0));
+	assert_false(takes(true, 6, HTTP2_SETTINGS, 0, 1));
+	assert_false(takes(true, 4, HTTP2_PUSH_PROMISE, 0, 1)); /* a client pushes nothing */
+	assert_true(takes(false, 4, HTTP2_PUSH_PROMISE, 4, 1));
+	assert_false(takes(true, 9, HTTP2_PING, 0, 0));
+	assert_false(takes(true, 7, HTTP2_GOAWAY, 0, 0));
+	assert_false(takes(true, 5, HTTP2_WINDOW_UPDATE, 0, 0));
+	assert_false(takes(true, 5, HTTP2_CONTINUATION, 4, 1)); /* of no header block */
+}
+
+static void the_first_frame_is_settings(void **state)
+{
+	struct http2_side s = {.by_client = 1};
+	struct told told = {0};
+
+	(void)state;
+	length = 0;
+	frame(8, HTTP2_PING, 0, 0, NULL, 0);
+	assert_false(walker_feed(&s, bytes, length, said, &told));
+	s = (struct http2_side){0};
+	length = 0;
+	frame(0, HTTP2_SETTINGS, 1, 0, NULL, 0); /* which acknowledges others */
+	assert_false(walker_feed(&s, bytes, length, said, &told));
+}
+
+/* Between the parts of a header block nothing else may stand (RFC 9113, 6.10). */
+static void a_header_block_is_not_interrupted(void **state)
+{
+	struct http2_side s = {.by_client = 1};
+	struct told told = {0};
+
+	(void)state;
+	length = 0;
+	frame(0, HTTP2_SETTINGS, 0, 0, NULL, 0);
+	frame(5, HTTP2_HEADERS, 0, 1, NULL, 0);
+	frame(5, HTTP2_CONTINUATION, 4, 3, NULL, 0);
+	assert_false(walker_feed(&s, bytes, length, said, &told));
+}
+
+/* Any bytes: each cut says the same, and of random ones hardly any pass for frames. */
+static void garbage_is_noticed(void **state)
+{
+	unsigned int seed = 1, taken = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2000; i++) {
+		struct http2_side whole = {.by_client = 1, .settled = 1}, cut = whole;
+		struct told told = {0}, again = {0};
+		bool good;
+
+		length = 512;
+		for (size_t k = 0; k < length; k++)
+			bytes[k] = (uint8_t)rand_r(&seed);
+		good = walker_feed(&whole, bytes, length, said, &told);
+		for (size_t k = 0; k < length && walker_feed(&cut, bytes + k, 1, said, &again); k++)
+			;
+		assert_string_equal(told.text, again.text);
+		taken += good;
+	}
+	/* A length below 2^14 behind a random header, or DATA of some stream. */
+	assert_in_range(taken, 0, 2000 / 8);
+}
+
+/* ---- bytes that nobody sees ---- */
+
+static void only_data_may_pass_unseen(void **state)
+{
+	struct http2_side s = {0};
+	struct told told = {0};
+
+	(void)state;
+	length = 0;
+	frame(0, HTTP2_SETTINGS, 0, 0, NULL, 0);
+	frame(5, HTTP2_HEADERS, HTTP2_END_HEADERS, 1, NULL, 0);
+	frame(100, HTTP2_DATA, HTTP2_END_STREAM, 1, NULL, 0);
+	assert_true(walker_feed(&s, bytes, length - 100, said, &told));
+	assert_int_equal(http2_unseen(&s, 60), 0);
+	assert_int_equal(http2_unseen(&s, 41), HTTP2_WRONG);
+	assert_int_equal(http2_unseen(&s, 40), HTTP2_ENDS);
+	assert_true(http2_is_last(&s));
+	/* The next byte is of a header. */
+	assert_int_equal(http2_unseen(&s, 1), HTTP2_WRONG);
+	assert_true(walker_feed(&s, bytes + 9, 5, said, &told));
+	assert_int_equal(http2_unseen(&s, 1), HTTP2_WRONG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_whole_and_in_pieces),
+		cmocka_unit_test(what_is_strict_is_checked),
+		cmocka_unit_test(the_first_frame_is_settings),
+		cmocka_unit_test(a_header_block_is_not_interrupted),
+		cmocka_unit_test(garbage_is_noticed),
+		cmocka_unit_test(only_data_may_pass_unseen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

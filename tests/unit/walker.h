@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's walker through HTTP/2 in user space, as bpf/tcp/streams.h drives it: for its unit test and its fuzzer. */
+#ifndef UNIT_WALKER_H
+#define UNIT_WALKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HTTP2_COPY(to, count, from) (!memcpy(to, (const void *)(uintptr_t)(from), count))
+#include "../../bpf/protocol/http2.h"
+
+/* One read or write of @length bytes. @said is called for each step that comes to something. False: that is no HTTP/2. */
+static inline bool
+walker_feed(struct http2_side *s, const uint8_t *data, size_t length,
+	    void (*said)(void *context, const struct http2_side *s, uint32_t what), void *context)
+{
+	while (length) {
+		__u32 used;
+		uint32_t what = http2_step(s, (uintptr_t)data, (__u32)length, &used);
+
+		if (what)
+			said(context, s, what);
+		if (what & HTTP2_WRONG)
+			return false;
+		data += used;
+		length -= used;
+	}
+	return true;
+}
+
+#endif
