@@ -474,7 +474,8 @@ static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __
 	r.slot = slot_of(c->service);
 	if (!r.slot)
 		return true;
-	h->service = c->service; /* its slot may have been given away meanwhile, and it has another */
+	/* Its slot may have been given away meanwhile, and it has another. */
+	h->service = c->service;
 	r.accepted_ns = c->first_read_ns ? 0 : c->start_ns;
 	r.end = read_end(sk);
 	reading_goes_on(&r, c);
