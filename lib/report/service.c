@@ -448,8 +448,10 @@ static void report_http2(const struct page *page, const struct run_service *serv
 	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
 		  page_count(http2->connections.value, connections));
 	if (http2->connections.value)
-		items_add(&items, "%.1f streams/connection",
-			  (double)http2->streams.value / (double)http2->connections.value);
+		items_add(&items, "%s streams/connection",
+			  page_rate_of((double)http2->streams.value /
+					       (double)http2->connections.value,
+				       text));
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		if (counts[i].number.value)
 			items_add(&items, "%s %s", counts[i].name,
