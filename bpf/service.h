@@ -97,11 +97,14 @@ static __always_inline void service_drop(const struct service_key *key, __u64 co
 {
 	__u64 *before = bpf_map_lookup_elem(&services_dropped, key);
 
+	/* clang makes a barrier of adding a constant 0, which old kernels take for a call. */
 	if (connections)
 		__sync_fetch_and_add(&connections_dropped, connections);
-	if (before)
+	if (before && connections)
 		__sync_fetch_and_add(before, connections);
-	else if (!bpf_map_update_elem(&services_dropped, key, &connections, BPF_NOEXIST))
+	if (before)
+		return;
+	if (!bpf_map_update_elem(&services_dropped, key, &connections, BPF_NOEXIST))
 		__sync_fetch_and_add(&services_dropped_count, 1);
 }
 

@@ -195,7 +195,7 @@ static bool member_is_zero(const struct run_member *member, const void *field)
 
 	switch (member->kind) {
 	case RUN_KIND_NUMBER: /* an unknown one makes the difference unknown */
-		return number->known && !number->value;
+		return number->known ? !number->value : member->lasting;
 	case RUN_KIND_STAGES:
 		return stages_are_zero(field, member->size);
 	case RUN_KIND_HISTOGRAM:

@@ -68,7 +68,7 @@ static const struct run_members accept_queue_members =
 	MEMBERS(struct run_accept_queue, accept_queue_table);
 
 #define GROWING(type, field) \
-	{MEMBER(type, NUMBER, field), .counts = true, .optional = true}
+	{MEMBER(type, NUMBER, field), .counts = true, .lasting = true, .optional = true}
 
 static const struct run_member http2_table[] = {
 	STRING(struct run_http2, reason),

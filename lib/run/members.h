@@ -50,6 +50,7 @@ struct run_member {
 	enum run_kind kind;
 	enum run_merging merging; /* of members of struct run_driver */
 	bool counts;   /* grows from reading to reading: a period is a difference, two are a sum */
+	bool lasting;  /* known or not in all readings alike: NUMBER */
 	bool optional; /* may be absent or null; reads as zero, NULL, empty or not known */
 	/* TEXT, POINTER, LIST, U64, OBJECT by its first member: likewise, and not written where there is nothing */
 	bool sparse;

@@ -111,7 +111,8 @@ static void require_json(char *text)
 
 static void measure(const struct run *run)
 {
-	autometrics struct metrics *metrics = metrics_new();
+	autometrics struct metrics *metrics =
+		metrics_new(run->service_count % 2 ? METRICS_FINE : METRICS_COARSE);
 
 	require(metrics != NULL);
 	for (enum metrics_format format = 0; format <= METRICS_OPENMETRICS; format++) {

@@ -175,6 +175,12 @@ observe late_accept_inferred "--accept-source inferred"
 scene accept_syscall "--accept-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
 observe accept_syscall "--accept-source syscall"
 
+# Other programs follow the sockets then, where the kernel takes them.
+if works exchange_recv_http; then
+	scene http "--service 1ms" "" "-c 2 -n 40"
+	observe http "--http"
+fi
+
 # The older hooks, which 6.3 and newer have too, beside the best ones.
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
 	--prefer fexit/tcp_recvmsg --prefer exchange_sendmsg" "-c 2 -n 40"

@@ -336,6 +336,17 @@ def test_accept_by_syscall(vm):
     assert scene.stage("accept_queue")["p50_ns"] >= 19 * MS
 
 
+@on_all
+def test_http(vm):
+    """The programs that look for streams of HTTP/2 see what the plain ones see."""
+    if not hooks(vm)["exchange_recv_http"]:
+        pytest.skip("HTTP/2 needs the tracepoints of 6.3")
+    scene = vm.scene("http")
+    assert scene.status == 0
+    assert scene.service["exchanges"] == scene.stage("service")["count"] == 40
+    assert {"exchange_recv_http", "exchange_send_http"} <= {program["name"] for program in scene.run["cost"]["programs"]}
+
+
 # They run when something goes wrong, or when a server accepts by io_uring; tests/integration has that.
 ELSEWHERE = {"conn_reset", "conn_retransmit", "udp_drop", "accept_uring", "accept_uring_result",
              "accept_uring_plain"}
