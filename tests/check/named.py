@@ -3,62 +3,22 @@
 """A file that a comment or a document names is there: a name that nothing in the tree ends in misleads whoever
 looks for it. NAME in a name, or *, stands for anything: driver/engine_NAME.c is there if one such file is. So is
 what a document's link leads to, its heading too."""
-import ast
-import io
 import os
 import re
 import sys
-import tokenize
 from fnmatch import fnmatch
 
+import reading
 import tree
 from tree import Example
 
 WORD = re.compile(r"(?<![\w$%*</{}~.-])(?:\.\./)*((?:[\w.*-]+/)*[\w-][\w.*-]*\.(?:c|h|S|py|sh|cmake|md))(?![\w*/-]|\.\w)")
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 PLACEHOLDER = re.compile(r"\b(?:NAME|FILE|DIR)\b|(?<=_)NAME\b")
 # Of others: of Linux, of a build.
 FOREIGN = ("include/net/*", "include/linux/*", "include/uapi/*", "linux/*", "sock_diag.h", "net/*", "kernel/bpf/*", "arch/*",
            "kernel/tracepoint.c", "vmlinux.h", "*.skel.h", "curses.h")
 # Text of others, and examples of files that are not there.
 SKIPPED = ("LICENSES", "tests/check", "packaging/copyright")
-NOT_COMMENTED = (".md", ".txt")
-
-
-def c_comments(text):
-    for match in COMMENT.finditer(text):
-        if not match[0].startswith('"'):
-            yield text.count("\n", 0, match.start()) + 1, match[0]
-
-
-def python_comments(text):
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
-            yield node.body[0].lineno, ast.get_docstring(node, clean=False)
-
-
-def hash_comments(text):
-    for number, line in enumerate(text.split("\n"), 1):
-        found = re.search(r"(?:^|\s)#(.*)", line)
-        if found:
-            yield number, found[1]
-
-
-def prose(path, text):
-    """Pairs (line, text) of what people read in a file."""
-    if path.suffix in (".c", ".h"):
-        return c_comments(text)
-    if path.suffix in NOT_COMMENTED:
-        return [(1, text)]
-    first = text.split("\n", 1)[0]
-    if path.suffix == ".py" or (first.startswith("#!") and "python" in first):
-        return python_comments(text)
-    if path.suffix in (".sh", ".cmake") or path.name == "CMakeLists.txt" or first.startswith("#!"):
-        return hash_comments(text)
-    return ()
 
 
 LINK = re.compile(r"\]\(((?![a-z]+:)[^)\s#]*)(?:#([^)\s]*))?\)")
@@ -102,7 +62,7 @@ def problems(root, options):
         # Of an experiment it is a template, whose page is in docs/experiments/.
         if path.suffix == ".md" and not tree.under(path, "experiments"):
             yield from lost_links(root, path, text)
-        for first, said in prose(path, text):
+        for first, said in reading.prose(path, text):
             for number, line in enumerate(said.split("\n"), first):
                 for word in WORD.findall(line):
                     if not is_there(word, paths):

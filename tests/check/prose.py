@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Sentences that a first reader understands: comments and messages of at most 25 words, documents of at most 30,
+and none of the phrases in PHRASES. tests/check/prose.txt counts those that are left; the numbers may only fall."""
+import re
+import sys
+from typing import NamedTuple
+
+import reading
+import tree
+from tree import Example
+
+LONGEST = {"comment": 25, "message": 25, "document": 30}
+
+# Texts of others, what programs printed, and this file's own examples.
+SKIPPED = ("LICENSES", "packaging/copyright", "tests/unit/golden", "tests/check/prose.py")
+
+# Lines "FOLDER NUMBER": sentences that are still to be rewritten there. Lower a number, never raise one.
+OPEN = "tests/check/prose.txt"
+
+
+class Phrase(NamedTuple):
+    """A way to write that stalls readers, and what to write."""
+
+    pattern: str
+    better: str
+    found: str
+    not_found: str
+
+
+# Matched within one sentence, its first letter included.
+PHRASES = (
+    Phrase(r"^(?:Who|What|Whoever|Whatever|Whose)\b(?!.*\?$)", "name the thing as the subject",
+           "What was missed is counted.", "What is missed?"),
+    Phrase(r"\bbehind (?:it|them|this|that|each|every|all|both|those)\b", "after",
+           "The read comes behind it.", "A server behind a proxy."),
+    Phrase(r"\banew\b", "again", "It is read anew.", "It is a new one."),
+    Phrase(r"\b(?:tell|tells|told)\b", "report, print, say or distinguish", "Losses are told.", "Losses are reported."),
+    Phrase(r"\b(?:by itself|by themselves)\b", "automatically, or alone", "It ends by itself.", "It ends."),
+    Phrase(r"\bnobody's\b", "free, or without an owner", "The slot is nobody's.", "Nobody owns the slot."),
+    Phrase(r"\baffair\b", "name the thing", "That is its own affair.", "That is its task."),
+    Phrase(r"\b(?:go|goes|going|gone|went) on with\b", "continue", "It is gone on with.", "It goes on."),
+    Phrase(r"\bto be had\b", "available", "None is to be had.", "It has to be read."),
+    Phrase(r"\bfor ever\b", "without end", "It waits for ever.", "It waits for each."),
+)
+
+
+def sentences(text):
+    """What is said in a text, without its code, one paragraph or list item at a time."""
+    text = re.sub(r"^(?:#+ .*|\|[-| :]+\||(?:    |\t)\S.*|<.*)$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*(?:[-*]|\d+\.) ", "\n\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^\|.*$", lambda row: "\n\n" + row[0].replace("|", "\n\n"), text, flags=re.MULTILINE)
+    for paragraph in re.split(r"\n\s*\n", text):
+        joined = " ".join(paragraph.split())
+        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z@`'\"(\[])|(?<=[.!?])\s+(?=[a-z]+:)", joined)
+
+
+def words(sentence):
+    """Code in backquotes is one word, and so is a link's text."""
+    sentence = re.sub(r"`[^`]*`", "code", sentence)
+    sentence = re.sub(r"\]\([^)]*\)", "]", sentence)
+    return [word for word in sentence.split() if re.search(r"\w", word)]
+
+
+def faults(kind, text):
+    for sentence in sentences(text):
+        count = len(words(sentence))
+        if count > LONGEST[kind]:
+            yield f"{count} words in a sentence of a {kind}, at most {LONGEST[kind]}: {sentence[:60]}…"
+        bare = re.sub(r"`[^`]*`", "", sentence)
+        for phrase in PHRASES:
+            found = re.search(phrase.pattern, bare)
+            if found:
+                yield f"'{found[0]}': {phrase.better}: {sentence[:60]}…"
+
+
+def of_file(path, text):
+    if path.suffix == ".md":
+        kind, pairs = "document", reading.document_paragraphs(text)
+    else:
+        kind, pairs = "comment", reading.paragraphs(reading.prose(path, text))
+    for number, said in pairs:
+        for fault in faults(kind, said):
+            yield f"{path}:{number}: {fault}"
+    if path.suffix in (".c", ".h"):
+        for number, said in reading.c_strings(text):
+            for fault in faults("message", said):
+                yield f"{path}:{number}: {fault}"
+
+
+def is_data(path):
+    return path.suffix == ".txt" and path.name != "CMakeLists.txt"
+
+
+def open_sentences(root):
+    path = root / OPEN
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {folder: int(number) for folder, number in map(str.split, lines)}
+
+
+def problems(root, options):
+    del options
+    allowed = open_sentences(root)
+    found = {}
+    for path in tree.files(root):
+        if tree.under(path, *SKIPPED) or is_data(path) or not reading.is_text(root / path):
+            continue
+        folder = max((name for name in allowed if tree.under(path, name)), key=len, default=None)
+        found.setdefault(folder, []).extend(of_file(path, (root / path).read_text()))
+    yield from found.pop(None, [])
+    for folder, most in allowed.items():
+        lines = found.get(folder, [])
+        if len(lines) > most:
+            yield from lines
+            yield f"{folder}: {len(lines)} sentences to rewrite, {most} are allowed: mend those that are new"
+        elif len(lines) < most:
+            yield tree.Warned(f"{folder}: {len(lines)} sentences to rewrite: lower its number in {OPEN}, {most}")
+
+
+OPENING = "/* SPDX-License-Identifier: MIT */\n"
+LONG = " ".join(["word"] * 26)
+EXAMPLES = [
+    Example("clean", {"lib/a.c": OPENING + "/* Return the slot. */\nint a = f(\"cannot open %s\");\n",
+                      "docs/a.md": "# " + LONG + LONG + "\n\nA page.\n\n```\n" + LONG * 2 + "\n```\n"}, []),
+    Example("long", {"lib/a.c": OPENING + f"/* {LONG}. */\n", "lib/b.c": OPENING + f"int b = f(\"{LONG}\");\n",
+                     "docs/a.md": LONG + " " + LONG + ".\n", "docs/b.md": LONG + ".\n", "a.py": f"# {LONG}\n"},
+            ["lib/a.c:2: 26 words", "lib/b.c:2: 26 words", "docs/a.md:1: 52 words", "a.py:1: 26 words"]),
+]
+EXAMPLES += [
+    Example("as many as were", {"docs/a.md": "It is read anew.\n", "tests/check/prose.txt": "docs 1\n"}, []),
+    Example("one more", {"docs/a.md": "It is read anew.\n", "tests/check/prose.txt": "docs 0\n"},
+            ["docs/a.md:1: 'anew'", "docs: 1 sentences to rewrite, 0 are allowed"]),
+]
+EXAMPLES += [Example(f"phrase {i}", {f"docs/a{i}.md": phrase.found + "\n", "docs/b.md": phrase.not_found + "\n"},
+                     [f"docs/a{i}.md:1: '"]) for i, phrase in enumerate(PHRASES)]
+
+if __name__ == "__main__":
+    sys.exit(tree.main(problems, EXAMPLES))
