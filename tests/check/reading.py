@@ -70,12 +70,12 @@ def c_strings(text):
 
 
 def paragraphs(pairs):
-    """Comments of successive lines, joined."""
+    """Comments of one line each on successive lines, joined; a block comment stands alone."""
     held = None
     for number, text in pairs:
         if "SPDX-License-Identifier" in text:
             continue
-        if held and number == held[2] + 1:
+        if held and number == held[2] + 1 and not text.startswith("/*"):
             held = (held[0], held[1] + "\n" + bare(text), number)
             continue
         if held:
