@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the integration tests share: they all observe, so they all need BPF."""
+"""Fixtures of the integration tests, all of which observe and so need BPF."""
 import contextlib
 import ctypes
 import os
@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items):
 
 
 def in_kernel():
-    """The numbers of the BPF programs of ours that are loaded, by their names."""
+    """Return the ids of our BPF programs that are loaded, found by their names."""
     names = "|".join((
         "conn_state", "conn_reset", "conn_retransmit", "exchange_ready", "exchange_recv",
         "exchange_send", "exchange_recvmsg", "exchange_segment", "exchange_sendmsg",
@@ -37,7 +37,7 @@ def in_kernel():
 
 
 def is_anothers(pid):
-    """Whether it belongs to a test that runs beside this one: no descendant of ours, nor in our network."""
+    """Whether the process belongs to a test that runs in parallel: not our descendant, and not in our network."""
     if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/thread-self/ns/net").st_ino:
         return False
     while pid > 1 and pid != os.getpid():
@@ -47,10 +47,10 @@ def is_anothers(pid):
 
 
 def held_by_others():
-    """The numbers of the programs that observers of other tests hold."""
+    """Return the ids of the programs that observers of other tests hold."""
     held = set()
     for comm in Path("/proc").glob("[0-9]*/comm"):
-        # A process, or a descriptor of it, may end while it is looked at.
+        # A process or one of its descriptors may go away meanwhile.
         with contextlib.suppress(OSError):
             if comm.read_text(errors="replace") != "sojourn\n" or not is_anothers(int(comm.parent.name)):
                 continue
@@ -62,8 +62,8 @@ def held_by_others():
 
 
 def left_in_kernel(before):
-    """The numbers of the programs that are loaded, were not before, and that no other test's observer holds;
-    waits for them to go, for programs are freed after a grace period of the kernel's."""
+    """Return the ids of the programs loaded since @before that no other test's observer holds. Wait for them to
+    go: the kernel frees programs after a grace period."""
     left = in_kernel() - before
     for _ in range(100):
         left -= held_by_others() if left else set()
@@ -75,7 +75,6 @@ def left_in_kernel(before):
 
 
 def sockets(state, filter_, netns=None):
-    """The sockets that `ss` shows in this state, one line each."""
     prefix = netns.prefix() if netns else []
     text = subprocess.run([*prefix, "ss", "-Htan", "state", state, filter_], check=True,
                           capture_output=True, text=True).stdout
@@ -83,7 +82,6 @@ def sockets(state, filter_, netns=None):
 
 
 def kernel_counter(name, netns=None, table="netstat", row="TcpExt"):
-    """A counter of a network namespace, from a row of /proc/net/netstat or snmp."""
     prefix = netns.prefix() if netns else []
     text = subprocess.run([*prefix, "cat", f"/proc/self/net/{table}"], check=True,
                           capture_output=True, text=True).stdout
@@ -104,8 +102,8 @@ def checked(result):
 
 @pytest.fixture(autouse=True)
 def own_network():
-    """Every test, and all that it starts, lives in a network namespace of its own: no port,
-    TIME_WAIT or connection of the host's is in the way, and none of it is observed."""
+    """Run every test, with all that it starts, in a network namespace of its own. The host's ports, TIME_WAIT
+    sockets and connections are neither in the way nor observed."""
     with open("/proc/self/ns/net", encoding="ascii") as home:
         checked(LIBC.unshare(CLONE_NEWNET))
         try:
@@ -117,7 +115,6 @@ def own_network():
 
 @pytest.fixture(autouse=True)
 def nothing_left_in_kernel():
-    """Whatever a test does, its programs are gone when its observer is."""
     before = in_kernel()
     yield
     assert not left_in_kernel(before), "BPF programs were left in the kernel"

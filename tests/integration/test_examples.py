@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The commands of README, docs/ and --help: each block of them says before it, in a comment, who tries it.
+"""The commands of README, docs/ and --help. A comment before each block says how it is tested.
 
     <!-- run -->            this test, in a folder and a network namespace of its own
-    <!-- continue -->       this test, behind the block before
-    <!-- needs: WHAT -->    nobody, for want of WHAT: only the words are checked, for the programs take them
+    <!-- continue -->       this test, after the previous block
+    <!-- needs: WHAT -->    not run, for lack of WHAT: only the words are checked against the programs
 
-What is run is shortened: a load of ten seconds lasts 300 ms. A server answers at port 8080 unless the block starts one.
+Blocks run shortened: a load of ten seconds lasts 300 ms. A server at port 8080 answers, unless a block starts
+one.
 """
 import json
 import os
@@ -21,7 +22,7 @@ from support.pki import Pki
 from support.process import run
 from support.programs import DRIVER, LAB, OBSERVER
 
-# Pages of experiments are written by those, which have tests of their own.
+# Experiments write their own pages, and have their own tests.
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"(sojourn|sojourn-drive|sojourn-lab|tools/\S+|tests/\S+|curl|ssh|docker|kubectl|systemctl|cmake)( |$)")
 MARK = re.compile(r"<!-- (run|continue|needs: .+) -->")
@@ -30,7 +31,7 @@ FACES = [[OBSERVER], *([OBSERVER, face] for face in ("observe", "live", "serve",
 
 
 def blocks_of(text):
-    """(line, mark or None, commands) of each block of commands: lines indented by four."""
+    """Return (line, mark or None, commands) of each block of commands: lines indented by four."""
     mark, block, at = None, [], 0
     for number, line in enumerate([*text.split("\n"), "end"], 1):
         if line.startswith("    "):
@@ -49,7 +50,6 @@ def blocks(path):
 
 
 def scripts():
-    """(page and line, lines) of what is run."""
     for path in PAGES:
         script = None
         for at, mark, lines in blocks(path):
@@ -78,7 +78,7 @@ def test_each_block_is_marked():
 # ---- words ----
 
 def refused(line, folder):
-    """What the program says to a command that it does not take; None: it does."""
+    """Return the program's error for a refused command; None if it is accepted."""
     words = shlex.split(re.split(r" (?:&|\||>|&&) ?", line + " ")[0], comments=True)
     if words[0] == "sojourn-drive":
         ended = run([DRIVER, *words[1:], "--check"], check=False, cwd=folder)
@@ -91,13 +91,12 @@ def refused(line, folder):
 
 
 def checkable(line):
-    """Not what a shell makes the words of, nor a pattern of them."""
+    """Whether the command is free of shell substitutions and placeholders."""
     return re.match("sojourn(-drive)? ", line) and not re.search(r"\$|\[|FILE\b|PID\b", line)
 
 
 @pytest.fixture(name="folder")
 def fixture_folder(start, tmp_path):
-    """What the examples name."""
     pki = start(Pki())
     for path, name in zip((pki.ca, *pki.issue("client", "DNS:example.test")), ("authority.pem", "client.pem", "client.key")):
         shutil.copy(path, tmp_path / name)
@@ -124,10 +123,10 @@ def test_the_words_of_helps_are_taken(folder):
         assert lines and not wrong, wrong
 
 
-# ---- what they do ----
+# ---- behaviour ----
 
 def shortened(line):
-    """As it stands, but for how long it lasts, and waiting until what is started in the background answers."""
+    """Return the command with a shorter duration; background programs are waited for until they answer."""
     line = re.sub(r" +#.*", "", line)
     line = re.sub(r"(?<= -d )\d+s|(?<= --cool-down )\d+s", "300ms", re.sub(r"(?<= --for )\d+s", "300ms", line))
     program = " ".join(line.split()[:2])
@@ -135,7 +134,7 @@ def shortened(line):
     if program == "kill %1":
         line += "; wait %1 || true"
     elif program == "sojourn doctor":
-        line += " || [ $? -le 2 ]"  # what it says of this host is not of the example
+        line += " || [ $? -le 2 ]"  # findings about this host are not part of the example
     elif program in ("sojourn live", "sojourn serve", "sojourn record"):
         line += " --for 300ms"
     elif line.startswith("sojourn-drive ") and " -d " not in line:
@@ -148,7 +147,6 @@ def shortened(line):
 
 
 def execute(start, folder, lines):
-    """The output of a block's commands, which all have to succeed."""
     prefix = ["set -e", "trap 'trap - EXIT; kill $(jobs -p) 2>/dev/null || true; wait || true' EXIT", f"ln -sfn {BUILD} build"]
     path = ":".join(str(program.parent) for program in (OBSERVER, DRIVER, LAB))
     with Netns("examples") as netns:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""sojourn doctor: what runs out."""
+"""sojourn doctor: exhausted resources."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn doctor` on connections that the peer has closed: what grows is a leak, a number that stays is none."""
+"""`sojourn doctor` on connections that the peer has closed: a growing number is a leak, a constant one is not."""
 import collections
 import json
 import os
@@ -16,7 +16,7 @@ from support.process import wait_until
 from support.programs import OBSERVER, Doctor, Lab, Observer
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-GROWTH_SECONDS = 3.5  # 2 s in which it grows, 1 s until the last one counts, and the begin
+GROWTH_SECONDS = 3.5  # 2 s of growth, 1 s until the last one counts, and the start
 
 
 def ask_and_leave(port):
@@ -26,17 +26,17 @@ def ask_and_leave(port):
 
 
 def left(port):
-    """What `ss` says of a server's connections whose clients have left."""
+    """Return how many of a server's connections have lost their client, by `ss`."""
     return len(sockets("close-wait", f"sport = :{port}"))
 
 
 def given_up(port):
-    """What `ss` says of clients' connections which the server has closed."""
+    """Return how many of the clients' connections the server has closed, by `ss`."""
     return len(sockets("close-wait", f"dport = :{port}"))
 
 
 class Pool:
-    """Connections of ours to a server of ours, which closes them: close() is what a client forgets."""
+    """Connections of this process to its own server, which closes them; the client forgets to call close()."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", free_port()), backlog=64)
@@ -80,7 +80,7 @@ def test_a_server_that_leaks_is_named(start):
 
 
 def test_a_client_that_leaks_is_named(start):
-    """Its server closes what is idle, and the client keeps every connection."""
+    """The server closes idle connections, and the client keeps every one."""
     client = """
 import socket, sys, time
 kept = []
@@ -115,7 +115,7 @@ while True:
 
 
 def ours(*options):
-    """What other processes of the machine run out of is not in the exit code."""
+    """Restrict the exit code to this process: others on the machine may exhaust something."""
     return Doctor("--pid", os.getpid(), *options)
 
 
@@ -127,7 +127,7 @@ def check_notice(doctor, used):
 
 
 def test_a_pool_that_does_not_grow_is_no_leak():
-    """As Apache's proxy keeps connections that its backend has closed, until it needs one."""
+    """Apache's proxy, for one, keeps connections that its backend has closed until it needs one."""
     with Pool() as pool:
         for _ in range(25):
             pool.open()
@@ -138,7 +138,7 @@ def test_a_pool_that_does_not_grow_is_no_leak():
         assert "does not grow: 0 came and 0 left" in finding["outlook"]
         once = check_notice(ours("--sample", "0", "--port", pool.port), 25)
         assert "grows is not known (one reading)" in once["outlook"]
-        # A second later 25 others have come, and nothing afterwards.
+        # A second later there are 25 more, and none afterwards.
         for _ in range(25):
             pool.open()
         check_notice(ours("--sample", "2s", "--port", pool.port), 50)
@@ -169,7 +169,7 @@ def serve_slowly(listener, seconds, done):
 
 
 def test_handlers_at_work_for_clients_that_left_are_no_leak():
-    """They even grow in number: no request has been answered yet."""
+    """Their number even grows: no request has been answered yet."""
     done = threading.Event()
     with socket.create_server(("127.0.0.1", free_port()), backlog=64) as listener:
         port = listener.getsockname()[1]
@@ -185,7 +185,7 @@ def test_handlers_at_work_for_clients_that_left_are_no_leak():
                 time.sleep(GROWTH_SECONDS)
                 least = left(port)
                 doctor = ours("--port", port)
-                assert left(port) > least  # they do grow
+                assert left(port) > least  # the number does grow
         finally:
             done.set()
             give_up()
@@ -196,7 +196,7 @@ def test_handlers_at_work_for_clients_that_left_are_no_leak():
 
 
 def test_a_slow_leak_shows_over_several_looks(start):
-    """One every half second: fewer than three per look."""
+    """One every half second: fewer than three per reading."""
     with Pool() as pool, every(0.5, pool.open):
         doctor = start([OBSERVER, "doctor", "--json", "--interval", "1s", "--port", pool.port])
         wait_until(lambda: "close-wait-leak" in doctor.stdout, seconds=40)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `sojourn doctor` counts as it happens, and its findings in the observer's and the driver's
-documents."""
+"""Events that `sojourn doctor` counts, and its findings in the documents of observer and driver."""
 import contextlib
 import errno
 import json
@@ -25,14 +24,14 @@ def sysctl(name, value):
 
 
 def watch(start, *options):
-    """`sojourn doctor --watch`, which has begun to look."""
+    """Start `sojourn doctor --watch` and wait for its first reading."""
     doctor = start([OBSERVER, "doctor", "--json", "--interval", "300ms", *options])
     doctor.wait_for("\n")
     return doctor
 
 
 def looks(doctor):
-    """All that it saw; waits for one look more."""
+    """Return all its readings, after waiting for one more."""
     seen = doctor.stdout.count("\n")
     deadline = time.monotonic() + 10
     while doctor.stdout.count("\n") < seen + 2 and time.monotonic() < deadline:
@@ -48,7 +47,7 @@ def findings(seen, kind):
 # ---- in documents ----
 
 def test_the_drivers_report_has_the_hosts_findings(start):
-    """As many failures as the driver met, beside its own count."""
+    """The observer counts as many failures as the driver."""
     sysctl("ip_local_port_range", "40000 40499")
     sysctl("tcp_tw_reuse", "0")
     lab = start(Lab())
@@ -60,7 +59,7 @@ def test_the_drivers_report_has_the_hosts_findings(start):
     found = [f for f in driver.document["findings"] if f["id"] == "ports-exhausted"]
     assert len(found) == 1, driver.document["findings"]
     assert found[0]["object"] == f"127.0.0.1 to 127.0.0.1:{lab.port}"
-    # Listeners that took a port of the range hold it.
+    # Listening sockets hold the ports that they took from the range.
     assert found[0]["used"] == found[0]["capacity"] >= 490
     assert any(re.match(rf"failed in the sample: {met:,} connect\(\) calls", text)
                for text in found[0]["evidence"]), (met, found[0]["evidence"])
@@ -122,7 +121,7 @@ def test_every_emfile_is_counted(start):
              if evidence(f, "failed in the sample")]
     assert sum(evidence(f, "failed in the sample") for f in found) == failed
     assert {f["owners"][0]["pid"] for f in found} == {process.pid}
-    # One finding: the failures are evidence that the descriptors have ended.
+    # One finding: the failures are evidence of exhausted descriptors.
     assert {f["id"] for f in found} == {"fds-exhausted"}
 
 
@@ -198,7 +197,7 @@ def test_time_wait_by_who_closed_first(start, close, made, side):
 # ---- accept queues and connect() ----
 
 def test_the_deepest_that_an_accept_queue_was(start):
-    """Between two readings too: it is empty again when anybody looks."""
+    """The maximum between two readings counts, too: the queue is empty again at each reading."""
     doctor = watch(start)
     with socket.create_server(("127.0.0.1", free_port()), backlog=64) as listener, \
             contextlib.ExitStack() as stack:
@@ -216,7 +215,7 @@ def test_the_deepest_that_an_accept_queue_was(start):
 
 
 def test_connects_are_counted_and_timed():
-    """Per process, in a single look too."""
+    """Per process, also within a single reading."""
     sysctl("ip_local_port_range", "40000 40499")
     with socket.create_server(("127.0.0.1", free_port()), backlog=500) as listener, \
             contextlib.ExitStack() as stack:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""When descriptors or ports have run out: observer and doctor go on, since they began before; clients
-that fail are counted exactly, whoever wrote them; and the remedy ends it."""
+"""Descriptors or ports have run out. Observer and doctor, already running, continue; failures of any client are
+counted exactly; and the remedy works."""
 import contextlib
 import json
 import os
@@ -37,7 +37,7 @@ def watch(start, *options):
 
 
 def looks(doctor, more=2):
-    """All that it saw so far; waits for some looks more."""
+    """Return all readings so far, after waiting for some more."""
     seen = doctor.stdout.count("\n")
     deadline = time.monotonic() + 20
     while doctor.stdout.count("\n") < seen + more and time.monotonic() < deadline:
@@ -47,7 +47,7 @@ def looks(doctor, more=2):
 
 
 def failed(seen):
-    """{(comm, destination): calls that failed for want of a port}, of all looks."""
+    """Return {(comm, destination): calls that failed for lack of a port}, over all readings."""
     counts = {}
     for look in seen:
         for finding in look["findings"]:
@@ -58,7 +58,7 @@ def failed(seen):
 
 
 def reserve(process):
-    """How many files it keeps in reserve: all, unless it is just reading."""
+    """Return how many files the process holds in reserve: all, except during a reading."""
     count = 0
     for name in os.listdir(f"/proc/{process.pid}/fd"):
         with contextlib.suppress(FileNotFoundError):
@@ -67,7 +67,6 @@ def reserve(process):
 
 
 def leave_no_descriptor(process):
-    """From now on it can open nothing more than it has."""
     wait_until(lambda: reserve(process) >= 12)
     most = max(int(name) for name in os.listdir(f"/proc/{process.pid}/fd")) + 1
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (most, most))
@@ -78,7 +77,7 @@ def leave_no_descriptor(process):
 def test_the_observer_goes_on_without_descriptors(start):
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
-    time.sleep(0.3)  # it is at rest, its reserve is full
+    time.sleep(0.3)  # the process is idle and its reserve full
     leave_no_descriptor(observer)
     Driver(lab.url, count=500, connections=4)
     document = observer.document()
@@ -141,7 +140,7 @@ def test_both_go_on_without_ports(start, small_range):
 
 @needs_program("wrk")
 def test_as_many_failures_as_wrk_met(start, small_range):
-    """Of its own account: `Socket errors: connect N`, without a word about why."""
+    """wrk's own count is `Socket errors: connect N`, without a reason."""
     lab = start(Lab("--service", "5ms"))
     doctor = watch(start, "--port", lab.port)
     text = run(["wrk", "-c", "600", "-t", "1", "-d", "2s", lab.url], seconds=60).stdout
@@ -153,8 +152,8 @@ def test_as_many_failures_as_wrk_met(start, small_range):
 
 @needs_program("ab")
 def test_as_many_failures_as_ab_met(start, small_range):
-    """It has ended when the doctor looks: its name is known all the same. It gives up when
-    `bad++ > 10`, which is the twelfth time, whatever it says."""
+    """ab has exited before the doctor reads, and its name is still known. It gives up at `bad++ > 10`, the
+    twelfth failure, whatever its message says."""
     lab = start(Lab("--service", "5ms"))
     doctor = watch(start, "--port", lab.port)
     ended = run(["ab", "-q", "-k", "-c", "600", "-n", "100000", lab.url], check=False, seconds=60)
@@ -163,7 +162,7 @@ def test_as_many_failures_as_ab_met(start, small_range):
 
 
 def test_the_remedy_ends_it(start, small_range):
-    """The driver meets what the doctor counts; with the printed command typed, neither does."""
+    """Driver and doctor count the same failures; after the printed command there are none."""
     lab = start(Lab())
     doctor = watch(start, "--port", lab.port)
     broke = Driver(lab.url, "--new-connections", connections=2, count=700, check=False)
@@ -176,13 +175,13 @@ def test_the_remedy_ends_it(start, small_range):
     before = len(looks(doctor))
     Driver(lab.url, "--new-connections", connections=2, count=700)
     assert not failed(looks(doctor)[before:])
-    # Descriptors are those of the whole host, and another test may fill some.
+    # Findings on descriptors cover the whole host, where another test may use many.
     assert not [name for name in Doctor("--sample", "0", "--port", lab.port).ids if "port" in name]
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
 def test_the_cliff_comes_before_the_first_failure(start, small_range, address):
-    """Slowly towards the end: half is a warning, the end is foretold, and only then does it fail."""
+    """With slow growth the half is a warning, then exhaustion is predicted, and only then do calls fail."""
     lab = start(Lab(address=address.strip("[]")))
     doctor = watch(start, "--port", lab.port)
     client = start([DRIVER, lab.url, "-c", "1", "-d", "30s", "--rate", "120", "--new-connections"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn doctor` on limits: queues of listeners, TIME_WAIT and its closers, counts of the kernel's,
-and the remedies, which are applied as they are printed."""
+"""`sojourn doctor` on limits: listeners' queues, TIME_WAIT and who closes first, kernel counters, and the
+remedies, applied as printed."""
 import contextlib
 import ctypes
 import json
@@ -26,13 +26,12 @@ def sysctl(name, value):
 
 
 def apply(finding):
-    """What the finding tells to type, typed."""
     subprocess.run(["sh", "-c", finding["command"]], check=True,
                    stdout=subprocess.DEVNULL)
 
 
 def connecting(stack, port, count, deaf=False):
-    """Clients that begin to connect. Deaf ones drop every answer: their handshakes stay unfinished."""
+    """Start to connect clients. Deaf ones drop every answer, so their handshakes stay unfinished."""
     for _ in range(count):
         client = stack.enter_context(socket.socket())
         if deaf:
@@ -47,14 +46,14 @@ def connecting(stack, port, count, deaf=False):
 
 @pytest.mark.alone
 def test_dropped_syns_are_no_overflow(start):
-    """Both in one sample, each at its own listener; a listener counts them as one."""
+    """Both in one sample, each at its own listener; the listener's counter does not distinguish them."""
     sysctl("ipv4.tcp_syncookies", 0)
     flooded = start(Lab("--backlog", "8"))
     slow = start(Lab("--accept-delay", "60s", "--backlog", "4"))
     with contextlib.ExitStack() as stack:
         connecting(stack, flooded.port, 20, deaf=True)
         connecting(stack, slow.port, 10)
-        # What is turned away comes again after a second.
+        # Dropped SYNs are sent again after a second.
         before = {name: kernel_counter(name) for name in ("ListenDrops", "ListenOverflows")}
         doctor = Doctor("--sample", "1500ms")
         drops, overflows = (kernel_counter(name) - before[name] for name in before)
@@ -81,7 +80,7 @@ def test_half_open_connections_against_the_backlog(start, cookies, finding):
         doctor = Doctor("--sample", "0")
         found = doctor.finding(finding)
         assert (found["used"], found["capacity"], found["severity"]) == (12, 16, "warning")
-        # Where cookies are on already the command would change nothing.
+        # If cookies are already on, the command would change nothing.
         assert bool(found["command"]) == (not cookies)
 
 
@@ -100,7 +99,7 @@ def test_without_cookies_tcp_max_syn_backlog_binds_too(start):
 
 
 def test_which_limit_binds_an_accept_queue(start):
-    """The program's own backlog, or net.core.somaxconn, which is read when listen() is called."""
+    """The program's own backlog, or net.core.somaxconn, which is read at listen()."""
     sysctl("core.somaxconn", 8)
     capped = start(Lab("--accept-delay", "60s", "--backlog", "1000"))
     modest = start(Lab("--accept-delay", "60s", "--backlog", "4"))
@@ -114,7 +113,7 @@ def test_which_limit_binds_an_accept_queue(start):
         assert evidence(findings[modest.port], "net.core.somaxconn") == 8
         assert findings[modest.port]["command"] is None
         apply(findings[capped.port])
-        # Not before it listens again, as the remedy says.
+        # The remedy takes effect when the service listens again, as it says.
         assert "restart the service" in findings[capped.port]["change"]
         assert Doctor("--sample", "0", "--port", capped.port).finding("accept-queue-full")
     capped.stop()
@@ -128,7 +127,7 @@ def test_which_limit_binds_an_accept_queue(start):
 
 
 def test_two_listeners_drop_apart(start):
-    """Each one's drops as `ss` shows them: the kernel's own, per listener."""
+    """Each listener's drops are those of `ss`, which are the kernel's own."""
     labs = [start(Lab("--accept-delay", "60s", "--backlog", backlog)) for backlog in ("2", "5")]
     with contextlib.ExitStack() as stack:
         for lab, clients in zip(labs, (7, 20)):
@@ -198,23 +197,23 @@ def test_who_closes_first_among_processes(start, path, options, made, verb, who)
            for entry in look["resources"] if entry["resource"] == "time_wait"
            for owner in entry["owners"]]
     assert driver.status == 0
-    # Where the server closes first, a client whose FIN crosses the server's comes into TIME_WAIT, too.
+    # If the server closes first, a client whose FIN crosses the server's enters TIME_WAIT, too.
     assert made <= kernel_counter("TW") - before <= (2 * made if who == "server" else made)
     counts = {"client": 0, "server": 0}
     for comm, pid, text in did:
         side = "server" if " as the server at port " in text else "client"
         counts[side] += int(re.match(rf"{verb} (\d+) ", text)[1])
         assert text.endswith(str(lab.port))
-        # The driver has ended meanwhile, its name is known all the same.
+        # The driver has exited meanwhile, but its name is known.
         assert comm == ("sojourn-lab" if side == "server" else "sojourn-drive"), did
         assert side == "client" or pid == lab.pid
-    # Now and then the other side is faster. The kernel's own sockets tell.
+    # Sometimes the other side is faster; the kernel's sockets are the truth.
     if made:
         server = len(sockets("time-wait", f"sport = :{lab.port}"))
         client = len(sockets("time-wait", f"dport = :{lab.port}"))
         assert counts == {"server": server, "client": client}
     assert sum(counts.values()) >= (made or 40)
-    # A server that closes behind its response is not always before a client that has what it wanted.
+    # A server that closes after its response may still be slower than its client.
     assert counts[who] > (0 if who == "server" else 20)
 
 
@@ -235,7 +234,7 @@ def test_every_limit_that_the_kernel_shows_is_shown():
     assert ("conntrack" in shown) == conntrack.exists()
     if conntrack.exists():
         assert shown["conntrack"][1] == kernel_number(conntrack)
-    # The rest is the first network namespace's alone, and said to be missing elsewhere.
+    # The rest exists in the first network namespace only, and is reported as missing elsewhere.
     here = Path("/proc/sys/net/ipv4/tcp_mem").exists()
     assert ("tcp_memory" in shown) == here
     assert any("orphans and TCP memory" in note for note in doctor.document["not_seen"]) != here
@@ -261,7 +260,7 @@ def test_an_owner_is_named_with_its_cgroup(start):
 
 
 def test_observer_keeps_every_listeners_depth(start):
-    """Of a port that it does not observe, by the program that it has at sk_data_ready anyway; the clients know
+    """The port is not observed; the observer's program at sk_data_ready runs for it anyway. The clients know
     how many of them were queued."""
     observer = start(Observer(ports=[free_port()]))
     lab = start(Lab("--accept-delay", "60s", "--backlog", "4"))

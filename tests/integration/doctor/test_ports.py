@@ -34,7 +34,7 @@ def sysctl(name, value):
 
 @contextlib.contextmanager
 def held(address, count, source=None, family=socket.AF_INET):
-    """A listener and so many connections to it, all of this very process: (port, sockets)."""
+    """Yield (port, sockets) of a listener and so many connections to it, all of this process."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server((address, free_port()), family=family,
                                                             backlog=4096))
@@ -43,7 +43,7 @@ def held(address, count, source=None, family=socket.AF_INET):
         for _ in range(count):
             client = stack.enter_context(socket.socket(family))
             if source:
-                # or else bind() takes the port for every destination
+                # Otherwise bind() takes the port for every destination.
                 client.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
                 client.bind((source, 0))
             client.connect((address, port))
@@ -52,7 +52,7 @@ def held(address, count, source=None, family=socket.AF_INET):
 
 
 def queues_aside(doctor):
-    """What was found besides the accept queue that these tests leave full."""
+    """Return the findings apart from the accept queue, which these tests leave full."""
     return {name for name in doctor.ids if not name.startswith("accept-queue")}
 
 
@@ -156,7 +156,7 @@ def test_proc_does_not_know_an_accept_queues_limit():
 
 
 def time_waits(count):
-    """The port towards which so many sockets are in TIME_WAIT: the client closes first."""
+    """Return a port towards which so many sockets are in TIME_WAIT: the client closes first."""
     with socket.create_server(("127.0.0.1", free_port())) as listener:
         for _ in range(count):
             client = socket.create_connection(listener.getsockname())
@@ -196,7 +196,7 @@ class Patient(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def patient():
-    """The port of a server that never closes first."""
+    """Yield the port of a server that never closes first."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", free_port()), Patient) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever)
@@ -218,7 +218,7 @@ CLIENTS = {
 @pytest.mark.parametrize("name", [
     "sojourn-drive", pytest.param("wrk", marks=needs_program("wrk"))])
 def test_a_client_that_reconnects_is_foretold_and_named(start, patient, name):
-    """Two connections at a time, 20 ms each: time enough before the first failure."""
+    """Two connections at a time, 20 ms each, leave enough time before the first failure."""
     client = start(CLIENTS[name](f"http://127.0.0.1:{patient}/"))
     time.sleep(0.3)
     doctor = Doctor("--sample", "1s", "--port", patient)
@@ -237,7 +237,7 @@ def test_a_client_that_reconnects_is_foretold_and_named(start, patient, name):
 
 @needs_program("ab")
 def test_ab_is_named(start):
-    """Its connections stay: it speaks HTTP/1.0, where without -k the server closes first."""
+    """With -k ab's connections stay; without it the server would close first, as ab speaks HTTP/1.0."""
     lab = start(Lab("--service", "50ms"))
     client = start(["ab", "-q", "-k", "-c", "300", "-t", "20", "-n", "10000000", lab.url])
     deadline = time.monotonic() + 10
@@ -250,7 +250,7 @@ def test_ab_is_named(start):
 
 @pytest.mark.alone
 def test_a_leak_of_connections_on_the_client_is_named():
-    """Responses that are never closed: live connections grow, and nothing else."""
+    """Responses are never closed: only live connections grow."""
     with held("127.0.0.1", 130) as (port, sockets):
         looking = subprocess.Popen([sys.executable, "-c", LEAK, str(port)],
                                    stdout=subprocess.PIPE)
@@ -271,7 +271,7 @@ def test_a_leak_of_connections_on_the_client_is_named():
 
 @pytest.mark.alone
 def test_a_pool_that_filled_up_is_no_leak():
-    """A quarter of the range, taken at once in the sample and kept: nothing says that it goes on."""
+    """A quarter of the range is taken at once in the sample and kept: that is no continued growth."""
     looking = subprocess.Popen([OBSERVER, "doctor", "--json", "--sample", "3s"], stdout=subprocess.PIPE)
     try:
         time.sleep(1)
@@ -298,7 +298,7 @@ while True:
 
 
 def test_failed_connects_are_counted_as_they_happen(start):
-    """Exactly those without a port: refused ones are something else."""
+    """Only calls without a port count, not refused ones."""
     with held("127.0.0.1", 490) as (port, sockets):
         doctor = start([OBSERVER, "doctor", "--json", "--interval", "300ms", "--port", port])
         doctor.wait_for("\n")
@@ -319,7 +319,7 @@ def test_failed_connects_are_counted_as_they_happen(start):
     found = [f for look in looks for f in look["findings"]
              if evidence(f, "failed in the sample")]
     assert sum(evidence(f, "failed in the sample") for f in found) == 15
-    # All ports being held, that is what the failures are evidence of.
+    # All ports are held, so the failures are evidence of exactly that.
     assert {(f["id"], f["object"]) for f in found} == {
         ("ports-exhausted", f"127.0.0.1 to 127.0.0.1:{port}")}
     assert {f["owners"][0]["pid"] for f in found} == {os.getpid()}
@@ -330,7 +330,7 @@ def test_failed_connects_are_counted_as_they_happen(start):
 
 @pytest.mark.alone
 def test_a_large_stable_pool_is_no_leak():
-    """Below the cliff and not growing: nothing to say, however long it is looked at."""
+    """A pool below the cliff that does not grow is no finding, however long the sample."""
     with held("127.0.0.1", 240):
         doctor = Doctor("--sample", "3s")
         assert doctor.status == 0, doctor.document["findings"]

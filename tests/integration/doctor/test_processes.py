@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn doctor` on what processes hold: descriptors, queues; and on healthy hosts."""
+"""`sojourn doctor` on processes' descriptors and queues, and on healthy hosts."""
 import contextlib
 import json
 import os
@@ -22,8 +22,6 @@ from support.http import request
 
 
 class LimitedLab(Lab):
-    """The lab server under `ulimit -n`."""
-
     def __init__(self, limit, *options):
         Process.__init__(self, ["sh", "-c", f'ulimit -Sn {limit}; exec "$@"', "sh", LAB,
                                 "--listen", "127.0.0.1:0", *options])
@@ -34,7 +32,7 @@ class LimitedLab(Lab):
 
 @contextlib.contextmanager
 def every(seconds, call):
-    """Calls it that often meanwhile, without drifting."""
+    """Call it at this interval meanwhile, without drift."""
     done = threading.Event()
 
     def loop():
@@ -60,11 +58,11 @@ def idle(stack, port, count):
 # ---- descriptors ----
 
 def test_descriptors_at_their_limit_are_one_finding(start):
-    """64 descriptors, 80 clients: what cannot be accepted waits, which is a consequence."""
+    """64 descriptors, 80 clients: waiting connections are only a consequence."""
     lab = start(LimitedLab(64, "--backlog", "8"))
     with contextlib.ExitStack() as stack:
         idle(stack, lab.port, 60)
-        for _ in range(10):  # the last ones find the queue full too
+        for _ in range(10):  # the last ones also find the queue full
             client = stack.enter_context(socket.socket())
             client.setblocking(False)
             client.connect_ex(("127.0.0.1", lab.port))
@@ -83,7 +81,7 @@ def test_descriptors_at_their_limit_are_one_finding(start):
         assert f"--pid {lab.pid} " in finding["command"]
         assert doctor.ids == {"fds-exhausted"}
         subprocess.run(["sh", "-c", finding["command"]], check=True)
-        # It accepts again with the next connection that comes: those turned away return.
+        # The server accepts again at the next connection: rejected clients retry.
         while len(os.listdir(f"/proc/{lab.pid}/fd")) == 64 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert "fds-exhausted" not in Doctor("--sample", "200ms", "--pid", lab.pid).ids
@@ -91,7 +89,7 @@ def test_descriptors_at_their_limit_are_one_finding(start):
 
 @pytest.mark.alone
 def test_a_leak_of_descriptors_is_foretold(start):
-    """Ten per second: the time left is within 10 % of the truth."""
+    """Ten per second: the predicted time is within 10 % of the truth."""
     lab = start(LimitedLab(128))
     with every(0.1, lambda: request(lab.url + "?leak=1")):
         time.sleep(3.5)
@@ -141,7 +139,7 @@ def test_two_accept_queues_are_told_apart(start):
 def test_drops_of_a_listener_as_they_happen(start):
     slow = start(Lab("--accept-delay", "60s", "--backlog", "4"))
     with contextlib.ExitStack() as stack:
-        for _ in range(10):  # five are turned away, and come again after a second
+        for _ in range(10):  # five are rejected, and retry after a second
             client = stack.enter_context(socket.socket())
             client.setblocking(False)
             client.connect_ex(("127.0.0.1", slow.port))
@@ -187,8 +185,6 @@ HEALTHY_SECONDS = float(os.environ.get("SOJOURN_HEALTHY_SECONDS", "5"))
 
 
 class Redis(Process):
-    """Debian's redis-server without persistence."""
-
     def __init__(self):
         self.port = free_port()
         super().__init__(["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "",
@@ -197,7 +193,6 @@ class Redis(Process):
 
 
 def works(port, seconds, request):
-    """Asks again and again over one connection."""
     with socket.create_connection(("127.0.0.1", port)) as client:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -209,7 +204,7 @@ def works(port, seconds, request):
 @needs_program("redis-server")
 @pytest.mark.timeout(40 + 2 * HEALTHY_SECONDS)
 def test_healthy_servers_give_no_finding(start):
-    """nginx and redis at work and a pool of 1,000 idle connections, for SOJOURN_HEALTHY_SECONDS."""
+    """nginx and redis under load and a pool of 1,000 idle connections, for SOJOURN_HEALTHY_SECONDS."""
     nginx, redis = start(Nginx()), start(Redis())
     ours = {process.pid for process in (nginx, redis)} | set(nginx.workers()) | {os.getpid()}
     requests = {nginx.port: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", redis.port: b"PING\r\n"}
@@ -223,7 +218,7 @@ def test_healthy_servers_give_no_finding(start):
         doctor = Doctor("--sample", f"{HEALTHY_SECONDS:g}s", seconds=HEALTHY_SECONDS + 30)
         for thread in threads:
             thread.join()
-    # Other processes of the machine have descriptors, too, and are not ours to judge.
+    # Other processes of the machine have descriptors, too, which this test does not judge.
     others = [finding for finding in doctor.document["findings"] if finding["owners"]
               and not ours & {owner["pid"] for owner in finding["owners"]}
               and finding["resource"] == "descriptors"]
@@ -299,7 +294,7 @@ def test_watch_looks_again_until_it_is_told_to_stop(start):
 
 
 def test_watch_goes_on_without_bpf(start):
-    """Every look says what it cannot count, and finds what the kernel shows to everybody."""
+    """Every reading names what it cannot count, and finds what the kernel shows to everybody."""
     lab = start(Lab("--ignore-fin"))
     doctor = start(["setpriv", "--inh-caps=-bpf,-perfmon,-sys_admin",
                     "--bounding-set=-bpf,-perfmon,-sys_admin", OBSERVER, "doctor", "--json",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn doctor` on connections that stand still: unread, not taken by the peer, or left before accept()."""
+"""`sojourn doctor` on stalled connections: unread, not taken by the peer, or left before accept()."""
 import contextlib
 import os
 import socket
@@ -20,19 +20,19 @@ NEW = {"unread-data", "closing-unsent", "dead-in-accept-queue"}
 
 
 def queued(state, filter_, column):
-    """Sums of `ss`: (sockets, bytes of Recv-Q (0) or Send-Q (1))."""
+    """Return the sums of `ss`: (sockets, bytes of Recv-Q (0) or Send-Q (1))."""
     lines = [line.split() for line in sockets(state, filter_)]
     return len(lines), sum(int(line[column]) for line in lines)
 
 
 def ours(port):
-    """What other processes of the machine run out of is not in the exit code."""
+    """Restrict the exit code to this process: others on the machine may exhaust something."""
     return Doctor("--pid", os.getpid(), "--port", port)
 
 
 @contextlib.contextmanager
 def connections(count, address="127.0.0.1", family=socket.AF_INET, dual=False):
-    """(listener, clients, servers)"""
+    """Yield (listener, clients, servers)."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(
             ("::" if dual else address, free_port()), family=socket.AF_INET6 if dual else family, backlog=64,
@@ -48,7 +48,7 @@ def connections(count, address="127.0.0.1", family=socket.AF_INET, dual=False):
 
 
 def fill(sender):
-    """Until the kernel takes no more; the bytes that it took."""
+    """Send until the kernel takes no more; return how many bytes it took."""
     taken = 0
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -59,7 +59,7 @@ def fill(sender):
 @pytest.mark.parametrize("options", [
     {}, {"address": "::1", "family": socket.AF_INET6}, {"dual": True}], ids=["ipv4", "ipv6", "mapped"])
 def test_a_server_that_does_not_read(options):
-    """Momentary at first, then told, until it reads."""
+    """Unread data is no finding at first, becomes one, and ends when the server reads."""
     with connections(20, **options) as (listener, clients, servers):
         port = listener.getsockname()[1]
         for client in clients:
@@ -81,7 +81,7 @@ def test_a_server_that_does_not_read(options):
 
 
 def test_a_slow_reader_with_full_queues_reads():
-    """It takes a little of what waits, again and again: nothing new comes meanwhile."""
+    """The server takes a little of its queue again and again; nothing new comes meanwhile."""
     with connections(8) as (listener, clients, servers):
         port = listener.getsockname()[1]
         for client in clients:
@@ -91,11 +91,11 @@ def test_a_slow_reader_with_full_queues_reads():
             doctor = Doctor("--port", port)
             assert queued("established", f"sport = :{port}", 0)[1] > 8 * 50000
         assert not doctor.ids & NEW
-        assert "unread-data" in Doctor("--port", port).ids  # now it has stopped
+        assert "unread-data" in Doctor("--port", port).ids  # now the server has stopped
 
 
 def test_clients_that_trickle_into_an_unread_socket():
-    """The last byte is young at all times; that the first is not read shows over the sample."""
+    """The last byte is always recent; only the sample shows that the first stays unread."""
     with connections(6) as (listener, clients, _):
         port = listener.getsockname()[1]
         for client in clients:
@@ -116,7 +116,7 @@ def test_what_a_few_do_not_read_is_their_affair():
 
 
 def test_responses_that_nobody_reads():
-    """The server has closed, the clients do not read: both ends are told, in FIN-WAIT-1 and unread."""
+    """The server has closed, the clients do not read: both ends are found, in FIN-WAIT-1 and unread."""
     with connections(12) as (listener, _, servers):
         port = listener.getsockname()[1]
         sent = sum(fill(server) for server in servers)
@@ -129,7 +129,7 @@ def test_responses_that_nobody_reads():
         count, held = queued("fin-wait-1", f"sport = :{port}", 1)
         waiting = queued("established", f"dport = :{port}", 0)
         assert count == 12 and held > 12 << 16
-        # Each has a FIN to send, which has a place in the sequence.
+        # Each socket has a FIN to send, which takes one sequence number.
         assert sent - waiting[1] + 12 == held
         assert (closing["used"], evidence(closing, "not sent or not acknowledged")) == (count, held)
         assert evidence(closing, "held by no process") == evidence(closing, "the peer makes no room") == 12

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The driver: what it sends, counts and says."""
+"""The driver: its requests, counts and messages."""

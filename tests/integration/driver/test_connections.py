@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Connection policies: what the server, ss and the kernel's counters see is what was asked for."""
+"""Connection policies: the server, ss and the kernel's counters see what was requested."""
 import ctypes
 import os
 import socket
@@ -27,7 +27,7 @@ def test_requests_per_connection(nginx):
     result = Driver(nginx.url, "--requests-per-connection=10", connections=4, count=1000).result
     status = nginx.status()
     assert result["requests"] == status["requests"] == 1000
-    # The last connection of each slot may have been left half used.
+    # The last connection of each slot may be only partly used.
     assert 100 <= status["accepts"] == result["connects"] <= 104
     assert not result["new_connections"]
 
@@ -39,7 +39,7 @@ def test_one_request_per_connection_is_new_connections(nginx):
 
 
 def test_lifetime(nginx):
-    """4 connections of 250 ms each in 1 s: 16, and none is cut off in a request."""
+    """4 connections of 250 ms each in 1 s: 16, none of them cut off within a request."""
     driver = Driver(nginx.url, "--connection-lifetime=250ms", connections=4, duration="1s")
     accepts = nginx.status()["accepts"]
     assert 12 <= accepts == driver.result["connects"] <= 20
@@ -48,7 +48,7 @@ def test_lifetime(nginx):
 
 
 def test_idle_connections_have_a_lifetime_too(start, nginx):
-    """Under a low rate most connections idle: they go in time, not when they are needed next."""
+    """At a low rate most connections idle: they close on time, not at the next request."""
     driver = start(Process([DRIVER, "--quiet", "--rate=2", "-c2", "-d4s",
                             "--connection-lifetime=100ms", nginx.url]))
     seen = []
@@ -61,7 +61,7 @@ def test_idle_connections_have_a_lifetime_too(start, nginx):
 
 @pytest.mark.alone
 def test_connect_rate(nginx):
-    """100 connections/s for 2 s; one per request, so requests follow suit."""
+    """100 connections/s for 2 s, and as many requests, one per connection."""
     result = Driver(nginx.url, "--new-connections", "--connect-rate=100", connections=32,
                     threads=2, duration="2s").result
     accepts = nginx.status()["accepts"]
@@ -71,7 +71,7 @@ def test_connect_rate(nginx):
 
 
 def test_connect_rate_lets_others_work(nginx):
-    """20 connections, 10/s: those that are there answer everything in the meantime."""
+    """20 connections at 10/s: those already open answer everything in the meantime."""
     result = Driver(nginx.url, "--connect-rate=10", connections=20, count=2000).result
     assert result["requests"] == nginx.status()["requests"] == 2000
     assert nginx.status()["accepts"] < 20
@@ -79,7 +79,7 @@ def test_connect_rate_lets_others_work(nginx):
 
 @pytest.mark.alone
 def test_connect_rate_delays_no_intended_start(start):
-    """At a rate, a request that waits for a connection is counted from when it was due."""
+    """At a rate, a request that waits for a connection counts from when it was due."""
     lab = start(Lab("--service", "1ms"))
     result = Driver(lab.url, "--new-connections", "--connect-rate=50", "--rate=100",
                     connections=50, duration="2s").result
@@ -107,7 +107,7 @@ def test_close(nginx, how):
 
 
 def descriptors(pid):
-    """Duplicates of a process's sockets."""
+    """Yield duplicates of a process's sockets."""
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     pidfd = syscall(PIDFD_OPEN, pid, 0)
     assert pidfd >= 0, os.strerror(ctypes.get_errno())
@@ -122,7 +122,7 @@ def descriptors(pid):
 
 
 def connected(start, server, *options, netns):
-    """Options of the one connection of a driver that runs: nodelay, send and receive buffer."""
+    """Return options of a running driver's one connection: nodelay, send and receive buffer."""
     driver = start(Process([DRIVER, "--quiet", "-c1", "--rate=20", "-d20s", *options, server.url],
                            netns=netns))
     deadline = time.monotonic() + 10
@@ -142,7 +142,7 @@ def connected(start, server, *options, netns):
 
 @pytest.mark.parametrize("choice", ["range", "own"])
 def test_socket_options(start, netns, choice):
-    """The kernel doubles what it is given. Without Fast Open the driver binds to ports itself."""
+    """The kernel doubles the given sizes. Without Fast Open the driver binds to ports itself."""
     space = netns()
     if choice == "own":
         space.exec(["sysctl", "-qw", "net.ipv4.tcp_fastopen=0"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""udp: targets: every request answered, lost, late or refused, and every datagram told apart.
+"""udp: targets: every request is answered, lost, late or refused, and every datagram is distinguished.
 
-The truth is the servers' own counters, the kernel's, and a server that does its faults on purpose.
+The truth is the servers' own counters, the kernel's, and a server with deliberate faults.
 """
 import re
 import signal
@@ -25,8 +25,8 @@ UDP_SEGMENT = 103  # <linux/udp.h>
 
 
 class Server:
-    """A UDP server of the test's own; handle(request, answer) is called for every datagram, and
-    answer(bytes, after=seconds) sends one back."""
+    """A UDP server within the test. handle(request, answer) is called for every datagram; answer(bytes,
+    after=seconds) sends one back."""
 
     def __init__(self, handle):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,13 +69,13 @@ class Server:
 
 
 def only(counts, **expected):
-    """Whether these are the counters that are not 0."""
+    """Whether these are all counters that are not 0."""
     return {name: count for name, count in counts.items() if count} == \
         {name: count for name, count in expected.items() if count}
 
 
 def test_memcached(start):
-    """Eight requests under way on each socket, told apart by the id of memcached's frame."""
+    """Eight requests in flight on each socket, distinguished by the id in memcached's frame."""
     need("memcached")
     tcp, udp = free_port(), free_port()
     start(Process(["memcached", "-l", "127.0.0.1", "-p", tcp, "-U", udp, "-u", "root"]))
@@ -107,7 +107,7 @@ def dns_server(start):
 
 
 def answered(server):
-    """How many queries dnsmasq says that it has answered by itself."""
+    """Return how many queries dnsmasq has answered locally, by its own log."""
     server.send(signal.SIGUSR1)
     time.sleep(0.05)
     server.wait_for(r"queries answered locally \d+", "stderr")
@@ -132,7 +132,7 @@ def test_dns_from_ever_new_ports(start):
 
 
 def test_dns_failure_is_a_bad_status(start):
-    """Without a server to ask, dnsmasq refuses."""
+    """dnsmasq has no upstream, and refuses."""
     driver = Driver(dns_server(start).url, "--payload-hex", OTHER, "--match=id:2", "--framing=dns",
                     count=50, check=False)
     assert driver.result["requests"] == 50
@@ -147,7 +147,7 @@ def test_dns_failure_is_a_bad_status(start):
     ["--match=echo", "--outstanding=4", "--rate=2000"],
 ])
 def test_echo(start, options):
-    """What the server has read and written is what the driver has sent and got."""
+    """Driver, server and kernel count the same datagrams."""
     lab = start(Lab(protocol="udp"))
     before = kernel_counter("InDatagrams", table="snmp", row="Udp")
     driver = Driver(f"udp://127.0.0.1:{lab.port}", "--payload", SAMPLE + "{{counter:8}}", *options,
@@ -163,7 +163,7 @@ def test_echo(start, options):
 
 
 def faulty(request, answer):
-    """Does to each tenth of the first 200 requests something else; knows them by their number."""
+    """Treat each tenth of the first 200 requests, which are numbered, with another fault."""
     number = int(request[2:8])
     fault = number % 10 if number <= 200 else None
     other_id = bytes([request[0] ^ 0x80, request[1]])
@@ -185,7 +185,7 @@ def faulty(request, answer):
     elif fault == 6:
         answer(request[:4])
     elif fault == 7:
-        answer(request, after=0.05)  # later than those that were sent after it
+        answer(request, after=0.05)  # later than the replies to requests sent after it
     else:
         answer(request)
 
@@ -206,7 +206,7 @@ def test_every_fault_is_what_it_is():
 
 
 def test_by_order_a_late_reply_answers_nothing_else():
-    """The next request goes from another port, and what comes too late is known as such."""
+    """The next request uses another port, so a late reply is recognised."""
     def handle(request, answer):
         number = int(request)
         answer(request, after=1.5 if number % 10 == 1 and number <= 100 else 0)
@@ -221,7 +221,7 @@ def test_by_order_a_late_reply_answers_nothing_else():
 
 
 def test_retransmission():
-    """The first copy of every fourth request is lost; of others the reply comes twice."""
+    """The first copy of every fourth request is lost; some others get their reply twice."""
     seen = set()
 
     def handle(request, answer):
@@ -256,8 +256,8 @@ def test_refused(options):
 
 
 def test_what_the_drivers_own_buffer_drops():
-    """The kernel's count of what a socket had no room for. One call sends all replies to a request, or the
-    driver could read each before the next is sent."""
+    """The kernel counts datagrams for which a socket had no room. One call sends all replies to a request, else
+    the driver could read each before the next."""
     def handle(request, answer):
         answer((request[:2] + bytes(1998)) * 8)
 
@@ -273,7 +273,7 @@ def test_what_the_drivers_own_buffer_drops():
 
 
 def test_exchanges_are_not_joined(start):
-    """... and the document says so."""
+    """UDP exchanges are not joined, and the document says so."""
     lab = start(Lab(protocol="udp"))
     driver = Driver(f"udp://127.0.0.1:{lab.port}", "--payload", "x", count=10)
     assert "UDP" in driver.result["unsampled"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Failures are explained with this host's numbers, foretold, and decide the exit code."""
+"""Failures are predicted, explained with this host's numbers, and decide the exit code."""
 import contextlib
 import os
 import re
@@ -49,7 +49,7 @@ def test_ports_are_explained(start, here):
 
 
 def test_unsent_for_want_of_ports(start, here):
-    """Hardly any connection was there: they were not busy."""
+    """The connections were missing, not busy."""
     nginx = start(Nginx(netns=here))
     driver = Driver(nginx.url, "--new-connections", "--rate=2000", connections=16, duration="1s",
                     netns=here, check=False)
@@ -57,7 +57,7 @@ def test_unsent_for_want_of_ports(start, here):
     report = " ".join(driver.report.split())
     assert "were never sent, no connection being free for want of source ports" in report
     assert "all connections being busy" not in report
-    # Attempts to connect are no requests.
+    # Connection attempts are no requests.
     assert "without a complete response" not in report
     assert nginx.status()["requests"] == driver.result["requests"] <= 501
 
@@ -89,7 +89,7 @@ steps:
 @pytest.mark.parametrize("order, two, warned", [
     ("cycle", False, True), ("cycle", True, False), ("mix", False, True), ("mix", True, False)])
 def test_preflight_of_scenarios(start, here, tmp_path, order, two, warned):
-    """Of one server all requests count; of two in a cycle, half; of a mix of two it is not known."""
+    """With one server all requests count; with two in a cycle, half; with a mix of two the share is unknown."""
     nginx, other = start(Nginx(netns=here)), start(Nginx(netns=here))
     path = tmp_path / "scenario.yaml"
     path.write_text(SCENARIO.format(order=order, second=other.url if two else nginx.url))
@@ -102,7 +102,7 @@ def test_preflight_of_scenarios(start, here, tmp_path, order, two, warned):
 
 
 def test_descriptors(start):
-    """What the hard limit does not allow is refused before any load."""
+    """A number of connections above the hard limit is refused before any load."""
     nginx = start(Nginx())
     command = shlex.join([str(DRIVER), nginx.url, "-c100", "-n100"])
     result = run(["sh", "-c", f"ulimit -n 64; {command}"], check=False)
@@ -112,7 +112,7 @@ def test_descriptors(start):
 
 
 def test_descriptors_of_several_servers(start):
-    """What is said to work does, one more does not: each connection is one to every server."""
+    """The suggested number works, one more does not: each connection is one to every server."""
     urls = [start(Nginx()).url, start(Nginx()).url]
 
     def limited(connections):
@@ -127,7 +127,7 @@ def test_descriptors_of_several_servers(start):
 
 
 def test_command_line_is_to_blame(tmp_path):
-    """The file is right by itself: what does not go with it is named, and no line of the file."""
+    """The file alone is valid: the message names the conflicting option, and no line of the file."""
     path = tmp_path / "scenario.yaml"
     path.write_text("target: http://127.0.0.1:1/\nload: {connections: 2, requests: 5}\n"
                     "steps: [{name: a}]\n")
@@ -152,7 +152,7 @@ def test_refused_is_explained():
 
 
 class Answers:
-    """Answers each request with these bytes, and keeps the connection or closes it; counts the connections."""
+    """Answers each request with these bytes, keeps or closes the connection, and counts connections."""
 
     def __init__(self, data, keep=True):
         self.data, self.keep, self.connections = data, keep, []
@@ -195,7 +195,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: "
     (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", True, "status", "status 503"),
 ])
 def test_first_of_a_kind_is_told(start, answer, keep, kind, words):
-    """With what the server sent, to the byte."""
+    """The message quotes the server's bytes exactly."""
     driver = Driver(start(Answers(answer, keep)).url, "--timeout=200ms", connections=2, count=4, check=False)
     found = failure(driver, kind)
     assert found["count"] == 4
@@ -207,12 +207,12 @@ def test_first_of_a_kind_is_told(start, answer, keep, kind, words):
 
 
 def received_bytes(connection):
-    """What TCP has received of it in order: tcpi_bytes_received, include/uapi/linux/tcp.h."""
+    """Return the bytes received in order by TCP: tcpi_bytes_received, include/uapi/linux/tcp.h."""
     return struct.unpack_from("=Q", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 128)[0]
 
 
 def test_bytes_out_are_those_that_left(tmp_path):
-    """A body that the server refuses at its beginning is not sent to its end."""
+    """A body that the server refuses early is not sent completely."""
     path = tmp_path / "body"
     path.write_bytes(bytes(40 << 20))
     received = []
@@ -233,7 +233,7 @@ def test_bytes_out_are_those_that_left(tmp_path):
         driver = Driver(f"http://127.0.0.1:{listener.getsockname()[1]}/", "--body", f"@{path}", "--method=POST",
                         count=3, check=False)
         thread.join()
-    # What the driver's socket has taken and the server's not is less than the largest send buffer.
+    # The bytes between the driver's and the server's sockets are fewer than the largest send buffer.
     assert sum(received) <= driver.result["bytes_out"] < sum(received) + 3 * (8 << 20)
 
 
@@ -250,7 +250,7 @@ def test_first_of_a_framing_is_told(start):
 
 
 def test_first_unexpected_is_told(start, tmp_path):
-    """By what was expected, or by the step and its capture."""
+    """The message names the expectation, or the step and its capture."""
     body = b'{"a": 1, "b": [1, 2, x]}'
     server = start(Answers(OK + b"%d\r\n\r\n" % len(body) + body))
 
@@ -275,7 +275,7 @@ def test_no_route_is_told(netns):
 
 
 def test_local_socket_that_is_not_there(tmp_path):
-    """ENOENT and ECONNREFUSED are both that nobody listens, and told apart."""
+    """ENOENT and ECONNREFUSED both mean that nothing listens, with different messages."""
     path = tmp_path / "socket"
 
     def first():
@@ -288,7 +288,7 @@ def test_local_socket_that_is_not_there(tmp_path):
 
 
 def test_abort_is_no_reset(start, tmp_path):
-    """What neither end did: the host's administrator ends the connection (ss -K), in ECONNABORTED."""
+    """The host's administrator ends the connection (ss -K): ECONNABORTED."""
     server = start(Answers(b""))
     path = tmp_path / "run.json"
     driver = start([DRIVER, server.url, "-n1", "-c1", "--timeout=20s", "--json", path])
@@ -305,14 +305,15 @@ def test_abort_is_no_reset(start, tmp_path):
 
 
 def test_descriptors_that_run_out(start, tmp_path):
-    """Nobody foresees a limit that is lowered under way: what has a connection goes on, and EMFILE is told."""
+    """The limit is lowered during the run, which no check predicts: open connections continue, and EMFILE is
+    reported."""
     nginx = start(Nginx())
     path = tmp_path / "run.json"
     driver = start([DRIVER, nginx.url, "-c8", "--requests-per-connection=50", "-d3s", "--json", path])
     deadline = time.monotonic() + 10
     while nginx.status()["requests"] < 100 and time.monotonic() < deadline:
         time.sleep(0.05)
-    # Five of the eight have room still: sockets have the largest numbers.
+    # Five of the eight still have descriptors: sockets have the largest numbers.
     most = max(map(int, os.listdir(f"/proc/{driver.pid}/fd"))) - 2
     run(["prlimit", f"--pid={driver.pid}", f"--nofile={most}:{most}"])
     assert driver.wait(20) == 1
@@ -356,7 +357,7 @@ def test_assertions_set_the_exit_code(start):
     assert len(bad.process.stderr.splitlines()) == 1
     assert "'p99<1ns' does not hold: it is" in bad.process.stderr
 
-    # An assertion about errors decides how many are too many.
+    # An assertion about errors sets their limit.
     allowed = Driver(nginx.url + "no", "--assert=errors<=100%", count=50, check=False)
     assert allowed.status == 0
     refused = Driver(nginx.url + "no", "--assert=errors<5%", count=50, check=False)
@@ -367,14 +368,13 @@ def test_assertions_set_the_exit_code(start):
 
 
 def judged(url, *options):
-    """Exit status and what was found wrong."""
     result = run([DRIVER, url, "--quiet", *options], check=False)
     return result.status, result.stderr
 
 
 @pytest.mark.parametrize("scheme", ["http", "h2c"])
 def test_share_of_errors(start, scheme):
-    """Each response that is not good is one failed request of all, not one of twice as many."""
+    """Each bad response is one failed request of all, not one of twice as many."""
     http2 = "http2" if scheme == "h2c" else ""
     nginx = start(Nginx(server="location /no { return 404; }", listen_options=http2))
     url = nginx.url.replace("http:", f"{scheme}:")
@@ -383,7 +383,7 @@ def test_share_of_errors(start, scheme):
     assert judged(url, "-c4", "-n100", "--expect-status=404", "--assert=errors<=100%") == (0, "")
     status, wrong = judged(url + "no", "-c4", "-n100", "--assert=errors<60%")
     assert status == 1 and "it is 100 %" in wrong
-    # Both URLs in turn, each client by itself: of one client's requests one half fails, by nginx's own status.
+    # Each client sends to both URLs in turn, so half of one client's requests fail, by nginx's own status.
     both = [url, url + "no", "-c1", "-n100", "--quiet", "--expect-status=200"]
     assert run([DRIVER, *both, "--assert=errors<=50%"]).stderr == ""
     ended = run([DRIVER, *both, "--assert=errors<50%"], check=False)
@@ -391,7 +391,7 @@ def test_share_of_errors(start, scheme):
 
 
 def test_share_of_uncaptured(start, tmp_path):
-    """A response without what a later step needs is complete, and one failure."""
+    """A response without a value that a later step needs is complete, and one failure."""
     nginx = start(Nginx())
     path = tmp_path / "scenario.yaml"
     path.write_text("steps:\n  - name: one\n    capture:\n      token: {header: X-Token}\n")
@@ -402,7 +402,7 @@ def test_share_of_uncaptured(start, tmp_path):
 
 
 def test_unanswered_are_in_no_percentile(start):
-    """Half of the URLs never answer: the report says so at its head, and no p99 holds that would be theirs."""
+    """Half of the URLs never answer: the report's head says so, and an assertion on p99, which is unknown, fails."""
     quick, dead = start(Lab()), start(Lab("--service", "30s", model="threads"))
     ended = run([DRIVER, quick.url, dead.url, "-c40", "--rate=60", "-d1s", "--timeout=200ms",
                  "--assert=errors<=60%", "--assert=mean<10s", "--assert=p99<10s"], check=False)
@@ -415,7 +415,7 @@ def test_unanswered_are_in_no_percentile(start):
 
 
 def test_unsent_are_in_no_percentile(start):
-    """The server stands still for the last fifth of the run: what was due then never left."""
+    """The server is stopped during the last fifth of the run: requests due then are never sent."""
     lab = start(Lab())
     halted = start(Process([DRIVER, lab.url, "-c2", "--rate=200", "-d2s", "--assert=p99<10s",
                             "--assert=errors<0.1%", "--assert=unsent<1%"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests over HTTP that differ: the server says what arrived."""
+"""HTTP requests with fields that differ: the server reports what arrived."""
 import re
 
 from support.programs import Driver

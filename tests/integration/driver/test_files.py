@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CSV and HdrHistogram logs: what other programs read from them is what the run document says."""
+"""CSV and HdrHistogram logs: other programs read the run document's values from them."""
 import base64
 import csv
 import io
@@ -28,7 +28,7 @@ while (h := reader.get_next_interval_histogram()) is not None:
 
 @pytest.fixture(name="files", scope="module")
 def _files(tmp_path_factory):
-    """One run's document, CSV and log, with latencies of many magnitudes."""
+    """Return one run's document, CSV and log, with latencies of many magnitudes."""
     folder = tmp_path_factory.mktemp("files")
     names = [folder / f"run.{suffix}" for suffix in ("json", "csv", "hlog")]
     lab = Lab("--service", "300us")
@@ -67,7 +67,7 @@ def test_csv_is_the_document(files):
 
 
 def varints(data):
-    """ZigZag LEB128 of up to nine bytes."""
+    """Yield values of ZigZag LEB128, of up to nine bytes."""
     at = 0
     while at < len(data):
         value = 0
@@ -81,7 +81,8 @@ def varints(data):
 
 
 def decode(line):
-    """Begin, length and maximum of an interval, and its counts: {cell: count} (by the format's text)."""
+    """Return start, length and maximum of an interval, and its counts {cell: count}, by the format's
+    specification."""
     begin, length, largest, text = line.split(",")
     packed = base64.b64decode(text, validate=True)
     cookie, size = struct.unpack(">II", packed[:8])
@@ -101,7 +102,7 @@ def decode(line):
 
 
 def upper(cell):
-    """The largest value of a cell: 256 of one, then 128 per power of two."""
+    """Return the largest value of a cell: 256 cells of width one, then 128 per power of two."""
     octave = max(0, cell // 128 - 1)
     return ((cell - octave * 128) << octave) + (1 << octave) - 1
 
@@ -127,7 +128,7 @@ def test_hlog_is_the_document(files):
 
 
 def value_of_rank(latency, rank):
-    """The upper edge of the document's bucket that holds this rank."""
+    """Return the upper edge of the document's bucket that holds this rank."""
     for index, count in latency["buckets"]:
         rank -= count
         if rank <= 0:
@@ -148,14 +149,14 @@ def test_hlog_by_the_reference_library(files):
         latency = entry["latency"]
         assert words[0] == latency["count"]
         for value, percent in zip(words[1:5], (50, 99, 99.999, 100)):
-            # It rounds the rank to the nearest; and of the maximum it knows its cell's upper edge only.
+            # The library rounds the rank to the nearest, and knows the maximum only as its cell's upper edge.
             wanted = value_of_rank(latency, int(percent / 100 * latency["count"] + 0.5))
             assert wanted == value or latency["max_ns"] <= value <= latency["max_ns"] * 129 / 128
         assert abs(words[5] - (driver["begin_ns"] + entry["begin_ns"]) / 1e6) <= 2
 
 
 def test_report_writes_the_same(files, tmp_path, start):
-    """From a document, later; and on standard output there is nothing else."""
+    """Written later from a document; on standard output there is nothing else."""
     lab = start(Lab())
     path = tmp_path / "run.json"
     direct = run([DRIVER, lab.url, "-n500", "--json", path, "--csv=-"]).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Unary calls of gRPC: against Debian's python3-grpcio, whose own count is the truth, and wrong answers."""
+"""Unary gRPC calls: against Debian's python3-grpcio, whose own count is the truth, and wrong answers."""
 import re
 import sys
 
@@ -113,7 +113,7 @@ def test_replies(start, name):
 
 
 def test_what_is_sent(start):
-    """Prefix, length, headers: as the protocol says, with fields rendered anew."""
+    """Prefix, length and headers are as the protocol says, and fields are rendered for each call."""
     pytest.importorskip("h2", reason="python3-h2 is not installed: tools/setup")
     bodies = []
 

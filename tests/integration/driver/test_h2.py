@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""h2: and h2c: against nginx, whose counters are the truth, and a server that does it wrong."""
+"""h2: and h2c: against nginx, whose counters are the truth, and a server with deliberate faults."""
 import socket
 import struct
 
@@ -21,7 +21,6 @@ def _pki():
 
 
 def nginx_h2(pki=None, more="", **options):
-    """With TLS if there is an authority."""
     nginx = Nginx(listen_options="ssl http2" if pki else "http2",
                   server=f"ssl_certificate {pki.server[0]}; ssl_certificate_key {pki.server[1]};"
                   f"{more}" if pki else more, **options)
@@ -48,7 +47,7 @@ def test_counts_are_the_servers(start, pki, tls):
     assert driver.result["streams"] == 10 and driver.result["streams_allowed"] == 128
     assert "up to 10 at a time" in driver.report
     assert errors(driver) == {}
-    assert bool(driver.result["unsampled"]) == tls  # in clear the observer may see streams
+    assert bool(driver.result["unsampled"]) == tls  # in clear text the observer may see streams
 
 
 def test_threads_share(start):
@@ -60,7 +59,7 @@ def test_threads_share(start):
 
 @pytest.mark.parametrize("streams", [1, 7])
 def test_so_many_at_once(start, streams):
-    """The server sees as many open at a time as were asked for, never more, on one connection."""
+    """One connection has as many open streams at the server as requested, never more."""
     def treat(exchanges):
         if len(exchanges.open) == streams:
             for _ in range(streams):
@@ -73,7 +72,7 @@ def test_so_many_at_once(start, streams):
 
 
 def test_the_server_allows_fewer(start):
-    """What it does not allow waits, its clock not running, and the report says so."""
+    """Requests beyond the server's limit wait without a running clock, and the report says so."""
     from h2.settings import SettingCodes
 
     server = start(H2Server(lambda exchanges: exchanges.answer(),
@@ -101,7 +100,7 @@ def test_policy(start, pki):
 
 
 def test_servers_that_close_after_some(start):
-    """nginx tells by GOAWAY that it takes no more: with one stream nothing is lost."""
+    """nginx announces its limit of requests by GOAWAY: with one stream no request is lost."""
     nginx = start(nginx_h2(more="keepalive_requests 10;"))
     driver = Driver(nginx.url, connections=2, count=400)
     assert errors(driver) == {}
@@ -130,7 +129,7 @@ def test_bodies_headers_and_expectations(start, tmp_path):
 
 
 def test_large_requests(start, tmp_path):
-    """More than sockets and flow control take at once, byte by byte as it was given."""
+    """The body exceeds sockets and flow control, and arrives byte by byte as given."""
     body = bytes(range(251)) * 4000
     (tmp_path / "body").write_bytes(body)
     wrong = []
@@ -158,7 +157,7 @@ def test_open_loop(start, pki):
 
 
 def test_not_negotiated(start, pki):
-    """HTTP/1.1 is not taken for HTTP/2: in TLS ALPN tells, without it the first bytes do."""
+    """HTTP/1.1 is not mistaken for HTTP/2: ALPN shows it with TLS, the first bytes without."""
     cert, key = pki.server
     nginx = start(Nginx(listen_options="ssl",
                         server=f"ssl_certificate {cert}; ssl_certificate_key {key};"))
@@ -206,7 +205,7 @@ WRONGS = {
 
 @pytest.mark.parametrize("name", WRONGS)
 def test_what_goes_wrong(start, name):
-    """Each is counted as what it is, as often as it happened, and nothing is retried unseen."""
+    """Each fault counts under its own kind, as often as it happened, and nothing is retried silently."""
     treat, kind, connections = WRONGS[name]
     server = start(H2Server(treat))
     driver = Driver(server.url, "--timeout=300ms", count=6, check=False)
@@ -217,7 +216,7 @@ def test_what_goes_wrong(start, name):
 
 
 def test_goaway(start):
-    """What is above the last stream was not processed, the rest was; then there is a new connection."""
+    """Streams above the last one were not processed, the others were; then there is a new connection."""
     def treat(exchanges):
         if exchanges.seen < 4:
             return
@@ -235,7 +234,7 @@ def test_goaway(start):
 
 
 def test_one_stream_times_out_alone(start):
-    """The connection and its other streams go on."""
+    """The connection and its other streams continue."""
     def treat(exchanges):
         if exchanges.open[0] == 1:
             exchanges.open.append(exchanges.open.pop(0))
@@ -251,7 +250,7 @@ def test_one_stream_times_out_alone(start):
 
 
 def test_nobody_listens():
-    """Those that wait for the connection do not count as failures of their own."""
+    """Requests that wait for the connection are no failures of their own."""
     driver = Driver("h2c://127.0.0.1:20001/", "--streams=10", connections=2, count=20, check=False)
     assert errors(driver) == {"refused": 20}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Everyday mistakes, and what is said to each: which words are typed, the exit status, the message."""
+"""Everyday mistakes: the words typed, the exit status, and the message."""
 import contextlib
 import signal
 import socket
@@ -16,7 +16,7 @@ from support.process import run, wait_until
 from support.programs import DRIVER, Driver, Nginx
 
 NGINX_TLS = "listen 127.0.0.1:{port} ssl; ssl_certificate {cert}; ssl_certificate_key {key};"
-# Both of Python's: one that anybody starts, and the same in TLS, which hangs up on whoever does not speak it.
+# Two Python servers: the common one, and the same with TLS, which hangs up on other protocols.
 PYTHON_TLS = """\
 import http.server, ssl, sys
 server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[3])), http.server.SimpleHTTPRequestHandler)
@@ -34,8 +34,7 @@ def listens(port):
 
 
 class Places(dict):
-    """Servers of others, by the port that each is at: what stands in braces in the rows below, started when it is
-    asked for."""
+    """Servers by their ports, started when first used: the names in braces in the rows below."""
 
     def __init__(self, start, pki):
         super().__init__()
@@ -91,7 +90,7 @@ def _places(start, pki):
     return Places(start, pki)
 
 
-SPENT = "-d60s"  # a run that is not ended early takes longer than the test waits
+SPENT = "-d60s"  # longer than the test waits, unless the run ends early
 
 REFUSED = {
     "nothing listens": (["http://127.0.0.1:{nothing}/", SPENT], 1,
@@ -138,14 +137,14 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_there_is_no_run(places, name):
-    """One line, and nothing was sent; those that wait for a connection give up by themselves."""
+    """One line, and nothing was sent; runs that wait for a connection give up."""
     words, status, message = REFUSED[name]
     words, message = [places.fill(word) for word in words], places.fill(message)
     ended = run([DRIVER, *words], seconds=20, check=False)
     assert (ended.status, ended.stdout) == (status, "")
     (line,) = ended.stderr.splitlines()
     assert line.startswith("sojourn-drive: ") and message in line
-    # nginx takes what begins TLS for a request, and counts it.
+    # nginx counts a TLS hello as a request.
     assert not places.served() or "plain HTTP" in message
 
 
@@ -172,7 +171,7 @@ def test_failures_say_what_to_write(places, name):
 
 @pytest.mark.parametrize("alert", [b"\x15\x03\x01\x00\x02\x02\x46", b"\x15\x03\x03\x00\x02\x02\x0a"])
 def test_alert_of_tls(alert):
-    """What others answer to plain HTTP: Go, stunnel and the like."""
+    """Other servers' answers to plain HTTP: Go, stunnel and the like."""
     def serve(listener):
         with contextlib.suppress(OSError):
             while True:
@@ -192,14 +191,14 @@ def test_alert_of_tls(alert):
 
 
 def test_keep_trying(places):
-    """The whole of its time; test_schedule.py has a server that comes up meanwhile."""
+    """For the whole duration; in test_schedule.py a server starts meanwhile."""
     driver = Driver(f"http://127.0.0.1:{places['nothing']}/", "--keep-trying", duration="1500ms", check=False)
     assert driver.status == 1 and driver.result["requests"] == 0
     assert driver.result["duration_ns"] >= 1.5e9 and driver.result["errors"]["refused"] > 3
 
 
 def test_a_server_that_was_there_is_waited_for(start):
-    """One connection is enough: what becomes of the server then is what is measured."""
+    """One successful connection is enough: what happens to the server afterwards is a measurement."""
     server = start(Nginx(server="keepalive_requests 5;"))
     driver = start([DRIVER, server.url, "-c1", "-d4s", "--json=-"])
     wait_until(lambda: server.status()["requests"] > 5)
@@ -211,7 +210,7 @@ def test_a_server_that_was_there_is_waited_for(start):
 
 
 def test_aliases(places):
-    """As curl, oha and hey have them; and an address without a scheme."""
+    """Aliases of curl, oha and hey, and an address without a scheme."""
     driver = Driver(f"127.0.0.1:{places['plain']}/x", "-X", "PUT", "-z", "500ms", "-q", "40")
     result = driver.result
     assert (result["method"], result["target"]) == ("PUT", f"http://127.0.0.1:{places['plain']}/x")
@@ -225,14 +224,14 @@ def test_aliases(places):
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_localhost_is_both(start, address):
-    """Whichever of them the server is at, and whatever /etc/hosts says."""
+    """The server is found at either address, whatever /etc/hosts says."""
     nginx = start(Nginx(addresses=(address,)))
     driver = Driver(f"localhost:{nginx.port}", count=10)
     assert driver.result["requests"] == 10 and driver.result["errors"]["refused"] == 0
 
 
 def test_redirects_are_named(start):
-    """They are good responses, and not those that were meant."""
+    """Redirects are good responses, but probably not the intended ones."""
     nginx = start(Nginx(server="location /old { return 302 /new; } location /new { return 304; }"))
     driver = Driver(f"{nginx.url}old", count=10)
     assert driver.process.stderr == "sojourn-drive: warning: 100 % redirected, not followed: 302\n"
@@ -256,7 +255,7 @@ def test_interrupted(start, tmp_path):
 
 
 def test_a_file_that_is_lost_loses_no_run(start, tmp_path):
-    """The folder goes while the run lasts: the other files and the report are there."""
+    """The folder disappears during the run: the other files and the report are written."""
     nginx = start(Nginx())
     folder = tmp_path / "results"
     folder.mkdir()
@@ -271,7 +270,7 @@ def test_a_file_that_is_lost_loses_no_run(start, tmp_path):
 
 
 def test_what_is_there_stays_until_it_is_replaced(tmp_path):
-    """That a file can be written is tried without touching it."""
+    """The file is checked for writing without touching it."""
     path = tmp_path / "run.json"
     path.write_text("before")
     ended = run([DRIVER, f"127.0.0.1:{free_port()}", "--json", path, SPENT], seconds=20, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Source ports: no cliff at half of the range, and running out is waited for and explained."""
+"""Source ports: no cliff at half of the range; exhaustion is waited for and explained."""
 import pytest
 
 from ..conftest import kernel_counter, sockets
@@ -8,7 +8,7 @@ from support.programs import DRIVER, Driver, Lab, Nginx
 
 @pytest.fixture(name="here")
 def _here(netns):
-    """A namespace where TIME_WAIT blocks ports, as towards any host that is not this one."""
+    """A namespace where TIME_WAIT blocks ports, as towards any other host."""
     space = netns()
     space.exec(["sysctl", "-qw", "net.ipv4.tcp_tw_reuse=0"])
     return space
@@ -19,20 +19,18 @@ def set_range(netns, low, high):
 
 
 def ports(lines):
-    """The local ones of what sockets() found."""
     return [int(line.split()[-2].rpartition(":")[2]) for line in lines]
 
 
 def cost(driver):
-    """CPU time of the driver per connection, in ns."""
     result = driver.result
     return (result["cpu_user_ns"] + result["cpu_system_ns"]) / result["connects"]
 
 
 @pytest.mark.parametrize("choice", ["range", "own"])
 def test_no_cliff(start, here, choice):
-    """The last 40 % of the range cost what the first 40 % did; left to connect(), 10 times and more. Without
-    Fast Open the driver does not find out that the kernel searches evenly, and binds to ports itself."""
+    """The last 40 % of the range cost as much as the first 40 %; with plain connect() 10 times and more.
+    Without Fast Open the driver cannot detect that the kernel searches evenly, and binds to ports itself."""
     set_range(here, 40000, 49999)
     if choice == "own":
         here.exec(["sysctl", "-qw", "net.ipv4.tcp_fastopen=0"])
@@ -48,17 +46,17 @@ def test_no_cliff(start, here, choice):
 
 
 def test_no_cliff_without_an_even_search(start, here):
-    """A kernel of which it is not found out that it searches evenly (here: for want of Fast Open, by which that
-    is asked) gets ports of the driver's own choice: one after the other, and as cheap at the end of the range."""
+    """Without Fast Open the driver cannot detect an even search of the kernel's. So it chooses ports itself,
+    one after the other, at the same cost up to the end of the range."""
     set_range(here, 40000, 49999)
     here.exec(["sysctl", "-qw", "net.ipv4.tcp_fastopen=0"])
     nginx = start(Nginx(netns=here))
     first = Driver(nginx.url, "--new-connections", connections=8, count=4000, netns=here)
     used = sorted(ports(sockets("time-wait", f"dport = :{nginx.port}", here)))
-    # Whoever looked whether nginx answers may still have one, too.
+    # The readiness check of nginx may still hold a port, too.
     taken = set(ports(sockets("all", "sport >= :40000", here)))
     gaps = sum(not taken.issuperset(range(port + 1, after)) for port, after in zip(used, used[1:]))
-    assert len(used) == 4000 and gaps <= 1  # the one where it went on at the range's other end
+    assert len(used) == 4000 and gaps <= 1  # where the search continued at the range's other end
     Driver(nginx.url, "--new-connections", connections=8, count=1500, netns=here)
     last = Driver(nginx.url, "--new-connections", connections=8, count=4000, netns=here)
     assert last.result["requests"] == 4000
@@ -66,9 +64,9 @@ def test_no_cliff_without_an_even_search(start, here):
 
 
 def test_probing_is_silent(start, here):
-    """How the kernel searches is found out without a packet: the server's are all that the host counts."""
+    """The kernel's search is detected without a packet: the host counts the run's connections alone."""
     nginx = start(Nginx(netns=here))
-    # Whoever waits for the server may have knocked too early.
+    # The readiness check may have come too early and been refused.
     before, refused = (kernel_counter(name, here, "snmp", "Tcp") for name in ("ActiveOpens", "AttemptFails"))
     result = Driver(nginx.url, "--new-connections", connections=2, count=50, netns=here).result
     assert kernel_counter("ActiveOpens", here, "snmp", "Tcp") - before == result["connects"] == 50
@@ -87,7 +85,7 @@ def test_sources_are_used_in_turn(start, here):
 
 
 def test_exhaustion_is_back_pressure(start, here):
-    """600 connections, 501 ports: those that have one do all of the work, at full speed."""
+    """600 connections, 501 ports: those with a port do all of the work, at full speed."""
     set_range(here, 40000, 40500)
     nginx = start(Nginx(netns=here))
     driver = Driver(nginx.url, connections=600, count=30000, netns=here, check=False)
@@ -116,7 +114,7 @@ def test_exhaustion_costs_little(start, here):
 
 
 def test_exhausted_count_ends(start, here):
-    """A counted run that finds no port at all gives up after its time limit per request."""
+    """A counted run without any port gives up after its time limit per request."""
     set_range(here, 40000, 40009)
     nginx = start(Nginx(netns=here))
     driver = Driver(nginx.url, "--new-connections", "--timeout=500ms", connections=2, count=15,
@@ -140,7 +138,7 @@ def test_bad_sources(start, here):
 
 
 def shown(netns, port, *sources):
-    """The sockets from these addresses, and ports of the range, that `ss` shows towards the server."""
+    """Return how many sockets `ss` shows from these addresses and the range to the server."""
     filter_ = f"dport = :{port} and sport >= :40000 and sport <= :49999"
     lines = [line.split() for line in sockets("connected", filter_, netns)]
     return sum(line[3].rpartition(":")[0] in sources for line in lines)
@@ -149,7 +147,7 @@ def shown(netns, port, *sources):
 @pytest.mark.parametrize("address, sources", [
     ("127.0.0.1", []), ("127.0.0.1", ["127.0.0.2", "127.0.0.3", "127.0.0.4"]), ("::1", [])])
 def test_ports_in_use_are_those_of_ss(start, here, address, sources):
-    """TIME_WAIT of the run and of one before; other addresses and other targets have ports of their own."""
+    """TIME_WAIT of this run and of an earlier one counts; other addresses and targets have ports of their own."""
     set_range(here, 40000, 49999)
     lab, other = start(Lab(address=address, netns=here)), start(Lab(address=address, netns=here))
     if ":" not in address:
@@ -165,7 +163,7 @@ def test_ports_in_use_are_those_of_ss(start, here, address, sources):
     seen = [interval["ports"] for interval in result["intervals"]]
     known = [value for value in seen if value is not None]
     assert len(known) >= 2 and known == sorted(known) and seen[-1] == used, seen
-    # What is in use at an interval's end was opened before it.
+    # Ports in use at an interval's end were opened before it.
     opened = 0
     for interval in result["intervals"][:-1]:
         opened += interval["connects"]
@@ -173,7 +171,7 @@ def test_ports_in_use_are_those_of_ss(start, here, address, sources):
 
 
 def test_ports_of_several_targets(start, here):
-    """The fullest of them; and what has no ports of TCP's has none."""
+    """The fullest target is reported; UDP has no TCP ports."""
     set_range(here, 40000, 49999)
     few, many = start(Lab(netns=here)), start(Lab(netns=here))
     Driver(many.url, "--new-connections", connections=2, count=200, netns=here)
@@ -186,7 +184,7 @@ def test_ports_of_several_targets(start, here):
 
 
 def test_ports_of_others_are_not_counted(start, here):
-    """Ports in use are those of the run's own addresses, in the explanation too: never more than there are."""
+    """Only the run's own addresses count, also in the explanation: never more than there are."""
     set_range(here, 40000, 40500)
     nginx = start(Nginx(netns=here))
     Driver(nginx.url, "--new-connections", "--source=127.0.0.2-127.0.0.4", connections=4, count=600, netns=here)
@@ -194,13 +192,14 @@ def test_ports_of_others_are_not_counted(start, here):
                     duration="1s", netns=here, check=False)
     (found,) = driver.result["failures"]
     of_all = here.exec(["ss", "-Htan", "state", "time-wait", f"dport = :{nginx.port}"]).stdout
-    assert len(of_all.splitlines()) == 1101  # what it must not say
+    assert len(of_all.splitlines()) == 1101  # the wrong number
     assert of_all.count(" 127.0.0.9:4") == driver.result["ports"]["used"] == 501
     assert f"501 of 501 ports towards 127.0.0.1:{nginx.port} in use, 100 % TIME_WAIT" in found["explanation"]
 
 
 def test_ports_in_use_are_foretold(start, here):
-    """What a run before left in TIME_WAIT is not there for the next; after a reset, or from another address, it is."""
+    """Ports that an earlier run left in TIME_WAIT are missing for the next; after a reset, or from another
+    address, they are free."""
     set_range(here, 40000, 40500)
     nginx = start(Nginx(netns=here))
     Driver(nginx.url, "--new-connections", connections=4, count=501, netns=here)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Connections that change with time: how many there are is what the server says."""
+"""Connections that change with time: their number is the server's own."""
 import threading
 import time
 
@@ -10,7 +10,7 @@ from support.programs import DRIVER, Driver, Nginx
 
 
 class Watch:
-    """How many connections the server has, again and again: [(seconds since begin, number)]"""
+    """Samples the server's number of connections: [(seconds since the start, number)]"""
 
     def __init__(self, nginx):
         self.nginx, self.seen, self.over = nginx, [], threading.Event()
@@ -31,7 +31,7 @@ class Watch:
         self.thread.join()
 
     def numbers(self):
-        """Those seen at least twice in a row, without repetition: no moment between two."""
+        """Return the numbers seen at least twice in a row, without repetitions: no transient ones."""
         kept = [now for (_, before), (_, now) in zip(self.seen, self.seen[1:]) if before == now]
         return [number for i, number in enumerate(kept) if not i or kept[i - 1] != number]
 
@@ -72,7 +72,7 @@ def test_a_ramp_passes_every_number(start):
 
 
 def test_clients_of_a_scenario_go_with_it(start):
-    """Those to every server."""
+    """The connections to every server follow."""
     servers = [start(Nginx()), start(Nginx())]
     for attempt in range(3):
         with Watch(servers[1]) as watch:

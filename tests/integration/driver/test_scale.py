@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the driver itself takes: memory, alone and for each of many connections; and how gently it
-opens these. The kernel's figures are the truth."""
+"""The driver's own cost, by the kernel's figures: memory, alone and per connection, and how gently it opens
+many connections."""
 import re
 import resource
 import time
@@ -16,7 +16,6 @@ MIB_KIB = 1024
 
 
 def memory(process, name):
-    """Of a running process, in KiB."""
     with open(f"/proc/{process.pid}/status", encoding="ascii", errors="replace") as file:
         return int(re.search(rf"^{name}:\s+(\d+)", file.read(), re.MULTILINE)[1])
 
@@ -32,14 +31,14 @@ def _many_files():
 
 
 def own_kib(process):
-    """What the process alone has in memory: not what it shares with others that run the same files."""
+    """Return the process's private memory, without files that it shares with others."""
     with open(f"/proc/{process.pid}/smaps_rollup", encoding="ascii") as file:
         return sum(int(kib) for kib in re.findall(r"^Private_\w+:\s+(\d+)", file.read(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("more", [[], ["--rate=5k"]])
 def test_ten_mebibytes_resident(start, more):
-    """All of it, shared libraries too, at its highest."""
+    """The whole peak, shared libraries included."""
     nginx = start(Nginx())
     driver = start(Process([DRIVER, nginx.url, "-c", 64, "-d", "60s", "--quiet", *more]))
     time.sleep(2)
@@ -55,9 +54,9 @@ def established(port, count, seconds=60):
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.alone  # a server that gets no processor accepts nothing
+@pytest.mark.alone  # a server without CPU time accepts nothing
 def test_ten_thousand_connections(start):
-    """Each takes up to 4 KiB of the driver's memory, and none is dropped by a full accept queue."""
+    """Each takes up to 4 KiB of the driver's memory, and no full accept queue drops one."""
     lab = start(Lab("--backlog", "4096"))
     few = start(Process([DRIVER, lab.url, "-c", FEW, "-d", "120s", "--quiet"]))
     established(lab.port, FEW)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Scenarios: what the servers say they were asked is the truth, step by step."""
+"""Scenarios: the servers' records of their requests are the truth, step by step."""
 import collections
 import json
 import re
@@ -37,7 +37,6 @@ steps:
 
 @pytest.fixture(name="scenario")
 def _scenario(tmp_path):
-    """Writes a scenario and runs it."""
     def drive(text, *words, connections=None, **options):
         path = tmp_path / "scenario.yaml"
         path.write_text(text)
@@ -54,7 +53,7 @@ def errors(step):
 
 
 class Sessions:
-    """Gives every session an id; `fails(request)` says which requests it refuses."""
+    """Gives every session an id; `fails(request)` selects the requests that it refuses."""
 
     def __init__(self, fails=lambda request: False):
         self.count = 0
@@ -71,7 +70,7 @@ class Sessions:
 
 
 def test_each_client_goes_its_own_way(scenario):
-    """Steps in their order on each connection, with the values that this connection was given."""
+    """Steps come in order on each connection, with the values that this connection got."""
     with Recorder(Sessions()) as server:
         driver = scenario(SESSION, server.url, connections=4, threads=2, count=600)
         clients = server.by_connection()
@@ -150,7 +149,7 @@ steps:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_mix(scenario, start, tmp_path, threads):
-    """Redis counts each command; their shares are those of the weights, within five deviations."""
+    """Redis counts each command; the shares are those of the weights, within five deviations."""
     redis = redis_server(start, tmp_path)
     driver = scenario(MIX, f"tcp://127.0.0.1:{redis.port}", "--threads", threads,
                       connections=8, count=20000)
@@ -186,7 +185,7 @@ steps:
 
 
 class Tickets:
-    """A UDP server: to `new` it sends `wait` and then `id=N`, to all else `ok`; it keeps what it was sent."""
+    """A UDP server: it answers `new` with `wait` and then `id=N`, all else with `ok`, and keeps its requests."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -217,7 +216,7 @@ class Tickets:
 
 
 def test_values_are_taken_from_datagrams(scenario):
-    """Each client's ticket comes back from that client's socket, whichever of its replies it was in."""
+    """Each client's socket returns its own ticket, whichever reply held it."""
     with Tickets() as server:
         driver = scenario("""\
 steps:
@@ -267,7 +266,7 @@ def test_directory(start, tmp_path):
                     count=900)
     found = steps(driver)
     assert sum(step["requests"] for step in found.values()) == 900
-    # Each look of ours is a bind and a search, too; the search under way is not completed.
+    # Each query of ours is a bind and a search, too; the search in progress is not completed.
     assert completed(url, "Bind") - binds == found["bind"]["requests"] + 2
     assert completed(url, "Search") - searches == \
         found["search"]["requests"] + found["search again"]["requests"] + 2
@@ -302,7 +301,7 @@ def test_what_follows_a_failure(scenario, policy, after):
 
 
 def test_a_value_that_is_missing(scenario):
-    """A response without it fails its own step; with restart nobody sends an empty value."""
+    """A response without the value fails its own step; after a restart no client sends an empty value."""
     with Recorder(lambda request: (200, b"{}")) as server:
         driver = scenario(SESSION, server.url, connections=2, count=40, check=False)
         assert {request.path for request in server.requests} == {"/sessions"}
@@ -311,7 +310,7 @@ def test_a_value_that_is_missing(scenario):
 
 
 def test_rate(scenario):
-    """Under a rate every step has its response time, and they are those of the whole."""
+    """At a rate every step has its response time, and together they are the whole's."""
     with Recorder(Sessions()) as server:
         driver = scenario(SESSION, server.url, "--rate", 200, connections=8, duration="1500ms")
     found = steps(driver).values()
@@ -321,7 +320,7 @@ def test_rate(scenario):
 
 
 def test_think_time_of_a_step(scenario):
-    """The client waits behind the step that says so, and nowhere else."""
+    """The client waits after the step with a think time, and nowhere else."""
     arrivals = []
 
     def answer(request):
@@ -372,7 +371,7 @@ steps:
 @pytest.mark.alone
 @pytest.mark.parametrize("threads", [1, 2])
 def test_joined_exchanges_are_divided_by_step(scenario, start, threads):
-    """After a failure the cycle begins again, so that no place on a connection tells the step."""
+    """After a failure the cycle restarts, so an exchange's index on its connection does not give its step."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
     driver = scenario(DIVIDED, lab.url, "--threads", threads, "--keep-samples", connections=2,
@@ -409,7 +408,6 @@ def test_check_sends_nothing(tmp_path):
 
 
 def answer_example(request):
-    """Enough of a server for every HTTP example."""
     if request.path == "/sessions":
         return (201, b'{"id": "abc"}')
     if request.path.endswith("/target"):
@@ -419,7 +417,7 @@ def answer_example(request):
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_examples(start, tmp_path, path):
-    """Each runs; directory.yaml is test_directory()'s."""
+    """Each runs, except directory.yaml, which test_directory() covers."""
     assert "is valid" in run([DRIVER, "run", path, "--check"]).stdout
     text = path.read_text()
     if "framing: ldap" in text:
@@ -437,7 +435,7 @@ def test_examples(start, tmp_path, path):
 @pytest.mark.alone
 @needs_program("tmux")
 def test_progress_has_each_steps_rate(start, tmp_path):
-    """As far as the terminal has room: a line that wraps could not be rewritten."""
+    """As many as the terminal has room for: a line that wraps could not be rewritten."""
     nginx = start(Nginx())
     path = tmp_path / "scenario.yaml"
     path.write_text("steps:\n- {name: create, path: /a}\n- {name: read, path: /b}\n")

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.alone
 
 
 def stall(pids, after, seconds):
-    """Stops the processes for a while."""
     time.sleep(after)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -33,7 +32,7 @@ def stall(pids, after, seconds):
 
 @pytest.mark.parametrize("arrival", ["constant", "poisson"])
 def test_stall_is_seen(start, arrival):
-    """1 s in 6 s: a sixth of the requests waits up to 1 s, so p90 is 0.4 s and p99 0.94 s. A tool
+    """A stall of 1 s in 6 s delays a sixth of the requests by up to 1 s. So p90 is 0.4 s and p99 0.94 s. A tool
     that counts from the actual send reports some milliseconds for both."""
     nginx = start(Nginx())
     thread = threading.Thread(target=stall, args=(nginx.workers(), 2, 1))
@@ -54,8 +53,8 @@ def test_stall_is_seen(start, arrival):
 
 
 def test_the_drivers_own_absence_is_its_delay(start, tmp_path):
-    """Stopped for 0.5 s of 4 s: an eighth of the requests is late by the driver alone, whatever number of
-    connections it then has to send them by, and the report says who limited whom."""
+    """The driver is stopped for 0.5 s of 4 s. An eighth of the requests is late because of the driver alone,
+    however many connections it has, and the report says so."""
     nginx = start(Nginx())
     path = tmp_path / "run.json"
     driver = start(Process([DRIVER, nginx.url, "--rate", "1000", "-c", "4", "-d", "4s", "--json", path]))
@@ -63,7 +62,7 @@ def test_the_drivers_own_absence_is_its_delay(start, tmp_path):
     driver.wait(30)
     result = documents.load(path)["driver"]
     delay = result["schedule_delay"]
-    late = 0.5 * 0.5 * 1000 / 2  # their sum, in seconds: from 0.5 s down to 0
+    late = 0.5 * 0.5 * 1000 / 2  # the sum in seconds, falling from 0.5 s to 0
     with timing():
         assert delay["p99_ns"] > 100e6
         assert 0.8 * late < delay["sum_ns"] / 1e9 < 1.3 * late
@@ -81,13 +80,13 @@ def test_rate_is_kept(start, threads):
     assert result["connects"] == 10  # used in turn
     assert result["schedule_delay"]["count"] == result["requests"]
     assert result["scheduled"] == result["requests"] + result["unsent"]
-    # Two of three requests leave promptly even on a busy machine; a millisecond timer would not.
+    # Two of three requests leave promptly even on a busy machine; with a millisecond timer they would not.
     assert result["schedule_delay"]["p50_ns"] < 500_000
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_driver_that_sleeps_through_the_end(start, threads):
-    """What was due before the phase ended is sent, however late, or told: each request is accounted for."""
+    """Each request due before the phase's end is accounted for: sent, however late, or reported."""
     nginx = start(Nginx())
     driver = start(Process([DRIVER, nginx.url, "--rate=1000", "-c10", f"-t{threads}", "-d600ms", "--json=-"]))
     stall([driver.pid], 0.5, 0.3)
@@ -101,7 +100,7 @@ def test_a_driver_that_sleeps_through_the_end(start, threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rate_of_slow_responses(start, tmp_path, threads):
-    """The phase ends amid responses: the rate is what the server's own clock says of one all the same."""
+    """The phase ends amid responses; still the rate is the one that follows from the server's own clock."""
     lab = start(Lab("--service", "300ms", "--truth", tmp_path / "truth.csv"))
     driver = Driver(lab.url, f"--threads={threads}", connections=4, duration="1s")
     lab.stop()
@@ -117,7 +116,7 @@ def test_rate_of_slow_responses(start, tmp_path, threads):
 
 
 def test_one_in_fifty_is_slow(start):
-    """They make the phase no longer, and the rate of the others no lower."""
+    """The slow ones neither extend the phase nor lower the rate of the others."""
     lab = start(Lab("--service", "2s", "--one-in", "50"))
     result = Driver(lab.url, "--rate=100", connections=20, duration="1s").result
 
@@ -129,7 +128,7 @@ def test_one_in_fifty_is_slow(start):
 
 
 def test_refused_at_first(start):
-    """Nobody listens for the first half: the phase is as long all the same."""
+    """Nothing listens for the first half: the phase is just as long."""
     port = free_port()
     driver = start(Process([DRIVER, f"http://127.0.0.1:{port}/", "-c4", "--rate=100", "-d2s", "--keep-trying",
                             "--json=-"]))
@@ -155,8 +154,8 @@ def test_count_at_a_rate(start):
 
 
 def test_queued_requests_keep_their_intended_start(start):
-    """One connection, 10 ms of service, 200 requests/s asked for: half can be sent, and the last
-    of these waited for half of the run. What was not sent is counted, and timed nowhere."""
+    """One connection and 10 ms of service at 200 requests/s: half can be sent, and the last of them waited for
+    half of the run. The rest are counted as unsent, without a time."""
     lab = start(Lab("--service", "10ms"))
     result = Driver(lab.url, "--rate=200", connections=1, duration="2s").result
 
@@ -165,7 +164,7 @@ def test_queued_requests_keep_their_intended_start(start):
     assert result["unsent"] == result["scheduled"] - result["requests"]
     assert 0.8e9 < result["response_time"]["max_ns"] < 1.4e9
     assert result["round_trip"]["p50_ns"] < 30e6
-    # The queue is the server's fault: no delay of the driver's.
+    # The server causes the queue, so the driver has no delay.
     assert result["schedule_delay"]["p90_ns"] < 1e6
 
 
@@ -195,8 +194,8 @@ def test_warm_up_and_cool_down_are_not_counted(start):
 
 @in_quiet
 def test_null_engine_is_limited_by_its_cpu():
-    """Without a server the driver is always the bottleneck, whether it has a CPU or waits for one; only what
-    a hypervisor takes it does not know of."""
+    """Without a server the driver is always the bottleneck, whether it runs or waits for a CPU. It does not
+    know of time that a hypervisor takes."""
     driver = Driver("null://", connections=1, duration="500ms")
     with timing():
         assert driver.result["limited"] and driver.result["limited"]["by"] == "cpu"
@@ -204,14 +203,13 @@ def test_null_engine_is_limited_by_its_cpu():
 
 
 def cpu_seconds(pid):
-    """User and system time of a process, by the kernel's account."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_waiting_for_a_cpu_is_told(start, threads):
-    """A program that spins on the driver's only CPU: what it gets, the driver waits for."""
+    """A program spins on the driver's only CPU: the driver waits for the time that it takes."""
     cpu = min(os.sched_getaffinity(0))
     spinning = start(Process(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]))
     before = cpu_seconds(spinning.pid)
@@ -229,7 +227,7 @@ def test_waiting_for_a_cpu_is_told(start, threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rate_follows_its_shape(start, threads):
-    """A ramp from 0, a pause, a step: what the server got in each part is the rate's integral."""
+    """A ramp from 0, a pause, a step: the server's count in each part is the rate's integral."""
     nginx = start(Nginx())
     result = Driver(nginx.url, "--rate=0..1600:1s,0:500ms,400", "--interval=500ms", "--warmup=100ms",
                     f"--threads={threads}", connections=8, duration="2500ms").result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Drivers that begin together: at a time or when a flag is up, and not before."""
+"""Drivers that start together, at a time or on a signal, and not before."""
 import os
 import signal
 import time
@@ -25,7 +25,7 @@ def result(driver, path):
 @pytest.mark.alone
 @pytest.mark.parametrize("options", [(), ("--rate=2000",), ("--threads=2",)])
 def test_two_drivers_start_at_a_time(start, tmp_path, options):
-    """Neither sends before; under a rate both begin at that very time; their documents add up."""
+    """Neither sends before; at a rate both start at that very time; their documents add up."""
     nginx = start(Nginx())
     at = time.time() + 1.5
     written = [f"{at:.6f}", datetime.fromtimestamp(at, timezone.utc).isoformat()]
@@ -69,7 +69,7 @@ def test_waits_for_a_file(start, tmp_path):
 
 
 def test_waits_for_a_descriptor(start, tmp_path):
-    """Everybody who holds the reading end of one pipe begins when the writer closes it."""
+    """All holders of one pipe's reading end start when the writer closes it."""
     nginx = start(Nginx())
     fifo, paths = tmp_path / "green", [tmp_path / "0.json", tmp_path / "1.json"]
     os.mkfifo(fifo)
@@ -86,7 +86,7 @@ def test_waits_for_a_descriptor(start, tmp_path):
 
 
 def test_waits_for_a_url(start, tmp_path):
-    """A server that is not there yet is waited for."""
+    """A server that does not run yet is waited for."""
     nginx, path, port = start(Nginx()), tmp_path / "run.json", free_port()
     driver = drive(start, nginx, path, "--wait-for", f"http://127.0.0.1:{port}/")
     time.sleep(0.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests of bytes against servers of other protocols: their own counters are the truth."""
+"""Raw byte requests against servers of other protocols: their own counters are the truth."""
 import re
 import socket
 import struct
@@ -60,7 +60,7 @@ def test_redis(redis):
 
 
 def test_every_create_differs(redis):
-    """Over a socket of the file system, from two threads: as many keys as requests."""
+    """Over a Unix socket, from two threads: as many keys as requests."""
     driver = Driver(f"unix:{redis.socket}", "--payload", SET, "--framing=resp", connections=8,
                     threads=2, count=5000)
     assert driver.result["requests"] == 5000
@@ -105,7 +105,7 @@ access to * by * read
 
 
 def test_ldap(start, folder):
-    """A bind and a search each on a connection of its own; slapd counts operations."""
+    """A bind and a search, each on a connection of its own; slapd counts operations."""
     need("slapd")
     need("ldapsearch")
     port = free_port()
@@ -124,7 +124,7 @@ def test_ldap(start, folder):
     driver = Driver(f"tcp://127.0.0.1:{port}", "--payload-hex", BIND + SEARCH, "--framing=ldap",
                     "--replies=2", "--new-connections", connections=2, count=300)
     assert driver.result["requests"] == 300
-    # Each look of ours is a bind and a search, too; the search under way is not completed.
+    # Each query of ours is a bind and a search, too; the search in progress is not completed.
     assert completed("Bind") - binds == 300 + 2
     assert completed("Search") - searches == 300 + 2
 
@@ -193,7 +193,7 @@ def test_refused(folder, url):
 
 
 def test_full_queue_of_a_local_socket(folder):
-    """Connecting waits for room, up to the time limit: as TCP does."""
+    """connect() waits for room, up to the time limit, as with TCP."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "socket"))
         listener.listen(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sweeps: a server whose limit is known, one that has none within reach, and what ends a sweep."""
+"""Sweeps: a server with a known limit, one with none within reach, and the ends of a sweep."""
 import os
 import re
 import signal
@@ -23,7 +23,7 @@ def sweep(url, path, *options, check=True):
 
 
 def served_each_ns(lab, tmp_path):
-    """How long the server's loop is taken by one request: what one client sees of it, at its median."""
+    """Return how long one request occupies the server's loop: the median of a single client."""
     path = tmp_path / "one.json"
     run([DRIVER, lab.url, "-c1", "-n100", "--quiet", "--json", path])
     return documents.load(path)["driver"]["round_trip"]["p50_ns"]
@@ -31,10 +31,10 @@ def served_each_ns(lab, tmp_path):
 
 @pytest.mark.alone
 def test_knee_of_connections(start, tmp_path):
-    """One loop, 5 ms each; clients that think for 50 ms: by the operational laws the knee is at 11."""
+    """One loop of 5 ms per request, clients that think for 50 ms: by the operational laws the knee is at 11."""
     lab = start(Lab("--service", "5ms", "--block"))
     each = served_each_ns(lab, tmp_path) / 1e9
-    for _ in range(3):  # the machine's other load is in every step
+    for _ in range(3):  # other load of the machine is in every step
         result, document = sweep(lab.url, tmp_path / "sweep.json", "--think=50ms",
                                  "--ladder=2,4,6,8,12,16,24,32,48")
         found = document["sweep"]
@@ -50,7 +50,7 @@ def test_knee_of_connections(start, tmp_path):
     three = found["three_quarters"]
     assert three["load"] == int(found["plateau"] * 0.75)
     assert 0.8 < three["requests"] / three["duration_ns"] * 1e9 / three["load"] < 1.2
-    # Below the knee there is hardly a queue, beyond it there is one.
+    # Below the knee there is hardly a queue, above it there is one.
     assert three["latency"]["p50_ns"] < found["steps"][-1]["latency"]["p50_ns"] / 2
     assert document.get("driver") is None
     shown = run([OBSERVER, "report", tmp_path / "sweep.json"]).stdout
@@ -74,7 +74,7 @@ def test_knee_of_rates(start, tmp_path):
 
 @pytest.mark.alone
 def test_no_plateau_within_reach(start, tmp_path):
-    """Every client has a thread to itself that sleeps: throughput is in proportion to clients."""
+    """Every client has its own sleeping thread: throughput is proportional to clients."""
     lab = start(Lab("--service", "20ms", model="threads"))
     result, document = sweep(lab.url, tmp_path / "sweep.json", "--ladder=1..16")
     found = document["sweep"]
@@ -85,7 +85,7 @@ def test_no_plateau_within_reach(start, tmp_path):
 
 @pytest.mark.alone
 def test_server_side_throughput(start, tmp_path):
-    """The observer's count of each step is that of the driver, but for what its bracket holds besides."""
+    """The observer's count of each step is the driver's, apart from a few requests within its bracket."""
     lab = start(Lab("--service", "5ms", model="threads"))
     observer = start(Observer(ports=[lab.port]))
     found = sweep(lab.url, tmp_path / "sweep.json", "--ladder=1,2,4",
@@ -97,7 +97,7 @@ def test_server_side_throughput(start, tmp_path):
 
 @pytest.mark.alone
 def test_interrupted(start, tmp_path):
-    """The steps that are through are reported, the one under way is not."""
+    """The completed steps are reported, the current one is not."""
     lab = start(Lab("--service", "5ms", model="threads"))
     path = tmp_path / "sweep.json"
     driver = start(Process([DRIVER, "sweep", lab.url, "-d500ms", "--warmup=100ms", "--json", path,
@@ -117,7 +117,8 @@ def test_nobody_answers(tmp_path):
     assert document["sweep"]["plateau"] is None and len(document["sweep"]["steps"]) == 1
 
 
-# One lock, held for 5 ms by each request, and by the square of the waiters over 4 as often from 4 on.
+# One lock, held for 5 ms by each request. With "thrash", from 4 waiting requests on, (waiting / 4)² times as
+# long.
 LOCKED = """
 import socket, sys, threading, time
 lock, count, waiting = threading.Lock(), threading.Lock(), 0
@@ -148,8 +149,7 @@ def start_locked(start, *options):
 
 @in_quiet
 def test_a_lock_is_a_plateau(start, tmp_path):
-    """No more than one request in 5 ms gets through the lock, whoever asks; a client that thinks for 20 ms leaves
-    room for five."""
+    """The lock admits at most one request in 5 ms; clients that think for 20 ms leave room for five."""
     url = start_locked(start)
     result, document = sweep(url, tmp_path / "sweep.json", "--think=20ms", "--ladder=1,2,3,4,6,8,12,16,24")
     found = document["sweep"]
@@ -165,8 +165,8 @@ def test_a_lock_is_a_plateau(start, tmp_path):
 
 @in_quiet
 def test_a_collapse_is_no_plateau(start, tmp_path):
-    """With 16 clients each is held 16 times as long as with 4: 200/s become 12.5/s, and no line through that is
-    told as a plateau."""
+    """With 16 clients each request holds the lock 16 times as long as with 4. 200/s become 12.5/s, and no line
+    through that is reported as a plateau."""
     url = start_locked(start, "thrash")
     result, document = sweep(url, tmp_path / "sweep.json", "--ladder=1,2,4,8,16")
     found = document["sweep"]
@@ -181,7 +181,7 @@ def test_a_collapse_is_no_plateau(start, tmp_path):
 
 @in_quiet
 def test_steps_too_small(start, tmp_path):
-    """Each client that thinks brings as much as the one before it: a ladder that ends there shows growth alone."""
+    """Each client that thinks adds as much as the previous one: a ladder that ends there only shows growth."""
     url = start_locked(start)
     found = sweep(url, tmp_path / "sweep.json", "--think=100ms", "--ladder=1,2,3,4")[1]["sweep"]
     with timing():
@@ -209,8 +209,8 @@ class Hindrance(threading.Thread):
 
 @in_quiet
 def test_an_outlier_is_measured_again(start, tmp_path):
-    """The server is stopped most of the time while 4 clients ask: their step is off the others, is measured once
-    more when they are through, and both figures are told."""
+    """The server is stopped most of the time during the step of 4 clients. That outlier is measured once more
+    at the end, and both figures are reported."""
     lab = start(Lab("--service", "10ms", model="threads"))
     path = tmp_path / "sweep.json"
     driver = start(Process([DRIVER, "sweep", lab.url, "-d600ms", "--warmup=200ms", "--json", path,
@@ -227,7 +227,7 @@ def test_an_outlier_is_measured_again(start, tmp_path):
     with timing():
         assert hindered["first_throughput"] is not None
         assert hindered["first_throughput"] < 0.85 * rates[2]
-        assert 300 < rates[2] < 410  # 4 clients, 10 ms each and a little
+        assert 300 < rates[2] < 410  # 4 clients, slightly over 10 ms each
         assert all(step["first_throughput"] is None for step in steps if step is not hindered)
     told = f"measured again, {hindered['first_throughput']:,}/s at first"
     assert told in driver.stdout
@@ -238,7 +238,7 @@ def test_an_outlier_is_measured_again(start, tmp_path):
 
 
 def test_steps_are_told_as_they_end(start, tmp_path):
-    """On standard error, one by one, while the report is still to come; --quiet tells none."""
+    """Steps are printed to standard error as they end, before the report; with --quiet none."""
     lab = start(Lab("--service", "5ms", model="threads"))
     driver = start(Process([DRIVER, "sweep", lab.url, "-d300ms", "--warmup=100ms", "--ladder=1,2,4,8,16,32"]))
     wait_until(lambda: re.search(r"^2 connections: [\d,]+/s, p50 .* p99 ", driver.stderr, re.MULTILINE))
@@ -250,7 +250,7 @@ def test_steps_are_told_as_they_end(start, tmp_path):
 
 
 def test_steps_on_a_terminal(start):
-    """Beside the line that is rewritten: each step stays on the screen, the report comes after them."""
+    """Each step stays on the screen above the line that is rewritten; the report comes after them."""
     lab = start(Lab("--service", "5ms", model="threads"))
     terminal = start(Terminal(columns=120, rows=40))
     terminal.run(f"{DRIVER} sweep {lab.url} -d1200ms --warmup=200ms --ladder=1,2,4,8")
@@ -264,7 +264,7 @@ def test_steps_on_a_terminal(start):
 
 
 def test_a_narrow_terminal(start, tmp_path):
-    """What can be worked out goes first; no figure loses its unit, and no line the page."""
+    """Columns that follow from others are dropped first; figures keep their units, and lines fit."""
     lab = start(Lab("--service", "5ms", model="threads"))
     sweep(lab.url, tmp_path / "sweep.json", "--ladder=1,2,4", "-d200ms", "--warmup=100ms")
     terminal = start(Terminal(columns=60, rows=40))
@@ -283,8 +283,8 @@ BUSY_SERVER = """
 
 @pytest.mark.alone
 def test_failures_are_no_throughput(start, tmp_path):
-    """A server that answers 50 a second and refuses the others at once: more load is no more throughput, and the
-    sweep ends once most requests fail."""
+    """A server answers 50 requests a second and refuses the others at once. More load is no more throughput,
+    and the sweep ends once most requests fail."""
     nginx = start(Nginx(http_block=BUSY, server=BUSY_SERVER))
     result, document = sweep(nginx.url + "busy", tmp_path / "sweep.json", "-c20",
                              "--ladder=rate:25,50,75,100,200,400")
@@ -293,7 +293,7 @@ def test_failures_are_no_throughput(start, tmp_path):
     for step in found["steps"]:
         seconds = step["duration_ns"] / 1e9
         assert step["good"] == step["requests"] - step["errors"]
-        # The server's own limit, its burst, and what of a second the first one takes.
+        # The server's own limit, its burst, and the first one's part of a second.
         assert step["good"] <= 50 * seconds + 7
     last = found["steps"][-1]
     assert last["errors"] > last["good"] and last["load"] <= 200
@@ -311,7 +311,7 @@ def test_nothing_is_good(start, tmp_path):
 
 
 def test_nothing_was_due(start, tmp_path):
-    """Independent arrivals, one a second, for a tenth of one: mostly none, which ends nothing."""
+    """Independent arrivals, one a second, for a tenth of a second: mostly none, which ends nothing."""
     lab = start(Lab())
     _, document = sweep(lab.url, tmp_path / "sweep.json", "--ladder=rate:1,2,500",
                         "--arrival=poisson", "-d100ms")
@@ -333,8 +333,8 @@ def test_ladder_without_sweep():
 
 @pytest.mark.alone
 def test_several_targets(start, tmp_path):
-    """Two servers in turn, one of which takes 10 ms longer: the rows by target are each server's own count, and
-    add up to the step's."""
+    """Two servers in turn, one of them 10 ms slower: the rows by target are each server's own count, and add up
+    to the step's."""
     quick, slow = start(Lab()), start(Lab("--service", "10ms", model="threads"))
     result = run([DRIVER, "sweep", quick.url, slow.url, "--ladder=1,2,4", "-d600ms", "--warmup=100ms",
                   "--json", tmp_path / "sweep.json", "--csv", tmp_path / "sweep.csv"], seconds=120)
@@ -345,7 +345,7 @@ def test_several_targets(start, tmp_path):
         assert [row["name"] for row in rows] == [quick.url, slow.url]
         assert sum(row["requests"] for row in rows) == step["requests"] == step["latency"]["count"]
         assert sum(row["latency"]["sum_ns"] for row in rows) == step["latency"]["sum_ns"]
-        # In turn: as often, to within the number of clients.
+        # In turn: equally often, within the number of clients.
         assert abs(rows[0]["requests"] - rows[1]["requests"]) <= step["load"]
         assert rows[1]["latency"]["p50_ns"] > rows[0]["latency"]["p50_ns"] + 5e6
     assert "GET of 2 targets in turn" in result.stdout

@@ -49,7 +49,7 @@ def test_rows_are_counted_as_the_servers_count(start, options):
 
 
 def test_a_target_that_is_down_holds_no_other_up(start):
-    """It fails in its turn; the other one is asked as often."""
+    """Its requests fail in turn; the other target gets as many."""
     nginx, gone = start(Nginx()), f"http://127.0.0.1:{free_port()}/"
     driver = Driver(gone, nginx.url, connections=4, count=400, check=False)
     rows = by_name(driver)
@@ -124,7 +124,7 @@ def test_statuses_are_those_of_the_log(start):
 
 
 def test_latencies_of_each_status(start):
-    """What answers 429 takes 20 ms longer, by the server's own sleep."""
+    """Responses with 429 take 20 ms longer, by the server's own sleep."""
     def answer(request):
         if request.path != "/busy":
             return 200

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A load shared by threads: counted as one, more descriptors than one table of them may have."""
+"""A load shared by threads: counted as one, with more descriptors than one table may hold."""
 import os
 import re
 import shlex
@@ -15,7 +15,7 @@ from support.programs import DRIVER, Driver, Lab, Nginx
 
 
 def descriptors(pid):
-    """How many the tables of a process' threads have, copies included; 0 if it is just going away."""
+    """Return how many the tables of a process's threads hold, copies included; 0 if the process is ending."""
     try:
         return sum(len(list(task.glob("fd/*"))) for task in Path(f"/proc/{pid}/task").iterdir())
     except (FileNotFoundError, ProcessLookupError):
@@ -38,7 +38,7 @@ def test_count_is_exact(start, options):
 
 
 def test_rate_is_shared(start):
-    """The threads' arrivals are one schedule: twice the rate if each had it for itself."""
+    """The threads share one schedule of arrivals; with one each, the rate would double."""
     nginx = start(Nginx())
     result = Driver(nginx.url, "--rate=1000", "--warmup=200ms", "--threads=2", connections=8,
                     duration="2s").result
@@ -47,7 +47,7 @@ def test_rate_is_shared(start):
 
 
 def test_more_connections_than_descriptors(start):
-    """What one table of descriptors may not hold is refused with the number of threads that it takes."""
+    """A number beyond one table of descriptors is refused, with the number of threads that it needs."""
     nginx = start(Nginx())
     command = shlex.join([str(DRIVER), nginx.url, "-c150", "-n3000"])
     refused = run(["sh", "-c", f"ulimit -n 128; {command}"], check=False)
@@ -61,7 +61,7 @@ def test_more_connections_than_descriptors(start):
 
 
 def test_twenty_thousand_sockets_and_more(start, tmp_path):
-    """24,000 connections, all open at the end, where a table of descriptors may have 13,000."""
+    """24,000 connections, all open at the end, with at most 13,000 per table of descriptors."""
     lab = start(Lab("--service", "4s", "--workers", "4", "--backlog", "4096", model="prefork"))
     path = tmp_path / "run.json"
     command = shlex.join([str(DRIVER), lab.url, "-c24000", "-d7s", "--threads=2", "--quiet",
@@ -78,7 +78,7 @@ def test_twenty_thousand_sockets_and_more(start, tmp_path):
 
 
 def test_interrupted(start, tmp_path):
-    """The result is of all threads, up to then."""
+    """The result covers all threads, up to the signal."""
     nginx = start(Nginx())
     path = tmp_path / "run.json"
     driver = start(Process([DRIVER, nginx.url, "-c9", "--threads=3", "-d60s", "--json", path]))
@@ -93,7 +93,7 @@ def test_interrupted(start, tmp_path):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_stall_is_in_its_interval(start, threads):
-    """0.8 s without a response in the midst of 3 s: these intervals, and no others, are empty."""
+    """0.8 s without a response amid 3 s: these intervals, and no others, are empty."""
     nginx = start(Nginx())
     driver = start(Process([DRIVER, nginx.url, "-c4", "-d3s", f"--threads={threads}",
                             "--interval=200ms", "--json=-"]))
@@ -113,10 +113,10 @@ def test_stall_is_in_its_interval(start, threads):
     assert 2 <= len(empty) <= 5, counts
     assert empty == list(range(empty[0], empty[-1] + 1)), counts
     assert 3 <= empty[0] <= 9, counts
-    # The requests that waited for it end in the interval after it.
+    # The requests that waited for the server end in the following interval.
     slow = [(entry["latency"]["max_ns"] or 0) > 0.5e9 for entry in result["intervals"]]
     assert slow.index(True) == empty[-1] + 1 and sum(slow) == 1
-    # What was under way at the end is in no interval.
+    # Requests in flight at the end are in no interval.
     assert 0 <= result["requests"] - sum(counts) <= 4
     assert [entry["begin_ns"] for entry in result["intervals"]] == [
         index * 200_000_000 for index in range(len(counts))]

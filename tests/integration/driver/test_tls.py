@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""https: against nginx, whose counters are the truth, and against servers that do TLS wrong."""
+"""https: against nginx, whose counters are the truth, and against servers with faulty TLS."""
 import re
 import socket
 import ssl
@@ -35,7 +35,6 @@ def nginx_tls(pki, more="", identity=None, **options):
 
 
 def only_error(driver, kind):
-    """The failure, if it is the only kind that occurred."""
     found = [entry for entry in driver.result["failures"]]
     assert [entry["kind"] for entry in found] == [kind], found
     assert found[0]["count"] == driver.result["errors"][kind]
@@ -69,7 +68,7 @@ def test_connection_policy(start, pki):
 
 
 def test_large_bodies_both_ways(start, pki, tmp_path):
-    """More than a socket's buffers hold, at a rate, with what was read compared by its size."""
+    """Bodies exceed a socket's buffers, at a rate, and are compared by their size."""
     (tmp_path / "body").write_bytes(bytes(range(256)) * 12000)
     nginx = start(nginx_tls(pki, "client_max_body_size 100m; client_body_buffer_size 8k;"
                             f"location /get {{ root {tmp_path}/; }} error_page 405 =200 $uri;"))
@@ -82,7 +81,7 @@ def test_large_bodies_both_ways(start, pki, tmp_path):
 
     driver = Driver(nginx.url, "--ca", pki.ca, f"--body=@{tmp_path}/body", connections=2, count=20)
     assert driver.result["requests"] == driver.result["status"]["2xx"] == 20
-    # nginx may answer before it has all of a body, and what is left of that is not sent.
+    # nginx may answer before it has all of a body; the rest is then not sent.
     assert 10 * 12000 * 256 < driver.result["bytes_out"] < 21 * 12000 * 256
 
 
@@ -99,7 +98,7 @@ def test_client_certificate_and_version(start, pki, version):
 
 
 def test_server_name(start, pki):
-    """SNI chooses the server, and the certificate must be of that name."""
+    """SNI chooses the server, and the certificate must match that name."""
     nginx = start(nginx_tls(pki, identity=pki.other,
                             more="if ($ssl_server_name = other.example) { return 204; }"))
     asked = Driver(nginx.url, "--ca", pki.ca, "--server-name=other.example", "--expect-status=204",
@@ -126,7 +125,7 @@ def test_certificates_that_are_not_accepted(start, pki):
 
 
 class Server:
-    """Gives each connection to `treat`, within TLS if there is an identity."""
+    """Hands each connection to `treat`, within TLS if there is an identity."""
 
     def __init__(self, treat, identity=None):
         self.treat = treat
@@ -172,7 +171,7 @@ def reset(connection):
 
 
 def say(text, end):
-    """Reads a request, answers with this text, and ends in this way."""
+    """Return a treatment that reads a request, answers this text, and ends in this way."""
     def treat(connection):
         connection.recv(4096)
         connection.sendall(text)
@@ -238,7 +237,7 @@ def test_responses_that_fail(start, pki, name):
 
 
 def test_stolen_options_are_refused(pki, tmp_path):
-    """Nothing is done with options that make no sense, and files that are not what they should be."""
+    """Options without effect and unsuitable files are refused before any load."""
     (tmp_path / "text").write_text("no certificate\n")
     https = "https://127.0.0.1:9/"
     for url, words, text in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver's live view as a user has it: in a terminal, while it loads, until it is over one way or other."""
+"""The driver's live view in a terminal: during the load, and until it ends one way or another."""
 import os
 import re
 import signal
@@ -39,7 +39,7 @@ def given_back(terminal):
 
 
 def test_what_it_shows_is_what_the_server_did(start):
-    """The server answers 60 requests, each 20th with 503, and then no more: the screen stands still."""
+    """The server answers 60 requests, each 20th with 503, and then no more: the screen stays the same."""
     release, terminal = threading.Event(), start(Terminal())
 
     def answer(_):
@@ -55,7 +55,7 @@ def test_what_it_shows_is_what_the_server_did(start):
             terminal.wait_for(r"2xx 57 · 5xx 3")
             terminal.wait_for(r"errors +3 ")
             terminal.wait_for(re.escape(server.url) + r" .* of 3600 s")
-            terminal.wait_for(r" p50 +- ")  # of the last second, in which nothing came
+            terminal.wait_for(r" p50 +- ")  # of the last second, which had no responses
             quantiles = terminal.wait_for(r"round trip: p50 (\S+ \S+) · p90 (\S+ \S+) · p99 (\S+ \S+) ")
             in_order = [milliseconds(text) for text in quantiles.groups()]
             assert in_order == sorted(in_order) and in_order[0] > 0
@@ -93,7 +93,7 @@ def test_every_size_and_resizing(start):
         if columns >= 20:
             terminal.wait_for(r"requests/s +[\d,]+")
         if columns > 80:
-            terminal.wait_for(r"█{100}")  # it draws as wide as the screen is
+            terminal.wait_for(r"█{100}")  # as wide as the screen
         screen = terminal.screen()
         assert max(map(len, screen)) <= columns and len(screen) <= lines + 1
         terminal.resize(80, 24)
@@ -102,7 +102,7 @@ def test_every_size_and_resizing(start):
         given_back(terminal)
 
 
-# What the shell says of each: a run that was interrupted has a report, a signal that nobody survives has none.
+# The shell's status for each signal: an interrupted run has a report, a fatal signal leaves none.
 WAYS_OUT = {"term": (signal.SIGTERM, 0), "abort": (signal.SIGABRT, 134)}
 
 
@@ -126,7 +126,7 @@ def test_the_terminal_is_given_back(start):
 
 
 def test_elsewhere_it_is_a_line(start):
-    """Told not to, in a pipe, where it cannot be drawn, and in the background, where it would be stopped."""
+    """With the option, in a pipe, where it cannot be drawn, and in the background, where it would be stopped."""
     lab = start(Lab())
     terminals = {command: start(Terminal()) for command in
                  ("DRIVER --no-tui", "DRIVER | cat", "TERM=dumb DRIVER", "DRIVER &")}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The observer: what it counts and times."""
+"""The observer: its counts and times."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A listener under observation and clients of it, all in the test's own hands."""
+"""A listener under observation and its clients, all within the test's own process."""
 import contextlib
 import ctypes
 import os
@@ -24,7 +24,7 @@ def enter_network(path):
 
 @contextlib.contextmanager
 def inside(netns):
-    """Sockets that this thread makes within belong to @netns."""
+    """Sockets that this thread creates inside belong to @netns."""
     own = f"/proc/self/fd/{os.open('/proc/thread-self/ns/net', os.O_RDONLY)}"
     try:
         enter_network(netns.path)
@@ -35,7 +35,7 @@ def inside(netns):
 
 
 class Scene:
-    """Connections are accepted at once, unless told otherwise."""
+    """Connections are accepted at once by default."""
 
     def __init__(self, start, *options, observe=True, listener=None, netns=None):
         self.listener = listener or socket.create_server(("127.0.0.1", 0))
@@ -48,14 +48,13 @@ class Scene:
         self.observer = self.start()
 
     def connect(self):
-        """A client's socket and the server's."""
         client = socket.create_connection(("127.0.0.1", self.port))
         connection, _ = self.listener.accept()
         self.ends += [client, connection]
         return client, connection
 
     def end(self, samples=True):
-        """@samples: no two threads use a connection at a time, so that times are in order."""
+        """@samples: at most one thread at a time uses a connection, so its times are in order."""
         for end in (*self.ends, self.listener):
             end.close()
         self.observer.stop()

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What connections and requests wait for accept(), against the lab server's clock and the kernel's stamps of the
-packets that came.
-
-tools/mutate: "accepted as soon as established", "accepted when the request came" and "io_uring accepts
-nothing" fail late_accept, "unanswered requests delay others" of_unanswered, "accepted when it was read"
-a_greeting.
+"""The wait of connections and requests for accept(), against the lab server's clock and the kernel's packet
+stamps.
 """
 import socket
 import time
@@ -17,13 +13,13 @@ from support.programs import Observer
 from support.timing import MS, in_quiet, lies_within, timing
 from .test_stages import Scene, mean, samples_add_up, service_is_true, stage
 
-# The end of the wait: by inference the first read, which follows accept() at once in the lab server.
+# The end of the wait. When inferred: the first read, which follows accept() at once in the lab server.
 LATEST = {"inferred": "first_read_end_ns", "syscall": "accept_end_ns"}
 
 
 def connect_and_ask(port, count):
-    """Connects and sends at once, `count` times: by the client's port, when the kernel stamped the last
-    packet of the handshake as it came, when connect() had returned, when the request was stamped."""
+    """Connect and send at once, `count` times. Return by client port: the kernel's stamp of the last handshake
+    packet, the time when connect() returned, and the kernel's stamp of the request."""
     connected = {}
     with Packets(port) as packets:
         for _ in range(count):
@@ -39,7 +35,7 @@ def connect_and_ask(port, count):
 
 
 def delays_are_those(entry, rows, source):
-    """Requests that came before accept() waited in it: that is part of each exchange's time, once."""
+    """Requests that came before accept() waited for it: that wait is part of each exchange's time, once."""
     earliest, latest = ([max(0, row[end] - row["asked_ns"]) for row in rows]
                         for end in ("accept_begin_ns", LATEST[source]))
     assert sum(map(bool, earliest)) <= entry["accept_delayed"] <= sum(map(bool, latest))
@@ -63,19 +59,19 @@ def test_late_accept_is_accept_queue(start, tmp_path, call, source):
     assert accept["source"] == source
     assert accept["count"] + entry["losses"]["accept_unseen"] == len(truth) == 50
     assert delays_are_those(entry, truth, source)
-    # Established between the packet's arrival and connect()'s return.
+    # The connection is established between the packet's arrival and connect()'s return.
     assert lies_within(accept["mean_ns"], mean(truth, "connected_ns", "accept_end_ns"),
                        mean(truth, "established_ns", LATEST[source]))
     assert lies_within(stage(entry, "socket_queue")["mean_ns"], 0, mean(truth, "accept_end_ns", "first_read_end_ns"))
     assert service_is_true(entry, truth)
-    with timing():  # a client that was preempted asks too late
+    with timing():  # a client that was preempted sends too late
         assert accept["count"] == entry["accept_delayed"] == 50
 
 
 @pytest.mark.parametrize("source", ["inferred", "syscall"])
 @in_quiet
 def test_late_accept_of_unanswered_requests_is_nobodys(start, tmp_path, source):
-    """Every second request is reset: what it waited for accept() is no part of the others' residence."""
+    """Every second request is reset: its wait for accept() is no part of the others' residence."""
     scene = Scene(start, tmp_path, "--accept-delay", "10ms", model="threads",
                   observe=["--accept-source", source])
     times, unanswered = {}, 0
@@ -91,7 +87,7 @@ def test_late_accept_of_unanswered_requests_is_nobodys(start, tmp_path, source):
 
     assert len(answered) == entry["exchanges"] == 20
     assert entry["losses"]["unanswered"] == unanswered == 20
-    # Each connection has waited, and each exchange.
+    # Each connection has waited, and so has each exchange.
     assert stage(entry, "accept_queue")["count"] + entry["losses"]["accept_unseen"] == 40
     assert mean(answered, "established_ns", "accept_end_ns") >= 9 * MS
     assert delays_are_those(entry, answered, source)
@@ -102,8 +98,8 @@ def test_late_accept_of_unanswered_requests_is_nobodys(start, tmp_path, source):
 @pytest.mark.parametrize("source", ["inferred", "syscall"])
 @in_quiet
 def test_a_greeting_behind_a_late_accept(start, source):
-    """The client does not wait for the greeting: its request waits for accept() first, and then for the
-    read, which comes 20 ms behind the greeting. Each wait is counted once."""
+    """The client does not wait for the greeting. Its request waits for accept(), then for the read 20 ms after
+    the greeting. Each wait is counted once."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         observer = start(Observer("--accept-source", source, ports=[port]))
@@ -126,7 +122,7 @@ def test_a_greeting_behind_a_late_accept(start, source):
 
 
 def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
-    """Accepted before the request came: when, nobody saw. It is said, not made up."""
+    """The connection is accepted before the request comes. The time is unknown, and reported as unknown."""
     scene = Scene(start, tmp_path, observe=["--accept-source", "inferred"])
     with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
         time.sleep(0.2)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""TCP's own clock: taken where TCP has read it for the very event, and nowhere else.
+"""TCP's own clock is used only where TCP has read it for the very event.
 
-One process is client and server, and reads CLOCK_MONOTONIC around its calls. What lies between two of its readings
-is a bound that no noise of the machine moves.
-
-tools/mutate: "TCP's clock is of whatever came last" fails held_back, "announced is arrived" not_announced, "a write
-ends when it returns" is_no_service.
+One process is client and server, and reads CLOCK_MONOTONIC around its calls. The difference of two readings is
+a bound that machine noise does not move.
 """
 import contextlib
 import ctypes
@@ -21,19 +18,19 @@ from .test_stages import stage
 from .test_truth import by_exchange
 
 SERVER = "10.200.0.1"
-FIRST, LAST = 14_000, 100  # bytes: what TCP sends at once, and what it then holds back
+FIRST, LAST = 14_000, 100  # bytes: TCP sends the first at once, and holds the second back
 SO_ATTACH_FILTER = 26
 
 
 def autocorked(netns):
-    """How often TCP has held a write back, as what went before was still in the queue of a device."""
+    """Return how often TCP has held a write back because a device's queue still held the previous one."""
     lines = [line.split() for line in netns.exec(["cat", "/proc/net/netstat"]).stdout.splitlines()]
     return int(dict(zip(*lines[:2]))["TCPAutoCorking"])
 
 
 @contextlib.contextmanager
 def slow_path():
-    """A listener, its network and that of its clients: 2 Mbit/s on the way to them."""
+    """Yield a listener, its network and its clients' network, with 2 Mbit/s towards the clients."""
     with Netns("server") as server, Netns("client") as client:
         veth(server, client, (f"{SERVER}/30", "10.200.0.2/30"))
         server.exec(["tc", "qdisc", "replace", "dev", "veth0", "root", "tbf", "rate", "2mbit", "burst", "5kb",
@@ -45,12 +42,12 @@ def slow_path():
 
 @in_quiet
 def test_what_is_held_back_was_written_when_it_was(start):
-    """The second part of a response waits for room in the network: TCP looks at its clock when the first is
-    acknowledged piece by piece, and when it sends the rest, but not at the write."""
+    """The second part of a response waits for room in the network. TCP reads its clock when the first part is
+    acknowledged piece by piece and when it sends the rest, but not at the write."""
     bounds = {}
     with slow_path() as (listener, network, beyond):
         scene = Scene(start, listener=listener, netns=network)
-        for _ in range(5):  # of a new connection TCP sends ten segments, whatever the path
+        for _ in range(5):  # on a new connection TCP sends ten segments, whatever the path
             with inside(beyond):
                 client = socket.create_connection(listener.getsockname())
             server, _ = listener.accept()
@@ -75,7 +72,7 @@ def test_what_is_held_back_was_written_when_it_was(start):
 
 
 def test_what_was_not_announced_has_not_arrived(start):
-    """A request shorter than the server's SO_RCVLOWAT becomes readable when the server asks for less."""
+    """A request shorter than the server's SO_RCVLOWAT becomes readable when the server lowers it."""
     scene = Scene(start)
     client, server = scene.connect()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 100)
@@ -108,7 +105,7 @@ TO_X = 0x07  # BPF_MISC | BPF_TAX
 
 
 def make_receiving_slow(client):
-    """What comes for the socket passes 1,000 divisions first. On loopback that is within the call that sends it."""
+    """Each packet for the socket first passes 1,000 divisions. On loopback they run within the sender's call."""
     words = [(LOAD, 3), (TO_X, 0), (LOAD, 0xffffffff), *[(DIVIDE, 0)] * 1000, (PASS, 0xffffffff)]
     filters = (Instruction * len(words))(*(Instruction(code, 0, 0, k) for code, k in words))
     program = Program(len(words), ctypes.addressof(filters))
@@ -117,7 +114,7 @@ def make_receiving_slow(client):
 
 @in_quiet
 def test_what_the_kernel_does_with_a_response_is_no_service(start):
-    """The server's part ends when TCP begins to transmit: here the client's slow filter runs in the server's call."""
+    """The server's part ends when TCP starts to transmit; here the client's slow filter runs in the server's call."""
     scene = Scene(start)
     client, server = scene.connect()
     make_receiving_slow(client)

@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counts of the observer equal those of the client and of nginx itself, to the last one.
-
-tools/mutate breaks the observer on purpose; of these tests, "exchanges counted twice" fails
-driver_keep_alive, "accepted counted twice" both connection_per_request, "only CPU 0 is added up"
-driver_keep_alive and several_workers, "whoever is at the place is meant" many_connections, "existing
-connections forgotten", "a descriptor too many", "high-water mark never rises" and the two about TIME_WAIT
-the tests of just that.
-"""
+"""Counts of the observer equal those of the client and of nginx exactly."""
 import os
 import sys
 
@@ -23,7 +16,7 @@ REQUESTS = 200_000
 
 
 def lossless(document, entry):
-    """Nothing was missed: else an equality would hold by chance."""
+    """Nothing was missed; otherwise an equality would hold by chance."""
     assert document["cost"]["programs"], "no program is reported"
     assert all(p["recursion_misses"] == 0 for p in document["cost"]["programs"])
     assert entry["losses"]["storage_failed"] == 0
@@ -49,7 +42,7 @@ def test_driver_keep_alive(start):
     assert entry["bytes_out"] == driver.result["bytes_in"]
     assert entry["bytes_in"] == driver.result["bytes_out"]
     lossless(observer.summary(), entry)
-    # The merged report covers the same requests, by the observer's phase alone.
+    # The merged report covers the same requests, from the observer's phase alone.
     assert service(driver.document, nginx.port)["exchanges"] == REQUESTS
 
 
@@ -72,7 +65,7 @@ def test_driver_connection_per_request(start):
 
 @pytest.mark.timeout(120)
 def test_many_connections(start):
-    """Of so many, some hundred find their place taken by another (bpf/tcp/place.h)."""
+    """Among so many connections some hundred collide with another one's place (bpf/tcp/place.h)."""
     count = 60_000
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
@@ -104,8 +97,8 @@ def test_wrk_keep_alive(start):
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()
 
-    # wrk leaves at its deadline, with requests under way: nginx counts those it has read, wrk none.
-    # The observer has them among the answered or, where the client was gone, the unanswered.
+    # wrk exits at its deadline with requests in flight. nginx counts those that it has read; wrk counts none.
+    # The observer counts them as answered or, where the client was gone, as unanswered.
     unanswered = entry["losses"]["unanswered"]
     assert entry["exchanges"] <= status["requests"] <= entry["exchanges"] + unanswered
     assert unanswered <= 64 * runs
@@ -119,7 +112,7 @@ def test_wrk_connection_per_request(start):
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
     wrk(nginx.url, connections=16, seconds=2, headers=["Connection: close"])
-    wait_until(lambda: nginx.status()["active"] == 0)  # wrk leaves before its last requests are read
+    wait_until(lambda: nginx.status()["active"] == 0)  # wrk exits before its last requests are read
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()
@@ -133,7 +126,7 @@ def test_wrk_connection_per_request(start):
 
 
 def test_several_workers_and_ports(start):
-    """Counts are per port, and exact when several processes serve one."""
+    """Counts are per port, and exact when several processes serve one port."""
     first, second = start(Nginx(workers=2)), start(Nginx(workers=2))
     observer = start(Observer(ports=[first.port, second.port]))
     Driver(first.url, connections=16, count=5000)
@@ -186,7 +179,7 @@ def test_existing_connections_are_picked_up(start):
 
 
 def test_time_wait_equals_ss(start, netns):
-    """nginx closes first: the TIME_WAIT sockets are the service's. Client first: they are not."""
+    """If nginx closes first, the TIME_WAIT sockets are the service's; if the client does, they are not."""
     here = netns()
     nginx = start(Nginx(netns=here))
     observer = start(Observer(ports=[nginx.port], netns=here))
@@ -196,7 +189,7 @@ def test_time_wait_equals_ss(start, netns):
     shown = len(sockets("time-wait", f"sport = :{nginx.port}", here))
     entry = service(document, nginx.port)
 
-    # Now and then both ends close at once; on a busy machine that is one in six.
+    # Sometimes both ends close at once; on a busy machine one in six.
     assert 300 <= shown <= 500
     assert entry["time_wait"] == shown
     assert entry["time_wait_created"] == shown
@@ -213,8 +206,8 @@ def test_time_wait_equals_ss(start, netns):
 
 
 def test_fin_wait2_is_not_time_wait(start):
-    """The server has closed and the client has not: the kernel keeps the same small twin as for
-    TIME_WAIT, but it waits for the client's FIN, and `ss` does not call it TIME-WAIT either."""
+    """The server has closed, the client has not. The kernel keeps the same minisocket as for TIME_WAIT, but it
+    waits for the client's FIN. `ss` does not show it as TIME-WAIT either."""
     import socket
 
     nginx = start(Nginx(server="lingering_close off;"))
@@ -225,7 +218,7 @@ def test_fin_wait2_is_not_time_wait(start):
         while client.recv(65536):
             pass
     while len(sockets("fin-wait-2", f"sport = :{nginx.port}")) < 3:
-        pass  # the client's kernel acknowledges the FIN when it pleases
+        pass  # the client's kernel delays the ACK of the FIN
     assert service(observer.document(), nginx.port)["time_wait"] == 0
     for client in clients:
         client.close()
@@ -258,7 +251,7 @@ def test_descriptors_equal_proc(start):
 
 
 def test_accept_queue_depth_limit_and_overflows(start, netns):
-    """A server that never accepts: the queue fills up, then connections are dropped."""
+    """A server never accepts: the queue fills up, then connections are dropped."""
     import json
     import subprocess
     import sys
@@ -299,7 +292,7 @@ def test_accept_queue_depth_limit_and_overflows(start, netns):
 
 
 def shown_by_ss(port, netns):
-    """((mean srtt, lowest min RTT in ns), bytes not acknowledged, connections) by `ss -tin`."""
+    """Return ((mean srtt, lowest min RTT in ns), unacknowledged bytes, connections) from `ss -tin`."""
     import re
     import subprocess
 
@@ -314,7 +307,7 @@ def shown_by_ss(port, netns):
 
 @pytest.mark.timeout(90)
 def test_round_trip_times_and_retransmissions_equal_ss(start, netns):
-    """A large response through a queue of 5 Mbit/s that holds a few packets: some are dropped."""
+    """A large response passes a 5 Mbit/s queue that holds a few packets, so some are dropped."""
     import sys
 
     from support.net import veth
@@ -337,11 +330,11 @@ def test_round_trip_times_and_retransmissions_equal_ss(start, netns):
         "    pass\n")])
     run([*client.prefix(), "curl", "--silent", "--fail", "--output", "/dev/null",
          f"http://10.200.0.2:{nginx.port}/big"], seconds=30)
-    for _ in range(200):  # until both responses are written, and acknowledged to the last byte
+    for _ in range(200):  # until both responses are written and fully acknowledged
         before = shown_by_ss(nginx.port, server)
         entry = service(observer.document(), nginx.port)
         after = shown_by_ss(nginx.port, server)
-        # The same before and behind, with nothing under way: so it was while we looked, too.
+        # `ss` is the same before and after, with nothing in flight: so it was during the reading, too.
         if before == after and before[1:] == (0, 1) and entry["bytes_out"] >= 400_000:
             break
         run(["sleep", "0.1"])
@@ -363,7 +356,7 @@ def test_round_trip_times_and_retransmissions_equal_ss(start, netns):
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(os.cpu_count() < 2, reason="server and client have a core each")
 def test_five_million_requests():
-    """As fast as they come: each request, byte and connection, or what was missed is said and explains it."""
+    """At full speed, each request, byte and connection is counted, or a reported loss explains the difference."""
     bench = run([sys.executable, ROOT / "tests" / "bench" / "counts.py"], seconds=880)
     print(bench.stdout)
     assert "5,000,000 requests" in bench.stdout

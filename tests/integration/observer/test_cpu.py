@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""CPU or waiting: service divided into running, runnable and blocked, against what the lab server does and
-what the kernel says of its thread (/proc/PID/task/TID/schedstat: time on a CPU, time in a run queue).
+"""CPU or waiting: service divided into running, runnable and blocked. The truth is the lab server's setting and
+its thread's /proc/PID/task/TID/schedstat: time on a CPU, time in a run queue.
 
-A clock that missed a switch is not used, so some exchanges may not be divided; on this many nothing depends.
-
-tools/mutate: "preempted is blocked" fails starved and spinning, "nobody is woken" sleeping, "any thread
-is the reader" handed_over, "blocked is running" sleeping.
+A clock that missed a switch is not used, so some exchanges may stay undivided. No test depends on how many
+exactly.
 """
 import contextlib
 import os
@@ -30,7 +28,7 @@ DIVIDED = 0.95  # of the exchanges, at least
 
 
 class Scene:
-    """A lab server under observation; its thread's (running, runnable) as the kernel counts them."""
+    """A lab server under observation, with its thread's (running, runnable) as the kernel counts them."""
 
     def __init__(self, start, *options, observe=("--cpu",), **named):
         self.lab = start(Lab(*options, **named))
@@ -46,7 +44,7 @@ class Scene:
 
 
 def adds_up(entry):
-    """Over the exchanges that are divided, to the nanosecond; each is a sample, too."""
+    """The parts add up over the divided exchanges, to the nanosecond; each of them is also a sample."""
     samples, count = entry["samples"], entry["cpu"]["running"]["count"]
     divided = [(service_ns, running_ns, runnable_ns) for service_ns, running_ns, runnable_ns in
                zip(samples["stages"]["service"], samples["running_ns"], samples["runnable_ns"])
@@ -77,12 +75,12 @@ def test_sleeping_is_blocked(start, model):
     with timing():
         assert 4.9 * MS < mean_ns(entry, "blocked") <= stage(entry, "service")["mean_ns"]
         assert mean_ns(entry, "running") < 1 * MS
-    assert entry["cpu"]["runnable"]["p50_ns"] > 0  # who is woken is not at once on a CPU
+    assert entry["cpu"]["runnable"]["p50_ns"] > 0  # a woken thread is not on a CPU at once
 
 
 @in_quiet
 def test_spinning_is_running(start):
-    """It spins until the time is over, whoever had the CPU meanwhile."""
+    """The server spins until the time is over, even while another thread has the CPU."""
     scene = Scene(start, "--service", "5ms", "--mode", "spin")
     before_ns, stolen = scene.schedstat()[0], stolen_ns()
     Driver(scene.lab.url, connections=1, count=100)
@@ -92,14 +90,14 @@ def test_spinning_is_running(start):
     with timing():
         assert mean_ns(entry, "blocked") < 0.1 * MS
         assert mean_ns(entry, "running") + mean_ns(entry, "runnable") > 4.9 * MS
-        # The kernel's count is of all that the thread did.
+        # The kernel counts all that the thread did.
         share = entry["cpu"]["running"]["count"] / 100
         assert 0.9 * ran_ns * share < entry["cpu"]["running"]["sum_ns"] < 1.02 * ran_ns + stolen
 
 
 @contextlib.contextmanager
 def spinner(cpu):
-    """A process that never lets go of a CPU by itself."""
+    """A process that never yields its CPU."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"],
                                preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
     try:
@@ -111,8 +109,8 @@ def spinner(cpu):
 
 @in_quiet
 def test_starved(start):
-    """Another process wants the server's CPU: what the server waits for it is runnable in service, and
-    socket_queue before the read; both together are what the kernel says that its thread waited."""
+    """Another process competes for the server's CPU. The server's wait for it is runnable in service, and
+    socket_queue before the read. Both together are the thread's wait in schedstat."""
     scene = Scene(start, "--service", "20ms", "--mode", "spin")
     os.sched_setaffinity(scene.lab.pid, {0})
     with spinner(0):
@@ -129,32 +127,33 @@ def test_starved(start):
         assert runnable_ns > 0.5 * waited_ns * DIVIDED
         assert runnable_ns < 1.02 * waited_ns + stolen
         assert entry["cpu"]["running"]["sum_ns"] < 1.02 * ran_ns + stolen
-        # Two connections, one thread: a request waits for the other one's service, CPU and all.
+        # Two connections, one thread: a request waits for the other one's whole service, including its wait for
+        # a CPU.
         assert stage(entry, "socket_queue")["mean_ns"] > 0.5 * stage(entry, "service")["mean_ns"]
 
 
 @in_quiet
 def test_one_thread_for_all(start):
-    """The loop spins for one connection while others sleep in it: their service is its running, too."""
+    """The loop spins for one connection while another one sleeps: its spinning counts in both services' running."""
     scene = Scene(start)
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(socket.create_connection(("127.0.0.1", scene.lab.port)))
                    for _ in range(2)]
         for _ in range(10):
             clients[0].sendall(b"GET /?service=30ms HTTP/1.1\r\nHost: lab\r\n\r\n")
-            wait_until_read(clients[0])  # or the loop might spin before it reads that one
+            wait_until_read(clients[0])  # else the loop might spin before it reads this request
             clients[1].sendall(b"GET /?service=20ms&mode=spin HTTP/1.1\r\nHost: lab\r\n\r\n")
             assert all(client.recv(65536) for client in clients)
     entry = scene.end()
     assert adds_up(entry) and entry["exchanges"] == 20
     with timing():
-        # 20 ms of its own and as much in the other's 30, of which about 10 are left to sleep.
+        # 20 ms of its own and 20 of the other's 30 are running, which leaves about 10 to sleep.
         assert entry["cpu"]["running"]["p50_ns"] + entry["cpu"]["runnable"]["p50_ns"] > 15 * MS
         assert 50 * MS < entry["cpu"]["blocked"]["sum_ns"] < 170 * MS
 
 
 def serve_by_two(listener):
-    """One thread reads, another answers: they take turns, so both are known."""
+    """One thread reads, another answers; they swap roles, so both are known."""
     client, _ = listener.accept()
     with client, ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
         while one.submit(client.recv, 4096).result():
@@ -163,7 +162,7 @@ def serve_by_two(listener):
 
 
 def test_handed_over(start):
-    """Nobody can say what of this service was running: it is not divided, and the report says so."""
+    """The service of these exchanges cannot be divided, and the report says so."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         observer = start(Observer("--cpu", ports=[port]))
@@ -183,7 +182,7 @@ def test_handed_over(start):
 
 @in_quiet
 def test_joined(start):
-    """The driver's report divides the service of every exchange that both have seen."""
+    """The driver's report divides the service of every joined exchange."""
     scene = Scene(start, "--service", "2ms", model="threads")
     driver = Driver(scene.lab.url, connections=4, count=200, observer=scene.observer)
     parts = driver.document["joined"]["sum"]

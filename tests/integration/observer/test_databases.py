@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Databases and caches as they are: what they count and time of their statements is what we count and time.
+"""Real databases and caches: our counts and times of their statements equal their own.
 
-Messages that want no answer (COM_STMT_CLOSE, COM_QUIT, Terminate, "quit") are told by their bytes (bpf/tcp/oneway.h):
-otherwise every connection that ends properly may look like a request that nobody answered.
+Messages without an answer (COM_STMT_CLOSE, COM_QUIT, Terminate, "quit") are recognised by their bytes
+(bpf/tcp/oneway.h). Otherwise every properly closed connection could look like an unanswered request.
 """
 import os
 import re
@@ -23,8 +23,8 @@ from support.programs import Observer
 from support.timing import MS, in_quiet, timing
 from .test_stages import samples_add_up, stage
 
-THINKS = 0.05  # seconds: less than what ends a message by itself
-# Of these nothing is lost: what the kernel does not say of accept(), and what is no request.
+THINKS = 0.05  # seconds: shorter than the quiet time that ends a message.
+# These are no losses: an accept() the kernel did not show, and messages that are no requests.
 NO_LOSS = ("accept_unseen", "goodbyes", "oneway", "unsolicited", "overlapped")
 
 
@@ -67,7 +67,7 @@ def one_redis(start):
 
 
 def test_pgbench(start, tmp_path, postgres):
-    """Every client logs in, and in "prepared" prepares its statement; the rest are the statements."""
+    """Every client logs in, and in "prepared" mode prepares its statement; all other exchanges are statements."""
     script = tmp_path / "script.sql"
     script.write_text("select number from numbers where number = 17;\n")
     clients, transactions = 4, 100
@@ -80,14 +80,14 @@ def test_pgbench(start, tmp_path, postgres):
     entry = observed(observer, postgres.port)
     calls, executed_ms = postgres.statements("select number from numbers%")
     assert calls == done == 3 * clients * transactions
-    assert entry["accepted"] == entry["losses"]["goodbyes"] == 3 * (clients + 1)  # pgbench looks at the database first
+    assert entry["accepted"] == entry["losses"]["goodbyes"] == 3 * (clients + 1)  # pgbench first queries the database
     assert entry["exchanges"] == calls + entry["accepted"] + clients
     assert not lost(entry)
     assert total_ns(entry, "service") >= executed_ms * MS
 
 
 def test_pgbench_with_a_connection_each(start, tmp_path, postgres):
-    """Clients that log in and say Terminate every time: none of them has given up."""
+    """Clients log in and send Terminate every time: none of them has given up."""
     script = tmp_path / "script.sql"
     script.write_text("select 1;\n")
     observer = start(Observer(ports=[postgres.port]))
@@ -102,7 +102,7 @@ def test_pgbench_with_a_connection_each(start, tmp_path, postgres):
 
 @in_quiet
 def test_a_pipeline_is_one_exchange(start, tmp_path, postgres):
-    """Three statements go out together, and are answered together: as long as they take."""
+    """Three statements are sent and answered together: one exchange, as long as all three."""
     script = tmp_path / "script.sql"
     script.write_text("\\startpipeline\nselect pg_sleep(0.004);\nselect pg_sleep(0.003);\nselect 1;\n\\endpipeline\n")
     count = 50
@@ -139,7 +139,7 @@ def test_statements_take_as_long_as_postgres_says(start, tmp_path, postgres):
 
 @needs_program("openssl")
 def test_postgres_speaks_tls(start, tmp_path):
-    """Behind a question in clear; the handshake is no exchange, the statements in it are."""
+    """TLS starts after a question in clear text. The handshake is no exchange, the statements are."""
     server = start(Postgres(certificate=start(Pki()).issue("server", "IP:127.0.0.1")))
     script = tmp_path / "script.sql"
     script.write_text("select 1 as one;\n")
@@ -149,7 +149,7 @@ def test_postgres_speaks_tls(start, tmp_path):
     entry = observed(observer, server.port)
     calls, _ = server.statements("select $1 as one")
     assert calls == clients * transactions
-    # SSLRequest is answered, too.
+    # SSLRequest is answered, so it is an exchange.
     connections = clients + 1
     assert entry["tls"] == entry["tls_handshake"]["count"] == entry["accepted"] == connections
     assert entry["exchanges"] == calls + 2 * connections
@@ -157,7 +157,7 @@ def test_postgres_speaks_tls(start, tmp_path):
 
 
 def backend_of(postgres, seconds):
-    """The process that sleeps for so many; it has begun to."""
+    """Return the backend that sleeps for so many seconds, as soon as it sleeps."""
     found = 0
     while not found:
         found = int(postgres.ask("select coalesce(max(pid), 0) from pg_stat_activity "
@@ -167,7 +167,8 @@ def backend_of(postgres, seconds):
 
 
 def test_statements_that_are_not_answered(start, postgres):
-    """One process is told to end, and says so; a client is killed; at last a process is, and with it all."""
+    """One backend is terminated and says so. Then a client is killed, and at last a backend, which ends the
+    whole server."""
     observer = start(Observer(ports=[postgres.port]))
     start(postgres.client("select pg_sleep(20)"))
     assert postgres.ask(f"select pg_terminate_backend({backend_of(postgres, 20)}, 5000)") == "t"
@@ -189,7 +190,7 @@ def test_statements_that_are_not_answered(start, postgres):
 
 @in_quiet
 def test_closing_a_statement_is_no_part_of_the_next(start, mariadb):
-    """What the client thinks behind COM_STMT_CLOSE, however long, is in no exchange."""
+    """The client's pause after COM_STMT_CLOSE, however long, is in no exchange."""
     count = 15
     before = mariadb.status()
     observer = start(Observer(ports=[mariadb.port]))
@@ -214,7 +215,7 @@ def test_closing_a_statement_is_no_part_of_the_next(start, mariadb):
 
 @in_quiet
 def test_mariadb_queries(start, mariadb):
-    """Of clients that come and go; slow ones take as long as they sleep."""
+    """Clients come and go; slow queries take as long as they sleep."""
     before = mariadb.status()
     observer = start(Observer(ports=[mariadb.port]))
     for _ in range(20):
@@ -235,7 +236,7 @@ def test_mariadb_queries(start, mariadb):
 
 
 def test_what_only_looks_like_a_statements_end_is_a_request(start):
-    """Here the client speaks first, so it is another protocol: what it sends is answered, later."""
+    """Here the client speaks first, so this is another protocol, and its messages are requests."""
     listener = socket.create_server(("127.0.0.1", free_port()))
     port = listener.getsockname()[1]
     observer = start(Observer(ports=[port]))
@@ -254,7 +255,7 @@ def test_what_only_looks_like_a_statements_end_is_a_request(start):
 
 
 def test_memcached(start, memcached):
-    """Sets and gets, one get of a hundred keys, and a quit: every command is one exchange."""
+    """Sets and gets, one get of a hundred keys, and a quit: every command but quit is one exchange."""
     observer = start(Observer(ports=[memcached.port]))
     before = memcached.counts()
     with memcached.connect() as client:
@@ -268,13 +269,13 @@ def test_memcached(start, memcached):
     entry = observed(observer, memcached.port)
     sets, gets = (after[name] - before[name] for name in ("cmd_set", "cmd_get"))
     assert (sets, gets) == (100, 200)
-    assert entry["exchanges"] == sets + gets - 100 + 1 + 2  # counts() asked twice
+    assert entry["exchanges"] == sets + gets - 100 + 1 + 2  # counts() is called twice
     assert entry["losses"]["goodbyes"] == entry["closes"]["closed_by_server"] == 1
     assert not lost(entry)
 
 
 def test_memcached_without_answers(start, memcached):
-    """A set that wants none is told if the next command comes later; the gets are what is timed."""
+    """A set with noreply counts as oneway if the next command comes later; only the gets are timed."""
     count = 8
     observer = start(Observer(ports=[memcached.port]))
     before = memcached.counts()
@@ -292,7 +293,7 @@ def test_memcached_without_answers(start, memcached):
 
 
 def test_a_pool_that_is_idle_waits_for_nothing(start, memcached):
-    """Ten connections, asked three times with seconds between: that is nobody's time."""
+    """Ten connections send three requests each, 0.6 s apart: the pauses are in no stage."""
     observer = start(Observer(ports=[memcached.port]))
     before = memcached.counts()
     clients = [memcached.connect() for _ in range(10)]
@@ -312,7 +313,7 @@ def test_a_pool_that_is_idle_waits_for_nothing(start, memcached):
 
 @needs_program("redis-benchmark")
 def test_redis_pipelines_are_told(start, redis):
-    """Exchanges are batches; how many commands one holds is in the report."""
+    """Exchanges are batches; the report shows the number of commands per batch."""
     commands, together = 40_000, 16
     observer = start(Observer(ports=[redis.port]))
     before, _ = redis.calls("set")
@@ -320,7 +321,7 @@ def test_redis_pipelines_are_told(start, redis):
     after, _ = redis.calls("set")
     entry = observed(observer, redis.port)
     assert after - before == commands
-    others = 2 + 1 + 1  # calls() twice; redis-benchmark asks for two settings, once for each
+    others = 2 + 1 + 1  # calls() is called twice; redis-benchmark asks for two settings, once each
     assert commands / together <= entry["exchanges"] <= commands / together + others
     assert entry["looked_requests"] == together * entry["looked"] > 0
     assert not lost(entry)
@@ -329,7 +330,7 @@ def test_redis_pipelines_are_told(start, redis):
 
 @in_quiet
 def test_a_redis_that_is_busy(start, redis):
-    """One command sleeps, another waits behind it: that wait is in the queue, not in the service."""
+    """One command sleeps and another waits for it: the wait is in the queue, not in the service."""
     count = 10
     observer = start(Observer(ports=[redis.port]))
     with redis.connect() as slow, redis.connect() as quick:
@@ -350,7 +351,7 @@ def test_a_redis_that_is_busy(start, redis):
 
 @in_quiet
 def test_redis_pushes(start, redis):
-    """What subscribers get later is no response of what they asked; MONITOR neither."""
+    """Messages pushed to subscribers later are no response to their requests; neither is MONITOR's output."""
     observer = start(Observer(ports=[redis.port]))
     subscribers = [redis.connect() for _ in range(3)]
     for subscriber in subscribers:
@@ -367,7 +368,7 @@ def test_redis_pushes(start, redis):
     entry = observed(observer, redis.port)
     assert published == 4
     assert entry["exchanges"] == published + 3 + 1 + 1
-    # MONITOR is told of INFO as well, soon behind the last PUBLISH.
+    # MONITOR also prints INFO, soon after the last PUBLISH.
     assert 4 * published <= entry["losses"]["trailing"] <= 4 * published + 1
     with timing():
         assert total_ns(entry, "respond") < 200 * MS
@@ -375,7 +376,7 @@ def test_redis_pushes(start, redis):
 
 @in_quiet
 def test_a_redis_that_blocks(start, redis):
-    """BLPOP is answered when somebody else pushes: its time is its service, by the client's clock."""
+    """BLPOP is answered when another client pushes: the wait is its service, by the client's clock."""
     count, waited = 8, []
     observer = start(Observer(ports=[redis.port]))
     with redis.connect() as consumer, redis.connect() as producer:
@@ -391,4 +392,4 @@ def test_a_redis_that_blocks(start, redis):
     assert not lost(entry)
     with timing():
         assert 45 * MS * count <= total_ns(entry, "service")
-    assert stage(entry, "service")["max_ns"] <= max(waited) * 1.02  # known to its bucket
+    assert stage(entry, "service")["max_ns"] <= max(waited) * 1.02  # known to a bucket's width

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""unbound, a resolver: what it has at once, what it asks others for, and what it never gets to know; over UDP and TCP.
+"""unbound, a resolver: answers from its cache, answers after asking upstream, and questions that stay
+unanswered; over UDP and TCP.
 
-The truth is what unbound itself counts and times, what dnsperf had answered, and what the server behind unbound was asked.
+The truth is unbound's own counts and times, dnsperf's answers, and the questions that reached the upstream
+server.
 """
 import re
 import time
@@ -48,8 +50,6 @@ AT_HAND = "a.here.example.com"
 
 
 class Unbound(Process):
-    """Forwards what it does not know."""
-
     def __init__(self, upstream, threads=1):
         need("unbound", "unbound-control", "dnsperf")
         self.files = own_folder("unbound")
@@ -70,7 +70,7 @@ class Unbound(Process):
         return run(["unbound-control", "-c", self.path, command], check=False)
 
     def counts(self):
-        """Its own, of all threads: num.queries, recursion.time.avg …"""
+        """Return unbound's totals over all threads: num.queries, recursion.time.avg …"""
         text = self._control("stats_noreset").stdout
         return {name: float(value) for name, value in re.findall(r"^total\.([\w.]+)=([\d.]+)$", text, re.MULTILINE)}
 
@@ -80,7 +80,7 @@ class Unbound(Process):
 
 
 class Asked:
-    """What dnsperf has of asking for these names."""
+    """dnsperf's figures from asking for these names."""
 
     def __init__(self, server, names, *options):
         path = Path(server.files.name, "names")
@@ -96,7 +96,7 @@ def fresh(count, word):
 
 
 def test_what_is_at_hand(start):
-    """As fast as it can, by two threads."""
+    """Two threads answer at full speed from what they have."""
     upstream = start(Upstream())
     unbound = start(Unbound(upstream.port, threads=2))
     count = 10_000
@@ -116,7 +116,7 @@ def test_what_is_at_hand(start):
 @pytest.mark.parametrize("clients", [1, 20])
 @in_quiet
 def test_what_it_asks_others_for(start, clients):
-    """A tenth of the questions take 20 to 60 ms, and overtake none of the others."""
+    """A tenth of the questions take 20 to 60 ms, and delay none of the others."""
     upstream = start(Upstream())
     unbound = start(Unbound(upstream.port))
     count = 600
@@ -135,7 +135,7 @@ def test_what_it_asks_others_for(start, clients):
     assert times["max_ns"] <= asked.max_ns
     with timing():
         assert times["count"] >= count * 0.98
-        # unbound's own mean is of those that it had to ask for; the server behind it has timed them, too.
+        # unbound's own mean covers the forwarded questions only; the upstream server has timed them, too.
         least_ns = upstream.mean_ns(count // 10) * 0.1
         assert least_ns * 0.97 <= times["mean_ns"] <= asked.mean_ns
         recursion_ns = counts["recursion.time.avg"] * 1e9
@@ -143,7 +143,7 @@ def test_what_it_asks_others_for(start, clients):
 
 
 def test_what_nobody_answers(start):
-    """The server behind unbound is silent: dnsperf gives up, and so many requests are without an answer."""
+    """The upstream server is silent: dnsperf gives up, and as many requests have no answer."""
     upstream = start(Upstream())
     unbound = start(Unbound(upstream.port))
     upstream.reply_to = lambda query: b""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Streams of HTTP/2 as exchanges (--http): what servers and clients that are not ours count, and times and bytes that a
-test has in its own hands. The parser by itself: tests/unit/bpf/protocol/http2.c.
-
-tools/mutate: "a stream's end is not seen" fails all that count exchanges.
+"""HTTP/2 streams as exchanges (--http), against the counts of other people's servers and clients, and times and
+bytes under the test's control. The parser alone: tests/unit/bpf/protocol/http2.c.
 """
 import os
 import re
@@ -30,7 +28,7 @@ REFUSED, CANCEL = 7, 8
 
 
 def followed(entry, streams, connections=None, **others):
-    """Every stream is an exchange, and timed in each stage; what else is counted of streams is told."""
+    """Every stream is an exchange, timed in each stage; @others are the only other HTTP/2 counts."""
     counts = {name: n for name, n in entry["http2"].items() if n and name != "reason"}
     assert counts.pop("streams") == streams
     assert counts.pop("connections") == (connections or entry["accepted"])
@@ -49,7 +47,7 @@ def timed(entry, count):
 
 
 class Talk:
-    """A connection whose both ends speak by python3-h2, byte by byte as the test wants."""
+    """A connection with python3-h2 at both ends, byte by byte as the test wants."""
 
     def __init__(self, client, server):
         self.client, self.server = client, server
@@ -69,7 +67,7 @@ class Talk:
             self.answers.send_data(stream, body, end_stream=True)
 
     def ask(self, read=None):
-        """What the client has to say is sent, and read by the server."""
+        """Send the client's pending bytes and let the server read them."""
         data = self.asks.data_to_send()
         self.client.sendall(data)
         (read or self.read)(self.server, len(data), self.answers)
@@ -96,7 +94,7 @@ class Talk:
 
 
 class H2Scene(Scene):
-    """Connections of that kind under observation."""
+    """Such connections under observation."""
 
     def __init__(self, start, observe=True):
         super().__init__(start, "--http", "--samples", "100000", observe=observe)
@@ -105,13 +103,13 @@ class H2Scene(Scene):
         return Talk(*self.connect())
 
 
-# ---- servers and clients that people run ----
+# ---- real servers and clients ----
 
 @needs_program("h2load")
 @needs_program("nghttp")
 @needs_program("curl")
 def test_nginx_counts_the_same(start, tmp_path):
-    """nginx's own count, with files by sendfile() and bodies that are uploaded, 100 streams at a time."""
+    """nginx's own count, with files sent by sendfile() and uploaded bodies, 100 streams at a time."""
     nginx = start(Nginx(listen_options="http2", server="location /files/ { alias " + str(tmp_path) + "/; sendfile on; }"
                         "location /post { return 200 'taken'; }"))
     file = tmp_path / "file"
@@ -136,7 +134,7 @@ def test_nginx_counts_the_same(start, tmp_path):
 @needs_program("node")
 @needs_program("h2load")
 def test_node_counts_the_same(start, tmp_path):
-    """Node writes the frames of several streams in one writev(), and reads as libuv does."""
+    """Node writes frames of several streams in one writev(), and reads as libuv does."""
     from support.process import Process
 
     script = tmp_path / "server.js"
@@ -160,7 +158,7 @@ def test_node_counts_the_same(start, tmp_path):
 
 
 def test_grpc_and_the_driver_join_every_call(start):
-    """grpc's C core speaks first, and ends its responses by trailers; the driver knows each call by its stream."""
+    """grpc's C core speaks first and ends its responses with trailers; the driver knows each call by its stream."""
     from support.net import free_port
     from support.process import Process
     from pathlib import Path
@@ -187,7 +185,7 @@ def test_grpc_and_the_driver_join_every_call(start):
 
 @in_quiet
 def test_times_are_those_of_the_server(start):
-    """Three streams at a time, each with its own waits, answered in another order: all within the promised."""
+    """Three streams at a time, each with its own waits, answered in another order: all within the promised error."""
     scene = H2Scene(start)
     talk = scene.talk()
     talk.ask()
@@ -203,7 +201,7 @@ def test_times_are_those_of_the_server(start):
         time.sleep(0.005)
         talk.answers.send_headers(stream, [(":status", "200")])
         first = between(lambda: talk.server.sendall(talk.answers.data_to_send()))
-        time.sleep(0.004)  # the response goes on
+        time.sleep(0.004)  # the response continues
         talk.answers.send_data(stream, b"rest", end_stream=True)
         last = between(lambda: talk.server.sendall(talk.answers.data_to_send()))
         truth[stream >> 1] = {"socket_queue": (sent[stream], read[stream]), "service": (read[stream], first),
@@ -219,14 +217,13 @@ def test_times_are_those_of_the_server(start):
 
 
 def between(call):
-    """When it began, and when it had ended."""
     begun = time.monotonic_ns()
     call()
     return begun, time.monotonic_ns()
 
 
 def test_a_request_in_parts_is_received(start):
-    """A body that comes later than its headers is `receive`, and service begins with its last byte."""
+    """A body that comes later than its headers is `receive`; service starts with the last byte."""
     scene = H2Scene(start)
     talk = scene.talk()
     talk.request(1, end=False)
@@ -245,7 +242,7 @@ def test_a_request_in_parts_is_received(start):
 
 
 def test_phases_share_a_stream(start):
-    """A response that goes on when a phase begins is counted in the one in which it began."""
+    """A response in progress when a phase begins counts in the phase in which it started."""
     scene = H2Scene(start)
     talk = scene.talk()
     talk.request(1)
@@ -266,7 +263,6 @@ def test_phases_share_a_stream(start):
 # ---- shapes of reads and writes ----
 
 def in_pieces(call, size):
-    """Reads @size bytes at a time."""
     def read(end, count, connection):
         while count:
             data = call(end, min(size, count))
@@ -299,7 +295,7 @@ WRITES = [lambda end, data: end.sendall(data), lambda end, data: os.write(end.fi
 
 
 def converse(talk, read, write, long):
-    """Header blocks of several frames, padding, trailers, empty frames: three exchanges."""
+    """Three exchanges: header blocks of several frames, padding, trailers, empty frames."""
     for stream in (1, 3, 5):
         talk.request(stream, end=False, headers=[("x-long", "y" * (long if stream == 3 else 20))])
         talk.asks.send_data(stream, b"body", pad_length=stream)
@@ -318,7 +314,7 @@ def converse(talk, read, write, long):
 
 
 def test_frames_are_seen_however_they_are_cut(start):
-    """In buffers and calls of any length, a connection for each way to read and to write."""
+    """Buffers and calls of any length, on one connection per way to read and to write."""
     scene = H2Scene(start)
     ways = [(in_pieces(call, size), WRITES[0], 20_000 if size == 65536 else 20)
             for call in READS for size in (1, 13, 65536)] + [(None, write, 20_000) for write in WRITES[1:]]
@@ -336,7 +332,7 @@ def by_sendfile(talk, path, data):
 
 
 def test_what_nobody_sees_is_skipped_or_told(start, tmp_path):
-    """DATA by sendfile() is skipped by its count. Where a frame's header passes so, nothing is known from there on."""
+    """DATA sent by sendfile() is skipped by its length. If a frame's header is sent so, nothing is known after it."""
     scene = H2Scene(start)
     talk = scene.talk()
     for stream in (1, 3):
@@ -363,7 +359,7 @@ def test_what_nobody_sees_is_skipped_or_told(start, tmp_path):
 
 
 def test_what_is_no_http2_is_given_up(start):
-    """Garbage behind the preface, of either side: told, and nothing is made of it."""
+    """Garbage after the preface, from either side, is reported and never parsed."""
     scene = H2Scene(start)
     for from_client in (True, False):
         talk = scene.talk()
@@ -378,13 +374,13 @@ def test_what_is_no_http2_is_given_up(start):
     assert entry["losses"]["unsolicited"] == 0
 
 
-# ---- what does not end as it should ----
+# ---- streams that end early ----
 
 GOAWAY = bytes.fromhex("000008" "07" "00" "00000000" "00000001" "00000000")
 
 
 def test_resets_are_told_by_who_did_it(start):
-    """Of one connection five streams, of another three and a GOAWAY that leaves the first alone."""
+    """One connection resets five streams; another has three and a GOAWAY that spares the first."""
     scene = H2Scene(start)
     talk = scene.talk()
     for stream in (1, 3, 5, 7, 9):
@@ -394,7 +390,7 @@ def test_resets_are_told_by_who_did_it(start):
     talk.answers.reset_stream(3, CANCEL)
     talk.answers.send_headers(5, [(":status", "200")])
     talk.answer()
-    talk.asks.reset_stream(5, CANCEL)  # which had begun to be answered
+    talk.asks.reset_stream(5, CANCEL)  # after its response had started
     talk.asks.reset_stream(7, CANCEL)
     talk.ask()
     talk.response(9)
@@ -413,7 +409,8 @@ def test_resets_are_told_by_who_did_it(start):
 
 
 def test_what_is_open_is_told_and_its_end_is_abandoned(start):
-    """Of 1,300 streams the first and five late ones are open until their connection goes: it is far behind the latest."""
+    """Of 1,300 streams the first and five late ones stay open until their connection goes; the first is far
+    older than the rest."""
     scene = H2Scene(start)
     talk = scene.talk()
     talk.request(1)
@@ -437,7 +434,7 @@ def test_what_is_open_is_told_and_its_end_is_abandoned(start):
 # ---- which connections ----
 
 def test_who_speaks_first_does_not_matter(start):
-    """Servers that send SETTINGS before they have read anything."""
+    """Servers may send SETTINGS before they have read anything."""
     server = H2Server(lambda exchange: exchange.answer())
     observer = start(Observer("--http", ports=[server.port]))
     Driver(server.url, "--streams", 4, connections=2, count=200)
@@ -464,7 +461,8 @@ def test_older_connections_are_not_known(start):
 
 
 def test_http1_beside_it_is_the_same(start):
-    """HTTP/1.1 with the option: counted and timed as ever. Without the option nothing is divided, and the reason told."""
+    """With --http, HTTP/1.1 is counted and timed as before. Without it HTTP/2 is not divided, and the reason is
+    printed."""
     nginx = start(Nginx())
     observer = start(Observer("--http", "--samples", "100000", ports=[nginx.port]))
     plain = start(Observer(ports=[nginx.port]))

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn report --check`: every document that a test reads is checked as it is read (tests/support/documents.py).
-
-tools/mutate: "half-closed connections are nowhere" fails test_half_closed_connections_are_open, "... against nothing" those of
---check itself.
-"""
+"""`sojourn report --check`: each document is checked as a test reads it (tests/support/documents.py)."""
 import json
 import socket
 import time
@@ -19,7 +15,7 @@ def check(*paths):
 
 
 def test_half_closed_connections_are_open(start):
-    """The server has shut its side, and waits: it is neither established nor over, as `ss` says, too."""
+    """The server has shut its side and waits: the connection is neither established nor over, as in `ss`."""
     scene = Scene(start)
     client, connection = scene.connect()
     connection.shutdown(socket.SHUT_WR)
@@ -65,7 +61,7 @@ def test_no_report_beside_it(start, tmp_path):
 
 
 def test_figures_that_people_read_are_checked(start, tmp_path):
-    """Readers ignore what is derived; a document whose percentiles descend is wrong all the same."""
+    """Readers ignore derived figures; still, a document whose percentiles descend is wrong."""
     nginx = start(Nginx())
     path = tmp_path / "driver.json"
     document = Driver(nginx.url, connections=2, count=300).document

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How an observation begins and ends, whoever ends it, and what it says when it cannot begin."""
+"""How an observation starts and ends, whoever ends it, and its messages when it cannot start."""
 import json
 import os
 import signal
@@ -40,7 +40,7 @@ def test_for_ends_by_itself(start):
 
 
 def test_killed_at_any_moment_nothing_remains(start):
-    """Programs and maps live by the observer's descriptors alone; the server never notices."""
+    """Programs and maps live by the observer's descriptors alone; the server never notices a kill."""
     nginx = start(Nginx())
     before = in_kernel()
     load = start(["wrk", "-c", "16", "-t", "1", "-d", "6s", nginx.url])
@@ -96,7 +96,7 @@ def test_a_service_that_comes_later_is_observed(start):
 
 
 def test_pid_finds_the_listeners(start, netns):
-    """By process, in another network namespace than the observer's."""
+    """--pid finds listeners in another network namespace than the observer's."""
     here = netns()
     nginx = start(Nginx(netns=here))
     observer = start(Observer("--pid", str(nginx.pid)))
@@ -108,7 +108,7 @@ def test_pid_finds_the_listeners(start, netns):
 
 
 def test_processes_in_a_container_are_named(start, tmp_path):
-    """A server in a pid namespace of its own, as in a container: named as seen from here."""
+    """A server in a pid namespace of its own, as in a container, is named as seen from here."""
     port = free_port()
     server = start(["unshare", "--pid", "--fork", "--kill-child", LAB, "--listen",
                     f"127.0.0.1:{port}", "--protocol", "http"])
@@ -119,11 +119,11 @@ def test_processes_in_a_container_are_named(start, tmp_path):
     (process,) = service(observer.summary(), port)["processes"]
     assert process["comm"] == "sojourn-lab"
     assert os.readlink(f"/proc/{process['pid']}/exe") == str(LAB.resolve())
-    server.kill()  # unshare lets SIGTERM pass, and would be waited for
+    server.kill()  # unshare ignores SIGTERM, and stop() would wait for it
 
 
 def test_other_namespaces_are_not_mixed_in(start, netns):
-    """Same port, another network namespace: another service, which nobody asked for."""
+    """The same port in another network namespace is another service, which is not observed."""
     port = free_port()
     here, there = netns("here"), netns("there")
     observed, other = start(Nginx(port=port, netns=here)), start(Nginx(port=port, netns=there))
@@ -215,7 +215,7 @@ def test_without_privileges_it_says_what_is_missing():
 
 
 def test_refused_in_spite_of_capabilities_it_says_by_whom():
-    """A user namespace's root has them all by name; so has a container below a seccomp profile."""
+    """Root of a user namespace has all capabilities by name; so has a container under a seccomp profile."""
     namespace = ["unshare", "--user", "--map-root-user"]
     if run([*namespace, "true"], check=False).status != 0:
         pytest.skip("no user namespaces here")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Several processes listen on one port (SO_REUSEPORT), and one is stopped: each listener's queue is told by itself, as
-`ss` shows it, and the stopped one's overflows are not hidden by the others' room.
-
-tools/mutate: "the listeners' limits are one" fails each_of_several_listeners.
+"""Several processes listen on one port (SO_REUSEPORT), and one is stopped. Each listener's queue is reported
+alone, as `ss` shows it. The others' room does not hide the stopped one's overflows.
 """
 import os
 import re
@@ -23,7 +21,7 @@ from support.programs import OBSERVER, Doctor, Observer
 BACKLOG = 4
 CONNECTIONS = 60
 
-# Accepts and keeps; says so when it listens.
+# Accepts and keeps connections; prints its port when it listens.
 SERVER = """
 import socket, sys
 listener = socket.socket()
@@ -43,7 +41,7 @@ def member(port, backlog):
 
 
 def queues(port):
-    """By process: what waits, and the limit."""
+    """Return {pid: (waiting connections, limit)}."""
     text = subprocess.run(["ss", "-Hltnp", f"sport = :{port}"], capture_output=True, text=True, check=True).stdout
     return {int(pid): (int(depth), int(limit)) for depth, limit, pid in
             re.findall(r"^LISTEN\s+(\d+)\s+(\d+)\s.*pid=(\d+)", text, re.MULTILINE)}
@@ -57,7 +55,7 @@ def overflows():
 
 @pytest.fixture
 def members():
-    """Two of a port: the second has room for all."""
+    """Two members of a port; the second has room for all."""
     first, port = member(0, BACKLOG)
     second, _ = member(port, 1000)
     yield port, first, second
@@ -68,7 +66,7 @@ def members():
 
 
 def connect(port):
-    """Without waiting: a connection that finds the queue full is not established."""
+    """Connect without waiting: a connection that finds the queue full is not established."""
     client = socket.socket()
     client.setblocking(False)
     client.connect_ex(("127.0.0.1", port))
@@ -103,7 +101,7 @@ def test_each_of_several_listeners(start, members, before, tmp_path):
     if entry["accept_queue"].get("depth_max") is not None:
         assert told[first.pid]["depth_max"] == BACKLOG + 1
         assert told[second.pid]["depth_max"] < 1000
-    # Retransmitted SYNs are dropped again: between the two looks and the end there may be more.
+    # Retransmitted SYNs are dropped again, so there may be more between the two readings and the end.
     assert dropped > 0
     assert dropped <= told[first.pid]["overflows"] and told[second.pid]["overflows"] == 0
     assert entry["accept_queue"]["overflows"] == told[first.pid]["overflows"]
@@ -123,7 +121,7 @@ def test_each_of_several_listeners(start, members, before, tmp_path):
         assert page.console == []
         assert f"{first.pid}{BACKLOG + 1}{BACKLOG + 1}{BACKLOG}{told[first.pid]['overflows']}" in page.text
 
-    # The doctor names the one that is full, and whose it is.
+    # The doctor names the full queue and its owner.
     found = [finding for finding in doctor.document["findings"]
              if finding["id"].startswith("accept-queue") and f":{port}" in finding["object"]]
     assert len(found) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The live view as a user has it: in a terminal, by its keys, until it is left one way or other."""
+"""The live view as a user has it: in a terminal, by its keys, until it ends one way or another."""
 import contextlib
 import os
 import re
@@ -38,13 +38,12 @@ def show(terminal, *options, wait=r"REQ/S"):
 
 
 def rows(terminal):
-    """The list's rows as words, without the mark of the selected one."""
+    """Return the list's rows as words, without the mark of the selected row."""
     lines = [line.lstrip(" >").split() for line in terminal.screen()[4:]]
     return [words for words in lines if words and re.fullmatch(r"\d+u?", words[0])]
 
 
 def shows(terminal, ports, seconds=5):
-    """Waits until these are the ports of the rows, from above."""
     deadline = time.monotonic() + seconds
     while [words[0] for words in rows(terminal)] != ports:
         assert time.monotonic() < deadline, f"{ports} expected: {rows(terminal)}"
@@ -62,7 +61,6 @@ def leave(terminal):
 
 
 def stage(terminal, name):
-    """A stage's numbers on the detail page."""
     text = terminal.wait_for(rf"^ . {name} +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +([\d.]+) %")
     return dict(zip(("count", "mean", "p50", "p99", "max", "share"), text.groups()))
 
@@ -80,21 +78,21 @@ def test_values_are_those_of_the_document(start, terminal, tmp_path):
     terminal.wait_for(rf"1 of 2 services match {lab.port} · since the begin")
     terminal.keys("Enter")
     terminal.wait_for(r"S service +1,000 ")
-    # The server's time is known to be 2 ms, the requests are the driver's count.
+    # The server's time is known to be 2 ms; the requests are the driver's count.
     shown = {name: stage(terminal, name) for name in ("socket_queue", "receive", "service", "respond")}
     assert driver.result["requests"] == 1000
     assert 2e6 <= nanoseconds(shown["service"]["p50"]) < 2e7
-    # Where the server is late to accept(), that has a share, too.
+    # If the server is late to accept(), that wait has a share, too.
     accept = float(terminal.wait_for(r"^ a accept.* ([\d.]+) %$")[1])
     assert accept + sum(float(value["share"]) for value in shown.values()) == pytest.approx(100, abs=1)
-    # The list: gauges against ss and /proc.
+    # The list's gauges, against ss and /proc.
     terminal.keys("Escape", "Escape")
     terminal.wait_for(r"2 of 2 services")
     listed = {words[0]: words for words in rows(terminal)}
     waiting = len(sockets("time-wait", f"( sport = :{nginx.port} )"))
     words = listed[str(nginx.port)]
     assert words[1] == "nginx+1" and words[-2] == str(waiting) and waiting > 0
-    # nginx+1: the master listens, the worker serves; the fullest of them is shown.
+    # nginx+1: the master listens, the worker serves; the one with most descriptors is shown.
     assert int(words[-1]) == max(open_descriptors(pid) for pid in (nginx.pid, *nginx.workers()))
     leave(terminal)
 
@@ -102,7 +100,6 @@ def test_values_are_those_of_the_document(start, terminal, tmp_path):
         truth = service(load(document), lab.port)["stages"][name]
         assert int(value["count"].replace(",", "")) == truth["count"]
         for column in ("mean", "p50", "p99", "max"):
-            # Three digits are shown.
             assert nanoseconds(value[column]) == pytest.approx(truth[f"{column}_ns"], rel=5e-3, abs=1)
 
 
@@ -112,7 +109,7 @@ def test_rates_are_the_driver_s(start, terminal):
     driver = start([*f"{OBSERVER.parents[1]}/driver/sojourn-drive {lab.url} -c 4 -d 20s --quiet "
                     "--rate 500".split()])
     time.sleep(2)
-    # 300 ms hold 150 requests at this rate: a few more or less by when the clock ticks.
+    # At this rate 300 ms hold 150 requests, give or take a few by when the clock ticks.
     for _ in range(10):
         time.sleep(0.35)
         found = rows(terminal)
@@ -142,7 +139,7 @@ def test_sorts_filters_selects(start, terminal):
     terminal.keys("Left", "Left")
     terminal.wait_for("PORT▲")
     shows(terminal, ports)
-    # The mark goes with its service, whatever the order.
+    # The mark stays with its service, whatever the order.
     terminal.keys("Home", "Down")
     time.sleep(0.4)
     assert selected(terminal) == [ports[1]]
@@ -175,7 +172,7 @@ def test_pause_stops_the_screen_and_loses_nothing(start, terminal, tmp_path):
     time.sleep(0.8)
     assert terminal.screen() == before
     terminal.keys("p", "Enter")
-    # What happened meanwhile is in the interval that ends next.
+    # Requests during the pause count in the next interval.
     terminal.wait_for(r"S service +500 ")
     leave(terminal)
 
@@ -204,7 +201,7 @@ def test_every_size_and_resizing(start, terminal, columns, lines):
 WAYS_OUT = {
     "q": (None, 0), "control-c": (None, 0), "for": (None, 0),
     "term": (signal.SIGTERM, 0), "hup": (signal.SIGHUP, 0),
-    # What the shell says of a program that a signal ended.
+    # The shell's exit status for a program that a signal ended.
     "quit": (signal.SIGQUIT, 131), "abort": (signal.SIGABRT, 134), "fault": (signal.SIGSEGV, 139),
 }
 
@@ -309,7 +306,7 @@ def test_wrong_options_are_one_line_and_exit_2(options, words):
 
 
 def test_what_the_doctor_finds_is_shown(start, terminal):
-    """Also of what is not observed; that which concerns another service is not on a service's page."""
+    """Findings about unobserved services are shown, too; a service's page has only its own."""
     lab = start(Lab())
     hungry = start(["/usr/bin/python3", "-c",
                     "import resource, os, time\n"
@@ -337,7 +334,7 @@ def test_what_the_doctor_finds_is_shown(start, terminal):
 
 
 def test_who_is_connected(start, terminal):
-    """A service's clients by address, the busiest first, against what ss shows."""
+    """A service's clients by address, the busiest first, as in ss."""
     lab = start(Lab(address="0.0.0.0"))
     with contextlib.ExitStack() as stack:
         for last, count in ((2, 3), (3, 12), (4, 7)):
@@ -360,18 +357,18 @@ def test_who_is_connected(start, terminal):
 
 
 def test_a_wide_screen_is_filled(start):
-    """Stages as a bar, their distributions on one axis, charts beside each other; what service divides into."""
+    """Stages as bars, distributions on one axis, charts side by side, and the parts of service."""
     lab, terminal = start(Lab("--service", "2ms")), start(Terminal(200, 50))
     show(terminal, "--port", lab.port, "--cpu")
     Driver(lab.url, connections=1, count=300)
     terminal.keys("t")
     terminal.wait_for(r"since the begin")
-    terminal.wait_for(rf"^>{lab.port} .* 100% +█{{40}} ")  # nearly all of it is service
+    terminal.wait_for(rf"^>{lab.port} .* 100% +█{{40}} ")  # nearly all of the time is service
     terminal.keys("Enter")
     terminal.wait_for(r"S service +300 ")
     terminal.wait_for(r"^ █{198}$")
     terminal.wait_for(r"^ requests/s .* max .* accepts/s .* max ")
-    # The server sleeps for 2 ms: that is neither on a CPU nor waiting for one.
+    # The server sleeps for 2 ms: it is neither on a CPU nor waiting for one.
     blocked = terminal.wait_for(r"^ +blocked +(\d+) +(\S+) ")
     assert int(blocked[1]) <= 300 and 1.9e6 <= nanoseconds(blocked[2]) < 2e7
     axis, service = (next(line for line in terminal.screen() if re.search(words, line))
@@ -381,7 +378,7 @@ def test_a_wide_screen_is_filled(start):
 
 
 def test_only_a_wait_that_matters_is_warned_of(start):
-    """The server is held while requests come: they wait for far more than 5 ms, and no longer than an hour."""
+    """The server is held while requests come, which wait for far more than 5 ms and less than an hour."""
     lab, terminals = start(Lab()), [start(Terminal(120, 24)) for _ in range(2)]
     for terminal, options in zip(terminals, ([], ["--warn-wait", "1h"])):
         show(terminal, "--port", lab.port, "--no-doctor", *options)
@@ -404,7 +401,7 @@ def test_only_a_wait_that_matters_is_warned_of(start):
         try:
             ask()
             terminals[0].wait_for(r" open 20, oldest \d")
-            time.sleep(0.1)  # twenty times what is warned of
+            time.sleep(0.1)  # twenty times the limit of the warning
         finally:
             os.kill(lab.pid, signal.SIGCONT)
         take()

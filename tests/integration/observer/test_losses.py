@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What could not be seen is said: requests under way at the begin, and connections whose peer fell silent. Services
-without a slot: test_slots.py.
-
-tools/mutate: "cut off is unsolicited" and "time-outs are resets" fail the test of each.
+"""Things that the observer could not see are reported: requests in flight at its start, and connections whose
+peer fell silent. For services without a slot see test_slots.py.
 """
 import socket
 import time
@@ -15,7 +13,7 @@ TCP_USER_TIMEOUT = 18
 
 
 def test_a_request_under_way_at_the_begin_is_cut_off(start):
-    """Read before the observation, answered in it: counted apart, never timed."""
+    """A request is read before the observation and answered during it: counted apart, never timed."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         client = socket.create_connection(("127.0.0.1", port))
@@ -38,7 +36,7 @@ def test_a_request_under_way_at_the_begin_is_cut_off(start):
 
 
 def test_a_silent_peer_is_a_time_out(start):
-    """The client's host vanishes; what the server sends then is never acknowledged."""
+    """The client's host vanishes; data that the server then sends is never acknowledged."""
     with Netns("client") as client_net, Netns("server") as server_net:
         veth(client_net, server_net)
         server = start([*server_net.prefix(), "/usr/bin/python3", "-c", (
@@ -64,7 +62,7 @@ def test_a_silent_peer_is_a_time_out(start):
         client_net.exec(["ip", "address", "flush", "dev", "veth0"])
         client_net.exec(["ip", "link", "set", "veth0", "down"])
         server.wait_for("^timed out$", seconds=30)
-        # The reader is told a moment before the connection is closed.
+        # The reader sees EOF a moment before the connection is closed.
         deadline = time.monotonic() + 5
         while not sum(service(observer.document(), port)["closes"].values()) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Everyday mistakes with the observer, and what is said to each."""
+"""Everyday mistakes with the observer, and the message for each."""
 import re
 import signal
 
@@ -28,7 +28,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
-    """Before anything is loaded, in one line."""
+    """Refused before anything is loaded, in one line."""
     words, status, message = REFUSED[name]
     ended = run([OBSERVER, *words], check=False)
     assert (ended.status, ended.stdout) == (status, "")
@@ -37,7 +37,7 @@ def test_refused(name):
 
 
 def test_report_without_an_ending(tmp_path):
-    """A device or a pipe says nothing of a form: text, as ever."""
+    """The name of a device or pipe implies no format, so it gets text."""
     path = tmp_path / "report"
     nothing = run([OBSERVER, "report", "-o", path, "/nonexistent"], check=False)
     assert "cannot read '/nonexistent'" in nothing.stderr
@@ -55,7 +55,7 @@ def test_help_is_a_command(command):
 @bpf
 @pytest.mark.parametrize("files", [6, 13, 31, 40])
 def test_no_room_for_files_is_no_refusal(files):
-    """Wherever they run out: status 1, after which the unit tries again, and not that of a kernel that refuses."""
+    """Wherever files run out, the status is 1, so the unit tries again; it is not that of a refusing kernel."""
     limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", OBSERVER]
     ended = run([*limited, "observe", "--port", "1", "--for", "1ms"], check=False)
     assert ended.status == 1
@@ -92,7 +92,7 @@ def seen_of(port, metrics):
 @bpf
 @pytest.mark.parametrize("command", ["observe", "serve"])
 def test_nothing_listens_yet(start, tmp_path, command):
-    """Said at once; whoever comes up later is observed all the same."""
+    """The message is printed at once; a server that starts later is still observed."""
     there, port, document = start(Nginx()), free_port(), tmp_path / "run.json"
     words = ["--json", document] if command == "observe" else []
     observer = start([OBSERVER, command, "--port", f"{there.port},{port},{port}/udp", "--listen", "0", *words])
@@ -113,7 +113,8 @@ def test_nothing_listens_yet(start, tmp_path, command):
 @bpf
 @needs_program("tmux")
 def test_live_says_that_nothing_listens(start):
-    """Where its user looks: before the screen is taken, after it is given back, and on it until somebody listens."""
+    """Shown where its user looks: before the screen is taken, after it is given back, and on it until somebody
+    listens."""
     terminal, port = start(Terminal()), free_port()
     terminal.run(f"clear; {OBSERVER} live --interval 300ms --port {port}")
     terminal.wait_for(rf"- {port}: nothing listens there now: waiting")

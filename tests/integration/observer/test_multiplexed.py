@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""HTTP/2 connections are labelled by their preface, in whatever way it is read, and never mis-timed.
-
-tools/mutate: "HTTP/2 is not recognised" fails most, "a preface is read at once" in_parts and "what
-begins like the preface is HTTP/2" like_the_preface.
-"""
+"""HTTP/2 connections are labelled by their preface, however it is read, and never timed as HTTP/1."""
 import os
 import socket
 import time
@@ -22,7 +18,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 @needs_program("curl")
 def test_http2_is_labelled_never_timed(start):
-    """h2c by prior knowledge: counted as multiplexed, while HTTP/1.1 beside it is timed."""
+    """h2c by prior knowledge counts as multiplexed, while HTTP/1.1 beside it is timed."""
     nginx = start(Nginx(listen_options="http2"))
     plain = start(Nginx())
     observer = start(Observer(ports=[nginx.port, plain.port]))
@@ -65,8 +61,6 @@ def test_the_preface_is_seen_however_it_is_read(start, call):
 
 
 class Scene:
-    """A listener under observation and a client of it; times behind the connection's end are its own."""
-
     def __init__(self, start, *options):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -89,7 +83,7 @@ class Scene:
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("sizes", [(3, 21), (1, 1, 1, 21), (14, 10), (23, 1), (16, 50)])
 def test_the_preface_is_seen_in_parts(start, sizes, together):
-    """However much of it each read returns, and whether the rest is there already."""
+    """Any part of the preface may come with each read, and the rest may be there already."""
     scene = Scene(start, "--transmit", "all")
     data = PREFACE + bytes(9)
     if together:
@@ -119,7 +113,7 @@ def test_the_preface_is_seen_in_parts(start, sizes, together):
 @pytest.mark.parametrize("parts", [(b"PRI", b"NT 1\n"), (b"P", b"OST /"), (b"PRI * HTTP/2.0", b"\r\n\r\nSX\r\n\r\n"),
                                    (b"PRI", b"", b" * HTTP/2.0\r\n\r\nSM\r\n\r\n")])
 def test_what_begins_like_the_preface_is_timed(start, parts):
-    """Until the last byte it could be something else; an answer before that makes it an exchange."""
+    """Until the last byte it may be another protocol; an answer before that makes it an exchange."""
     scene = Scene(start)
     scene.accept()
     for part in parts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn serve --otlp` before a collector: what it gets, and what becomes of one that is slow or gone."""
+"""`sojourn serve --otlp` before a collector: what the collector gets, and how a slow or absent one is treated."""
 import http.server
 import json
 import os
@@ -18,11 +18,11 @@ CUMULATIVE = 2
 
 
 class Collector:
-    """Keeps (path, headers, document, time) of each request, and answers as it is told."""
+    """A collector that keeps (path, headers, document, time) of each request and answers as configured."""
 
     def __init__(self, port=0):
         self.requests = []
-        self.answers = []  # (status, headers, body) of the next requests; then 200
+        self.answers = []  # (status, headers, body) of the next requests; after them 200
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -63,7 +63,7 @@ class Serve(Process):
 
 
 def metrics_of(document):
-    """{name: metric}; looks at what OTLP demands of each."""
+    """Return {name: metric}, after checking what OTLP demands of each."""
     (resource,) = document["resourceMetrics"]
     attributes = {a["key"]: a["value"]["stringValue"] for a in resource["resource"]["attributes"]}
     assert attributes["service.name"] == "sojourn"
@@ -90,7 +90,7 @@ def labels_of(point):
 
 
 def samples_of(document):
-    """{(name as Prometheus has it, labels): value} of what is no histogram."""
+    """Return {(Prometheus name, labels): value} of all that is no histogram."""
     samples = {}
     for name, data in metrics_of(document).items():
         for point in data["dataPoints"]:
@@ -101,7 +101,6 @@ def samples_of(document):
 
 
 def scraped(text):
-    """The same of /metrics."""
     samples = {}
     for name, labels, value in re.findall(r"^(\w+?)(?:\{(.*)\})? (\S+)$", text, re.MULTILINE):
         if not name.startswith("sojourn_stage_seconds"):
@@ -123,7 +122,7 @@ def test_the_same_metrics_as_over_http(start):
     assert path == "/v1/metrics"
     assert headers["Content-Type"] == "application/json"
     sent = samples_of(document)
-    # What is found of the host may change between both.
+    # Findings about the host may change between the two readings.
     assert {key for key in set(sent) ^ set(over_http) if key[0] != "sojourn_finding_objects"} == set()
     sent = {key: value for key, value in sent.items() if key in over_http}
     moving = ("sojourn_observer_", "sojourn_finding", "sojourn_smoothed", "sojourn_time_wait_sockets")
@@ -154,7 +153,7 @@ def test_the_last_reading_is_sent_at_the_end(start):
 
 
 def test_a_collector_that_asks_for_time_gets_it(start):
-    """Retry-After is kept; meanwhile newer readings take the place of the one that waits."""
+    """Retry-After is respected; meanwhile newer readings replace the one that waits."""
     lab, collector = start(Lab()), start(Collector())
     collector.answers = [(503, {"Retry-After": "3"}, ""), (429, {}, ""), (200, {}, "{}")]
     serve = start(Serve(lab.port, "--otlp", collector.url, "--otlp-interval", "1s"))
@@ -181,7 +180,7 @@ def test_a_refusal_is_final_and_said_once(start):
 
 
 def test_an_answer_without_end_is_not_read(start):
-    """No more than 64 KiB of it; what is sent next is taken as ever."""
+    """At most 64 KiB of the answer are read; the next reading is sent as usual."""
     collector = start(Collector())
     collector.answers = [(200, {}, "x" * (10 << 20))]
     serve = start(Serve(1, "--otlp", collector.url, "--otlp-interval", "1s"))
@@ -200,7 +199,7 @@ def test_points_that_were_refused_are_said(start):
 
 
 def test_nobody_there_keeps_nothing_waiting(start, port=1):
-    """The endpoint answers, the end is prompt, and it is said once."""
+    """Without a collector the endpoint answers, the end is prompt, and one line reports it."""
     lab = start(Lab())
     serve = start(Serve(lab.port, "--otlp", f"http://127.0.0.1:{port}", "--otlp-interval", "1s"))
     time.sleep(3.5)
@@ -228,7 +227,7 @@ def test_who_sends_has_no_privileges_and_ends_with_it(start):
     assert (set(status["Uid"].split()), set(status["Gid"].split())) == ({"65534"}, {"65534"})
     assert not status["Groups"].strip()
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
-    # Nothing but standard streams, its channel and what libcurl has open: above all no BPF.
+    # Only standard streams, its channel and libcurl's files are open: above all no BPF.
     links = [os.readlink(f"/proc/{sender}/fd/{fd}") for fd in os.listdir(f"/proc/{sender}/fd")]
     assert not [link for link in links if "bpf" in link]
     os.kill(serve.pid, signal.SIGKILL)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Servers that people run, under their usual clients: the observer counts what they count themselves.
+"""Real servers under their usual clients: the observer's counts equal the servers' own.
 
-nginx (HTTP/1.1 and HTTP/2), redis, memcached over TCP and UDP, and dnsmasq over UDP and TCP, alone and
-all on one host at the same time. What a server says of itself is the truth: redis' INFO, memcached's
-stats, dnsmasq's log, nginx's status, and what their clients had answered.
-
-tools/mutate: "exchanges counted twice" fails all that speak TCP, one_host and pipelined, "exchanges
-counted twice (UDP)" MemcachedUdp and Dns, "HTTP/2 is not recognised" h2load.
+nginx (HTTP/1.1 and HTTP/2), redis, memcached over TCP and UDP, and dnsmasq over both run alone and all on one
+host. The truth is redis' INFO, memcached's stats, dnsmasq's log, nginx's status, and the answers that their
+clients got.
 """
 import re
 import signal
@@ -28,7 +25,7 @@ STAGES = ("socket_queue", "receive", "service", "respond")
 
 
 def timed(entry, count, stages=STAGES):
-    """Every exchange is counted, and timed in each stage; nothing was missed."""
+    """Every exchange is counted and timed in each stage; nothing was missed."""
     assert entry["exchanges"] == count
     for name in stages:
         assert entry["stages"][name]["count"] == count, (name, {k: v for k, v in entry["losses"].items() if v})
@@ -42,8 +39,8 @@ def timed(entry, count, stages=STAGES):
 
 
 def timed_or_told(entry, count):
-    """Of datagrams on a busy machine one or another is read before it is announced, or answered before the read is
-    seen: these are told, and are few."""
+    """On a busy machine a few datagrams are read before they are announced, or answered before the read is
+    seen. These are counted as such, and are few."""
     losses = {name: n for name, n in entry["losses"].items() if n}
     unmatched, untimed = losses.pop("unmatched", 0), losses.pop("untimed", 0)
     assert not losses, losses
@@ -55,8 +52,6 @@ def timed_or_told(entry, count):
 
 
 class Redis:
-    """Its requests are commands."""
-
     count = 5000
 
     def __init__(self, start):
@@ -66,7 +61,7 @@ class Redis:
         self.info()
 
     def info(self):
-        """Its counters, and how many bytes they took."""
+        """Return redis' counters, and the length of the answer in bytes."""
         text = ask(self.port, b"INFO stats\r\n")
         return {key: int(value) for key, value in re.findall(r"^(total_\w+):(\d+)\r", text, re.M)}, \
             len(text)
@@ -95,7 +90,7 @@ class Redis:
 
 
 class Memcached:
-    """Gets and sets over TCP, one command of each a connection's turn."""
+    """memcached with gets and sets over TCP, one command per turn of a connection."""
 
     count = 1000
     udp = False
@@ -134,13 +129,13 @@ class Memcached:
 
     def check(self, entry):
         assert self.grown("cmd_set") == self.grown("cmd_get") == self.count
-        assert timed(entry, 2 * self.count + 2)  # and the two stats
+        assert timed(entry, 2 * self.count + 2)  # and two calls of stats
         assert entry["accepted"] == 4 + 2
         assert entry["bytes_in"] == self.grown("bytes_read") + len(b"stats\r\n")
 
 
 class MemcachedUdp(Memcached):
-    """A datagram in, one out, each behind a header of 8 bytes; two threads read one socket."""
+    """One datagram in and one out, each after a header of 8 bytes; two threads read one socket."""
 
     udp = True
 
@@ -162,7 +157,7 @@ class MemcachedUdp(Memcached):
 
 
 class Dns:
-    """dnsmasq answers what it knows itself; dnsperf keeps 20 queries on the way."""
+    """dnsmasq answers what it knows itself; dnsperf keeps 20 queries in flight."""
 
     count = 2000
 
@@ -185,7 +180,7 @@ class Dns:
         raise self.server.error("does not come up")
 
     def answered(self):
-        """What it counts by itself: it logs that when it gets SIGUSR1."""
+        """Return dnsmasq's own count, which it logs on SIGUSR1."""
         asked = len(self.said())
         self.server.send(signal.SIGUSR1)
         while len(self.said()) == asked:
@@ -221,8 +216,6 @@ class Dns:
 
 
 class Web:
-    """nginx by h2load, speaking HTTP/1.1."""
-
     count = 5000
 
     def __init__(self, start):
@@ -256,7 +249,6 @@ def entry_of(document, peer):
 
 
 def observed(start, peers):
-    """Loads all of them at once, and checks each."""
     observer = start(Observer("--samples", "100000",
                               ports=[peer.name for peer in peers]))
     for peer in peers:
@@ -266,7 +258,7 @@ def observed(start, peers):
     def load(peer):
         try:
             peer.load()
-        except BaseException as error:  # told below, in the test's own thread
+        except BaseException as error:  # raised below, in the test's own thread
             failures.append(error)
 
     loads = [threading.Thread(target=load, args=(peer,)) for peer in peers]
@@ -313,8 +305,8 @@ def test_h2load_is_labelled_never_timed(start):
 
 
 def test_pipelined_commands_are_one_exchange(start):
-    """16 commands in one write, read at once, answered at once: that is what is said of them; bytes
-    are exact, and no more exchanges than reads."""
+    """16 commands in one write are read and answered at once, as one exchange. Bytes are exact, and there are
+    no more exchanges than reads."""
     redis = Redis(start)
     observer = start(Observer(ports=[redis.port]))
     redis.begin()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measured phases are for the observer's own user, end with their lease, and cost little: nobody else on the host
-may fill its memory or its places.
-
-tools/mutate: "any user begins phases" fails other_users, "leases never end" fails its_lease.
+"""Measured phases are for the observer's own user, end with their lease, and cost little. No other user of the
+host can fill the observer's memory or its places for phases.
 """
 import os
 import re
@@ -51,7 +49,7 @@ def test_other_users_read_and_begin_nothing(start):
 
 
 def test_a_services_folder_is_its_own(start, monkeypatch):
-    """That of the unit's user, who may not write to root's; root's drivers look there, too."""
+    """The folder belongs to the unit's user, who may not write to root's; root's drivers look there, too."""
     lab = start(Lab())
     folder = Path("/run/sojourn-serve")
     made = not folder.exists()
@@ -69,7 +67,7 @@ def test_a_services_folder_is_its_own(start, monkeypatch):
 
 
 def test_another_users_driver_is_told(start, tmp_path):
-    """By what it can do, before any load."""
+    """The message names what the user can do, before any load."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
     program = tmp_path / "sojourn-drive"
@@ -110,8 +108,7 @@ def test_a_phase_ends_with_its_lease(start):
 
 
 def test_killed_drivers_leave_their_places(start):
-    """More of them than there are places for phases, with the lease that the driver asks for: the place of one that
-    renews stays, and the others' are free when their leases are over."""
+    """A killed driver's phase keeps one of the 64 places until its lease is over; so do phases that nobody renews."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
     token = own_token(observer.url)
@@ -119,7 +116,7 @@ def test_killed_drivers_leave_their_places(start):
     while not service(observer.document(), lab.port)["exchanges"]:
         time.sleep(0.1)
     driver.kill()
-    # Long enough for 64 requests on a busy machine.
+    # A lease long enough for 64 requests on a busy machine.
     answers = [status(f"{observer.url}/v1/phases?lease=4", token=token) for _ in range(64)]
     assert answers == [200] * 63 + [503]
     end = time.monotonic() + 30
@@ -133,7 +130,7 @@ def resident_kib(pid):
 
 
 def test_phases_at_idle_listeners_cost_nearly_nothing(start):
-    """Before, each kept a whole reading of every listener."""
+    """Earlier versions kept a whole reading of every listener per phase."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(60)]
     observer = start(Observer(ports=[s.getsockname()[1] for s in listeners]))
     token = own_token(observer.url)

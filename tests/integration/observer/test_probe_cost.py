@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What observing costs, measured on the spot: what it is about, that the figures belong together, and that nothing
-stays behind."""
+"""The cost of observing, measured on the spot: the figures agree with each other, and nothing is left behind."""
 import json
 import os
 import re
@@ -27,7 +26,7 @@ def cost(*options):
 
 
 def spreads(part):
-    """Every figure below: an object with median, low and high."""
+    """Yield every figure below: an object with median, low and high."""
     if isinstance(part, dict):
         if "median" in part:
             yield part
@@ -40,7 +39,7 @@ def spreads(part):
 
 
 def said_by_kernel():
-    """The clock source and the mitigations' sentences, as the kernel has them."""
+    """Return the clock source and the text on mitigations, as the kernel has them."""
     texts = [path.read_text() for path in
              Path("/sys/devices/system/cpu/vulnerabilities").glob("*")]
     return CLOCK_SOURCE.read_text().strip(), " ".join(texts).lower()
@@ -91,7 +90,7 @@ def test_what_does_more_costs_more():
     with timing():
         for programs in (found["both_ends_ns"], found["server_ns"], found["programs_sum_ns"]):
             assert 0 < programs["empty"]["median"] < programs["observed"]["median"]
-        # The client's half of what both ends pay at the filter is not the server's.
+        # The filtered mode is paid for by both ends; the client's half is not the server's.
         for mode in ("observed", "kept"):
             client = found["both_ends_ns"][mode]["median"] - found["server_ns"][mode]["median"]
             assert 0 < client < found["both_ends_ns"]["filtered"]["median"]
@@ -100,7 +99,7 @@ def test_what_does_more_costs_more():
             assert parts == pytest.approx(total["median"], rel=0.1)
         for program in found["programs"]:
             assert program["run_ns"]["empty"]["median"] < program["run_ns"]["observed"]["median"]
-        # Another judge: what the kernel says of the same programs, observed by themselves.
+        # An independent measurement: the kernel's own run statistics of the same programs.
         own = found["programs_sum_ns"]["observed"]["median"] - found["programs_sum_ns"]["empty"]["median"]
         added = found["server_ns"]["observed"]["median"] - found["server_ns"]["empty"]["median"]
         assert added == pytest.approx(own, rel=0.6)
@@ -116,12 +115,12 @@ def test_text_says_what_it_means():
     assert len(re.findall(rf"^  exchange_\w+ +\S+ +[\d,]+ +{figure}{figure}\S", text, re.MULTILINE)) == 3
     assert re.search(r"^  at 12,000 requests/s: (\d+\.\d\d % of one core \[|at most \d|not known).*; every request sampled: ",
                      text, re.MULTILINE)
-    assert " -" not in text  # what may be nothing is not told as less
+    assert " -" not in text  # a cost that may be zero is never shown as negative
     assert "at 100,000 requests/s" not in text
 
 
 def test_nobody_else_is_observed(start):
-    """It makes a network namespace of its own, in which there are its own sockets alone."""
+    """The probe makes a network namespace of its own, which holds its own sockets alone."""
     def where(pid):
         return os.readlink(f"/proc/{pid}/ns/net")
 
@@ -138,7 +137,7 @@ def test_nothing_stays_behind(start, number):
     process = start([OBSERVER, "probe", "--cost"])
     sockets = Path(f"/proc/{process.pid}/net/tcp")
     wait_until(lambda: " 01 " in sockets.read_text() and in_kernel() - before)
-    time.sleep(0.3)  # somewhere among its windows
+    time.sleep(0.3)  # in the middle of its windows
     assert process.stop(number=number) == -number
     assert not process.killed
     assert not left_in_kernel(before)

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What lies in a socket's queue: since when, whether a read took it, and what becomes of it.
+"""Data in a socket's queue: since when it waits, whether a read took it, and how it ends.
 
-The server is the test itself, so that it reads when and as it likes.
-
-Of tools/mutate, "what stays queued was not announced" fails keeps_its_arrival, "what was queued before has
-just come" was_queued_before, "a FIN is data" never_read, "peeking is reading" and "the error queue has
-requests" peeking.
+The server is the test itself, so it chooses when and how to read.
 """
 import contextlib
 import socket
@@ -21,7 +17,7 @@ from support.timing import MS, in_quiet, timing
 
 @contextlib.contextmanager
 def connected(start):
-    """A connection that is seen to begin: (client's end, server's end, what ends both and returns the service)."""
+    """Yield a connection whose start is seen: (client, server, a function that ends both and returns the service)."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         observer = start(Observer(ports=[port]))
@@ -37,8 +33,8 @@ def connected(start):
 
 
 def test_what_was_queued_before_the_observation_is_untimed(start):
-    """Half of a request is there when the observation begins, nobody knows since when: that the other half
-    comes later does not make it newer. The next request is timed as any."""
+    """Half of a request has waited since before the observation, for an unknown time. The arrival of the other
+    half does not make it newer. The next request is timed as usual."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)) as client:
@@ -61,8 +57,8 @@ def test_what_was_queued_before_the_observation_is_untimed(start):
 
 @in_quiet
 def test_what_stays_queued_keeps_its_arrival(start):
-    """Two requests come together and are read 20 and 60 ms later: a read that leaves bytes behind does
-    not make them newer. The second is pipelined, for the first was not answered yet."""
+    """Two requests come together and are read 20 and 60 ms later: a read that leaves bytes does not make them
+    newer. The second is pipelined, as the first is not answered yet."""
     reads = []
     with connected(start) as (client, server, end):
         client.sendall(b"first\nsecond\n")
@@ -83,7 +79,7 @@ def test_what_stays_queued_keeps_its_arrival(start):
 @pytest.mark.parametrize("sent, finished, unanswered", [
     (b"", True, 0), (b"a request\n", True, 1), (b"a request\n", False, 1)])
 def test_what_is_never_read_is_unanswered(start, sent, finished, unanswered):
-    """The server closes what it has not read: a request that lies there is one, a FIN is none."""
+    """The server closes without reading. A request in the queue counts as unanswered, a FIN does not."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         observer = start(Observer(ports=[port]))
@@ -102,7 +98,7 @@ def test_what_is_never_read_is_unanswered(start, sent, finished, unanswered):
 
 
 def test_peeking_is_no_read(start):
-    """MSG_PEEK leaves the data where it is: only the real read ends socket_queue."""
+    """MSG_PEEK leaves the data in place: only the real read ends socket_queue."""
     with connected(start) as (client, server, end):
         client.sendall(b"hello\n")
         assert server.recv(100, socket.MSG_PEEK) == b"hello\n"
@@ -123,7 +119,7 @@ TX_SCHED_REPORTED = 1 << 8 | 1 << 4  # SOF_TIMESTAMPING_TX_SCHED, _SOFTWARE
 
 
 def test_peeking_at_the_error_queue_is_no_read(start):
-    """With MSG_ERRQUEUE the server gets its own response back, and when it left: no request."""
+    """With MSG_ERRQUEUE the server gets its own response back with its send time: no request."""
     with connected(start) as (client, server, end):
         server.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SCHED_REPORTED)
         for _ in range(5):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--quiet-time says what belongs to a response; the test's own server pauses, and its clock says for how long.
-
-tools/mutate: "the quiet time is always 200 ms" fails test_quiet.
-"""
+"""--quiet-time sets what belongs to a response. The test's own server pauses, and its clock measures how long."""
 import json
 import socket
 import time
@@ -21,7 +18,7 @@ ROUNDS = 5
 
 
 def respond_in_two(pair, pause):
-    """A response in two parts; how long it was from the end of the one write to that of the other."""
+    """Send a response in two parts; return the time between the ends of the two writes."""
     client, connection = pair
     client.sendall(b"request")
     connection.recv(100)
@@ -57,7 +54,8 @@ def test_what_belongs_to_a_response(start, options, pause, trails):
 
 
 def test_what_waits_for_no_answer(start):
-    """A message that the next one follows after 300 ms: oneway as usual, with a longer time part of it."""
+    """The next message follows after 300 ms: the first is oneway by default, part of the request with a longer
+    time."""
     for options, expected in (((), (1, 1)), (("--quiet-time", "5s"), (0, 1))):
         scene = Scene(start, *options)
         client, connection = scene.connect()

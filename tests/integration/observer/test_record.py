@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings: what a crash leaves of them, and that they add up to what the server counted."""
+"""Recordings: what remains after a crash, and that their counts equal the server's."""
 import json
 import signal
 import time
@@ -34,7 +34,7 @@ class Recorder:
         return text.count(b'\n{"schema":"sojourn.run/1"')
 
     def wait_for_more(self, count=2, seconds=10):
-        """Until so many more readings are there: what happened before is in them."""
+        """Wait until so many more readings are in the file: everything before the call is in them."""
         target, deadline = self.readings() + count, time.monotonic() + seconds
         while self.readings() < target:
             assert time.monotonic() < deadline, f"{self.readings()} readings"
@@ -45,7 +45,7 @@ class Recorder:
 
 
 def report(*words, status=0):
-    """What `sojourn report` makes of it: a document, and what it says of gaps."""
+    """Return the document that `sojourn report` makes of it, and its messages about gaps."""
     result = run([OBSERVER, "report", *words, "-f", "json"], check=False)
     assert result.status == status, result.stderr
     return parse(result.stdout) if status == 0 else None, result.stderr
@@ -71,13 +71,13 @@ def test_a_recording_is_what_observe_reports(start, tmp_path):
     entry = service(found, nginx.port)
     assert entry["exchanges"] == nginx.status()["requests"] == 2100
     assert entry["stages"]["service"]["count"] == 2100
-    # The past: three bursts with silence between them, in order, and nothing else.
+    # The series holds three bursts with silence between them, in order, and nothing else.
     counts = entry["series"]["exchanges"]
     assert sum(counts) == 2100 and len(counts) > 6
     assert sum(entry["series"]["stages"]["service"]["count"]) == 2100
     bursts = "".join("x" if count else " " for count in counts).split()
     assert len(bursts) == 3, counts
-    # Every figure is that of the observation's own document.
+    # Every figure equals that of the observation's own document.
     assert without_past(found) == without_past(direct)
     assert recorder.process.stderr.startswith("sojourn record: ")
 
@@ -96,7 +96,7 @@ def test_killed_at_any_time(start, tmp_path, when):
 
 
 def test_killed_in_the_middle_of_a_write(start, tmp_path):
-    """The kernel itself ends the program within a write(2): RLIMIT_FSIZE, SIGXFSZ."""
+    """The kernel itself ends the program within a write(2), by RLIMIT_FSIZE and SIGXFSZ."""
     lab, path = start(Lab()), tmp_path / "a.rec"
     process = start(["prlimit", "--fsize=60000", "--core=0", OBSERVER, "record", "-o", path,
                      "--interval", "100ms", "--no-doctor", "--port", lab.port])
@@ -112,7 +112,7 @@ def test_killed_in_the_middle_of_a_write(start, tmp_path):
     entry = service(found, lab.port)
     assert 0 < entry["exchanges"] <= 500
     assert sum(entry["series"]["exchanges"]) == entry["exchanges"]
-    # It goes on behind the half line, in an observation of its own.
+    # A new observation follows the half line.
     recorder = Recorder(start, path, "--interval", "100ms", ports=[lab.port])
     Driver(lab.url, connections=1, count=300)
     recorder.wait_for_more()
@@ -154,12 +154,12 @@ def test_bounded(start, tmp_path):
     recorder.end()
     assert {entry.name for entry in tmp_path.iterdir()} == {"a.rec", "a.rec.1"}
     assert path.stat().st_size <= 10**6 and previous.stat().st_size <= 10**6
-    # The totals are those of all the time, although the file begins late.
+    # The totals are of the whole time, although the file starts later.
     assert service(report(path)[0], lab.port)["exchanges"] == 50 * count
 
 
 def test_each_line_stands_for_itself(start, tmp_path):
-    """Anything that reads JSON Lines reads it, and each reading is a run document."""
+    """Any reader of JSON Lines reads it, and each reading is a run document."""
     lab, path = start(Lab()), tmp_path / "a.rec"
     recorder = Recorder(start, path, "--interval", "100ms", ports=[lab.port])
     Driver(lab.url, connections=2, count=200)

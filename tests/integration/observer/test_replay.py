@@ -24,7 +24,7 @@ def terminal(start):
 
 @pytest.fixture
 def recording(start, tmp_path):
-    """Of 300 ms intervals, in one of which the server answered 400 requests."""
+    """A recording in intervals of 300 ms, with 400 answered requests in one of them."""
     lab, path = start(Lab()), tmp_path / "a.rec"
     recorder = start([OBSERVER, "record", "-o", path, "--interval", "300ms", "--no-doctor", "--port", lab.port])
 
@@ -41,7 +41,6 @@ def recording(start, tmp_path):
 
 
 def readings(path, port):
-    """The count of each reading of the file."""
     return [service(parse(line), port)["exchanges"]
             for line in path.read_text().splitlines() if '"sojourn.run/1"' in line[:30]]
 
@@ -51,7 +50,7 @@ def position(terminal):
 
 
 def shows(terminal, at, counts):
-    """Waits for reading @at (from 1), and its difference to the one before."""
+    """Wait for reading @at (from 1), and its difference to the previous one."""
     requests = counts[at - 1] - counts[at - 2]
     terminal.wait_for(rf"replay {at} of {len(counts)} [\s\S]*^   residence +{requests} ")
 
@@ -83,7 +82,6 @@ def test_stepped_forth_and_back(terminal, recording):
     terminal.wait_for("END")
     terminal.keys(".")
     shows(terminal, len(counts), counts)
-    # Since the begin: all of them.
     terminal.keys("t")
     terminal.wait_for(r"^   residence +400 ")
     terminal.keys(",", ",")
@@ -113,13 +111,13 @@ def test_played_to_its_end_faster(terminal, recording):
 
 
 def test_cut_off_and_by_anybody(terminal, recording):
-    """Whoever may read the file may play it: nothing is loaded, no privilege is needed."""
+    """Any user who may read the file may play it: nothing is loaded, no privilege is needed."""
     path, port = recording
     count = len(readings(path, port))
     with tempfile.TemporaryDirectory(prefix="sojourn-replay.") as folder:
         os.chmod(folder, 0o755)
         copy = shutil.copy(path, folder)
-        os.chmod(copy, 0o644)  # recordings are their owner's, who gives this one away
+        os.chmod(copy, 0o644)  # recordings belong to their owner, who gives this one away
         os.truncate(copy, path.stat().st_size - 100)
         play_as_nobody(terminal, copy, count)
 

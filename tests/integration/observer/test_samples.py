@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Single exchanges: with all of them sampled, every request of the client is there once, or counted lost.
-
-tools/mutate breaks this on purpose, in its rows about samples.
-"""
+"""Single exchanges: with all of them sampled, every request of the client is there once, or counted lost."""
 import signal
 import socket
 from collections import defaultdict
@@ -20,7 +17,7 @@ MILLISECOND = 1000 * MICROSECOND
 
 
 def connections(samples):
-    """The indexes of each connection's exchanges, by (client, port, server, port)."""
+    """Return the indexes of each connection's exchanges, by (client, port, server, port)."""
     names = ("client", "client_port", "server", "server_port")
     flows = list(zip(*(samples["flows"][name] for name in names)))
     found = defaultdict(list)
@@ -71,7 +68,7 @@ def test_every_exchange_once(start, options):
 @pytest.mark.parametrize("listen, connect", [("127.0.0.1", "127.0.0.1"), ("::1", "::1"),
                                              ("::", "127.0.0.1")], ids=["ipv4", "ipv6", "mapped"])
 def test_flow_is_the_clients(start, listen, connect):
-    """Addresses and ports are those of the client's own socket, while the connection is open, too."""
+    """Addresses and ports are those of the client's own socket, also while the connection is open."""
     lab = start(Lab(address=listen))
     observer = start(Observer(ports=[lab.port]))
     with socket.create_connection((connect, lab.port)) as client:
@@ -83,7 +80,7 @@ def test_flow_is_the_clients(start, listen, connect):
 
 
 def test_stages_of_one_exchange(start):
-    """A server that sleeps: service holds it, by the server's own setting, in each exchange."""
+    """A server sleeps for a known time, which is in the service of each exchange."""
     lab = start(Lab("--service", "20ms"))
     observer = start(Observer(ports=[lab.port]))
     Driver(lab.url, connections=1, count=10, observer=observer)
@@ -98,11 +95,11 @@ def test_stages_of_one_exchange(start):
 
 
 def test_full_ring_is_counted(start):
-    """4 KiB hold some 28 exchanges: told and lost ones are all there are."""
+    """4 KiB hold some 28 exchanges; reported and lost ones together are all of them."""
     count = 20_000
     lab = start(Lab())
     observer = start(Observer("--ring", "4", ports=[lab.port]))
-    observer.send(signal.SIGSTOP)  # or it may take them as fast as they come
+    observer.send(signal.SIGSTOP)  # else it may take them as fast as they come
     Driver(lab.url, connections=8, count=count)
     observer.send(signal.SIGCONT)
     observer.stop()
@@ -115,7 +112,7 @@ def test_full_ring_is_counted(start):
 
 
 def test_bounded_choice(start):
-    """More exchanges than may be kept: the threshold falls, and what is below it is all there."""
+    """With more exchanges than may be kept the threshold falls, and all below it are there."""
     count, keep = 8000, 500
     lab = start(Lab())
     observer = start(Observer("--samples", str(keep), ports=[lab.port]))
@@ -130,7 +127,7 @@ def test_bounded_choice(start):
 
 
 def test_bounded_choice_of_the_drivers_threads(start):
-    """Each halves its own threshold; the lowest is that of all, and what is below it is joined."""
+    """Each thread halves its own threshold; the lowest one holds for all, and all below it are joined."""
     count, keep = 8000, 500
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
@@ -183,7 +180,7 @@ def test_none_of_older_connections(start):
     ("frame", ["--payload", r"\0\0\0\x08{{counter:8}}", "--framing=length:4", "--new-connections"]),
 ], ids=["lines", "frames", "new"])
 def test_other_protocols_are_joined(start, protocol, options):
-    """What tcp: sends has an index as HTTP's requests have one: nothing is left over."""
+    """Requests of tcp: have an index as those of HTTP have; all are joined."""
     count = 3000
     lab = start(Lab(protocol=protocol))
     observer = start(Observer(ports=[lab.port]))
@@ -196,7 +193,7 @@ def test_other_protocols_are_joined(start, protocol, options):
 
 
 def test_several_requests_in_one_are_not_joined(start, tmp_path):
-    """The lab server may read two lines at once or one after the other: no index would be right."""
+    """The lab server may read two lines at once or one by one, so no index would be right."""
     lab = start(Lab(protocol="line"))
     observer = start(Observer(ports=[lab.port]))
     url = f"tcp://127.0.0.1:{lab.port}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Does a tracing program run for every event? docs/kernels.md says when it does not.
+"""Does a tracing program run for every event? docs/kernels.md lists the kernels on which it does not.
 
-sojourn-seen counts packets twice: by a program in their way, which they cannot pass without it, and by one on
-a tracepoint behind it. On the kernel of a sandbox the second runs for no packet that interrupts the sandbox's
-first process, and for each other one; elsewhere for all.
+sojourn-seen counts packets twice. One program is in their path, so no packet passes without it; the other is on
+a tracepoint after it. In a sandbox's kernel the second does not run for packets that interrupt the sandbox's
+first process. On other kernels it runs for all.
 """
 import re
 
@@ -22,7 +22,7 @@ FIRST = 1  # the process that the kernel starts
 def pair_fixture():
     with Netns("server") as server, Netns("client") as client:
         veth(server, client)
-        # What waits in a queue leaves when a timer fires, whoever has the CPU then.
+        # A queued packet leaves when a timer fires, whichever process has the CPU then.
         server.exec(["tc", "qdisc", "replace", "dev", "veth0", "root", "tbf", "rate", "200mbit",
                      "burst", "20kb", "latency", "2s"])
         yield server, client

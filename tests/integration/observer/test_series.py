@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The past of a service, point by point: what is counted in the points is what is counted in all, and the state
-at their ends is what `ss` shows then.
-
-tools/mutate: "the series lacks its end" fails sums, "the series forgets losses" each_kind_of_end and drops_when,
-"phases share a series" phases, "the first message is the last" (of test_truth) throughput, "a listener's port is as good as others" and
-"TIME_WAIT takes no port" ports.
+"""The past of a service, point by point: counts of the points add up to the totals, and states equal those of
+`ss`.
 """
 import collections
 import socket
@@ -23,7 +19,7 @@ COUNTS = ("accepted", "exchanges", "bytes_in", "bytes_out", "retransmits", "time
 
 
 def adds_up(entry, duration_ns):
-    """Over all points: counts, resets and each stage; and the time, without gaps."""
+    """Over all points, counts, resets and each stage add up, and the time has no gaps."""
     series = entry["series"]
     for name in COUNTS:
         assert sum(series[name]) == entry[name], name
@@ -46,7 +42,7 @@ def adds_up(entry, duration_ns):
 
 @pytest.mark.alone
 def test_sums_are_the_totals(start):
-    """Three seconds, busy and idle ones, connections of both kinds, resets."""
+    """Three seconds with load and without, connections of both kinds, resets."""
     lab = start(Lab("--service", "1ms"))
     observer = start(Observer(ports=[lab.port]))
     Driver(lab.url, "--new-connections", connections=4, count=400)
@@ -60,7 +56,7 @@ def test_sums_are_the_totals(start):
 
     assert sum(series["exchanges"]) == 2400 and sum(series["resets"]) > 0
     assert len(series["begin_ns"]) >= 3
-    # A point a second, but for the last: the machine may come late to one, and to the next early.
+    # A point per second, except the last. The machine may be late to one point and early to the next.
     assert all(0.3 * SECOND < each < 1.7 * SECOND for each in series["duration_ns"][:-1])
     for point, count in enumerate(series["stages"]["service"]["count"]):
         p50_ns = series["stages"]["service"]["p50_ns"][point]
@@ -70,8 +66,8 @@ def test_sums_are_the_totals(start):
 
 @pytest.mark.alone
 def test_each_kind_of_end_and_loss(start):
-    """Closes by either side, requests that nobody answers and exchanges begun before the previous one ended, of
-    which this test knows the numbers; and that the highest so far never falls."""
+    """Closes by either side, unanswered requests, and exchanges that start before the previous one has ended:
+    the test knows how many. The highest value so far never falls."""
     lab = start(Lab("--service", "1ms", "--backlog", "64"))
     observer = start(Observer("--cpu", ports=[lab.port]))
     Driver(lab.url, "--new-connections", connections=4, count=200)
@@ -101,7 +97,7 @@ def test_each_kind_of_end_and_loss(start):
 
 @in_quiet
 def test_drops_when_they_happened(start):
-    """Datagrams that find the buffer full in the second second, by the kernel's count, are not in the first."""
+    """Datagrams that the kernel drops for a full buffer in the second second are not in the first."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20_000)
@@ -123,7 +119,7 @@ def test_drops_when_they_happened(start):
 
 @in_quiet
 def test_overflows_when_they_happened(start):
-    """A listener that never accepts, and more connections than its backlog, in the second second."""
+    """A listener never accepts; in the second second it gets more connections than its backlog."""
     with socket.create_server(("127.0.0.1", 0), backlog=4) as server:
         port = server.getsockname()[1]
         observer = start(Observer(ports=[port]))
@@ -149,7 +145,7 @@ def test_overflows_when_they_happened(start):
 
 
 def test_state_at_the_ends(start):
-    """Five connections that wait, more or less than a point each."""
+    """Five connections wait, some longer than a point."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
     clients = [socket.create_connection(("127.0.0.1", lab.port)) for _ in range(5)]
@@ -163,7 +159,7 @@ def test_state_at_the_ends(start):
         client.close()
     assert series["connections"][0] == 5
     assert series["connections"][-1] == 2
-    # One descriptor for each connection, and none other came or went.
+    # One descriptor for each connection; no other came or went.
     assert series["fds"][0] - series["fds"][-1] == 3
 
 
@@ -186,8 +182,8 @@ def test_phases_have_their_own(start):
 
 @in_quiet
 def test_throughput_without_the_idle(start):
-    """A phase that begins a second before the load and ends one behind it: from first message to last the
-    server had the rate that the client measured, over the whole phase far less."""
+    """A phase starts a second before the load and ends one after it. From first message to last the server has
+    the rate that the client measured; over the whole phase far less."""
     lab = start(Lab("--service", "1ms"))
     observer = start(Observer(ports=[lab.port]))
     phase = observer.begin_phase()
@@ -208,15 +204,15 @@ LOW, HIGH, RESERVED, LISTENED = 25000, 29999, (25100, 25199), 26234
 
 
 def set_range():
-    """Of the test's own namespace: its ports, those that are reserved, and no TIME_WAIT taken again."""
+    """Set the test's own namespace: its port range, the reserved ports, and no reuse of TIME_WAIT."""
     for name, value in (("ip_local_port_range", f"{LOW} {HIGH}"), ("tcp_tw_reuse", "0"),
                         ("ip_local_reserved_ports", "-".join(map(str, RESERVED)))):
         subprocess.run(["sysctl", "-qw", f"net.ipv4.{name}={value}"], check=True)
 
 
 def fullest():
-    """What `ss` shows of the range, but for a listener's connections: the destination that most are towards,
-    from one address, and how many."""
+    """Return the destination with most of the range's connections from one address, and their number, as `ss`
+    shows them. A listener's connections do not count."""
     found = collections.Counter()
     for line in sockets("connected", f"sport >= :{LOW} and sport <= :{HIGH} and sport != :{LISTENED}"):
         local, remote = line.replace("[::ffff:127.0.0.1]", "127.0.0.1").split()[3:5]
@@ -227,8 +223,8 @@ def fullest():
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_ports_are_those_of_ss(start, address):
-    """Ports towards the fullest destination: kept, in TIME_WAIT, by sockets of IPv6 too; those of others, and
-    the server's ends of connections to a listener in the range, are not among them."""
+    """Ports towards the fullest destination count: open ones, those in TIME_WAIT, and those of IPv6 sockets.
+    Ports of other destinations and the server's ends of connections to a listener in the range do not."""
     lab, other = start(Lab()), start(Lab(address=address))
     observer = start(Observer(ports=[lab.port]))
     with socket.create_server(("127.0.0.1", LISTENED), backlog=512) as server:

@@ -39,8 +39,6 @@ class Serve(Process):
 
 
 class Prometheus(Process):
-    """A real one, that scrapes one target every 200 ms."""
-
     def __init__(self, target, folder):
         self.port = free_port()
         config = folder / "prometheus.yml"
@@ -53,7 +51,6 @@ class Prometheus(Process):
                           f"--web.listen-address=127.0.0.1:{self.port}"])
 
     def ask(self, query):
-        """The values of an instant query, as floats."""
         path = f"/api/v1/query?query={urllib.parse.quote(query)}"
         answer = json.loads(http.request(f"http://127.0.0.1:{self.port}{path}", "GET", None))
         return [float(one["value"][1]) for one in answer["data"]["result"]]
@@ -72,17 +69,15 @@ class Prometheus(Process):
 
 
 def edges_of(text):
-    """The edges of the exported histograms, in seconds."""
     return sorted({float(edge) for edge in re.findall(r'le="([\d.]+)"', text)})
 
 
 def bucket_of(edges, seconds):
-    """Those that a value lies between."""
     return max(e for e in [0, *edges] if e <= seconds * 1.000001), min(e for e in edges if e >= seconds)
 
 
 def test_the_list_of_routes(start):
-    """GET / names what docs/metrics.md does, and all of it answers."""
+    """GET / lists the routes of docs/metrics.md, and all of them answer."""
     serve = start(Serve(free_port()))
     listed = {tuple(line.split()[:2]) for line in serve.get("/").splitlines() if re.match("GET|POST", line)}
     endpoint = (ROOT / "docs/metrics.md").read_text().split("\n## The endpoint\n")[1]
@@ -90,13 +85,13 @@ def test_the_list_of_routes(start):
     assert listed == {(method, path.replace("/N/", "/{id}/")) for method, path in documented}
     for method, path in listed:
         status = run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, serve.url + path.replace("{id}", "7")])
-        # Without the token; and this host may be exhausted.
+        # There is no token, and this host may be out of a resource.
         assert status.stdout in (("401",) if method == "POST" else ("200", "503") if path == "/healthz" else ("200",)), path
 
 
 @pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
 def test_prometheus_knows_what_we_know(start, tmp_path):
-    """Counts equal to the driver's; a p99 of PromQL within a bucket of ours."""
+    """Counts equal the driver's; a p99 of PromQL is within a bucket of ours."""
     lab = start(Lab())
     serve = start(Serve(lab.port))
     prometheus = start(Prometheus(serve.url, tmp_path))
@@ -123,7 +118,7 @@ def test_prometheus_knows_what_we_know(start, tmp_path):
 
 
 def expressions(port):
-    """{panel: [expression…]} of the dashboard, with its variables as Grafana would have them."""
+    """Return {panel: [expression…]} of the dashboard, with its variables replaced as by Grafana."""
     dashboard = json.loads((ROOT / "packaging/grafana/sojourn.json").read_text())
     variables = {"$instance": ".*", "$port": str(port), "$__rate_interval": "5s"}
     found = {}
@@ -139,7 +134,7 @@ def expressions(port):
 
 @pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
 def test_every_panel_of_the_dashboard_has_data(start, tmp_path):
-    """In a real Prometheus, with load, and something that runs out: a process without a free descriptor."""
+    """In a real Prometheus, under load, with one exhausted resource: a process without a free descriptor."""
     lab = start(Lab())
     hungry = start(["/usr/bin/python3", "-c",
                     "import resource, os, time\n"
@@ -163,7 +158,8 @@ def test_every_panel_of_the_dashboard_has_data(start, tmp_path):
 
 
 def certificate(folder, name, issuer=None, purpose=None):
-    """A key and a certificate for 127.0.0.1, signed by @issuer or itself; with a purpose it is no authority's."""
+    """Return a certificate for 127.0.0.1 and its key, signed by @issuer or itself. With a purpose it is no
+    authority."""
     key, cert = folder / f"{name}.key", folder / f"{name}.crt"
     signer = ["-CA", folder / f"{issuer}.crt", "-CAkey", folder / f"{issuer}.key"] if issuer else []
     run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
@@ -174,7 +170,6 @@ def certificate(folder, name, issuer=None, purpose=None):
 
 
 def curl(url, *options):
-    """Status of the answer, 0 if there was none."""
     done = run(["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", *options, url],
                check=False)
     return int(done.stdout or 0)
@@ -192,12 +187,12 @@ def test_tls_and_tokens(start, tmp_path):
     assert curl(url, "--cacert", cert, *bearer) == 200
     assert curl(url, "--cacert", cert) == 401
     assert curl(url, "--cacert", cert, "-H", "Authorization: Bearer " + TOKEN[:-1] + "x") == 401
-    assert curl(url, *bearer) == 0  # the certificate is nobody's the client knows
+    assert curl(url, *bearer) == 0  # the client does not know the certificate's issuer
     assert curl(url.replace("https", "http"), *bearer) == 0
 
 
 def test_the_driver_is_let_in(start, tmp_path):
-    """An observer behind TLS and a token brackets the driver's phase; without either it says why not."""
+    """An observer with TLS and a token brackets the driver's phase; without either the driver says why not."""
     nginx = start(Nginx())
     cert, key = certificate(tmp_path, "server")
     token, other = tmp_path / "token", tmp_path / "other"
@@ -220,7 +215,7 @@ def test_the_driver_is_let_in(start, tmp_path):
 
 
 def test_mutual_tls(start, tmp_path):
-    """Of the authority, for clients, and not the authority itself; and by no older TLS than 1.2."""
+    """Only client certificates of the authority are accepted, not the authority's own, and no TLS older than 1.2."""
     cert, key = certificate(tmp_path, "server")
     authority = certificate(tmp_path, "authority")
     friend = certificate(tmp_path, "friend", "authority", "clientAuth")
@@ -235,7 +230,6 @@ def test_mutual_tls(start, tmp_path):
 
 
 def handshake(url, *options):
-    """What openssl says of it."""
     done = subprocess.run(["openssl", "s_client", "-connect", url.removeprefix("https://"), *options],
                           input="", capture_output=True, text=True, timeout=20, check=False)
     return done.stdout
@@ -254,8 +248,8 @@ def test_tls_is_new_and_keeps_secrets_forward(start, tmp_path):
 
 
 def test_renewed_without_a_restart(start, tmp_path):
-    """The next connection gets the new certificate, the next request needs the new token; what is no certificate
-    changes nothing."""
+    """The next connection gets the new certificate, the next request needs the new token. A file that is no
+    certificate changes nothing."""
     cert, key = certificate(tmp_path, "server")
     new_cert, new_key = certificate(tmp_path, "renewed")
     token = tmp_path / "token"
@@ -296,8 +290,8 @@ def test_what_is_not_safe_is_refused(options, said):
 
 
 def test_thousand_connections_and_slow_ones_do_no_harm(start):
-    """Who holds connections and says nothing more keeps the observation from nothing; when they have
-    gone, the next one is answered (how long one may hold: unit.observer.http_abuse)."""
+    """Silent connections do not stop the observation. After they have gone, the next one is answered (for their
+    time limit see unit.observer.http_abuse)."""
     nginx = start(Nginx())
     serve = start(Serve(nginx.port))
     host, port = serve.url.removeprefix("http://").split(":")
@@ -314,7 +308,7 @@ def test_thousand_connections_and_slow_ones_do_no_harm(start):
     assert json.loads(serve.get("/v1/services"))["services"][0]["exchanges"] == 100
 
 
-# What a user does on the page, and what it shows then.
+# A user's actions on the page, and its contents after each.
 VISIT = """
 const rows = () => [...document.querySelectorAll(".services tbody tr")];
 const names = () => rows().map((row) => row.querySelector(".which").textContent);
@@ -370,7 +364,7 @@ return found;
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 500])
 def test_the_page_lives(start, tmp_path, width):
-    """Full at its first paint; sorted, filtered and opened as the user wants; its values are the service's."""
+    """Complete at its first paint; sorted, filtered and opened as the user wants; its values are the service's."""
     nginx, lab = start(Nginx()), start(Lab())
     serve = start(Serve(f"{nginx.port},{lab.port}"))
     Driver(nginx.url, connections=2, count=321)
@@ -414,7 +408,7 @@ def status_of(pid):
 
 
 def test_it_gives_up_what_it_does_not_need(start):
-    """The kernel's own view: capabilities, no_new_privs, seccomp; and it still counts."""
+    """The kernel's own view: capabilities, no_new_privs, seccomp. The observer still counts."""
     nginx = start(Nginx())
     serve = start(Serve(nginx.port))
     status = status_of(serve.pid)
@@ -431,8 +425,8 @@ def test_it_gives_up_what_it_does_not_need(start):
 
 @pytest.mark.parametrize("more", [[], ["sys_ptrace", "dac_read_search"]], ids=["three", "five"])
 def test_few_capabilities_are_enough(start, more):
-    """Another user, with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and no other; or with the two that show what
-    other users' processes have open."""
+    """Another user, with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN only, or also with the two that show other
+    users' open files."""
     nginx = start(Nginx())
     held = ",".join(["-all", *(f"+{name}" for name in ("bpf", "perfmon", "net_admin", *more))])
     done = start(Process(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -452,7 +446,7 @@ def test_few_capabilities_are_enough(start, more):
 
 @pytest.mark.parametrize("prefix", ["", "\0"], ids=["path", "abstract"])
 def test_it_tells_the_service_manager_when_it_answers(start, tmp_path, prefix):
-    """As systemd listens for it, with Type=notify."""
+    """systemd's protocol, with Type=notify."""
     name = f"{prefix}{tmp_path}/notify"
     port = free_port()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

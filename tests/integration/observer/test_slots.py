@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Services come and go: each has a slot while it is used, none is counted for another, and nothing gets lost.
+"""Services come and go: each has a slot while it is used, none counts for another, and nothing is lost.
 
-The truth is what the servers and the clients of the tests have done themselves.
-
-tools/mutate: "a slot keeps its generation", "the reclaimed are in no sum" and "dropped connections are not counted"
-fail a test here.
+The truth is the test's own servers' and clients' counts.
 """
 import json
 import re
@@ -14,8 +11,8 @@ from support.documents import service
 from support.process import Process, run, wait_until
 from support.programs import OBSERVER, Driver, Lab, Observer
 
-# Opens so many listeners and asks each once to thrice over one connection. Each is closed before the next one is opened,
-# or all are kept.
+# Opens so many listeners, with one to three requests each over one connection. Each is closed before the next
+# one is opened, or all are kept.
 SHORT = """
 import socket, sys, time
 
@@ -42,7 +39,6 @@ for number in range(int(sys.argv[1])):
 print("asked", flush=True)
 time.sleep(600 if kept else 0)
 """
-# Holds so many listeners that nobody uses.
 LISTENERS = """
 import resource, socket, sys, time
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -51,7 +47,7 @@ kept = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
 print("ready", flush=True)
 time.sleep(600)
 """
-SPARE = 32  # slots beyond those of the listeners that are there at the start
+SPARE = 32  # slots beyond those of the listeners at the start
 
 
 def short_services(netns, count, how="closed"):
@@ -65,7 +61,7 @@ def exchanges_of(count):
 
 
 def others(document, *ports):
-    """What all services but those on @ports have in common: those that have a slot, and the sum of the rest."""
+    """Return the sums over all services but those on @ports: those with a slot, and the reclaimed rest."""
     names = ("accepted", "exchanges", "bytes_in", "bytes_out")
     rest = document.get("reclaimed", {})
     return {name: rest.get(name, 0) + sum(entry[name] for entry in document["services"] if entry["port"] not in ports)
@@ -77,8 +73,8 @@ def own_port(observer):
 
 
 def test_a_real_server_after_many_short_ones(netns, start):
-    """More services than there are slots: the sum of all is exact, and who comes last is observed as who came first.
-    The server that was there before, and the phase that began before, lose nothing of what concerns them."""
+    """There are more services than slots. The sum of all is exact, and the last one is observed like the first.
+    The server and the phase from before lose nothing."""
     net = netns("slots")
     before, after = start(Lab(netns=net)), None
     observer = start(Observer("--all-listeners", netns=net))
@@ -86,7 +82,7 @@ def test_a_real_server_after_many_short_ones(netns, start):
     phase = observer.begin_phase()
     count, batches = 6, 12
     for _ in range(batches):
-        # Slots are taken back once a second: a batch waits until there is room for it.
+        # Slots are reclaimed once a second: each batch waits until there is room for it.
         wait_until(lambda: len(observer.document()["services"]) + count < SPARE)
         short_services(net, count).close()
     after = start(Lab(netns=net))
@@ -111,12 +107,12 @@ def test_a_real_server_after_many_short_ones(netns, start):
 
 
 def test_services_without_a_slot_are_told(netns, start):
-    """Services that are there together need more slots than there are. Who gets none is counted and found. A listener that
-    nobody has used gives its slot away, and what it does then counts for nobody else."""
+    """More services exist at the same time than slots. Those without one are counted and found. A listener
+    without connections loses its slot, and its later requests count for no other service."""
     net = netns("slots")
     idle = start(Lab(netns=net))
     observer = start(Observer("--all-listeners", netns=net))
-    observer.document()  # its own endpoint is used, and has a slot
+    observer.document()  # the observer's own endpoint is used, and so has a slot
     count = 3 * SPARE
     many = start(short_services(net, count, "kept"))
     document = observer.document()
@@ -127,7 +123,7 @@ def test_services_without_a_slot_are_told(netns, start):
     assert len(found) == 1 and found[0]["severity"] == "warning"
     assert any(str(document["connections_dropped"]) in text for text in found[0]["evidence"])
     assert json.loads(observer.get("/healthz"))["status"] == "warning"
-    # The idle one's slot goes to the next server that is used, and there is none for the idle one itself.
+    # The idle server's slot goes to the next server in use; later there is none for the idle server itself.
     wait_until(lambda: idle.port not in [entry["port"] for entry in observer.document()["services"]])
     server = start(Lab(netns=net))
     Driver(server.url, connections=2, count=200, netns=net)
@@ -136,7 +132,7 @@ def test_services_without_a_slot_are_told(netns, start):
     document = observer.document()
     assert (service(document, server.port)["accepted"], service(document, server.port)["exchanges"]) == (2, 200)
     assert document["connections_dropped"] == dropped
-    # They have ended: their slots are others' to have.
+    # These services have ended, so their slots are free.
     many.close()
     wait_until(lambda: observer.document().get("reclaimed", {}).get("services", 0) > 0)
     Driver(idle.url, connections=2, count=50, netns=net)
@@ -150,8 +146,8 @@ def test_services_without_a_slot_are_told(netns, start):
 
 
 def test_many_listeners_and_cpus_within_the_memory(netns, start):
-    """As if there were 128 CPUs, which makes slots dear. What the observer takes stays within what it is given, idle
-    listeners take nothing, and what is not observed is said."""
+    """As with 128 CPUs, slots are large. The observer's memory stays within --memory, idle listeners take none,
+    and unobserved services are reported."""
     net = netns("slots")
     used, limit = 40, 256_000_000
     idle = start(Process(["/usr/bin/python3", "-c", LISTENERS, 4000], netns=net))
@@ -164,7 +160,7 @@ def test_many_listeners_and_cpus_within_the_memory(netns, start):
     assert seen["accepted"] + document["connections_dropped"] == used
     assert seen["accepted"] > 0 and document["connections_dropped"] > 0
     assert document["listeners_idle"] > 3900
-    # The maps are in both, as far as they were read.
+    # Map pages that were read count in both.
     status = Path(f"/proc/{observer.pid}/status").read_text(encoding="ascii")
     assert document["cost"]["map_bytes"] + 1024 * int(re.search(r"RssAnon:\s+(\d+)", status)[1]) < limit
     observer.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a connection speaks shows in its first bytes, wherever they are put and whatever stands before them."""
+"""A connection's first bytes show its protocol, in any buffers and after any preamble."""
 import os
 import socket
 import struct
@@ -72,7 +72,7 @@ def test_http2_behind_a_proxy(start, header, reads):
 @pytest.mark.parametrize("header", HEADERS, ids=("v1", "v1 long", "v2"))
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_a_proxys_header_is_no_request(start, header, parts):
-    """A proxy may connect long before it has a request: that time is nobody's."""
+    """A proxy may connect long before it has a request: that time is in no stage."""
     scene = Scene(start)
     client, connection = scene.connect()
     for part in range(parts):
@@ -91,7 +91,7 @@ def test_a_proxys_header_is_no_request(start, header, parts):
 
 
 def test_a_slow_upload_is_one_request(start):
-    """The rest of a body comes after a pause; in another protocol that would be a message without an answer."""
+    """The rest of a body comes after a pause; in another protocol it would be a message without an answer."""
     scene = Scene(start)
     client, connection = scene.connect()
     client.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\nabc")
@@ -117,7 +117,7 @@ def http2_connection(port, requests=0):
 
 
 def ask_http2(client, stream):
-    """Until nginx has ended the stream, with a frame DATA."""
+    """Ask, and wait until nginx has ended the stream with a DATA frame."""
     client.sendall(http2_request(stream))
     data = b""
     while b"\x00\x01" + stream.to_bytes(4, "big") not in data:
@@ -125,7 +125,7 @@ def ask_http2(client, stream):
 
 
 def test_older_http2(start):
-    """gRPC's clients are connected for days: their frames follow each other in a way of their own."""
+    """gRPC clients stay connected for days. Such a connection is recognised by the sequence of its frames."""
     nginx = start(Nginx(listen_options="http2"))
     clients = [http2_connection(nginx.port, requests=2) for _ in range(3)]
     observer = start(Observer(ports=[nginx.port]))
@@ -144,7 +144,7 @@ def test_older_http2(start):
 @pytest.mark.parametrize("first", [GET, b"*1\r\n$4\r\nPING\r\n", bytes(3) + b"\x06" + b"select", b"\0\0\0\x04abcd",
                                    b"\x17\x04\x00\x00\x01x", b"\0\0\x05\x00\x0f\0\0\0\x01hello"])
 def test_older_connections_of_another_kind(start, first):
-    """What only resembles a frame or a record: its exchanges are counted."""
+    """Data that only resembles a frame or a record is counted as exchanges."""
     scene = Scene(start, observe=False)
     client, connection = scene.connect()
     scene.observe()
@@ -200,7 +200,7 @@ def test_requests_in_one_read(start, together):
 
 
 def test_first_bytes_that_io_uring_reads(start):
-    """Nobody sees them: what the connection speaks is not known, and that is said, once a connection."""
+    """BPF does not see these reads: the protocol is unknown, which is reported once per connection."""
     scene, ring = Scene(start), start(Ring())
     plain_client, plain = scene.connect()
     client, connection = scene.connect()

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Every stage equals the lab server's own clock, and shows the delay that was injected into it.
 
-The lab server writes down CLOCK_MONOTONIC around its own accept, read and write calls; the observer
-sees the same calls from the kernel. The two differ by what a system call takes to return, and by the
-time for which the server is preempted just there: on a busy machine that is no error of anybody's, so
-a comparison of times is tried three times and must hold once (support/timing.py); a count has one try.
-
-tools/mutate breaks the observer on purpose. What it showed: "service and respond swapped" and "service
-3 % too long" fail the tests of service, "last read is the first" slow_request, "arrival is the first
-read" late_read and pipelined, "first write moves" and "exchanges stay in every bucket" pieces, "nothing is
-pipelined" pipelined, "what is pushed is unsolicited" pushed, "greetings are responses" greetings,
-"idle time is waiting" fails idle_time (socket_queue of 201 ms instead of 0.07), "service 3 % too long" add_up_to too.
+The lab server records CLOCK_MONOTONIC around its own accept, read and write calls; the observer sees the same
+calls from the kernel. The two differ by the return of the system call and any preemption there, which on a busy
+machine is no error. So a comparison of times has three tries and must hold once (support/timing.py); a count
+has one try.
 """
 import collections
 import csv
@@ -30,7 +24,7 @@ from support.timing import MS, US, close_to, in_quiet, lies_within, timing
 
 
 def truth_of(lab, path):
-    """Ends the lab server; its exchanges, with their times as integers."""
+    """End the lab server and return its exchanges, with their times as integers."""
     lab.stop()
     with open(path, encoding="ascii", newline="") as file:
         return [{name: value if name in ("peer",) else int(value) for name, value in row.items()}
@@ -42,8 +36,8 @@ def mean(rows, begin, end):
 
 
 def service_is_true(entry, truth):
-    """The kernel's moment of the first write lies within the server's call of write: the mean is
-    between those of its begin and its end, give or take what the project promises."""
+    """The kernel's time of the first write lies within the server's write call. So the mean lies between those
+    at the call's start and end, within the promised error."""
     return lies_within(stage(entry, "service")["mean_ns"],
                        mean(truth, "last_read_end_ns", "first_write_begin_ns"),
                        mean(truth, "last_read_end_ns", "first_write_end_ns"))
@@ -55,8 +49,8 @@ def stage(entry, name):
 
 
 def samples_add_up(entry):
-    """Single exchanges, where all were kept, are those of the service: the stages of each add up to
-    its residence (else it was left out as inconsistent), and all of them to the service's own sums."""
+    """The samples, if all were kept, add up. The stages of each exchange sum to its residence (else it was
+    discarded as inconsistent), and all exchanges to the service's sums."""
     samples = entry["samples"]
     assert samples is not None
     if samples["threshold"] < 1 << 32 or entry["losses"]["preexisting"]:
@@ -69,15 +63,13 @@ def samples_add_up(entry):
 
 
 class Scene:
-    """A lab server under observation."""
-
     def __init__(self, start, tmp_path, *options, observe=(), **lab_options):
         self.path = tmp_path / f"truth-{time.monotonic_ns()}.csv"
         self.lab = start(Lab("--truth", self.path, *options, **lab_options))
         self.observer = start(Observer(*observe, ports=[self.lab.port]))
 
     def end(self):
-        """(the observer's entry, the truth)"""
+        """Return (the observer's entry, the truth)."""
         self.observer.stop()
         entry = service(self.observer.summary(), self.lab.port)
         samples_add_up(entry)
@@ -96,7 +88,7 @@ def test_service(start, tmp_path, model, milliseconds, count):
     true_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
     assert true_ns >= milliseconds * MS
     assert service_is_true(entry, truth)
-    # What was injected into the service is nowhere else.
+    # The delay in service is in no other stage.
     for other in ("receive", "respond"):
         assert stage(entry, other)["max_ns"] == 0
 
@@ -111,7 +103,7 @@ def test_service_spin(start, tmp_path):
 
 @in_quiet
 def test_service_percentiles(start, tmp_path):
-    """Not the mean alone: each percentile is within a bucket's width of the truth's."""
+    """Each percentile, not only the mean, is within a bucket's width of the truth's."""
     scene = Scene(start, tmp_path, model="threads")
     for milliseconds, count in ((1, 300), (4, 150), (16, 50)):
         Driver(f"{scene.lab.url}?service={milliseconds}ms", connections=1, count=count)
@@ -121,7 +113,7 @@ def test_service_percentiles(start, tmp_path):
                     for end in ("first_write_begin_ns", "first_write_end_ns"))
     for name, quantile in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99)):
         rank = math.ceil(quantile * len(truth)) - 1
-        # A percentile is the upper edge of its bucket, which is 1/64 wide at most.
+        # A percentile is the upper edge of its bucket, which is at most 1/64 wide.
         with timing():
             assert lower[rank] - 20 * US <= stage(entry, "service")[name]
             assert stage(entry, "service")[name] <= upper[rank] * (1 + 1 / 64) + 20 * US
@@ -131,16 +123,16 @@ def test_service_percentiles(start, tmp_path):
 @pytest.mark.parametrize("model", ["event", "threads"])
 @in_quiet
 def test_late_read_is_socket_queue(start, tmp_path, model, source):
-    """By inference accept() cannot be told from the first read of a connection whose request was
-    there already: of 100 requests on two connections, two may wait in accept_queue instead. When a
-    request came, the kernel's stamp of its packet tells."""
+    """When accept() is inferred, it coincides with the first read if the request was already there. So of 100
+    requests on two connections, two may wait in accept_queue instead. The arrival of a request is the kernel's
+    stamp of its packet."""
     scene = Scene(start, tmp_path, "--read-delay", "10ms", "--service", "1ms", model=model,
                   observe=["--accept-source", source])
     with Packets(scene.lab.port) as packets:
         Driver(scene.lab.url, connections=2, count=100)
     entry, truth = scene.end()
 
-    moved_ns = entry["accept_delay_ns"] / entry["exchanges"]  # from socket_queue to accept_queue
+    moved_ns = entry["accept_delay_ns"] / entry["exchanges"]  # moved from socket_queue to accept_queue
     arrivals = packets.arrivals()
     assert {port: len(packets_) for port, packets_ in arrivals.items()} == collections.Counter(map(port_of, truth))
     assert len(truth) == 100
@@ -171,7 +163,7 @@ def test_pieces_are_respond(start, tmp_path, model):
     assert close_to(stage(entry, "respond")["mean_ns"], true_ns)
     assert service_is_true(entry, truth)
     assert stage(entry, "respond")["p50_ns"] >= 9 * MS
-    # Four writes, yet every exchange stands in one bucket.
+    # Four writes, yet every exchange is in one bucket.
     assert sum(count for _, count in stage(entry, "respond")["buckets"]) == 50
 
 
@@ -239,7 +231,7 @@ def test_unanswered_and_reset(start, tmp_path):
             client.sendall(b"GET /?reset=1 HTTP/1.1\r\nHost: lab\r\n\r\n")
             with pytest.raises(ConnectionResetError):
                 client.recv(65536)
-    # And connections without any request are none.
+    # Connections without any request are no exchanges.
     for _ in range(5):
         socket.create_connection(("127.0.0.1", scene.lab.port)).close()
     time.sleep(0.1)
@@ -267,7 +259,7 @@ def test_reset_by_client(start, tmp_path):
 
 @in_quiet
 def test_pipelined_requests_are_overlapped(start, tmp_path):
-    """The second request is readable while the first is served: its wait is socket_queue."""
+    """The second request is readable while the first one is served: its wait is socket_queue."""
     scene = Scene(start, tmp_path, "--service", "10ms", model="threads", protocol="line")
     sent = []  # (before, after) the second of each pair
     with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
@@ -284,11 +276,12 @@ def test_pipelined_requests_are_overlapped(start, tmp_path):
             time.sleep(0.002)
     entry, truth = scene.end()
     assert len(truth) == entry["exchanges"] == 20
-    # Those that were sent before the first's response was; a client that was preempted comes too late.
+    # Overlapped are the requests sent before the first one's response; a preempted client sends too late.
     assert sum(after_ns < first["first_write_begin_ns"] for (_, after_ns), first in zip(sent, truth[::2])) \
         <= entry["losses"]["overlapped"] <= \
         sum(before_ns < first["first_write_end_ns"] for (before_ns, _), first in zip(sent, truth[::2]))
-    # It waited for the end of the first's service; the first of each pair waited for nothing.
+    # The second request waited for the end of the first one's service; the first of each pair waited for
+    # nothing.
     waits = [(second["first_read_begin_ns"] - after_ns, second["first_read_end_ns"] - before_ns)
              for (before_ns, after_ns), second in zip(sent, truth[1::2])]
     assert lies_within(stage(entry, "socket_queue")["max_ns"], *map(max, zip(*waits)))
@@ -309,8 +302,8 @@ def greet(listener, count):
 
 
 def test_greetings_are_unsolicited(start):
-    """A server that speaks first: its greeting is no response and enters no stage. No stage is longer than what
-    the client saw, for which the client's wait behind the greeting was over."""
+    """The server speaks first: its greeting is no response and enters no stage. No stage is longer than the
+    client's round trip, which starts after the greeting."""
     trips_ns = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -333,12 +326,12 @@ def test_greetings_are_unsolicited(start):
     for name in ("socket_queue", "service"):
         assert lies_within(stage(entry, name)["max_ns"], 0, max(trips_ns))
     with timing():
-        assert max(trips_ns) < 40 * MS  # or this shows nothing
+        assert max(trips_ns) < 40 * MS  # otherwise the test shows nothing
 
 
 @in_quiet
 def test_what_is_pushed_behind_a_response_is_respond(start):
-    """Nobody can tell it from a response in pieces: documented so. The other stages stay what they are."""
+    """A push looks like a piece of the response, as documented. The other stages are unaffected."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         observer = start(Observer(ports=[port]))
@@ -349,7 +342,7 @@ def test_what_is_pushed_behind_a_response_is_respond(start):
                 client.sendall(b"question\n")
                 connection.recv(100)
                 times = [time.monotonic_ns()]
-                for pause in (0.005, 0.04, 0.04):  # the answer, and two pushes
+                for pause in (0.005, 0.04, 0.04):  # the answer and two pushes
                     time.sleep(pause)
                     connection.sendall(b"text\n")
                     times.append(time.monotonic_ns())
@@ -370,7 +363,7 @@ def test_what_is_pushed_behind_a_response_is_respond(start):
 
 @in_quiet
 def test_idle_time_is_no_stage(start, tmp_path):
-    """Keep-alive gaps between requests belong to nobody: each stage is what packets and server say."""
+    """Keep-alive gaps between requests are in no stage: each stage is as packets and server show it."""
     scene = Scene(start, tmp_path)
     with Packets(scene.lab.port) as packets, \
             socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
@@ -391,8 +384,8 @@ def test_idle_time_is_no_stage(start, tmp_path):
 
 @in_quiet
 def test_parts_add_up_to_the_round_trip(start, tmp_path):
-    """Client mean = network + stages: the stages last from the request's packet to the end of the write, to
-    0.5 % of the round trip, and the client has seen no less."""
+    """Client mean = network + stages. The stages last from the request's packet to the end of the write, to 0.5
+    % of the round trip, and the client's mean is no less."""
     scene = Scene(start, tmp_path, "--service", "5ms", model="event")
     with Packets(scene.lab.port) as packets:
         driver = Driver(scene.lab.url, connections=4, count=400, observer=scene.observer)

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Both sides' samples, joined: which stage held the slow requests, and that the parts add up.
+"""Samples of both sides, joined: the stage that held the slow requests, and that the parts add up.
 
-The lab server delays one of 100 requests in one stage; the report's share for requests above p99 has
-to name that stage. With nginx nearly every sampled exchange is joined, and its parts are those of the
-client's own clock, in integers.
-
-tools/mutate: "samples: the last write is late" fails a_choice, nginx_exchanges and the_tail_is (the
-server's parts are 13 % more than the client has seen), "samples: socket_queue and service swapped" and "samples: waiting for accept is waiting
-for the read" fail the_tail_is, "samples: the last write is not told" and "join: the client counts from
-one" nginx_exchanges, "join: the network is the round trip" that and parts_add_up.
+The lab server delays one of 100 requests in one stage, and the report's share for requests above p99 must name
+that stage. With nginx nearly every sampled exchange is joined, and its parts sum to the client's own time, in
+integers.
 """
 import re
 
@@ -24,13 +19,12 @@ ONE_IN = ["--one-in", "100"]
 
 
 def tail(document, per_mille):
-    """Of the exchanges above this percentile of the client's."""
     found, = [entry for entry in document["joined"]["tail"] if entry["per_mille"] == per_mille]
     return found
 
 
 def add_up(parts):
-    """A round trip consists of its parts, to the nanosecond; none of them is negative."""
+    """A round trip is the sum of its parts, to the nanosecond; none of them is negative."""
     measured = [parts["stages"][name] for name in SUMMED if parts["stages"][name] is not None]
     stages = sum(measured)
     assert len(measured) >= len(RESIDENCE)
@@ -41,8 +35,8 @@ def add_up(parts):
 
 
 def all_add_up(joined):
-    """Each exchange in integers; and the server's parts are not more than the client has seen. A single
-    last write may return behind the client's read; in the mean that is nothing."""
+    """Each exchange adds up in integers, and the server's parts do not exceed the client's time. A single last
+    write may return after the client's read; in the mean that is negligible."""
     with timing():
         assert joined["sum"]["overhang_ns"] <= 0.005 * joined["sum"]["round_trip_ns"]
     return add_up(joined["sum"]) and \
@@ -51,7 +45,7 @@ def all_add_up(joined):
 
 
 def named(report):
-    """The stage that the report names first for requests above p99, and its percent."""
+    """Return the stage that the report names first for requests above p99, and its percentage."""
     line = re.search(r"^of the requests slower than the client's p99, .*: ([a-z +]+?) +([\d.]+) %",
                      report, re.MULTILINE)
     assert line, report
@@ -79,13 +73,13 @@ def test_the_tail_is_where_the_delay_is(start, held, lab_options, driver_options
         assert slow["sum"]["round_trip_ns"] >= slow["count"] * 19 * MS
         assert slow["sum"]["stages"][held] >= 0.9 * slow["sum"]["round_trip_ns"]
         words, percent = named(driver.report)
-        # Accept is inferred here.
+        # accept() is inferred here.
         label = {"accept_queue": "accept or socket queue"}.get(held, held.replace("_", " "))
         assert (words, percent >= 90) == (label, True), driver.report
-        # The median knows nothing of it.
+        # The median does not contain the delay.
         half = tail(driver.document, 500)
         assert half["above_ns"] < 10 * MS
-        # One or another may have been slow for the machine's own reasons besides.
+        # A few others may also be slow, because of the machine.
         assert all(entry["parts"]["stages"][held] >= 19 * MS for entry in joined["slowest"][:5])
 
 
@@ -93,7 +87,7 @@ def test_the_tail_is_where_the_delay_is(start, held, lab_options, driver_options
                          ids=["kept", "new", "rate"])
 @in_quiet
 def test_nginx_exchanges_are_joined(start, options):
-    """At least 99.9 % of what the client has sampled: no NAT is between them."""
+    """At least 99.9 % of the client's samples are joined: there is no NAT in between."""
     nginx = start(Nginx(workers=2))
     observer = start(Observer(ports=[nginx.port]))
     driver = Driver(nginx.url, *options, connections=16, count=8000, observer=observer)
@@ -111,7 +105,7 @@ def test_nginx_exchanges_are_joined(start, options):
 
 @in_quiet
 def test_a_choice_is_joined_too(start):
-    """More than are kept: each side has chosen the same ones without a word."""
+    """More exchanges than are kept: both sides choose the same ones without communicating."""
     nginx = start(Nginx())
     observer = start(Observer("--samples", "1000", ports=[nginx.port]))
     driver = Driver(nginx.url, "--samples", "3000", connections=8, count=20_000, observer=observer)
@@ -128,7 +122,7 @@ def test_a_choice_is_joined_too(start):
 
 @in_quiet
 def test_parts_add_up_without_the_network(start):
-    """On loopback, beside a service of 100 ms, nothing but the stages is left: within 0.5 %."""
+    """On loopback, with a service of 100 ms, the stages are the whole round trip, within 0.5 %."""
     lab = start(Lab("--service", "100ms"))
     observer = start(Observer(ports=[lab.port]))
     driver = Driver(lab.url, connections=8, count=200, observer=observer)
@@ -148,8 +142,8 @@ def test_parts_add_up_without_the_network(start):
 
 @in_quiet
 def test_means_of_all_and_of_the_joined_agree(start):
-    """Stages of all exchanges, and the network of the joined ones, are the client's mean: to 0.5 %
-    of it with every exchange joined."""
+    """The stages of all exchanges and the network of the joined ones are the client's mean, to 0.5 % if every
+    exchange is joined."""
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
     driver = Driver(nginx.url, connections=4, count=5000, observer=observer)

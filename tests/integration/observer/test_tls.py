@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TLS: requests are counted as the server's own log counts them, and its handshake is a stage of its own."""
+"""TLS: requests are counted as in the server's own log, and the handshake is a stage of its own."""
 import contextlib
 import socket
 import ssl
@@ -32,7 +32,7 @@ def _certificate(pki):
 
 
 class Tls(Nginx):
-    """nginx behind TLS; requests() is its own count."""
+    """nginx with TLS; requests() is its own count."""
 
     def __init__(self, certificate, protocol="TLSv1.3", server="", options="ssl", **more):
         super().__init__(listen_options=options, server=f"ssl_certificate {certificate[0]};\n"
@@ -49,12 +49,12 @@ def curl(url, *options, times=1):
 
 
 def agrees(entry, requests, connections):
-    """As the server counts, with a handshake for each connection; nothing of TLS is anything else."""
+    """Counts equal the server's, with a handshake per connection; TLS records count as nothing else."""
     losses = {name: count for name, count in entry["losses"].items() if count}
     untimed = losses.pop("untimed", 0)
     for name in ("accept_unseen", "blocked"):
         losses.pop(name, None)
-    assert losses.pop("trailing", 0) <= 2 * untimed  # of what began with something unknown
+    assert losses.pop("trailing", 0) <= 2 * untimed  # of reads whose start is unknown
     assert entry["exchanges"] == requests
     assert untimed <= connections
     assert stage(entry, "service")["count"] == requests - untimed
@@ -66,7 +66,7 @@ def agrees(entry, requests, connections):
 @needs_program("curl")
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
 def test_curl_and_nginx(start, certificate, protocol):
-    """Fresh connections, and one that is kept: a request is a request, and its alert is none."""
+    """New connections, and one that is kept: each request counts, the closing alert does not."""
     nginx = start(Tls(certificate, protocol))
     observer = start(Observer(ports=[nginx.port]))
     for _ in range(5):
@@ -83,7 +83,7 @@ def test_curl_and_nginx(start, certificate, protocol):
 @pytest.mark.parametrize("options", [("--http1.1",), ("--no-alpn",), ()])
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
 def test_curl_offers(start, certificate, protocol, options):
-    """What the client offers by ALPN is taken, refused or not there: HTTP/1.1 each time."""
+    """The server takes or refuses the client's ALPN offer, or there is none: HTTP/1.1 each time."""
     nginx = start(Tls(certificate, protocol))
     observer = start(Observer(ports=[nginx.port]))
     for _ in range(4):
@@ -122,7 +122,7 @@ def test_sojourn_drive(start, certificate, protocol, options):
 
 
 def talk(port, context, session=None, requests=1, pause=None):
-    """Some requests over a connection; the session that it leaves behind, and whether it was resumed."""
+    """Send requests over a connection; return its session, and whether an earlier one was resumed."""
     with socket.create_connection(("127.0.0.1", port)) as client:
         with context.wrap_socket(client, server_hostname="localhost", session=session) as tls:
             for _ in range(requests):
@@ -144,7 +144,7 @@ def insecure(*versions):
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_resumption(start, certificate, version):
-    """A session that goes on: fewer flights, and in 1.2 the client's is the last one."""
+    """A resumed session has fewer flights; in 1.2 the client's is the last."""
     nginx = start(Tls(certificate, "TLSv1.2 TLSv1.3", server="ssl_session_cache shared:S:1m;\n"))
     observer = start(Observer(ports=[nginx.port]))
     context = insecure(version)
@@ -167,7 +167,7 @@ def each_runtime():
 @each_runtime()
 @pytest.mark.parametrize("version", ["--tlsv1.2", "--tlsv1.3"])
 def test_other_servers(start, certificate, runtime, version):
-    """Other libraries put their records together in other ways, and send their tickets at other times."""
+    """Other libraries group records differently, and send their tickets at other times."""
     server = start(Foreign(runtime, certificate))
     observer = start(Observer(ports=[server.port]))
     only = ("--tls-max", "1.2") if version == "--tlsv1.2" else ()
@@ -197,7 +197,7 @@ def test_other_servers_under_load(start, certificate, runtime):
 @needs_program("curl")
 @needs_runtime("java")
 def test_what_cannot_be_told_is_said(start, certificate):
-    """Java sends its flight in one record: whether it has chosen HTTP/2 does not show."""
+    """Java sends its flight in one record, which hides whether it has chosen HTTP/2."""
     server = start(Foreign("java", certificate))
     observer = start(Observer(ports=[server.port]))
     curl(server.url, "--http2", "--tlsv1.3", times=3)
@@ -210,7 +210,7 @@ def test_what_cannot_be_told_is_said(start, certificate):
 
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
 def test_goodbyes_are_no_response(start, certificate, protocol):
-    """nginx ends a connection that is kept too long with an alert, and the client with another."""
+    """nginx ends a connection that is kept too long with an alert, and the client answers with one."""
     nginx = start(Tls(certificate, protocol, server="keepalive_timeout 1s;\n"))
     observer = start(Observer(ports=[nginx.port]))
     with socket.create_connection(("127.0.0.1", nginx.port)) as client:
@@ -218,7 +218,7 @@ def test_goodbyes_are_no_response(start, certificate, protocol):
             for _ in range(3):
                 tls.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert tls.recv(4096)
-            assert tls.recv(4096) == b""  # its alert, a second later
+            assert tls.recv(4096) == b""  # the server's alert, a second later
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     agrees(entry, 3, 1)
@@ -228,7 +228,7 @@ def test_goodbyes_are_no_response(start, certificate, protocol):
 @needs_program("curl")
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
 def test_clients_with_certificates(start, pki, certificate, protocol):
-    """Their handshake has more records, and they are no requests."""
+    """Handshakes with client certificates have more records, which are no requests."""
     cert, key = pki.issue("client", "DNS:client")
     nginx = start(Tls(certificate, protocol, server=f"ssl_client_certificate {pki.ca};\n"
                       "ssl_verify_client on;\n"))
@@ -241,7 +241,7 @@ def test_clients_with_certificates(start, pki, certificate, protocol):
 
 
 def test_failed_handshakes(start, certificate):
-    """The client refuses the certificate: no request, and no handshake that was finished."""
+    """The client refuses the certificate: there is no request and no finished handshake."""
     nginx = start(Tls(certificate))
     observer = start(Observer(ports=[nginx.port]))
     for _ in range(3):
@@ -256,7 +256,7 @@ def test_failed_handshakes(start, certificate):
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_the_handshake_takes_its_time(start, certificate, version):
-    """The client's flights come late: that is in tls_handshake, and in no exchange."""
+    """The client's flights come late: the delay is in tls_handshake, and in no exchange."""
     nginx = start(Tls(certificate, "TLSv1.2 TLSv1.3"))
     observer = start(Observer(ports=[nginx.port]))
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -277,7 +277,7 @@ def test_the_handshake_takes_its_time(start, certificate, version):
         tls.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.sendall(outgoing.read())
         answer = b""
-        while not answer.endswith(b"ok"):  # behind tickets
+        while not answer.endswith(b"ok"):  # after the tickets
             incoming.write(client.recv(65536))
             with contextlib.suppress(ssl.SSLWantReadError):
                 answer += tls.read()
@@ -290,7 +290,7 @@ def test_the_handshake_takes_its_time(start, certificate, version):
 
 
 def test_starttls(start, certificate):
-    """In the clear at first; the rest is TLS, and messages are messages in both."""
+    """The connection starts in clear text and continues with TLS; messages count in both."""
     scene = Scene(start)
     client, connection = scene.connect()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -319,7 +319,7 @@ def test_starttls(start, certificate):
 
 
 def test_older_connections(start, certificate):
-    """Whether these carry HTTP/1.1 was said before: their requests are not known, and this is told."""
+    """The server chose the protocol before the observation: the requests are unknown, and reported so."""
     nginx = start(Tls(certificate))
     ends = []
     for _ in range(2):
@@ -339,7 +339,7 @@ def test_older_connections(start, certificate):
 
 @pytest.mark.parametrize("parts", [1, 3, 5, 40])
 def test_records_in_pieces(start, certificate, parts):
-    """However the client's bytes are cut: the headers of its records too."""
+    """The client's bytes, including record headers, may be cut anywhere."""
     nginx = start(Tls(certificate))
     observer = start(Observer(ports=[nginx.port]))
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

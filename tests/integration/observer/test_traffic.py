@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Traffic that is no neat alternation of requests and responses: what is known of it is right, the rest is told."""
+"""Traffic that does not simply alternate requests and responses: known figures are right, the rest is reported
+as unknown."""
 import os
 import socket
 import threading
@@ -14,7 +15,7 @@ from support.timing import MS
 from .scene import Scene, inside
 from .test_stages import stage
 
-QUIET = 0.3  # seconds: longer than what ends a response and a message
+QUIET = 0.3  # seconds: longer than the quiet time that ends a response and a message
 
 
 def mean(values):
@@ -22,7 +23,8 @@ def mean(values):
 
 
 def pipelined(start, lag, interval=0.02, count=30):
-    """A request every @interval, each answered @lag later: the socket is never empty. Waits as the server saw them."""
+    """Send a request every @interval, each answered @lag later: the socket is never empty. Return the waits as
+    the server saw them."""
     scene = Scene(start)
     client, connection = scene.connect()
     sent = []
@@ -94,7 +96,7 @@ def test_a_message_right_before_the_end_is_a_goodbye(start):
         client.recv(100)
         client.sendall(b"quit")
         if not quit_first:
-            time.sleep(0.1)  # it waits for an answer, and gives up
+            time.sleep(0.1)  # the client waits for an answer, and gives up
         client.close()
         while connection.recv(100):
             pass
@@ -105,7 +107,8 @@ def test_a_message_right_before_the_end_is_a_goodbye(start):
 
 
 def test_a_request_right_before_the_end_wants_an_answer(start):
-    """A load generator that leaves at its deadline: nginx counts what it has read of it, and cannot answer."""
+    """A load generator exits at its deadline: nginx counts those of its requests that it has read, and cannot
+    answer."""
     scene = Scene(start)
     for _ in range(3):
         client, connection = scene.connect()
@@ -164,7 +167,7 @@ def test_one_thread_reads_while_another_writes(start):
 
 
 def test_data_after_close_is_reset_by_the_server(start):
-    """The client sends no RST: TCP's own count of what it threw away says whose it was."""
+    """The client sends no RST; TCP's own count of discarded data shows that the server caused it."""
     refused = kernel_counter("TCPAbortOnData")
     scene = Scene(start)
     client, connection = scene.connect()
@@ -175,7 +178,7 @@ def test_data_after_close_is_reset_by_the_server(start):
     with pytest.raises(BlockingIOError):
         while True:
             connection.send(bytes(1 << 20))
-    connection.close()  # FIN_WAIT1: what it has written cannot be sent yet
+    connection.close()  # FIN_WAIT1: the written data cannot be sent yet
     client.sendall(b"next request")
     time.sleep(0.1)
     entry = scene.end()
@@ -210,7 +213,7 @@ def test_mptcp_connections_are_told(start):
 
 
 def test_bytes_count_when_they_are_read(start):
-    """Of a client that only sends, whose connection goes on."""
+    """Bytes of a client that only sends count while its connection is still open."""
     scene = Scene(start)
     client, connection = scene.connect()
     left = size = 3_000_000
@@ -254,8 +257,8 @@ def test_linger2_leaves_no_time_wait(start):
 
 
 def test_fast_open_connections_are_accepted(start, netns):
-    """The server may read and answer before the handshake is over. Throughput is of all exchanges, by the time from the
-    first to the last of them, whether their arrival was seen or not."""
+    """The server may read and answer before the handshake is over. Throughput counts all exchanges from the
+    first to the last, whether or not their arrival was seen."""
     network = netns("fast-open")
     network.exec(["sysctl", "-qw", "net.ipv4.tcp_fastopen=1543"])  # both sides, without cookies
     count = 50
@@ -349,12 +352,12 @@ def test_a_write_that_waits_for_room_is_response(start):
     read_ns = time.monotonic_ns()
     time.sleep(0.05)
     written_ns = time.monotonic_ns()
-    connection.sendall(bytes(size))  # one system call for the kernel: it blocks
+    connection.sendall(bytes(size))  # a single system call, which blocks
     done_ns = time.monotonic_ns()
     reader.join()
     entry = scene.end()
     assert entry["losses"]["blocked"] == 1
-    # Known to a tick; what the write took without waiting counts as service.
+    # Known to a tick; the part of the write before it blocks counts as service.
     assert written_ns - read_ns - 11 * MS < stage(entry, "service")["max_ns"] < 200 * MS
     assert 300 * MS < stage(entry, "respond")["max_ns"] < done_ns - written_ns + 11 * MS
 
@@ -379,7 +382,7 @@ def test_a_read_that_waits_for_all_receives(start):
 
 
 def test_an_outgoing_connection_is_not_the_services(start):
-    """Its source port is the one that is observed."""
+    """The observed port is the connection's source port."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         scene = Scene(start, observe=False)
         outgoing = socket.socket()
@@ -432,7 +435,7 @@ def test_what_was_half_read_when_the_observation_began_is_not_timed(start):
 
 
 def test_a_hung_server_is_the_first_thing_told(start):
-    """Twenty requests are answered, then ten are read and ten are not."""
+    """Twenty requests are answered; then ten are read and ten are not."""
     scene = Scene(start)
     pairs = [scene.connect() for _ in range(20)]
     for client, connection in pairs:
@@ -487,7 +490,7 @@ def test_what_clients_gave_up_has_its_age(start):
 
 
 def test_overflows_are_the_accept_queues_and_survive_their_listener(start, netns):
-    """One listener overflows and ends; another drops what TCP_DEFER_ACCEPT has it drop."""
+    """One listener overflows and ends; another drops connections for TCP_DEFER_ACCEPT."""
     network = netns("overflow")
     with inside(network):
         full = socket.create_server(("127.0.0.1", 0), backlog=1)

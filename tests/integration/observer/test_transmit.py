@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What becomes of a response after the server's last write: transmit_queue and ack.
+"""A response after the server's last write: transmit_queue and ack.
 
-Client and server are in network namespaces of their own, joined by a pair of interfaces whose queues
-the test shapes. When a packet left the queue, and when its acknowledgement came, the kernel's stamps of
-the packets tell; from when it waited, the lab server's clock. Each test runs for both ways to see it, of
-which TX timestamps need a cgroup; it is the test's own.
-
-tools/mutate: "retransmissions leave again" fails retransmitted, "the first segment is the last"
-shaped_response, "acknowledged when sent" delayed_ack, "unseen is not counted" reset, "everything is followed"
-share, "a FIN acknowledges nothing" closing_server, "last read is the first" shaped_request (receive of 0 ns instead
-of 9.8 ms).
+Client and server have their own network namespaces, joined by a veth pair whose queues the test shapes. The
+kernel's packet stamps give the time when a packet left the queue and when it was acknowledged. The lab server's
+clock gives the time when it was written. Each test runs for both sources; TX timestamps need a cgroup, which is
+the test's own.
 """
 import contextlib
 import json
@@ -75,17 +70,17 @@ class Path:
         netns.exec(["tc", "qdisc", "replace", "dev", "veth0", "root", *words])
 
     def neighbour(self, address):
-        """Where the server sends what is for the client: another address, and nobody takes it."""
+        """Set the link address to which the server sends for the client; with another one the packets are lost."""
         self.server.exec(["ip", "neigh", "replace", "10.200.0.2", "lladdr", address, "dev", "veth0",
                           "nud", "permanent"])
 
     def serve(self, *options):
-        self._end_lab()  # of a test that is tried again
+        self._end_lab()  # of the previous try
         self.lab = Lab(*options, address=SERVER, netns=self.cgroup)
         return self.lab
 
     def packets(self):
-        """Of the server's end of the path: what leaves has been through its queue."""
+        """Capture at the server's end of the path, after its queue."""
         return Packets(self.lab.port, "veth0", self.server)
 
     def _end_lab(self):
@@ -97,12 +92,10 @@ class Path:
                         netns=self.server)
 
     def drive(self, query="", *options, **named):
-        """The mean round trip that the client measured, and its number of requests."""
         result = Driver(f"{self.lab.url}{query}", *options, netns=self.client, **named).result
         return result["round_trip"]["mean_ns"], result["requests"]
 
     def connect(self):
-        """A socket of the client's namespace."""
         with open("/proc/thread-self/ns/net", encoding="ascii") as home, \
                 open(self.client.path, encoding="ascii") as there:
             checked(LIBC.setns(there.fileno(), CLONE_NEWNET))
@@ -121,7 +114,7 @@ def path_fixture():
 
 
 def read(observer, port):
-    """The observer's entry at its end, when the server has seen its clients go."""
+    """Return the observer's entry at the end, after the server has seen its clients go."""
     time.sleep(0.2)
     observer.stop()
     entry = service(observer.summary(), port)
@@ -130,8 +123,8 @@ def read(observer, port):
 
 
 def by_chance(hook):
-    """What is asserted in it is exact by TX timestamps. A tracepoint's program does not run where a packet
-    interrupts certain processes of a sandbox (test_seen.py, docs/kernels.md); whom it interrupts is chance."""
+    """Assertions within are exact with TX timestamps. A tracepoint's program does not run for packets that
+    interrupt certain processes of a sandbox (test_seen.py, docs/kernels.md), which happens by chance."""
     return timing() if hook == PACKETS else contextlib.nullcontext()
 
 
@@ -142,7 +135,7 @@ def all_seen(entry, hook):
 
 
 def on_the_wire(packets, truth):
-    """Adds to the lab server's truth when each response's last byte left and was acknowledged."""
+    """Add to the lab server's truth when each response's last byte left and was acknowledged."""
     departures, acknowledgements = packets.departures(), packets.acknowledgements()
     begins = {(row["peer"], row["exchange"]): row["first_write_begin_ns"] for row in truth}
     for row in truth:
@@ -160,13 +153,13 @@ def median(rows, begin, end):
 
 
 def median_within(entry, name, least_ns, most_ns):
-    """Of 20 responses one pause of the machine between our stamp and the capture's moves the mean by far more
-    than what is promised, and the median not at all. It is told as the upper edge of its bucket."""
+    """The median, unlike the mean of 20 responses, does not move if the machine pauses between our stamp and
+    the capture's. It is given as the upper edge of its bucket."""
     return lies_within(stage(entry, name)["p50_ns"], least_ns, most_ns * (1 + 1 / 64))
 
 
 def left_in_time(entry, truth):
-    """From within the server's last call of write to the packet's stamp; for responses of one write."""
+    """From the server's last write call to the packet's stamp, for responses of one write."""
     return median_within(entry, "transmit_queue", median(truth, "last_write_end_ns", "left_ns"),
                          median(truth, "first_write_begin_ns", "left_ns"))
 
@@ -177,7 +170,7 @@ def acknowledged_in_time(entry, truth):
 
 
 def accounted(entry):
-    """Every response that was followed has its time, or is counted as one that has none."""
+    """Every followed response has its time, or is counted as having none."""
     followed = entry["transmit_followed"]
     assert stage(entry, "transmit_queue")["count"] + entry["losses"]["transmit_unseen"] == followed
     assert stage(entry, "ack")["count"] + entry["losses"]["ack_unseen"] == followed
@@ -186,7 +179,7 @@ def accounted(entry):
 
 @in_quiet
 def test_shaped_response(path, hook, tmp_path):
-    """25,000 bytes through 20 Mbit/s: the wait is in transmit_queue, and nowhere else."""
+    """25,000 bytes at 20 Mbit/s: the wait is in transmit_queue, and nowhere else."""
     path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
     path.serve("--service", "1ms", "--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
@@ -200,7 +193,7 @@ def test_shaped_response(path, hook, tmp_path):
     assert stage(entry, "transmit_queue")["source"] == hook
     assert accounted(entry) and all_seen(entry, hook)
     assert left_in_time(entry, truth) and acknowledged_in_time(entry, truth)
-    # A burst goes at once; each segment has about 70 bytes of headers.
+    # The burst goes at once; each segment has about 70 bytes of headers.
     at_least_ns, at_most_ns = (25000 - 5 * 1024) / (20 * MBIT), 25000 * 1.06 / (20 * MBIT)
     with timing():
         assert at_least_ns * 0.95 < waited_ns < at_most_ns * 1.1 + 0.5 * MS
@@ -213,7 +206,7 @@ def test_shaped_response(path, hook, tmp_path):
 
 @in_quiet
 def test_shaped_request(path, hook, tmp_path):
-    """The other direction: it is in receive, and transmit_queue stays empty."""
+    """The other direction: the wait is in receive, and transmit_queue stays empty."""
     path.shape(path.client, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
     path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
@@ -237,8 +230,8 @@ def ask(client):
 
 @in_quiet
 def test_delayed_ack(path, hook, tmp_path):
-    """A queue on the client's way out holds its acknowledgements back (they ride on its requests):
-    ack lasts until the kernel stamped them, which is near to what the server's TCP has measured."""
+    """A queue on the client's side delays its acknowledgements, which its requests carry. ack lasts until the
+    kernel stamped them, close to the RTT that the server's TCP measured."""
     path.shape(path.client, "tbf", "rate", "64kbit", "burst", "300", "latency", "5s")
     path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
@@ -259,7 +252,7 @@ def test_delayed_ack(path, hook, tmp_path):
 
 @in_quiet
 def test_closing_server(path, hook, tmp_path):
-    """The server closes behind its last write, long before that has left."""
+    """The server closes after its last write, long before the data has left."""
     path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
     path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)
@@ -275,7 +268,7 @@ def test_closing_server(path, hook, tmp_path):
 
 
 def test_pieces(path, hook):
-    """What is sent between the writes is `respond`: behind the last there is nothing to wait for."""
+    """Data sent between the writes is `respond`; after the last write nothing waits."""
     path.serve()
     observer = path.observe("--prefer", hook)
     path.drive("?pieces=4&pause=5ms&size=4000", connections=2, count=20)
@@ -288,7 +281,7 @@ def test_pieces(path, hook):
 
 @in_quiet
 def test_reset_before_it_left(path, hook):
-    """The client goes while most of the response waits: its last byte never leaves."""
+    """The client goes while most of the response waits: the last byte never leaves."""
     path.shape(path.server, "tbf", "rate", "5mbit", "burst", "5kb", "latency", "5s")
     path.serve()
     observer = path.observe("--prefer", hook)
@@ -296,7 +289,7 @@ def test_reset_before_it_left(path, hook):
         with path.connect() as client:
             client.sendall(b"GET /?size=40000 HTTP/1.1\r\nHost: lab\r\n\r\n")
             client.recv(1000)
-            time.sleep(0.02)  # for the server's write to return, in a third of the time that its bytes take
+            time.sleep(0.02)  # so that the server's write returns, in a third of the time that its bytes take
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         time.sleep(0.2)
     entry = read(observer, path.lab.port)
@@ -307,8 +300,8 @@ def test_reset_before_it_left(path, hook):
 
 @in_quiet
 def test_retransmitted(path, hook):
-    """The first copy of the response went at once, to a wrong address: that the second came later is
-    no wait in the queue, but the acknowledgement is late."""
+    """The first copy of the response left at once, to a wrong address. The later second copy is no wait in the
+    queue, but the acknowledgement is late."""
     path.serve()
     observer = path.observe("--prefer", hook)
     right = json.loads(path.client.exec(["ip", "-json", "link", "show", "dev", "veth0"])
@@ -330,7 +323,7 @@ def test_retransmitted(path, hook):
 
 @in_quiet
 def test_both_see_the_same(path):
-    """Two observers of the same traffic, one by each way."""
+    """Two observers of the same traffic, one per source."""
     if not works(STAMPS):
         pytest.skip("this kernel has no TX timestamps")
     path.shape(path.server, "tbf", "rate", "40mbit", "burst", "5kb", "latency", "2s")
@@ -341,7 +334,7 @@ def test_both_see_the_same(path):
     for entry in (stamped, seen):
         assert entry["transmit_followed"] == entry["exchanges"] == 200 and accounted(entry)
         with timing():
-            assert entry["losses"]["transmit_unseen"] <= 2  # counted, and not timed
+            assert entry["losses"]["transmit_unseen"] <= 2  # counted but not timed
     for name in ("transmit_queue", "ack"):
         mine, theirs = stage(stamped, name)["mean_ns"], stage(seen, name)["mean_ns"]
         with timing():
@@ -350,9 +343,9 @@ def test_both_see_the_same(path):
 
 @in_quiet
 def test_large_response(path, hook):
-    """More than the send buffer holds: a nonblocking server writes it in many parts. A part that fills
-    the buffer may leave without a time stamp (tcp_tx_timestamp() finds nothing unsent); the last one
-    may then be unseen, and is counted."""
+    """The response exceeds the send buffer, so a nonblocking server writes it in many parts. A part that fills
+    the buffer may leave without a time stamp, as tcp_tx_timestamp() finds nothing unsent. If that is the last
+    part, it is counted as unseen."""
     path.shape(path.server, "tbf", "rate", "200mbit", "burst", "20kb", "latency", "2s")
     path.serve()
     observer = path.observe("--prefer", hook)
@@ -369,8 +362,8 @@ def test_large_response(path, hook):
 
 
 def test_half_close(path, hook):
-    """The client's FIN comes with its request. Packets then tell of the acknowledgement only by that
-    of the server's FIN; when the response was acknowledged before that was sent, nobody saw it."""
+    """The client's FIN comes with its request. Its acknowledgement of the response is then only seen on packets
+    together with that of the server's FIN. If it came before that FIN was sent, it is unseen."""
     path.serve()
     observer = path.observe("--prefer", hook)
     for _ in range(10):
@@ -386,7 +379,7 @@ def test_half_close(path, hook):
 
 
 def test_share(path, hook):
-    """1/16 of the exchanges, whichever: within six standard deviations of 250."""
+    """1/16 of the exchanges, at random: within six standard deviations of 250."""
     path.serve()
     observer = path.observe("--prefer", hook, transmit="1/16")
     path.drive("", connections=8, count=4000)
@@ -396,7 +389,7 @@ def test_share(path, hook):
 
 
 def test_existing_connection(path, hook):
-    """Established before the observation: TX timestamps have to be asked of its socket."""
+    """The connection is older than the observation: TX timestamps have to be enabled on its socket."""
     path.serve()
     with path.connect() as client:
         observer = path.observe("--prefer", hook)
@@ -421,7 +414,7 @@ def test_nothing_is_left_in_the_cgroup(path):
 
 
 def test_root_cgroup_is_not_attached_to(start):
-    """Then packets are looked at instead, and it says why."""
+    """Packets are observed instead, and the observer says why."""
     lab = start(Lab())
     observer = start(Observer("--transmit", "all", ports=[lab.port]))
     Driver(lab.url, connections=1, count=10)

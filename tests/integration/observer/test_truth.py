@@ -1,13 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What disturbs an exchange shows where it belongs, told by clocks that are not ours: the lab server's,
-the scheduler's own count of waiting, the client's.
-
-tools/mutate: "samples: told with the next one's pid and bytes" fails each_exchange, "arrival is the
-first read" starvation, "resets are closes" reset_mid_response, "existing connections forgotten"
-existing_connections, "first write moves" a_burst, "join: the network is the round trip"
-shaped_small_requests, "the first message is the last" server_throughput,
-"io_uring accepts nothing" prompt_accept, "what left is not told" large_response_joined, "samples: IPv6 taken for
-IPv4" ipv6_is_true (none of 60 joined), "service 3 % too long" over_the_path (5.46 ms instead of 5.39).
+"""A disturbance of an exchange shows in the right stage, by independent clocks: the lab server's, the
+scheduler's own count of waiting, the client's.
 """
 import os
 import random
@@ -42,7 +35,7 @@ def by_exchange(entry):
 
 
 def ask_for_different(port, count, asked):
-    """Services of 0 to 5 ms, responses of one to three pieces, as chance has it: noted in `asked`."""
+    """Send requests with a random service of 0 to 5 ms and one to three pieces, noted in `asked`."""
     with socket.create_connection(("127.0.0.1", port)) as client:
         for number in range(count):
             service_us, pieces = random.randrange(5000), random.randrange(1, 4)
@@ -54,8 +47,8 @@ def ask_for_different(port, count, asked):
 
 
 def cannot_be(row, asked, service_ns, respond_ns):
-    """Whether service and respond are not within the server's calls, whoever was preempted where: the read
-    that ended returned after the request had come and after the call began, a write within its call."""
+    """Whether service or respond lies outside the server's calls, which no preemption explains. The last read
+    returned after the request came and after its call started; a write lies within its call."""
     pause_ns = asked[1]
     read_ns = max(row["first_read_begin_ns"], row["arrival_ns"] - 5 * US)  # the two clocks' difference
     return not max(asked[0], row["first_write_begin_ns"] - row["last_read_end_ns"]) <= service_ns \
@@ -65,7 +58,8 @@ def cannot_be(row, asked, service_ns, respond_ns):
 
 
 def is_true(row, service_ns, respond_ns):
-    """Whether service and respond lie within the server's own calls, to 10 µs at each end."""
+    """Whether service and respond lie within the server's own calls, to 10 µs for service and 30 µs for respond
+    at each end."""
     return row["first_write_begin_ns"] - row["last_read_end_ns"] - 10 * US <= service_ns \
         <= row["first_write_end_ns"] - row["last_read_end_ns"] + 10 * US and \
         row["last_write_end_ns"] - row["first_write_end_ns"] - 30 * US <= respond_ns \
@@ -75,9 +69,9 @@ def is_true(row, service_ns, respond_ns):
 @pytest.mark.parametrize("model", ["event", "threads", "prefork"])
 @in_quiet
 def test_each_exchange_is_true(start, tmp_path, model):
-    """Not the means alone: every single exchange has the server's own times, and no other's. None is outside
-    of the calls that it was read and written by; most are close, but for those that were preempted between the
-    kernel's clock and the server's, which on a busy machine are many."""
+    """Every single exchange, not only the mean, has the server's own times. None lies outside its read and
+    write calls. Most are close, except those preempted between the kernel's clock and the server's: on a busy
+    machine many."""
     scene = Scene(start, tmp_path, model=model)
     asked = {}
     clients = [threading.Thread(target=ask_for_different, args=(scene.lab.port, 60, asked))
@@ -104,7 +98,7 @@ def test_each_exchange_is_true(start, tmp_path, model):
 
 
 def waited_ns(pid):
-    """How long the threads of a process were ready to run and did not, by the scheduler."""
+    """Return how long the threads of a process were ready to run but did not, by the scheduler."""
     total = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
@@ -112,7 +106,7 @@ def waited_ns(pid):
     return total
 
 
-# It goes before all that is no real-time process, and leaves 2 ms of 10 to them.
+# As a real-time process it precedes all others, and leaves them 2 ms of every 10.
 SPINNER = """
 import os, time
 os.sched_setaffinity(0, {0})
@@ -127,7 +121,7 @@ while True:
 
 
 def may_be_realtime():
-    """Not in a cgroup that has no share of the CPU for such processes."""
+    """A cgroup without a real-time share of the CPU does not allow it."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
@@ -137,7 +131,7 @@ def may_be_realtime():
 
 
 class OnCpu(NamedTuple):
-    """Takes the place of a network namespace in Process(netns=…)."""
+    """A stand-in for a network namespace in Process(netns=…)."""
 
     number: int
 
@@ -148,8 +142,7 @@ class OnCpu(NamedTuple):
 @pytest.mark.skipif(not may_be_realtime(), reason="nothing may be a real-time process here")
 @in_quiet
 def test_starvation_is_socket_queue(start):
-    """A server that gets the CPU only when a spinner lets go of it: requests, which come as they like, wait to
-    be read."""
+    """The server gets the CPU only when a spinner yields it: requests, at random times, wait to be read."""
     lab = start(Lab())
     os.sched_setaffinity(lab.pid, {0})
     observer = start(Observer(ports=[lab.port]))
@@ -174,7 +167,7 @@ def test_starvation_is_socket_queue(start):
 @pytest.mark.parametrize("model", ["event", "threads"])
 @in_quiet
 def test_reset_mid_response(start, tmp_path, model):
-    """The client goes in the middle: what was written until then is respond, and the rest is not."""
+    """The client goes in the middle of the response: respond covers the part written until then."""
     scene = Scene(start, tmp_path, model=model)
     for _ in range(10):
         client = socket.create_connection(("127.0.0.1", scene.lab.port))
@@ -201,7 +194,7 @@ def test_reset_mid_response(start, tmp_path, model):
 
 @in_quiet
 def test_existing_connections_are_true(start, tmp_path):
-    """Older than the observation, and idle as it begins: their next exchanges are timed as any."""
+    """Connections older than the observation, idle at its start: their next exchanges are timed as usual."""
     path = tmp_path / "truth.csv"
     lab = start(Lab("--truth", path, "--service", "5ms"))
     clients = [socket.create_connection(("127.0.0.1", lab.port)) for _ in range(4)]
@@ -229,8 +222,8 @@ def test_existing_connections_are_true(start, tmp_path):
 @pytest.mark.parametrize("call", ["accept4", "accept", "io_uring", "multishot"])
 @in_quiet
 def test_prompt_accept_and_late_read(start, tmp_path, call):
-    """Every request is its connection's first, and there before it is read: the return of the call, or
-    io_uring's completion, tells that it waited for the read alone."""
+    """Every request is its connection's first, and there before it is read. The return of the call, or
+    io_uring's completion, shows that it waited for the read alone."""
     scene = Scene(start, tmp_path, "--read-delay", "10ms", "--accept", call, model="threads",
                   observe=["--accept-source", "syscall"])
     times = connect_and_ask(scene.lab.port, 30)
@@ -242,8 +235,8 @@ def test_prompt_accept_and_late_read(start, tmp_path, call):
     assert accept["source"] == "syscall"
     assert accept["count"] == len(truth) == entry["exchanges"] == 30
     assert entry["losses"]["accept_unseen"] == 0
-    # Between the stamp of the handshake's last packet and ESTABLISHED the kernel makes a socket of it; and
-    # accept() returns, or a ring's completion is there, before the server is woken to look at its clock.
+    # The kernel creates a socket between the stamp of the last handshake packet and ESTABLISHED. After accept()
+    # or a ring's completion the woken server reads its clock late.
     true_ns = mean(truth, "established_ns", "accept_end_ns")
     assert lies_within(accept["mean_ns"], true_ns - 30 * US, true_ns)
     assert lies_within(stage(entry, "socket_queue")["mean_ns"], mean(truth, "late_ns", "first_read_begin_ns"),
@@ -254,7 +247,7 @@ def test_prompt_accept_and_late_read(start, tmp_path, call):
                          ids=["ipv6", "mapped"])
 @in_quiet
 def test_ipv6_is_true(start, tmp_path, listen, connect):
-    """Also where an IPv4 client meets a socket of both families: joined by what it is to each side."""
+    """Also if an IPv4 client meets a dual-stack socket: joined by its address as seen by each side."""
     scene = Scene(start, tmp_path, "--service", "5ms", "--read-delay", "5ms", address=listen)
     with Packets(scene.lab.port) as packets:
         driver = Driver(f"http://{connect}:{scene.lab.port}/", connections=2, count=60,
@@ -273,8 +266,8 @@ def test_ipv6_is_true(start, tmp_path, listen, connect):
 
 @in_quiet
 def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
-    """Five lines in one segment, read by one call: one exchange, with all the bytes, and the client's
-    view of it cannot be joined wrongly: there is but one index."""
+    """Five lines in one segment, read by one call, are one exchange with all the bytes. There is only one
+    index, so the client's view cannot be joined wrongly."""
     scene = Scene(start, tmp_path, "--service", "5ms", model="threads", protocol="line")
     with socket.create_connection(("127.0.0.1", scene.lab.port)) as client:
         for _ in range(4):
@@ -297,10 +290,10 @@ def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
 @pytest.mark.parametrize("service_time", ["1ms", "2ms", "5ms"])
 @in_quiet
 def test_parts_add_up_over_the_path(path, tmp_path, service_time):
-    """The client's mean is that of the stages and of the network, to 0.5 % of it. What the network took is
-    what the client's round trip has beyond the time from the request's packet, as the kernel stamped it at the
-    server's end of the path, to the write's return: that is between the response's packet, which leaves within
-    the write, and the server's own clock, which is late where the client got the processor first."""
+    """The client's mean is stages plus network, to 0.5 %. The true network is the round trip minus the time
+    from the request's packet at the server's end of the path (kernel's stamp) to the write's return. That end
+    lies between the response's packet, which leaves within the write, and the server's own clock. The server's
+    clock is late if the client got the processor first."""
     path.serve("--service", service_time, "--truth", tmp_path / "truth.csv")
     observer = path.observe("--listen", f"{SERVER}:0", "--open")
     with path.packets() as packets:
@@ -324,7 +317,7 @@ def test_parts_add_up_over_the_path(path, tmp_path, service_time):
 
 @in_quiet
 def test_server_throughput_is_the_clients(start):
-    """From first message to last, over the measured phase: what is asked for at a known rate."""
+    """From first message to last, over the measured phase: the rate is the one requested."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
     driver = Driver(lab.url, "--rate", "500", "--warmup", "300ms", connections=4, count=1500,
@@ -341,8 +334,8 @@ def test_server_throughput_is_the_clients(start):
 
 @in_quiet
 def test_shaped_small_requests_are_network(path):
-    """Requests of one segment each, through 200 kbit/s: the server does not see them wait, the client
-    does, and joined both say so."""
+    """Requests of one segment each at 200 kbit/s: the server does not see their wait, the client does, and the
+    joined report shows it."""
     path.shape(path.client, "tbf", "rate", "200kbit", "burst", "1600", "latency", "5s")
     path.serve("--service", "1ms")
     observer = path.observe("--listen", f"{SERVER}:0", "--open")
@@ -355,7 +348,7 @@ def test_shaped_small_requests_are_network(path):
     assert joined["joined"] == 30 and accounted(entry)
     assert all_add_up(joined)
     with timing():
-        # 1000 bytes and their headers, at 25 bytes per millisecond; what the burst lets through is less.
+        # 1000 bytes and their headers, at 25 bytes per millisecond; the burst lets less than that through.
         assert round_trip_ns > 30 * MS
         assert joined["sum"]["network_ns"] >= 0.9 * joined["sum"]["round_trip_ns"]
         assert stage(entry, "receive")["mean_ns"] < 1 * MS
@@ -364,8 +357,8 @@ def test_shaped_small_requests_are_network(path):
 
 @in_quiet
 def test_large_response_joined(path):
-    """100,000 bytes through 20 Mbit/s, by the client's clock: the wait is transmit_queue (or, where the
-    send buffer was full, respond), in each single exchange; next to nothing is left for the network."""
+    """100,000 bytes at 20 Mbit/s, by the client's clock. In each exchange the wait is transmit_queue, or
+    respond while the send buffer is full; next to nothing is left for the network."""
     path.shape(path.server, "tbf", "rate", "20mbit", "burst", "5kb", "latency", "2s")
     path.serve("--service", "1ms")
     observer = path.observe("--listen", f"{SERVER}:0", "--open")

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""UDP services: every datagram's wait and service, drops, and what cannot be matched.
+"""UDP services: every datagram's wait and service, drops, and replies that cannot be matched.
 
-Compared with the lab server's clock, with what the test itself read and sent, and with the
-kernel's own count of drops. tools/mutate: "datagrams matched to the newest arrival" and "every peer
-is the same" fail batch, "drops not counted" fails drops, "one that
-vanishes is never missed" vanishes.
-"one of 1000 datagrams arrives twice" fails two_senders (120,267 arrivals of 120,147), "one of 100,000 datagrams does
-not arrive", too (124,706 of 124,707), "a UDP service 3 % too long" service (5.53 ms instead of 5.44), "a UDP wait 3 %
-too long" late_read (10.51 ms instead of 10.21) and batch.
+The truth is the lab server's clock, the test's own reads and writes, and the kernel's count of drops.
 """
 import ctypes
 import errno
@@ -32,7 +26,7 @@ IP_RECVERR = 11
 
 
 def ask(port, count, family=socket.AF_INET, address="127.0.0.1", gap=0.0):
-    """One datagram after another, each sent when the last was answered."""
+    """Send one datagram after another, each after the answer to the last."""
     with socket.socket(family, socket.SOCK_DGRAM) as client:
         client.settimeout(5)
         client.connect((address, port))
@@ -92,15 +86,14 @@ def test_late_read_is_socket_queue(start, tmp_path):
 
 
 def timed(call, *arguments):
-    """The moments before and after it."""
     before_ns = time.monotonic_ns()
     call(*arguments)
     return before_ns, time.monotonic_ns()
 
 
 def is_within(found, bounds):
-    """Mean, median and maximum of a stage, each within those of the true bounds; the last two stand for
-    their buckets, which are 1/64 wide at most."""
+    """Mean, median and maximum of a stage lie within those of the true bounds. The last two are given by their
+    buckets, which are at most 1/64 wide."""
     least, most = (sorted(each) for each in zip(*bounds))
     middle = (len(bounds) - 1) // 2
     return lies_within(found["mean_ns"], statistics.fmean(least), statistics.fmean(most)) and \
@@ -110,8 +103,8 @@ def is_within(found, bounds):
 
 @in_quiet
 def test_batch(start):
-    """Five datagrams of one client arrive 4 ms apart, are read together and answered together: their first
-    two bytes, which the replies repeat, tell which is which."""
+    """Five datagrams of one client arrive 4 ms apart, are read together and answered together. The first two
+    bytes, which the replies repeat, distinguish them."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         server.bind(("127.0.0.1", 0))
@@ -168,7 +161,7 @@ for _ in range({count}):
 
 
 def sink(start, size):
-    """A server that begins to read when it is told to."""
+    """Start a server that reads when go() says so."""
     process = subprocess.Popen([sys.executable, "-c", SINK.format(size=size)],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     start(Ending(process))
@@ -185,21 +178,21 @@ class Ending:
 
 
 def go(process):
-    """Lets the sink read; what it has read in the end."""
+    """Let the sink read; return what it has read in the end."""
     process.stdin.write("go\n")
     process.stdin.flush()
     return int(process.stdout.readline().split()[1])
 
 
 def arrived(process):
-    """How many datagrams the observer has counted as they came to the only socket of a process."""
+    """Return the observer's count of arrivals at a process's only socket."""
     (count, _), = [line.split() for line in
                    run([BUILD / "tests" / "seen" / "sojourn-arrived", process.pid]).stdout.splitlines()]
     return int(count)
 
 
 def test_drops_equal_the_kernels(start):
-    """A server that does not read: its buffer fills up, and the rest is dropped."""
+    """The server does not read: its buffer fills up, and the rest is dropped."""
     server, port = sink(start, 20000)
     observer = start(Observer(ports=[f"{port}/udp"]))
     before = udp_drops()
@@ -219,8 +212,8 @@ def test_drops_equal_the_kernels(start):
 @pytest.mark.timeout(120)
 @in_quiet
 def test_two_senders_race_into_one_socket(start):
-    """Every datagram has one arrival, also when two CPUs deliver at once: as many were counted as were
-    sent, but for those that the kernel says it dropped."""
+    """Every datagram has one arrival, also when two CPUs deliver at once. As many are counted as were sent,
+    less those that the kernel dropped."""
     server, port = sink(start, 200000)
     observer = start(Observer(ports=[f"{port}/udp"]))
     before = udp_drops()
@@ -239,7 +232,7 @@ def test_two_senders_race_into_one_socket(start):
     misses = sum(p["recursion_misses"] for p in document["cost"]["programs"])
     assert misses == 0
     assert entry["losses"]["dropped"] == dropped
-    # One that a busy reader took before its arrival was announced is counted, not timed.
+    # A datagram that a busy reader took before its arrival was announced is counted, not timed.
     assert stage(entry, "socket_queue")["count"] + entry["losses"]["unmatched"] == count
     with timing():
         assert entry["losses"]["unmatched"] <= count // 50
@@ -247,8 +240,8 @@ def test_two_senders_race_into_one_socket(start):
 
 @in_quiet
 def test_one_that_vanishes_delays_no_other(start):
-    """Thrown away as it was read (here into memory that is not there; a wrong checksum does the same):
-    the counts of arrivals and reads differ from then on, until the queue's length puts them right."""
+    """The datagram is discarded during the read, here by a bad address, elsewhere by a wrong checksum. The
+    counts of arrivals and reads differ from then on, until the queue's length corrects them."""
     libc = ctypes.CDLL(None, use_errno=True)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
@@ -268,13 +261,13 @@ def test_one_that_vanishes_delays_no_other(start):
     entry = service(observer.summary(), port)
     assert entry["exchanges"] == 200
     assert 0 < entry["losses"]["unmatched"] <= 20
-    # By then nobody knows from whom a datagram is.
+    # These datagrams have no known sender.
     assert entry["losses"]["untimed"] == entry["losses"]["ambiguous_replies"] <= 20
     assert stage(entry, "service")["count"] == 200 - entry["losses"]["untimed"]
     assert not entry["losses"]["unsolicited"] and not entry["losses"]["unanswered"]
     assert stage(entry, "socket_queue")["count"] == 200 - entry["losses"]["unmatched"]
     with timing():
-        # The first few have each the time of the one before, 2 ms ago.
+        # Each of the first few has the arrival time of the previous one, 2 ms earlier.
         assert stage(entry, "socket_queue")["p90_ns"] < 1 * MS
         assert stage(entry, "socket_queue")["mean_ns"] < 0.5 * MS
 
@@ -300,7 +293,7 @@ def test_unsolicited_and_ipv6(start):
         observer = start(Observer(ports=[f"{port}/udp"]))
         client.sendto(b"q", ("::1", port))
         server.recv(10)
-        for _ in range(3):  # the first one answers, two more are nobody's
+        for _ in range(3):  # the first one answers, two more answer nothing
             server.sendto(b"a", client.getsockname())
         observer.stop()
     entry = service(observer.summary(), port)
@@ -309,7 +302,7 @@ def test_unsolicited_and_ipv6(start):
 
 
 def test_peeking_is_no_read(start):
-    """Neither is the error queue: there the server finds a reply of its own that nobody took."""
+    """Reads of the error queue, where the server finds its own undelivered reply, are none either."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
         server.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""UDP as busy servers use it: batches by recvmmsg() and sendmmsg(), several threads on one socket, and
-several sockets on one port.
+"""UDP on busy servers: batches by recvmmsg() and sendmmsg(), several threads on one socket, several sockets on
+one port.
 
-The truth is the kernel's stamps of the packets, the test's own clock around its calls, the lab server's, and
-what each socket has read.
-tools/mutate: "datagrams matched to the newest arrival" fails mmsg, "a batch is one message", too,
-"every peer is the same" several_threads, "exchanges counted twice (UDP)" all of them, "a UDP wait 3 % too long" mmsg (11.06 ms instead of 10.76).
+The truth is the kernel's packet stamps, the test's own clock around its calls, the lab server's, and the
+datagrams that each socket has read.
 """
 import ctypes
 import os
@@ -34,8 +32,6 @@ class Mmsghdr(ctypes.Structure):
 
 
 class Batch:
-    """Room for BATCH datagrams, each with its sender."""
-
     def __init__(self):
         self.names = [ctypes.create_string_buffer(28) for _ in range(BATCH)]
         self.data = [ctypes.create_string_buffer(2048) for _ in range(BATCH)]
@@ -47,7 +43,6 @@ class Batch:
                                     ctypes.pointer(self.vectors[at]), 1, None, 0, 0)
 
     def receive(self, descriptor):
-        """How many came: at least one is waited for."""
         for at in range(BATCH):
             self.messages[at].header.name_length = 28
             self.vectors[at].length = 2048
@@ -65,15 +60,15 @@ class Batch:
 
 @in_quiet
 def test_mmsg_batches(start):
-    """16 datagrams, sent 1 ms apart, are read by one call and answered by two: each has its own wait,
-    and the first half less service than the second. The client has one port: the two digits tell."""
+    """16 datagrams, sent 1 ms apart, are read by one call and answered by two. Each has its own wait, and the
+    first half has less service than the second. All come from one port; two digits distinguish them."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         server.bind(("127.0.0.1", 0))
         client.bind(("127.0.0.1", 0))
         port = server.getsockname()[1]
         observer = start(Observer(ports=[f"{port}/udp"]))
-        reads, writes = [], []  # (before, after) the call, once for each datagram
+        reads, writes = [], []  # (before, after) the call, once per datagram
         with Packets(port) as packets:
             for _ in range(5):
                 for number in range(BATCH):
@@ -99,8 +94,7 @@ def test_mmsg_batches(start):
 
 @in_quiet
 def test_several_threads_on_one_socket(start, tmp_path):
-    """Four threads block in recvfrom() on one socket, eight clients keep them busy: each reply is that
-    to its own client."""
+    """Four threads block in recvfrom() on one socket under eight clients: each reply matches its own client."""
     path = tmp_path / "truth.csv"
     lab = start(Lab("--truth", path, "--workers", "4", protocol="udp", model="threads"))
     observer = start(Observer(ports=[f"{lab.port}/udp"]))
@@ -136,7 +130,7 @@ def test_several_threads_on_one_socket(start, tmp_path):
 
 
 def serve_group(server, count, stop):
-    """Echoes until told to stop; how many."""
+    """Echo until `stop` is set; return how many."""
     with select.epoll() as poll:
         poll.register(server, select.EPOLLIN)
         while not stop.is_set():

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which request a UDP reply answers: that of the peer it goes to, and of several the one whose first two bytes
-it repeats. What cannot be known is not timed, and said.
+"""A UDP reply answers the request of the peer it goes to; of several, the one whose first two bytes it repeats.
+An unknown match is not timed, and reported.
 
-The truth is the test's own clock around its server's calls. tools/mutate: "further requests are forgotten"
-fails under_way, "a peer's requests are all alike" in_another_order, "open reads are forgotten" the_end,
-"what is ambiguous is timed" fails not_repeated, "requests of closed sockets stay" closed.
+The truth is the test's own clock around its server's calls.
 """
 import json
 import random
@@ -26,7 +24,7 @@ from .test_stages import stage
 
 
 class Scene:
-    """A server's socket under observation, and a client. @repeats: replies begin like their requests."""
+    """A server's socket under observation, and a client. @repeats: replies start with their request's first bytes."""
 
     def __init__(self, start, repeats=True):
         self.repeats = repeats
@@ -44,11 +42,11 @@ class Scene:
             self.asked += 1
 
     def read(self, count=1):
-        """When each of them was read, what it was, and from whom it came."""
+        """Return (time of the read, sender, data) of each."""
         return [(*self.server.recvfrom(100), time.monotonic_ns())[::-1] for _ in range(count)]
 
     def reply(self, request):
-        """How long that took, from its read on."""
+        """Reply, and return the time since the read."""
         read_ns, peer, data = request
         self.server.sendto(data[:2] + b"answer" if self.repeats else b"answer", peer)
         return time.monotonic_ns() - read_ns
@@ -61,7 +59,6 @@ class Scene:
 
 
 def accounted(entry, reads, replies):
-    """Every read and every reply is somewhere."""
     losses = entry["losses"]
     assert entry["exchanges"] + losses["unanswered"] == reads
     assert entry["exchanges"] + losses["unsolicited"] == replies
@@ -72,7 +69,7 @@ def accounted(entry, reads, replies):
 
 
 def times_are(entry, times):
-    """Of all; a reader that polls may take a few before anybody has seen from whom they are."""
+    """Times of all; if the reader polls, a few may be read before their sender is known."""
     with timing():
         assert len(times) - max(3, len(times) // 100) <= stage(entry, "service")["count"] <= len(times)
         assert stage(entry, "service")["mean_ns"] == pytest.approx(statistics.fmean(times), abs=MS)
@@ -81,7 +78,7 @@ def times_are(entry, times):
 
 
 def unknown(entry):
-    """`service` is not told, and the reason names the pattern."""
+    """`service` is not known, and the reason names the pattern."""
     found = entry["stages"]["service"]
     assert found["measured"] is False and "count" not in found
     assert "replies cannot be matched: clients have several requests under way from one port" in found["reason"]
@@ -91,7 +88,7 @@ def unknown(entry):
 @pytest.mark.parametrize("ignored", [1, 3])
 @in_quiet
 def test_ignored_requests_delay_no_other(start, ignored):
-    """The server never answers the first; every other one at once."""
+    """The server never answers the first requests; every other one at once."""
     scene = Scene(start)
     times = []
     scene.ask(ignored)
@@ -109,7 +106,7 @@ def test_ignored_requests_delay_no_other(start, ignored):
 
 
 def test_replies_that_are_not_repeated_are_not_timed(start):
-    """The same, and nothing in the replies tells: each could answer the one that was ignored."""
+    """The same without repeated bytes: each reply could answer the ignored request."""
     scene = Scene(start, repeats=False)
     scene.ask()
     scene.read()
@@ -127,7 +124,7 @@ def test_replies_that_are_not_repeated_are_not_timed(start):
 
 @in_quiet
 def test_a_port_per_request_tells(start):
-    """Ten ask at once, are answered in another order by replies that repeat nothing; some never."""
+    """Ten clients ask at once, and are answered in another order without repeated bytes; one is never answered."""
     scene = Scene(start, repeats=False)
     times = []
     for _ in range(10):
@@ -150,8 +147,8 @@ def test_a_port_per_request_tells(start):
 @pytest.mark.parametrize("count", [30, 200])
 @in_quiet
 def test_requests_under_way_are_not_ignored(start, count, repeats):
-    """Answered 25 ms later each, with a request every 10 ms of the same client: there are always two or three
-    under way, and each reply leaves as many."""
+    """One client asks every 10 ms and is answered after 25 ms. So two or three requests are always open, and
+    each reply leaves as many."""
     scene = Scene(start, repeats)
     times = []
 
@@ -180,7 +177,7 @@ def test_requests_under_way_are_not_ignored(start, count, repeats):
 
 @in_quiet
 def test_replies_in_another_order(start):
-    """Last read, first answered, all to one client."""
+    """The last request read is the first answered, all to one client."""
     scene = Scene(start)
     times = []
     for _ in range(5):
@@ -200,7 +197,7 @@ def test_replies_in_another_order(start):
 
 @in_quiet
 def test_a_request_that_is_sent_again(start):
-    """A client repeats a request, and both are answered: which reply is which nobody knows."""
+    """A client repeats a request, and both are answered: the replies cannot be distinguished."""
     scene = Scene(start)
     for _ in range(10):
         scene.ask()
@@ -218,7 +215,7 @@ def test_a_request_that_is_sent_again(start):
 
 @in_quiet
 def test_a_large_batch(start):
-    """100 of one client are read before the first reply."""
+    """100 datagrams of one client are read before the first reply."""
     scene = Scene(start)
     scene.ask(100)
     requests = scene.read(100)
@@ -231,7 +228,7 @@ def test_a_large_batch(start):
 
 
 def test_more_than_are_remembered(start):
-    """17,000 clients that are never answered: those beyond the room are told, and the reply to one of them is
+    """17,000 clients are never answered. Those beyond the table's size are reported; a reply to one of them is
     counted, not timed."""
     scene = Scene(start)
     for number in range(17_000):
@@ -247,7 +244,7 @@ def test_more_than_are_remembered(start):
 
 
 def test_what_is_open_at_the_end_is_told(start):
-    """Of three requests that were read together one is answered."""
+    """Three requests are read together, and one is answered."""
     scene = Scene(start)
     scene.ask(3)
     requests = scene.read(3)
@@ -260,7 +257,7 @@ def test_what_is_open_at_the_end_is_told(start):
 
 
 def gauges_of(observer):
-    """Its gauges of open requests, by service (include/wire/config.h)."""
+    """Return the observer's gauges of open requests, by service (include/wire/config.h)."""
     need("bpftool")
     held = {line.split()[1] for path in Path(f"/proc/{observer.pid}/fdinfo").iterdir()
             for line in path.read_text(encoding="ascii").splitlines() if line.startswith("map_id:")}
@@ -271,7 +268,7 @@ def gauges_of(observer):
 
 
 def gauge_becomes(observer, wanted, seconds=10):
-    """The gauge of its only service, once `wanted` agrees; each asking for the document makes a pass."""
+    """Return the gauge of the only service once `wanted` accepts it; each reading of the document makes a pass."""
     deadline = time.monotonic() + seconds
     while True:
         observer.document()
@@ -283,7 +280,7 @@ def gauge_becomes(observer, wanted, seconds=10):
 
 
 def test_open_requests_are_gauges(start):
-    """Three were read and are not answered, two wait unread; then the server's socket is closed."""
+    """Three requests are read but not answered, two wait unread; then the server's socket is closed."""
     scene = Scene(start)
     scene.ask(5)
     begin_ns = time.monotonic_ns()
@@ -292,7 +289,7 @@ def test_open_requests_are_gauges(start):
     gauge = gauge_becomes(scene.observer, lambda gauge: gauge["read"])
     assert (gauge["read"], gauge["unread"]) == (3, 2)
     assert 500 * MS <= gauge["oldest_ns"] <= time.monotonic_ns() - begin_ns
-    assert sum(gauge["ages"]) == 4  # of what is unread the oldest one's
+    assert sum(gauge["ages"]) == 4  # of the unread ones only the oldest has an age
     scene.server.close()
     gauge = gauge_becomes(scene.observer, lambda gauge: not gauge["read"])
     assert (gauge["unread"], gauge["oldest_ns"]) == (0, 0)
@@ -302,8 +299,8 @@ def test_open_requests_are_gauges(start):
 
 @in_quiet
 def test_a_closed_socket_leaves_nothing(start):
-    """Twenty times a server's socket is closed with a request unanswered. The last one has the same port, the
-    same client, perhaps the memory of one before, and ten exchanges of 10 ms."""
+    """Twenty times a server's socket is closed with a request unanswered. The last socket has the same port and
+    client, perhaps the same memory, and ten exchanges of 10 ms."""
     scene = Scene(start, repeats=False)
     times = []
     for _ in range(20):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""UDP servers as they are: some answers take much longer than others, other threads or goroutines reply than
-read, a socket for each client, and forwarders that wait for somebody else.
+"""Real UDP servers: some answers take much longer, another thread or goroutine replies, each client has a
+socket, or a forwarder waits for its upstream.
 
-The truth is the server's own clock, the client's round trips, or what dnsperf counts.
+The truth is the server's own clock, the client's round trips, or dnsperf's counts.
 """
 import heapq
 import os
@@ -32,7 +32,7 @@ from .test_udp_replies import Scene, accounted, gauge_becomes, times_are
 
 
 def resolve(server, count, slow):
-    """Answers `count` requests, each 2 ms after its read, those of `slow` after 2 s: how long each took."""
+    """Answer `count` requests 2 ms after the read, those in `slow` after 2 s; return each one's time."""
     due, times = [], []
     for number in range(count):
         while not select.select([server], [], [], max(0, (due[0][0] - time.monotonic()) if due else 5))[0]:
@@ -57,7 +57,7 @@ def reply_due(server, due, times):
 @pytest.mark.parametrize("clients", ["a port per query", "one port"])
 @in_quiet
 def test_a_resolver_with_slow_answers(start, clients):
-    """4 % of the answers take 2 s: they are in the mean and in p99, whoever asks meanwhile."""
+    """4 % of the answers take 2 s: they are in the mean and in p99, whatever else is asked meanwhile."""
     count = 500
     slow = set(random.Random(1).sample(range(count), count // 25))
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -91,7 +91,7 @@ def test_a_resolver_with_slow_answers(start, clients):
 
 @in_quiet
 def test_other_threads_reply(start):
-    """One thread reads, four others reply: each time is that of its request."""
+    """One thread reads and four others reply: each time is its own request's."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 0))
     port = server.getsockname()[1]
@@ -166,7 +166,7 @@ func main() {
 @pytest.mark.timeout(300)
 @in_quiet
 def test_go_server_with_a_goroutine_per_request(start):
-    """Nothing takes longer than the longest round trip of a client."""
+    """No time is longer than a client's longest round trip."""
     need("go")
     with own_folder("go") as folder:
         Path(folder, "server.go").write_text(GO_SERVER, encoding="ascii")
@@ -205,7 +205,7 @@ def test_go_server_with_a_goroutine_per_request(start):
 
 @in_quiet
 def test_a_socket_for_each_client(start):
-    """1,500 connected sockets share the port. Twice all of them have a request at the same time."""
+    """1,500 connected sockets share the port. Twice all of them have an open request at the same time."""
     count = 1500
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2 * count + 100:
@@ -252,7 +252,7 @@ def test_a_socket_for_each_client(start):
 
 
 def test_replies_by_io_uring_are_not_timed(start):
-    """Nobody can read to whom they go: they answer some request, and none is left open."""
+    """BPF cannot read the destination of such a reply: it answers some request, and none stays open."""
     scene, ring = Scene(start), start(Ring())
     for number in range(20):
         scene.ask()
@@ -271,7 +271,7 @@ def test_replies_by_io_uring_are_not_timed(start):
 
 
 class Upstream(threading.Thread):
-    """A name server that answers every question 20 to 60 ms later, as often as it is asked."""
+    """A name server that answers every question after 20 to 60 ms, each time it is asked."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -279,7 +279,7 @@ class Upstream(threading.Thread):
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         self.answered = 0
-        self.questions = set()  # a resolver that waits too long asks again
+        self.questions = set()  # a resolver asks again if it waits too long
         self.took_ns = []
         self.over = False
         self.start()
@@ -300,17 +300,14 @@ class Upstream(threading.Thread):
                 self.answered += 1
 
     def mean_ns(self, latest):
-        """From read to reply, of so many."""
         return statistics.fmean(self.took_ns[-latest:])
 
     @staticmethod
     def question(query):
-        """Name, type and class, as they stand."""
         return query[12:query.index(0, 12) + 5]
 
     @staticmethod
     def reply_to(query):
-        """10.1.2.3, whatever the name is."""
         return query[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + Upstream.question(query) + \
             b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4\x0a\1\2\3"
 
@@ -323,7 +320,7 @@ class Upstream(threading.Thread):
 @pytest.mark.parametrize("clients", [1, 20])
 @in_quiet
 def test_a_forwarder(start, clients):
-    """dnsmasq asks somebody else; dnsperf has several queries on the way, from one port or from twenty."""
+    """dnsmasq asks its upstream; dnsperf has several queries in flight, from one port or from twenty."""
     need("dnsmasq", "dnsperf", "dig")
     upstream = start(Upstream())
     port = free_port()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A time that is not known is shown as such wherever it would be shown, and what waits is the loudest.
+"""An unknown time is shown as such everywhere, and waiting requests are the most prominent.
 
-The truth is the test's own server: what it replied to, for how long it kept silent. tools/mutate: "metrics: what
-is doubtful is told" fails not_known, "live: a hung server is as calm as others" hung_server.
+The truth is the test's own server: its replies and its silence.
 """
 import re
 import shutil
@@ -25,7 +24,8 @@ from .test_serve import Serve
 
 
 class Datagrams:
-    """Answers after a time. @tells: each reply repeats its request; else one was ignored before, and all could be its."""
+    """A server that answers after a time. With `tells`, each reply repeats its request; else one request was
+    ignored, and each reply could be its answer."""
 
     def __init__(self, tells):
         self.tells = tells
@@ -73,7 +73,7 @@ def run_both(pair, count):
 
 
 def run_partly(pair):
-    """Of the one that ignores, a fifth can be matched: a figure of these alone would mislead."""
+    """Of the server that ignores one, a fifth can be matched: a figure of these alone would mislead."""
     run_both(pair, 20)
     for server in pair:
         server.ignore()
@@ -85,7 +85,7 @@ def ports_of(pair):
 
 
 def service_counts(text):
-    """{port: count} of sojourn_stage_seconds of the stage `service`, as Prometheus has it."""
+    """Return {port: count} of sojourn_stage_seconds for the stage `service`, as in Prometheus."""
     return {int(port): int(count) for port, count in re.findall(
         r'^sojourn_stage_seconds_count\{(?=.*stage="service").*?port="(\d+)".*\} (\d+)$', text, re.MULTILINE)}
 
@@ -109,19 +109,18 @@ def test_not_known_over_http(start, tmp_path, pair):
     assert found["reason"] == "80 of 100 replies cannot be matched to their requests"
     if shutil.which("chromium"):
         shown = page_rows(Page(serve.url + "/", tmp_path).html)
-        assert shown[unknown.port].count(">not known<") == 2  # its stages, and its service
+        assert shown[unknown.port].count(">not known<") == 2  # its stages and its service
         assert "not known" not in shown[known.port]
 
 
 def collected(document):
-    """{(port, stage): count} of what a collector got."""
     points = metrics_of(document).get("sojourn_stage_seconds", {"dataPoints": []})["dataPoints"]
     return {(int(labels["port"]), labels["stage"]): int(point["count"]) for point in points
             for labels in [{a["key"]: a["value"]["stringValue"] for a in point["attributes"]}]}
 
 
 def test_not_known_to_a_collector(start, pair):
-    """While the observation goes on, and at its end."""
+    """During the observation and at its end."""
     known, unknown = pair
     collector = Collector()
     try:
@@ -159,7 +158,7 @@ def test_not_known_in_the_live_view(start, pair):
     terminal.wait_for(r"S service +not measured: 80 of 100 replies cannot be")
     assert "S service   " in terminal.wait_for(r".*S service .*")[0]
     assert not re.search(r"socket_queue .*100.0 %", "\n".join(terminal.screen())), "a share of what is not known"
-    # The interval's own figure: what is exchanged now is as little known, what was known before does not help.
+    # The interval's own figure: new exchanges are as unknown, and earlier known ones do not help.
     terminal.keys("Escape", "Escape", "t")
     stop = threading.Event()
     traffic = threading.Thread(target=lambda: [run_both(pair, 5) for _ in iter(stop.is_set, True)])
@@ -178,7 +177,7 @@ def hung_line(terminal, seconds=15):
 
 
 def style_at(screen, pattern):
-    """The attributes and the colour with which the text is written; tmux lets them go on over lines."""
+    """Return the attributes and colour of the text; in tmux they continue over lines."""
     style = set()
     for codes in re.findall(r"\x1b\[([\d;]*)m", screen[:re.search(pattern, screen).start()]):
         for code in codes.split(";"):
@@ -190,7 +189,7 @@ def style_at(screen, pattern):
 @needs_program("tmux")
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_hung_server_is_the_loudest(start, columns):
-    """It reads three requests, leaves two unread, and answers nothing: its own clock says since when."""
+    """The server reads three requests, leaves two unread, and answers none; its own clock measures since when."""
     scene, calm = Scene(start, observe=False), Scene(start, observe=False)
     terminal = start(Terminal(columns=columns))
     show(terminal, "--port", f"{scene.port},{calm.port}")
@@ -207,7 +206,7 @@ def test_a_hung_server_is_the_loudest(start, columns):
             connection.recv(100)
     terminal.wait_for(r"open 5, oldest")
     found = hung_line(terminal)
-    # Three seconds without an answer, and no longer than the server has been silent.
+    # At least three seconds, and no longer than the server has been silent.
     silent = float(found[2]) * (1e9 if found[3] == "s" else MS)
     assert int(found[1]) == scene.port
     assert 3e9 <= silent <= time.monotonic_ns() - since
@@ -220,7 +219,7 @@ def test_a_hung_server_is_the_loudest(start, columns):
     if columns >= 94:
         words = next(words for words in rows(terminal) if words[0] == str(scene.port))
         assert words[8] == "5" and nanoseconds(words[9]) >= 3e9
-    # It comes back: all of them are answered, and nothing is loud any more.
+    # The server resumes: all requests are answered, and nothing is highlighted any more.
     for i, (client, connection) in enumerate(pairs):
         if i >= 3:
             connection.recv(100)
@@ -234,7 +233,7 @@ def test_a_hung_server_is_the_loudest(start, columns):
 
 @needs_program("tmux")
 def test_one_slow_request_among_others_is_no_hang(start):
-    """As long as others are answered, an old request is said, and nothing more."""
+    """While others are answered, an old request is shown, and nothing more."""
     scene = Scene(start, observe=False)
     terminal = start(Terminal())
     show(terminal, "--port", scene.port)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Apache, which has the kernel wait for a request before it accepts (TCP_DEFER_ACCEPT), alone and behind nginx.
+"""Apache, whose kernel waits for a request before accept() (TCP_DEFER_ACCEPT), alone and behind nginx.
 
-The truth is in Apache's own log: a line for each request, with its time in microseconds.
+The truth is Apache's own log: a line per request, with its time in microseconds.
 """
 import os
 import re
@@ -39,7 +39,7 @@ KeepAlive On
 MaxKeepAliveRequests 0
 StartServers 1
 """
-LARGE = 16_000_000  # more than a send buffer takes
+LARGE = 16_000_000  # more than a send buffer holds
 
 
 class Apache(Process):
@@ -69,12 +69,11 @@ class Apache(Process):
         return run(["curl", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{self.port}/"], check=False).status == 0
 
     def log(self):
-        """Microseconds of each request so far."""
         text = (self.folder_name / "access.log").read_text()
         return [int(value) for value in re.findall(r"^(\d+) 200 \d+$", text, re.MULTILINE)]
 
     def logged(self, more, since):
-        """So many more; Apache writes a line when the response is out."""
+        """Return those of `more` requests after the first @since. Apache writes a line when the response is out."""
         wait_until(lambda: len(self.log()) >= since + more)
         return self.log()[since:]
 
@@ -84,15 +83,14 @@ class Apache(Process):
 
 
 def ask(port, *options):
-    """How many requests ab had answered."""
     text = run(["ab", "-q", *options, f"http://127.0.0.1:{port}/index.html"]).stdout
     assert re.search(r"Failed requests:\s+0\n", text)
     return int(re.search(r"Complete requests:\s+(\d+)", text)[1])
 
 
 def times_are(entry, took_us):
-    """Apache's time is from having accepted and being about to read until it writes the log's line, which the client
-    that it has woken may delay."""
+    """Apache's time lasts from just before its first read until it writes the log line, which the client that
+    it has woken may delay."""
     within_ns = sum(stage(entry, name)["sum_ns"] for name in ("receive", "service", "respond"))
     with timing():
         assert within_ns <= sum(took_us) * US * 1.05 + len(took_us) * 10 * US
@@ -113,7 +111,7 @@ def test_apache(start, options):
     assert entry["exchanges"] == done == len(took_us)
     assert not any(entry["losses"][name] for name in ("unanswered", "unsolicited", "untimed", "overlapped"))
     assert entry["accept_queue"]["overflows"] == 0
-    # Every connection is accepted with its first request: accept() may be seen by what it is followed by.
+    # Every connection is accepted with its first request, so accept() may be inferred from what follows.
     if entry["accepted"] == done:
         assert entry["closes"]["closed_by_server"] == done
         assert stage(entry, "accept_queue")["count"] == done
@@ -122,7 +120,7 @@ def test_apache(start, options):
 
 @in_quiet
 def test_connections_that_say_nothing_are_not_accepted(start):
-    """Until they ask: none of that time is the server's."""
+    """They are accepted when they ask: the time before is not the server's."""
     apache = start(Apache())
     before = len(apache.log())
     observer = start(Observer(ports=[apache.port]))
@@ -166,7 +164,7 @@ def test_a_slow_reader_is_respond(start):
 
 @in_quiet
 def test_apache_behind_nginx(start):
-    """Each sees as many; what Apache takes is within what nginx takes."""
+    """Both count the same; Apache's time is within nginx's."""
     apache = start(Apache())
     nginx = start(Nginx(http_block=f"upstream apache {{ server 127.0.0.1:{apache.port}; keepalive 8; }}",
                         server="location /index.html { proxy_pass http://apache; proxy_http_version 1.1; "

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The breakdown of a round trip while the server has other clients as well, who ask for slower answers: it is of
-the driver's requests, in every form, and what cannot be known is not claimed.
+"""The breakdown of a round trip, while other clients ask the server for slower answers. In every form it covers
+the driver's requests only, and claims nothing unknown.
 
 The truth is the lab server's own clock, by the clients' ports; the others are sockets of this test.
-tools/mutate: "report: the service's means are subtracted" fails only_the_drivers, "report: different sets are
-divided" nothing_is_claimed, "page: the service's means are subtracted" page_says_the_same.
 """
 import json
 import re
@@ -57,7 +55,7 @@ class Others:
 
 
 def rows(report):
-    """The tree's parts with their means in ns, as they were printed."""
+    """Return the tree's parts with their printed means, in ns."""
     found = re.findall(rf"^[├└] ({'|'.join(map(re.escape, PARTS))}) +{TIME}", report, re.MULTILINE)
     return {name: float(value) * UNIT_NS[unit] for name, value, unit in found}
 
@@ -69,7 +67,8 @@ def table(markdown):
 
 
 def shown(tmp_path):
-    """The page's first table of parts (its text has the cells one behind the other), that section's text, the page."""
+    """Return the page's first table of parts (in its text, cells follow each other), that section's text, and
+    the page."""
     page = Page(tmp_path / "report.html", tmp_path / "profile")
     assert page.console == []
     text = page.text[page.text.index("Where a request's time goes"):page.text.index("Latency by percentile")]
@@ -78,8 +77,8 @@ def shown(tmp_path):
 
 
 def measure(start, tmp_path, *options, own="2ms", others="50ms"):
-    """(the driver's run, the server's truth of its requests, the document's path); `own` and `others` are what the
-    server takes for its requests, and for the others'."""
+    """Return the driver's run, the server's truth of its requests, and the document's path. `own` and `others`
+    are the server's times for the driver's requests and the others'."""
     truth_path, path = tmp_path / "truth.csv", tmp_path / "run.json"
     lab = start(Lab("--truth", truth_path, model="threads"))
     observer = start(Observer(*options, ports=[lab.port]))
@@ -90,7 +89,7 @@ def measure(start, tmp_path, *options, own="2ms", others="50ms"):
     truth = [row for row in truth_of(lab, truth_path) if int(row["peer"].rpartition(":")[2]) not in clients.ports]
     assert driver.result["requests"] == len(truth) == 200
     entry = service(driver.document, lab.port)
-    # There were others, and with them the service's mean is no share of the driver's round trip.
+    # There were others, with which the service's mean is no share of the driver's round trip.
     assert entry["exchanges"] > 210
     ratio = entry["stages"]["service"]["mean_ns"] / driver.result["round_trip"]["mean_ns"]
     assert ratio > 1.5 or ratio < 0.7
@@ -98,8 +97,8 @@ def measure(start, tmp_path, *options, own="2ms", others="50ms"):
 
 
 def is_true(found, truth, round_trip_ns, rounding_ns):
-    """Service is the server's, and network what its clock leaves of the round trip; nothing is negative, and all
-    of it adds up, each part being rounded."""
+    """Service equals the server's, and network is the rest of the round trip by its clock. No part is negative,
+    and the rounded parts add up."""
     begin_ns = mean(truth, "last_read_end_ns", "first_write_begin_ns")
     end_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
     with timing():
@@ -123,7 +122,7 @@ def test_only_the_drivers_exchanges(start, tmp_path, own, others):
     markdown = run([OBSERVER, "report", path, "-f", "markdown"]).stdout
     assert "means of the driver's 200 requests, all joined:" in markdown
     assert is_true(table(markdown), truth, round_trip_ns, 0.05 * MS)
-    # By percentile, the joined ones too: the others' 50 ms are not there.
+    # By percentile, of the joined ones: the others' 50 ms are absent.
     median_ns = statistics.median(row["first_write_begin_ns"] - row["last_read_end_ns"] for row in truth)
     shown_ms = re.search(r"^├ service .* p50 +([\d.]+) ms +p99 +[\d.]+ ms", driver.report, re.MULTILINE)
     with timing():
@@ -132,7 +131,7 @@ def test_only_the_drivers_exchanges(start, tmp_path, own, others):
 
 @in_quiet
 def test_nothing_is_claimed_without_samples(start, tmp_path):
-    """Then the service's means are all there is, and they are of others as well: no tree, and no verdict."""
+    """The service's means, which include others, are all there is: no tree and no verdict."""
     driver, _, path = measure(start, tmp_path, "--samples", "0")
 
     assert driver.document["joined"]["joined"] == 0

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a reader has to know of a report's figures stands in it: how they came about, of how many, what was lost.
-
-tools/mutate: "report: lost samples are not told" fails samples_lost, "report: the slowest are of all" slowest.
-"""
+"""Caveats on a report's figures are in the report: their source, the number of exchanges, the losses."""
 import json
 import re
 import shutil
@@ -22,7 +19,7 @@ def test_samples_lost_are_told(start):
     """4 KiB of ring for 20,000 exchanges, and no driver that would miss them."""
     lab = start(Lab())
     observer = start(Observer("--ring", "4", ports=[lab.port]))
-    observer.send(signal.SIGSTOP)  # or it may take them as fast as they come
+    observer.send(signal.SIGSTOP)  # else it may take them as fast as they come
     Driver(lab.url, connections=8, count=20_000)
     observer.send(signal.SIGCONT)
     observer.stop()
@@ -36,7 +33,7 @@ def test_samples_lost_are_told(start):
 
 @pytest.mark.parametrize("chosen", ["auto", "inferred", "syscall"])
 def test_the_accept_source_is_told(start, chosen):
-    """Connections of a request each, which every source can time."""
+    """Connections of one request each, which every source can time."""
     nginx = start(Nginx())
     observer = start(Observer("--accept-source", chosen, ports=[nginx.port]))
     driver = Driver(nginx.url, "--new-connections", connections=2, count=100, observer=observer)
@@ -73,7 +70,7 @@ def test_of_which_the_slowest_are(start, tmp_path, kept):
 
 @needs_chromium
 def test_the_page_has_caveats(start, tmp_path):
-    """A document's own words and counts: sources, samples lost, responses not seen to leave."""
+    """The document's own words and counts: sources, lost samples, responses not seen to leave."""
     nginx = start(Nginx())
     observer = start(Observer("--transmit", "all", ports=[nginx.port]))
     Driver(nginx.url, "--new-connections", connections=2, count=500)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs compared: of equal ones no change is shown, of different ones the changes are, and settings by name."""
+"""Comparisons: equal runs show no change, different ones do, and settings are named."""
 import re
 import shutil
 
@@ -12,7 +12,6 @@ from support.timing import in_quiet, timing
 
 
 def drive(url, path, *options):
-    """Twenty intervals."""
     run([DRIVER, url, "-c4", "-d2s", "--interval=100ms", "--quiet", "--json", path, *options], seconds=60)
     return path
 
@@ -27,7 +26,7 @@ def lab(start):
 
 
 def test_a_run_and_itself(lab, tmp_path):
-    """A copy of a run's document: nothing changed, and nothing is told as a difference."""
+    """A copy of a run's document: no change and no difference is shown."""
     path = drive(lab.url, tmp_path / "run.json")
     copy = shutil.copy(path, tmp_path / "copy.json")
     text = compare(path, copy)
@@ -38,7 +37,7 @@ def test_a_run_and_itself(lab, tmp_path):
 
 @in_quiet
 def test_what_is_slower_is_worse(lab, tmp_path):
-    """The server takes 2 ms, and then 4 ms as it is asked to: half of the rate, twice the latency."""
+    """The server takes 2 ms, then 4 ms as requested: half of the rate, twice the latency."""
     before = drive(lab.url, tmp_path / "before.json")
     after = drive(f"{lab.url}?service=4ms", tmp_path / "after.json")
     text = compare(before, after)
@@ -53,7 +52,7 @@ def test_what_is_slower_is_worse(lab, tmp_path):
 
 
 def test_settings_are_named(lab, tmp_path):
-    """Those of the document, and those that only the command line has; not where results went."""
+    """Settings of the document and options from the command line, except output files."""
     before = drive(lab.url, tmp_path / "before.json")
     after = drive(lab.url, tmp_path / "after.json", "-c8", "--think=1ms", "--header=A: 1", "--nodelay", "off")
     named = re.search(r"^settings differ: (.*?)\n\n", compare(before, after), re.MULTILINE | re.DOTALL)[1]
@@ -62,7 +61,7 @@ def test_settings_are_named(lab, tmp_path):
 
 
 def test_too_short_to_tell(lab, tmp_path):
-    """Two intervals of a second: whatever differs, nothing is claimed."""
+    """With two intervals of a second no difference is claimed."""
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path in paths:
         run([DRIVER, lab.url, "-d2s", "--quiet", "--json", path])
@@ -82,7 +81,7 @@ def test_the_reports_follow_if_asked_for(lab, tmp_path):
 
 
 def test_sweeps(lab, tmp_path):
-    """One of which has no plateau: only one of them has what could be compared."""
+    """One of the two sweeps has no plateau, so there is nothing to compare."""
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, ladder in zip(paths, ("1,2,3,4", "1,2,3"), strict=True):
         run([DRIVER, "sweep", lab.url, f"--ladder={ladder}", "-d200ms", "--warmup=100ms", "--quiet", "--json", path],

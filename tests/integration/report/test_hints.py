@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The hint on Nagle's algorithm is given where TCP held responses back, by the client's own clock, and nowhere else.
-
-tools/mutate: "report: Nagle where there is none" and "Nagle: the last write is not looked at" fail nagle.
+"""The hint on Nagle's algorithm appears where TCP held responses back, by the client's own clock, and nowhere
+else.
 """
 import contextlib
 import re
@@ -17,7 +16,7 @@ from support.programs import OBSERVER, Observer
 from support.timing import timing
 
 EXCHANGES = 30
-# A delayed ACK takes at least so long (TCP_DELACK_MIN, 40 ms); what is not held takes well below.
+# A delayed ACK takes at least 40 ms (TCP_DELACK_MIN); responses that are not held take well below.
 HELD_S = 0.03
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 BODY = b"ok"
@@ -56,7 +55,6 @@ def late_end(connection):
 
 @contextlib.contextmanager
 def serving(answer):
-    """The port of a server of one connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             connection, _ = listener.accept()
@@ -70,7 +68,6 @@ def serving(answer):
 
 
 def ask(port):
-    """How long each exchange took, by the client's clock."""
     took = []
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

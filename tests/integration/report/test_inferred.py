@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Where the end of the accept queue is inferred from the first read, reports do not say that accept() was late: the
-server here accepts at once, by its own clock, and reads late, for its one worker is busy.
-
-tools/mutate: "report: an inferred wait is accept's" fails not_said_of, "report: what no queue can have held" cannot_have_held.
+"""If the end of the accept queue is inferred from the first read, reports do not claim a late accept(). By its
+own clock the server accepts at once, and reads late, because its one worker is busy.
 """
 import queue
 import re
@@ -71,7 +69,7 @@ def ask(port, asked_ns):
 
 
 def starve(port):
-    """All clients at once. When each began to connect, and had asked, by its port."""
+    """Connect all clients at once; return by port when each started to connect and when it had asked."""
     asked_ns = {}
     clients = [threading.Thread(target=ask, args=(port, asked_ns)) for _ in range(CLIENTS)]
     for client in clients:
@@ -83,8 +81,8 @@ def starve(port):
 
 @pytest.fixture(params=["inferred", "syscall"])
 def starved(request, start):
-    """What was chosen, the observer, and the mean waits for accept(), at least and at most, and from there to the
-    read, by the server."""
+    """Return the source, the observer, the service's port, and the server's mean waits: for accept() (at least,
+    at most), and from there to the read."""
     pool = Pool()
     try:
         observer = start(Observer("--accept-source", request.param, ports=[pool.port]))
@@ -111,10 +109,10 @@ def test_a_late_accept_is_not_said_of_a_busy_worker(starved, tmp_path):
     markdown = run([OBSERVER, "report", observer.json, "-f", "markdown"]).stdout
     text, page = flat(observer.stdout), (tmp_path / "report.html").read_text()
 
-    # The truth, by the server's clock: what waits does so for its worker.
+    # By the server's clock, most of the wait is for the worker.
     assert read_ns > WORK_S * 1e9 and read_ns > 2 * accept_ns[0]
     assert entry["exchanges"] == CLIENTS
-    # Whatever it is called, nothing is lost of it.
+    # The whole wait is reported, under whichever name.
     waited_ns = (waits["sum_ns"] + queued["sum_ns"]) / CLIENTS
     assert abs(waited_ns - read_ns) < accept_ns[1] + 20 * MS
     inferred = source == "inferred"
@@ -136,7 +134,7 @@ def test_what_the_queue_cannot_have_held_is_not_said_to_be_in_it(starved):
         assert not said
         return
     truth = 100 * read_ns / (read_ns + accept_ns[0])
-    # What was accepted before its request came is in no inferred wait: of the others there may be too few.
+    # Connections accepted before their request came have no inferred wait; the others may be too few.
     document = observer.summary()
     waits = service(document, port)["stages"]["accept_queue"]
     possible_ns = max(1, queue_now["depth_max"]) * (document["duration_ns"] + waits["max_ns"])

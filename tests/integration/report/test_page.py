@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report as a page, opened in a browser: it shows the document's own values, and asks nobody."""
+"""The report as a page in a browser: it shows the document's own values, and loads nothing else."""
 import csv
 import json
 import re
@@ -25,7 +25,7 @@ def report(*arguments):
 
 
 def assert_same_as(page, documents):
-    """Every value that the page says is of the document's member is it."""
+    """Every value on the page equals the member of the document that it names."""
     assert page.cells
     for name, values in page.cells.items():
         index, _, path = name.partition(":")
@@ -38,7 +38,7 @@ MEASURED = []
 
 @pytest.fixture
 def measured(start, tmp_path):
-    """Two runs of the same: their documents' paths. The first test that asks makes them for all."""
+    """Return the paths of two equal runs' documents. The first test to ask runs them for all."""
     paths = [tmp_path / "before.json", tmp_path / "after.json"]
     if not MEASURED:
         nginx = start(Nginx())
@@ -53,8 +53,8 @@ def measured(start, tmp_path):
     return paths
 
 
-# What of each chart lies beyond its axes, in a log axis' labels which are no powers of ten; and whether the page is wider
-# than the window.
+# For each chart: points beyond its axes, and labels of log axes that are no powers of ten. For the page:
+# whether it is wider than the window.
 CHARTS = """
 const charts = drawn.map(({chart, canvas}) => {
 	const {x, y} = chart.scales;
@@ -73,7 +73,8 @@ return {charts, overflow: document.documentElement.scrollWidth - innerWidth,
 
 
 def is_drawn(found):
-    """Charts within their axes, no line of zeros, a log axis with a label at each decade; nothing wider than the page."""
+    """Charts stay within their axes, no line is all zeros, log axes label each decade; nothing is wider than
+    the page."""
     assert found["overflow"] <= 0
     for chart in found["charts"]:
         assert chart["beyond"] == 0 and chart["zero"] == 0 and chart["lowest"] >= 0, chart
@@ -83,7 +84,6 @@ def is_drawn(found):
 
 
 def verdict_of(path):
-    """The first sentence of the text report."""
     lines = report(path).stdout.splitlines()
     end = next(i for i, line in enumerate(lines) if not line)
     return " ".join(" ".join(lines[1:end]).split())
@@ -93,7 +93,7 @@ def verdict_of(path):
 def test_the_page_shows_the_document(measured, tmp_path, width):
     target = tmp_path / "report.html"
     report(measured[0], "-o", target)
-    # It has all it needs: no address but those that the document names.
+    # The page is self-contained: no address but those that the document names.
     text = target.read_text()
     assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
     assert "default-src 'none'" in text
@@ -144,7 +144,7 @@ steps:
 
 
 def test_where_the_time_of_each_step_goes(start, tmp_path):
-    """Of one run and of two: the slow step's time is service, as the lab server was told."""
+    """For one run and for two: the slow step's time is service, as configured in the lab server."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
     file, paths = tmp_path / "scenario.yaml", [tmp_path / "a.json", tmp_path / "b.json"]
@@ -173,7 +173,7 @@ def test_where_the_time_of_each_step_goes(start, tmp_path):
     assert joined["service"] > 3e6 and joined["socket_queue"] >= 0
     parts = sum(value for name, value in joined.items() if name not in ("round_trip", "wait", "overhang"))
     assert abs(parts - joined.get("overhang", 0) - joined["round_trip"]) < 10
-    # With another driver's document there are no joined exchanges of all: then there are none by step.
+    # With another driver's document there are no joined exchanges for all, so none by step.
     run([DRIVER, "run", file, "--quiet", "--json", tmp_path / "alone.json"])
     merged = parse(report(paths[0], tmp_path / "alone.json", "-f", "json").stdout)
     assert sum(row["requests"] for row in merged["driver"]["steps"]) == 400 and not merged.get("joined")
@@ -186,8 +186,7 @@ def swept(lab, path, ladder):
 
 
 def test_a_sweep(start, tmp_path):
-    """Its steps and what follows from them are the document's, on the page and in Markdown; a sweep without a
-    plateau says why."""
+    """Steps and results are the document's, on the page and in Markdown; a sweep without a plateau says why."""
     lab = start(Lab("--service", "5ms", "--block"))
     path, target = tmp_path / "sweep.json", tmp_path / "report.html"
     for ladder in ("1,2,3", "1,2,4,8,16,32,64"):
@@ -199,7 +198,7 @@ def test_a_sweep(start, tmp_path):
         assert_same_as(page, [document])
         assert {f"0:sweep.steps.{i}.{member}" for i in range(len(found["steps"]))
                 for member in ("load", "latency.p50_ns", "latency.p99_ns", "errors")} <= set(page.cells)
-        assert page.canvases == 2  # throughput and latency over load
+        assert page.canvases == 2  # throughput and latency by load
         markdown = report(path, "-f", "markdown").stdout
         rows = re.findall(r"^\| (\d+) \| ([\d.,]+) \| .*$", markdown, re.MULTILINE)
         assert [int(load) for load, _ in rows] == [step["load"] for step in found["steps"]]
@@ -207,7 +206,7 @@ def test_a_sweep(start, tmp_path):
             assert step["good"] == step["requests"]
             good = (step["requests"] - step["drained"]) / step["duration_ns"] * 1e9
             assert abs(float(rate.replace(",", "")) - good) <= max(1, 0.01 * good)
-        assert "Nothing was lost" not in page.text  # a sweep does not know
+        assert "Nothing was lost" not in page.text  # unknown for a sweep
         if found["plateau"] is None:
             assert found["unfitted"] in page.text and "**plateau**: none: " in markdown
             assert "knee" not in page.text
@@ -229,14 +228,14 @@ def test_runs_side_by_side(measured, tmp_path):
     assert re.search(r"^requests/s, client +[\d.,]+/s +[\d.,]+/s +[+-][\d.]+ %", text, re.MULTILINE)
     markdown = report("--compare", *measured, "-f", "markdown").stdout
     assert "| requests/s, client |" in markdown
-    # The answer is the first that is read.
+    # The answer comes first.
     answer = text.splitlines()[0]
     assert page.text.index(answer) < page.text.index("Where a request's time goes")
     assert markdown.splitlines()[2] == f"**{answer}**"
 
 
 def test_names_from_elsewhere_are_text(measured, tmp_path):
-    """A process may call itself anything, and so may a document."""
+    """A process may have any name, and so may a document."""
     document = load(measured[0])
     evil = "</script><img src=x onerror=console.error(1)><b>&amp;"
     document["host"] = evil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The README's picture: its bars are to scale, and its figures those of a report."""
+"""The README's picture: its bars are to scale, and its figures equal a report's."""
 import re
 import xml.etree.ElementTree as xml
 
@@ -16,7 +16,7 @@ def in_ms(said):
 
 
 def drawn(path):
-    """The round trip in ms, that of each part in the legend, and the widths of all parts and of the whole."""
+    """Return the round trip in ms, each part's in the legend, and the widths of all parts and of the whole."""
     picture = xml.parse(path).getroot()
     bars = [(each.get("class"), float(each.get("width")))
             for each in picture.iter(f"{SVG}rect") if each.get("height") == "34"]

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What users read and fetch: phases over HTTP, reports from files, the same numbers everywhere.
-
-tools/mutate: "phases begin with the observation" fails the test of phases.
-"""
+"""Phases over HTTP and reports from files, with the same numbers everywhere."""
 import re
 
 import pytest
@@ -58,7 +55,7 @@ def test_report_of_two_files_is_the_merged_report(start, tmp_path):
         assert re.search(r"^round trip .* 1,000 requests", text, re.MULTILINE)
         rows = {name: float(share) for name, share in
                 re.findall(r"^[├└] ([a-z +]+?)  +.*?([\d.]+) %", text, re.MULTILINE)}
-        beyond = rows.pop("after its end", 0)  # of writes that returned behind their client's read, if there are
+        beyond = rows.pop("after its end", 0)  # of writes that returned after their client's read, if any
         accept = "accept or socket queue" if re.search(r"accept source inferred", text) else "accept queue"
         assert list(rows) == ["network + client", accept, "socket queue", "receive", "service", "respond"]
         assert sum(rows.values()) - beyond == pytest.approx(100, abs=3)  # each is rounded

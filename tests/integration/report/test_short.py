@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one looks at first: the text reports without -v. The truth is what nginx and the lab server are told to do."""
+"""The text reports without -v, which users read first. The truth is the configuration of nginx and the lab server."""
 import re
 
 import pytest
@@ -14,7 +14,7 @@ LINES = 25
 
 
 def drive(url, *options, env=None):
-    """The report that stands on the user's terminal."""
+    """Return the report as on the user's terminal."""
     return run([DRIVER, url, *options], check=False, env=env).stdout
 
 
@@ -40,7 +40,7 @@ def test_the_verdict_comes_first(start, lab_options, driver_options, part, said)
         assert re.search(rf"^[├└] {part} +(19|2\d)[\d.]* ms", rest, re.MULTILINE), report
     assert len(report.splitlines()) <= LINES, report
     assert "lost 0" in report and "\n-v tells more" in report
-    # By the observer alone, who has no round trip.
+    # From the observer alone, which has no round trip.
     alone = run([OBSERVER, "report", observer.json]).stdout
     with timing():
         assert re.search(r"(\d+|99\.\d) % of the mean time at the server \((?:19|2\d)[\d.]* ms\) passed " +
@@ -85,7 +85,7 @@ def test_a_locale_without_utf8_gets_ascii(start):
 
 @needs_program("curl")
 def test_http2_is_not_divided(start):
-    """Some HTTP/1.1 beside it is timed: that is no tree of the driver's requests."""
+    """HTTP/1.1 beside it is timed, but that is no tree of the driver's requests."""
     nginx = start(Nginx(listen_options="http2"))
     plain = start(Nginx())
     observer = start(Observer(ports=[nginx.port, plain.port]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Standard streams that are closed, full or left, and files that are larger than memory."""
+"""Standard streams that are closed, full or abandoned, and files larger than memory."""
 import os
 import resource
 import subprocess
@@ -29,7 +29,7 @@ def test_a_reader_that_has_seen_enough_is_none():
 
 
 def test_a_closed_stderr_is_not_in_the_recording(start, tmp_path):
-    """The lowest free descriptor was the recording's, and the log went there."""
+    """Earlier the recording took the free descriptor of stderr, and so got the log."""
     lab = start(Lab())
     path = tmp_path / "run.rec"
     shell('"$@" 2>&- >&- <&-', OBSERVER, "record", "-o", path, "--port", str(lab.port), "--for", "1500ms")

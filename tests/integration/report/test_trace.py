@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`--trace` of both programs, as a reader of the Chrome trace-event format takes it: every event has what its kind
-needs, slices of a track nest, and what is drawn of an exchange is what the document says of it, in integers.
-
-tools/mutate: "trace: half of the network is missing" fails drawn_is_measured, "trace: what begins does not
-end" the_format.
+"""`--trace` of both programs, as read by the Chrome trace-event format. Every event has the members of its
+kind, slices of a track nest, and an exchange's drawing equals the document, in integers.
 """
 import itertools
 import json
@@ -19,7 +16,6 @@ NETWORK, DUE = "network (half of it)", "due, not sent"
 
 
 def ns(event, name):
-    """µs as the format has them, to the nanosecond."""
     value = event[name] * 1000
     assert abs(value - round(value)) < 0.01, event
     return round(value)
@@ -27,8 +23,8 @@ def ns(event, name):
 
 @pytest.fixture(params=["driver", "report"])
 def traced(request, start, tmp_path):
-    """(the trace, the document): of some slow and mostly quick requests, sent by a schedule; written by the driver,
-    and of its document by the report."""
+    """Return (trace, document) of some slow and mostly quick requests at a rate. The driver writes the trace,
+    or the report does from the driver's document."""
     lab = start(Lab("--service", "4ms", "--one-in", "20"))
     observer = start(Observer("--transmit", "all", ports=[lab.port]))
     path, trace = tmp_path / "run.json", tmp_path / "trace.json"
@@ -46,7 +42,7 @@ def of_kind(trace, phase):
 
 
 def exchanges(trace):
-    """The slices of whole requests with those within each of them."""
+    """Yield each whole request's slice with those inside it."""
     slices = of_kind(trace, "X")
     requests = [event for event in slices if event["name"].startswith("request ")]
     for request in requests:
@@ -65,7 +61,7 @@ def test_the_format(traced):
         assert isinstance(event["ts"], (int, float)) and event["ts"] >= 0
         assert ("dur" in event) == (event["ph"] == "X")
         assert ("id" in event) == (event["ph"] in "be")
-    # A name for the process and for each track; what begins beside the slices ends, later.
+    # The process and each track have a name; every asynchronous event ends after its start.
     names = {(event["name"], event["tid"]): event["args"]["name"] for event in of_kind(trace, "M")}
     clients = {exchange["client"] for exchange in document["joined"]["slowest"]}
     assert sorted(name for (kind, _), name in names.items() if kind == "thread_name") == sorted(clients)
@@ -78,7 +74,7 @@ def test_the_format(traced):
 
 
 def test_slices_nest(traced):
-    """On each track every slice lies within or beside each other one: what is half within is drawn wrongly."""
+    """On a track two slices nest or are disjoint: viewers draw partly overlapping ones wrongly."""
     trace, _ = traced
     for tid in {event["tid"] for event in of_kind(trace, "X")}:
         spans = [(ns(event, "ts"), ns(event, "ts") + ns(event, "dur")) for event in of_kind(trace, "X")
@@ -90,8 +86,8 @@ def test_slices_nest(traced):
 
 
 def test_what_is_drawn_is_measured(traced):
-    """Each of the slowest once, with its parts one behind the other: their lengths are the document's, and add up to
-    the round trip, less what came after its end."""
+    """Each of the slowest appears once, with its parts in sequence. Their lengths are the document's, and add
+    up to the round trip, less the time after its end."""
     trace, document = traced
     slowest = {(each["client"], each["index"]): each for each in document["joined"]["slowest"]}
     drawn = {(request["args"]["client"], request["args"]["index"]): (request, parts)
@@ -109,7 +105,7 @@ def test_what_is_drawn_is_measured(traced):
         of = exchange["parts"]
         assert ns(request, "dur") == request["args"]["round_trip_ns"] == of["round_trip_ns"]
         assert ns(request, "ts") == exchange["start_ns"] - first_ns
-        # One behind the other, without a gap.
+        # In sequence, without gaps.
         parts.sort(key=lambda event: ns(event, "ts"))
         at = ns(request, "ts")
         for event in parts:
@@ -125,5 +121,5 @@ def test_what_is_drawn_is_measured(traced):
         assert sum(lengths.values()) - of["overhang_ns"] == of["round_trip_ns"]
         if of["wait_ns"]:
             assert exchange["start_ns"] - of["wait_ns"] - first_ns in waits[request["tid"]]
-    # The server's own delay is among what makes them slow.
+    # The server's own delay makes some of them slow.
     assert any(max(parts, key=lambda event: event["dur"])["name"] == "service" for _, parts in drawn.values())

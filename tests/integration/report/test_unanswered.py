@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was never answered stands beside the percentiles, and can be asserted. The server itself counts it.
-
-tools/mutate: "report: unanswered requests are not told" fails what_was_given_up, "assertion: what is open at
-the end is forgotten" it_can_be_asserted.
-"""
+"""Unanswered requests are reported beside the percentiles, and can be asserted. The server itself counts them."""
 import re
 import shutil
 import socket
@@ -22,7 +18,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Forgetful:
-    """Answers, but for every @nth request; @closes: when its client gave up, it closes, and notes the age."""
+    """Answers all but every @nth request. @closes: it closes after its client gave up, and notes the age."""
 
     def __init__(self, nth, closes=True):
         self.nth, self.closes = nth, closes
@@ -105,7 +101,7 @@ def test_what_was_given_up_stands_beside_the_percentiles(start, forgetful, tmp_p
                          r"in no percentile of a stage; they had waited at least ([\d.]+) (µs|ms|s) \(p50\), "
                          r"([\d.]+) (µs|ms|s) \(p99\)", text)
         assert told, report
-        # The server's clock runs from its read's return to the end of its client: a part of the wait, nearly all.
+        # The server's clock runs from the read's return until its client gives up: nearly all of the wait.
         ages = sorted(age / MS for age in server.ages)
         assert milliseconds(told[1], told[2]) > ages[4] * 0.98 - 1
         assert milliseconds(told[3], told[4]) > ages[-1] * 0.98 - 1
@@ -128,7 +124,7 @@ def test_a_server_that_answers_has_no_such_note(start, forgetful):
 
 @pytest.mark.parametrize("closes", [True, False], ids=["closes", "hangs"])
 def test_it_can_be_asserted(start, forgetful, closes):
-    """A server that hangs keeps its connections: the observer has seen none of these requests end."""
+    """A hung server keeps its connections: the observer has seen none of these requests end."""
     server = forgetful(20, closes=closes)
     observer = start(Observer(ports=[server.port]))
     kept = drive(server, observer, "--assert=unanswered<=5%", "--assert=unanswered<=10", "--assert=timeouts<=5%")
@@ -142,7 +138,7 @@ def test_it_can_be_asserted(start, forgetful, closes):
     broken = drive(server, observer, "--assert=unanswered<10", "--assert=errors<1000", count=200)
     assert server.forgotten == 30
     assert broken.status == 1
-    # Those that hang from the runs before are still open at the end of this one.
+    # Requests that hang from the earlier runs are still open at the end of this one.
     assert f"'unanswered<10' does not hold: it is {10 if closes else 30}" in broken.process.stderr
 
 
