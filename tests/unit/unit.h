@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmocka with what it wants included before it. */
+/* cmocka, with the headers that it needs included before it. */
 #ifndef UNIT_UNIT_H
 #define UNIT_UNIT_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's walker through HTTP/2 in user space, as bpf/tcp/streams.h drives it: for its unit test and its fuzzer. */
+/*
+ * The kernel's HTTP/2 walker in user space, driven as in bpf/tcp/streams.h: for its unit test and
+ * its fuzzer.
+ */
 #ifndef UNIT_WALKER_H
 #define UNIT_WALKER_H
 
@@ -11,7 +14,10 @@
 #define HTTP2_COPY(to, count, from) (!memcpy(to, (const void *)(uintptr_t)(from), count))
 #include "../../bpf/protocol/http2.h"
 
-/* One read or write of @length bytes. @said is called for each step that comes to something. False: that is no HTTP/2. */
+/*
+ * Walk one read or write of @length bytes; call @said for each step with an event. Return false if
+ * the bytes are no HTTP/2.
+ */
 static inline bool
 walker_feed(struct http2_side *s, const uint8_t *data, size_t length,
 	    void (*said)(void *context, const struct http2_side *s, uint32_t what), void *context)

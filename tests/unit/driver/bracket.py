@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Drives sojourn-drive with a stand-in for the observer, and checks the bracket: that no request of
-the measured phase is outside of it, that the documents are merged, and what happens without it.
+"""Drive sojourn-drive with a stand-in for the observer, and check the bracket. No request of the measured phase
+is outside it, the documents are merged, and a run without it works.
 
 Usage: bracket.py PATH/TO/sojourn-drive
 """
@@ -23,7 +23,6 @@ def check(name, condition, what):
 
 
 class Target(http.server.BaseHTTPRequestHandler):
-    """Counts what it answered."""
     protocol_version = "HTTP/1.1"
     answered = 0
     lock = threading.Lock()
@@ -40,7 +39,6 @@ class Target(http.server.BaseHTTPRequestHandler):
 
 
 class Observer(http.server.BaseHTTPRequestHandler):
-    """Notes the target's count at both ends of the phase."""
     at_begin = at_end = None
     document = {}
     begin_status = 201

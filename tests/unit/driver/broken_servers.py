@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Drives sojourn-drive against servers that fail, each in its way, and checks how every failure is
-counted, that each request is counted once, and that the run ends in time.
+"""Drive sojourn-drive against servers that fail in different ways. Check how every failure is counted, that
+each request is counted once, and that the run ends in time.
 
 Usage: broken_servers.py PATH/TO/sojourn-drive
 """
@@ -26,7 +26,7 @@ def reset(connection):
 
 
 def serve(connection, action):
-    """Calls action(connection, n) for the n-th request of the connection while it returns True."""
+    """Call action(connection, n) for the connection's n-th request while it returns True."""
     n = 0
     try:
         while connection.recv(65536) and action(connection, n):
@@ -59,7 +59,7 @@ def drips(connection, _):
 
 
 def alternates(connection, n):
-    """Answers the first request of a connection, resets at the second."""
+    """Answer the first request of a connection, reset at the second."""
     if n:
         reset(connection)
         return False
@@ -157,7 +157,7 @@ def test_kinds():
 
 
 def test_alternating():
-    """Every second request fails: the others must all be there."""
+    """Every second request fails: all others are complete."""
     document, code, _ = drive(Server(alternates).port, "-n", "400", "-c4")
     check("alternates", code == 1, f"exit status {code}")
     check("alternates", document["requests"] + document["errors"]["reset"] == 400, "sum")
@@ -165,7 +165,7 @@ def test_alternating():
 
 
 def test_large_body():
-    """A request that does not fit into the socket's buffer at once."""
+    """The request does not fit into the socket's buffer at once."""
     body = os.urandom(1) * (8 << 20)
 
     def action(connection, _):
@@ -201,7 +201,7 @@ def test_interrupted_warmup():
 
 
 def test_refused_duration():
-    """Back-off: 4 connections try at most some dozens of times in half a second."""
+    """With back-off 4 connections try at most some dozens of times in half a second."""
     document, code, seconds = drive(closed_port(), "-d500ms", "-c4")
     refused = document["errors"]["refused"]
     check("refused for a time", code == 1 and seconds < 3, f"{code}, {seconds:.1f} s")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmocka with what it wants included first. */
+/* cmocka, with the headers that it needs included first. */
 #ifndef UNIT_DRIVER_TEST_H
 #define UNIT_DRIVER_TEST_H
 

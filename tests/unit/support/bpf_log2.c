@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiles wire/buckets.h the way clang does for -target bpf, to compare it with the native one. */
+/* Compiles wire/buckets.h as clang does for -target bpf, to compare it with the native one. */
 #define __bpf__ 1
 #include "wire/buckets.h"
 

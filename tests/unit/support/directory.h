@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A test in a directory of its own, which is gone afterwards: TEST(function) in place of cmocka_unit_test. */
+/* A test in its own directory, removed afterwards: TEST(function) in place of cmocka_unit_test. */
 #ifndef UNIT_SUPPORT_DIRECTORY_H
 #define UNIT_SUPPORT_DIRECTORY_H
 

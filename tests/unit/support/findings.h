@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two findings and a sweep with every member set, no two numbers the same; for runs.c. */
+/* Two findings and a sweep with every member set, all numbers different; for runs.c. */
 #ifndef UNIT_SUPPORT_FINDINGS_H
 #define UNIT_SUPPORT_FINDINGS_H
 
@@ -40,7 +40,7 @@ static inline void support_fill_finding(struct run_finding *finding, uint32_t fr
 	owner->sockets = (struct run_number){true, from + 6};
 }
 
-/* What the doctor's documents have besides. */
+/* Fill the further members of the doctor's documents. */
 static inline void support_fill_look(struct run *run)
 {
 	struct run_finding *resource = run_add_resource(run);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Text reports of documents, and what must hold of each; see report.h. */
+/* Text reports of documents, and properties of every one; see report.h. */
 #include "report.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Text reports of documents, what must hold of each, and their comparison with files of golden/. */
+/*
+ * Text reports of documents, properties of every one, and their comparison with files of golden/.
+ */
 #ifndef UNIT_SUPPORT_REPORT_H
 #define UNIT_SUPPORT_REPORT_H
 
@@ -7,14 +9,12 @@
 
 #include "sojourn/report.h"
 
-/* All of it; the caller frees it. */
+/* The whole report; the caller frees it. */
 char *support_render(const struct run *run, unsigned int width, bool colour);
 char *support_render_as(const struct run *run, const struct report_options *options);
-/* What must hold of every report. */
 void support_check_text(const char *text, unsigned int width);
-/* Compares with golden/@name.txt. */
 void support_check_golden(const struct run *run, const char *name, unsigned int width);
-/* The same of what is printed without -v. */
+/* The same for the report without -v. */
 void support_check_short(const struct run *run, const char *name, unsigned int width);
 
 #endif

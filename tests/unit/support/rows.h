@@ -32,7 +32,7 @@ static inline void fill_rows(struct run_row_list *rows, const char *first, const
 
 static inline void compare_rows(const struct run_row_list *a, const struct run_row_list *b)
 {
-	size_t plain = offsetof(struct run_row, requests); /* what follows has no pointers */
+	size_t plain = offsetof(struct run_row, requests); /* no pointers from here on */
 
 	assert_int_equal(a->count, b->count);
 	for (size_t i = 0; i < a->count; i++) {
@@ -53,7 +53,7 @@ static inline void support_compare_rows(const struct run_driver *a, const struct
 		compare_rows(&a->rows[i], &b->rows[i]);
 }
 
-/* What has been compared; pointers differ. */
+/* Clear the compared rows, whose pointers differ. */
 static inline void support_forget_rows(struct run_driver *a, struct run_driver *b)
 {
 	memset(a->rows, 0, sizeof(a->rows));
@@ -61,7 +61,9 @@ static inline void support_forget_rows(struct run_driver *a, struct run_driver *
 	a->scenario = b->scenario = NULL;
 }
 
-/* Both have the same; then forgets all lists, so that the rest can be compared as bytes. */
+/*
+ * Assert that both have the same, then clear all lists, so that the rest can be compared as bytes.
+ */
 static inline void support_match_joined_steps(struct run_joined *a, struct run_joined *b)
 {
 	assert_int_equal(a->step_count, b->step_count);

@@ -15,7 +15,7 @@
 #include "series.h"
 #include "unit.h"
 
-/* What the two know of a sample. */
+/* The known values of a driver's and of an observer's sample. */
 #define DRIVERS                                                                                  \
 	(RUN_SAMPLE_BYTES_IN | RUN_SAMPLE_BYTES_OUT | RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP | \
 	 RUN_SAMPLE_RESPONSE | RUN_SAMPLE_STEP)
@@ -28,7 +28,7 @@ static struct run_number known(uint64_t value)
 	return (struct run_number){.known = true, .value = value};
 }
 
-/* @count values spread evenly around @mean, half of it to either side. */
+/* Add @count values spread evenly around @mean, by half of it to either side. */
 static void spread(struct histogram *h, unsigned int count, uint64_t mean)
 {
 	for (unsigned int i = 0; i < count; i++)
@@ -90,7 +90,7 @@ static void fill_processes(struct run_service *service, struct sequence *sequenc
 	}
 }
 
-/* What is not known stays 0, so that samples can be compared as bytes. */
+/* Unknown values stay 0, so that samples can be compared as bytes. */
 static void set_known(const struct run_sample *sample, uint32_t value, uint64_t *ret_value,
 		      struct sequence *sequence)
 {
@@ -116,7 +116,7 @@ static void fill_sample(struct run_sample *sample, struct sequence *sequence)
 		set_known(sample, RUN_SAMPLE_STAGE(i), &sample->stage_ns[i], sequence);
 }
 
-/* Exchanges on connections of their own, in their order. */
+/* Exchanges on different connections, in their order. */
 static struct run_samples *fill_samples(uint32_t known, struct sequence *sequence)
 {
 	struct run_samples *samples = need(run_samples_new());
@@ -407,7 +407,7 @@ struct run *support_full_run(void)
 	return run;
 }
 
-/* A document whose labels do not depend on the machine. */
+/* Make a document whose labels do not depend on the machine. */
 static struct run *labelled_run(const char *tool, uint64_t duration_ns)
 {
 	struct run *run = need(calloc(1, sizeof(*run)));

@@ -28,7 +28,6 @@ void support_split(struct run_service *service, unsigned int unknown)
 	}
 }
 
-/* The server's clock is this far ahead. */
 #define AHEAD_NS 7000000000000ULL
 
 static struct flow flow_from_port(uint16_t port)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How runs.c fills a document's members: with numbers that are all different. */
+/* Fills a document's members for runs.c with numbers that all differ. */
 #ifndef UNIT_SUPPORT_SEQUENCE_H
 #define UNIT_SUPPORT_SEQUENCE_H
 
@@ -20,7 +20,7 @@ static inline char *text(const char *string)
 	return need(strdup(string));
 }
 
-/* Numbers that are never the same, and small enough to be told from misread memory. */
+/* Numbers that never repeat, and too small for misread memory. */
 struct sequence {
 	uint64_t last;
 };
@@ -43,7 +43,7 @@ static inline void set_counters(uint64_t *counters, size_t count, struct sequenc
 		counters[i] = next(sequence);
 }
 
-/* A sum beyond 2^53 is what a double would lose. */
+/* A sum beyond 2^53, which a double would round. */
 static inline void set_histogram(struct histogram *h, struct sequence *sequence)
 {
 	histogram_record(h, next(sequence));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A service's past in which everything is known and no number is like another; for runs.c. */
+/* A service's past in which everything is known and all numbers differ; for runs.c. */
 #ifndef UNIT_SUPPORT_SERIES_H
 #define UNIT_SUPPORT_SERIES_H
 
@@ -63,7 +63,7 @@ static inline struct run_series *support_series(uint64_t *last)
 	return series;
 }
 
-/* Behind `known` there may be padding, whose value nobody knows. */
+/* The padding after `known` is undefined. */
 static inline void support_compare_point(const struct run_point *a, const struct run_point *b)
 {
 	size_t counted = offsetof(struct run_point, accepted);

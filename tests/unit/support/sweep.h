@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sweep with every member set, no two numbers the same; for runs.c. */
+/* A sweep with every member set, all numbers different; for runs.c. */
 #ifndef UNIT_SUPPORT_SWEEP_H
 #define UNIT_SUPPORT_SWEEP_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bpf/protocol/http2.h, the kernel's own source: frames are the same however their bytes are cut. */
+/*
+ * bpf/protocol/http2.h, the kernel's own source: frames are the same however their bytes are cut.
+ */
 #include "unit.h"
 
 #include <stdio.h>
@@ -8,7 +10,7 @@
 
 #include "walker.h"
 
-/* What a walk has said, in one line for each frame. */
+/* The events of a walk, in one line for each frame. */
 struct told {
 	char text[4096];
 	size_t length;
@@ -39,7 +41,7 @@ static void said(void *context, const struct http2_side *s, uint32_t what)
 	tell(context, s, what);
 }
 
-/* ---- what is said ---- */
+/* ---- frames ---- */
 
 static uint8_t bytes[2048];
 static size_t length;
@@ -65,7 +67,10 @@ static void frame(uint32_t payload, uint8_t type, uint8_t flags, uint32_t stream
 	length += sizeof(header) + payload;
 }
 
-/* Each kind of frame, with and without payload, padded, a header block in three parts, one of an unknown type. */
+/*
+ * Each kind of frame: with and without payload, padded, a header block in three parts, an unknown
+ * type.
+ */
 static const char *client_says(void)
 {
 	length = 0;
@@ -129,9 +134,9 @@ static void frames_whole_and_in_pieces(void **state)
 		}
 }
 
-/* ---- what is none ---- */
+/* ---- no frames ---- */
 
-/* A frame behind a good SETTINGS: whether it is one. */
+/* Whether a frame after a good SETTINGS is accepted. */
 static bool takes(bool by_client, uint32_t payload, uint8_t type, uint8_t flags, uint32_t stream)
 {
 	struct http2_side s = {.by_client = by_client};
@@ -161,7 +166,7 @@ static void what_is_strict_is_checked(void **state)
 	assert_false(takes(true, 9, HTTP2_PING, 0, 0));
 	assert_false(takes(true, 7, HTTP2_GOAWAY, 0, 0));
 	assert_false(takes(true, 5, HTTP2_WINDOW_UPDATE, 0, 0));
-	assert_false(takes(true, 5, HTTP2_CONTINUATION, 4, 1)); /* of no header block */
+	assert_false(takes(true, 5, HTTP2_CONTINUATION, 4, 1)); /* not within a header block */
 }
 
 static void the_first_frame_is_settings(void **state)
@@ -175,11 +180,11 @@ static void the_first_frame_is_settings(void **state)
 	assert_false(walker_feed(&s, bytes, length, said, &told));
 	s = (struct http2_side){0};
 	length = 0;
-	frame(0, HTTP2_SETTINGS, 1, 0, NULL, 0); /* which acknowledges others */
+	frame(0, HTTP2_SETTINGS, 1, 0, NULL, 0); /* an ACK has no payload */
 	assert_false(walker_feed(&s, bytes, length, said, &told));
 }
 
-/* Between the parts of a header block nothing else may stand (RFC 9113, 6.10). */
+/* No other frame may come between the parts of a header block (RFC 9113, 6.10). */
 static void a_header_block_is_not_interrupted(void **state)
 {
 	struct http2_side s = {.by_client = 1};
@@ -193,7 +198,7 @@ static void a_header_block_is_not_interrupted(void **state)
 	assert_false(walker_feed(&s, bytes, length, said, &told));
 }
 
-/* Any bytes: each cut says the same, and of random ones hardly any pass for frames. */
+/* Random bytes: each cut gives the same events, and hardly any bytes pass for frames. */
 static void garbage_is_noticed(void **state)
 {
 	unsigned int seed = 1, taken = 0;
@@ -213,11 +218,11 @@ static void garbage_is_noticed(void **state)
 		assert_string_equal(told.text, again.text);
 		taken += good;
 	}
-	/* A length below 2^14 behind a random header, or DATA of some stream. */
+	/* A length below 2^14 after a random header, or DATA of some stream. */
 	assert_in_range(taken, 0, 2000 / 8);
 }
 
-/* ---- bytes that nobody sees ---- */
+/* ---- unseen bytes ---- */
 
 static void only_data_may_pass_unseen(void **state)
 {
@@ -234,7 +239,7 @@ static void only_data_may_pass_unseen(void **state)
 	assert_int_equal(http2_unseen(&s, 41), HTTP2_WRONG);
 	assert_int_equal(http2_unseen(&s, 40), HTTP2_ENDS);
 	assert_true(http2_is_last(&s));
-	/* The next byte is of a header. */
+	/* The next byte belongs to a header. */
 	assert_int_equal(http2_unseen(&s, 1), HTTP2_WRONG);
 	assert_true(walker_feed(&s, bytes + 9, 5, said, &told));
 	assert_int_equal(http2_unseen(&s, 1), HTTP2_WRONG);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* In which order connections read responses and send what follows. */
+/* The order in which connections read responses and send the next requests. */
 #include "driver/test.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #define SLOTS 3
 #define TURNS 100
 
-/* What happened, two characters each: 's' sent or 'r' received, and the slot. */
+/* The events, two characters each: 's' sent or 'r' received, and the slot. */
 struct scene {
 	uv_loop_t loop;
 	struct engine_host host;
@@ -93,9 +93,9 @@ static void listen_here(struct scene *scene)
 	scene->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(scene->listener >= 0);
 	if (scene->listener < 0)
-		return; /* which the analyser asks for */
+		return; /* as the analyser requires */
 	address->sa_family = AF_UNIX;
-	/* Only a family: the kernel chooses a name that no file has. */
+	/* With only a family, the kernel chooses an unused abstract name. */
 	assert_int_equal(bind(scene->listener, address, sizeof(sa_family_t)), 0);
 	assert_int_equal(getsockname(scene->listener, address, &length), 0);
 	assert_int_equal(listen(scene->listener, SLOTS), 0);
@@ -164,21 +164,21 @@ static void expect_order(bool batched, const char *expected)
 	close_scene(&scene);
 }
 
-/* No response is read late because others' requests were written before. */
+/* No response is read late because of other slots' writes. */
 static void test_reads_before_it_writes(void **state)
 {
 	(void)state;
 	expect_order(true, "r0r1r2s0s1s2");
 }
 
-/* Under a schedule each has its time. */
+/* At a rate each request has its own time. */
 static void test_writes_at_once(void **state)
 {
 	(void)state;
 	expect_order(false, "r0s0r1s1r2s2");
 }
 
-/* That the server has closed is known before the next request is sent: it gets another connection. */
+/* The server's close is seen before the next request is sent, which gets another connection. */
 static void test_sees_the_end_first(void **state)
 {
 	struct scene scene;
@@ -200,7 +200,7 @@ static void test_sees_the_end_first(void **state)
 	close_scene(&scene);
 }
 
-/* The driver ends while requests were to follow. */
+/* The driver closes while requests wait to be sent. */
 static void test_closes_with_requests_to_follow(void **state)
 {
 	struct scene scene;

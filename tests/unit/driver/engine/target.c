@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* URLs taken apart, and refused. */
+/* URLs, parsed and refused. */
 #include "driver/test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which results the driver limited, and how long or many they must be to tell. */
+/* Which results the driver limited, and how much a run must contain for a verdict. */
 #include "driver/test.h"
 
 #include <string.h>
@@ -35,11 +35,11 @@ static void test_cpu(void **state)
 	check(driver, 200 * NSEC_PER_MSEC, "cpu");
 	check(driver, 250 * NSEC_PER_MSEC, NULL);
 	driver->cpu_wait_ns = (struct run_number){true, 50 * NSEC_PER_MSEC};
-	check(driver, 250 * NSEC_PER_MSEC, "cpu"); /* what it did not get, others had */
+	check(driver, 250 * NSEC_PER_MSEC, "cpu"); /* other processes had the missing time */
 	free(driver);
 }
 
-/* Three requests of 126 us in all: starting takes as long. */
+/* Three requests of 126 us in all: the start takes as long. */
 static void test_too_short(void **state)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));
@@ -54,7 +54,7 @@ static void test_too_short(void **state)
 	free(driver);
 }
 
-/* One late request is 1 % of a hundred, and more than that of fewer. */
+/* One late request is 1 % of a hundred, and more than 1 % of fewer. */
 static void test_schedule(void **state)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The warning before the run: when there is one, and its numbers. */
+/* The warning before the run: its conditions and its numbers. */
 #include "driver/test.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void test_policies(void **state)
 	expect(p, NULL, NULL);
 }
 
-/* What others hold is not there, what is in TIME_WAIT only for a while. */
+/* Ports in use are unavailable; those in TIME_WAIT only for a while. */
 static void test_in_use(void **state)
 {
 	const struct preflight base = {
@@ -110,7 +110,7 @@ static void test_in_use(void **state)
 	p.held = 441;
 	expect(p, NULL, NULL);
 	p.sources = 2;
-	p.used = 2000; /* a look at what changes meanwhile may see more */
+	p.used = 2000; /* a reading of changing sockets may count more */
 	expect(p, "2,000 of 1,002 are in use", "needs 16");
 }
 

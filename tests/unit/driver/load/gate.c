@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The limit of connections per second: even distances, a little catching up, no saving. */
+/* The limit of connections per second: even intervals, a little catching up, no saving. */
 #include "driver/test.h"
 
 #include "load/gate.h"
 
 #define START (100 * NSEC_PER_SEC)
 
-/* How many pass from @begin_ns on for @length_ns, asked every @step_ns. */
+/* Count how many pass within @length_ns from @begin_ns, asked every @step_ns. */
 static unsigned int count(struct gate *gate, uint64_t begin_ns, uint64_t length_ns,
 			  uint64_t step_ns)
 {

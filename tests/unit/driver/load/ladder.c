@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Ladders as they are written, and what is no ladder. */
+/* Ladders as typed, valid and invalid. */
 #include "driver/test.h"
 
 #include <errno.h>

@@ -26,7 +26,10 @@ static void test_slots_in_turn(void **state)
 	pacer_close(&pacer);
 }
 
-/* A stall: what was due meanwhile keeps its time, and leaves in order as slots come free. */
+/*
+ * After a stall the requests due meanwhile keep their times, and leave in order as slots become
+ * free.
+ */
 static void test_stall(void **state)
 {
 	struct pacer pacer;
@@ -41,18 +44,19 @@ static void test_stall(void **state)
 	assert_true(pacer_next(&pacer, 0, 3500, &next));
 	assert_int_equal(next.intended_ns, 1000);
 	assert_int_equal(next.possible_ns, 3500); /* there was no other slot */
-	pacer_return(&pacer, next.intended_ns);	  /* it could not be sent after all */
+	pacer_return(&pacer, next.intended_ns);	  /* it could not be sent */
 	pacer_rest(&pacer, 0, 3600);
 	assert_int_equal(pacer_wake_ns(&pacer), 0);
 	assert_true(pacer_take(&pacer, 3700, &due));
 	assert_int_equal(due.intended_ns, 1000);
-	assert_int_equal(due.possible_ns,
-			 3600); /* the driver is not to blame for what was before */
+	assert_int_equal(due.possible_ns, 3600); /* the driver did not cause the earlier delay */
 	assert_int_equal(pacer_unsent(&pacer, 10000), 8); /* due at 2 to 9 µs */
 	pacer_close(&pacer);
 }
 
-/* The driver came late to a request that a slot at rest could have sent: its own error, whoever sends it. */
+/*
+ * The driver came late to a request that an idle slot could have sent: its own delay, by any slot.
+ */
 static void test_late_though_free(void **state)
 {
 	struct pacer pacer;
@@ -65,11 +69,11 @@ static void test_late_though_free(void **state)
 	assert_true(pacer_next(&pacer, due.slot, 1400, &due));
 	assert_int_equal(due.slot, 0);
 	assert_int_equal(due.intended_ns, 1000);
-	assert_int_equal(due.possible_ns, 1000); /* by slot 1, at rest since 0 */
+	assert_int_equal(due.possible_ns, 1000); /* by slot 1, idle since 0 */
 
-	assert_true(pacer_take(&pacer, 3900, &due)); /* slots 1 and 2: nothing is at rest now */
+	assert_true(pacer_take(&pacer, 3900, &due)); /* slots 1 and 2: none is idle now */
 	assert_true(pacer_take(&pacer, 3900, &due));
-	assert_false(pacer_next(&pacer, 2, 3950, &due)); /* at rest since here */
+	assert_false(pacer_next(&pacer, 2, 3950, &due)); /* idle since then */
 	assert_true(pacer_next(&pacer, 0, 4500, &due));
 	assert_int_equal(due.intended_ns, 4000);
 	assert_int_equal(due.possible_ns, 4000);
@@ -80,7 +84,10 @@ static void test_late_though_free(void **state)
 	pacer_close(&pacer);
 }
 
-/* What was due while the worker was away is late by that, though each slot was busy when it looked. */
+/*
+ * Requests due while the worker was away are late because of that, although each slot was busy
+ * afterwards.
+ */
 static void test_absence(void **state)
 {
 	struct pacer pacer;
@@ -93,7 +100,7 @@ static void test_absence(void **state)
 	pacer_absent(&pacer, 1500, 4500);
 	assert_true(pacer_next(&pacer, 0, 4600, &due));
 	assert_int_equal(due.intended_ns, 1000);
-	assert_int_equal(due.possible_ns, 4600); /* before it */
+	assert_int_equal(due.possible_ns, 4600); /* due before the absence */
 	for (uint64_t intended_ns = 2000; intended_ns <= 4000; intended_ns += 1000) {
 		assert_true(pacer_next(&pacer, 0, 4700, &due));
 		assert_int_equal(due.intended_ns, intended_ns);
@@ -101,7 +108,7 @@ static void test_absence(void **state)
 	}
 	assert_true(pacer_next(&pacer, 0, 5100, &due));
 	assert_int_equal(due.intended_ns, 5000);
-	assert_int_equal(due.possible_ns, 5100); /* behind it */
+	assert_int_equal(due.possible_ns, 5100); /* due after the absence */
 	pacer_close(&pacer);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How many connections there are when, and that the workers' shares are all of them. */
+/* The number of connections over time, and that the workers' shares add up to it. */
 #include "driver/test.h"
 
 #include <math.h>

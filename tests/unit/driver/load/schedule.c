@@ -28,7 +28,7 @@ static void test_constant(void **state)
 	}
 }
 
-/* Three sharers interleave to what one would have done. */
+/* Three sharers interleave to the schedule of one. */
 static void test_constant_shared(void **state)
 {
 	struct schedule parts[3];
@@ -42,7 +42,7 @@ static void test_constant_shared(void **state)
 	}
 }
 
-/* Of an exponential distribution: mean = standard deviation, and 1 - 1/e are below the mean. */
+/* For an exponential distribution: mean = standard deviation, and 1 - 1/e are below the mean. */
 static void check_exponential(const double *values, double mean)
 {
 	double sum = 0, squares = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rates that change with time: what is due when, against the integral that is known. */
+/* Rates that change with time: when requests are due, against the known integral. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void test_ramp(void **state)
 	assert_seconds(shape_due_ns(&shape, 50), 1);
 	assert_seconds(shape_due_ns(&shape, 1250), 5);
 	assert_seconds(shape_due_ns(&shape, 5000), 10);
-	assert_seconds(shape_due_ns(&shape, 6000), 11); /* 1,000/s go on */
+	assert_seconds(shape_due_ns(&shape, 6000), 11); /* continues at 1,000/s */
 	assert_true(fabs(shape_count(&shape, 5e9) - 1250) < 1e-6);
 	assert_true(fabs(shape_count(&shape, 11e9) - 6000) < 1e-6);
 }
@@ -65,7 +65,7 @@ static void test_steps(void **state)
 	assert_seconds(shape_due_ns(&shape, 7400), 31);
 }
 
-/* A pause has nothing due: the request after it is the first one of the next segment. */
+/* Nothing is due in a pause: the request after it is the first one of the next segment. */
 static void test_segments(void **state)
 {
 	struct shape shape = shape_of("0..500:10s,0:5s,500:1s,500..0", 20);
@@ -78,7 +78,7 @@ static void test_segments(void **state)
 	assert_true(fabs(shape_count(&shape, 20e9) - 4000) < 1e-6);
 }
 
-/* Whatever the shape, what is due until a request's time is its number. */
+/* For any shape, the number of requests due by a request's time is its number. */
 static void test_inverse(void **state)
 {
 	static const char *const shapes[] = {"10..1000", "1000..10", "5,7..300,1", "999..1000",
@@ -99,7 +99,7 @@ static void test_inverse(void **state)
 	}
 }
 
-/* Three sharers of a ramp together send what one would; random arrivals as many on average. */
+/* Three sharers of a ramp together send as one would; random arrivals as many on average. */
 static void test_schedule(void **state)
 {
 	struct schedule_spec spec = {.arrival = SCHEDULE_CONSTANT, .rate = 500, .seed = 7};

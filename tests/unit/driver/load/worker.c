@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a worker does with a phase that ends while it could not run: every request that was due is told. */
+/* A phase ends while the worker could not run: every request that was due is reported. */
 #include "driver/test.h"
 
 #include <stdatomic.h>
@@ -16,16 +16,19 @@
 
 #define SLOTS 4
 
-/* An engine whose requests are answered, by nobody, before start() returns; or wait for a connection. */
+/*
+ * An engine without a server: requests are answered before start() returns, or wait for a
+ * connection.
+ */
 struct fake {
 	const struct engine_host *host;
 	uv_timer_t timer;
 	uint32_t waiting[SLOTS], waiting_count;
 };
 
-/* The worker's thread holds still, in a callback of its loop, while it is told to. */
+/* The worker's thread pauses in a callback of its loop while `hold` is set. */
 static atomic_bool hold, holds;
-/* Requests wait; that there is no connection for them is said when it is no longer so. */
+/* Requests wait; when `waits` is cleared, the engine reports that they had no connection. */
 static atomic_bool waits;
 
 static void postpone(struct fake *fake)
@@ -106,8 +109,8 @@ static void wait_for(atomic_bool *flag)
 }
 
 /*
- * It is told to rest while it holds still, before anything is due, so that it reads this word before its own
- * alarm; and then finds that the phase has passed.
+ * The worker pauses before anything is due and is then set to rest. It reads that before its own
+ * alarm, and finds that the phase has passed.
  */
 static void sleep_through_phase(struct worker *worker)
 {
@@ -124,7 +127,7 @@ static void sleep_through_phase(struct worker *worker)
 		usleep(100);
 }
 
-/* All slots wait for a connection as the phase ends, and are told afterwards that there is none. */
+/* All slots wait for a connection as the phase ends; afterwards there is none. */
 static void wait_through_phase(struct worker *worker)
 {
 	uint64_t begin_ns = clock_now_ns(), end_ns = begin_ns + PHASE_MS * NSEC_PER_MSEC;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command line: what is taken, and that every refusal names option, value and remedy. */
+/* The command line: valid options, and that every refusal names option, value and remedy. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -240,7 +240,10 @@ static void test_refusals(void **state)
 	}
 }
 
-/* What is given again adds up where that makes sense; what goes to /dev/null is nobody's loss. */
+/*
+ * Repeated options add up where that makes sense; output to /dev/null is discarded without a
+ * complaint.
+ */
 static void test_given_twice(void **state)
 {
 	autofree char *error = NULL;
@@ -260,7 +263,7 @@ static void test_given_twice(void **state)
 	options_clear(&options);
 }
 
-/* What is meant as an address is http; what has a scheme, or may be anything, stays. */
+/* An address without a scheme is http; anything with a scheme, or ambiguous, stays. */
 static void test_url_without_scheme(void **state)
 {
 	static const char *const addresses[] = {
@@ -290,7 +293,7 @@ static void test_url_without_scheme(void **state)
 	}
 }
 
-/* Letters of curl, oha and hey are those of the options that they are. */
+/* Letters of curl, oha and hey stand for the corresponding options. */
 static void test_aliases(void **state)
 {
 	autofree char *error = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Values taken from responses, in whatever pieces these come. */
+/* Values captured from responses in any pieces. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static struct capture_store open_store(void)
 	return store;
 }
 
-/* What becomes of variable b if @body comes in pieces of @piece; NULL: it is not there. */
+/* Expect variable b to be @expected after @body in pieces of @piece; NULL: it is not captured. */
 static void expect_in_pieces(const char *kind, const char *text, const char *body, size_t length,
 			     size_t piece, const char *expected)
 {
@@ -46,7 +46,7 @@ static void expect(const char *kind, const char *text, const char *body, const c
 	expect_in_pieces(kind, text, body, strlen(body), 1, expected);
 }
 
-/* RFC 6901's own example, and what is no value. */
+/* RFC 6901's own example, and missing values. */
 static void test_json(void **state)
 {
 	static const char body[] = "{\"foo\": [\"bar\", \"baz\"], \"\": 0, \"a/b\": 1, \"c%d\": 2,"
@@ -79,7 +79,7 @@ static void test_regex(void **state)
 	(void)state;
 	expect("regex", "id=\"([0-9]+)\"", "<a id=\"17\" id=\"18\">", "17");
 	expect("regex", "[0-9]+", "<a id=\"17\">", "17");
-	expect("regex", "(x)?17", "<17>", NULL); /* its group matched nothing */
+	expect("regex", "(x)?17", "<17>", NULL); /* the group matched nothing */
 	expect("regex", "^$", "no", NULL);
 	expect_in_pieces("regex", "b(.)d", "a\0bcd", 5, 2, "c");
 }
@@ -117,7 +117,7 @@ static void test_headers(void **state)
 	capture_clear(&list);
 }
 
-/* A body without an end costs so much memory and no more; the next one is as good as ever. */
+/* A body without an end costs limited memory; the next one is captured normally. */
 static void test_endless_body(void **state)
 {
 	struct capture_store store = open_store();
@@ -138,7 +138,7 @@ static void test_endless_body(void **state)
 	capture_clear(&list);
 }
 
-/* What is said of a value that is not there. */
+/* Expect this explanation of a missing value. */
 static void tell(const char *kind, const char *text, const char *body, const char *expected)
 {
 	struct capture_store store = open_store();

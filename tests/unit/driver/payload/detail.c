@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is said of a first failure: words of codes, bytes as they came, cut where it is too long. */
+/* The explanation of a first failure: names of codes, bytes as received, cut to size. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void test_bytes(void **state)
 	assert_string_equal(text, "'123456789012345678901234…'");
 }
 
-/* No half of a character, whatever the size; nothing behind it. */
+/* No character is cut in half, at any size, and nothing follows. */
 static void test_cut(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void test_received(void **state)
 			    "nothing of the response had come|1 byte of the response had come");
 }
 
-/* A kind is one of its codes' names in docs/run-document.md, and no other code's. */
+/* A kind is the name of one code in docs/run-document.md, and of no other. */
 static void test_kinds(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is expected of a response: statuses, and a text wherever the body is cut into pieces. */
+/* Expectations of responses: statuses, and a text in a body cut anywhere. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void test_status(void **state)
 	assert_int_equal(expectation_judge(&expectation, &search, 200), VERDICT_UNEXPECTED);
 	assert_int_equal(expectation_judge(&expectation, &search, 404), VERDICT_GOOD);
 	assert_int_equal(expectation_judge(&expectation, &search, 204), VERDICT_GOOD);
-	/* Those of another option add up, those of defaults give way. */
+	/* Statuses of repeated options add up; inherited ones are replaced. */
 	assert_int_equal(expectation_parse_status(&expectation, "200", &error), 0);
 	assert_int_equal(expectation_judge(&expectation, &search, 204), VERDICT_GOOD);
 	assert_int_equal(expectation_judge(&expectation, &search, 200), VERDICT_GOOD);
@@ -84,7 +84,7 @@ static void test_body(void **state)
 	compare("abab", "abaabab");
 }
 
-/* Texts and bodies of two letters: every way to fall back. */
+/* Texts and bodies of two letters: every partial match. */
 static void test_random_bodies(void **state)
 {
 	unsigned int seed = 1;

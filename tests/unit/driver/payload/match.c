@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which request a datagram answers: options taken apart, identifiers written and read. */
+/* Which request a datagram answers: options parsed, identifiers written and read. */
 #include "driver/test.h"
 
 #include <errno.h>

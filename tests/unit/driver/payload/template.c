@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fields of a template give, and what is refused. */
+/* The values of a template's fields, and refused templates. */
 #include "payload/template.h"
 
 #include <errno.h>
@@ -30,7 +30,6 @@ static int parse(const char *text, enum template_form form, const struct templat
 	return err;
 }
 
-/* Renders the request of this number and frees the template. */
 static char *rendered(struct template *template, uint64_t number, char *buffer, size_t size)
 {
 	uint64_t random = number;
@@ -116,7 +115,7 @@ static void test_patterns(void **unused)
 	assert_matches("{{timestamp-ns}}", "^1[0-9]{18}$");
 }
 
-/* Every value of a range comes up, about as often as the others. */
+/* Every value of a range occurs, about as often as the others. */
 static void test_random_is_even(void **unused)
 {
 	uint64_t random = 1, counts[10] = {0};

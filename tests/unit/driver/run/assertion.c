@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Assertions: what is understood, and that each can hold and fail. */
+/* Assertions: valid ones, and that each can hold and fail. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -46,12 +46,12 @@ static void test_values(void **state)
 	assert_true(holds("rate>=500", &driver));
 	assert_false(holds("rate>500", &driver));
 	assert_true(holds("requests>=1k", &driver));
-	driver.rate = 500; /* now latency is the response time, of which there is none */
+	driver.rate = 500; /* now latency is the response time, which there is not */
 	driver.requests = 0;
 	assert_false(holds("p99<2ms", &driver));
 }
 
-/* Of 1,000 that all came back, 400 of them other than expected. */
+/* All 1,000 were answered, 400 of them not as expected. */
 static void test_unexpected_counts_once(void **state)
 {
 	static struct run_driver driver = {.requests = 1000};
@@ -70,7 +70,7 @@ static void test_unexpected_counts_once(void **state)
 	assert_true(holds("errors<=6400", &driver));
 }
 
-/* A percentile holds as long as the missing ones are beyond it, to the request. */
+/* A percentile is known as long as the missing requests lie beyond it, exactly to the request. */
 static void test_missing(void **state)
 {
 	static struct run_driver driver = {.requests = 990, .rate = 100};
@@ -85,7 +85,7 @@ static void test_missing(void **state)
 	assert_true(holds("mean<5ms", &driver));
 	assert_false(holds("p99.9<5ms", &driver));
 	assert_false(holds("max<5ms", &driver));
-	assert_false(holds("max>0.5ms", &driver)); /* nobody knows */
+	assert_false(holds("max>0.5ms", &driver)); /* unknown */
 	driver.unsent++;
 	assert_false(holds("p99<5ms", &driver));
 	assert_true(holds("p95<5ms", &driver));
@@ -119,7 +119,7 @@ static void test_timeouts(void **state)
 	assert_false(assertion_needs_observer(&assertion));
 }
 
-/* Of 100 that reached the server 3 ended without an answer, 2 are open: one read, one not. */
+/* Of 100 that reached the server 3 ended without an answer and 2 are open: one read, one not. */
 static void test_unanswered(void **state)
 {
 	static struct run_driver driver = {.requests = 95, .target = "http://127.0.0.1:80/"};
@@ -130,7 +130,7 @@ static void test_unanswered(void **state)
 	histogram_record(&driver.round_trip, 1000000);
 	service.losses[RUN_LOSS_UNANSWERED] = 3;
 	service.open.read = (struct run_number){.known = true, .value = 1};
-	assert_false(run_holds("unanswered<100", &run)); /* how many are unread is not known */
+	assert_false(run_holds("unanswered<100", &run)); /* the number of unread ones is unknown */
 	service.open.unread = service.open.read;
 	assert_true(run_holds("unanswered<=5", &run));
 	assert_false(run_holds("unanswered<5", &run));

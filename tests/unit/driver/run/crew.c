@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A load shared among workers is the whole load, and what they counted adds up to all of it. */
+/* A load shared among workers is the whole load, and their counts add up to all of it. */
 #include "driver/test.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void offer(struct sampler *sampler, uint32_t begin, uint32_t end)
 	}
 }
 
-/* The lowest threshold rules, whichever comes first, and nothing below it is lost for want of room. */
+/* The lowest threshold applies, in any order, and no sample below it is lost for lack of room. */
 static void check_added(const struct sampler *parts[2], const struct sampler *whole)
 {
 	struct crew_result *result = calloc(1, sizeof(*result));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Times on the wall clock as people and programs write them, and flags that are up or refused. */
+/*
+ * Wall-clock times as people and programs write them, and start signals that come or are refused.
+ */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -105,7 +107,7 @@ static void test_flags(void **state)
 	looks = 0;
 	assert_int_equal(start_check_flag(name, &error), 0);
 	assert_int_equal(start_await_flag(&spec, impatient, &error), -ECANCELED);
-	close(ends[1]); /* the end of the stream is a flag, too */
+	close(ends[1]); /* the end of the stream is a signal, too */
 	assert_int_equal(start_await_flag(&spec, patient, &error), 0);
 	close(ends[0]);
 	assert_int_equal(start_check_flag(name, &error), -EINVAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Scenario files: what they become, where what is wrong in them stands, and what only looks harmless. */
+/* Scenario files: their contents as options, the place of each error, and traps. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct options defaults(void)
 	return (struct options){.load = {.connections = 16}, .run = {.threads = 1}};
 }
 
-/* As `run` does it, without a command line. */
+/* Load as `run` does, without a command line. */
 static int load(const char *text, size_t length, struct options *ret_options,
 		struct scenario **ret_scenario, char **ret_error)
 {
@@ -35,7 +35,7 @@ static int load(const char *text, size_t length, struct options *ret_options,
 	return scenario_check(*ret_scenario, ret_options, ret_error);
 }
 
-/* @text, with what is wrong standing in @place ("LINE:COLUMN: ") and said so. */
+/* Expect @text to be refused with an error at @place ("LINE:COLUMN: "). */
 static void refuse_bytes(const char *text, size_t length, const char *place, const char *expected)
 {
 	struct scenario *scenario = NULL;
@@ -145,7 +145,7 @@ static void test_everything(void **state)
 	clear(scenario, &run);
 }
 
-/* No scenario, or what is not YAML. */
+/* No scenario, or no YAML. */
 static void test_not_a_scenario(void **state)
 {
 	(void)state;
@@ -235,7 +235,7 @@ static void test_captures(void **state)
 	       "3:23: ", "'v v' is not a variable's name");
 }
 
-/* A variable has a value in the steps behind the one that gives it. */
+/* A variable has a value in the steps after the one that captures it. */
 static void test_variables(void **state)
 {
 	struct options options;
@@ -257,7 +257,7 @@ static void test_variables(void **state)
 	      &options);
 }
 
-/* What each key is worth together with others. */
+/* Keys that need or exclude each other. */
 static void test_contradictions(void **state)
 {
 	(void)state;
@@ -283,7 +283,7 @@ static void test_contradictions(void **state)
 	       "3:13: ", "payload: '{{x y}}' is not a field");
 }
 
-/* @count times @text, with its number in place of %u; after @head. */
+/* Return @head and @count times @text, with its number in place of %u. */
 static char *repeat(const char *head, const char *text, unsigned int count)
 {
 	char *result = NULL;
@@ -304,7 +304,7 @@ static char *repeat(const char *head, const char *text, unsigned int count)
 	return result;
 }
 
-/* Billion laughs: what an alias stands for is counted each time. And what has no end is refused. */
+/* Billion laughs: an alias counts each time. Endless structures are refused. */
 static void test_hostile(void **state)
 {
 	autofree char *steps = repeat(HEAD "steps:\n", "- {name: s%u}\n", 65);
@@ -333,7 +333,7 @@ static void test_hostile(void **state)
 	refuse(laughs, "2:", "the file's values exceed 16 MiB, aliases replaced");
 }
 
-/* Reused pieces of a file are what aliases are for. */
+/* Aliases may reuse pieces of a file. */
 static void test_aliases(void **state)
 {
 	struct options options;
@@ -348,7 +348,7 @@ static void test_aliases(void **state)
 	clear(scenario, &options);
 }
 
-/* The rows `| `key` |` of the section @title are the keys of a table, no more and no fewer. */
+/* The rows `| `key` |` of the section @title are exactly the keys of a table. */
 static void check_section(const char *doc, const char *title,
 			  const struct scenario_mapping *mapping,
 			  const struct scenario_options *options)

@@ -14,7 +14,7 @@ static struct sample sample_of(uint16_t port, uint32_t index)
 	return sample;
 }
 
-/* What a worker does with exchange @index of the connection from @port. */
+/* Record exchange @index of the connection from @port, as a worker does. */
 static void offer(struct sampler *sampler, uint16_t port, uint32_t index)
 {
 	struct sample sample = sample_of(port, index);
@@ -42,7 +42,7 @@ static void test_keeps_all_that_fit(void **state)
 	sampler_close(&sampler);
 }
 
-/* 100 connections of 500: about a thirty-second of them fits, and it is that of lowest hash. */
+/* 100 connections of 500: about a thirty-second of them fits, namely those of lowest hash. */
 static void test_halves_when_full(void **state)
 {
 	struct sampler sampler;
@@ -90,7 +90,7 @@ static void test_merge_takes_the_lower_threshold(void **state)
 	sampler_close(&whole);
 }
 
-/* The same key again and again, as when one port is used anew: no threshold separates them. */
+/* The same key again and again, as when a port is reused: no threshold separates them. */
 static void test_one_key_without_end(void **state)
 {
 	struct sampler sampler;

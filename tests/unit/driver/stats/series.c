@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Intervals lose nothing: not when they are joined, not when those of several workers are added. */
+/* Intervals lose nothing when they are joined, or when those of several workers are added. */
 #include "driver/test.h"
 
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static void test_added(void **state)
 	series_clear(&shorter);
 }
 
-/* A phase that was over before any thread began it: its length is known, and it has no interval. */
+/* A phase was over before any thread started it: it has a length, and no interval. */
 static void test_never_begun(void **state)
 {
 	struct series idle = {0}, sum = {0};

@@ -47,7 +47,7 @@ static void test_verdicts(void **state)
 	(void)state;
 	result.verdict = VERDICT_UNEXPECTED;
 	stats_record(&stats, &result);
-	result.verdict = VERDICT_BAD_STATUS; /* of a protocol in another: 200 all the same */
+	result.verdict = VERDICT_BAD_STATUS; /* the inner protocol's status is bad, HTTP's is 200 */
 	stats_record(&stats, &result);
 	result.status = 404;
 	result.verdict = VERDICT_GOOD;
@@ -84,7 +84,7 @@ static void test_duration(void **state)
 	(void)state;
 	fill(&stats);
 	assert_int_equal(result_duration_ns(&stats, &phase), 890);
-	phase.stop_ns = 120; /* the last response came after the phase: it is not longer for that */
+	phase.stop_ns = 120; /* a last response after the phase does not extend it */
 	assert_int_equal(result_duration_ns(&stats, &phase), 110);
 	phase.stop_ns = 1050; /* the server fell silent */
 	assert_int_equal(result_duration_ns(&stats, &phase), 1040);
@@ -100,7 +100,7 @@ static void tell(const struct engine_result *result, char *text, size_t size)
 	detail_add(text, size, "%s at %u", text, (unsigned int)result->end_ns);
 }
 
-/* Words are asked for once, and of several workers those of the earliest failure stay. */
+/* Words are taken once; of several workers those of the earliest failure remain. */
 static void test_first_detail(void **state)
 {
 	struct engine_result failing = {.error = RUN_ERROR_TIMEOUT, .tell = tell};
@@ -120,7 +120,7 @@ static void test_first_detail(void **state)
 	assert_int_equal(sum.first_error_ns[RUN_ERROR_TIMEOUT], 300);
 }
 
-/* Two at a time: the phase of 1000 ends amid two of 400, and one of 3000 never matters. */
+/* Two at a time: the phase of 1000 ends amid two of 400; one of 3000 does not matter. */
 static void test_drained(void **state)
 {
 	struct stats stats = {.requests = 4};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows by status are what counting every response in its row gives, whenever the first other one comes. */
+/* Rows by status equal the counts of every response, whenever the first different one comes. */
 #include "driver/test.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct truth {
 	uint64_t requests[CODES], bytes[CODES], sum_ns[CODES], errors[CODES];
 };
 
-/* As a worker does it: what has been counted is in two parts. */
+/* As in a worker, the counts are in two parts. */
 struct counter {
 	struct status_table table;
 	struct stats total, stats;
@@ -105,7 +105,7 @@ static void check(const struct counter *counter, unsigned int codes)
 	assert_int_equal(row, listed.count);
 }
 
-/* @other: after how many of the first status another one comes; @failure: a failure. */
+/* @other: how many of the first status come before another one; @failure: a failure. */
 static void mix(uint64_t other, uint64_t failure)
 {
 	struct counter counter;
@@ -158,7 +158,7 @@ static void test_protocols_without_status_have_none(void **state)
 	settle(&counter);
 	assert_int_equal(listed.count, 0);
 	end(&counter);
-	/* Then another step's: what went before is not its. */
+	/* Then another step's, without the earlier counts. */
 	begin(&counter);
 	count(&counter, &plain);
 	take(&counter, 3, true, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Curves whose knee is known: exact, scattered, rounded, falling, and those that have none. */
+/* Curves with a known knee: exact, scattered, rounded, falling, and those without one. */
 #include "driver/test.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static void assert_near(double value, double wanted, double share)
 		fail_msg("%g is not %g ± %g %%", value, wanted, share * 100);
 }
 
-/* 4 CPUs of 2.5 ms each: 1,600/s at best, from 24 clients on if the way there takes 12.5 ms. */
+/* 4 CPUs of 2.5 ms each: at most 1,600/s, from 24 clients on if the network takes 12.5 ms. */
 static double sharp(double load)
 {
 	return fmin(load / 0.015, 1600);
@@ -49,7 +49,7 @@ static double sinking(double load)
 	return load <= 24 ? load / 0.015 : 1600 * pow(load / 24, log2(0.95));
 }
 
-/* Each doubling brings a fifth more: there is no knee, and no end. */
+/* Each doubling adds a fifth: there is no knee, and no end. */
 static double slow(double load)
 {
 	return 100 * pow(load, log2(1.2));
@@ -110,7 +110,7 @@ static void test_decline(void **state)
 	assert_true(fit.decline < 0.001);
 }
 
-/* The verdict, and the sentence that a user has of it. */
+/* The verdict, and the user's sentence for it. */
 static void assert_none(const struct fit_point *points, size_t count, enum fit_verdict verdict,
 			const char *sentence)
 {
@@ -140,7 +140,7 @@ static void test_no_knee(void **state)
 	assert_none(points, 3, FIT_TOO_FEW, "fewer than 4 steps had good responses");
 }
 
-/* One of the two steps that are to be beyond the knee is missing. */
+/* One of the two steps required beyond the knee is missing. */
 static void test_one_beyond(void **state)
 {
 	struct fit_point points[POINTS];
@@ -148,11 +148,11 @@ static void test_one_beyond(void **state)
 	(void)state;
 	make(sharp, 0, points);
 	assert_none(points, 6, FIT_GREW, "throughput still grew at the last step, by 50 %");
-	points[5].throughput = points[4].throughput; /* it does not grow any more */
+	points[5].throughput = points[4].throughput; /* no more growth */
 	assert_none(points, 6, FIT_NO_END, "fewer than 2 steps lie beyond the knee");
 }
 
-/* What lies within a few per cent of load tells nothing, whichever it is. */
+/* Loads within a few per cent of each other show nothing. */
 static void test_too_close(void **state)
 {
 	struct fit_point points[4];
@@ -182,7 +182,7 @@ static void test_collapse(void **state)
 	assert_int_equal(fit_plateau(points, POINTS, &fit), FIT_COLLAPSED);
 }
 
-/* Steps that scatter on either side of the line by more than a plateau may. */
+/* Steps that scatter on either side of the line by more than a plateau allows. */
 static void test_off(void **state)
 {
 	struct fit_point points[POINTS];
@@ -207,7 +207,7 @@ static void test_level_from_the_start(void **state)
 	assert_near(fit.plateau, 500, 0.001);
 }
 
-/* Until none is off any more, each being right at its second time. */
+/* Measure outliers again until there is none; each is right the second time. */
 static void assert_outliers(const struct fit_point truth[POINTS], struct fit_point points[POINTS],
 			    const char *expected)
 {
@@ -242,12 +242,12 @@ static void test_outliers(void **state)
 		snprintf(expected, sizeof(expected), "%zu ", i);
 		assert_outliers(truth, points, expected);
 	}
-	/* Two beside each other: the second shows the first. */
+	/* Two neighbours: the second reveals the first. */
 	memcpy(points, truth, sizeof(points));
 	points[2].throughput /= 2;
 	points[3].throughput /= 4;
 	assert_outliers(truth, points, "3 2 ");
-	/* More than there is: the step itself, and not the ones beside it. */
+	/* More throughput than possible: the step itself is the outlier, not its neighbours. */
 	memcpy(points, truth, sizeof(points));
 	points[8].throughput *= 1.5;
 	assert_outliers(truth, points, "8 ");
@@ -266,7 +266,7 @@ static void test_queues(void **state)
 	assert_true(fit_only_queues(points, 8));
 	make(endless, 0.02, points);
 	assert_false(fit_only_queues(points, POINTS));
-	/* No more throughput, but no queue either: it was a bad moment. */
+	/* No more throughput, but no queue either: a disturbed step. */
 	make(sharp, 0, points);
 	points[7].latency_ns = points[6].latency_ns;
 	assert_false(fit_only_queues(points, 8));
@@ -278,7 +278,7 @@ static void test_steady(void **state)
 	static const uint64_t rising[] = {100, 110, 120, 130, 140, 150, 160, 170};
 	static const uint64_t late[] = {0, 0, 100, 100, 100, 100, 100, 100};
 	static const uint64_t stalled[] = {1000, 1000, 0, 1000, 1000, 1000, 0, 1000};
-	static const uint64_t few[] = {3, 1, 2, 4, 0, 3, 2, 1}; /* as Poisson's are */
+	static const uint64_t few[] = {3, 1, 2, 4, 0, 3, 2, 1}; /* like Poisson counts */
 	static const uint64_t none[8] = {0};
 
 	(void)state;

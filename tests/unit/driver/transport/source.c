@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* --source: lists and ranges of both families, what is refused; and the flow of a connection. */
+/* --source: lists and ranges of both families, refusals, and the flow of a connection. */
 #include "driver/test.h"
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ static void test_lists(void **state)
 
 	(void)state;
 	assert_int_equal(source_parse("127.0.0.9,127.0.0.254-127.0.1.1", &set, &error), 0);
-	assert_int_equal(source_parse("fd00::ffff-fd00::1:1", &set, &error), 0); /* it adds */
+	assert_int_equal(source_parse("fd00::ffff-fd00::1:1", &set, &error), 0); /* adds */
 	assert_int_equal(set.count, 8);
 	expect(&set, 0, "127.0.0.9");
 	expect(&set, 2, "127.0.0.255");
@@ -67,7 +67,7 @@ static void test_refusals(void **state)
 	}
 }
 
-/* Nobody's port is another's, and none is left over; too few to divide are everybody's. */
+/* Each part has its own ports, and none is left over; if they are too few, all parts share them. */
 static void test_divided(void **state)
 {
 	const uint32_t range = 40000 | 40009U << 16;
@@ -81,7 +81,10 @@ static void test_divided(void **state)
 	assert_int_equal(source_divide(0, 0, 1, 2), 0);
 }
 
-/* Only ports of both parities tell of an even search; whatever went wrong is a reason to choose oneself. */
+/*
+ * Only ports of both parities prove an even search; after any error the driver chooses ports
+ * itself.
+ */
 static void test_judged(void **state)
 {
 	static const uint16_t one[] = {40000, 40002, 40008, 40000}, both[] = {40000, 40002, 40009};
@@ -94,7 +97,10 @@ static void test_judged(void **state)
 	assert_int_equal(source_probe_judge(0, one, 0), SOURCE_OWN);
 }
 
-/* What the kernel gives to the probe is of the range, and all that is asked for if it is of one parity. */
+/*
+ * The kernel gives the probe ports of the range; if all have one parity, it gets as many as it asks
+ * for.
+ */
 static void test_probed(void **state)
 {
 	uint16_t ports[SOURCE_PROBE_PORTS];
@@ -123,7 +129,7 @@ static void test_settled(void **state)
 	assert_int_equal(set.choice, SOURCE_OWN);
 }
 
-/* A connected pair over loopback at @server; *ret_fds: client, server's, listener. */
+/* Connect over loopback to @server; *ret_fds: client, server's, listener. */
 static void connect_pair(struct sockaddr_storage *server, const struct sockaddr *address,
 			 socklen_t length, int ret_fds[static 3])
 {
@@ -145,10 +151,10 @@ static void close_pair(const int fds[static 3])
 		close(fds[i]);
 }
 
-/* The server's own socket names the same ends the other way round. */
+/* The server's own socket has the same ends, reversed. */
 static void test_flow_is_the_server_s(void **state)
 {
-	struct sockaddr_in local = {.sin_family = AF_INET}; /* 0.0.0.0: whatever is this host */
+	struct sockaddr_in local = {.sin_family = AF_INET}; /* 0.0.0.0: this host */
 	struct sockaddr_storage server;
 	struct sockaddr_in peer;
 	socklen_t length = sizeof(peer);

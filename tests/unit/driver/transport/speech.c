@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Protocols by their first bytes, and that nothing else is taken for one. */
+/* Protocols by their first bytes; nothing else is mistaken for one. */
 #include "driver/test.h"
 
 #include "sojourn/cleanup.h"

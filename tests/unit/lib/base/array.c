@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Arrays that grow: every entry stays, whatever the count, and no memory leaves the array as it was. */
+/* Arrays that grow: every entry stays, at any count; without memory the array stays as it was. */
 #include "unit.h"
 
 #include <stdint.h>

@@ -20,7 +20,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Spread over all magnitudes, as durations are. */
+/* Return a value of any magnitude, like durations. */
 static uint64_t random_value(uint64_t *state)
 {
 	uint64_t bits = next_random(state) % 44;
@@ -40,7 +40,7 @@ static void buckets_are_contiguous(void **state)
 		assert_int_equal(bucket_index(upper), i);
 		if (i + 1 < BUCKET_COUNT)
 			assert_int_equal(bucket_lower(i + 1), upper + 1);
-		/* Width minus one is the largest error; at most 1/64 of the value. */
+		/* The largest error is the width minus one: at most 1/64 of the value. */
 		assert_true((upper - lower) * BUCKET_SUB <= lower);
 	}
 	assert_int_equal(bucket_upper(BUCKET_COUNT - 1), (1ULL << BUCKET_VALUE_BITS) - 1);
@@ -217,7 +217,7 @@ static void add_and_subtract_are_exact(void **state)
 	assert_true(sum.max >= second.max);
 }
 
-/* The maximum after a subtraction: exact if it was set since, else its bucket's edge. */
+/* The maximum after a subtraction: exact if set since, else its bucket's edge. */
 static void subtracted_maximum(void **state)
 {
 	struct histogram h = {0}, earlier;
@@ -240,7 +240,7 @@ static void subtracted_maximum(void **state)
 	assert_int_equal(h.count, 0);
 	assert_int_equal(h.max, 0);
 
-	/* The last bucket has no upper edge: the old maximum is all that is known. */
+	/* The last bucket has no upper edge: only the old maximum is known. */
 	histogram_record(&h, 1ULL << 50);
 	earlier = h;
 	histogram_record(&h, 1ULL << 45);
@@ -248,7 +248,7 @@ static void subtracted_maximum(void **state)
 	assert_int_equal(h.max, 1ULL << 50);
 }
 
-/* A response that goes on is counted anew, farther up: of the period since it is none. */
+/* An ongoing response is counted again in a higher bucket: it is none of the later period's. */
 static void subtracted_values_may_have_grown(void **state)
 {
 	struct histogram h = {0}, earlier;
@@ -271,7 +271,7 @@ static void subtracted_values_may_have_grown(void **state)
 	assert_int_equal(h.buckets[bucket_index(1000000)], 1);
 	assert_int_equal(histogram_quantile(&h, 1.0), 1000000);
 
-	/* Nor is its maximum theirs. */
+	/* Its maximum is not the period's either. */
 	h = (struct histogram){0};
 	histogram_record(&h, 10000000);
 	earlier = h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/base/log.c: what reaches standard error. */
+/* lib/base/log.c: the text on standard error. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is suggested for a mistyped word, and what is not. */
+/* Suggestions for mistyped words, and words without one. */
 #include "unit.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void test_suggest(void **state)
 		assert_string_equal(suggest(rows[i].typed), rows[i].expected);
 }
 
-/* Only the given characters count: what follows is a value. */
+/* Only the given characters count: a value follows. */
 static void test_length(void **state)
 {
 	struct suggestion suggestion = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What of a foreign text may reach a terminal. */
+/* The part of a foreign text that may reach a terminal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static const struct {
 	{"nginx", "nginx"},
 	{"a\tb\r\nc\x7f", "a?b??c?"},
 	{"\x1b[31mred", "?[31mred"},
-	/* C1: U+009B begins a command as ESC [ does; as a lone byte it is no UTF-8. */
+	/* C1: U+009B starts a command as ESC [ does; as a lone byte it is no UTF-8. */
 	{"\xc2\x9b"
 	 "31m",
 	 "?31m"},
@@ -40,7 +40,6 @@ static const struct {
 	{"\xf4\x90\x80\x80", "????"},
 	{"\xe2\x80", "??"},
 	{"\xff\xfe", "??"},
-	/* What people write. */
 	{"M\xc3\xbcller \xe2\x86\x92 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80",
 	 "M\xc3\xbcller \xe2\x86\x92 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80"},
 };

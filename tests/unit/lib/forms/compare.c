@@ -18,7 +18,7 @@ static void near(double value, double expected)
 		fail_msg("%.12g instead of %.12g", value, expected);
 }
 
-/* The values are those of scipy.stats.mannwhitneyu(a, b, method="asymptotic"), scipy 1.x. */
+/* The values of scipy.stats.mannwhitneyu(a, b, method="asymptotic"), scipy 1.x. */
 static void test_rank_sum(void **state)
 {
 	static const double low[] = {1, 2, 3, 4, 5, 6, 7, 8}, mid[] = {5, 6, 7, 8, 9, 10, 11, 12},
@@ -43,7 +43,10 @@ static void test_rank_sum(void **state)
 	near(p, 1);
 }
 
-/* Of @count seconds, with @rate and a little more in every other; each request takes @latency_ns. */
+/*
+ * Make a run of @count seconds, with @rate and a little more in every other; each request takes
+ * @latency_ns.
+ */
 static struct run *make_run(unsigned int count, uint64_t rate, uint64_t latency_ns)
 {
 	struct run *run = support_driver_run();
@@ -126,7 +129,7 @@ static void test_too_few_intervals_are_no_test(void **state)
 	assert_string_equal(rate->sides[0].reason, "fewer than 8 intervals");
 }
 
-/* A short last interval has few requests, and says nothing of the rate's noise. */
+/* A short last interval has few requests, and does not count as noise of the rate. */
 static void test_a_short_last_interval_is_left_out(void **state)
 {
 	autorun struct run *before = make_run(9, 100, 50000);
@@ -171,7 +174,7 @@ static void assert_answer(const struct compare *compare, size_t side, const char
 	assert_string_equal(text, expected);
 }
 
-/* The answer is the first line; what is shown has its figures, the rest how far it is from that. */
+/* The answer is the first line, with the figures of each shown difference. */
 static void test_the_answer(void **state)
 {
 	autorun struct run *before = make_run(10, 100, 50000);
@@ -203,7 +206,10 @@ static void test_the_answer(void **state)
 		      "LIMITED BY THE DRIVER, not by the server: same (cpu)\n");
 }
 
-/* What is not shown is told with its p; errors that came to be are worse, though nothing times 0 is they. */
+/*
+ * Figures without a shown difference have their p. Errors where there were none are worse, although
+ * no factor exists.
+ */
 static void test_what_is_not_shown(void **state)
 {
 	autorun struct run *before = make_run(10, 100, 50000);
@@ -269,7 +275,7 @@ static void test_settings(void **state)
 	other->driver->connections = 1600;
 	other->driver->think_ns = first->driver->think_ns = 0;
 	other->driver->new_connections = !(first->driver->new_connections = false);
-	other->driver->duration_ns += NSEC_PER_SEC / 10; /* 1 %: it took a little longer */
+	other->driver->duration_ns += NSEC_PER_SEC / 10; /* 1 %: a slightly longer run */
 	assert_settings(first, other,
 			"connections 8 \u2192 1,600; one connection per request no \u2192 yes");
 	other->driver->connections = 8;
@@ -277,7 +283,7 @@ static void test_settings(void **state)
 	other->driver->duration_ns *= 2;
 	assert_settings(first, other, "duration 10.0 s \u2192 20.2 s");
 	other->driver->duration_ns = first->driver->duration_ns;
-	/* What the document has no member for; where results go is no setting. */
+	/* Options without a member in the document; output files are no setting. */
 	set_command(first, "sojourn-drive -c8 --json a.json --insecure --header A:1 --header B:2");
 	set_command(other,
 		    "/usr/bin/sojourn-drive -c 8 --header A:3 --json=b.json --header B:2 --quiet");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lib/forms/trace.c against the rules of the Chrome trace-event format: every event has ph, name, pid, tid and
- * ts; X has a duration, and lies within or beside the others of its track; b has its e.
+ * lib/forms/trace.c against the rules of the Chrome trace-event format: every event has ph, name,
+ * pid, tid and ts; X has a duration, and nests in or is disjoint from the others of its track; b
+ * has its e.
  *
  * Seen to fail: parts that are not cut at the request's end (slices_nest), every e left out
  * (beginnings_end).
@@ -29,7 +30,7 @@ static json_t *events_of(struct run *run, json_t **ret_document)
 	return json_object_get(*ret_document, "traceEvents");
 }
 
-/* One with an overhang, one with a transmit queue and an ack that outlasts it, one that was late. */
+/* Requests with an overhang, with a transmit queue and a longer ack, and a late one. */
 static struct run *varied_run(void)
 {
 	struct run *run = support_sampled_run();
@@ -98,7 +99,7 @@ static int compare_slices(const void *a, const void *b)
 	return (x->end < y->end) - (x->end > y->end);
 }
 
-/* Of a track's slices, none crosses the end of another: as long as this, a request and its parts. */
+/* Slices of a track nest, at most three deep: a request and its parts. */
 static void check_nesting(const struct slice *slices, size_t count)
 {
 	double ends[3] = {0};
@@ -136,7 +137,7 @@ static void slices_nest(void **state)
 	json_decref(document);
 }
 
-/* Milliseconds that the parts of all requests last, as drawn: those of their round trips. */
+/* The drawn parts of all requests add up to their round trips. */
 static void parts_fill_their_requests(void **state)
 {
 	autorun struct run *run = varied_run();
@@ -180,7 +181,7 @@ static void beginnings_end(void **state)
 		assert_int_equal(ends, 1);
 		pairs++;
 	}
-	assert_int_equal(pairs, 2); /* due, not sent; ack */
+	assert_int_equal(pairs, 2); /* due but unsent; ack */
 	json_decref(document);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lib/join*.c: matched by connection and index alone, parts that add up, nothing matched wrongly.
+ * lib/join*.c: matched by connection and index alone, parts that add up, no wrong match.
  *
- * Seen to fail: the higher threshold instead of the lower (lower_threshold_rules), no overhang
- * (early_is_no_negative_network), repeated keys in reverse (repeated_keys_are_told_apart), clocks not
- * compared (shifted_index_is_left_out), ack taken off (transmit_queue_is_taken_off_ack_is_not), the
- * index not part of the key (three of them).
+ * Seen to fail:
+ * - the higher threshold instead of the lower (lower_threshold_rules)
+ * - no overhang (early_is_no_negative_network)
+ * - repeated keys in reverse (repeated_keys_are_told_apart)
+ * - clocks not compared (shifted_index_is_left_out)
+ * - ack taken off (transmit_queue_is_taken_off_ack_is_not)
+ * - the index not part of the key (three of them)
  */
 #include "unit.h"
 
@@ -55,7 +58,7 @@ static void join_is_exact(void **state)
 	join_drop_samples(run);
 	assert_null(run->driver->samples);
 	assert_null(run->services[0].samples);
-	/* Joined again without samples, it stays as it is. */
+	/* Joined again without samples, the run stays as it is. */
 	assert_int_equal(join_run(run, 5), 0);
 	assert_int_equal(run->joined->joined, ALL);
 	assert_int_equal(run->joined->slowest_count, 5);
@@ -124,7 +127,7 @@ static void nat_is_told(void **state)
 	assert_int_equal(run->joined->slowest_count, 0);
 }
 
-/* Who keeps fewer decides; nobody is missed for it. */
+/* The side that keeps fewer decides; the other's further samples count as no loss. */
 static void lower_threshold_rules(void **state)
 {
 	autorun struct run *run = support_sampled_run();
@@ -160,7 +163,7 @@ static void lost_ones_are_counted(void **state)
 	assert_non_null(strstr(run->joined->reason, "lost 3 samples"));
 }
 
-/* A port used again: the same key twice. */
+/* A reused port: the same key twice. */
 static void repeated_keys_are_told_apart(void **state)
 {
 	autorun struct run *run = support_sampled_run();
@@ -168,7 +171,7 @@ static void repeated_keys_are_told_apart(void **state)
 	(void)state;
 	support_add_exchange(run, 40000, 0, 5000000000);
 	support_add_exchange(run, 40001, 0, 5000001000);
-	run->services[0].samples->count--; /* of the second, the observer has one only */
+	run->services[0].samples->count--; /* of the second, the observer has only one */
 	assert_int_equal(join_run(run, 10), 0);
 	assert_int_equal(run->joined->repeated, 2);
 	assert_int_equal(run->joined->ambiguous, 2);
@@ -177,7 +180,7 @@ static void repeated_keys_are_told_apart(void **state)
 	assert_int_equal(run->joined->sum.network_ns, ALL * 25000);
 }
 
-/* A connection on which the server's count is one ahead: matched, it would be with the wrong ones. */
+/* On one connection the server's count is one ahead, so every match would be wrong. */
 static void shifted_index_is_left_out(void **state)
 {
 	autorun struct run *run = support_sampled_run();
@@ -207,7 +210,7 @@ static void nothing_to_join_is_explained(void **state)
 	assert_null(alone->joined);
 }
 
-/* By what the driver says they were; a step that it does not have is none. */
+/* By the driver's steps; a sample of an unknown step has none. */
 static void steps_are_told_apart(void **state)
 {
 	autorun struct run *run = support_sampled_run();
@@ -268,7 +271,7 @@ static void add_step_sample(struct run *run, uint32_t step)
 	sample->step = step;
 }
 
-/* They name their step by its place, which is another one in the merged list. */
+/* Samples name their step by its index, which changes in the merged list. */
 static void samples_keep_their_step(void **state)
 {
 	autorun struct run *run = run_with_steps("create", "read");

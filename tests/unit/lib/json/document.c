@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/run-document.md: its tables name exactly the members that are written, and those of the JSON Schema. */
+/*
+ * docs/run-document.md: its tables name exactly the members that are written, and those of the JSON
+ * Schema.
+ */
 #include "unit.h"
 
 #include <jansson.h>
@@ -14,7 +17,7 @@
 
 struct paths {
 	char *list[MAX_PATHS];
-	bool optional[MAX_PATHS]; /* may be null or absent; of what is in no optional member */
+	bool optional[MAX_PATHS]; /* may be null or absent; not set within an optional member */
 	size_t count;
 };
 
@@ -57,7 +60,7 @@ static bool ends_in(const char *path, const char *end)
 	return length > rest && !strcmp(path + length - rest, end);
 }
 
-/* What stands in tables for the member @name of @path: members that are alike have one row. */
+/* The name in tables of member @name of @path: similar members share one row. */
 static const char *row_name(const char *path, const char *name)
 {
 	if (ends_in(path, ".stages") && is_one_of(run_stage_names, STAGE_COUNT, name))
@@ -69,7 +72,10 @@ static const char *row_name(const char *path, const char *name)
 	return name;
 }
 
-/* Paths of the members below @json as the document writes them; leaves, and arrays' elements. */
+/*
+ * Collect paths of the members below @json as written in the document; leaves, and arrays'
+ * elements.
+ */
 static void collect(struct paths *paths, const json_t *json, const char *path)
 {
 	const char *name;
@@ -120,7 +126,7 @@ static void collect_documented(struct paths *paths)
 			continue;
 		*end = '\0';
 		optional = strstr(end + 1, "*optional*") || strstr(end + 1, "*derived*");
-		/* These are introduced by a row of their own. */
+		/* Each of these has a row of its own before. */
 		if (strcmp(line + 3, "cost") && strcmp(line + 3, "driver") &&
 		    strcmp(line + 3, "joined") && strcmp(line + 3, "sweep") &&
 		    strcmp(line + 3, "looked_at") && strcmp(line + 3, "sweep.three_quarters"))
@@ -182,7 +188,10 @@ static bool is_required(const json_t *object, const char *name)
 	return false;
 }
 
-/* Paths below @schema. @inside: of an optional member, whose own rows say so; @optional: it is one itself. */
+/*
+ * Collect paths below @schema. @inside: within an optional member, which has its own row;
+ * @optional: itself optional.
+ */
 static void collect_schema(struct paths *paths, const json_t *root, const json_t *schema,
 			   const char *path, bool inside, bool optional)
 {
@@ -211,7 +220,10 @@ static void collect_schema(struct paths *paths, const json_t *root, const json_t
 		add_path(paths, path, optional && !inside);
 }
 
-/* The driver and the observer fill other columns of the same table, and each is documented where it is filled. */
+/*
+ * The driver and the observer fill different columns of the same table; each is documented where it
+ * is filled.
+ */
 static bool is_column(const char *path)
 {
 	return strstr(path, ".samples.");

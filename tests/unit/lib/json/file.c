@@ -102,7 +102,7 @@ static void failures_leave_nothing(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-/* As writing will go, and nothing is there that was not there before. */
+/* The trial has the result of writing, and leaves no file. */
 static void trying_leaves_all_as_it_is(void **state)
 {
 	static const char text[] = "before";
@@ -123,12 +123,15 @@ static void trying_leaves_all_as_it_is(void **state)
 	assert_int_equal(length, strlen(text));
 	assert_memory_equal(after, text, length);
 	assert_int_equal(count_files(), 1);
-	/* To open a pipe would wait for a reader. */
+	/* Opening a pipe would wait for a reader. */
 	assert_int_equal(mkfifo("pipe", 0600), 0);
 	assert_int_equal(run_try_write("pipe"), 0);
 }
 
-/* A child that writes to the pipe, with the signals of a program that has its own way to hear of them. */
+/*
+ * Fork a child that writes to the pipe, with signals blocked as in a program that handles them
+ * elsewhere.
+ */
 static pid_t write_to_pipe(const char *text)
 {
 	sigset_t mask, before;
@@ -145,7 +148,7 @@ static pid_t write_to_pipe(const char *text)
 	return child;
 }
 
-/* A pipe that nobody reads is waited for, and the wait can be ended, wherever it is. */
+/* Writing to a pipe waits for its reader, and that wait can be ended at any point. */
 static void waiting_for_a_reader_can_be_ended(void **state)
 {
 	autofree char *large = calloc(1, 1 << 20);
@@ -160,7 +163,7 @@ static void waiting_for_a_reader_can_be_ended(void **state)
 	assert_int_equal(kill(child, SIGTERM), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-	/* With a reader that reads nothing. */
+	/* With a reader that does not read. */
 	reader = open("pipe", O_RDONLY | O_NONBLOCK);
 	assert_true(reader >= 0);
 	child = write_to_pipe(large);
@@ -197,7 +200,7 @@ static void endless_input_ends(void **state)
 	assert_non_null(strstr(error, "longer than"));
 }
 
-/* Standard output and standard input, exchanged for a file. */
+/* Standard output and standard input, replaced by a file. */
 static void dash_is_standard_input_and_output(void **state)
 {
 	autorun struct run *run = support_full_run();

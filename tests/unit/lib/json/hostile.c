@@ -8,7 +8,6 @@
 #include "sojourn/run.h"
 #include "support/runs.h"
 
-/* @count times @piece after @head. */
 static char *repeat(const char *head, const char *piece, size_t count, size_t *ret_length)
 {
 	size_t start = strlen(head), size = strlen(piece);
@@ -62,7 +61,7 @@ static void too_many_elements_are_refused(void **state)
 			    "services: is an array, must be an array of at most 1024 elements");
 }
 
-/* Every beginning of a document is refused or, if only its newline is missing, read. */
+/* Every truncation of a document is refused, except if only its newline is missing. */
 static void truncated_text_is_refused(void **state)
 {
 	autorun struct run *run = support_driver_run();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/json/write.c and lib/json/read.c: what is written is read back, and nothing else is. */
+/* lib/json/write.c and lib/json/read.c: written documents are read back, and nothing else is. */
 #include "unit.h"
 
 #include <jansson.h>
@@ -27,7 +27,7 @@ static struct run *read_back(const struct run *run)
 	return again;
 }
 
-/* Compares all of two structures but their pointers, which must not be compared as bytes. */
+/* Compare two structures without their pointers, whose bytes differ. */
 #define ASSERT_SAME(type, a, b, ...)                                 \
 	do {                                                         \
 		type left_, right_;                                  \
@@ -283,7 +283,7 @@ static bool is_histogram_member(const char *name)
 	return false;
 }
 
-/* No number stands twice: a member that is written from another's place would show. */
+/* No number occurs twice: a member written from another's place would show. */
 static void check_distinct(const json_t *json, bool seen[static LARGEST_NUMBER])
 {
 	const char *name;
@@ -301,7 +301,7 @@ static void check_distinct(const json_t *json, bool seen[static LARGEST_NUMBER])
 	json_array_foreach (json, i, value)
 		check_distinct(value, seen);
 	json_object_foreach ((json_t *)json, name, value)
-		/* Which connection a sample is of is a place in a list, not a number of its own. */
+		/* A sample's connection is an index into a list, not a number of its own. */
 		if (strcmp(name, "flow") && (!is_histogram_member(name) || json_is_object(value)))
 			check_distinct(value, seen);
 }
@@ -393,7 +393,7 @@ static void malformed_is_refused_by_name(void **state)
 	}
 }
 
-/* Replaces the first @from of @text, which must be there, by @to. */
+/* Replace the first @from of @text, which must be there, by @to. */
 static char *replace(const char *text, const char *from, const char *to)
 {
 	const char *place = strstr(text, from);
@@ -461,7 +461,7 @@ static void damage_is_refused_by_name(void **state)
 	}
 }
 
-/* What a later version may add, and what an earlier one may lack. */
+/* Members that a later version may add, and that an earlier one may lack. */
 static void unknown_and_optional_members_are_accepted(void **state)
 {
 	static const struct {

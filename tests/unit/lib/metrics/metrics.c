@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/metrics: a run document as Prometheus, OpenMetrics and OpenTelemetry want it. */
+/* lib/metrics: a run document for Prometheus, OpenMetrics and OpenTelemetry. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static char *text_of(struct metrics *metrics, const struct run *run, enum metric
 	return text;
 }
 
-/* The value of the only sample that begins with @name, which must be there. */
+/* Return the value of the only sample that begins with @name, which must exist. */
 static double sample(const char *text, const char *name)
 {
 	autofree char *line = NULL;
@@ -49,7 +49,7 @@ static void test_edges_are_bounds_of_buckets(void **state)
 	assert_true(metrics_edge_ns(METRICS_FINE, 0) <= 1024);
 }
 
-/* Alerts ask who waits for longer than 5 ms: what takes less is never told as more, and 5 ms are an edge. */
+/* Alerts compare waits with 5 ms: so 5 ms is an edge, and no shorter wait counts as longer. */
 static void test_a_coarse_edge_is_at_5_ms(void **state)
 {
 	unsigned int found = 0;
@@ -63,7 +63,7 @@ static void test_a_coarse_edge_is_at_5_ms(void **state)
 	assert_int_equal(found, 1);
 }
 
-/* All samples of a service, at most: what a Prometheus has to keep. */
+/* At most so many samples of a service, which a Prometheus has to keep. */
 static void test_coarse_is_less_than_half(void **state)
 {
 	autorun struct run *run = support_observer_run();
@@ -83,7 +83,7 @@ static void test_coarse_is_less_than_half(void **state)
 	assert_true(2 * lines[METRICS_COARSE] < lines[METRICS_FINE]);
 }
 
-/* Every value is counted below the first edge that is not smaller, and not before. */
+/* Every value is counted from the first edge that is not smaller, and not before. */
 static void test_counts_below_edges_are_exact(void **state)
 {
 	autorun struct run *run = support_observer_run();
@@ -113,7 +113,7 @@ static void test_counts_below_edges_are_exact(void **state)
 	}
 }
 
-/* The last response of a connection may move on to a higher bucket: no count goes down for it. */
+/* A connection's last response may move to a higher bucket: no count decreases. */
 static void test_counts_never_go_down(void **state)
 {
 	autorun struct run *run = support_observer_run();
@@ -154,7 +154,7 @@ static void test_openmetrics_names_counters_by_family(void **state)
 	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
 }
 
-/* What is not known is left out: zero would be a measurement. */
+/* Unknown values are absent: zero would be a measurement. */
 static void test_unknown_is_absent(void **state)
 {
 	autorun struct run *run = support_observer_run();
@@ -183,7 +183,7 @@ static void test_names_are_escaped(void **state)
 	assert_non_null(strstr(text, "process=\"a\\\"b\\\\c\\nd\""));
 }
 
-/* A process may call itself anything; what is no UTF-8 would make the whole text, or JSON, useless. */
+/* A process may have any name; invalid UTF-8 would make the whole text, or JSON, useless. */
 static void test_foreign_bytes_are_replaced(void **state)
 {
 	autorun struct run *run = support_observer_run();
@@ -199,7 +199,10 @@ static void test_foreign_bytes_are_replaced(void **state)
 	assert_non_null(strstr(otlp, "{\"stringValue\":\"caf?\"}"));
 }
 
-/* Each value in the bucket whose upper bound is the first that is not smaller; all values in some bucket. */
+/*
+ * Each value is in the first bucket whose upper bound is not smaller, and all values are in some
+ * bucket.
+ */
 static void test_otlp_buckets_are_not_cumulative(void **state)
 {
 	autorun struct run *run = support_observer_run();
@@ -226,7 +229,6 @@ static void test_otlp_buckets_are_not_cumulative(void **state)
 	assert_non_null(strstr(found, "\"0\",\"1\"],\"explicitBounds\":["));
 }
 
-/* docs/metrics.md names each, with its type, and no other. */
 static void test_documented(void **state)
 {
 	autorun struct run *run = support_full_run();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/run.c, lib/report/findings.c: findings survive a document, a merge, and are printed. */
+/*
+ * lib/run/run.c, lib/report/findings.c: findings survive a document and a merge, and are printed.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -71,7 +73,7 @@ static void findings_survive(void **state)
 	assert_int_equal(again->looked_at->descriptor_walks, 2910);
 }
 
-/* Only the doctor writes them: nobody else's document has the members. */
+/* Only the doctor's documents have these members. */
 static void only_the_doctor_tells_of_resources(void **state)
 {
 	autorun struct run *observer = support_observer_run();
@@ -83,7 +85,7 @@ static void only_the_doctor_tells_of_resources(void **state)
 	assert_null(strstr(text, "\"did\""));
 }
 
-/* "Nobody looked" and "there was nothing" are two things. */
+/* "Not examined" differs from "nothing found". */
 static void not_looked_is_not_healthy(void **state)
 {
 	autorun struct run *observer = support_observer_run(), *again = read_back(observer);
@@ -114,7 +116,7 @@ static void merging_keeps_the_observers(void **state)
 	assert_null(observer->not_seen);
 }
 
-/* Two hosts: each finding says whose it is. */
+/* Two hosts: each finding names its host. */
 static void merging_observers_adds_up(void **state)
 {
 	autorun struct run *one = support_observer_run(), *two = support_observer_run();
@@ -166,7 +168,7 @@ static void fill(struct run_finding *finding, const char *id, const char *resour
 	owner->sockets = (struct run_number){true, 500};
 }
 
-/* The driver's count and the host's finding stand together. */
+/* The driver's count and the host's finding are printed together. */
 static void findings_are_printed(void **state)
 {
 	static const char expected[] =

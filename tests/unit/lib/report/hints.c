@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Hints are given where the figures are ambiguous, and say no more than follows from them. */
+/* Hints are given where figures are ambiguous, and claim no more than follows from them. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct report_hint only_hint(const struct run *run)
 	return hints[0];
 }
 
-/* Accept timed exactly needs no hint, whatever it took; nor does what is short. */
+/* An exactly timed accept needs no hint, however long; nor does a short one. */
 static void only_what_is_inferred_and_long(void **state)
 {
 	static const struct {
@@ -57,8 +57,8 @@ static void only_what_is_inferred_and_long(void **state)
 }
 
 /*
- * 60 waits of 1 s in 2 s, which with the longest before it are 3 s: 20 at a time. A queue of 3 held 15 % of
- * that at most; two queues of 3 twice as much; a queue of 30 may have held all.
+ * 60 waits of 1 s in 2 s, or 3 s with the longest before: 20 at a time. A queue of 3 held at most
+ * 15 % of that, two queues of 3 twice as much; a queue of 30 may have held all.
  */
 static void the_queue_bounds_the_wait(void **state)
 {
@@ -81,7 +81,7 @@ static void the_queue_bounds_the_wait(void **state)
 	queue->depth_max.value = 30;
 	hint = only_hint(run);
 	assert_null(strstr(hint.text, "At least"));
-	/* Nobody knows in how many queues they waited. */
+	/* The number of queues is unknown. */
 	queue->depth_max.value = 3;
 	queue->listeners.known = false;
 	hint = only_hint(run);
@@ -94,7 +94,10 @@ static size_t hints_of(const struct run *run, struct report_hint ret_hints[stati
 	return report_hints(run, report_driven_service(run), ret_hints);
 }
 
-/* 50 ms of network where TCP's best was 0.12 ms: no cause is named, but the option that looks for one. */
+/*
+ * 50 ms of network where TCP's best was 0.12 ms: the hint names no cause, but the option that looks
+ * for one.
+ */
 static void far_above_the_path(void **state)
 {
 	autorun struct run *run = support_driver_run(), *observed = support_observer_run();
@@ -109,10 +112,10 @@ static void far_above_the_path(void **state)
 	service->min_rtt_ns = (struct run_number){true, 120000};
 	assert_int_equal(hints_of(run, hints), 1);
 	assert_non_null(strstr(hints[0].text, "--transmit all tells"));
-	/* A path of 30 ms explains it. */
+	/* A path of 30 ms explains the network's time. */
 	service->min_rtt_ns.value = 30 * NSEC_PER_MSEC;
 	assert_int_equal(hints_of(run, hints), 0);
-	/* One in a hundred is a habit, and the cause. */
+	/* One in a hundred is the rule, and the cause. */
 	service->min_rtt_ns.value = 120000;
 	service->nagle_held = service->exchanges / 100;
 	assert_int_equal(hints_of(run, hints), 1);

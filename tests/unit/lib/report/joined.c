@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the time of each step goes, as Markdown and CSV; compared with the files in golden/. */
+/* The parts of each step's time as Markdown and CSV, compared with the files in golden/. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define STEPS 3
 
-/* Two steps in turn, whose names are somebody else's; and one of which there is no sample. */
+/* Two steps in turn, with foreign names; and one without a sample. */
 static struct run *stepped_run(void)
 {
 	static const char *const names[STEPS] = {"create, \"new\"", "read|all", "never"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a round trip consists of while the server has other clients: text and Markdown. */
+/* The parts of a round trip while the server has other clients: text and Markdown. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "support/report.h"
 #include "support/runs.h"
 
-/* Three exchanges of 50 ms by others for each of the driver's, of 2 ms. */
+/* For each of the driver's exchanges, of 2 ms, other clients have three of 50 ms. */
 static struct run *run_with_others(void)
 {
 	struct run *run = support_sampled_run();
@@ -38,7 +38,7 @@ static void check_markdown(struct run *run, const char *expected)
 		fail_msg("no \"%s\" in\n%s", expected, text);
 }
 
-/* The driver's own exchanges are told apart if they are joined: all, or some; else nothing is claimed. */
+/* The driver's own exchanges are known if all or some are joined; else nothing is claimed. */
 static void others_are_served(void **state)
 {
 	autorun struct run *run = run_with_others();
@@ -63,7 +63,7 @@ static void others_are_served(void **state)
 		       "\nnot divided: the observer saw 4,000 exchanges at port 8080, the driver ");
 }
 
-/* Sources of what has several, and what was not seen, are in Markdown too. */
+/* Sources of stages that have several, and losses, are in Markdown, too. */
 static void sources_and_caveats(void **state)
 {
 	autorun struct run *run = support_sampled_run();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lib/report: whole reports, compared with the files in golden/. With SOJOURN_UPDATE_GOLDEN=1
- * in the environment they are written anew instead: read the difference before committing it.
+ * lib/report: whole reports, compared with the files in golden/. With SOJOURN_UPDATE_GOLDEN=1 in
+ * the environment the tests write these files instead: read the difference before committing it.
  */
 #include "unit.h"
 
@@ -32,7 +32,7 @@ static void merged(void **state)
 	support_check_golden(run, "merged-80", 80);
 }
 
-/* Ten of a thousand are slow by service, each of which the ten slowest are. */
+/* Ten of a thousand are slow by service; they are the slowest. */
 static void joined(void **state)
 {
 	autorun struct run *run = support_sampled_run();
@@ -104,7 +104,10 @@ static void missing_stage_of_observer(void **state)
 	support_check_golden(run, "missing-stage-observer-only", 100);
 }
 
-/* Of a sample: the network is what the residence and the sample's mean leave; ack is no part. */
+/*
+ * From samples: the network is the round trip without residence and the sample's mean; ack is no
+ * part.
+ */
 static void transmit(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -117,7 +120,7 @@ static void transmit(void **state)
 	support_check_golden(run, "transmit", 100);
 }
 
-/* Measured, and yet nothing was seen: that is no zero. */
+/* Measured without a single value is not zero. */
 static void transmit_without_samples(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -143,7 +146,7 @@ static void transmit_of_observer(void **state)
 	support_check_golden(run, "transmit-observer-only", 100);
 }
 
-/* Thirty listeners, and one that is used. */
+/* Thirty unused listeners, and one in use. */
 static void idle_services_share_a_line(void **state)
 {
 	struct report_options options = {.width = 100};
@@ -155,7 +158,7 @@ static void idle_services_share_a_line(void **state)
 	idle->accepted = 0;
 	text = support_render_as(run, &options);
 	assert_non_null(strstr(text, "\nno exchanges tcp 127.0.0.1:9000 nginx\n-v tells more\n"));
-	/* Of one that was not observed there is more to say. */
+	/* An unobserved service gets a line of its own. */
 	idle->losses[RUN_LOSS_TLS_UNKNOWN] = 3;
 	missed = support_render_as(run, &options);
 	assert_non_null(
@@ -163,7 +166,7 @@ static void idle_services_share_a_line(void **state)
 	assert_non_null(strstr(missed, "\ncaveats      3 tls unknown\n"));
 }
 
-/* What kept requests from leaving is named, and not taken for a slow server. */
+/* The reason for unsent requests is named, and not taken for a slow server. */
 static void unsent_says_why(void **state)
 {
 	static const struct {
@@ -231,7 +234,7 @@ static void count_mismatch(void **state)
 	support_check_golden(run, "count-mismatch", 100);
 }
 
-/* Less than nothing is not known, and the reason is said; nor is a stage a share of the round trip then. */
+/* A negative network is unknown, with the reason; stages are then no share of the round trip. */
 static void negative_network(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -277,7 +280,7 @@ static void everything_went_wrong(void **state)
 	support_check_golden(run, "everything-wrong-80", 80);
 }
 
-/* What one of several drivers leaves: 4 s in intervals, 3 of them full. */
+/* One of several drivers: four intervals of 0.5 s, 3 of them full. */
 static struct run *fleet_member(const char *host, uint64_t begin_ns)
 {
 	struct run *run = support_driver_run();
@@ -299,7 +302,7 @@ static struct run *fleet_member(const char *host, uint64_t begin_ns)
 	return run;
 }
 
-/* What one looks at first: on a screen, at any width, with all that matters. */
+/* The first page: fits a screen, at any width, with all that matters. */
 static void short_reports(void **state)
 {
 	autorun struct run *joined = support_sampled_run(), *merged = merged_run();
@@ -324,7 +327,7 @@ static unsigned int lines_of(const char *text)
 	return lines;
 }
 
-/* The picture of all values gives way to what is to be said. */
+/* The histogram of all values gives way to messages. */
 static void a_short_report_fits_on_a_screen(void **state)
 {
 	struct report_options options = {.width = 80};
@@ -346,7 +349,7 @@ static void a_short_report_fits_on_a_screen(void **state)
 	assert_non_null(strstr(crowded, "\ncaveats      17 overlapped \u00b7 4 tls unknown\n"));
 }
 
-/* A narrow page loses columns: each time that is left has its unit. */
+/* A narrow page loses columns; each remaining time has its unit. */
 static void narrow_pages_keep_units(void **state)
 {
 	autorun struct run *joined = support_sampled_run(), *merged = merged_run();
@@ -368,7 +371,7 @@ static void narrow_pages_keep_units(void **state)
 	}
 }
 
-/* Columns stay, and no byte of UTF-8 is left, not even of a name. */
+/* Columns stay, and no byte of UTF-8 is left, not even in a name. */
 static void ascii_is_ascii(void **state)
 {
 	struct report_options options = {.width = 100, .ascii = true};
@@ -412,7 +415,10 @@ static void the_locale_decides(void **state)
 	}
 }
 
-/* They are the host's: once, whichever services share them. UDP has no connections that use them. */
+/*
+ * Ports are the host's: printed once, for all services that share them. UDP has no connections that
+ * use them.
+ */
 static void source_ports_are_told_once(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -442,7 +448,7 @@ static void source_ports_are_told_once(void **state)
 	assert_non_null(strstr(many, "\nhost ports   2,824 of 28,232 towards 10.0.0.1:80\n"));
 }
 
-/* It is of interest where a response takes time to come. */
+/* Printed where a response takes time to arrive. */
 static void first_byte_only_where_it_differs(void **state)
 {
 	autorun struct run *run = support_driver_run();
@@ -486,7 +492,7 @@ static void several_drivers(void **state)
 	support_check_golden(run, "several-hosts", 100);
 }
 
-/* Which service the tree is about: the target's port, else the busiest. */
+/* The tree's service: at the target's port, else the busiest. */
 static void driven_service_is_found(void **state)
 {
 	static const struct {
@@ -524,7 +530,7 @@ static void driven_service_is_found(void **state)
 	}
 }
 
-/* Three significant digits, and the unit that they need. */
+/* Three significant digits, and the right unit. */
 static void units_follow_the_round_trip(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The report of a sweep: a row for each load, the plateau, and what is missing said as missing. */
+/* The report of a sweep: a row for each load, the plateau, and missing figures named. */
 #include "support/report.h"
 #include "unit.h"
 
@@ -67,7 +67,7 @@ static void test_plateau(void **state)
 	assert_non_null(strstr(text, "          1       1,000       1,000    1.00 ms    1.00 ms"));
 	assert_non_null(strstr(text, "          2       2,000       1,000    1.00 ms    1.00 ms  "
 				     "      0  ████████████████      not steady\n"));
-	/* 4 is the first >= 3; what has no room goes below. */
+	/* 4 is the first >= 3; a note without room goes below. */
 	assert_non_null(strstr(text, "          4       2,500         625    1.60 ms    1.60 ms  "
 				     "      0  ████████████████████\n"
 				     "               ◄ knee, limited by the driver (cpu)\n"));
@@ -77,7 +77,7 @@ static void test_plateau(void **state)
 	assert_non_null(strstr(text, "stopped        more load only queues\n"));
 	assert_null(strstr(text, "server's/s"));
 	assert_ptr_equal(strstr(text, "LIMITED BY THE DRIVER, not by the server alone, in 1 of 3"),
-			 text); /* its first line */
+			 text); /* the first line */
 }
 
 static void test_none(void **state)
@@ -102,7 +102,7 @@ static void test_none(void **state)
 	assert_null(strstr(text, "\u25c4"));
 }
 
-/* Failures are no throughput, and what one of many clients has of it is more than 0. */
+/* Failures are no throughput, and one of many clients' share is more than 0. */
 static void test_failures(void **state)
 {
 	autorun struct run *run = sweep_run("connections");
@@ -120,7 +120,7 @@ static void test_failures(void **state)
 	text = support_render(run, 100, false);
 	assert_non_null(strstr(
 		text, "        600         100       0.167          -          -    "
-		      "4,900  █\n")); /* in proportion to what was good: 1 of the 20 of the best */
+		      "4,900  █\n")); /* in proportion to good responses: 1 of the best one's 20 */
 }
 
 int main(void)

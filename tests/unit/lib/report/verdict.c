@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* lib/report: what a report says first: the verdict, or why there is none, and what failed. */
+/* lib/report: the first lines of a report: the verdict, or why there is none, and the failures. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void failure_is_the_headline(void **state)
 	assert_ptr_equal(strstr(strchr(text, '\n'), "\n100 % failed: 404\n"), strchr(text, '\n'));
 	assert_non_null(strstr(text, " 0 of 1,000 good\n"));
 	assert_null(strstr(text, "1,000 requests"));
-	/* Of a few the verdict comes first. */
+	/* With only a few failures the verdict comes first. */
 	run->driver->rows[RUN_ROWS_STATUS].list[0].requests = 30;
 	run->driver->errors[RUN_ERROR_STATUS] = 30;
 	run->driver->errors[RUN_ERROR_REFUSED] = 5;
@@ -79,7 +79,10 @@ static void broken_assertions_stand_behind_the_verdict(void **state)
 	assert_non_null(strstr(text, " the client\nbroken: p99<5ms is 7.3 ms\n\ntcp "));
 }
 
-/* 5 % are what is under way; more are other requests, and their times no part of the driver's. */
+/*
+ * 5 % more may be in flight; beyond that they are other requests, whose times are no part of the
+ * driver's.
+ */
 static void different_sets_are_not_divided(void **state)
 {
 	static const struct {
@@ -143,7 +146,7 @@ static void the_verdict_names_who_can_help(void **state)
 	}
 }
 
-/* With --cpu the verdict is of what the thread did, if it did mostly one thing. */
+/* With --cpu the verdict is the thread's state, if one predominates. */
 static void the_verdict_divides_service(void **state)
 {
 	static const struct {

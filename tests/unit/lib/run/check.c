@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/check*.c and lib/json/derived.c: a document that holds, and for every rule ways to break it. */
+/* lib/run/check*.c and lib/json/derived.c: a valid document, and ways to break every rule. */
 #include "sojourn/check.h"
 
 #include <stdio.h>
@@ -19,7 +19,6 @@ static void *need(void *pointer)
 	return pointer;
 }
 
-/* What the service counted becomes what its samples say. */
 static void count_samples(struct run_service *service)
 {
 	for (unsigned int i = STAGE_SOCKET_QUEUE; i < STAGE_RESIDENCE_END; i++) {
@@ -31,7 +30,7 @@ static void count_samples(struct run_service *service)
 	}
 }
 
-/* Nothing happens at the period's begin and end: three points, of which the second has all of it. */
+/* Nothing happens at the period's start and end: three points, all of it in the second. */
 static void add_series(struct run_service *service, uint64_t duration_ns)
 {
 	struct run_point point = {.duration_ns = duration_ns / 3};
@@ -311,7 +310,7 @@ static void serve_longer(struct run *run)
 static const struct {
 	const char *rule;
 	void (*damage)(struct run *run);
-	const char *says; /* of the sentence */
+	const char *says; /* a part of the message */
 } damages[] = {
 	{"buckets-add-up", lose_bucket, "tcp port 8080.stages.service: the sum of its buckets is 1001, must be count, which is 1000"},
 	{"mean-below-max", raise_mean, "driver.connect: mean_ns is"},
@@ -430,7 +429,7 @@ static void every_rule_is_documented(void **state)
 	}
 }
 
-/* Sends half of it through the series' last point: the reading may have missed what passes in 100 ms there. */
+/* Half of it passes through the series' last point: the reading may have missed 100 ms there. */
 static void a_service_at_work_may_be_read_in_between(void **state)
 {
 	autorun struct run *run = sound_run();
@@ -452,7 +451,10 @@ static void a_service_at_work_may_be_read_in_between(void **state)
 	run_strings_free(broken);
 }
 
-/* What was under way when a phase began may have taken longer than the phase: one on each connection. */
+/*
+ * An exchange in flight when a phase began may have taken longer than the phase: one on each
+ * connection.
+ */
 static void older_connections_may_take_longer(void **state)
 {
 	autorun struct run *run = sound_run();
@@ -477,7 +479,7 @@ static void figures_that_do_not_follow_are_named(void **state)
 	char *at = strstr(text, "\"p99_ns\":"), **broken = NULL;
 
 	(void)state;
-	/* Of the first histogram in the text. */
+	/* In the first histogram of the text. */
 	assert_non_null(at);
 	strchr(at, ',')[-1] ^= 1;
 	assert_int_equal(run_from_json(text, strlen(text), &again, &error), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/merge*.c, lib/run/intervals.c: documents made one, and what is refused. */
+/* lib/run/merge*.c, lib/run/intervals.c: documents merged, and refusals. */
 #include "unit.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static void merge_works_either_way(void **state)
 	assert_null(other_driver->driver);
 }
 
-/* A driver's document; @begin_s and @duration_s of its measured phase, in intervals of 1 s. */
+/* Make a driver's document; @begin_s and @duration_s of its measured phase, in intervals of 1 s. */
 static struct run *driver_run(const char *host, unsigned int begin_s, unsigned int duration_s)
 {
 	struct run *run = support_driver_run();
@@ -89,7 +89,7 @@ static struct run *driver_run(const char *host, unsigned int begin_s, unsigned i
 	return run;
 }
 
-/* A response at @at_s of the driver's own time. */
+/* Add a response at @at_s of the driver's own time. */
 static void respond(struct run *run, double at_s, uint64_t latency_ns)
 {
 	struct run_driver *driver = run->driver;
@@ -118,7 +118,7 @@ static uint64_t sum_of_requests(const struct run_driver *driver)
 	return sum;
 }
 
-/* Three drivers recorded what one would have recorded alone. */
+/* Three drivers record together what one would record alone. */
 static void drivers_add_exactly(void **state)
 {
 	autorun struct run *all = driver_run("a", 0, 4);
@@ -202,7 +202,7 @@ static void the_parts_remain(void **state)
 	assert_int_equal(driver->interval_count, 19);
 }
 
-/* Intervals move to where they lie in time; none of their counts is lost. */
+/* Intervals move to their time; no count is lost. */
 static void intervals_are_aligned(void **state)
 {
 	autorun struct run *a = driver_run("a", 0, 3), *b = driver_run("b", 2, 3);
@@ -316,7 +316,7 @@ static void other_times_are_refused(void **state)
 	expect_refusal(early, again, "driver", "twice");
 }
 
-/* A document of before `driver.begin_ns`: the document's own time stands in. */
+/* A document older than `driver.begin_ns`: the document's own time replaces it. */
 static void older_documents_merge(void **state)
 {
 	autorun struct run *a = support_driver_run(), *b = support_driver_run();
@@ -363,7 +363,7 @@ static void drift_is_a_correlation(void **state)
 	for (size_t i = 0; i < 10; i++)
 		driver->intervals[i].requests = 2000 - 10 * i;
 	assert_true(fabs(run_drift(driver).value + 1) < 1e-9);
-	/* A stall in the middle is no drift; the last interval, cut short, does not count. */
+	/* A stall in the middle is no drift, and the short last interval does not count. */
 	for (size_t i = 0; i < 10; i++)
 		driver->intervals[i].requests = i == 4 ? 0 : 1000;
 	driver->intervals[9] = (struct run_interval){.requests = 1, .duration_ns = SECOND / 9};
@@ -404,7 +404,7 @@ static struct run *run_with_rows(enum run_rows_by by, const char *host, const ch
 	return run;
 }
 
-/* Those of one name are one, wherever they stand; others follow. */
+/* Steps of one name are merged, at any index; others follow. */
 static void steps_add_by_name(void **state)
 {
 	autorun struct run *run =
@@ -424,7 +424,7 @@ static void steps_add_by_name(void **state)
 	assert_int_equal(steps[0].errors[RUN_ERROR_UNEXPECTED], 1);
 	assert_int_equal(steps[0].round_trip.count, 2);
 	assert_int_equal(steps[0].round_trip.sum, 1000 + 2000);
-	assert_null(steps[0].target); /* they had different ones */
+	assert_null(steps[0].target); /* the targets differ */
 	assert_string_equal(steps[1].name, "read");
 	assert_int_equal(steps[1].requests, 20);
 	assert_string_equal(steps[2].name, "delete");
@@ -449,7 +449,7 @@ static void statuses_add_from_the_lowest_up(void **state)
 	assert_string_equal(rows->list[2].name, "503");
 }
 
-/* Those of one driver would not add up to the requests of both. */
+/* One driver's statuses would not add up to both drivers' requests. */
 static void statuses_of_one_driver_alone_are_none(void **state)
 {
 	static const char *const names[] = {"200", "404"};
@@ -468,7 +468,7 @@ static void statuses_of_one_driver_alone_are_none(void **state)
 	}
 }
 
-/* Of one driver they say nothing of two; whose driver it is does not depend on the order. */
+/* One driver's exchanges do not represent two; the order of drivers does not matter. */
 static void joined_is_of_one_driver(void **state)
 {
 	for (int drivers = 1; drivers <= 2; drivers++) {

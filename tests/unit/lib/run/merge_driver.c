@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/merge_driver.c: which loads are one load together. Neighbour: merge.c. */
+/* lib/run/merge_driver.c: which loads form one load. For the rest see merge.c. */
 #include "unit.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static struct run *load(const char *arrival, uint64_t rate)
 	return run;
 }
 
-/* Requests at a constant rate and at independent times are together a load of both rates. */
+/* A constant rate and independent arrivals together are a load of both rates. */
 static void rates_of_any_arrival_add_up(void **state)
 {
 	autorun struct run *a = load("constant", 7), *b = load("poisson", 5),
@@ -45,7 +45,7 @@ static void a_closed_loop_has_another_latency(void **state)
 	assert_non_null(strstr(error, "latency counts from when a request was due"));
 }
 
-/* Whichever of them a signal ended: how much was asked for of both is known of neither. */
+/* If a signal ended either of them, the requested load of both is unknown. */
 static void an_interrupted_driver_is_told_of(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/names.c: every name is there, usable as a member of the document, and no other's. */
+/* lib/run/names.c: every name exists, is usable as a member of the document, and is unique. */
 #include "unit.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What counts once, what counts as failed, and what is in no histogram. */
+/* Requests that count once, that count as failed, and that are in no histogram. */
 #include "unit.h"
 
 #include "sojourn/outcome.h"
@@ -38,7 +38,9 @@ static void test_unanswered(void **state)
 	assert_int_equal(run_driver_missing(&driver), 47);
 }
 
-/* Every kind but those of complete responses and of attempts to connect is a request that is missing. */
+/*
+ * Every kind is a missing request, except those of complete responses and of connection attempts.
+ */
 static void test_every_kind(void **state)
 {
 	(void)state;

@@ -44,7 +44,7 @@ static void added_elements_are_zeroed(void **state)
 	assert_int_equal(run->services[19].process_count, 20);
 }
 
-/* Two readings of one observation: everything that counts is subtracted, gauges stay. */
+/* Two readings of one observation: all counts are subtracted, gauges stay. */
 static void subtract_leaves_the_period(void **state)
 {
 	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
@@ -89,8 +89,8 @@ static void subtract_leaves_the_period(void **state)
 }
 
 /*
- * A service gives its slot to others within the period, and gets one again: what it did before the period is in neither
- * of its parts.
+ * A service loses its slot within the period and gets one again: its counts from before the period
+ * are in neither of its parts.
  */
 static void subtract_finds_a_reclaimed_service_in_the_sum(void **state)
 {
@@ -113,7 +113,7 @@ static void subtract_finds_a_reclaimed_service_in_the_sum(void **state)
 	assert_int_equal(run->reclaimed.exchanges, 3);
 	assert_int_equal(run->reclaimed.bytes_in, 40);
 	assert_int_equal(run->reclaimed.bytes_out, 0);
-	/* The new turn's counts began with it. */
+	/* The counts of the new slot started with it. */
 	assert_int_equal(service->accepted, accepted);
 	assert_int_equal(service->exchanges, exchanges);
 }
@@ -137,7 +137,7 @@ static void subtract_knows_the_first_message_or_says_so(void **state)
 	assert_int_equal(service->first_message_ns, 0);
 	assert_int_equal(service->last_message_ns, last + 10);
 
-	/* The observer noted it anew. */
+	/* The observer noted the first message again. */
 	service->first_message_ns = last + 5;
 	run_subtract(run, earlier);
 	assert_int_equal(service->first_message_ns, last + 5);

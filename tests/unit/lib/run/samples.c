@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/samples.c and its JSON: kept, thinned, subtracted; what is refused. */
+/* lib/run/samples.c and its JSON: kept, thinned, subtracted, refused. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -41,7 +41,9 @@ static uint32_t hash_of(const struct run_sample *sample)
 	return exchange_hash(flow_hash(&sample->flow), sample->index);
 }
 
-/* Who halves the threshold keeps those below it, about half of them, and can only go on downwards. */
+/*
+ * Halving the threshold keeps those below it, about half of them; it can only be lowered further.
+ */
 static void lowering_keeps_those_below(void **state)
 {
 	autosamples struct run_samples *samples = some_samples(10000);
@@ -63,7 +65,7 @@ static void lowering_keeps_those_below(void **state)
 	assert_int_equal(samples->count, 0);
 }
 
-/* The two sides write this hash down separately, in the kernel and in the driver: it is a contract. */
+/* Both sides implement this hash separately, in the kernel and in the driver: it is a contract. */
 static void hash_knows_who_is_who(void **state)
 {
 	struct flow flow = flow_from_port(40000), other = flow;
@@ -97,7 +99,7 @@ static void subtracting_removes_what_was_there(void **state)
 	assert_int_equal(samples->inconsistent, 0);
 }
 
-/* A source port that the client used again: the same key, and another exchange, on either side. */
+/* The client reused a source port: the same key, and another exchange, on either side. */
 static void subtracting_keeps_a_port_used_again(void **state)
 {
 	autorun struct run *run = support_observer_run(), *earlier = support_observer_run();
@@ -122,8 +124,8 @@ static void subtracting_keeps_a_port_used_again(void **state)
 }
 
 /*
- * Twenty thousand samples and their connections have to fit into an answer over HTTP.
- * Not all know the same.
+ * Twenty thousand samples and their connections must fit into one HTTP answer. Their known values
+ * differ.
  */
 static void many_samples_stay_small(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lib/run/series.c and its JSON: points between readings, joined, written; what is refused. */
+/* lib/run/series.c and its JSON: points between readings, joined, written, refused. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "support/runs.h"
 #include "support/series.h"
 
-/* Ten thousand seconds: never more points than allowed, in order, without gaps, and nothing is lost. */
+/* Ten thousand seconds: no more points than allowed, in order, without gaps or losses. */
 static void joining_keeps_the_sums(void **state)
 {
 	CLEANUP(cleanup_run_series_free) struct run_series *series = run_series_new();
@@ -40,7 +40,7 @@ static void joining_keeps_the_sums(void **state)
 		closed += point->closes[RUN_TIMED_OUT];
 		running_ns += point->cpu.sum_ns[RUN_CPU_RUNNING];
 		assert_true(point->known & RUN_POINT_CPU);
-		assert_int_equal(point->time_wait, end_ns / 10 - 1); /* at its end */
+		assert_int_equal(point->time_wait, end_ns / 10 - 1); /* at the point's end */
 	}
 	assert_int_equal(end_ns, 100000);
 	assert_int_equal(exchanges, 10000 * 9999 / 2);
@@ -50,7 +50,7 @@ static void joining_keeps_the_sums(void **state)
 	assert_int_equal(running_ns, 7 * exchanges);
 }
 
-/* What one of two did not count is not known of both. */
+/* If one of two points did not count it, the sum is unknown. */
 static void joined_overflows_need_both(void **state)
 {
 	(void)state;
@@ -76,7 +76,7 @@ static struct run_point with_service(uint64_t count, uint64_t p50_ns)
 	return point;
 }
 
-/* A percentile is that of all its exchanges or none: two of them make no third. */
+/* A percentile covers all exchanges of a point or none: two of them do not make a third. */
 static void joined_percentiles_are_not_known(void **state)
 {
 	const struct {

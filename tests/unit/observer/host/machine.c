@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What of BPF's price is read from the kernel's sentences: those of AMD, Intel, arm64, old and new kernels. */
+/*
+ * The cost factors of BPF, read from the kernel's sentences: AMD, Intel, arm64, old and new
+ * kernels.
+ */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,7 +218,6 @@ static const struct sample samples[] = {
 	 "none"},
 };
 
-/* Writes @text into @path below @root, whose folders are made. */
 static void write_file(const char *root, const char *path, const char *text)
 {
 	char whole[256];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who is connected to a service: each address once, by how many connections it has. */
+/* A service's clients: each address once, ordered by its number of connections. */
 #include <errno.h>
 
 #include "model/clients.h"
@@ -38,7 +38,7 @@ static void test_clients(void **state)
 	assert_int_equal(clients.count, 0);
 }
 
-/* Nothing is told of another network namespace than our own. */
+/* For another network namespace than our own nothing is reported. */
 static void test_another_namespace(void **state)
 {
 	struct snapshot_clients clients = {};

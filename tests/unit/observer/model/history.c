@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The past that pages are given: whole, in order, at most so long and so large, and never a count lost. */
+/* The past for pages: complete, in order, limited in length and size, without a lost count. */
 #include "unit.h"
 
 #include <string.h>
@@ -11,7 +11,10 @@
 
 #define SECOND NSEC_PER_SEC
 
-/* A reading @second seconds after the begin: each service has had @each exchanges a second since its own @from. */
+/*
+ * Make a reading @second seconds after the start: each service has @each exchanges a second since
+ * its own @from.
+ */
 static struct run *reading(uint64_t second, size_t services, uint64_t each)
 {
 	struct run *run = run_new("test", NULL);
@@ -35,7 +38,7 @@ static struct run *reading(uint64_t second, size_t services, uint64_t each)
 	return run;
 }
 
-/* The counts of all points, which follow each other without a gap. */
+/* Sum the counts of all points, which follow each other without a gap. */
 static uint64_t exchanges_of(const struct run_series *series)
 {
 	uint64_t exchanges = 0, end_ns = 0;
@@ -105,7 +108,7 @@ static void a_point_for_each_second_and_one_before(void **state)
 	}
 }
 
-/* Ten seconds have percentiles of their own; longer steps have none, as percentiles do not add. */
+/* Ten seconds have their own percentiles; longer steps have none, as percentiles do not add. */
 static void steps_of_ten_seconds_and_longer(void **state)
 {
 	CLEANUP(cleanup_history_free) struct history *history = NULL;
@@ -135,7 +138,7 @@ static void steps_of_ten_seconds_and_longer(void **state)
 	}
 }
 
-/* A service to which nothing happens takes one point, however long that lasts; then it goes on. */
+/* An idle service takes one point for any time; then points continue. */
 static void quiet_time_is_one_point(void **state)
 {
 	CLEANUP(cleanup_history_free) struct history *history = NULL;
@@ -164,7 +167,7 @@ static void quiet_time_is_one_point(void **state)
 	assert_int_equal(series->points[1].exchanges, 7);
 }
 
-/* Ten minutes by the second; with less memory the oldest go first, and counts stay whole. */
+/* Ten minutes by the second; with less memory the oldest merge first, and counts stay complete. */
 static void what_is_old_or_too_much_is_one_point(void **state)
 {
 	static const size_t bytes[] = {HISTORY_BYTES, 16384, 0};
@@ -192,7 +195,7 @@ static void what_is_old_or_too_much_is_one_point(void **state)
 	}
 }
 
-/* One whose port is asked for alone; one that has gone, and comes back with counts from zero. */
+/* A service whose port alone is requested; one that goes, and returns with counts from zero. */
 static void services_come_and_go(void **state)
 {
 	CLEANUP(cleanup_history_free) struct history *history = NULL;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Median and bounds of rounds: too few say nothing, the bounds hold the truth as often as they say. */
+/*
+ * Median and bounds of rounds: too few give none, and the bounds hold the truth as often as
+ * promised.
+ */
 #include <stdlib.h>
 
 #include "probe/spread.h"
@@ -42,7 +45,10 @@ static void no_more_than_there_is_room_for(void **state)
 	assert_int_equal(spread_of(&rounds).rounds, SPREAD_ROUNDS);
 }
 
-/* Of a distribution whose median is 1/8, and whose mean is not: 95 %, to what 4,000 trials and whole ranks allow. */
+/*
+ * A distribution with a median of 1/8 and another mean: 95 %, within what 4,000 trials and whole
+ * ranks allow.
+ */
 static void bounds_hold_as_often_as_they_say(void **state)
 {
 	const int trials = 4000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rules: thresholds, precedence, consequences, and that docs/diagnoses.md tells of each. */
+/* The rules: thresholds, precedence, consequences, and that docs/diagnoses.md explains each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static void test_every_resource_is_documented(void **state)
 	(void)state;
 	for (size_t i = 0; i < RESOURCE_KINDS; i++) {
 		if (!strstr(page, resource_names[i]))
-			fail_msg("docs/diagnoses.md does not tell of '%s'", resource_names[i]);
+			fail_msg("docs/diagnoses.md does not explain '%s'", resource_names[i]);
 	}
 }
 
@@ -161,7 +161,7 @@ static void test_thresholds_are_inclusive(void **state)
 	check_one(ports(100, 300.5), NULL, SEVERITY_NONE);
 	check_one(ports(100, 300), "ports-exhausted-soon", SEVERITY_WARNING);
 	check_one(ports(100, 30), "ports-exhausted-soon", SEVERITY_CRITICAL);
-	/* Exhausted already: neither the cliff nor the prediction says more. */
+	/* Already exhausted: neither the cliff nor the prediction adds anything. */
 	check_one(ports(1000, 0), "ports-exhausted", SEVERITY_CRITICAL);
 }
 

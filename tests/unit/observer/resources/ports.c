@@ -88,7 +88,7 @@ static void test_time_wait_reuse(void **state)
 	rules.timestamps = false;
 	check_reusable(rules, &local, false);
 	rules.timestamps = true;
-	local.state = SOCKET_FIN_WAIT2; /* a twin that waits for the peer's FIN */
+	local.state = SOCKET_FIN_WAIT2; /* a minisocket that waits for the peer's FIN */
 	check_reusable(rules, &local, false);
 }
 
@@ -121,7 +121,7 @@ static void test_what_is_counted(void **state)
 	ports_free(&table);
 }
 
-/* A hundred thousand destinations with a socket each, and one with many in between. */
+/* Count a hundred thousand destinations with a socket each, and one with many among them. */
 static void count_many(struct port_table *table, const struct port_rules *rules)
 {
 	for (uint32_t i = 0; i < 100000; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The bytes that go out. */
+/* The bytes of requests. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "sojourn/cleanup.h"
 #include "engine/target.h"
 
-/* As many requests as are expected, each rendered after the last one. */
+/* Expect these requests, rendered one after another. */
 static void expect_requests(const struct request *request, const struct target *target,
 			    const char *const *expected, const size_t *lengths, size_t count)
 {
@@ -84,7 +84,7 @@ static void test_empty_body(void **state)
 	EXPECT(&request, "POST /p?q HTTP/1.1\r\nHost: h:1\r\n" AGENT "Content-Length: 0\r\n\r\n");
 }
 
-/* The length follows the body from 9 to 10; what stands in a path stays in its place. */
+/* The length follows the body from 9 to 10; a field in the path is replaced in place. */
 static void test_fields(void **state)
 {
 	const char *headers[] = {"X-Id: {{counter:3}}"};
@@ -115,7 +115,7 @@ static void test_fields(void **state)
 	template_rows_clear(&request.rows);
 }
 
-/* A value that a server gave ends neither the header nor the request. */
+/* A value from a server ends neither the header nor the request. */
 static void test_headers_stay_lines(void **state)
 {
 	const char *headers[] = {"X: {{row}}"};

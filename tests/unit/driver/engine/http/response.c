@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Responses, whole and split at every byte: what is complete, what is not, and when. */
+/* Responses, whole and split at every byte: the verdict, and when it is known. */
 #include "driver/test.h"
 
 #include <stdbool.h>
@@ -132,7 +132,7 @@ static void test_whole(void **state)
 	}
 }
 
-/* Twice: the second time, the memo may know it. */
+/* Twice: the second time the memo may have the response. */
 static void test_remembered(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gRPC's messages in pieces of any size, and what statuses are worth. */
+/* gRPC messages in pieces of any size, and the verdicts on statuses. */
 #include "driver/test.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static void test_statuses(void **state)
 	static const char empty[] = "\0\0\0\0";
 	static const struct {
 		const char *expected, *status;
-		size_t length; /* of an empty message, or of none */
+		size_t length; /* of an empty message, or without one */
 		enum run_error error;
 		enum verdict verdict;
 	} rows[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From HTTP/1.1's bytes to HTTP/2's headers: order, case, what is left out, and where the body is. */
+/* From HTTP/1.1's bytes to HTTP/2's headers: order, case, dropped headers, and the body's place. */
 #include "driver/test.h"
 
 #include <errno.h>

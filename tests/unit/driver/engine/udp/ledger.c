@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests and what answers them: in order, out of order, twice, late, never asked for. */
+/* Requests and their replies: in order, out of order, twice, late, never requested. */
 #include "driver/test.h"
 
 #include "engine/udp/ledger.h"
@@ -17,7 +17,7 @@ static enum ledger_verdict judge(struct ledger *ledger, uint64_t key)
 	return ledger_judge(ledger_get(ledger, key));
 }
 
-/* Keys as those of datagrams that are echoed. */
+/* Keys like those of echoed datagrams. */
 static uint64_t scattered(uint64_t number)
 {
 	return number * 0x9e3779b97f4a7c15ULL + 1;
@@ -54,7 +54,7 @@ static void test_late_is_late_once(void **state)
 	ledger_close(&ledger);
 }
 
-/* Any order, each found; what is pending is never overwritten, whatever comes after it. */
+/* In any order each request is found, and no later one overwrites a pending one. */
 static void check_disorder(bool numbered)
 {
 	struct ledger ledger = opened(8, numbered, 65536);
@@ -102,7 +102,7 @@ static void test_a_slow_one_keeps_its_place(void **state)
 	ledger_close(&ledger);
 }
 
-/* A number whose turn comes again while it is under way has to be passed over. */
+/* A number that comes round again while still in flight is skipped. */
 static void test_narrow_numbers(void **state)
 {
 	struct ledger ledger = opened(100, true, 256);

@@ -55,7 +55,7 @@ static const struct example examples[] = {
 	{"delimiter:\\r\\n", BYTES("PONG\r\r\n"), FRAMING_COMPLETE},
 	{"delimiter:\\r\\n", BYTES("PO\nNG\r"), FRAMING_MORE},
 	{"delimiter:\\x00", BYTES("a\0"), FRAMING_COMPLETE},
-	/* The match that fails at its third byte has the begin of the next one in it. */
+	/* The match that fails at its third byte contains the start of the next one. */
 	{"delimiter:aab", BYTES("aaab"), FRAMING_COMPLETE},
 	{"delimiter:abab.", BYTES("abaabababab."), FRAMING_COMPLETE},
 	{"length:1", BYTES("\3abc"), FRAMING_COMPLETE},
@@ -81,7 +81,7 @@ static const struct example examples[] = {
 	/* A bind: success, invalidCredentials; its message ID has two bytes. */
 	{"ldap", BYTES("\x30\x0c\2\1\1\x61\7\x0a\1\0\4\0\4\0"), FRAMING_COMPLETE},
 	{"ldap", BYTES("\x30\x0d\2\2\1\1\x61\7\x0a\1\x31\4\0\4\0"), FRAMING_REJECTED},
-	/* A search: an entry, a reference, how it went. */
+	/* A search: an entry, a reference, the result. */
 	{"ldap", BYTES("\x30\5\2\1\2\x64\0"), FRAMING_MORE},
 	{"ldap", BYTES("\x30\5\2\1\2\x64\0" "\x30\5\2\1\2\x73\0"
 		       "\x30\x0c\2\1\2\x65\7\x0a\1\0\4\0\4\0"), FRAMING_COMPLETE},
@@ -136,7 +136,7 @@ static void test_examples(void **unused)
 	}
 }
 
-/* Bytes behind the end of a complete response belong to no request. */
+/* Bytes after a complete response belong to no request. */
 static void test_too_long(void **unused)
 {
 	char longer[64];
@@ -204,7 +204,7 @@ static void test_errors(void **unused)
 	}
 }
 
-/* What shows that it is malformed, in pieces of any size; the last piece counts. */
+/* Expect this reason for malformed data, in pieces of any size; the last piece counts. */
 static void tell(const char *framing_text, const char *data, size_t length, const char *expected)
 {
 	const struct framing framing = parsed(framing_text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What no client may do to the endpoint: hold it, fill it, crash it or make it spin. */
+/* Clients cannot hold, fill or crash the endpoint, or make it spin. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -88,7 +88,7 @@ static char *letters(size_t length)
 	return text;
 }
 
-/* Milliseconds until the server ends the connection; whatever it sends is dropped. */
+/* Return the milliseconds until the server ends the connection, discarding all that it sends. */
 static uint64_t time_to_end(int fd)
 {
 	uint64_t begin = clock_now_ns();
@@ -143,7 +143,7 @@ static void test_oversized_body(void **state)
 	assert_int_equal(((struct server *)*state)->phases, 0);
 }
 
-/* Without an announced length the excess shows only as it comes: the connection is cut. */
+/* Without an announced length the excess shows only as it arrives: the connection is cut. */
 static void test_endless_body(void **state)
 {
 	const char head[] = "POST /v1/phases HTTP/1.1\r\nHost: localhost\r\n"
@@ -206,11 +206,11 @@ static void test_silence(void **state)
 		close(fds[i]);
 	}
 	assert_in_range((clock_now_ns() - begin) / NSEC_PER_MSEC, 500, 2500);
-	/* It slept meanwhile. */
+	/* The server slept meanwhile. */
 	assert_in_range(((struct server *)*state)->runs - runs, 1, 200);
 }
 
-/* A byte now and then is traffic, but no request: the connection ends all the same. */
+/* A byte now and then is traffic, but no request: the connection still ends. */
 static void test_slow_loris(void **state)
 {
 	autoclose int fd = client_connect(*state, NULL);
@@ -227,7 +227,7 @@ static void test_slow_loris(void **state)
 	assert_healthy(*state);
 }
 
-/* Asks for much and reads nothing. */
+/* The client requests much and reads nothing. */
 static void test_slow_reader(void **state)
 {
 	const char text[] = "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -243,12 +243,15 @@ static void test_slow_reader(void **state)
 	poll(NULL, 0, 2500);
 	assert_in_range(server->runs - runs, 1, 200);
 	server->padding = 0;
-	/* What the socket buffers held comes, then the end: not all eight documents. */
+	/*
+	 * The client gets the contents of the socket buffers, then the end: not all eight
+	 * documents.
+	 */
 	assert_int_not_equal(client_drain(fd, PATIENCE_MS), -ETIMEDOUT);
 	assert_healthy(server);
 }
 
-/* All connections that the endpoint allows are held: the next client waits only until they end. */
+/* All allowed connections are held: the next client waits only until they end. */
 static void test_held_connections(void **state)
 {
 	int held[8];
@@ -262,7 +265,7 @@ static void test_held_connections(void **state)
 		close(held[i]);
 }
 
-/* Nobody is sent away in this test for being slow. */
+/* Patient limits: no client is dropped in this test for being slow. */
 static const struct sink_http_limits patient = {
 	.connections = 64,
 	.per_peer = 32,
@@ -275,8 +278,8 @@ static const struct sink_http_limits patient = {
 #define STRANGERS 200U
 
 /*
- * However many drip: who has been admitted stays, who comes is answered at once, and of
- * the strangers the oldest has gone.
+ * However many strangers stall, an admitted client stays, a new one is answered at once, and the
+ * oldest stranger is dropped.
  */
 static void test_strangers_make_room(void **state)
 {
@@ -308,7 +311,7 @@ static void test_strangers_make_room(void **state)
 		close(fds[i]);
 }
 
-/* Many that ask for what is dear get the same, as long as it is no older than a second. */
+/* Many requests for an expensive document share one that is at most a second old. */
 static void test_dear_documents_are_shared(void **state)
 {
 	const char text[] = "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -317,7 +320,7 @@ static void test_dear_documents_are_shared(void **state)
 
 	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
-	assert_healthy(&server); /* the doctor has looked */
+	assert_healthy(&server); /* makes the doctor look */
 	server.made = 0;
 	server.work_ms = 300;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
@@ -333,7 +336,7 @@ static void test_dear_documents_are_shared(void **state)
 	server_stop(&server);
 }
 
-/* The listener must come back by itself when the last connection at the limit has gone. */
+/* The listener must resume when the last connection at the limit has gone. */
 static void test_limit_is_left(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -379,7 +382,7 @@ static void test_pipelined(void **state)
 		assert_status(fd, statuses[i % ARRAY_SIZE(statuses)]);
 }
 
-/* Whoever has said all that it will say is not kept until the idle time is over. */
+/* A client that has shut its side is not kept until the idle time is over. */
 static void test_half_close(void **state)
 {
 	static const char *const starts[] = {"", "GET /", HEALTH, HEALTH HEALTH "GET /"};
@@ -402,7 +405,7 @@ static uint32_t next_random(uint64_t *seed)
 	return (uint32_t)(*seed >> 33);
 }
 
-/* Even rounds: only noise; odd ones: a request with a few bytes changed, which gets further. */
+/* Even rounds: only noise; odd ones: a request with a few changed bytes, which gets further. */
 static size_t make_garbage(uint64_t *seed, int round, char *data, size_t size)
 {
 	static const char sane[] = "POST /v1/phases/1/end?a=%41&b HTTP/1.1\r\nHost: localhost\r\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the endpoint answers for machines and people, whom it answers, and how often. */
+/* The endpoint's answers to machines and people: access, formats and rate limits. */
 #include "fixture.h"
 
 #include <string.h>
 
-/* Health follows the doctor, who does not look for every answer. */
+/* Health is the doctor's finding; the doctor does not look for every answer. */
 static void test_health_is_the_doctors(void **state)
 {
 	struct server server;
@@ -27,7 +27,7 @@ static void test_health_is_the_doctors(void **state)
 	server_stop(&server);
 }
 
-/* Any user can exhaust what is his own: that is a finding of the host, and ends no service. */
+/* Any user can exhaust their own limits: a finding of the host, which fails no service. */
 static void test_health_is_of_services(void **state)
 {
 	struct response response;
@@ -138,7 +138,7 @@ static void test_names_of_its_own(void **state)
 	server_stop(&server);
 }
 
-/* Who guesses tokens uses up what is for such, and nothing of who has one. */
+/* Wrong tokens use up a bucket of their own, and none of a valid client's. */
 static void test_buckets_are_apart(void **state)
 {
 	static const struct sink_http_access access = {.token = TOKEN};
@@ -164,7 +164,7 @@ static void test_buckets_are_apart(void **state)
 	server_stop(&server);
 }
 
-/* Who asks now and then gets what is true now. */
+/* Occasional requests get current documents. */
 static void test_documents_are_new(void **state)
 {
 	struct server *server = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses as typed, as printed, and as they come in Host headers. */
+/* Addresses as typed, as printed, and as in Host headers. */
 #include "fixture.h"
 
 #include <errno.h>

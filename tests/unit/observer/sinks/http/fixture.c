@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fake observation, the thread that serves it, and the client that keeps to no rules. */
+/* The fake observation, the thread that serves it, and a client without rules. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -61,7 +61,7 @@ static int fake_past(void *context, const struct snapshot_past *past, struct run
 	return fake_total(context, ret_run);
 }
 
-/* Of a process of the service, or of somebody else's. */
+/* Add owners: a process of the service, or another one. */
 static int add_parties(struct run *run, struct run_finding *finding, bool others)
 {
 	struct run_service *service = run_add_service(run);
@@ -76,7 +76,7 @@ static int add_parties(struct run *run, struct run_finding *finding, bool others
 	return 0;
 }
 
-/* As of the doctor. */
+/* Findings as from the doctor. */
 static int fake_judge(void *context, struct run *run)
 {
 	struct server *server = context;
@@ -146,7 +146,7 @@ static void *loop(void *context)
 	return NULL;
 }
 
-/* The sink's real address is in its URL alone. */
+/* Only the sink's URL has its real address. */
 static void read_address(struct server *server)
 {
 	const char *url = server->sink->url;
@@ -217,7 +217,7 @@ int client_connect(const struct server *server, const char *address)
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(struct sockaddr_in6))) {
 		fail_msg("cannot connect: %m");
-		abort(); /* not reached; cmocka's fail() does not tell a static analyser so */
+		abort(); /* not reached; a static analyser does not know that of cmocka's fail() */
 	}
 	return fd;
 }
@@ -237,7 +237,7 @@ int client_send(int fd, const void *data, size_t length)
 	return 0;
 }
 
-/* As recv(); -ETIMEDOUT after @timeout_ms. */
+/* Like recv(); -ETIMEDOUT after @timeout_ms. */
 static ssize_t receive(int fd, void *data, size_t size, int timeout_ms)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
@@ -249,7 +249,7 @@ static ssize_t receive(int fd, void *data, size_t size, int timeout_ms)
 	return got < 0 ? -errno : got;
 }
 
-/* Appends until the text ends in the blank line, byte by byte: what follows is not ours. */
+/* Append byte by byte until the blank line: the rest is not ours. */
 static int receive_head(int fd, struct response *response)
 {
 	FILE *file = open_memstream(&response->text, &response->length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the endpoint answers to proper clients, and to those that err. */
+/* The endpoint's answers to correct and incorrect clients. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void test_routes(void **state)
 	response_free(&response);
 }
 
-/* The same status and headers as GET, the length of what GET would send, and nothing after it. */
+/* The same status, headers and length as GET, and nothing after them. */
 static void test_head(void **state)
 {
 	static const char *const paths[] = {"/", "/healthz", "/v1/run", "/none"};
@@ -72,7 +72,7 @@ static void test_head(void **state)
 		assert_int_equal(client_send(fd, text, strlen(text)), 0);
 		assert_int_equal(client_receive(fd, true, &head), 0);
 		assert_int_equal(head.status, get.status);
-		/* Two documents of /v1/run differ in their time stamps alone. */
+		/* Two documents of /v1/run differ only in their time stamps. */
 		assert_header(&head, "Content-Length", length);
 		assert_int_equal(client_drain(fd, PATIENCE_MS), 0);
 		response_free(&get);
@@ -137,7 +137,7 @@ static void test_leases(void **state)
 	}
 }
 
-/* What is not said is ten minutes, by the second, of all; what cannot be is refused. */
+/* The default is ten minutes, by the second, of all services; invalid values are refused. */
 static void test_past(void **state)
 {
 	static const char *const wrong[] = {
@@ -294,7 +294,7 @@ static void test_host_missing(void **state)
 		     400);
 }
 
-/* A refused request must not have had its effect: the phase begun next has the next number. */
+/* A refused request has no effect: the next phase has the next number. */
 static void test_refused_has_no_effect(void **state)
 {
 	uint64_t before = begin(*state);
@@ -342,7 +342,7 @@ static void test_two_lengths(void **state)
 	response_free(&response);
 }
 
-/* Neither /v1/run nor anything else. */
+/* Neither /v1/run nor any other document. */
 static void test_nul_in_path(void **state)
 {
 	assert_error(ask_route(*state, "GET", "/v1/run%00"), 404);
@@ -448,11 +448,11 @@ static void test_bind_fails(void **state)
 
 	assert_int_equal(server_start(&server, running->sink->url + strlen("http://"), NULL),
 			 -EADDRINUSE);
-	/* TEST-NET-1 (RFC 5737) is nobody's. */
+	/* TEST-NET-1 (RFC 5737) belongs to no host. */
 	assert_int_equal(server_start(&server, "192.0.2.1:0", NULL), -EADDRNOTAVAIL);
 }
 
-/* The port is free again at once, in spite of connections in TIME_WAIT. */
+/* The port is free again at once, despite connections in TIME_WAIT. */
 static void test_reopen(void **state)
 {
 	struct server first, second;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* observer/sinks/live/player.c: a recording forth and back in the view, past damage and other observations. */
+/*
+ * observer/sinks/live/player.c: a recording played in both directions, past damage and other
+ * observations.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 #include "sojourn/clock.h"
 #include "support/runs.h"
 
-/* A recording that is made up: readings[] each at second i of its observation. */
+/* A made-up recording: readings[] each at second i of its observation. */
 struct tape {
 	char path[64];
 	struct recording *recording;
@@ -97,7 +100,10 @@ static void back(struct tape *tape, unsigned int count)
 		assert_int_equal(live_player_back(&tape->player, &tape->view), 0);
 }
 
-/* What is shown: @requests in the last interval, @total since the observation's begin, the past as long. */
+/*
+ * The view shows @requests in the last interval, @total since the observation's start, and a past
+ * of that length.
+ */
 static void assert_shown(const struct tape *tape, size_t at, unsigned int requests,
 			 unsigned int total, size_t past)
 {
@@ -133,7 +139,7 @@ static void forth_and_back(void **state)
 	assert_int_equal(tape->player.wall_ns, 1000 * NSEC_PER_SEC);
 }
 
-/* No difference is made of readings of two observations. */
+/* Readings of two observations are not subtracted. */
 static void another_observation(void **state)
 {
 	struct tape *tape = *state;
@@ -178,14 +184,14 @@ static void as_fast_as_asked(void **state)
 	tape->player.speed = 4;
 	assert_int_equal(live_player_stay_ns(&tape->player, &stay_ns), 0);
 	assert_int_equal(stay_ns, NSEC_PER_SEC / 4);
-	/* A thousand seconds between the observations are not waited for. */
+	/* The player skips the thousand seconds between the observations. */
 	tape->player.speed = 1;
 	forward(tape, 4);
 	assert_int_equal(live_player_stay_ns(&tape->player, &stay_ns), 0);
 	assert_int_equal(stay_ns, NSEC_PER_SEC);
 }
 
-/* A reading that cannot be read is passed over in both directions; its neighbours tell of both seconds. */
+/* An unreadable reading is skipped in both directions; its neighbours cover both seconds. */
 static void past_a_damaged_one(void **state)
 {
 	struct tape *tape = *state;

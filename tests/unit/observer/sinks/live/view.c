@@ -12,7 +12,7 @@
 
 #define FLOOR_NS 5000000
 
-/* A reading with services at 1001, 1002, 1003 that answered this many requests so far. */
+/* Make a reading of services at 1001, 1002, 1003 with this many answered requests so far. */
 static struct run *reading(uint64_t seconds, unsigned int first, unsigned int second,
 			   unsigned int third)
 {
@@ -67,7 +67,7 @@ static void test_order_and_selection(void **state)
 	assert_int_equal(live_view_arrange(&view), 0);
 	assert_order(&view, 1002, 1001, 1003);
 	assert_int_equal(live_view_selected(&view)->service->port, 1001);
-	/* The service stays selected when the figures change its place. */
+	/* The service stays selected when its place changes. */
 	view.reversed = false;
 	live_view_update(&view, reading(3, 99, 0, 9));
 	assert_order(&view, 1001, 1002, 1003);
@@ -153,7 +153,7 @@ static void test_filter_by_process(void **state)
 	live_view_done(&view);
 }
 
-/* The oldest point goes when there is no more room; unknown is not zero. */
+/* Without room the oldest point goes; unknown is not zero. */
 static void test_past(void **state)
 {
 	const struct live_history *history;
@@ -245,7 +245,10 @@ static void test_findings(void **state)
 	run->services_dropped = 4;
 	run->connections_dropped = 9;
 	assert_note(run, true, "4 services found no slot: 9 connections");
-	/* Twenty times as long as the work, and nobody cares: until it is 6 ms, and the work is not. */
+	/*
+	 * Twenty times the service, but short: no warning until it is 6 ms and more than the
+	 * service.
+	 */
 	assert_true(live_waits(service, 0));
 	histogram_record(&service->stages[STAGE_SOCKET_QUEUE].histogram, 6000000);
 	assert_note(run, false, "1001: requests wait longer (p99 6ms)");
@@ -280,7 +283,7 @@ static struct run *found_by_doctor(void)
 	return run;
 }
 
-/* They stay until somebody looks again, as a service's or all; a name is harmless. */
+/* Findings stay until the doctor's next reading, for a service or for all; names are escaped. */
 static void test_doctors_findings(void **state)
 {
 	CLEANUP(cleanup_run_free) struct run *healthy = reading(3, 12, 0, 0);
@@ -303,7 +306,7 @@ static void test_doctors_findings(void **state)
 	assert_int_equal(live_notes(view.interval, view.found, FLOOR_NS,
 				    &view.interval->services[0], notes, ARRAY_SIZE(notes)),
 			 0);
-	/* Looked, and nothing was found. */
+	/* The doctor looked, and found nothing. */
 	healthy->not_seen = calloc(1, sizeof(*healthy->not_seen));
 	assert_non_null(healthy->not_seen);
 	assert_int_equal(live_view_update(&view, TAKE_PTR(healthy)), 0);
@@ -322,7 +325,7 @@ static struct run *waiting_reading(uint64_t seconds, unsigned int answered, uint
 	return run;
 }
 
-/* Of the first service, after a reading at @seconds. */
+/* Return the open requests of the first service, after a reading at @seconds. */
 static struct live_open open_at(struct live_view *view, uint64_t seconds, unsigned int answered,
 				uint64_t oldest_seconds)
 {
@@ -331,7 +334,7 @@ static struct live_open open_at(struct live_view *view, uint64_t seconds, unsign
 	return live_view_open(view, &view->total->services[0]);
 }
 
-/* Only who answers nothing for three seconds while somebody waits for as long. */
+/* A service hangs if it answers nothing for three seconds while a request waits for as long. */
 static void test_what_hangs(void **state)
 {
 	struct live_open open;
@@ -347,13 +350,13 @@ static void test_what_hangs(void **state)
 	open = open_at(&view, 5, 20, 8);
 	assert_int_equal(open.urgency, LIVE_HANGS);
 	assert_int_equal(open.silent_ns, 3000000000);
-	open = open_at(&view, 9, 20, 2); /* idle before: nobody has waited for longer */
+	open = open_at(&view, 9, 20, 2); /* idle before: no request has waited longer */
 	assert_int_equal(open.urgency, LIVE_OLD);
 	assert_int_equal(open.silent_ns, 2000000000);
 	assert_int_equal(open_at(&view, 10, 20, 0).urgency, LIVE_CALM);
 	assert_int_equal(open_at(&view, 14, 20, 4).urgency, LIVE_HANGS);
 	assert_int_equal(open_at(&view, 15, 21, 5).urgency, LIVE_OLD);
-	/* A replay that goes back knows of no silence. */
+	/* A replay that goes back measures no silence. */
 	assert_int_equal(live_view_back(&view, waiting_reading(12, 20, 4), NULL), 0);
 	assert_int_equal(live_view_open(&view, &view.total->services[0]).urgency, LIVE_OLD);
 	assert_false(live_view_open(&view, &view.total->services[1]).known);
@@ -384,7 +387,7 @@ static void assert_service(const struct live_view *view, bool known)
 	}
 }
 
-/* Each period by itself, and none takes from another what it knew. */
+/* Each period is judged alone, and does not affect the other's known values. */
 static void test_doubtful_is_unknown(void **state)
 {
 	struct live_view view;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* observer/sinks/recording/sink.c and recording*.c: what is written is read, whatever a crash left of it. */
+/*
+ * observer/sinks/recording/sink.c and recording*.c: written recordings are read, also after a
+ * crash.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -21,13 +24,13 @@
 
 #define FILE_NAME "a.rec"
 
-/* ---- an observation that is made up ---- */
+/* ---- a made-up observation ---- */
 
-/* Exchanges grow by 100 a second from 8080's begin, by 50 from that of 8081, which comes up later. */
+/* Exchanges grow by 100 a second from 8080's start, by 50 from that of 8081, which starts later. */
 struct made_up {
 	unsigned int seconds;
 	uint64_t started_ns;
-	int said; /* the last error that the sink told, or 1 */
+	int said; /* the last error that the sink reported, or 1 */
 	unsigned int said_count;
 };
 
@@ -77,7 +80,7 @@ static struct run *reading(void)
 	return run;
 }
 
-/* Begins at @started seconds since 1970; readings up to @last, the last one as the end. */
+/* Record from @started seconds since 1970; readings up to @last, the last one as the end. */
 static void record_with(uint64_t max_bytes, unsigned int started, unsigned int last)
 {
 	const struct sink_record_options options = {
@@ -138,7 +141,7 @@ static void assert_past(const struct run_service *service, uint64_t end_ns)
 	assert_int_equal(queue_ns, service->stages[STAGE_SOCKET_QUEUE].histogram.sum);
 }
 
-/* To the byte what the observation would have reported itself at second @last. */
+/* To the byte the observation's own report at second @last. */
 static void assert_total(struct run *run, unsigned int last)
 {
 	autofree char *text = NULL, *expected = NULL;
@@ -238,7 +241,7 @@ static void goes_on_behind_a_cut(void **state)
 	assert_past(&run->services[1], run->duration_ns);
 }
 
-/* A sum of which a part is missing is none. */
+/* A sum with a missing part is unknown. */
 static void not_measured_once_is_not_measured(void **state)
 {
 	static const char changed[] = "\"measured\":false";
@@ -309,7 +312,7 @@ static void nothing_whole(void **state)
 	}
 }
 
-/* ---- whose file it is ---- */
+/* ---- ownership of files ---- */
 
 static int try_to_open(uint64_t max_bytes)
 {
@@ -331,7 +334,7 @@ static void other_files_stay(void **state)
 	fd = open(FILE_NAME, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(read(fd, found, sizeof(found) - 1), strlen(text));
 	assert_string_equal(found, text);
-	/* What rotation would replace, likewise. */
+	/* A file that rotation would replace, too. */
 	assert_int_equal(rename(FILE_NAME, FILE_NAME ".1"), 0);
 	assert_int_equal(try_to_open(1000000), -EEXIST);
 	assert_int_equal(try_to_open(0), 0);
@@ -349,7 +352,7 @@ static void one_writer_at_a_time(void **state)
 	assert_int_equal(try_to_open(0), 0);
 }
 
-/* A recording is its owner's, whatever umask says; and where somebody has laid a link, it is not written. */
+/* A recording is its owner's, under any umask; it is not written through another user's link. */
 static void for_its_owner_alone(void **state)
 {
 	const struct sink_record_options options = {
@@ -368,7 +371,7 @@ static void for_its_owner_alone(void **state)
 	assert_null(sink);
 }
 
-/* The totals stay whole however often the file begins anew, and the sizes within bounds. */
+/* The totals stay complete at any number of rotations, and the sizes within bounds. */
 static void rotated(void **state)
 {
 	struct recording_summary summary;
@@ -390,7 +393,7 @@ static void rotated(void **state)
 	assert_total(run, 40 - (unsigned int)summary.readings);
 }
 
-/* No room in the middle of a line, and then again some: nothing but points in time is missing. */
+/* Out of space in the middle of a line, then space again: only points in time are missing. */
 static void full_for_a_while(void **state)
 {
 	const struct sink_record_options options = {
@@ -427,7 +430,7 @@ static void full_for_a_while(void **state)
 	assert_total(run, 5);
 }
 
-/* Half of a first line would make it a file that is not ours. */
+/* Half of a first line would make the file unrecognisable. */
 static void full_from_the_begin(void **state)
 {
 	const struct sink_record_options options = {.path = FILE_NAME, .say = say};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* observer/sinks/recording/total.c: findings and programs of a recording; counts are recording.c's. */
+/*
+ * observer/sinks/recording/total.c: findings and programs of a recording; for counts see
+ * recording.c.
+ */
 #include "unit.h"
 
 #include <stdio.h>
@@ -11,7 +14,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 
-/* A reading at second @seconds that has @found; those with a '!' are critical. */
+/* Write a reading at second @seconds with the findings @found; those with a '!' are critical. */
 static void write_reading(FILE *file, unsigned int seconds, const char *const *found)
 {
 	autorun struct run *run = run_new("sojourn", NULL);
@@ -49,7 +52,7 @@ static void write_recording(const char *path)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Whatever was ever found, as it was last seen, the worst first. */
+/* Every finding of any time, as last seen, the worst first. */
 static void findings_of_any_time(void **state)
 {
 	static const struct {
@@ -77,7 +80,10 @@ static void findings_of_any_time(void **state)
 	}
 }
 
-/* A new observation whose only reading has @count programs, of which each has run @runs times. */
+/*
+ * Write a new observation whose only reading has @count programs, each of which has run @runs
+ * times.
+ */
 static void write_observation(FILE *file, const char *const *programs, size_t count, uint64_t runs)
 {
 	autorun struct run *run = run_new("sojourn", NULL);
@@ -102,7 +108,7 @@ static void write_observation(FILE *file, const char *const *programs, size_t co
 		fail();
 }
 
-/* Of whatever observation: one with other options may run other programs. */
+/* Of every observation: one with other options may run other programs. */
 static void programs_of_any_observation(void **state)
 {
 	static const char *const both[] = {"read", "switch"}, *const one[] = {"read"};
