@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fuzz targets share. */
+/* Code shared by the fuzz targets. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -12,8 +12,7 @@
 #include "sojourn/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc,
-			 char ***argv); /* where a target has one: before the first input */
+int LLVMFuzzerInitialize(int *argc, char ***argv); /* if a target has one: before the first input */
 
 static inline void require(bool condition)
 {
@@ -21,7 +20,7 @@ static inline void require(bool condition)
 		abort();
 }
 
-/* The first byte says which of the @checks gets the rest, as a text of its own. */
+/* The first byte selects one of the @checks, which gets the rest as a text of its own. */
 static inline int fuzz_text(const uint8_t *data, size_t size, void (*const checks[])(char *text),
 			    size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a response in any framing: the verdict must not depend on the pieces it comes in. The
- * first byte chooses the framing, the second the length of the pieces.
+ * Any bytes as a response in any framing: the verdict must not depend on how it is cut into pieces.
+ * The first byte chooses the framing, the second the length of the pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static enum framing_verdict in_pieces(const struct framing *framing, const char 
 	return verdict;
 }
 
-/* Whether some begin of the response is complete: then what follows it comes too late to matter. */
+/* Whether a prefix of the response is complete: then the bytes after it do not matter. */
 static bool ends_early(const struct framing *framing, const char *data, size_t length)
 {
 	struct framing_state state = {0};

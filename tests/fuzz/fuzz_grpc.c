@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the messages of a gRPC response, and a line as its status and what is expected: the verdict must
- * not depend on the pieces that the bytes come in, and only one whole message is an answer.
+ * Any bytes as the messages of a gRPC response, and a line as its status and the expectation. The
+ * verdict must not depend on how the bytes are cut, and only one whole message is an answer.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +30,10 @@ static struct answer judge(const struct grpc_expectation *expectation, const cha
 	return answer;
 }
 
-/* The first line is the status, the second --expect-grpc-status if it is not empty; then a piece's length. */
+/*
+ * The first line is the status, the second --expect-grpc-status unless empty; then a piece's
+ * length.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autofree char *text = strndup((const char *)data, size), *error = NULL;

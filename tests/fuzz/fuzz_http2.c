@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as what a server of HTTP/2 or gRPC says to the driver, on a connection that is made up here: each
- * request that was started ends exactly once, with an answer only if the bytes were one, and everything is freed.
+ * Any bytes as sent by an HTTP/2 or gRPC server to the driver, on a made-up connection. Each
+ * started request ends exactly once, with an answer only if the bytes contained one, and everything
+ * is freed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #define MAX_LINKS   64U
 #define FRAME_BYTES 4U
 
-/* ---- transport/link.h: connections that open at once and take what they are given ---- */
+/* ---- transport/link.h: connections that open at once and take all bytes ---- */
 
 static struct {
 	struct link *open[MAX_LINKS];
@@ -158,7 +159,7 @@ static void start_idle(void *state)
 	}
 }
 
-/* What the loop would do: those that connect are open, those that close are closed. */
+/* Act as the loop: connecting links open, closing ones close. */
 static void go_on(const struct link_events *events)
 {
 	for (size_t i = 0; i < opened.count; i++) {
@@ -187,9 +188,9 @@ static void say(const struct link_events *events, const uint8_t *data, size_t le
 	}
 }
 
-/* ---- what the server says ---- */
+/* ---- the server's bytes ---- */
 
-/* Type, flags, stream and length in a byte each, then what is in the frame. */
+/* Type, flags, stream and length in a byte each, then the frame's payload. */
 static size_t say_frame(const struct link_events *events, const uint8_t *data, size_t size)
 {
 	size_t length = data[3] < size - FRAME_BYTES ? data[3] : size - FRAME_BYTES;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as frames of HTTP/2, through the kernel's own walker: what it says must not depend on the pieces they come
- * in. The first byte says whose they are, and the length of the pieces.
+ * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
+ * they are cut into pieces. The first byte gives the sender and the length of the pieces.
  */
 #include "fuzz.h"
 #include "walker.h"
 
-/* All that was said, in a number. */
 static void add(void *context, const struct http2_side *s, uint32_t what)
 {
 	uint64_t *sum = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as what a client of the observer's endpoint says (method, path, Accept header, arguments, Host header),
- * and as the address to listen on. The reading of HTTP itself is libmicrohttpd's.
+ * Any bytes as a client's request to the observer's endpoint (method, path, Accept header,
+ * arguments, Host header), and as the address to listen on. HTTP itself is parsed by libmicrohttpd.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "sinks/http/routes.h"
 #include "sojourn/cleanup.h"
 
-/* ---- a source that has nothing to tell, and one open phase ---- */
+/* ---- an empty source, and one open phase ---- */
 
 #define PHASE 7
 
@@ -58,9 +58,9 @@ static int end(void *context, uint64_t id, struct run **ret_run)
 	return id == PHASE ? give(context, ret_run) : -ENOENT;
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
-/* The next line of @rest, which moves behind it. */
+/* Return the next line of @rest, and advance @rest. */
 static const char *next_line(char **rest)
 {
 	char *line = strsep(rest, "\n");
@@ -104,7 +104,10 @@ static void ask(char *text)
 	http_routes_done(&routes);
 }
 
-/* A foreign name is never ours: what is admitted is made of the characters of addresses, or localhost. */
+/*
+ * A foreign name is never admitted: admitted ones consist of an address's characters, or are
+ * localhost.
+ */
 static void check_host(char *text)
 {
 	struct sockaddr_storage listened, local;
@@ -119,7 +122,7 @@ static void check_host(char *text)
 		strspn(host, "0123456789abcdefABCDEF.:[]") == strlen(host));
 }
 
-/* What is understood is understood the same when it is read again as it is shown. */
+/* An accepted address, formatted and parsed again, stays the same. */
 static void check_address(char *text)
 {
 	struct sockaddr_storage address, again;

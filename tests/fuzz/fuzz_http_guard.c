@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any head of a request before the endpoint's guard: whoever is admitted has named this endpoint once, comes
- * from no other origin, and has the token that is asked for. What libmicrohttpd and GnuTLS say of the
- * connection is said here; the guard's own code is the program's.
+ * Any head of a request before the endpoint's guard. An admitted request names this endpoint once,
+ * comes from no other origin, and has the required token. The parts of libmicrohttpd and GnuTLS are
+ * made up; the guard's own code is the program's.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -115,7 +115,7 @@ int gnutls_x509_crt_get_ca_status(gnutls_x509_crt_t certificate, unsigned int *r
 	return 0;
 }
 
-/* ---- what must hold of whoever is admitted ---- */
+/* ---- invariants of admitted requests ---- */
 
 static size_t count_of(const char *name)
 {
@@ -183,7 +183,6 @@ static void check_refusal(struct http_reply *reply)
 	free(reply->body);
 }
 
-/* A bit each: which of the ways to be let in there are. */
 static void fill_access(uint8_t bits, struct sink_http_access *access)
 {
 	access->token = bits & 1 ? TOKEN : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a response over HTTP: the verdict must not depend on the pieces it comes in, nor on
- * whether the same bytes came before, and neither must what is captured. The first byte says whether it
- * answers HEAD, what is expected of the body and what is captured, the second the length of the pieces.
+ * Any bytes as an HTTP response. Neither the verdict nor the captured values may depend on how it
+ * is cut into pieces, or on whether the same bytes came before. The first byte selects HEAD, the
+ * expectation of the body and the captures; the second is the length of the pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static enum http_verdict in_pieces(const struct input *input, size_t piece, stru
 	return verdict;
 }
 
-/* Whether some begin of it is decided: then what follows comes too late to matter. */
+/* Whether a prefix is decided: then the bytes after it do not matter. */
 static bool ends_early(const struct input *input, struct http_memo *memo)
 {
 	struct http_response response;
@@ -94,7 +94,7 @@ static const char *const captured[][2] = {
 	{"bytes", "2+4"},
 };
 
-/* The verdict, and how often all was there to be taken. */
+/* Return the verdict, and count how often all values were captured. */
 static enum http_verdict take(const struct input *input, const struct capture_list *list,
 			      size_t piece, struct capture_store *store)
 {

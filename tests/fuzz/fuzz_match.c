@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A line as --match, and any bytes as a request and, behind a record separator, as its reply: an identifier
- * that was written is found where it stands, and nothing is read beyond the end.
+ * A line as --match, any bytes as a request and, after a record separator, as its reply. A written
+ * identifier is found at its place, and nothing is read beyond the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define SEPARATOR '\x1e'
 #define NUMBER	  UINT64_C(0x8899aabbccddeeff)
 
-/* Bytes of their own, so that what lies behind them is out of bounds. */
+/* A copy of its own, so that sanitizers see reads beyond its end. */
 static char *copy_of(const char *bytes, size_t length)
 {
 	char *copy = malloc(length ? length : 1);
@@ -33,7 +33,7 @@ static void check_identifier(const struct match *match, char *request, size_t le
 	match_write(match, NUMBER, request);
 	require(match_request_key(match, request, length, &key));
 	require(key == (ids ? NUMBER % ids : NUMBER));
-	/* As its own reply, if a server repeats it at the same place. */
+	/* As its own reply, if a server repeats the identifier at the same place. */
 	if (match->reply_offset == match->offset)
 		require(match_reply_key(match, request, length, &key) &&
 			key == (ids ? NUMBER % ids : NUMBER));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text as a URL and as the values of the driver's options that have a grammar of their own: taken,
- * or refused with a sentence.
+ * Any text as a URL and as values of the driver's options that have their own grammar: accepted, or
+ * refused with a sentence.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void parse_framing(char *text)
 	check(framing_parse(text, &framing, &error), error);
 }
 
-/* What is written is what is read, wherever it stands. */
+/* An identifier is read back as written, at any place. */
 static void parse_match(char *text)
 {
 	autofree char *error = NULL;

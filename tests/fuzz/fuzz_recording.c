@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a recording: refused with a sentence, or every line of it is told as a reading, as damaged or
- * as cut off, and their sum is a document that can be read again.
+ * Any bytes as a recording. It is refused with a sentence, or every line is reported as a reading,
+ * as damaged or as cut off. The sum is a document that can be read again.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as two run documents, split at a record separator: whatever is read is shown in every form there
- * is, alone and compared. No form breaks, what is JSON is JSON, and text controls no terminal.
+ * Any bytes as two run documents, split at a record separator. Documents that can be read are shown
+ * in every form, alone and compared. No form crashes, JSON is valid, and text controls no terminal.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static int as_host(const struct run *run, FILE *file)
 	return report_host(run, &all, file);
 }
 
-/* Each line is what stays of it when whatever would control a terminal has gone. */
+/* Each line stays the same when all control characters are removed. */
 static void check_lines(char *text, bool ascii)
 {
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a run document: refused with a message, or read, and then writing, reading again,
+ * Any bytes as a run document: refused with a message, or read. Then writing, reading again,
  * subtracting and reporting must neither crash nor change it.
  */
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text as a scenario file, with what it may read by name beside it: taken, with every step fit to be sent,
- * or refused with a place and a sentence on one line. After a record separator comes what the file `body`
- * has, after another that of `rows`. Files are not looked for in the system's own folders.
+ * Any text as a scenario file, with the files that it may name. It is accepted, with every step
+ * ready to send, or refused with a place and a sentence on one line. After a record separator comes
+ * the contents of `body`, after another that of `rows`. No file is opened in the system's own
+ * folders.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* The last part of @text behind a separator becomes file @name; what is left is the length. */
+/* Write the last part of @text, after a separator, to file @name; return the remaining length. */
 static size_t cut_file(const char *text, size_t length, const char *name)
 {
 	const char *split = length ? memrchr(text, SEPARATOR, length) : NULL;
@@ -54,14 +55,14 @@ static size_t cut_file(const char *text, size_t length, const char *name)
 	return (size_t)(split - text);
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 static bool has(const uint8_t *data, size_t size, const char *text)
 {
 	return memmem(data, size, text, strlen(text)) != NULL;
 }
 
-/* "f.yaml:LINE:COLUMN: what", or "f.yaml: what" of the whole. */
+/* "f.yaml:LINE:COLUMN: message", or "f.yaml: message" about the whole. */
 static void check_error(int err, const char *error)
 {
 	if (err == -ENOMEM)

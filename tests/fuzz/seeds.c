@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each fuzz target begins with: `fuzz_seeds TARGET DIRECTORY` writes a file per seed. Documents are those of
- * the unit tests, scenarios those of docs/examples; the rest are one right example of everything that a
- * target knows. tools/fuzz takes its dictionaries from them.
+ * Seeds of the fuzz targets: `fuzz_seeds TARGET DIRECTORY` writes a file per seed. Documents are
+ * the unit tests', scenarios those of docs/examples. The rest is a valid example of everything that
+ * a target parses. tools/fuzz makes its dictionaries from them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -96,7 +96,7 @@ static void write_documents(void)
 	}
 }
 
-/* Two at a time, as to be compared. */
+/* Two at a time, to be compared. */
 static void write_pairs(void)
 {
 	write_documents();
@@ -216,7 +216,7 @@ static const struct {
 	SEED("http_response", "\x01\x07HTTP/1.0 404 Not Found\r\nConnection: keep-alive\r\nContent-Length: 9\r\n\r\n"),
 	SEED("http_response", "\x00\x09HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
 	SEED("http_response", "\x04\x10HTTP/1.1 200 OK\r\n\r\n{\"a\":[{\"b\":true}]}"),
-	/* A header without name and value: found once, an offset to no bytes. */
+	/* A header without name and value once had an offset to no bytes. */
 	SEED("http_response", "\x06\x05HTTP/1.0 200 Oh2c\x92-L: 24\rg:\r\":1"),
 	SEED("http_response", "\x00\x02HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"),
 
@@ -237,11 +237,11 @@ static const struct {
 	SEED("match", "id:2\nabcd\x1e" "abcd"), SEED("match", "id:4,le,offset=1\n0123456\x1e" "0123456"),
 	SEED("match", "id:8,be,offset=0,reply-offset=2\n01234567\x1e" "0101234567"),
 
-	/* A status, what is expected, the length of pieces and messages. */
+	/* A status, the expectation, the length of pieces and messages. */
 	SEED("grpc", "0\n\n\x02\x00\x00\x00\x00\x02" "ab"), SEED("grpc", "5\n0,not_found\n\x01"),
 	SEED("grpc", "13\nok\n\x03\x01\x00\x00\x00\x01" "a\x00\x00\x00\x00\x00"),
 
-	/* Bits, and frames as the target makes them: type, flags, stream, length, payload. */
+	/* Bits, and frames in the target's form: type, flags, stream, length, payload. */
 	SEED("http2", "\x06\x01\x05\x01\x01\x88"),
 	SEED("http2", "\x06\x01\x04\x01\x01\x88" "\x00\x01\x01\x03" "abc"),
 	SEED("http2", "\x07\x01\x04\x01\x01\x88" "\x00\x00\x01\x07\x00\x00\x00\x00\x02" "ab"
@@ -256,7 +256,7 @@ static const struct {
 	SEED("http2", "\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00" "\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88"),
 	SEED("http2", "\x00HTTP/1.1 400 Bad Request\r\n\r\n"), SEED("http2", "\x04\x15\x03\x01\x00\x02\x02\x46"),
 
-	/* Whose frames they are and in which pieces, then frames as they are sent. */
+	/* The sender and the length of pieces, then frames as on the wire. */
 	SEED("http2_streams", "\x01\x00\x00\x06\x04\x00\x00\x00\x00\x00" "\x00\x03\x00\x00\x00\x64"
 	     "\x00\x00\x01\x01\x05\x00\x00\x00\x01" "\x88" "\x00\x00\x00\x04\x01\x00\x00\x00\x00"),
 	SEED("http2_streams", "\x00\x00\x00\x01\x01\x04\x00\x00\x00\x01" "\x88"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every fuzz target is built, survives its seeds and some hundred inputs made from them, always the same ones, and
-reaches as much of the code as tests/fuzz/CMakeLists.txt says. Longer runs: tools/fuzz."""
+"""Every fuzz target is built, survives its seeds and some hundred fixed inputs made from them, and reaches the
+code edges required by tests/fuzz/CMakeLists.txt. Longer runs: tools/fuzz."""
 import os
 import re
 import subprocess
@@ -18,7 +18,6 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture(scope="module")
 def told():
-    """All that the tool printed."""
     done = subprocess.run([TOOL, "--runs", RUNS], capture_output=True, text=True, check=False)
     if done.returncode == NOT_INSTALLED:
         pytest.skip(done.stdout.strip())
@@ -31,7 +30,7 @@ def test_target(told, target):
 
 
 def test_a_floor_can_be_missed(told, tmp_path):
-    """Who reaches less than is wanted fails, and it says by how much."""
+    """A target below its floor fails, with the missing number."""
     assert re.search(r"^\d+ passed, \d+ failed$", told, re.MULTILINE), told
     table = tmp_path / "table"
     table.write_text("fuzz_target(grpc sojourn_drive_core 99999)\n")

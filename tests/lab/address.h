@@ -9,10 +9,9 @@
 
 #define ADDRESS_TEXT 64 /* "[…]:65535" and its end */
 
-/* "ADDR:PORT" or "[ADDR]:PORT", numeric. -EINVAL if it is not one. */
+/* Parse a numeric "ADDR:PORT" or "[ADDR]:PORT"; -EINVAL otherwise. */
 int address_parse(const char *text, union address *ret_address);
 
-/* The same the other way, into ADDRESS_TEXT bytes. */
 void address_format(const union address *address, char *buffer);
 
 uint16_t address_port(const union address *address);
@@ -23,7 +22,7 @@ struct address_socket {
 	int backlog;
 };
 
-/* A bound socket, listening unless it is for datagrams; @address becomes what it is bound to. */
+/* Bind a socket, and listen unless it is for datagrams; @address becomes the bound address. */
 int address_listen(union address *address, const struct address_socket *how, int *ret_fd);
 
 #endif

@@ -73,7 +73,7 @@ static void stop(struct blocking *blocking)
 	pthread_mutex_lock(&blocking->lock);
 	atomic_store(&blocking->stopping, true);
 	pthread_mutex_unlock(&blocking->lock);
-	/* An eventfd that holds 0 takes 1 for certain. */
+	/* A write of 1 to an eventfd that holds 0 cannot fail. */
 	if (write(blocking->stop_fd, &one, sizeof(one)) < 0)
 		abort();
 	/* Wakes accept() and, although it fails on an unconnected socket, recvfrom() on UDP. */
@@ -81,7 +81,7 @@ static void stop(struct blocking *blocking)
 	blocking_tcp_stop(blocking);
 }
 
-/* How many threads begin: one accepts, or several share the UDP socket. */
+/* How many threads start: one that accepts, or several that share the UDP socket. */
 static size_t thread_count(const struct blocking *blocking)
 {
 	if (blocking->server->protocol || !blocking->thread_per_connection)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serving by blocking calls, in threads that all can be told to stop: sleeping ones see `stop_fd`
- * become readable, those blocked in a call on a socket are woken by shutdown().
+ * Serving by blocking calls, in threads that can all be stopped. Sleeping ones see `stop_fd` become
+ * readable; those blocked in a call on a socket are woken by shutdown().
  */
 #ifndef LAB_BLOCKING_H
 #define LAB_BLOCKING_H
@@ -18,34 +18,34 @@ struct blocking {
 	bool thread_per_connection;
 	int stop_fd;
 	atomic_bool stopping;
-	pthread_mutex_t lock;	  /* of the two lists and of setting `stopping` */
+	pthread_mutex_t lock;	  /* for the two lists and for setting `stopping` */
 	struct session *active;	  /* being served: their descriptors are valid */
 	struct session *finished; /* their threads are to be joined */
-	size_t sessions; /* begun and not yet joined: for the accepting thread, then for who joined it */
+	size_t sessions; /* started, not joined: for the accepting thread, then for the joiner */
 	pthread_cond_t ended; /* something was added to `finished` */
 };
 
-/* Sleeps (or spins) unless told to stop: then it returns early. */
+/* Sleep (or spin); return early on a stop. */
 void blocking_sleep(struct blocking *blocking, uint64_t ns, bool spin);
 
-/* Waits until @fd is readable; false if told to stop. */
+/* Wait until @fd is readable; return false on a stop. */
 bool blocking_wait_readable(struct blocking *blocking, int fd);
 
 /*
- * Waits until something waits in the server's socket and then for @delay_ns, both with the turn to
- * take it. @ret_turn is to be ended with turn_end() when that is done. @ret_readable_ns: when it
- * was seen. False: nothing may be taken now.
+ * Wait until the server's socket is readable and then for @delay_ns, both with the turn to take
+ * from it. End @ret_turn with turn_end() afterwards. @ret_readable_ns: when the socket was seen
+ * readable. False: nothing may be taken now.
  */
 bool blocking_wait_turn(struct blocking *blocking, uint64_t delay_ns, uint64_t *ret_turn,
 			uint64_t *ret_readable_ns);
 
 bool blocking_is_stopping(struct blocking *blocking);
 
-/* A thread's work: accepts connections, or answers datagrams, until told to stop. */
+/* A thread's work until a stop: accept connections, or answer datagrams. */
 void *blocking_tcp(void *blocking);
 void *blocking_udp(void *blocking);
 
-/* What blocking_tcp() leaves behind: wakes the active sessions, and joins the finished ones. */
+/* Wake the active sessions of blocking_tcp(), and join the finished ones. */
 void blocking_tcp_stop(struct blocking *blocking);
 void blocking_tcp_join(struct blocking *blocking);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TCP connections served by blocking calls: each by a thread of its own (model `threads`), or one
- * after the other by the accepting thread (`prefork --worker blocking`).
+ * TCP connections served by blocking calls: each by its own thread (model `threads`), or one after
+ * the other by the accepting thread (`prefork --worker blocking`).
  *
- * read() is entered as soon as the last response is written and blocks there, so readable_ns is not
- * known; with --read-delay it is poll(), sleep, read() instead, and readable_ns is when poll()
- * returned. accept() blocks likewise; with --accept-delay it is poll(), sleep, accept().
+ * read() starts as soon as the last response is written and blocks, so readable_ns is unknown. With
+ * --read-delay the calls are poll(), sleep, read(), and readable_ns is when poll() returned.
+ * accept() blocks likewise; with --accept-delay the calls are poll(), sleep, accept().
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,10 +27,10 @@ struct session {
 	struct session *next, *previous;
 };
 
-/* Returned by a step instead of -errno: go on. */
+/* Returned by a step instead of -errno: continue. */
 #define GO_ON 1
 
-/* In `active`, unless the server stops just now: then false. */
+/* Add to `active`; false if the server is stopping. */
 static bool session_enter(struct session *session)
 {
 	struct blocking *blocking = session->blocking;
@@ -47,7 +47,10 @@ static bool session_enter(struct session *session)
 	return !stopping;
 }
 
-/* Before the descriptor is closed: nobody may shut down another connection by its number. */
+/*
+ * Called before the descriptor is closed, so that its number cannot belong to another connection at
+ * shutdown().
+ */
 static void session_leave(struct session *session)
 {
 	struct blocking *blocking = session->blocking;
@@ -81,7 +84,7 @@ static void delay_read(struct blocking *blocking, struct conn *conn)
 	blocking_sleep(blocking, delay_ns, false);
 }
 
-/* GO_ON: a request is complete. 0: the peer's FIN. */
+/* Return GO_ON for a complete request, 0 for the peer's FIN. */
 static int read_request(struct blocking *blocking, struct conn *conn)
 {
 	int complete;
@@ -113,7 +116,7 @@ static int write_response(struct blocking *blocking, struct conn *conn)
 	return GO_ON;
 }
 
-/* The peer has all of the error, or its second is up: unread bytes no longer matter. */
+/* Wait until the peer has the whole error, or for a second: then unread bytes no longer matter. */
 static void linger(struct blocking *blocking, struct conn *conn)
 {
 	uint64_t deadline = clock_now_ns() + NSEC_PER_SEC;
@@ -128,7 +131,7 @@ static void linger(struct blocking *blocking, struct conn *conn)
 	}
 }
 
-/* One exchange. GO_ON, or how the connection ends in @ret_end. */
+/* Serve one exchange. Return GO_ON, or the connection's end in @ret_end. */
 static int exchange(struct blocking *blocking, struct conn *conn, enum counter *ret_end)
 {
 	const struct knobs *knobs = &conn->request.knobs;
@@ -140,7 +143,7 @@ static int exchange(struct blocking *blocking, struct conn *conn, enum counter *
 		return err;
 	if (knobs->service_ns)
 		blocking_sleep(blocking, knobs->service_ns, knobs->spin);
-	/* Woken too early by a stop: nothing untrue may be answered. */
+	/* A stop ended the sleep early, so the answer would be wrong. */
 	if (blocking_is_stopping(blocking))
 		return 0;
 	conn_prepare(conn);
@@ -177,8 +180,7 @@ static void serve(struct session *session, struct truth_writer *writer)
 	int err = conn_open(&conn, blocking->server, writer, &session->accepted);
 
 	if (err) {
-		/* Closed before leaving: a stop may shut down who has its number now, as it would
-		 * anyway. */
+		/* Closed before leaving: a stop shuts down the number's next owner, too. */
 		session_leave(session);
 		return;
 	}
@@ -207,7 +209,7 @@ static void *session_thread(void *data)
 	return NULL;
 }
 
-/* Frees the sessions that ended; each thread has at most its last instructions before it. */
+/* Free the ended sessions; each thread has at most its last instructions left. */
 static void join_finished(struct blocking *blocking)
 {
 	struct session *session, *next;
@@ -263,7 +265,7 @@ static void accept_failed(struct blocking *blocking, int err)
 {
 	if (blocking_is_stopping(blocking) || err == -EAGAIN || err == -EINTR)
 		return;
-	/* Another worker was told to stop first, and shut the listener down for all. */
+	/* Another worker was stopped first, and shut the listener down for all. */
 	if (err == -EINVAL) {
 		blocking_sleep(blocking, BACK_OFF_NS, false);
 		return;
@@ -286,7 +288,7 @@ static void handle(struct blocking *blocking, const struct accepted *accepted,
 		serve(&session, writer);
 }
 
-/* With --accept-delay: waits, then accepts. -EAGAIN: another did, or it is time to stop. */
+/* With --accept-delay: wait, then accept. -EAGAIN: another worker did, or the server stops. */
 static int accept_late(struct blocking *blocking, struct truth_writer *writer,
 		       struct accepted *ret_accepted)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * UDP by blocking calls: several threads (or processes) share one socket, and each answers its
- * datagram before it receives another. With --read-delay it is poll(), sleep, recvfrom().
+ * datagram before it receives another. With --read-delay the calls are poll(), sleep, recvfrom().
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,6 @@ static void wait_writable(struct blocking *blocking)
 	poll(fds, 2, -1);
 }
 
-/* True if the whole answer was sent. */
 static bool answer(struct blocking *blocking, struct truth_writer *writer,
 		   struct datagram *datagram)
 {
@@ -46,7 +45,7 @@ static bool answer(struct blocking *blocking, struct truth_writer *writer,
 	return true;
 }
 
-/* With --read-delay: waits, then reads. -EAGAIN: another did, or it is time to stop. */
+/* With --read-delay: wait, then read. -EAGAIN: another thread did, or the server stops. */
 static int receive_late(struct blocking *blocking, struct truth_writer *writer, char *buffer,
 			struct datagram **ret_datagram)
 {
@@ -73,7 +72,7 @@ static void serve_one(struct blocking *blocking, struct truth_writer *writer, ch
 	if (!err)
 		udp_finish(server, writer, datagram, answer(blocking, writer, datagram));
 	else if (err == -ESHUTDOWN)
-		/* Told to stop, or another worker first: the socket is shut down for all. */
+		/* This worker or another one is stopping: the socket is shut down for all. */
 		blocking_sleep(blocking, BACK_OFF_NS, false);
 	else if (err != -EAGAIN && err != -EINTR && !blocking_is_stopping(blocking))
 		server_complain(server, err, "receive");

@@ -12,9 +12,9 @@
 #include "uring.h"
 
 #define INPUT_START 4096
-#define INPUT_MOST  65536 /* where it stops growing of itself; protocols may ask for more */
+#define INPUT_MOST  65536 /* automatic growth ends here; protocols may ask for more */
 
-/* The descriptor or -errno. */
+/* Return the descriptor or -errno. */
 static int call_accept(const struct server *server, int flags, union address *peer)
 {
 	socklen_t length = sizeof(*peer);
@@ -34,7 +34,7 @@ static int call_accept(const struct server *server, int flags, union address *pe
 	}
 }
 
-/* io_uring does not tell it with every connection. */
+/* A multishot accept in io_uring does not report the peer. */
 static void ask_for_peer(int fd, union address *peer)
 {
 	socklen_t length = sizeof(*peer);
@@ -55,7 +55,7 @@ int conn_accept(struct server *server, struct truth_writer *writer, int flags,
 	if (fd < 0)
 		return fd;
 	ask_for_peer(fd, &peer);
-	/* Pieces are to leave when they are written. */
+	/* Pieces must leave when they are written. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	counters_add(server->counters, COUNTER_ACCEPTED, 1);
 	*ret_accepted = (struct accepted){fd, peer, begin_ns, end_ns};
@@ -82,7 +82,6 @@ static void begin_exchange(struct conn *conn)
 	conn->open = true;
 }
 
-/* Makes everything ready for the next request. */
 static void await_request(struct conn *conn)
 {
 	conn->open = false;
@@ -140,7 +139,7 @@ enum counter conn_end_of(int err)
 	return err ? COUNTER_RESET_BY_CLIENT : COUNTER_CLOSED_BY_CLIENT;
 }
 
-/* Room for at least one more byte, and for @size in all. */
+/* Make room for at least one more byte, and for @size in all. */
 static int reserve_input(struct conn *conn, size_t size)
 {
 	char *input;
@@ -165,7 +164,7 @@ static void note_read(struct conn *conn, size_t bytes)
 	counters_add(conn->server->counters, COUNTER_BYTES_IN, bytes);
 	conn->input_end += bytes;
 	conn->fresh = true;
-	/* Who fills the input sends much: give it more, fewer reads will do. */
+	/* A full input means large requests: more room, fewer reads. */
 	if (conn->input_end == conn->input_size && conn->input_size < INPUT_MOST)
 		reserve_input(conn, 4 * conn->input_size);
 }
@@ -191,7 +190,7 @@ ssize_t conn_read(struct conn *conn)
 	return got;
 }
 
-/* A handful of bytes into a socket that is waited on: it takes them, or the connection is lost. */
+/* A few bytes into a socket whose peer waits: they fit, or the connection is lost. */
 static void send_interim(struct conn *conn, const char *text)
 {
 	ssize_t sent = send(conn->accepted.fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -49,7 +49,7 @@ static void print_summary(const struct summary *summary, FILE *file)
 	fprintf(file, "  \"closed\": %llu\n}\n", closed);
 }
 
-/* fclose() is where a full disk may first show. */
+/* A full disk may first show in fclose(). */
 static int write_to(const struct summary *summary, const char *path)
 {
 	FILE *file = fopen(path, "we");
@@ -64,7 +64,7 @@ static int write_to(const struct summary *summary, const char *path)
 	return failed ? -EIO : 0;
 }
 
-/* Whether @path may be replaced by rename(): /dev/null, for one, must not. */
+/* Whether @path may be replaced by rename(), unlike /dev/null. */
 static int is_replaceable(const char *path)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server counts, always, and the summary it writes of it. */
+/* The server's counters, which are always kept, and their summary. */
 #ifndef LAB_COUNTERS_H
 #define LAB_COUNTERS_H
 
@@ -9,7 +9,7 @@
 enum counter {
 	COUNTER_ACCEPTED,
 	COUNTER_EXCHANGES,    /* at least one byte of a response was written */
-	COUNTER_INCOMPLETE,   /* of these: the response was not written to its end */
+	COUNTER_INCOMPLETE,   /* of these: the response was not written completely */
 	COUNTER_BAD_REQUESTS, /* of these: answered with an error */
 	COUNTER_UNANSWERED,   /* a request, or a part of one, without a byte of response */
 	COUNTER_BYTES_IN,
@@ -18,7 +18,7 @@ enum counter {
 	COUNTER_CLOSED_BY_CLIENT, /* the client's FIN came first */
 	COUNTER_RESET_BY_SERVER,
 	COUNTER_RESET_BY_CLIENT,
-	COUNTER_CLOSED_AT_EXIT, /* still open when the server was told to stop */
+	COUNTER_CLOSED_AT_EXIT, /* still open at the stop */
 	COUNTER_LEAKED,		/* descriptors, on request */
 	COUNTER_ACCEPT_ERRORS,	/* accept() calls that failed: EMFILE, ENFILE, … */
 	COUNTER_TRUTH_DROPPED,	/* exchanges not in the truth file: limit or memory */
@@ -39,13 +39,13 @@ struct summary {
 	const char *protocol;
 	const char *model;
 	int pid;
-	unsigned int workers; /* how many counters there are */
+	unsigned int workers; /* number of counters */
 	struct counters *counters;
 };
 
 /*
- * Writes the sums as JSON; a reader never sees a part of it (a regular file is replaced).
- * 0 or -errno.
+ * Write the sums as JSON by replacing a regular file, so that readers never see a part. 0 or
+ * -errno.
  */
 int counters_write_summary(const struct summary *summary, const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serving from an epoll loop: what event_tcp.c and event_udp.c offer to the models. */
+/* Serving from an epoll loop: the functions of event_tcp.c and event_udp.c for the models. */
 #ifndef LAB_EVENT_H
 #define LAB_EVENT_H
 
@@ -14,7 +14,7 @@ struct event_tcp {
 	struct truth_writer *writer;
 	struct source source; /* the listener */
 	struct timer timer;   /* before accept(): its delay, or backing off */
-	uint64_t turn;	      /* the one to accept after the delay */
+	uint64_t turn;	      /* the turn to accept after the delay */
 	struct event_conn *conns;
 };
 
@@ -26,12 +26,12 @@ struct event_udp {
 	struct truth_writer *writer;
 	struct source source;
 	struct timer timer;   /* before reading: its delay */
-	uint64_t turn;	      /* the one to read after the delay */
-	uint64_t readable_ns; /* when the loop last said so */
+	uint64_t turn;	      /* the turn to read after the delay */
+	uint64_t readable_ns; /* when the loop last reported it */
 	struct event_task *tasks;
 };
 
-/* Begins to serve on @loop. 0 or -errno. Close only after a successful open. */
+/* Start to serve on @loop. 0 or -errno. Close only after a successful open. */
 int event_tcp_open(struct event_tcp *tcp, struct server *server, struct loop *loop,
 		   struct truth_writer *writer);
 void event_tcp_close(struct event_tcp *tcp);

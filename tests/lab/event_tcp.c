@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TCP connections in an epoll loop. A connection is always in one state; what happens next is a
- * table of steps, each of which goes on at once or says that it waits for the socket or a timer.
+ * TCP connections in an epoll loop. A connection is always in one state. The next action is in a
+ * table of steps, each of which continues at once or waits for the socket or a timer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 
 enum state {
 	STATE_IDLE,  /* waits for the first byte of a request */
-	STATE_READ,  /* something is to be read */
-	STATE_PARSE, /* something was read, or is left over */
-	STATE_SERVE, /* the request is known: the service time begins */
+	STATE_READ,  /* there is something to read */
+	STATE_PARSE, /* something was read, or is left */
+	STATE_SERVE, /* the request is known: the service time starts */
 	STATE_ANSWER,
 	STATE_WRITE,
-	STATE_LINGER, /* all is said, waits for the peer's FIN */
+	STATE_LINGER, /* all is written, waits for the peer's FIN */
 	STATE_PARKED, /* the peer's FIN is ignored */
 	STATE_COUNT
 };
@@ -34,14 +34,13 @@ struct event_conn {
 	struct timer timer;
 	struct event_conn *next, *previous;
 	enum state state;
-	uint32_t wanted; /* what epoll watches */
+	uint32_t wanted; /* events watched by epoll */
 	struct conn conn;
 };
 
-/* What a step says. */
 enum step {
 	STEP_ON,   /* take the next one */
-	STEP_WAIT, /* something will call */
+	STEP_WAIT, /* a callback follows */
 	STEP_GONE, /* the connection is closed and freed */
 };
 
@@ -64,7 +63,7 @@ static enum step end(struct event_conn *ec, enum counter how)
 	return STEP_GONE;
 }
 
-/* Nothing is to happen on this connection for a while; then @state is its state. */
+/* Pause the connection for a while; then its state is @state. */
 static enum step wait_for(struct event_conn *ec, uint64_t delay_ns, enum state state)
 {
 	ec->state = state;
@@ -91,7 +90,7 @@ static enum step peer_fin(struct event_conn *ec)
 	if (!ec->conn.ignore_fin)
 		return end(ec, COUNTER_CLOSED_BY_CLIENT);
 	ec->state = STATE_PARKED;
-	/* Even a reset is not to wake it: it stays as it is until the end. */
+	/* Not even a reset may wake it: it stays as it is until the end. */
 	loop_forget(ec->tcp->loop, ec->conn.accepted.fd);
 	return STEP_WAIT;
 }
@@ -184,7 +183,9 @@ static enum step step_write(struct event_conn *ec)
 	return STEP_ON;
 }
 
-/* The peer has all of the error, or its time is up: unread bytes no longer matter. */
+/*
+ * Wait until the peer has the whole error, or its time is over: then unread bytes no longer matter.
+ */
 static enum step step_linger(struct event_conn *ec)
 {
 	ssize_t got;
@@ -218,7 +219,7 @@ static void on_ready(struct source *source, uint32_t events)
 {
 	struct event_conn *ec = container_of(source, struct event_conn, source);
 
-	/* Watched for nothing, yet called: the connection is reset while a timer runs. */
+	/* Called although no event is watched: the connection is reset while a timer runs. */
 	if (!ec->wanted && (events & (EPOLLERR | EPOLLHUP)))
 		end(ec, COUNTER_RESET_BY_CLIENT);
 	else if (ec->wanted)
@@ -260,14 +261,14 @@ static void add_conn(struct event_tcp *tcp, const struct accepted *accepted)
 		end(ec, COUNTER_CLOSED_BY_SERVER);
 }
 
-/* The listener is left alone until the timer fires. */
+/* Ignore the listener until the timer fires. */
 static void pause_accept(struct event_tcp *tcp, uint64_t delay_ns)
 {
 	if (!loop_start_timer(tcp->loop, &tcp->timer, delay_ns))
 		loop_change(tcp->loop, &tcp->source, tcp->server->fd, 0);
 }
 
-/* True if there may be another connection. */
+/* Return true if there may be another connection. */
 static bool accept_one(struct event_tcp *tcp)
 {
 	struct accepted accepted;
@@ -281,7 +282,7 @@ static bool accept_one(struct event_tcp *tcp)
 		return false;
 	counters_add(tcp->server->counters, COUNTER_ACCEPT_ERRORS, 1);
 	if (!conn_accept_is_exhausted(err))
-		return true; /* that one connection was aborted */
+		return true; /* only that connection was aborted */
 	server_complain(tcp->server, err, "accept");
 	pause_accept(tcp, BACK_OFF_NS);
 	return false;
@@ -316,7 +317,7 @@ static void on_accept_timer(struct timer *timer)
 
 	struct turn *turn = &tcp->server->shared->turn;
 
-	/* Watched again first: backing off once more must have the last word. */
+	/* Watched again first, as a renewed back-off must prevail. */
 	loop_change(tcp->loop, &tcp->source, tcp->server->fd, EPOLLIN);
 	if (turn_is_mine(turn, tcp->turn))
 		accept_one(tcp);

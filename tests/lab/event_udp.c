@@ -36,7 +36,7 @@ static void wait_for(struct event_task *task, uint64_t delay_ns)
 		end(task, false);
 }
 
-/* Sends until all is sent or there is a pause. */
+/* Send until all is sent or a pause is due. */
 static void answer(struct event_task *task)
 {
 	struct event_udp *udp = task->udp;
@@ -93,7 +93,7 @@ static void begin(struct event_udp *udp, struct datagram *datagram)
 	serve(task);
 }
 
-/* True if there may be another datagram. */
+/* Return true if there may be another datagram. */
 static bool receive_one(struct event_udp *udp, uint64_t readable_ns)
 {
 	char buffer[UDP_BUFFER];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a request can ask the server to do to it, and what an option can ask for every request: one
- * table (knobs.c) is read by both.
+ * The knobs: a request sets them for itself, an option for every request. Both are read from one
+ * table (knobs.c).
  */
 #ifndef LAB_KNOBS_H
 #define LAB_KNOBS_H
@@ -16,7 +16,7 @@
 #define KNOB_MAX_DATAGRAM     65507 /* UDP payload over IPv4 */
 #define KNOB_SIZE_OF_PROTOCOL UINT64_MAX
 
-/* One line saying what is wrong with an option or a request. */
+/* One line on the fault of an option or a request. */
 struct complaint {
 	char text[160];
 };
@@ -28,7 +28,7 @@ struct knobs {
 	uint64_t block; /* event model: sleep in the loop itself */
 	uint64_t pieces;
 	uint64_t pause_ns;
-	uint64_t size; /* bytes of the body, KNOB_SIZE_OF_PROTOCOL: the protocol's own answer */
+	uint64_t size; /* bytes of the body; KNOB_SIZE_OF_PROTOCOL: the protocol's own answer */
 	uint64_t chunked;
 	uint64_t early_close;
 	uint64_t leak;
@@ -57,7 +57,6 @@ struct knob {
 extern const struct knob knob_table[];
 extern const size_t knob_count;
 
-/* Which knobs make sense where. */
 enum knob_scope {
 	KNOB_SCOPE_HTTP,
 	KNOB_SCOPE_STREAM,
@@ -66,15 +65,15 @@ enum knob_scope {
 
 void knobs_init(struct knobs *knobs);
 
-/* Sets one knob. -EINVAL with a complaint if the value is not one of those allowed. */
+/* Set one knob. -EINVAL with a complaint if the value is not allowed. */
 int knobs_set(struct knobs *knobs, const struct knob *knob, const char *value, size_t length,
 	      struct complaint *ret_complaint);
 
-/* Sets what "name=value&name=value" says and checks the whole. -EINVAL with a complaint. */
+/* Set the knobs of "name=value&name=value" and check them together. -EINVAL with a complaint. */
 int knobs_parse(struct knobs *knobs, const char *text, size_t length, enum knob_scope scope,
 		struct complaint *ret_complaint);
 
-/* Checks what depends on several knobs or on the protocol. -EINVAL with a complaint. */
+/* Check rules across knobs or for the protocol. -EINVAL with a complaint. */
 int knobs_check(const struct knobs *knobs, enum knob_scope scope, struct complaint *ret_complaint);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The lab server as a process of its tests, and a client for each protocol it speaks.
+"""The lab server as a process of its tests, and a client for each protocol.
 
-A client hides nothing: it sends what it is given, and times are left to the server's truth.
+Clients send exactly the given bytes; times are left to the server's truth.
 """
 
 import csv
@@ -24,7 +24,7 @@ LAB = BUILD / "tests" / "lab" / "sojourn-lab"
 MS = 1_000_000
 STREAMS = ["http", "line", "frame"]
 PROTOCOLS = STREAMS + ["udp"]
-# Every way to serve; the last two are the two kinds of prefork's workers.
+# Every model; the last two are the two kinds of prefork's workers.
 MODELS = {
     "event": ["--model", "event"],
     "threads": ["--model", "threads"],
@@ -35,7 +35,7 @@ TIME_WAITS = 10  # seconds that anything may take on a loaded machine
 
 
 class Lab:
-    """A running server; stop() gives its summary and truth."""
+    """A running server; stop() returns its summary and truth."""
 
     def __init__(self, directory, *args, listen="127.0.0.1", truth=True, preexec_fn=None):
         self.truth_file = directory / "truth.csv"
@@ -50,7 +50,7 @@ class Lab:
         self.port = int(port)
 
     def start(self, command, listen, preexec_fn):
-        """On a port outside of those that connect() takes, which others may have used up."""
+        """Start on a port outside connect()'s range, whose ports others may have used up."""
         for _ in range(20):
             port = random.randrange(20000, 30000)
             self.process = subprocess.Popen(
@@ -96,7 +96,7 @@ class Lab:
 
 @pytest.fixture
 def lab(tmp_path):
-    """A factory of servers that are gone when the test is."""
+    """A factory of servers, all of which end with the test."""
     started = []
 
     def start(*args, **kwargs):
@@ -123,7 +123,7 @@ def read_exactly(sock, count):
 def read_until(sock, end):
     data = b""
     while not data.endswith(end):
-        # A look first: what follows the end stays for the next read.
+        # Peek first: bytes after the end stay for the next read.
         part = sock.recv(65536, socket.MSG_PEEK)
         if not part:
             raise EOFError(data)
@@ -133,8 +133,6 @@ def read_until(sock, end):
 
 
 class Http:
-    """An HTTP client that hides nothing: it sends what it is given."""
-
     def __init__(self, server):
         self.sock = server.connect()
 
@@ -217,7 +215,7 @@ CLIENTS = {"http": Http, "line": Line, "frame": Frame, "udp": Udp}
 
 
 def answer(protocol, text):
-    """What is answered to a request without `size`: http says ok, the others echo."""
+    """Return the answer to a request without `size`: http answers ok, the others echo."""
     return b"ok\n" if protocol == "http" else text.encode()
 
 
@@ -230,7 +228,7 @@ def respond_ns(row):
 
 
 def check_times(row, udp=False):
-    """The order of a complete exchange's times."""
+    """Check the order of a complete exchange's times."""
     names = ["first_read_begin_ns", "first_read_end_ns", "last_read_end_ns",
              "first_write_begin_ns", "first_write_end_ns", "last_write_end_ns"]
     times = [row[name] for name in names]
@@ -254,7 +252,6 @@ def sent_length(protocol, text):
 
 
 def summary_now(server):
-    """The summary as SIGUSR1 makes the server write it while it serves."""
     server.summary_file.unlink(missing_ok=True)
     server.process.send_signal(signal.SIGUSR1)
     wait_until(server.summary_file.exists)

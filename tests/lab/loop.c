@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* epoll, and a binary heap of timers behind one timerfd (epoll_wait's timeouts are not precise). */
+/* epoll, and a binary heap of timers with one timerfd (epoll_wait's timeouts are not precise). */
 #include "loop.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static void on_timer_fd(struct source *source, uint32_t events)
 	uint64_t expirations;
 
 	(void)events;
-	/* Which timers are due is the heap's to say. */
+	/* The heap knows which timers are due. */
 	if (read(loop->timer_fd, &expirations, sizeof(expirations)) > 0)
 		loop->armed_ns = 0;
 }
@@ -137,7 +137,9 @@ void loop_stop_timer(struct loop *loop, struct timer *timer)
 		sift_down(loop, last, place);
 }
 
-/* Only those due when the round began: a timer restarted by its callback waits for the next. */
+/*
+ * Only those due when the round began: a timer restarted by its callback waits for the next round.
+ */
 static void fire_timers(struct loop *loop)
 {
 	uint64_t now = loop->count ? clock_now_ns() : 0;

@@ -9,12 +9,12 @@
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
-/* Embedded in what owns the descriptor. It may free itself in its callback, but nothing else. */
+/* Embedded in the descriptor's owner. Its callback may free its own source, but no other. */
 struct source {
 	void (*ready)(struct source *source, uint32_t events);
 };
 
-/* Embedded likewise; zeroed but for `fire`. Timers fire after the sources of their round. */
+/* Embedded likewise, zeroed except `fire`. Timers fire after the sources of their round. */
 struct timer {
 	uint64_t deadline_ns;
 	size_t place; /* in the heap, from 1; 0: not running */
@@ -37,15 +37,18 @@ struct loop {
 int loop_open(struct loop *loop);
 void loop_close(struct loop *loop);
 
-/* Runs until a callback sets `stop`. 0 or -errno. */
+/* Run until a callback sets `stop`. 0 or -errno. */
 int loop_run(struct loop *loop);
 
-/* EPOLLIN, EPOLLOUT, both or 0. loop_watch() fails with -errno; closing the descriptor ends it. */
+/*
+ * @events: EPOLLIN, EPOLLOUT, both or 0. loop_watch() returns -errno; closing the descriptor ends
+ * it.
+ */
 int loop_watch(struct loop *loop, struct source *source, int fd, uint32_t events);
 void loop_change(struct loop *loop, struct source *source, int fd, uint32_t events);
 void loop_forget(struct loop *loop, int fd);
 
-/* @delay_ns from now. -ENOMEM leaves it stopped. Stopping a stopped timer is fine. */
+/* Fire @delay_ns from now. -ENOMEM leaves the timer stopped. Stopping a stopped timer is fine. */
 int loop_start_timer(struct loop *loop, struct timer *timer, uint64_t delay_ns);
 void loop_stop_timer(struct loop *loop, struct timer *timer);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sojourn-lab: a server that does to its requests what it is told to and knows exactly when it did
- * it. The tests compare the observer with it; the demo observes it.
+ * sojourn-lab: a server that treats its requests as configured and knows exactly when. The tests
+ * compare the observer with it; the demo observes it.
  *
- *   options, knobs            what is asked for (knobs: also per request)
- *   server                    what all models share
- *   model_*                   event | threads | prefork
- *   loop, event_*             serving from an epoll loop
- *   blocking*                 serving by blocking calls
- *   conn, udp                 the steps of an exchange
- *   protocol*, request, response   bytes to requests, requests to bytes
- *   truth, counters           what is known at the end
+ *     options, knobs            the configuration (knobs: also per request)
+ *     server                    code shared by all models
+ *     model_*                   event | threads | prefork
+ *     loop, event_*             serving from an epoll loop
+ *     blocking*                 serving by blocking calls
+ *     conn, udp                 the steps of an exchange
+ *     protocol*, request, response   bytes to requests, requests to bytes
+ *     truth, counters           the results
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	err = server_open(&server, &options);
 	if (!err) {
 		err = server_run(&server);
-		/* What is known is worth having, whatever else went wrong. */
+		/* Write the known data even after an error. */
 		if (server_finish(&server))
 			err = -1;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Model `event`: one loop, one thread. Also what each event worker of `prefork` runs. */
+/* Model `event`: one loop, one thread. Also run by each event worker of `prefork`. */
 #include <err.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model `prefork`: processes that all accept from one inherited socket. The parent serves nothing:
- * it waits for signals, tells the workers to stop by closing a pipe (so that they also stop if it
- * is killed), and joins their parts of the truth.
+ * Model `prefork`: processes that all accept from one inherited socket. The parent serves nothing.
+ * It waits for signals, stops the workers by closing a pipe, and joins their parts of the truth.
+ * Workers also stop if the parent is killed.
  */
 #include <err.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ struct workers {
 	int ready_pipe[2]; /* each writes a byte when it serves */
 	size_t count;
 	size_t running;
-	int failed; /* how many ended in another way than being told to */
+	int failed; /* how many ended without being stopped */
 	pid_t *pids;
 };
 
@@ -104,7 +104,7 @@ static void note_end(struct workers *workers, pid_t pid, int status, bool told)
 		warnx("worker %d: ended with status %d", pid, WEXITSTATUS(status));
 }
 
-/* Those that ended by themselves: the others go on without them. */
+/* Reap workers that died; the others continue without them. */
 static void reap_ended(struct workers *workers)
 {
 	int status;
@@ -114,7 +114,7 @@ static void reap_ended(struct workers *workers)
 		note_end(workers, pid, status, false);
 }
 
-/* Ends early if a worker that is not yet ready dies: the others serve. */
+/* Return early if a worker dies before it is ready: the others serve. */
 static void wait_until_ready(struct workers *workers)
 {
 	char byte;
@@ -162,7 +162,7 @@ static int append_file(int to, int from)
 	return 0;
 }
 
-/* A worker that was killed has left no part: that was said when it ended. */
+/* A killed worker leaves no part, which was reported at its end. */
 static int join_part(struct server *server, pid_t pid)
 {
 	autofree char *name = part_name(server, pid);

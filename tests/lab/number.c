@@ -44,7 +44,7 @@ static uint64_t unit_ns(const char *text, size_t length)
 	return 0;
 }
 
-/* The digits after the point, in ns; what is finer than 1 ns is cut off. -EINVAL: no digits. */
+/* Parse the digits after the point into ns; finer digits are cut off. -EINVAL: no digits. */
 static int parse_fraction(const char *digits, size_t count, uint64_t unit, uint64_t *ret_ns)
 {
 	uint64_t ns = 0;

@@ -14,7 +14,7 @@
 #include "sojourn/cleanup.h"
 
 #define EXIT_USAGE 2
-#define FIRST_ID   256 /* above every character, as getopt_long() wants it */
+#define FIRST_ID   256 /* above every character, for getopt_long() */
 
 const char *const model_names[MODEL_COUNT] = {"event", "threads", "prefork"};
 
@@ -82,7 +82,7 @@ static const struct row rows[] = {
 	 "listen()'s backlog, 0 to 65535 (default 1024)"},
 	{"accept", OPTION_CHOICE, AT(accept_call), 0, 0, &accept_calls, "CALL",
 	 "accept4 (default), or with --model threads:\n"
-	 "accept, io_uring, or multishot: io_uring accepts\nby itself, before anybody asks"},
+	 "accept, io_uring, or multishot: io_uring accepts\nin advance"},
 	{"accept-delay", OPTION_DURATION, AT(accept_delay_ns), 0, KNOB_MAX_DURATION_NS, NULL, "DUR",
 	 "wait DUR before each accept(), counted from\n"
 	 "when a connection is seen pending; workers take\nturns"},
@@ -107,9 +107,8 @@ static const struct row rows[] = {
 static const char help_head[] =
 "Usage: sojourn-lab [OPTION]...\n"
 "\n"
-"A server that does to its requests what it is told to, and knows exactly when it\n"
-"did it. Prints \"listening on ADDR:PORT\" when ready, serves until SIGTERM or\n"
-"SIGINT.\n"
+"A server that treats its requests as configured, and knows exactly when.\n"
+"Prints \"listening on ADDR:PORT\" when ready, serves until SIGTERM or SIGINT.\n"
 "\n";
 
 static const char help_knobs[] =
@@ -252,7 +251,7 @@ static int argument_of(const struct row *row)
 	return row->argument ? required_argument : no_argument;
 }
 
-/* Both tables as getopt_long() wants them, in this order, ended by a zero entry. */
+/* Both tables for getopt_long(), in this order, ended by a zero entry. */
 static void fill_long_options(struct option *ret_options)
 {
 	int id = FIRST_ID;

@@ -18,7 +18,7 @@ enum model {
 
 extern const char *const model_names[MODEL_COUNT];
 
-/* By which call the threads model accepts. */
+/* The call by which the threads model accepts. */
 enum accept_call {
 	ACCEPT_CALL_ACCEPT4,
 	ACCEPT_CALL_ACCEPT,
@@ -28,7 +28,7 @@ enum accept_call {
 
 struct options {
 	union address listen;
-	const char *protocol; /* one that exists */
+	const char *protocol; /* an existing one */
 	uint64_t model;	      /* enum model */
 	uint64_t workers;
 	uint64_t blocking_workers;
@@ -40,13 +40,13 @@ struct options {
 	const char *truth;
 	const char *summary;
 	uint64_t truth_limit;
-	struct knobs knobs; /* for every request that does not say otherwise */
+	struct knobs knobs; /* for every request without its own */
 };
 
-/* The caller is to go on, or to exit with this status after the help or a complaint was printed. */
+/* The caller continues, or exits with this status after the printed help or complaint. */
 #define OPTIONS_GO_ON (-1)
 
-/* Returns OPTIONS_GO_ON or an exit status (0: help, 2: bad command line, said in one line). */
+/* Return OPTIONS_GO_ON or an exit status (0: help; 2: bad command line, with one line printed). */
 int options_parse(int argc, char **argv, struct options *ret_options);
 
 #endif

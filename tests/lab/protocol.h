@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A protocol over TCP: how requests are found in bytes and responses dressed. One row each. */
+/*
+ * A protocol over TCP: how requests are found in bytes, and how responses are built. One row each.
+ */
 #ifndef LAB_PROTOCOL_H
 #define LAB_PROTOCOL_H
 
@@ -13,7 +15,7 @@
 
 enum http_expect {
 	HTTP_EXPECT_NOTHING,
-	HTTP_EXPECT_NAMED, /* the header's name was read, not yet its value */
+	HTTP_EXPECT_NAMED, /* the header's name was read, its value not yet */
 	HTTP_EXPECT_CONTINUE,
 };
 
@@ -23,45 +25,45 @@ struct http_state {
 	bool head_complete;
 	size_t url_length;
 	char url[HTTP_MAX_QUERY];
-	char word[16]; /* the header name or value that is being read, as far as it fits */
+	char word[16]; /* the current header name or value, as far as it fits */
 	size_t word_length;
 	enum http_expect expect;
 	bool want_continue; /* "100 Continue" is due */
 };
 
-/* The state of a connection that a protocol needs between two reads. */
+/* A protocol's state of a connection between two reads. */
 union protocol_state {
 	struct http_state http;
 	size_t scanned; /* line: bytes in which no newline was found */
 };
 
-/* What is needed to go on parsing. */
+/* The needs of the parser before it can continue. */
 struct protocol_need {
-	size_t consumed; /* bytes that may be forgotten; a request's payload still points to them */
-	size_t room;	 /* bytes that the input must be able to hold; 0: no matter */
-	const char *interim; /* to be sent before more can be expected; NULL: nothing */
+	size_t consumed; /* bytes that may be dropped; a request's payload still points to them */
+	size_t room;	 /* bytes that the input must be able to hold; 0: any */
+	const char *interim; /* to be sent before the client continues; NULL: nothing */
 };
 
 struct protocol {
 	const char *name;
 	enum knob_scope scope;
 	void (*init)(union protocol_state *state, struct request *request);
-	/* Another request is to be read: after init and after each response. */
+	/* Prepare for another request: after init and after each response. */
 	void (*begin)(union protocol_state *state);
-	/* 1: @request is complete (good or bad); 0: more bytes are needed, see @ret_need. */
+	/* Return 1: @request is complete (good or bad); 0: more bytes are needed, see @ret_need. */
 	int (*parse)(union protocol_state *state, struct request *request, const char *data,
 		     size_t length, struct protocol_need *ret_need);
 	void (*dress)(const struct request *request, struct response *response);
 };
 
-/* NULL if there is none of this name; "udp" is not one of them. */
+/* Return NULL for an unknown name, including "udp". */
 const struct protocol *protocol_find(const char *name);
 
 extern const struct protocol protocol_http;
 extern const struct protocol protocol_line;
 extern const struct protocol protocol_frame;
 
-/* The body that the knobs ask for, else the complaint, else the payload. */
+/* Set the knobs' body, else the complaint, else the payload. */
 void protocol_set_body(const struct request *request, struct response *response);
 
 #endif

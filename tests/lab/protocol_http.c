@@ -8,7 +8,7 @@
 
 static const char ok_body[] = "ok\n";
 
-/* llhttp's callbacks only get the parser: its `data` is the request that is being read. */
+/* llhttp's callbacks only get the parser; its `data` is the current request. */
 static struct http_state *state_of(llhttp_t *parser)
 {
 	return (struct http_state *)((char *)parser - offsetof(struct http_state, parser));
@@ -19,7 +19,9 @@ static int on_url(llhttp_t *parser, const char *at, size_t length)
 	struct http_state *http = state_of(parser);
 	size_t room = sizeof(http->url) - http->url_length;
 
-	/* One byte too many is kept in the length: that is how on_headers_complete() knows. */
+	/*
+	 * The length counts one byte too many, by which on_headers_complete() detects the overflow.
+	 */
 	memcpy(http->url + http->url_length, at, length < room ? length : room);
 	http->url_length += length < room ? length : room;
 	return 0;
@@ -81,7 +83,7 @@ static int on_headers_complete(llhttp_t *parser)
 	struct request *request = parser->data;
 
 	http->head_complete = true;
-	/* The server speaks nothing it could upgrade to: the request counts as if not asking. */
+	/* The server supports no upgrade, so the request counts as one without it. */
 	parser->upgrade = 0;
 	request->head = parser->method == HTTP_HEAD;
 	if (http->expect == HTTP_EXPECT_CONTINUE)
@@ -174,7 +176,7 @@ static const char *connection_header(const struct request *request)
 	return request->old ? "Connection: keep-alive\r\n" : "";
 }
 
-/* The body as protocol_set_body() has it, or "ok". */
+/* Set the body of protocol_set_body(), or "ok". */
 static void set_body(const struct request *request, struct response *response)
 {
 	protocol_set_body(request, response);
@@ -188,7 +190,7 @@ static void set_body(const struct request *request, struct response *response)
 	}
 }
 
-/* HTTP/1.0 knows no chunks: there the length is told. */
+/* HTTP/1.0 has no chunks: the length is sent. */
 static void set_framing(const struct request *request, struct response *response, char *ret_header,
 			size_t size)
 {

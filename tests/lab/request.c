@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the protocols have in common in understanding a request. */
+/* Parsing of requests shared by the protocols. */
 #include "request.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ void request_refuse(struct request *request, unsigned int status, const char *fo
 
 	request->bad = true;
 	request->status = status;
-	/* An error is answered at once and in one piece, whatever was asked for before. */
+	/* An error is answered at once and in one piece, whatever was requested before. */
 	knobs_init(&request->knobs);
 	va_start(args, format);
 	vsnprintf(request->complaint.text, sizeof(request->complaint.text), format, args);

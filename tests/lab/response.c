@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of a response into iovecs, iovecs into the socket. */
+/* From pieces of a response to iovecs, and into the socket. */
 #include "response.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define MAX_VECTORS 16
 #define CHUNK_END   "\r\n"
 
-/* Constant: no page of it is written, all connections and processes share it. */
+/* Constant, so that all connections and processes share its pages. */
 #define X16(x) x x x x x x x x x x x x x x x x
 static const char filler[FILLER_SIZE + 1] = X16(X16(X16("xxxxxxxxxxxxxxxx")));
 
@@ -97,7 +97,7 @@ void response_init(struct response *response, bool half)
 		response->left /= 2;
 }
 
-/* Appends @part without its first @skip bytes; at most @limit bytes, returns how many. */
+/* Append @part without its first @skip bytes, at most @limit bytes; return how many. */
 static uint64_t append_part(const struct part *part, uint64_t skip, uint64_t limit,
 			    struct iovec *vectors, size_t *count)
 {
@@ -110,7 +110,7 @@ static uint64_t append_part(const struct part *part, uint64_t skip, uint64_t lim
 
 		if (!part->base && length > FILLER_SIZE)
 			length = FILLER_SIZE;
-		/* sendmsg() only reads, but struct iovec cannot say so. */
+		/* sendmsg() only reads, which struct iovec cannot express. */
 		vectors[(*count)++] = (struct iovec){
 			.iov_base = (void *)(part->base ? part->base + skip + taken : filler),
 			.iov_len = length,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A response on its way: a body, real or made up, cut into pieces that are written one by one.
- * On the wire each piece is [head, first piece only][chunk header][part of body][end of chunk]
- * [tail, last piece only].
+ * A response being sent: a body, real or made up, cut into pieces that are written one by one. On
+ * the wire each piece is [head, first piece only][chunk header][part of body][end of chunk] [tail,
+ * last piece only].
  */
 #ifndef LAB_RESPONSE_H
 #define LAB_RESPONSE_H
@@ -17,7 +17,7 @@
 #define RESPONSE_HEAD 256
 
 struct response {
-	/* Filled in by the protocol; response_init() gives the rest its start. */
+	/* Filled in by the protocol; response_init() sets up the rest. */
 	char head[RESPONSE_HEAD];
 	size_t head_length;
 	const char *body; /* NULL: body_length bytes of 'x' */
@@ -27,8 +27,8 @@ struct response {
 	bool chunked;
 	uint64_t pieces;
 
-	uint64_t piece;	     /* now being written */
-	uint64_t piece_sent; /* bytes of it */
+	uint64_t piece;	     /* being written now */
+	uint64_t piece_sent; /* bytes of the piece */
 	uint64_t left;	     /* bytes until the end of the response, or its half */
 };
 
@@ -38,12 +38,12 @@ enum response_progress {
 	RESPONSE_DONE,	/* the last byte is written */
 };
 
-/* Sets @response up to be sent whole, or (@half) to its half only. */
+/* Set @response up to be sent completely, or (@half) to its half only. */
 void response_init(struct response *response, bool half);
 
 /*
- * One send call, of the current piece's rest. @to is NULL on a connected socket. Returns its
- * progress or -errno; @ret_bytes is what the socket took.
+ * Send the current piece's rest by one call. @to is NULL on a connected socket. Return the progress
+ * or -errno; @ret_bytes: how many the socket took.
  */
 int response_send(struct response *response, int fd, const union address *to, uint64_t *ret_bytes);
 

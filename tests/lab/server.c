@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all models share: opening and closing, signals, records, and saying what is wrong. */
+/* Code shared by all models: opening and closing, signals, records, and error messages. */
 #include "server.h"
 
 #include <err.h>
@@ -28,7 +28,7 @@ int server_run(struct server *server)
 	return models[server->options->model](server);
 }
 
-/* Blocking calls wait in the kernel only where nothing else must be looked at. */
+/* Calls block in the kernel only where nothing else must be watched. */
 static bool is_nonblocking(const struct options *options)
 {
 	bool udp = !strcmp(options->protocol, "udp");
@@ -90,7 +90,7 @@ static int open_shared(struct server *server)
 	return 0;
 }
 
-/* Before any thread is started: all inherit that these signals come by `control` only. */
+/* Before any thread starts, as all inherit that these signals come by `control` only. */
 static int open_signals(struct server *server)
 {
 	const int by_descriptor[] = {SIGTERM, SIGINT, SIGUSR1, SIGCHLD};
@@ -101,7 +101,7 @@ static int open_signals(struct server *server)
 		sigaddset(&set, by_descriptor[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* Sleeps end when they should, not up to 50 µs later. */
+	/* Sleeps end on time, not up to 50 µs later. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	server->control = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (server->control >= 0)
@@ -164,7 +164,7 @@ static int write_summary(struct server *server)
 	return err;
 }
 
-/* The prefork model has written its header and its workers' parts already. */
+/* The prefork model has already written its header and its workers' parts. */
 static int write_truth(struct server *server)
 {
 	int fd = server->truth_fd, err;
@@ -232,7 +232,7 @@ struct turn_wait server_take_turn(struct server *server, uint64_t delay_ns)
 	struct turn_wait turn = turn_take(&server->shared->turn, delay_ns);
 	struct pollfd socket = {.fd = server->fd, .events = POLLIN};
 
-	/* Another may have taken it between this one's seeing it and asking for the turn. */
+	/* Another worker may have taken it since this one saw it and asked for the turn. */
 	if (!turn.mine || poll(&socket, 1, 0) > 0)
 		return turn;
 	turn_end(&server->shared->turn, turn.mine);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab server answers, counts exactly, and writes what was true.
+"""The lab server answers, counts exactly, and writes the truth.
 
 Run: SOJOURN_BUILD=build /usr/bin/python3 -m pytest -c tests/pytest.ini tests/lab
 """
@@ -62,7 +62,7 @@ def test_answers_and_counts_exactly(lab, protocol, model, listen):
 def test_counts_are_exact_under_load(lab, model):
     server = lab("--protocol", "line", *MODELS[model])
     threads, requests = 8, 500
-    # As many at a time as there are workers: a blocking one serves a connection to its end.
+    # As many at a time as workers: a blocking one serves a connection to its end.
     slots = threading.Semaphore(3)
 
     def run():
@@ -91,7 +91,7 @@ def test_counts_are_exact_under_load(lab, model):
 @every_model
 @in_quiet
 def test_prefork_shares_and_threads_overlap(lab, model):
-    """Three slow requests at once take as long as one: in every model (three workers)."""
+    """Three slow requests at once take as long as one, in every model (three workers)."""
     server = lab("--protocol", "line", *MODELS[model])
     clients = [Line(server) for _ in range(3)]
     begin = time.monotonic()

@@ -69,7 +69,7 @@ def test_http_head_and_chunked(lab):
     assert [len(chunk) for chunk in client.chunks()] == [250] * 4
     client.sock.sendall(Http.request("size=0&chunked=1"))
     assert client.response()[2] == b""
-    # HTTP/1.0 knows no chunks.
+    # HTTP/1.0 has no chunks.
     client.sock.sendall(Http.request("size=7&chunked=1", version="1.0"))
     assert client.response()[1]["content-length"] == "7"
 

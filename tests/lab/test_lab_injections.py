@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each knob of the lab server does what it says, and only that, where it should show."""
+"""Each knob of the lab server has its effect in the right place, and only there."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ def test_service(lab, protocol, model, mode):
         assert client.ask("mode=sleep") == answer(protocol, "mode=sleep")
     _, truth = server.stop()
     assert min(service_ns(row) for row in truth[:10]) >= 5 * MS
-    with timing():  # the best of them, since the machine may be busy
+    with timing():  # the best of them, as the machine may be busy
         assert min(service_ns(row) for row in truth[:10]) < 20 * MS
         assert min(service_ns(row) for row in truth[10:]) < 5 * MS
 
@@ -71,7 +71,7 @@ def test_sleep_blocks_the_loop_only_if_asked(lab):
         time.sleep(0.05)
         begin = time.monotonic()
         quick.ask("x")
-        with timing():  # of 250: it begins late
+        with timing():  # of 250: it starts late
             assert time.monotonic() - begin > 0.2
         slow.receive()
 
@@ -176,7 +176,7 @@ def test_receive_is_the_request_arriving(lab, protocol, model):
     assert len(truth) == 1
     received = truth[0]["last_read_end_ns"] - truth[0]["first_read_end_ns"]
     with timing():
-        assert received >= 50 * MS  # of 80, since its first read may be late
+        assert received >= 50 * MS  # of 80, as its first read may be late
         assert service_ns(truth[0]) < 30 * MS
 
 
@@ -192,7 +192,7 @@ def test_pieces(lab, protocol, model):
     while b"x" * 50 not in body:
         parts.append(client.sock.recv(65536))
         body += parts[-1]
-    with timing():  # a client that comes late finds two at once
+    with timing():  # a late client finds two at once
         assert len(parts) == 5
     client = CLIENTS[protocol](server)
     assert client.ask("pieces=1000&size=3") == b"xxx"
@@ -227,12 +227,12 @@ def test_large_response_to_a_slow_reader(lab, protocol, model):
         assert len(client.receive()) == size
     _, truth = server.stop()
     assert truth[0]["response_bytes"] >= size and not truth[0]["error"]
-    with timing():  # of 100, since its first write may be late
+    with timing():  # of 100, as its first write may be late
         assert respond_ns(truth[0]) >= 50 * MS
 
 
 def take(sock, total, taken={}):
-    """Part by part up to @total bytes, then b""."""
+    """Receive part by part up to @total bytes, then b""."""
     left = total - taken.get(sock, 0)
     part = sock.recv(min(left, 1 << 20)) if left else b""
     taken[sock] = taken.get(sock, 0) + len(part)
@@ -276,7 +276,6 @@ def test_leak(lab, protocol, model):
 
 
 def states(server, peer_port):
-    """The states of the server's sockets to @peer_port, from /proc/net/tcp."""
     rows = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
     ends = f":{server.port:04X}", f":{peer_port:04X}"
     return [row.split()[3] for row in rows
@@ -300,7 +299,7 @@ def test_ignore_fin(lab, protocol, model):
     time.sleep(0.1)
     assert states(server, ports[0]) == [CLOSE_WAIT]
     assert CLOSE_WAIT not in states(server, ports[1])
-    # It must not keep a CPU busy meanwhile: the other connections are served as ever.
+    # The parked connection uses no CPU meanwhile: the others are served as before.
     assert CLIENTS[protocol](server).ask("size=2")
     summary, _ = server.stop()
     assert summary["closed_by_client"] >= 1 and summary["closed_at_exit"] >= 1
@@ -337,7 +336,7 @@ def test_close(lab, protocol, model):
 @every_model
 @in_quiet
 def test_one_in_n_is_delayed(lab, model):
-    """Of requests as of connections, and none of the others."""
+    """For requests as for connections; the others are not delayed."""
     server = lab("--protocol", "line", "--service", "30ms", "--one-in", "5",
                  *[word if word != "3" else "1" for word in MODELS[model]])
     client = Line(server)
@@ -363,7 +362,7 @@ def test_one_in_n_waits(lab, model, kind):
         client.ask("hello")
         waits.append(time.monotonic_ns() - begin)
         client.sock.close()
-    # The read that finds the end of a connection is one too: of 24, every other late one.
+    # The read at a connection's end counts, too: of 24, every other late one.
     late = sum(wait >= 30 * MS for wait in waits)
     least, most = (4, 4) if kind == "accept" else (2, 6)
     assert late >= least
@@ -373,7 +372,7 @@ def test_one_in_n_waits(lab, model, kind):
 
 @pytest.mark.parametrize("call", ["accept4", "accept", "io_uring", "multishot"])
 def test_every_way_to_accept(lab, call):
-    """Connections are served as ever, however they were accepted; the listener's end wakes it."""
+    """Connections are served as usual with any call; closing the listener wakes it."""
     server = lab("--protocol", "line", "--model", "threads", "--accept", call)
     clients = [Line(server) for _ in range(10)]
     for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab server under clients that vanish, limits that are reached, and signals."""
+"""The lab server under vanishing clients, exhausted limits, and signals."""
 
 import os
 import pathlib
@@ -65,7 +65,7 @@ def test_clients_that_vanish(lab, protocol, model):
     assert stays.ask("size=2") == b"xx"
     summary, truth = server.stop()
     assert summary["closed_by_client"] == 1 and summary["reset_by_client"] == 4
-    # During the service: a loop notices at once, a blocking server when it writes (into the void).
+    # During the service a loop notices at once; a blocking server only when it writes.
     assert summary["unanswered"] == 3
     assert (summary["exchanges"], summary["incomplete"]) == (3, 2)
     assert sum(row["error"] for row in truth) == 5
@@ -83,7 +83,7 @@ def test_out_of_descriptors(lab, model):
     pid = children(server.process.pid)[0] if model == "prefork" else server.process.pid
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()
     assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") < 0.4, usage
-    # As those that were accepted leave, the others get their turn.
+    # As accepted connections leave, the others get their turn.
     for client in clients:
         assert client.ask("hello") == b"hello"
         client.sock.close()

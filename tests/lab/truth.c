@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records in chunks. A thread owns one chunk at a time; when it ends, the next thread goes on where
- * it stopped, so that a thread per connection costs no chunk per connection.
+ * Records in chunks. A thread owns one chunk at a time. When the thread ends, the next one
+ * continues in it, so that a thread per connection needs no chunk per connection.
  */
 #include "truth.h"
 
@@ -25,7 +25,7 @@ struct truth_chunk {
 struct truth {
 	pthread_mutex_t lock;
 	struct truth_chunk *full;
-	struct truth_chunk *partial; /* in nobody's hands */
+	struct truth_chunk *partial; /* without an owner */
 	uint64_t chunks_left;
 };
 
@@ -60,7 +60,7 @@ void truth_free(struct truth *truth)
 	free(truth);
 }
 
-/* A chunk with room, NULL at the limit or without memory. Called with the lock held. */
+/* Return a chunk with room; NULL at the limit or without memory. Called with the lock held. */
 static struct truth_chunk *take_chunk(struct truth *truth)
 {
 	struct truth_chunk *chunk = truth->partial;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The truth: what the server itself saw of every exchange. Kept in memory while it serves (no I/O,
- * no lock in the hot path), written as CSV at the end.
+ * The truth: every exchange as the server itself saw it. Kept in memory while it serves (no I/O, no
+ * lock in the hot path), written as CSV at the end.
  */
 #ifndef LAB_TRUTH_H
 #define LAB_TRUTH_H
@@ -20,8 +20,8 @@ union address {
 };
 
 /*
- * One exchange; times are CLOCK_MONOTONIC ns taken right before and after the server's own calls,
- * 0 where there was no such call (or the model cannot know). What the observer is compared with:
+ * One exchange. Times are CLOCK_MONOTONIC ns right before and after the server's own calls; 0
+ * without such a call, or where the model cannot know. The observer is compared with:
  *   accept wait ends   accept_end_ns
  *   receive            last_read_end_ns - first_read_end_ns
  *   service            first_write_end_ns - last_read_end_ns
@@ -33,7 +33,7 @@ struct exchange {
 	union address peer;
 	uint64_t accept_begin_ns;
 	uint64_t accept_end_ns;
-	uint64_t readable_ns; /* when epoll or poll said so; 0 after a blocking read */
+	uint64_t readable_ns; /* when epoll or poll reported it; 0 after a blocking read */
 	uint64_t first_read_begin_ns;
 	uint64_t first_read_end_ns;
 	uint64_t last_read_end_ns;
@@ -42,38 +42,38 @@ struct exchange {
 	uint64_t last_write_end_ns;
 	uint64_t request_bytes;
 	uint64_t response_bytes;
-	bool pipelined; /* its first bytes came with the previous request's: their read is its read */
-	bool error;	/* anything else than a complete response to a good request */
+	bool pipelined; /* its first bytes came with the previous request's read */
+	bool error;	/* anything but a complete response to a good request */
 };
 
 struct truth;
 struct truth_chunk;
 
-/* One thread's place to record in. */
+/* One thread's records. */
 struct truth_writer {
 	struct truth *truth; /* NULL: nothing is recorded and no clock is read */
 	struct truth_chunk *chunk;
 };
 
-/* NULL without memory. At most @limit exchanges are kept. */
+/* Return NULL without memory. At most @limit exchanges are kept. */
 struct truth *truth_new(uint64_t limit);
 void truth_free(struct truth *truth);
 
-/* A writer is opened and closed by the thread that uses it; @truth may be NULL. */
+/* A writer is opened and closed by its own thread; @truth may be NULL. */
 void truth_writer_open(struct truth_writer *writer, struct truth *truth);
 void truth_writer_close(struct truth_writer *writer);
 
-/* False if it was dropped: limit reached or no memory. True without a truth. */
+/* Return false if the record was dropped: limit reached or no memory. True without a truth. */
 bool truth_record(struct truth_writer *writer, const struct exchange *exchange);
 
 /*
- * The CSV of one process into @fd, which it closes. The lines are in no order.
- * truth_write_header() is separate since the parts of several processes share one. 0 or -errno.
+ * Write the CSV of one process into @fd, and close it. Lines are unordered. truth_write_header() is
+ * separate, as several processes' parts share one header. 0 or -errno.
  */
 int truth_write_header(int fd);
 int truth_write(struct truth *truth, uint16_t local_port, int pid, int fd);
 
-/* The clock where there is someone to read it. */
+/* Return the time, or 0 if nothing is recorded. */
 static inline uint64_t truth_now_ns(const struct truth_writer *writer)
 {
 	return writer->truth ? clock_now_ns() : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One atomic word that says until when somebody waits. */
+/* One atomic word that holds the end of the current wait. */
 #include "turn.h"
 
 #include "sojourn/clock.h"
@@ -14,7 +14,7 @@ struct turn_wait turn_take(struct turn *turn, uint64_t delay_ns)
 
 	if (is_free && atomic_compare_exchange_strong(&turn->until_ns, &until, now + delay_ns))
 		return (struct turn_wait){.mine = now + delay_ns, .wait_ns = delay_ns};
-	/* A little later than the holder: it will have given the turn back. */
+	/* A little later than the holder, which has then given the turn back. */
 	return (struct turn_wait){.wait_ns = (until > now ? until - now : 0) + NSEC_PER_MSEC};
 }
 

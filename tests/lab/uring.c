@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * accept() by io_uring: one request at a time, so that a ring of a few entries does. A multishot
- * request goes on by itself, and the kernel accepts before anybody asks.
+ * accept() by io_uring: one request at a time, so a ring of a few entries is enough. A multishot
+ * request continues on its own, and the kernel accepts in advance.
  */
 #include "uring.h"
 
@@ -10,12 +10,12 @@
 #include <sys/socket.h>
 
 #define RING_ENTRIES	 8
-#define RING_COMPLETIONS 4096 /* connections that a multishot request may be ahead */
+#define RING_COMPLETIONS 4096 /* connections by which a multishot request may be ahead */
 
 struct ring {
 	struct io_uring uring;
 	bool open;
-	bool armed; /* a multishot request is under way */
+	bool armed; /* a multishot request is active */
 };
 
 static _Thread_local struct ring ring;

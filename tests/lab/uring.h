@@ -6,12 +6,12 @@
 #include <stdbool.h>
 
 /*
- * Waits for the next connection of the listener @fd, asking anew each time or (@multishot) once for
- * all. The descriptor, or -errno.
+ * Wait for the next connection of the listener @fd, with a request for each or (@multishot) one for
+ * all. Return the descriptor, or -errno.
  */
 int uring_accept(int fd, bool multishot);
 
-/* The calling thread will accept no more. */
+/* The calling thread accepts no more. */
 void uring_close(void);
 
 #endif

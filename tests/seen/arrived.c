@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * sojourn-arrived PID: of each socket of that process which an observer follows over UDP, how many datagrams
- * it has counted at their arrival, and how many at their read: "ARRIVED READ", a line for each.
+ * sojourn-arrived PID: print a line "ARRIVED READ" for each of the process's sockets that an
+ * observer follows over UDP. These are the datagrams counted at arrival and at read.
  *
- * Reads are in every result; arrivals are not, for no user needs them: they are in the storage of the socket,
- * which the kernel shows to who holds the socket. Members are found by the map's own types.
+ * Every result has the reads, but not the arrivals, which no user needs. They are in the socket's
+ * storage, which the kernel shows to the socket's holder. Members are found by the map's own types.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #define MAP	    "udp_sockets"
 #define VALUE_BYTES 16384
 
-/* Where a member is, in bytes; -1: there is none. */
+/* Return a member's offset in bytes; -1: there is none. */
 static int offset_of(const struct btf *btf, __u32 type, const char *name)
 {
 	const struct btf_type *value = btf__type_by_id(btf, type);
@@ -41,7 +41,7 @@ static __u32 member(const char *value, int offset)
 	return number;
 }
 
-/* Whether the socket's storage is in this map. */
+/* Print the socket's counts, and return whether this map has its storage. */
 static int print_socket(int map, const struct bpf_map_info *info, int socket)
 {
 	static char value[VALUE_BYTES];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the packets that come in by an interface twice: by a program in the packets' way, which they
- * cannot pass without it, and by a tracing program; by the task that was interrupted for them.
+ * Counts the packets arriving at an interface twice, by interrupted task. One program is in the
+ * packets' path, which they cannot bypass; the other is a tracing program.
  */
 #include "../../bpf/kernel.h"
 #include <linux/bpf.h>

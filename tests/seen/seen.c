@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * sojourn-seen INTERFACE: until SIGTERM, counts the packets that come in by an interface of its network
- * namespace; then prints for each interrupted process "PID PASSED TRACED" and, last, the misses that the
- * kernel has counted.
+ * sojourn-seen INTERFACE: until SIGTERM, count the packets arriving at an interface of its network
+ * namespace. Then print "PID PASSED TRACED" for each interrupted process and, last, the kernel's
+ * count of misses.
  */
 #include <errno.h>
 #include <net/if.h>

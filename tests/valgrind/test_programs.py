@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Short runs of the programs beside valgrind: each protocol of the driver, its failures, and what reads documents."""
+"""Short runs of the programs under valgrind: each protocol of the driver, its failures, and the readers of
+documents."""
 import itertools
 import socket
 import threading
@@ -19,11 +20,11 @@ pytestmark = [needs_program("valgrind"), pytest.mark.timeout(180)]
 
 @pytest.fixture(name="drive")
 def _drive(tmp_path):
-    """drive(status, words…): the driver's part of the document."""
+    """Return drive(status, words…), which returns the driver's part of the document."""
     def drive(status, *words):
         path = tmp_path / "run.json"
         path.unlink(missing_ok=True)
-        patience = [] if status else ["--timeout=60s"]  # the machine may have others to serve first
+        patience = [] if status else ["--timeout=60s"]  # the machine may be busy
         checked([DRIVER, *words, *patience, "--json", path], status, seconds=150)
         return documents.load(path)["driver"] if path.exists() else None
     return drive
@@ -107,7 +108,7 @@ def test_datagrams_without_reply(drive):
 
 @contextmanager
 def answering(*answers):
-    """A server that gives one of these to each connection in turn, and closes it. Its URL."""
+    """Yield the URL of a server that gives one of these to each connection in turn, and closes it."""
     listener = socket.create_server(("127.0.0.1", free_port()), backlog=64)
 
     def serve():
@@ -131,7 +132,7 @@ def answering(*answers):
 
 
 def test_broken_answers(drive):
-    """Cut off, malformed, too short, nothing; and nobody there."""
+    """Cut off, malformed, too short, empty; and no server."""
     with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", b"nonsense\r\n\r\n", b"HTTP/1.1 2", b"") as url:
         errors = drive(1, url, "-c", 3, "-n", 40, "--timeout=5s")["errors"]
     assert errors["malformed"] and errors["closed_early"] and sum(errors.values()) == 40
@@ -178,7 +179,7 @@ FORMS = ["text", "html", "markdown", "json", "csv", "hlog"]
 
 @pytest.fixture(name="made", scope="module")
 def _made(tmp_path_factory):
-    """Two documents of the driver."""
+    """Return two documents of the driver."""
     folder = tmp_path_factory.mktemp("documents")
     paths = [folder / "a.json", folder / "b.json"]
     with Lab("--one-in=3", "--service=2ms") as lab:

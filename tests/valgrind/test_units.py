@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The unit tests once more, beside valgrind, which finds what the sanitizers do not: values that nobody set.
+"""The unit tests under valgrind, which finds what the sanitizers do not: uninitialised values.
 
-Whether their assertions hold is for ctest to say: a test that waits may come too late here."""
+ctest checks their assertions; here a test that waits may be too late.
+"""
 import json
 import subprocess
 from pathlib import Path
@@ -14,14 +15,14 @@ from support.valgrind import checked
 
 pytestmark = [needs_program("valgrind"), pytest.mark.timeout(600)]
 
-# Those that take 2 s and more beside valgrind, up to a minute: by --label only.
+# Tests of 2 s and more under valgrind, up to a minute: by --label only.
 LONG = {"unit.driver.scenario", "unit.lib.run_file", "unit.lib.run_hostile", "unit.lib.run_json",
         "unit.lib.run_samples", "unit.lib.trace", "unit.observer.http_abuse", "unit.observer.http_requests",
         "unit.observer.live", "unit.observer.player", "unit.observer.recording"}
 
 
 def units():
-    """Name, command and folder of every program of the label unit."""
+    """Yield name, command and folder of every program of the label unit."""
     text = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], check=True,
                           capture_output=True, text=True).stdout
     for test in json.loads(text)["tests"]:
@@ -33,7 +34,7 @@ def units():
 
 
 def is_program(command):
-    """And no script, whose interpreter would be looked at."""
+    """Whether it is a program and no script, whose interpreter would be checked instead."""
     return bool(command) and Path(command[0]).is_relative_to(BUILD)
 
 
