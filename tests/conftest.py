@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fixtures of all Python tests, and the limit that no test outlasts."""
+"""Fixtures of all Python tests, and the time limit of each test."""
 import contextlib
 import faulthandler
 import signal
@@ -11,12 +11,12 @@ from support.net import Netns
 from support.process import Process
 
 DEFAULT_SECONDS = 60
-# If not even the alarm gets through, all stacks are printed and pytest ends after this many more.
+# If even the alarm has no effect, all stacks are printed and pytest ends after this many more.
 GRACE_SECONDS = 30
 
 
 class Overtime(BaseException):
-    """Not an Exception, so that no test's own handling swallows it."""
+    """No Exception, so that no test's own handling swallows it."""
 
 
 @contextlib.contextmanager
@@ -59,7 +59,6 @@ def pytest_runtest_teardown(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What was tried again is not hidden behind what passed then."""
     for report in sum(terminalreporter.stats.values(), []):
         for name, said in getattr(report, "user_properties", ()):
             if name == timing.AGAIN and report.when == "call":
@@ -68,7 +67,7 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture
 def start():
-    """start(argv or an object with close()): ended when the test ends, the last one first.
+    """start(argv or an object with close()): ended with the test, the last one first.
 
         nginx = start(Nginx())
         sleeper = start(["sleep", "60"])
@@ -83,6 +82,6 @@ def start():
 
 @pytest.fixture
 def netns():
-    """netns("client"): a namespace that is deleted when the test ends."""
+    """netns("client"): a namespace that is deleted at the test's end."""
     with contextlib.ExitStack() as stack:
         yield lambda name="test": stack.enter_context(Netns(name))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A real observer's programs, to be attached and detached in milliseconds.
+"""A real observer's programs, to be attached and detached within milliseconds.
 
-The observer chooses, configures, loads and attaches them, as ever. Then it is killed, while we hold its
-programs: their links go with it, they and their maps stay as they are. From then on nothing runs in user
-space, and one load can be seen with and without them in windows too short for the machine to drift. What they
-filter by, a bit per port in their memory, can be taken away too: then they run and return at once.
+The observer chooses, configures, loads and attaches them as usual. Then it is killed while this process holds
+its programs: their links end, the programs and their maps stay. From then on nothing runs in user space. One
+load is measured with and without them, in windows too short for the machine to drift. Their filter, a bit per
+port in their memory, can be cleared, too: then they run and return at once.
 """
 import ctypes
 import json
@@ -29,7 +29,6 @@ def checked(result):
 
 
 def symbol(name, build):
-    """Where the variable is in .bss."""
     text = run(["readelf", "-sW", build / "bpf" / "sojourn_bpf.linked.o"]).stdout
     return int(re.search(rf"^\s*\d+:\s+(\w+)\s+\d+ OBJECT .* {name}$", text, re.MULTILINE)[1], 16)
 
@@ -39,7 +38,7 @@ def told(*words):
 
 
 def numbers(observer):
-    """The programs that it has attached, by number, each with the type of its link."""
+    """Return the observer's attached programs by id, each with the type of its link."""
     found = {}
     for entry in os.scandir(f"/proc/{observer.pid}/fdinfo"):
         with open(entry.path, encoding="ascii") as file:
@@ -52,7 +51,7 @@ def numbers(observer):
 
 
 class Program:
-    """One of them: attached while it holds its link."""
+    """One of the programs, attached while it holds its link."""
 
     def __init__(self, number, kind, cgroup):
         self.number, self.kind, self.cgroup, self.link = number, kind, cgroup, None
@@ -75,7 +74,7 @@ class Program:
 
 
 class Memory:
-    """A map of theirs, mapped: .bss, or the ring's consumer and producer."""
+    """A map of the programs, mapped: .bss, or the ring's consumer and producer."""
 
     def __init__(self, number, size, offset=0, writable=True):
         fd = checked(LIBBPF.bpf_map_get_fd_by_id(number))
@@ -95,7 +94,8 @@ class Memory:
 class Adopted:
     """The programs of an observer with these options, of this build or another.
 
-    First it lives, and sees its connections begin; take() ends it, and detaches them."""
+    At first it runs, and sees its connections start; take() ends it and detaches the programs.
+    """
 
     def __init__(self, port, *options, cgroup=None, build=BUILD):
         self.observer = Observer(*options, ports=[port], program=build / "observer" / "sojourn")
@@ -110,7 +110,7 @@ class Adopted:
             raise
 
     def _map(self, maps):
-        # Not those of another object, which has a .bss of its own.
+        # Not those of another object, which has its own .bss.
         mine = {number for program in self.programs if program.name.startswith("exchange_")
                 for number in program.about["map_ids"]}
         for entry in maps:
@@ -133,7 +133,7 @@ class Adopted:
             os.close(self.folder)
 
     def attach(self, watched=True):
-        """All of them; @watched: whether the port passes their filter."""
+        """Attach all of them; @watched: whether the port passes their filter."""
         word = self.bss.get(self.place)
         self.bss.set(self.place, word | self.bit if watched else word & ~self.bit)
         for program in self.programs:
@@ -144,13 +144,13 @@ class Adopted:
             program.detach()
 
     def drain(self):
-        """What its user space would have read."""
+        """Skip the events that its user space would have read."""
         if hasattr(self, "consumer"):
             self.consumer.set(0, self.producer.get(0))
 
 
 class Crowd:
-    """The programs of several observers of one port, of whom one's are attached at a time."""
+    """The programs of several observers of one port, of which one observer's are attached at a time."""
 
     def __init__(self, port, modes, more):
         """@modes: the options of each; @more: named arguments of Adopted, for some."""
@@ -177,7 +177,7 @@ class Crowd:
             member.take()
 
     def switch(self, mode, watched=True):
-        """None: nobody's are attached."""
+        """Attach this mode's programs; None: no programs."""
         for name, member in self.members.items():
             if name != mode:
                 member.detach()

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a request costs without a driver: closed loops over sockets with neither clock, statistics nor
- * parser, by epoll or io_uring, to see which way of the kernel's is the cheaper one; and a server that
- * parses nothing either, so that it is quicker than its clients. See driver.py.
+ * The cost of a request without a driver: closed loops over sockets without clock, statistics or
+ * parser. They show which of epoll and io_uring is cheaper. The server parses nothing either, so it
+ * is faster than its clients. See driver.py.
  *
- *     bare_loop serve PORT                          answers whatever it reads until it is ended
+ *     bare_loop serve PORT                          answers anything until it is ended
  *     bare_loop HOW http|udp PORT SOCKETS SECONDS   prints how many requests were answered
  *
- * HOW is epoll (a request follows its response at once), batched (once all that is readable is read)
- * or io_uring (multishot receives into provided buffers, sends submitted together).
+ * HOW is one of:
+ * - epoll: a request follows its response at once
+ * - batched: after all readable data is read
+ * - io_uring: multishot receives into provided buffers, sends submitted together
  */
 #include <arpa/inet.h>
 #include <liburing.h>
@@ -24,7 +26,7 @@
 
 #define SOCKETS_MAX   1000
 #define BUFFER_SIZE   4096 /* a response is shorter, and comes in one piece */
-#define BUFFERS	      1024 /* as many as sockets, and a power of two */
+#define BUFFERS	      1024 /* at least the number of sockets, and a power of two */
 #define DATAGRAM_SIZE 64
 
 struct load {
@@ -129,7 +131,7 @@ static void open_sockets(struct load *load, bool udp, const char *port)
 						port);
 }
 
-/* Returns how many of the sockets have had their response; these are in @ret_answered. */
+/* Return how many of the sockets have had their response; @ret_answered lists them. */
 static int receive(struct load *load, int epoll, bool batched, int *ret_answered)
 {
 	struct epoll_event events[SOCKETS_MAX];
@@ -206,7 +208,7 @@ static void open_rings(struct rings *rings, const struct load *load)
 	if (!rings->buffers || !rings->free)
 		fail("aligned_alloc");
 	registration.ring_addr = (uintptr_t)rings->free;
-	/* liburing reports in its result, not in errno: the numbers tell what failed. */
+	/* liburing returns the error instead of setting errno. */
 	if (io_uring_queue_init_params(2 * BUFFERS, &rings->uring, &params) ||
 	    io_uring_register_ring_fd(&rings->uring) != 1 ||
 	    io_uring_register_files(&rings->uring, load->sockets, (unsigned int)load->count) ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the driver's punctuality is compared with: a program that only waits for the same times, as it does (a
- * timerfd under epoll_wait()), and sends nothing. What it comes late by is the machine's.
+ * The reference for the driver's punctuality: a program that waits for the same times in the same
+ * way (a timerfd and epoll_wait()), and sends nothing. Its lateness is the machine's.
  *
- *     bare_timer RATE SECONDS    prints how late it was each time, in ns, in order of size
+ *     bare_timer RATE SECONDS    prints each lateness in ns, sorted
  */
 #include <inttypes.h>
 #include <stdio.h>

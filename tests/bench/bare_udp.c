@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the driver is compared with over UDP: a loop of epoll_wait(), recv() and send() without any
- * clock, statistics or schedule, and the server for both.
+ * The reference for the driver over UDP: a loop of epoll_wait(), recv() and send() without clock,
+ * statistics or schedule, and the server for both.
  *
  *     bare_udp serve PORT                    echoes on 127.0.0.1 until it is ended
  *     bare_udp ask PORT SOCKETS SIZE SECONDS one request at a time on each; prints how many

@@ -1,20 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Where the time goes that observing costs: tests/bench/observer.py says how much, this what for.
+"""The parts of the observer's cost. tests/bench/observer.py measures the total.
 
 nginx with one worker and wrk, saturated and on a core each, are sampled by perf (cpu-clock, which every machine
-has) with the default's programs attached, with the floor's (the port taken out of their filter) and with none, by
-turns. Of each part, ns per request on the server's and on the client's core, beyond what is there without:
+has). By turns the default's programs are attached, the floor's (the port not in their filter), and none. For
+each part it prints the additional ns per request on the server's and on the client's core:
 
-  entering       the kernel's way to the programs and back: tracepoint, bpf_trace_run
-  filter         the programs as far as their filter, which is all of the floor's
-  programs       what they do beyond it
-  storage        bpf_sk_storage_get(): finding the connection
-  clock          reading it
-  ring           telling of sampled exchanges
+    entering       the kernel's way to the programs and back: tracepoint, bpf_trace_run
+    filter         the programs up to their filter, which is all of the floor's
+    programs       the rest of the programs
+    storage        bpf_sk_storage_get(): finding the connection
+    clock          reading it
+    ring           reporting sampled exchanges
 
-Times are of samples, so what one part makes another wait for counts as the other's: a line of memory that
-finding the connection has fetched is not waited for again.
+Times are of samples, so one part's wait may count as another's: a cache line fetched while finding the
+connection is not waited for again.
 """
 import argparse
 import collections
@@ -43,7 +43,7 @@ def part_of(symbol):
 
 
 def sampled(load, path, seconds):
-    """{process: {part: its share of the process's samples}}"""
+    """Return {process: {part: its share of the process's samples}}."""
     run(["perf", "record", "-q", "-e", "cpu-clock", "-F", HERTZ, "-p", f"{load.worker},{load.load.pid}",
          "-o", path, "--", "sleep", seconds])
     found = {pid: collections.Counter() for pid in (load.worker, load.load.pid)}
@@ -55,7 +55,7 @@ def sampled(load, path, seconds):
 
 
 def window(load, path, seconds):
-    """{(side, part): ns per request}, sampled while the kernel counts requests and CPU time."""
+    """Return {(side, part): ns per request}, sampled while the kernel counts requests and CPU time."""
     before = load.read()
     shares = sampled(load, path, seconds)
     _, requests, server, client = (b - a for a, b in zip(before, load.read()))

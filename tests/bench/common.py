@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks share: pinning, CPU time of a command, interleaving, medians, the machine."""
+"""Code shared by the benchmarks: pinning, CPU time of a command, interleaving, medians, the machine."""
 import argparse
 import datetime
 import json
@@ -24,7 +24,7 @@ BODY = "x" * 200
 
 
 def conditions():
-    """What a system call and a program of ours cost on this host depends on, as `sojourn probe` has it."""
+    """Return the factors of the cost of system calls and BPF programs on this host, from `sojourn probe`."""
     found = json.loads(run([OBSERVER, "probe", "--json"], check=False).stdout)["machine"]
     mitigations = found["mitigations"]
     return f"mitigations: {'not known' if mitigations is None else ', '.join(mitigations) or 'none'}; " \
@@ -33,7 +33,6 @@ def conditions():
 
 
 def machine():
-    """One line that says where and when the figures were taken."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -42,7 +41,7 @@ def machine():
 
 
 def bounded(kind, least, most, why=""):
-    """What argparse takes for an option: an int or a float in this range, else it says so and ends with 2."""
+    """Return an argparse type: an int or a float in this range, else an error and status 2."""
     def parse(text):
         try:
             value = kind(text)
@@ -55,12 +54,11 @@ def bounded(kind, least, most, why=""):
     return parse
 
 
-# Rounds of what is printed with its quartiles.
+# Rounds of figures that are printed with their quartiles.
 ROUNDS = bounded(int, 2, 10_000, "; quartiles need two")
 
 
 def need(*programs):
-    """Installs the peers that are missing, from Debian's packages."""
     packages = {"ab": "apache2-utils", "h2load": "nghttp2-client", "wrk": "wrk",
                 "nginx": "nginx-light", "bpftrace": "bpftrace", "perf": "linux-perf", "tcpdump": "tcpdump"}
     missing = [packages[name] for name in programs if not shutil.which(name)]
@@ -71,7 +69,7 @@ def need(*programs):
 
 
 def pinned_nginx(cgroup=None, **options):
-    """One worker, on the server's core; a short answer, so that the request's own cost shows."""
+    """Start nginx with one worker on the server's core, and a short answer, so that the request's own cost shows."""
     if os.cpu_count() < 2:
         sys.exit("the benchmark pins server and client to a core each: it needs two")
     nginx = Nginx(body=BODY, netns=cgroup, **options)
@@ -82,7 +80,7 @@ def pinned_nginx(cgroup=None, **options):
 
 
 def resident_kib(pid):
-    """The most that it had so far; ru_maxrss, as this before exec, is what it was forked from."""
+    """Return the peak so far. Before exec, ru_maxrss and this would be the parent's."""
     try:
         if os.readlink(f"/proc/{pid}/exe") == os.readlink("/proc/self/exe"):
             return 0
@@ -94,10 +92,11 @@ def resident_kib(pid):
 
 
 class Priority:
-    """What --real-time says: whether server and client come before other programs.
+    """Whether --real-time puts server and client before other programs.
 
-    SCHED_RR, not SCHED_FIFO: threads of one program on one core must have their turns, or one that is
-    never at rest keeps the other from ending the run."""
+    SCHED_RR, not SCHED_FIFO: threads of one program on one core must alternate, or a busy one keeps the other
+    from ending the run.
+    """
     real_time = False
 
     @classmethod
@@ -150,7 +149,7 @@ class Timed:
 
 
 def pinned(argv, cpu=CLIENT_CPU, stdin=None, stdout=subprocess.DEVNULL):
-    """Starts a command on the client's core, in a session of its own; the caller ends it."""
+    """Start a command on the client's core, in its own session; the caller ends it."""
     def prepare():
         die_with_parent()
         os.sched_setaffinity(0, {cpu})
@@ -159,14 +158,13 @@ def pinned(argv, cpu=CLIENT_CPU, stdin=None, stdout=subprocess.DEVNULL):
 
 
 def spread(values):
-    """Median with the quartiles, as the tables print it."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return f"{middle:8.3f}  [{low:.3f} .. {high:.3f}]"
 
 
 def confident(values, digits=3):
-    """Median with the bounds between which it lies with 95 % confidence, whatever the distribution: values of
-    such a rank that as many heads of a coin are as improbable."""
+    """Return the median with its bounds of 95 % confidence, for any distribution. The bounds are values of
+    those ranks outside which a fair coin's heads fall in 5 % of cases."""
     ordered, count = sorted(values), len(values)
     rank = max(0, int(count / 2 - 0.98 * count ** 0.5))
     return f"{statistics.median(ordered):.{digits}f} [{ordered[rank]:.{digits}f} .. " \
@@ -174,11 +172,11 @@ def confident(values, digits=3):
 
 
 def prefer(wanted, *pids, nice=-20):
-    """Has the sessions of these processes go before all others; needs root."""
+    """Give the sessions of these processes priority over all others; needs root."""
     for pid in pids if wanted else ():
         set_autogroup(pid, nice)
 
 
 def ratios(results, mode, base):
-    """Of each round, this mode's figure to the base's in the same round."""
+    """Return, for each round, this mode's figure divided by the base's in the same round."""
     return [mine / theirs for mine, theirs in zip(results[mode], results[base])]

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whether every request is counted, at full speed: the observer's counts beside those of its peers.
+"""Whether every request is counted at full speed: the observer's counts beside those of its peers.
 
-nginx on one core, sojourn-drive on another, 64 connections, as many requests as asked for. Prints what
-the driver sent, what nginx served and what the observer saw, stage by stage, and everything that it
-says it missed. Ends with status 1 if a request or a byte is neither counted nor among what explains it:
-a program of ours that the kernel did not run (recursion), a connection that there was no memory for, an
-arrival that was not seen. What loses nothing (overlapped, unsolicited, preexisting …) excuses nothing.
+nginx on one core, sojourn-drive on another, 64 connections, as many requests as requested. Prints the driver's,
+nginx's and the observer's counts, stage by stage, and every reported loss. The status is 1 if a request or a
+byte is neither counted nor explained. Explanations are: a program that the kernel did not run (recursion), a
+connection without memory, an unseen arrival. Counters that lose nothing (overlapped, unsolicited, preexisting
+…) explain nothing.
 """
 import argparse
 import sys
@@ -18,7 +18,6 @@ from support.programs import Driver, Observer
 
 
 def observed(nginx, arguments):
-    """(the driver's result, nginx's requests, the observer's document)"""
     observer = Observer(*arguments.observe, ports=[nginx.port])
     try:
         before = nginx.status()["requests"]
@@ -32,12 +31,12 @@ def observed(nginx, arguments):
 
 
 def above_zero(entry, name):
-    """Exchanges that the kernel put into a bucket; bucket 0, of 0 ns, is filled up by user space."""
+    """Return the exchanges that the kernel put into a bucket; bucket 0, of 0 ns, is filled in by user space."""
     return sum(count for index, count in entry["stages"][name]["buckets"] if index > 0)
 
 
 def rows(driver, served, entry, missed_most):
-    """(name, count, what it should be, by how much it may differ for what was said to be missed)"""
+    """Yield (name, count, expected count, allowed difference because of reported losses)."""
     requests, (programs, arrivals) = driver["requests"], missed_most
     yield "served by nginx", served, requests, 0
     yield "exchanges", entry["exchanges"], served, programs
@@ -45,7 +44,7 @@ def rows(driver, served, entry, missed_most):
         yield f"timed: {name}", entry["stages"][name]["count"], served, programs + arrivals
         yield f"in buckets: {name}", sum(n for _, n in entry["stages"][name]["buckets"]), served, \
             programs + arrivals
-    # nginx reads each of these requests at once, and writes its response at once.
+    # nginx reads and answers each of these requests in one call.
     for name in ("receive", "respond"):
         yield f"above zero: {name}", above_zero(entry, name), 0, programs
     yield "connections", entry["accepted"], driver["connects"], 0
@@ -54,7 +53,6 @@ def rows(driver, served, entry, missed_most):
 
 
 def missed(document, entry):
-    """{what the observer says that it did not see: how often}"""
     counts = dict(entry["losses"])
     for program in document["cost"]["programs"]:
         counts[f"recursion misses of {program['name']}"] = program["recursion_misses"]
@@ -62,7 +60,7 @@ def missed(document, entry):
 
 
 def explained(losses):
-    """How many requests may be missing by what was said: (from every count, from what is timed besides)."""
+    """Return how many requests may be missing by the losses: (from every count, also from times)."""
     programs = sum(count for name, count in losses.items()
                    if name.startswith("recursion misses") or name == "storage_failed")
     return programs, losses.get("untimed", 0)

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What one look at a host with many TIME_WAIT sockets costs.
+"""The cost of one reading on a host with many TIME_WAIT sockets.
 
-In a network namespace of its own, connections from several loopback addresses leave as many sockets
-in TIME_WAIT as asked for. Then the CPU time of one reading of `sojourn doctor`, of `ss -tan` with an
-awk that counts per destination, and of `ss -s`, in turn; medians of the rounds. The empty namespace
-tells what each costs as a process.
+In its own network namespace, connections from several loopback addresses leave the requested number of sockets
+in TIME_WAIT. Then come, in turn, one reading of `sojourn doctor`, `ss -tan` with an awk that counts per
+destination, and `ss -s`. Printed are medians of their CPU time. The empty namespace shows each one's cost as a
+process.
 
-Then how long the observer, which passes over the sockets of its namespaces once a second, keeps each of
-them locked: the kernel holds a full socket's lock while the iterator's program looks at it, so the
-program's own time by the kernel's run statistics, with established connections.
+The observer's pass over the sockets of its namespaces, once a second, holds each full socket's lock while the
+iterator's program looks at it. Last, with established connections, it measures that time by the kernel's run
+statistics.
 """
 import argparse
 import ctypes
@@ -66,7 +66,6 @@ def fill(count):
 
 
 def measure(rounds):
-    """CPU milliseconds by task, in turn."""
     results = {name: [] for name in TASKS}
     for _ in range(rounds):
         for name, argv in TASKS.items():
@@ -75,7 +74,7 @@ def measure(rounds):
 
 
 def cpu_ms(argv):
-    """The exit code tells findings, which are no failure here."""
+    """The exit code reports findings, which are no failure here."""
     try:
         timed = Timed(["sh", "-c", '"$@"; true', "sh", *argv])
     except SystemExit as error:
@@ -93,7 +92,7 @@ def seen():
 
 
 def visits(count):
-    """(ns of one visit, visits per second) with so many connections, both of whose ends it visits."""
+    """Return (ns of one visit, visits per second) with so many connections, of which both ends are visited."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", free_port()),
                                                             backlog=4096))

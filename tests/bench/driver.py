@@ -1,23 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How much load a CPU second of the driver makes, beside its peers'.
+"""How much load a CPU second of the driver makes, compared with its peers.
 
-The server is pinned to one core, the client to another; all clients of a scene take turns. Prints
-requests per second and per CPU second of the client, peak memory, and the ratio of each round's
-pair. Scenes:
+The server is pinned to one core, the client to another; all clients of a scene take turns. Prints requests per
+second and per CPU second of the client, peak memory, and the ratio of each round's pair. Scenes:
 
-  keep-alive  HTTP against nginx with one worker, 64 connections
-  bound       the same against a server that parses nothing and is quicker than its clients, so that
-              they are the bottleneck: beside nginx, which is saturated, all are as quick as it is
-  fresh       as keep-alive, but a connection per request
-  first       likewise, but the client closes first; tcp_tw_reuse is 0, as towards any other host
-  https       keep-alive in TLS; h2: HTTP/2 in TLS, 10 requests at a time on each connection;
-              h2c: the same without TLS
-  udp         64 B datagrams to an echo server from 64 sockets, beside a bare loop of epoll_wait(),
-              recv() and send() without clock or statistics; udp-8: 8 requests on each socket
-  null        requests without I/O: the driver's own ceiling
-  loops       no driver at all: what a request costs by io_uring and by epoll, with a request sent
-              at once or, as the driver does, when all responses that are there are read; loops-udp
+- keep-alive: HTTP against nginx with one worker, 64 connections
+- bound: the same against a server that parses nothing and is faster than its clients, so that they are the
+  bottleneck. Saturated nginx would limit all clients to its own speed
+- fresh: as keep-alive, but a connection per request
+- first: likewise, but the client closes first; tcp_tw_reuse is 0, as towards any other host
+- https: keep-alive with TLS; h2: HTTP/2 with TLS, 10 requests at a time on each connection; h2c: the same
+  without TLS
+- udp: 64 B datagrams to an echo server from 64 sockets. The peer is a bare loop of epoll_wait(), recv() and
+  send() without clock or statistics; udp-8: 8 requests on each socket
+- null: requests without I/O, the driver's own ceiling
+- loops: no driver; the cost of a request with io_uring and with epoll. A request is sent at once or, as in the
+  driver, after all readable responses; loops-udp likewise
 """
 import argparse
 import json
@@ -57,7 +56,7 @@ def ours(*options, netns=None, cpu=CLIENT_CPU):
 
 
 def peer(count, rate, *command):
-    """A client that prints what these patterns find; {url} and {seconds} stand for themselves."""
+    """Return a client that prints the values of these patterns; it replaces {url} and {seconds}."""
     def run(url, seconds):
         words = [str(word).format(url=url, seconds=seconds) for word in command]
         done = Timed(words)
@@ -98,7 +97,7 @@ def namespace():
 
 @contextmanager
 def pinned_server(program, url):
-    """`PROGRAM serve PORT`. Yields the URL, with this port in the place of {port}, and the port."""
+    """Run `PROGRAM serve PORT`. Yield the URL, with {port} replaced by the port, and the port."""
     port = free_port()
     with Process(["taskset", "-c", SERVER_CPU, program, "serve", port]) as server:
         server.wait_for("ready")
@@ -115,7 +114,7 @@ def quick_server():
 
 
 def counted(*command):
-    """A client that prints how many requests were answered; behind its words it gets the seconds."""
+    """Return a client that prints how many requests were answered; its last argument is the seconds."""
     def run(_, seconds):
         done = Timed([*command, seconds])
         return int(done.text), int(done.text) / seconds, done
@@ -127,14 +126,13 @@ def bare(port):
 
 
 def loops(transport, port):
-    """The ways of bare_loop.c; those of epoll are what io_uring is compared with."""
+    """Return the modes of bare_loop.c; io_uring is compared with those of epoll."""
     def way(name):
         return counted(LOOP, name, transport, port, CONNECTIONS)
     return {"io_uring": way("io_uring"), "epoll batched": way("batched"), "epoll": way("epoll")}
 
 
 def compare(title, url, clients, arguments):
-    """The first of the clients is compared with the others."""
     mine = next(iter(clients))
     rates, per_cpu, memory = ({name: [] for name in clients} for _ in range(3))
     for _ in range(arguments.rounds):
@@ -181,7 +179,7 @@ def scene_udp(title, arguments, *options):
 
 
 def scene_h2(scheme, title, arguments):
-    """h2load is told the version by --h1, and by the URL whether there is TLS."""
+    """h2load chooses HTTP/1.1 by --h1, and TLS by the URL."""
     pki, options = Pki(), []
     tls = scheme != "h2c"
     if tls:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The observer's memory beside many listeners, of which few are used.
+"""The observer's memory with many listeners, few of them in use.
 
-Makes a network namespace with so many listeners, has some of them answer requests, and observes them all. Prints what
-the observer takes: its own memory and that of its BPF maps, together and by themselves, and how many services it has
-seen. Its own is what nothing else holds (RssAnon); at most (VmHWM) it is with what it has mapped, of the maps too.
+Makes a network namespace with so many listeners, lets some of them answer requests, and observes them all.
+Prints the observer's own memory, that of its BPF maps, the sum, and how many services it has seen. Its own
+memory is RssAnon; the peak VmHWM includes mapped files and maps.
 """
 import argparse
 import re
@@ -18,7 +18,7 @@ from support.net import Netns  # noqa: E402
 from support.process import Process, wait_until  # noqa: E402
 from support.programs import OBSERVER, Observer  # noqa: E402
 
-# Listens as often as it is told, and asks the first of them so many times when it gets SIGUSR1.
+# Opens so many listeners, and sends so many requests to the first of them on SIGUSR1.
 LISTENERS = """
 import signal, socket, sys, time
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])

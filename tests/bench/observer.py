@@ -1,23 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What observing costs the observed.
+"""The cost of observing for the observed.
 
-The programs of observers with several sets of options are loaded all the time, and attached by turns, in random
-order and for some hundredths of a second each (tests/bench/adopted.py); "floor" is the default's with the port
-taken out of their filter. Before and behind each such window is one with nothing attached: each is compared with
-its neighbours within one and the same load, so that the machine's drift cancels. The medians of these
-comparisons stand with their 95 % confidence.
+The programs of observers with several sets of options stay loaded. They are attached by turns, in random order
+and for some hundredths of a second each (tests/bench/adopted.py). "floor" is the default's with the port taken
+out of their filter. Before and after each window comes one with nothing attached. Each is compared with its
+neighbours within the same load, so that the machine's drift cancels. Medians of these comparisons are printed
+with their 95 % confidence.
 
-First, exchanges by one thread that holds both ends of a connection of loopback (pingpong.c): what observing
-adds to one, in ns. Then nginx with one worker, saturated by wrk over 64 connections, each on a core of its own:
-throughput, by the kernel's count of the worker's writes, one per answer; and the CPU time that each took per
-request, by the kernel's clocks of processes.
+First, exchanges by one thread with both ends of a loopback connection (pingpong.c): the ns that observing adds
+to one. Then nginx with one worker, saturated by wrk over 64 connections, each on its own core. Throughput is
+the kernel's count of the worker's writes, one per answer; CPU time per request is from the kernel's clocks of
+processes.
 
-Server and client are in one kernel: the client's sockets pass the same programs, which return at once, and half of
-the floor is theirs. "Client elsewhere" is without it: what a server adds whose client is on another host.
+Server and client share one kernel: the client's sockets pass the same programs, which return at once, and half
+of the floor is theirs. "Client elsewhere" is without that half: the cost for a server whose client is on
+another host.
 
-Then p99 from whole runs of wrk, the BPF time per request by the kernel's run statistics (beyond the floor, which
-there has the statistics' own clock reads), and the observer's own CPU time and memory.
+Last come p99 from whole runs of wrk, the BPF time per request (run statistics), and the observer's own CPU time
+and memory. The BPF time is beyond the floor, which there includes the statistics' own clock reads.
 """
 import argparse
 import contextlib
@@ -45,11 +46,11 @@ OFF, FLOOR, DEFAULT, OTHER = "not observed", "floor", "observed", "other build"
 MODES = {DEFAULT: [], "http": ["--http"], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
-TAIL_MODES = (DEFAULT, "1/16 sent")  # what has an aim
+TAIL_MODES = (DEFAULT, "1/16 sent")  # modes with a target
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
 LONGEST = 86400  # seconds of the load, which ends with the windows
-WARM_SECONDS = 4  # in which the observers see the load, and come to sample fewer of its exchanges
+WARM_SECONDS = 4  # in which the observers see the load, and reduce their share of sampled exchanges
 SETTLE_SECONDS = 0.002
 UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
@@ -120,7 +121,7 @@ class Saturated:
             return int(re.search(r"^syscw: (\d+)", file.read(), re.MULTILINE)[1])
 
     def read(self):
-        # The CPU-time clock of a process, as clock_getcpuclockid() makes it.
+        # The CPU-time clock of a process, computed as in clock_getcpuclockid().
         return (time.monotonic_ns(), self.written(), time.clock_gettime_ns(~self.worker << 3 | 2),
                 time.clock_gettime_ns(~self.load.pid << 3 | 2))
 
@@ -128,17 +129,17 @@ class Saturated:
         before = self.read()
         time.sleep(self.arguments.window)
         passed, requests, server, client = (b - a for a, b in zip(before, self.read()))
-        # The machine may have had no time for one of them.
+        # One of them may have had no CPU time.
         return (requests / passed * 1e9, server / requests, client / requests) \
             if requests and server and client else None
 
     def counted(self):
-        """(writes before, requests by nginx's own count, writes after): asking takes its time."""
+        """Return (writes before, requests by nginx's own count, writes after): the query takes time."""
         return self.written(), self.nginx.status()["requests"], self.written()
 
     @contextlib.contextmanager
     def checked(self):
-        """The kernel's count of writes is nginx's own count of requests."""
+        """Check that the kernel's count of writes is nginx's own count of requests."""
         first = self.counted()
         yield
         last = self.counted()
@@ -163,7 +164,7 @@ def switch(crowd, mode):
 
 
 def windows(crowd, load, rounds):
-    """{mode: [(its window, the mean of its neighbours with nothing attached)]}"""
+    """Return {mode: [(its window, the mean of its neighbours with nothing attached)]}."""
     found = {mode: [] for mode in (FLOOR, *crowd.members)}
     for _ in range(rounds):
         switch(crowd, OFF)
@@ -188,7 +189,6 @@ def measured(load, modes, more, arguments):
 
 
 def tails(nginx, arguments):
-    """wrk's p99 in µs: {mode: [of each run]}."""
     found = {mode: [] for mode in (OFF, FLOOR, *TAIL_MODES)}
     with Crowd(nginx.port, {mode: MODES[mode] for mode in TAIL_MODES}, {}) as crowd:
         Timed(wrk(nginx, WARM_SECONDS, arguments.connections))
@@ -235,7 +235,7 @@ def print_tails(found):
 
 
 def observed_run(nginx, options, arguments):
-    """(requests, the document) of an observer's life beside 3 s of load."""
+    """Return (requests, the document) of an observer during 3 s of load."""
     with Observer(*options, ports=[nginx.port]) as observer:
         text = Timed(wrk(nginx, 3, arguments.connections)).text
         observer.stop()
@@ -290,7 +290,7 @@ def main():
     if arguments.beside:
         modes, more = {DEFAULT: [], OTHER: []}, {OTHER: {"build": arguments.beside}}
     with contextlib.ExitStack() as stack:
-        # Our session is the caller's, and goes on behind us.
+        # This session is the caller's, and outlives this process.
         stack.callback(prefer, arguments.urgent, "self", nice=0)
         prefer(arguments.urgent, "self")
         cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None

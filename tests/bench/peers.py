@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the same question costs by other tools: how long requests of a port wait in the socket, and how long they are
-served.
+"""The cost of the same question with other tools: how long requests of a port wait in the socket, and how long
+they are served.
 
-One thread exchanges with itself over loopback (pingpong.c). By turns, within that load, the default's programs are
-attached, then a script of bpftrace with the same three tracepoints, the same filter by port, a map by socket and two
-histograms: what its user would write. It has neither accept, receive, respond nor transmit, no connections' ends, no
-pipelining, no TLS. Before and behind each turn nothing is attached: medians of the differences with their 95 %
-confidence. Then the kernel times the programs of each for a second (run statistics): in its figures other sockets of this
-host have a part, whose runs return at the filter. Of one exchange two runs of each program are the load's own.
+One thread exchanges with itself over loopback (pingpong.c). Within that load the default's programs are
+attached by turns with a script of bpftrace. The script has the same three tracepoints, the same filter by port,
+a map by socket and two histograms, as its user would write it. It has neither accept, receive, respond nor
+transmit, no ends of connections, no pipelining, no TLS.
 
-Ends with an error if the script did not see every exchange that was made while it was attached.
+Before and after each turn nothing is attached; medians of the differences have their 95 % confidence. Then the
+kernel times each one's programs for a second (run statistics). These figures include other sockets of this
+host, whose runs return at the filter. Two runs of each program per exchange are the load's own.
+
+Ends with an error if the script did not see every exchange made while it was attached.
 """
 import argparse
 import contextlib
@@ -50,12 +52,11 @@ RUN_TIME = 0  # BPF_STATS_RUN_TIME
 
 
 def programs():
-    """{number: what bpftool shows} of all BPF programs."""
     return {about["id"]: about for about in json.loads(run(["bpftool", "-j", "prog", "show"]).stdout)}
 
 
 class Peer(Process):
-    """bpftrace with the script, attached while it is there. Its log of tracepoints is mounted for it alone."""
+    """bpftrace with the script, attached while it runs. Its tracefs is mounted for it alone."""
 
     def __init__(self, port):
         before = programs()
@@ -72,20 +73,20 @@ class Peer(Process):
 
 
     def seen(self):
-        """Ends it. How many responses are in its histogram, which it prints then."""
+        """End it; return the number of responses in its histogram, which it prints at the end."""
         self.stop(number=signal.SIGINT, seconds=30)
         found = self.stdout.split("@service:")[1]
         return sum(int(count) for count in re.findall(r"^\[[^)\]]*[)\]]\s+(\d+) \|", found, re.MULTILINE))
 
 
 def windows(load, arguments):
-    """The median of some windows, one exchange's ns."""
+    """Return the median of some windows, in ns per exchange."""
     found = [load.window() for _ in range(arguments.windows)]
     return statistics.median(window[0] for window in found if window)
 
 
 def attached(mode, crowd, load):
-    """Has @mode's programs attached within it."""
+    """Return a context in which @mode's programs are attached."""
     if mode == PEER:
         return Peer(load.port)
     switch(crowd, mode)
@@ -93,7 +94,7 @@ def attached(mode, crowd, load):
 
 
 def measured(crowd, load, arguments):
-    """{mode: [(ns of an exchange, that of its neighbours with nothing attached)]}"""
+    """Return {mode: [(ns of an exchange, that of its neighbours with nothing attached)]}."""
     found = {mode: [] for mode in (DEFAULT, PEER)}
     switch(crowd, OFF)
     before = windows(load, arguments)
@@ -109,7 +110,7 @@ def measured(crowd, load, arguments):
 
 
 def timed(numbers, load):
-    """{program: (ns per run, runs per exchange)} of a second with run statistics."""
+    """Return {program: (ns per run, runs per exchange)} of a second with run statistics."""
     statistics_on = checked(LIBBPF.bpf_enable_stats(RUN_TIME))
     try:
         first, count = programs(), load.count()
@@ -133,7 +134,7 @@ def print_timed(name, found):
 
 
 class Load(PingPong):
-    """Knows how many exchanges its batches are."""
+    """A PingPong that counts the exchanges of its batches."""
 
     BATCH = 100  # as in pingpong.c
 

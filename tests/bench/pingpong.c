@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * pingpong PORT FILE: exchanges over one TCP connection of loopback, both of whose ends are held by this
- * one thread, so that nothing is waited for and nothing is woken: what one exchange takes, to some
- * nanoseconds. Batches of them are timed, and put into FILE, which tests/bench/observer.py reads.
+ * pingpong PORT FILE: exchanges over one loopback TCP connection, both ends of which belong to this
+ * one thread. Nothing waits and nothing is woken, so the time of an exchange is known to some
+ * nanoseconds. Batches of them are timed and put into FILE, which tests/bench/observer.py reads.
  *
- * Says "listening", and connects when a line comes on its standard input.
+ * Prints "listening", and connects after a line on its standard input.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define BATCH	       100  /* exchanges */
-#define BATCHES	       4096 /* that FILE holds, the latest */
+#define BATCHES	       4096 /* in FILE, the latest */
 #define REQUEST_BYTES  100
 #define RESPONSE_BYTES 250
 
@@ -59,7 +59,7 @@ static int connect_both(uint16_t port, int *ret_client, int *ret_server)
 		       : setsockopt(*ret_server, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
-/* Loopback delivers before send() returns: every recv() finds what it wants. */
+/* Loopback delivers before send() returns: every recv() finds its data. */
 static int exchange(int client, int server)
 {
 	static char buffer[4096];

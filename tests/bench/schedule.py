@@ -1,19 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How punctually the driver sends at a rate: what share leaves within 50 µs of its intended time.
+"""How punctually the driver sends at a rate: the share that leaves within 50 µs of its intended time.
 
-nginx with one worker on CPU 0, the driver on CPU 1, 1,000 connections. Saturation is what a closed
-loop reaches; then, in turns, at half of it and at a low rate, constant and Poisson arrivals:
+nginx with one worker on CPU 0, the driver on CPU 1, 1,000 connections. Saturation is the rate of a closed loop.
+Then come half of it and a low rate in turns, with constant and Poisson arrivals:
 
-  driver        its schedule_delay: request due and a connection free -> sent
-  bare timer    a program that only waits for as many times (tests/bench/bare_timer.c): what the
-                machine itself comes late by, for the driver's figures hold with that in mind
-  packets       when the same requests of a constant rate passed the loopback device, by the
-                kernel's stamps (tcpdump), against the intended times. Where these begin is not known
-                from outside: the earliest packet counts as punctual. With the way through TCP
+- driver: its schedule_delay, from request due and a connection free to sent
+- bare timer: a program that only waits for as many times (tests/bench/bare_timer.c). Its lateness is the
+  machine's, which limits the driver's
+- packets: when the same requests of a constant rate passed the loopback device, by the kernel's stamps
+  (tcpdump), against the intended times. Their start is unknown from outside: the earliest packet counts as
+  punctual. Includes TCP
 
-Others have no figure to compare with: h2load's --rps is a rate of each connection by itself, wrk and
-ab have none. `late` is 0 or more; a share is of all requests."""
+Peers have no such figure: h2load's --rps is a rate per connection, wrk and ab have none. `late` is 0 or more; a
+share is of all requests.
+"""
 import argparse
 import os
 import signal
@@ -33,14 +34,14 @@ from support.programs import BUILD, DRIVER
 CONNECTIONS = 1000
 NEAR_NS = 50_000
 LOW_RATE = 2000
-WARM_UP = 1  # s: every connection has been used
+WARM_UP = 1  # s: every connection is in use by then
 TIMER = BUILD / "tests/bench/bare_timer"
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 1)
 SUB_BITS = 6  # of the document's buckets
 
 
 class Lateness:
-    """Sorted (ns, count)."""
+    """Sorted pairs (ns, count)."""
 
     def __init__(self, pairs):
         self.pairs = sorted(pairs)
@@ -64,7 +65,7 @@ def bucket_upper(index):
 
 
 def drive(url, arguments, *options):
-    """(the driver's part of the document, its CPU seconds, warm-up and all)"""
+    """Return (the driver's part of the document, its CPU seconds including warm-up)."""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
         done = Timed([DRIVER, url, "-c", CONNECTIONS, "-d",
                       f"{arguments.seconds}s", "--warmup", f"{WARM_UP}s", "--quiet", "--json",
@@ -88,7 +89,6 @@ def bare(rate, arguments):
 
 
 def stamps(path):
-    """Times of a capture's packets, in ns."""
     data = Path(path).read_bytes()
     if data[:4] != struct.pack("<I", 0xA1B23C4D):
         sys.exit("tcpdump wrote no capture with nanoseconds")
@@ -101,19 +101,19 @@ def stamps(path):
 
 
 def settle(path):
-    """Until nothing has been added to a file for a while."""
+    """Wait until the file has stopped growing for a while."""
     size = -1
     while size != os.path.getsize(path):
         size = os.path.getsize(path)
-        time.sleep(1.5)  # the kernel hands packets over every second, unless there are many
+        time.sleep(1.5)  # the kernel delivers packets every second, or earlier if there are many
 
 
 def seen_outside(nginx, rate, arguments):
-    """(lateness by the packets' stamps, by the driver) of one run; None if there is not one for each request."""
+    """Return (lateness by the packets' stamps, by the driver) of one run; None without one stamp per request."""
     before = nginx.status()["requests"]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "capture")
-        # More than IP and TCP headers with a time stamp: a request.
+        # Larger than IP and TCP headers with a time stamp: a request.
         with Process(["taskset", "-c", SERVER_CPU, "tcpdump", "-i", "lo", "-n", "-Z", "root",
                       "--time-stamp-precision=nano", "-s", "64", "-B", "65536", "-U", "-w", path,
                       f"dst port {nginx.port} and ip[2:2] > 60"]) as capture:
@@ -136,7 +136,6 @@ def saturation(url, arguments):
 
 
 def row(name, rounds, more=""):
-    """Medians over the rounds."""
     middle = statistics.median
     late = "".join(f"{middle(entry.quantile(q) for entry in rounds) / 1000:9.1f}" for q in QUANTILES)
     shares = [entry.share(NEAR_NS) * 100 for entry in rounds]

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whether a long run at full speed stays what it is: flat memory, no drift of rate or latency.
+"""Whether a long run at full speed stays stable: flat memory, no drift of rate or latency.
 
-nginx and sojourn-drive with 64 connections on all cores. Prints the driver's own memory (RssAnon) and
-open files every tenth of the run, and from its document the rate and p99 of each tenth and the
-correlation of rate with time. Status 1 if memory grew by more than 128 KiB after the first tenth,
-descriptors by any, or a request failed.
+nginx and sojourn-drive with 64 connections on all cores. Prints the driver's own memory (RssAnon) and open
+files every tenth of the run. From its document come the rate and p99 of each tenth and the correlation of rate
+with time. Status 1 if memory grew by more than 128 KiB after the first tenth, descriptors by any, or a request
+failed.
 """
 import argparse
 import os
@@ -30,7 +30,8 @@ def anonymous_kib(pid):
 
 
 def watch(driver, seconds):
-    """(memory in KiB, descriptors) near the end of every part but the last, when it may be gone."""
+    """Return (memory in KiB, descriptors) near the end of every part but the last, when the driver may have
+    exited."""
     begin, seen = time.monotonic(), []
     for part in range(1, PARTS):
         time.sleep(max(0, begin + part * seconds / PARTS - time.monotonic()))
@@ -44,7 +45,7 @@ def report(result):
     intervals = result["intervals"]
     size = max(1, len(intervals) // PARTS)
     for part in range(min(PARTS, len(intervals))):
-        # What is beyond the last tenth is the rest of the responses, a moment that has no rate of its own.
+        # Intervals beyond the last tenth hold the last responses, without a rate of their own.
         some = intervals[part * size:(part + 1) * size if part + 1 < PARTS else None]
         nanoseconds = sum(interval["duration_ns"] for interval in some)
         requests = sum(interval["requests"] for interval in some)

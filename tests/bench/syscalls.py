@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What `--accept-source syscall` costs everybody else: any tracepoint on system calls takes every one of
-the host's on a longer way.
+"""The cost of `--accept-source syscall` for other processes: any tracepoint on system calls slows down every
+system call of the host.
 
-dd copies bytes one by one, two system calls each, on a core of its own, while an observer of an idle
-service is there with each source of accept(), and while there is none; they take turns. Prints the CPU
-time of a system call, and what the observer added to it.
+dd copies bytes one by one, two system calls each, on its own core. In turns there is an observer of an idle
+service with each source of accept(), and none. Prints the CPU time of a system call, and the observer's
+addition.
 """
 import argparse
 import contextlib
@@ -20,7 +20,6 @@ SOURCES = {"not observed": None, "inferred": ["--accept-source", "inferred"],
 
 
 def call_ns(count):
-    """CPU time of one system call of dd's."""
     done = Timed(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", f"count={count}", "status=none"])
     return done.cpu / (2 * count) * 1e9
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every BPF source compiles without a warning for each architecture, with the oldest clang that is
-supported and with the newest. Those that are not installed are named; without any it is a skip."""
+"""Every BPF source compiles without a warning for each architecture, with the oldest supported clang and with
+the newest. Missing ones are named; without any the rule is skipped."""
 import concurrent.futures
 import os
 import shutil
@@ -13,19 +13,18 @@ import tree
 from tree import Example
 
 ARCHITECTURES = ("x86", "arm64")
-# Newest first. 14 is too old: it makes calls of memcmp() out of comparisons, and BPF has none.
+# Newest first. 14 is too old: it turns comparisons into calls of memcmp(), which BPF does not have.
 CLANGS = ("clang-19", "clang-18", "clang-17", "clang-16")
 FLAGS = ("-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu17", "-Wall", "-Wextra",
          "-Wno-unused-parameter", "-Werror")
 
 
 def system_headers():
-    """<asm/types.h> lives in the multiarch folder, which clang leaves out for other targets."""
+    """Return the multiarch folders of <asm/types.h>, which clang leaves out for other targets."""
     return [str(path.parent.parent) for path in Path("/usr/include").glob("*/asm/types.h")]
 
 
 def compile_one(root, clang, architecture, source):
-    """What the compiler complains of, first line only."""
     flags = [*FLAGS, f"-D__TARGET_ARCH_{architecture}", f"-I{root / 'include'}", f"-I{root / source.parts[0]}"]
     for folder in system_headers():
         flags += ["-idirafter", folder]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is run by its name can be: a file that begins with #! has the mode of a program, a file with that mode begins
-with #!, and a Python file that does something when it is run begins with #! too."""
+"""Files and modes agree. A file that begins with #! is executable, an executable file begins with #!, and so
+does a Python file with a main part."""
 import re
 import sys
 
 import tree
 from tree import Example
 
-FOREIGN = ("LICENSES",)  # texts of others, kept as they are
+FOREIGN = ("LICENSES",)  # other people's texts, unchanged
 PROGRAM = re.compile(rb"^if __name__ == .__main__.:$", re.MULTILINE)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every experiment is whole: script and template, a test of its quick form, its page, its figures and
-plots, and a row in the index; and no page is there without its experiment."""
+"""Every experiment is complete: script and template, a test of its quick form, its page, its figures and plots,
+and a row in the index. No page exists without its experiment."""
 import re
 import sys
 from pathlib import Path
@@ -14,13 +14,12 @@ IMAGE = re.compile(r"!\[[^]]*\]\(([^)]+\.svg)\)")
 
 
 def experiments(known):
-    """The folders of experiments/ but the one that they share."""
+    """Return the folders of experiments/, without the shared one."""
     return sorted({path.parts[1] for path in known
                    if tree.under(path, FOLDER) and len(path.parts) > 2} - {"common"})
 
 
 def parts(name):
-    """What an experiment consists of."""
     return (FOLDER / name / "experiment.py", FOLDER / name / "page.md", PAGES / f"{name}.md",
             PAGES / f"{name}.json", TESTS / f"test_{name.replace('-', '_')}.py")
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Both programs, as they were built, are hardened as Debian's hardening=+all: position-independent, relocated before
-main() and read-only then, no executable stack, stack protector, checked C library, and CET on x86-64."""
+"""Both built programs are hardened as with Debian's hardening=+all: position-independent, relocated before
+main() and then read-only, no executable stack. They have the stack protector, the checked C library, and CET on
+x86-64."""
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ def readelf(option, program):
 
 
 def begins_with_endbr64(program, symbols):
-    """The first instruction of main(): where a jump may land."""
+    """Whether main() begins with endbr64, where a jump may land."""
     place = re.search(r"^\s*\d+: ([0-9a-f]+)\s+\d+ FUNC\s+\w+\s+\w+\s+\d+ main$", symbols, re.MULTILINE)
     if not place:
         return True  # stripped
@@ -31,7 +32,6 @@ def begins_with_endbr64(program, symbols):
 
 
 def lacks(program):
-    """What the program does not have, in words."""
     header, segments = readelf("--file-header", program), readelf("--segments", program)
     dynamic, symbols = readelf("--dynamic", program), readelf("--symbols", program)
     stack = re.search(r"GNU_STACK.*?\b(R\w*) ", segments)
@@ -64,7 +64,7 @@ def problems(_root, options):
 
 
 def built(root, options):
-    """As problems(), for examples: sources whose first line has the compiler's words."""
+    """Like problems(), for examples: sources whose first line has the compiler's arguments."""
     for source in sorted(root.glob("**/*.c")):
         words = source.read_text().splitlines()[0].removeprefix("// ").split()
         target = options.build / source.relative_to(root).with_suffix("")

@@ -20,13 +20,13 @@ def clang():
 
 
 def folders(root, options):
-    """-I for our headers and for those that the build makes."""
+    """Return -I for our headers and for generated ones."""
     places = [root / "include", options.build, *sorted(options.build.glob("bpf"))]
     return [f"-I{place}" for place in places] + [f"-isystem{place}" for place in options.include]
 
 
 def own_folders(root, path):
-    """Headers include each other by their paths within their program; unit tests those of what they test."""
+    """Headers include each other by their paths within their program; unit tests include the headers under test."""
     programs = path.parts[:1] if path.parts[0] != "tests" else ("tests/unit", "driver", "observer")
     return [f"-I{root / program}" for program in programs]
 
@@ -45,7 +45,7 @@ def kernel_command(root, options, path):
 
 
 def compile_alone(command, root, path):
-    """The first line of what the compiler has against a file that includes only this header."""
+    """Return the compiler's first complaint about a file that includes only this header."""
     done = tree.run(["sh", "-c", 'printf "#include \\"%s\\"\\n" "$1" | { shift; exec "$@" -x c -; }',
                      "sh", root / path, *command])
     if done.returncode == 0:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every file says whose it is and what it is for, and carries nothing of the machine it came from:
-licence line, opening comment, no trailing blanks, no paths of one machine, scripts that parse."""
+"""Every file states its licence and its purpose, and contains nothing of its author's machine. The rule checks
+licence line, opening comment, trailing blanks, paths of one machine, and that scripts parse."""
 import ast
 import os
 import re
@@ -15,12 +15,12 @@ from tree import Example
 DUAL = ("bpf", "include/wire")
 LICENCES = {True: "(MIT OR GPL-2.0-only)", False: "MIT"}
 BINARY = (".png", ".svg", ".gz", ".pcap", ".woff2")
-FOREIGN = ("LICENSES",)  # texts of others, kept as they are
+FOREIGN = ("LICENSES",)  # other people's texts, unchanged
 SPDX = "SPDX-License-Identifier: "
-# Home folders of some machine. The folder of this very checkout is added in machine_paths().
+# Home folders of some machine. machine_paths() adds the folder of this checkout.
 HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[a-z]\w*|(?<![\w.])/root/\w")
 EXAMPLE_HOMES = ("/home/user",)
-MIN_COMMENT = 20  # characters that a statement of responsibility cannot do without
+MIN_COMMENT = 20  # characters: the least for a statement of responsibility
 
 
 def licence_problems(path, lines):
@@ -32,7 +32,7 @@ def licence_problems(path, lines):
 
 
 def comment_problems(path, lines):
-    """After the licence line: a comment that says what the file is for."""
+    """After the licence line comes a comment on the file's purpose."""
     text = "\n".join(lines[1:]).lstrip()
     match = re.match(r"/\*(.*?)\*/|//([^\n]*)", text, re.DOTALL)
     said = re.sub(r"[\s*]+", " ", (match[1] or match[2] or "") if match else "").strip()
@@ -49,7 +49,6 @@ def blank_problems(path, text):
 
 
 def machine_paths(root):
-    """Folders that mean something on this machine only."""
     own = {str(root.resolve()), os.environ.get("HOME", "")}
     return {path for path in own if path.count("/") > 1}
 

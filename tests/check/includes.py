@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who may know whom. Three tables below, which ARCHITECTURE.md draws: what a folder of a program may use of
-the others, what each part of the tree may include from outside, and nothing at all in a circle.
+"""Allowed dependencies, in three tables that ARCHITECTURE.md draws: between a program's folders, from each part
+of the tree to the outside, and without any circle.
 
 A file uses another if it includes its header or calls a function that it defines. Calls are read from the
-objects of the build, so a circle that no include shows is found, too. Within a folder only calls count:
-files of one subject may share a private header.
+objects of the build, so circles without an include are found, too. Within a folder only calls count: files of
+one subject may share a private header.
 """
 import os
 import re
@@ -68,9 +68,8 @@ PROGRAMS = ("driver", "observer", "lib")
 
 
 class Rule(NamedTuple):
-    """Files that match `who` include only `only` (None: anything), and never, not even through
-    another header of ours, what matches `never`. Headers of ours are written as paths in the tree,
-    others as <name>."""
+    """Files that match `who` include only `only` (None: anything), and never anything that matches `never`,
+    even through another header of ours. Our headers are written as paths in the tree, others as <name>."""
 
     who: str
     only: tuple = None
@@ -98,7 +97,7 @@ OBJECT = re.compile(r"(?:^|/)(driver|observer|lib)/CMakeFiles/[^/]+\.dir/(.+)\.c
 
 
 def includes(root, path):
-    """Pairs (line number, included): our headers as paths in the tree, others as <name>."""
+    """Yield (line number, included): our headers as paths in the tree, others as <name>."""
     for number, line in enumerate((root / path).read_text().splitlines(), 1):
         match = INCLUDE.match(line)
         if match:
@@ -120,7 +119,7 @@ def matches(included, patterns):
 
 
 def forbidden(graph, path, never):
-    """Chains path → … → header over our own headers that end in something never allowed."""
+    """Yield chains path → … → header over our own headers whose end is forbidden."""
     for number, first in graph[path]:
         seen, waiting = {path}, [(first,)]
         while waiting:
@@ -145,12 +144,12 @@ def rule_problems(graph):
 
 
 def unit(path):
-    """A source and its header are one: driver/load/worker."""
+    """Return a file's unit: a source and its header are one, such as driver/load/worker."""
     return re.sub(r"\.[ch]$", "", path)
 
 
 def symbols(root, build):
-    """What each unit defines and what it calls: {unit: ({name}, {name})}, from the build's objects."""
+    """Return the names that each unit defines and calls: {unit: ({name}, {name})}, from the build's objects."""
     found = {}
     for path in sorted(build.rglob("*.c.o")) if build.is_dir() else ():
         match = OBJECT.search(str(path.relative_to(build)))
@@ -169,7 +168,7 @@ def symbols(root, build):
 
 
 def uses(graph, known):
-    """Which unit of a program uses which other one, and by what: {(unit, unit): words}."""
+    """Return which unit of a program uses which other one, and how: {(unit, unit): words}."""
     found = {}
     for path, included in graph.items():
         for number, name in included:
@@ -185,13 +184,13 @@ def uses(graph, known):
 
 
 def folder(name):
-    """driver/load/worker stands in driver/load, driver/main for itself."""
+    """Return a unit's folder: driver/load for driver/load/worker; driver/main stands for itself."""
     parent = os.path.dirname(name)
     return name if parent in PROGRAMS else parent
 
 
 def circles(arrows):
-    """The sets of names that reach each other."""
+    """Return the sets of names that reach each other."""
     reached = {}
     for start in {end for arrow in arrows for end in arrow}:
         seen, waiting = set(), [start]
@@ -218,7 +217,7 @@ def arrow_problems(found):
 
 
 def picture_problems(found):
-    """The arrows themselves: none in a circle, none that nothing needs."""
+    """Check the arrows themselves: none in a circle, none unused."""
     for circle in circles({(here, there) for here, ends in ARROWS.items() for there in ends}):
         yield f"the arrows of this rule run in a circle: {', '.join(circle)}"
     used = {(folder(here), folder(there)) for here, there in found}
@@ -229,7 +228,7 @@ def picture_problems(found):
 
 
 def pictures(text):
-    """The arrows of ARCHITECTURE.md: a heading "### driver/…", below it lines "    run → host  load"."""
+    """Return the arrows of ARCHITECTURE.md: a heading "### driver/…", below it lines " run → host load"."""
     program, drawn = None, set()
     for line in text.splitlines():
         heading = re.match(r"### (\w+)/", line)
@@ -306,7 +305,7 @@ CALLS = {"lib/run/a": ({"a"}, {"b"}), "lib/run/b": ({"b"}, {"a", "puts"})}
 
 
 def call_example():
-    """Calls are seen without an include; a name of the C library's is nobody's."""
+    """Calls are found without an include; the C library's names have no unit."""
     found = [line for line in arrow_problems(uses({}, CALLS)) if "circle of files" in line]
     return [] if found == ["a circle of files: lib/run/a, lib/run/b"] else [f"example 'calls': found {found}"]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every row of tools/mutate still means something: what it replaces is in its file exactly once and is
-replaced by something else, and the tests that are to notice exist."""
+"""Every row of tools/mutate is valid: its text is in its file exactly once, its replacement differs, and its
+tests exist."""
 import ast
 import re
 import sys
@@ -16,7 +16,7 @@ WORDS = ("and", "or", "not")
 
 
 def mutations(root):
-    """The rows of the table, without running the tool."""
+    """Return the rows of the table, without running the tool."""
     for node in ast.parse((root / TABLE).read_text()).body:
         if isinstance(node, ast.Assign) and node.targets[0].id == "MUTATIONS":
             return ast.literal_eval(node.value)
@@ -24,7 +24,7 @@ def mutations(root):
 
 
 def collected(root):
-    """The ids of the integration tests, as pytest writes them."""
+    """Return the ids of the integration tests, as pytest prints them."""
     settings = root / "tests" / "pytest.ini"
     done = tree.run([sys.executable, "-m", "pytest", "--collect-only", "-q", "--rootdir", root / "tests",
                      "-c", settings if settings.exists() else "/dev/null", root / TESTS], cwd=root)
@@ -34,7 +34,7 @@ def collected(root):
 
 
 def selects(expression, name):
-    """What `pytest -k` does with a test's name: each identifier stands for whether it is part of it."""
+    """Evaluate an expression of `pytest -k`: each identifier is true if it is part of the test's name."""
     held = IDENTIFIER.sub(lambda match: match[0] if match[0] in WORDS
                           else str(match[0].lower() in name.lower()), expression)
     return eval(held, {"__builtins__": {}})  # of True, False, and, or, not and parentheses alone

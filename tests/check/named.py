@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A file that a comment or a document names is there: a name that nothing in the tree ends in misleads whoever
-looks for it. NAME in a name, or *, stands for anything: driver/engine_NAME.c is there if one such file is. So is
-what a document's link leads to, its heading too."""
+"""Every file that a comment or a document names exists, because a wrong name misleads readers. NAME in a name,
+or *, matches anything: driver/engine_NAME.c needs one such file. Links in documents must lead somewhere,
+including their headings."""
 import os
 import re
 import sys
@@ -14,10 +14,10 @@ from tree import Example
 
 WORD = re.compile(r"(?<![\w$%*</{}~.-])(?:\.\./)*((?:[\w.*-]+/)*[\w-][\w.*-]*\.(?:c|h|S|py|sh|cmake|md))(?![\w*/-]|\.\w)")
 PLACEHOLDER = re.compile(r"\b(?:NAME|FILE|DIR)\b|(?<=_)NAME\b")
-# Of others: of Linux, of a build.
+# Files of Linux or of a build.
 FOREIGN = ("include/net/*", "include/linux/*", "include/uapi/*", "linux/*", "sock_diag.h", "net/*", "kernel/bpf/*", "arch/*",
            "kernel/tracepoint.c", "vmlinux.h", "*.skel.h", "curses.h")
-# Text of others, and examples of files that are not there.
+# Other people's texts, and examples of missing files.
 SKIPPED = ("LICENSES", "tests/check", "packaging/copyright")
 
 
@@ -26,7 +26,6 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def anchor(heading):
-    """As GitHub makes it."""
     return re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-")
 
 
@@ -59,7 +58,7 @@ def problems(root, options):
             text = (root / path).read_text()
         except UnicodeDecodeError:
             continue
-        # Of an experiment it is a template, whose page is in docs/experiments/.
+        # An experiment's is a template for its page in docs/experiments/.
         if path.suffix == ".md" and not tree.under(path, "experiments"):
             yield from lost_links(root, path, text)
         for first, said in reading.prose(path, text):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sentences that a first reader understands: comments and messages of at most 25 words, documents of at most 30,
-and none of the phrases in PHRASES. tests/check/prose.txt counts those that are left; the numbers may only fall."""
+"""Sentences for a first reader: at most 25 words in comments and messages, at most 30 in documents, and none of
+the phrases in PHRASES. tests/check/prose.txt holds the number of remaining faults, which may only fall."""
 import re
 import sys
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from tree import Example
 
 LONGEST = {"comment": 25, "message": 25, "document": 30}
 
-# Texts of others, what programs printed, and this file's own examples.
+# Other people's texts, programs' output, and this file's own examples.
 SKIPPED = ("LICENSES", "packaging/copyright", "tests/unit/golden", "tests/check/prose.py")
 
 # Lines "FOLDER NUMBER": sentences that are still to be rewritten there. Lower a number, never raise one.
@@ -20,7 +20,7 @@ OPEN = "tests/check/prose.txt"
 
 
 class Phrase(NamedTuple):
-    """A way to write that stalls readers, and what to write."""
+    """A phrase that stalls readers, and its replacement."""
 
     pattern: str
     better: str
@@ -28,7 +28,7 @@ class Phrase(NamedTuple):
     not_found: str
 
 
-# Matched within one sentence, its first letter included.
+# Matched within one sentence, including its first letter.
 PHRASES = (
     Phrase(r"^(?:Who|What|Whoever|Whatever|Whose)\b(?!.*\?$)", "name the thing as the subject",
            "What was missed is counted.", "What is missed?"),
@@ -46,7 +46,7 @@ PHRASES = (
 
 
 def sentences(text):
-    """What is said in a text, without its code, one paragraph or list item at a time."""
+    """Yield the sentences of a text without its code, one paragraph or list item at a time."""
     text = re.sub(r"^(?:#+ .*|\|[-| :]+\||(?:    |\t)\S.*|<.*)$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"^[ \t]*(?:[-*]|\d+\.) ", "\n\n", text, flags=re.MULTILINE)
     text = re.sub(r"^\|.*$", lambda row: "\n\n" + row[0].replace("|", "\n\n"), text, flags=re.MULTILINE)
@@ -56,7 +56,7 @@ def sentences(text):
 
 
 def words(sentence):
-    """Code in backquotes is one word, and so is a link's text."""
+    """Return the words; code in backquotes is one word, and so is a link's text."""
     sentence = re.sub(r"`[^`]*`", "code", sentence)
     sentence = re.sub(r"\]\([^)]*\)", "]", sentence)
     return [word for word in sentence.split() if re.search(r"\w", word)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What people read in a file: its comments, its documents, and the texts that its program prints."""
+"""The text that people read in a file: its comments, its documents, and its program's messages."""
 import ast
 import io
 import re
@@ -33,7 +33,7 @@ def hash_comments(text):
 
 
 def prose(path, text):
-    """Pairs (line, text) of what people read in a file."""
+    """Return pairs (line, text) of a file's comments or of a document."""
     if path.suffix in (".c", ".h"):
         return c_comments(text)
     if path.suffix in NOT_COMMENTED and path.name != "CMakeLists.txt":
@@ -55,13 +55,12 @@ def is_text(path):
 
 
 def bare(comment):
-    """Without the marks that make it a comment."""
     comment = re.sub(r"^/\*+|\*/$|^//+|^#+ ?", "", comment.strip())
     return re.sub(r"^[ \t]*\*(?: |$)", "", comment, flags=re.MULTILINE)
 
 
 def c_strings(text):
-    """Pairs (line, text) of a C file's string literals, adjacent ones joined, one pair for each printed line."""
+    """Yield (line, text) of a C file's string literals, adjacent ones joined, one pair for each printed line."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
     for match in STRINGS.finditer(code):
         whole = "".join(part[1:-1] for part in re.findall(r"\"(?:\\.|[^\"\\\n])*\"", match[0]))
@@ -70,7 +69,7 @@ def c_strings(text):
 
 
 def paragraphs(pairs):
-    """Comments of one line each on successive lines, joined; a block comment stands alone."""
+    """Yield comments; one-line comments on successive lines are joined, a block comment stands alone."""
     held = None
     for number, text in pairs:
         if "SPDX-License-Identifier" in text:
@@ -86,7 +85,6 @@ def paragraphs(pairs):
 
 
 def document_paragraphs(text):
-    """Of a document, without the blocks of code in it."""
     text = re.sub(r"^[ \t]*```.*?^[ \t]*```", lambda block: "\n" * block[0].count("\n"), text,
                   flags=re.MULTILINE | re.DOTALL)
     for match in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):

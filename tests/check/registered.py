@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No test is forgotten: every test source is run by ctest or collected by pytest, and every test of
-ctest has a label by which tools/check runs it."""
+"""No test is forgotten: ctest runs or pytest collects every test source, and every test of ctest has a label
+for tools/check."""
 import json
 import re
 import shlex
@@ -19,7 +19,7 @@ TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")
 
 
 def ctest(options):
-    """The tests that ctest knows, each with its command."""
+    """Return the tests that ctest knows, each with its command."""
     done = tree.run(["ctest", "--test-dir", options.build, "--show-only=json-v1"])
     if done.returncode != 0:
         raise tree.Skip(f"ctest cannot read {options.build}: configure it first")
@@ -27,7 +27,7 @@ def ctest(options):
 
 
 def targets(root, options):
-    """Which targets compile each source: {path in the tree: {target}}."""
+    """Return the targets that compile each source: {path in the tree: {target}}."""
     found = {}
     database = options.build / "compile_commands.json"
     for entry in json.loads(database.read_text()) if database.exists() else []:
@@ -42,7 +42,7 @@ def targets(root, options):
 
 
 def label_problems(tests):
-    """Without a label of ours no --label runs a test, nor does the build with sanitizers."""
+    """A test without one of these labels is run neither by --label nor by the build with sanitizers."""
     for test in tests:
         labels = next((item["value"] for item in test.get("properties", [])
                        if item["name"] == "LABELS"), [])
@@ -51,7 +51,7 @@ def label_problems(tests):
 
 
 def is_unit(path):
-    """Unit tests, and whatever calls itself a test; not what they share."""
+    """Whether it is a unit test, or a file that calls itself a test; not their shared code."""
     return not tree.under(path, "tests/unit/support") and \
         (tree.under(path, "tests/unit") or path.name.startswith("test_") or
          (path.parts[0] != "tests" and "tests" in path.parent.parts))
@@ -69,7 +69,7 @@ def unit_problems(root, options, commands):
 
 
 def script_problems(root, commands):
-    """Rules and shell tests are run by ctest by their file name."""
+    """ctest runs rules and shell tests by their file name."""
     words = {Path(word).name for command in commands for word in command}
     for path in tree.files(root, ".py", ".sh"):
         is_rule = tree.under(path, RULES) and "tree.main(" in (root / path).read_text()
@@ -80,7 +80,7 @@ def script_problems(root, commands):
 
 
 def pytest_problems(root, commands):
-    """pytest collects every test_*.py, and no test hides in a file of another name that ctest does not run."""
+    """pytest collects every test_*.py, and no test hides in another file that ctest does not run."""
     words = {Path(word).name for command in commands for word in command}
     paths = [path for path in tree.files(root, ".py")
              if path.parts[0] == "tests" and not tree.under(path, RULES)]
@@ -119,12 +119,11 @@ def problems(root, options):
 
 
 def project(body):
-    """The CMakeLists.txt of an example."""
     return "cmake_minimum_required(VERSION 3.25)\nproject(example C)\nenable_testing()\n" + body
 
 
 def built(root, options):
-    """As problems(), for an example that CMake has to build first."""
+    """Like problems(), for an example that CMake has to build first."""
     for command in (["cmake", "-S", root, "-B", options.build,
                      "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], ["cmake", "--build", options.build]):
         done = tree.run(command)

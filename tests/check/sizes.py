@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Nothing is long: files up to 800 lines, with a warning above 650, functions up to 80, main() up to 60. A
-file is one subject: it is not cut up for its length, and above 650 lines it is seldom only one."""
+"""Length limits: files 800 lines, with a warning above 650, functions 80, main() 60. A file is one subject: it
+is not split for its length, but above 650 lines it is seldom only one."""
 import re
 import sys
 
@@ -25,12 +25,11 @@ NAMED = re.compile(r"(\w+)\s*\(")
 
 
 def blank(text):
-    """The text without comments, strings and directives, with every line where it was."""
     return BLANKED.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def functions(text):
-    """Triples (name, first line, number of lines) of the functions defined in a C text."""
+    """Yield (name, first line, number of lines) of the functions defined in a C text."""
     code = blank(text)
     depth = line = 0
     start = begin = 0  # offset of the declaration's text, line of its first word
@@ -55,7 +54,7 @@ def functions(text):
 
 
 def function_name(declaration):
-    """The name if the text before a brace declares a function, else None."""
+    """Return the name if the text before a brace declares a function, else None."""
     text = ATTRIBUTE.sub("", declaration).strip()
     if not text.endswith(")") or "=" in text:
         return None
@@ -83,7 +82,7 @@ def problems(root, options):
 
 
 def sized(head, length):
-    """A function with exactly so many lines, full of what could confuse a counter of braces."""
+    """Return a function of exactly so many lines, full of traps for a counter of braces."""
     body = ["\tif (x == '{') { /* } */", '\t\tputs("}}");', "\t}"]
     body += ["\tx++; // {"] * (length - len(head.splitlines()) - 2 - len(body))
     return "\n".join([head, "{", *body, "}"]) + "\n"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """clang-tidy finds nothing in our user-space C files, with the few checks of .clang-tidy.
 
-What was found in a file is kept in the build folder under a hash of all that clang-tidy read for
-it, so that only what changed is analysed again. Unit tests are spared the analyzer's paths through
-functions, which take most of the time: each of theirs runs under ASan and UBSan anyway.
+Findings are kept in the build folder under a hash of all files that clang-tidy read, so that only changed files
+are analysed again. Unit tests skip the path-sensitive analyzer, which takes most of the time: each of them also
+runs under ASan and UBSan.
 """
 import functools
 import hashlib
@@ -24,16 +24,16 @@ JOBS = 2
 WHERE = ("lib", "observer", "driver", "tests")
 UNIT_TESTS = ("tests/unit",)
 SETTINGS = Path(__file__).resolve().parents[2] / ".clang-tidy"
-# A sixth of the analyzer's own budget of states per function, in a third of the time: only the longest
-# functions of ours have more paths.
+# A sixth of the analyzer's own budget of states per function, in a third of the time. Only our longest
+# functions have more paths.
 STATES = 37500
 FINDING = re.compile(r"^(.*?:\d+):\d+: (?:warning|error): (.*)$")
 
 
 def compiled(root, options):
-    """How the build compiles each of our files: {path in the tree: entry of the database}.
+    """Return how the build compiles each of our files: {path in the tree: entry of the database}.
 
-    A file of several targets stands there several times; clang-tidy would analyse each.
+    A file of several targets has several entries, each of which clang-tidy would analyse.
     """
     database = options.build / "compile_commands.json"
     if not database.exists():
@@ -49,10 +49,10 @@ def compiled(root, options):
 
 
 def command_of(root, path, folder):
-    """The call for a file, but for the folder of its database and the root of the tree."""
+    """Return the command for a file, with placeholders for the database's folder and the tree's root."""
     checks = ["--checks=-clang-analyzer-*"] if tree.under(path, *UNIT_TESTS) else []
     return [TOOL, f"--config-file={SETTINGS}", "--quiet", *checks, "-p", folder,
-            # gcc's own warning options are no concern of clang's
+            # clang does not know all of gcc's warning options
             "--extra-arg=-Wno-unknown-warning-option",
             *(f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang",
                                                  f"max-nodes={STATES}")), root / path]
@@ -64,7 +64,7 @@ def tool_version():
 
 
 def inputs(entry):
-    """All files that the compiler reads for an entry, or None if it cannot tell."""
+    """Return all files that the compiler reads for an entry, or None if they are unknown."""
     words = entry.get("arguments") or shlex.split(entry["command"])
     if "-o" in words:
         at = words.index("-o")
@@ -78,7 +78,7 @@ def inputs(entry):
 
 
 def key_of(path, entry):
-    """A hash that changes with whatever could change the findings."""
+    """Return a hash that changes with everything that could change the findings."""
     read = inputs(entry)
     if read is None:
         return None
@@ -102,7 +102,7 @@ def analyse(root, folder, path):
 
 
 def tidy(root, folder, path, entry):
-    """The findings in one file: what is known of it, or else a new analysis."""
+    """Return the findings in one file, known ones or from a new analysis."""
     key = key_of(path, entry)
     known = folder / f"{str(path).replace('/', '_')}.json"
     if key and known.exists():
@@ -111,7 +111,7 @@ def tidy(root, folder, path, entry):
             if old["key"] == key:
                 return old["found"]
         except (ValueError, KeyError):
-            pass  # half written by a run that was ended
+            pass  # half written by an interrupted run
     found = analyse(root, folder, path)
     if key:
         known.write_text(json.dumps({"key": key, "found": found}))
@@ -132,7 +132,7 @@ def problems(root, options):
 
 
 def with_database(root, options):
-    """As problems(), for an example: every C file of it is compiled."""
+    """Like problems(), for an example whose C files are all compiled."""
     options.build.mkdir()
     entries = [{"directory": str(root), "file": str(root / path),
                 "command": f"cc -c {root / path}"} for path in tree.files(root, ".c")]
@@ -143,7 +143,7 @@ def with_database(root, options):
 
 
 def again(root, options, first):
-    """What is known is told again, and forgotten when the file changes."""
+    """Known findings are repeated, and forgotten when the file changes."""
     if list(problems(root, options)) != first:
         yield "a second run does not find the same"
     for path in tree.files(root, ".c"):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What every rule shares: the files of the tree, the command line, and the proof that it can fail.
+"""Code shared by all rules: the files of the tree, the command line, and the proof that a rule can fail.
 
-A rule is a module with `problems(root, options)`, which yields one line per violation, and
-`EXAMPLES`: small trees with the problems that the rule must find in them. `--self-test` writes
-each example to a temporary folder and compares, so a rule that finds nothing is itself found.
+A rule is a module with `problems(root, options)`, which yields one line per violation, and `EXAMPLES`: small
+trees with the problems that it must find. `--self-test` writes each example to a temporary folder and compares,
+so a rule that finds nothing is detected.
 """
 import argparse
 import os
@@ -18,15 +18,15 @@ GENERATED = ("build", ".git", ".cache", "__pycache__")
 
 
 class Skip(Exception):
-    """This machine lacks what the rule needs; the text says what."""
+    """This machine lacks something that the rule needs, named in the text."""
 
 
 class Warned(str):
-    """A line of a rule that is printed and does not make it fail."""
+    """A printed line of a rule that does not make it fail."""
 
 
 class Example(NamedTuple):
-    """A tree, and for each problem that the rule must find there a part of its line."""
+    """A tree, and a part of the line of each problem that the rule must find in it."""
 
     name: str
     files: dict
@@ -35,7 +35,7 @@ class Example(NamedTuple):
 
 
 def files(root, *suffixes):
-    """Paths relative to root, sorted: what git knows or would add; without git, everything."""
+    """Return sorted paths relative to root that git knows or would add; without git, all."""
     known = git_files(root)
     if known is None:
         known = walk(root)
@@ -51,7 +51,7 @@ def git_files(root):
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
-        return None  # no git, or a folder that belongs to somebody else
+        return None  # no git, or another user's folder
     return {Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name}
 
 
@@ -69,7 +69,7 @@ def under(path, *folders):
 
 
 def run(command, **options):
-    """The finished process; a missing program is a reason to skip, a hang is an error."""
+    """Return the finished process; a missing program is a reason to skip, a hang is an error."""
     try:
         return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                               errors="replace", timeout=300, stdin=subprocess.DEVNULL, **options)
@@ -78,7 +78,6 @@ def run(command, **options):
 
 
 def main(problems, examples):
-    """Runs the rule over the tree, or over its own examples."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     parser.add_argument("--build", type=Path, help="build folder (default: ROOT/build)")
@@ -102,7 +101,7 @@ def main(problems, examples):
 
 
 def try_example(problems, example):
-    """Lines about what the rule found but should not have, and the other way round."""
+    """Yield lines about wrong findings and missing ones."""
     with tempfile.TemporaryDirectory(prefix="sojourn-rule.") as folder:
         root = Path(folder)
         for name, text in example.files.items():

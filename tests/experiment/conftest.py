@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of experiments share: they observe, so they all need BPF; each runs the quick form."""
+"""Shared by the tests of experiments. All of them observe and so need BPF; each runs the quick form."""
 import json
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from support import BUILD, ROOT, conditions
 from support.process import run
 
 TOOL = ROOT / "tools" / "experiment"
-SKIPPED = 77  # what it unpacks is not to be had: tools/setup experiment
+SKIPPED = 77  # its sources are unavailable: tools/setup experiment
 TWO_CPUS = pytest.mark.skipif(os.cpu_count() < 2, reason="server and driver need a CPU each")
 
 
@@ -35,8 +35,8 @@ class Result:
 
 @pytest.fixture
 def experiment(tmp_path):
-    """experiment("key-value-writes", shape): runs it, and has shape(result) assert; once more if that
-    fails, for another process of the machine may have been in the way."""
+    """experiment("key-value-writes", shape): run it, and let shape(result) assert. Run it once more on failure,
+    which another process of the machine may have caused."""
     def twice(name, shape):
         for last in (False, True):
             folder = tmp_path / str(last)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Directory search, briefly: slapd counts what driver and observer count, and the test program that is the
-bottleneck is told from the one that is not."""
+"""Directory search, briefly: slapd, driver and observer count the same, and the report shows which test program
+is the bottleneck."""
 import hashlib
 import resource
 import subprocess
@@ -19,7 +19,7 @@ def check_runs(runs):
     assert len(runs) == 8
     for each in runs:
         assert each["requests"] == each["entries"] > 0
-        # What was under way when the phase ended is in no interval.
+        # Requests in flight at the phase's end are in no interval.
         assert 0 <= each["requests"] - sum(part["requests"] for part in each["intervals"]) <= each["clients"]
         assert each["exceptions"] == 0
         # slapd's own counters: without a warm-up in the same run they hold nothing else.
@@ -31,7 +31,7 @@ def check_runs(runs):
         assert each["retransmits"] <= each["server"]["loss_probes"] + 10
     by_load = {load: [each for each in runs if each["load"] == load] for load in ("heavy", "lighter")}
     assert [each["clients"] for each in by_load["heavy"]] == [64] * 4
-    # Sixteen times the clients on one CPU: time grows, and by waiting rather than by service.
+    # Sixteen times the clients on one CPU: time grows by waiting rather than by service.
     for heavy, light in zip(by_load["heavy"], by_load["lighter"]):
         assert heavy["mean_ns"] > 3 * light["mean_ns"]
         waiting = [each["mean_ns"] - each["parts"]["service"] for each in (heavy, light)]
@@ -65,7 +65,7 @@ def test_directory_search(experiment):
 
 
 def test_generator():
-    """The same for the same number, one entry longer for one more, and any number of them."""
+    """Reproducible for a seed, one entry longer for one more, and any number of them."""
     def made(entries):
         return run([GENERATE, "--entries", entries]).stdout
 
@@ -80,7 +80,7 @@ def test_generator():
 
 
 def test_generator_streams():
-    """The first of 80 million come at once, and a reader that goes ends it."""
+    """The first of 80 million entries come at once, and the generator ends when its reader does."""
     with subprocess.Popen([GENERATE, "--entries", "80000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))) as generator:
         assert generator.stdout.read(1 << 16).startswith(b"dn: dc=example,dc=com\n")

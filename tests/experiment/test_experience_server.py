@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The experience server, briefly: three count the same, sums by step are those of Sojourn's own join, and
-saturation goes into the queue."""
+"""The experience server, briefly: three counts agree, sums by step equal Sojourn's own join, and saturation
+goes into the queue."""
 import pytest
 
 pytestmark = pytest.mark.timeout(240)
@@ -39,7 +39,7 @@ def shape(result):
         low, high = size["runs"][0], size["runs"][-1]
         assert high["mean_ns"] > 3 * low["mean_ns"]
         assert total(high, "queue_ns") > total(high, "round_trip_ns") / 2
-        # Flat: its share falls as the queue grows.
+        # The server's time is constant, so its share falls as the queue grows.
         shares = [total(run, "server_ns") / total(run, "round_trip_ns") for run in (low, high)]
         assert shares[1] < shares[0] / 2, shares
         assert size["calm"]["rate"] < size["plateau"]

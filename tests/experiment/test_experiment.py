@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/experiment: its words, its pages, and that nothing of an experiment stays behind."""
+"""tools/experiment: its arguments, its pages, and that nothing of an experiment is left."""
 import os
 import signal
 import time
@@ -55,7 +55,7 @@ def cpu_seconds(pid):
 
 @pytest.mark.skipif(place.cpu_hierarchy() is None, reason="no cgroups that limit CPU time")
 def test_quota(tmp_path):
-    """A fifth of a CPU is no more than that, and its cgroup goes."""
+    """The quota limits to a fifth of a CPU, and its cgroup is removed."""
     with Context("key-value-writes", tmp_path, True) as context:
         quota = context.quota(0.2)
         spinner = context.start(["sh", "-c", "while :; do :; done"], place.Place(0, quota))
@@ -66,7 +66,6 @@ def test_quota(tmp_path):
 
 
 def network(pid):
-    """The network namespace of a process; None if it ended."""
     try:
         return os.stat(f"/proc/{pid}/ns/net").st_ino
     except OSError:
@@ -74,7 +73,7 @@ def network(pid):
 
 
 def running_in(number):
-    """The commands of all processes in a network namespace, by their pids."""
+    """Return the commands of all processes in a network namespace, by their pids."""
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         if network(path.name) == number:
@@ -87,7 +86,7 @@ def running_in(number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ended_early(tmp_path, number):
-    """Whatever was started is ended, and no page is written."""
+    """All started processes end, and no page is written."""
     env = {"SOJOURN_BUILD": str(BUILD), "TMPDIR": str(tmp_path)}
     with Process([TOOL, "key-value-writes", "--quick", "--no-setup", "--output", tmp_path / "out"],
                  env=env) as tool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Identifier resolution, briefly: creates are where they should be, and ports run out where they should."""
+"""Identifier resolution, briefly: creates appear in the right place, and ports run out as expected."""
 import pytest
 
 pytestmark = pytest.mark.timeout(240)
@@ -12,7 +12,7 @@ def shape(result):
         ("TCP", "create"), ("HTTP", "create"), ("JSON", "create")}
     for cell in found["cells"]:
         assert cell["requests"] and cell["errors"] < cell["requests"] / 10, cell
-        # The bracket of the observer's phase may hold what was under way at its ends, given up or not.
+        # The bracket of the observer's phase may hold requests in flight at its ends, given up or not.
         assert 0 <= cell["exchanges"] - cell["requests"] + cell["lost"].get("unanswered", 0) + cell["errors"] \
             <= cell["clients"] * 10 + cell["errors"] * 2, cell
         assert cell["service_ns"] <= cell["residence_ns"]
@@ -22,7 +22,7 @@ def shape(result):
     assert found["narrow"]["queue"]["overflows"] > 0
     assert any(name.startswith("accept-queue") for name in found["narrow"]["findings"])
     assert all(not cell["queue"]["overflows"] for cell in found["cells"] if cell["interface"] == "HTTP")
-    # Ports: warned of before, counted when it happens, named afterwards, and the remedies are ones.
+    # Port exhaustion is predicted, counted and named, and the remedies work.
     out = found["exhausted"]
     assert out["errors"] > 0 and out["ports"] - 100 < out["requests"] <= out["ports"]
     assert "2,000 source ports" in out["preflight"] and "33/s" in out["explanation"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Key-value writes, briefly: three who count agree, and the curves have the shape that was published."""
+"""Key-value writes, briefly: three counts agree, and the curves have the published shape."""
 import pytest
 
 pytestmark = pytest.mark.timeout(240)
@@ -11,17 +11,17 @@ def shape(result):
     for case in result.figures["cases"]:
         for step in case["steps"]:
             assert step["requests"] and not step["errors"]
-            # The bracket of the observer's phase may hold what was under way at its ends.
+            # The bracket of the observer's phase may hold requests in flight at its ends.
             assert abs(step["exchanges"] - step["requests"]) <= 2 * step["clients"]
             assert 0 < step["socket_queue_ns"] + step["service_ns"] <= step["residence_ns"] + 1
             assert step["residence_ns"] < step["round_trip_ns"] * 1.05
     one, most = plain["steps"][0], plain["steps"][-1]
-    # The original's first mistake: one over the latency is no throughput. It falls with the clients.
+    # The original's first mistake: the inverse of latency is no throughput. It falls with the clients.
     assert most["rate_by_latency"] < most["rate"] / 2
     assert most["rate_by_latency"] < one["rate_by_latency"]
-    # A single client has nothing else to do than to wait, but for what the machine does meanwhile.
+    # A single client only waits, apart from other load on the machine.
     assert one["rate"] < one["rate_by_latency"] * 1.01
-    # A line of MONITOR for each command is a write without a request, and costs the server.
+    # MONITOR's line for each command is a write without a request, and costs the server.
     assert sum(step["lost"].get("unsolicited", 0) for step in traced["steps"]) > 0
     assert not any(step["lost"] for step in plain["steps"])
     assert traced["steps"][-1]["server_cpu_ns"] > plain["steps"][-1]["server_cpu_ns"]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""REST endurance, briefly: what runs out is named before the first call fails, as often as clients met it, and
-the remedy ends it."""
+"""REST endurance, briefly: exhaustion is named before the first call fails, counted as often as clients met it,
+and ended by the remedy."""
 import pytest
 
 pytestmark = pytest.mark.timeout(240)
 
-# What is made to run out: who takes it, the findings that name it, the error that clients or server meet.
+# The exhausted resources: who uses them, the findings that name them, the error of clients or server.
 PORTS = {"ports-exhausted-soon", "ports-cliff"}
 EXPECTED = [("sojourn-drive", PORTS, "address_unavailable"),
             ("nginx", {"fds-exhausted-soon", "fds-near-limit"}, "Too many open files"),
@@ -30,7 +30,7 @@ def shape(result):
     tests, lasting = result.figures["tests"], result.figures["long"]
     for test in (*tests, lasting):
         assert test["requests"] == test["answered"] > 0 and test["errors"] == 0
-        # The bracket of the observer's phase may hold what was under way at its ends.
+        # The bracket of the observer's phase may hold requests in flight at its ends.
         assert abs(test["exchanges"] - test["requests"]) <= 2 * test["clients"]
     assert tests[-1]["each"] < tests[0]["each"] / 2
     assert tests[-1]["socket_queue_ns"] > 5 * tests[0]["socket_queue_ns"]

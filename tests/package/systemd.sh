@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What runs as root in a Debian 12 that systemd has booted: the package's life there. Prints every result after
-# a line "=== NAME", for test_systemd.py to take apart.
+# The package's life in a Debian 12 that systemd has booted; runs there as root. Prints every result after a
+# line "=== NAME", which test_systemd.py parses.
 cd /run/try || exit 1
 url=http://127.0.0.1:9180
 
@@ -17,7 +17,7 @@ said() {
 	echo
 }
 
-# bpf NAME: the programs in the kernel, and what is pinned
+# bpf NAME: the loaded and the pinned programs
 bpf() {
 	said "$1.programs" bpftool --json prog list
 	said "$1.pinned" ls -A /sys/fs/bpf
@@ -35,7 +35,7 @@ pid() {
 	systemctl show -P MainPID sojourn
 }
 
-# options TEXT: of the service, as an administrator sets them
+# options TEXT: set the service's options as an administrator does
 options() {
 	echo "SOJOURN_OPTIONS=\"$1\"" >/etc/default/sojourn
 }

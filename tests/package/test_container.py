@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The container image, built by podman of packaging/container/Dockerfile, and both programs run in it with the
+"""The container image, built by podman from packaging/container/Dockerfile. Both programs run in it with the
 privileges that are documented there and in the Kubernetes manifests. `tools/package --contain` runs this.
 
-Its base is the clean Debian 12 of tools/package-debian, under the name that the Dockerfile asks for.
+Its base is the clean Debian 12 of tools/package-debian, under the name in the Dockerfile.
 """
 import json
 import os
@@ -23,7 +23,7 @@ SKIPPED = 77
 BITS = {"DAC_READ_SEARCH": 2, "NET_ADMIN": 12, "SYS_PTRACE": 19, "PERFMON": 38, "BPF": 39}
 pytestmark = [conditions.bpf, pytest.mark.timeout(1200)]
 
-# The limits are those of this machine: a container engine without CAP_SYS_RESOURCE may not raise them.
+# The limits are this machine's: a container engine without CAP_SYS_RESOURCE may not raise them.
 CONFIGURATION = """
 [engine]
 cgroup_manager = "cgroupfs"
@@ -40,12 +40,12 @@ driver = "overlay"
 graphroot = "{0}/images"
 runroot = "{0}/run"
 """
-# A mount namespace of its own, where cgroups are those of version 2 alone, which the engine wants.
+# A mount namespace with cgroups of version 2 only, as the engine needs.
 APART = ["unshare", "--mount", "sh", "-c",
          'umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"', "sh"]
 
 
-# What it makes besides, wherever its images are.
+# Further files of the engine, wherever its images are.
 BESIDES = ("/run/libpod", "/run/containers", "/var/lib/containers")
 
 
@@ -72,7 +72,7 @@ class Podman:
     def close(self):
         self.run("rm", "--all", "--force")
         self.run("rmi", "--all", "--force")
-        # The cgroup that the engine puts containers into; empty.
+        # The engine's own parent cgroup for containers; empty.
         run([*APART, "sh", "-c", "cd /sys/fs/cgroup && [ ! -e libpod_parent ] || "
              "find libpod_parent -depth -type d -exec rmdir {} +"])
         for path in self.besides:
@@ -81,7 +81,7 @@ class Podman:
 
 @pytest.fixture(scope="module", name="podman")
 def podman_fixture(tmp_path_factory):
-    """With the image, as the Dockerfile makes it."""
+    """Podman with the image, as the Dockerfile makes it."""
     for program in ("podman", "runc"):
         if not shutil.which(program):
             pytest.skip(f"no {program}: tools/setup package")
@@ -109,7 +109,7 @@ def podman_fixture(tmp_path_factory):
 
 
 def documented(program):
-    """The options of `docker run` that the Dockerfile's comment has for a program."""
+    """Return the options of `docker run` from the Dockerfile's comment on a program."""
     text = re.sub(r" \\\n#\s*", " ", (CONTAINER / "Dockerfile").read_text())
     return re.search(rf"docker run --rm (.*) sojourn {program}\b", text)[1].split()
 
@@ -121,12 +121,12 @@ def status_of(pid):
 
 @pytest.fixture(name="apart")
 def apart_fixture(netns):
-    """A network namespace, in which `--network host` is that of the engine."""
+    """A network namespace, which for `--network host` is the engine's."""
     return netns("container")
 
 
 class Observed:
-    """nginx in a network namespace of its own, and the observer's container beside it."""
+    """nginx in its own network namespace, and the observer's container beside it."""
 
     def __init__(self, podman, start, apart, options, tmp_path):
         self.netns = apart
@@ -175,7 +175,7 @@ def test_without_a_privilege_it_says_which(podman, start, apart, without, said):
 
 
 def test_a_profile_that_forbids_bpf_is_named(podman, start, apart, tmp_path):
-    """As those of older engines do for whoever has not CAP_SYS_ADMIN."""
+    """Older engines' profiles forbid BPF without CAP_SYS_ADMIN."""
     profile = tmp_path / "seccomp.json"
     profile.write_text(json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
         {"names": ["bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}))
@@ -187,7 +187,7 @@ def test_a_profile_that_forbids_bpf_is_named(podman, start, apart, tmp_path):
 
 
 def test_the_driver_needs_none(podman, start, apart):
-    """As in the Kubernetes job: nobody, nothing writable, no capability."""
+    """As in the Kubernetes job: user nobody, nothing writable, no capability."""
     nginx = start(Nginx(netns=apart))
     done = start(podman.start(
         "--network", "host", "--user", "65534", "--read-only", "--read-only-tmpfs=false", "--cap-drop", "ALL",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The package under systemd: Debian 12 with its own kernel, booted in an emulated machine, in which the package
-is installed, started, killed, upgraded, stopped and purged. `tools/package --boot` runs this."""
+"""The package under systemd. Debian 12 with its own kernel boots in an emulated machine; there the package is
+installed, started, killed, upgraded, stopped and purged. `tools/package --boot` runs this."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ import pytest
 from support import ROOT
 
 SKIPPED = 77
-LIMIT_SECONDS = 1800  # it takes 2 minutes where nothing else runs
+LIMIT_SECONDS = 1800  # 2 minutes on an idle machine
 PACKAGES = sorted((ROOT / "build-package").glob("sojourn_*.deb"))
 CAPABILITIES = {"CAP_DAC_READ_SEARCH": 2, "CAP_NET_ADMIN": 12, "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38,
                 "CAP_BPF": 39}
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(LIMIT_SECONDS + 60)
 
 
 class Machine:
-    """What tests/package/systemd.sh said in the machine: said("start") is (status, stdout, stderr)"""
+    """The output of tests/package/systemd.sh in the machine: said("start") is (status, stdout, stderr)"""
 
     def __init__(self, text):
         pieces = re.split(r"^=== (\S+)\r?\n", text, flags=re.MULTILINE)
@@ -38,13 +38,13 @@ class Machine:
         return out
 
     def programs(self, name):
-        """The tags of the programs in the kernel that systemd did not load for its units' cgroups."""
+        """Return the tags of the kernel's programs, except those that systemd loaded for its units' cgroups."""
         return sorted(program["tag"] for program in json.loads(self.output(f"{name}.programs"))
                       if not program["type"].startswith("cgroup_"))
 
 
 def emulate(debian, folder):
-    """Boots the machine with the script and the package as its second disk; what came out of it."""
+    """Boot the machine with the script and the package as its second disk; return its output."""
     disk = folder / "try.tar"
     with tarfile.open(disk, "w") as tar:
         tar.add(Path(__file__).with_name("systemd.sh"), "try.sh")
@@ -88,7 +88,7 @@ def test_installed_it_is_not_started(machine):
 
 
 def test_the_unit_is_as_documented(machine):
-    """systemd finds nothing wrong with it, and rates it as docs/operation.md says."""
+    """systemd accepts the unit, and rates it as in docs/operation.md."""
     assert machine.said("verify") == (0, "", "")
     rated = re.search(r"Overall exposure level for sojourn.service: (\S+)", machine.output("security"))[1]
     assert f"rates its exposure {rated}," in " ".join((ROOT / "docs/operation.md").read_text().split())
@@ -155,7 +155,7 @@ def test_removed_it_keeps_its_options(machine):
 
 
 def test_purged_it_is_gone(machine):
-    """With the link by which an administrator had it started at boot."""
+    """Including the link by which an administrator had it started at boot."""
     machine.output("purge")
     assert machine.output("purged") == ""
     assert machine.output("failed") == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A page as a browser makes it: what it shows, what its console says, and what a script finds on it."""
+"""A page in a browser: its contents, its console, and the result of a script on it."""
 import contextlib
 import html.parser
 import http.server
@@ -15,7 +15,7 @@ import pytest
 
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
 
-# What a script finds is written where the document's text is read from.
+# The script's result is written where the document's text is read from.
 PROBE = """
 <script>
 (async () => {
@@ -35,7 +35,8 @@ PROBE = """
 class Page(html.parser.HTMLParser):
     """.cells {member: [value]}, .text, .canvases, .console, .probe of a file or a URL.
 
-    `probe` is the body of a function of JavaScript that runs on the page of a file; what it returns is .probe."""
+    `probe` is the body of a JavaScript function that runs on a file's page; its result is .probe.
+    """
 
     def __init__(self, page, folder, width=1280, probe=None, milliseconds=5000):
         super().__init__()
@@ -48,7 +49,7 @@ class Page(html.parser.HTMLParser):
              f"--user-data-dir={folder}", f"--window-size={width},900", f"--virtual-time-budget={milliseconds}",
              "--dump-dom", url], capture_output=True, text=True, timeout=100, check=True)
         self.html = done.stdout
-        # The browser's own pages have something to say now and then, too.
+        # The browser's own pages sometimes log, too.
         self.console = [line for line in re.findall(r"CONSOLE.*", done.stderr)
                         if "source: chrome:" not in line]
         self.feed(done.stdout)
@@ -78,7 +79,7 @@ class Page(html.parser.HTMLParser):
 
 @contextlib.contextmanager
 def with_probe(url, probe):
-    """The URL of a server that hands everything on to `url`, and has a script on its page."""
+    """Yield the URL of a proxy of `url` that adds a script to its page."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             request = urllib.request.Request(url + self.path, headers={"Accept": self.headers["Accept"]})

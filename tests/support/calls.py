@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""System calls that Python does not offer, by the C library's own structures, and io_uring."""
+"""System calls that Python does not offer, with the C library's own structures, and io_uring."""
 import ctypes
 import mmap
 import os
@@ -41,7 +41,6 @@ class Ring:
         struct.pack_into("4I", self.rings, array, 0, 1, 2, 3)
 
     def submit(self, operation, end, message):
-        """The result of one operation, which may be -errno."""
         tail, = struct.unpack_from("I", self.rings, self.tail)
         struct.pack_into("=BBHiQQI36x", self.entries, tail % 4 * 64, operation, 0, 0, end.fileno(), 0,
                          ctypes.addressof(message), 1)

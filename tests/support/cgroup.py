@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A cgroup of a test's own, for programs that are attached to one; never the root."""
+"""A test's own cgroup, for programs that are attached to one; never the root."""
 import errno
 import itertools
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cgroup2():
-    """Where cgroups of version 2 are mounted; None if they are not."""
+    """Return the mount point of cgroups of version 2; None without one."""
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         for line in file:
             fields, _, rest = line.partition(" - ")
@@ -18,7 +18,7 @@ def cgroup2():
 
 
 def remove(path):
-    """A process that was killed is in it until the kernel is done with it."""
+    """A killed process stays in the cgroup until the kernel has finished with it."""
     deadline = time.monotonic() + 5
     while True:
         try:
@@ -31,9 +31,10 @@ def remove(path):
 
 
 class Cgroup:
-    """Removed at the end of `with`, when the processes that were started in it have ended.
+    """Removed at the end of `with`, after the processes started in it have ended.
 
-    Takes the place of a network namespace in Process(netns=…), and may stand around one."""
+    Stands for a network namespace in Process(netns=…), and may contain one.
+    """
 
     _numbers = itertools.count()
 
@@ -49,6 +50,6 @@ class Cgroup:
         remove(self.path)
 
     def prefix(self):
-        """What to put before a command; the process keeps the pid it was started with."""
+        """Return the words before a command; the process keeps its pid."""
         return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.path / "cgroup.procs"),
                 *(self.netns.prefix() if self.netns else [])]

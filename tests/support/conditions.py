@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a test needs of the machine. Each is a pytest mark that skips with the reason:
+"""Requirements of a test on the machine. Each is a pytest mark that skips with the reason:
 
     pytestmark = bpf
 """
@@ -25,7 +25,7 @@ RETURN_ZERO = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
 
 @functools.cache
 def missing_privileges():
-    """Why namespaces and BPF are out of reach; None if they are not."""
+    """Return why namespaces and BPF are unavailable; None if they are available."""
     with open("/proc/self/status", encoding="ascii") as status:
         effective = int(re.search(r"^CapEff:\s*(\w+)", status.read(), re.MULTILINE)[1], 16)
     lacking = [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
@@ -34,7 +34,7 @@ def missing_privileges():
 
 @functools.cache
 def missing_bpf():
-    """Why this kernel does not let us load and type-check BPF programs; None if it does."""
+    """Return why this kernel does not let us load and type-check BPF programs; None if it does."""
     if missing_privileges():
         return missing_privileges()
     if not os.path.exists("/sys/kernel/btf/vmlinux"):
@@ -47,7 +47,7 @@ def missing_bpf():
 
 
 def load_smallest_program(number):
-    """0, or the errno of loading a program that does nothing."""
+    """Return 0, or the errno of loading a program that does nothing."""
     libc = ctypes.CDLL(None, use_errno=True)
     code = ctypes.create_string_buffer(RETURN_ZERO)
     licence = ctypes.create_string_buffer(b"GPL")
@@ -66,12 +66,12 @@ def skip_if(reason):
 
 
 def needs_program(name):
-    """For a tool of somebody else: needs_program("wrk")."""
+    """For another project's tool: needs_program("wrk")."""
     return skip_if(None if shutil.which(name) else f"{name} is not installed")
 
 
 def needs_built(path):
-    """For a program of ours, by its path in the build folder."""
+    """For one of our programs, by its path in the build folder."""
     return skip_if(None if (BUILD / path).exists() else f"{path} is not built")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Database servers of a test, each with files of its own, unprivileged, and with its own counts."""
+"""Database servers of a test, each unprivileged, with its own files and its own counts."""
 import os
 import re
 import shutil
@@ -26,7 +26,7 @@ def answers(port):
 
 
 class Server(Process):
-    """Runs as nobody where the test is root, in a folder that is gone when it is closed."""
+    """Runs as nobody if the test is root, in a folder that is removed at close()."""
 
     def __init__(self, argv, files):
         self.files = files
@@ -56,7 +56,7 @@ def folder_of_nobody(what):
 
 
 def postgres_program(name):
-    """Debian keeps those of each version in a folder of its own."""
+    """Debian keeps each version's programs in its own folder."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
     path = found[-1] if found else shutil.which(name)
     if not path:
@@ -65,7 +65,7 @@ def postgres_program(name):
 
 
 class Postgres(Server):
-    """Its clients come over TCP, the test's own questions over its socket: nobody observes these."""
+    """Its clients use TCP; the test's own queries use its socket, and so are not observed."""
 
     def __init__(self, *settings, certificate=None):
         programs = [postgres_program(name) for name in ("initdb", "postgres")]
@@ -104,12 +104,11 @@ class Postgres(Server):
                     "postgres"]).stdout.strip()
 
     def bench(self, *options, tls="disable", check=True):
-        """What pgbench says of so many transactions over TCP."""
+        """Return pgbench's output for so many transactions over TCP."""
         return run([postgres_program("pgbench"), "-h", "127.0.0.1", "-p", self.port, "-U", "test", "-n", *options,
                     "postgres"], env={"PGSSLMODE": tls}, check=check).stdout
 
     def client(self, sql):
-        """psql over TCP, which goes on."""
         return Process([postgres_program("psql"), "-h", "127.0.0.1", "-p", self.port, "-U", "test", "-Atc", sql,
                         "postgres"], env={"PGSSLMODE": "disable"})
 
@@ -117,15 +116,12 @@ class Postgres(Server):
         self.ask("select pg_stat_statements_reset()")
 
     def statements(self, like):
-        """(calls, milliseconds of executing) of the statements like this."""
         calls, ms = self.ask("select coalesce(sum(calls), 0), coalesce(sum(total_exec_time), 0) from pg_stat_statements "
                              f"where query ilike '{like}'").split("|")
         return int(calls), float(ms)
 
 
 class Mariadb(Server):
-    """Nobody needs a password."""
-
     def __init__(self):
         for program in ("mariadbd", "mariadb"):
             if not shutil.which(program):
@@ -138,13 +134,13 @@ class Mariadb(Server):
                           "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"], files)
 
     def status(self):
-        """Counts by their names; the question itself is one of `Questions`."""
+        """Return counts by name; this query is one of `Questions`."""
         text = run(["mariadb", "--no-defaults", "-S", self.socket, "-BNe", "show global status"]).stdout
         return {name: int(value) for name, value in re.findall(r"^(\w+)\t(\d+)$", text, re.MULTILINE)}
 
 
 class MysqlClient:
-    """MySQL's protocol as far as statements need it, one packet a call: the test decides when."""
+    """MySQL's protocol as far as statements need it, one packet per call at the test's times."""
 
     LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE, PLUGIN = 0x1, 0x200, 0x2000, 0x8000, 0x80000
 
@@ -172,7 +168,6 @@ class MysqlClient:
         self.socket.sendall(len(body).to_bytes(3, "little") + bytes([number]) + body)
 
     def rows(self):
-        """How many there are in the answer."""
         first = self.packet()
         assert first[0] != 255, first
         for _ in range(first[0] + 1 if first[0] else 0):
@@ -187,7 +182,7 @@ class MysqlClient:
         return self.rows()
 
     def prepare(self, sql):
-        """The statement's number; it has no parameters."""
+        """Return the id of a statement without parameters."""
         self.send(b"\x16" + sql.encode())
         number, columns, parameters = struct.unpack("<IHH", self.packet()[1:9])
         assert not parameters
@@ -203,7 +198,7 @@ class MysqlClient:
         self.send(b"\x19" + struct.pack("<I", statement))
 
     def quit(self):
-        """Waits until the server has closed: then it has read all."""
+        """Wait until the server has closed, and so has read everything."""
         self.send(b"\x01")
         while self.socket.recv(100):
             pass
@@ -226,7 +221,7 @@ class Memcached(Server):
         return connection
 
     def counts(self):
-        """Its own, by a connection of one request."""
+        """Return memcached's own counts, over a connection of one request."""
         with self.connect() as connection:
             text = until(connection, b"stats\r\n", b"END\r\n").decode()
         return {name: int(value) for name, value in re.findall(r"^STAT (\w+) (\d+)\r$", text, re.MULTILINE)}
@@ -245,7 +240,7 @@ class Redis(Server):
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
     def calls(self, command):
-        """How often, and for how many microseconds altogether; asks by a connection of one request."""
+        """Return (calls, microseconds in all) of a command, over a connection of one request."""
         with self.connect() as connection:
             text = until(connection, b"INFO commandstats\r\n", b"\r\n", length=True).decode()
         match = re.search(rf"^cmdstat_{command}:calls=(\d+),usec=(\d+)", text, re.MULTILINE)
@@ -253,7 +248,7 @@ class Redis(Server):
 
 
 def until(connection, request, end, length=False):
-    """The response to a request, up to these bytes; @length: as long as RESP's header says."""
+    """Return the response to a request, up to @end; @length: as long as RESP's header says."""
     connection.sendall(request)
     data = connection.recv(65536)
     if length:
@@ -269,5 +264,4 @@ def until(connection, request, end, length=False):
 
 
 def settle(seconds=0.1):
-    """Connections that were closed reach their end."""
     time.sleep(seconds)

@@ -13,19 +13,19 @@ CHECKER = BUILD / "observer" / "sojourn"
 
 
 def broken(text):
-    """The invariants that a run document breaks, a sentence each (docs/run-document.md, Invariants)."""
+    """Return the invariants that a run document breaks, a sentence each (docs/run-document.md, Invariants)."""
     done = subprocess.run([CHECKER, "report", "--check", "-"], input=text, capture_output=True,
                           text=True, timeout=60, check=False)
     assert done.returncode in (0, 1), f"--check: status {done.returncode}: {done.stderr}"
     return done.stdout.splitlines() if done.returncode else []
 
 
-# Elements of a long array that are looked at: its first and its last ones.
+# Checked elements of a long array: its first and its last ones.
 ENDS = 3
 
 
 def closed(schema):
-    """The same schema without room for members that it does not name: a reader ignores them, a writer has none."""
+    """Return the schema without room for unnamed members: readers ignore them, our writers have none."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -36,7 +36,7 @@ def closed(schema):
 
 @functools.cache
 def validator():
-    """The schema that the program prints, for what it writes itself."""
+    """Return a validator for the schema that the program prints for its own output."""
     printed = subprocess.run([CHECKER, "report", "--schema"], capture_output=True, text=True, timeout=60, check=True)
     schema = json.loads(printed.stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -44,7 +44,7 @@ def validator():
 
 
 def shortened(value):
-    """Arrays of thousands of numbers are the same at both ends, and take seconds to look at."""
+    """Return the value with long arrays cut: their elements are alike, and take seconds to check."""
     if isinstance(value, dict):
         return {name: shortened(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -55,12 +55,12 @@ def shortened(value):
 
 
 def violations(document):
-    """Where a document is not as the JSON Schema says, a sentence each."""
+    """Return where a document violates the JSON Schema, a sentence each."""
     return [f"{error.json_path}: {error.message[:200]}" for error in validator().iter_errors(shortened(document))]
 
 
 def parse(text):
-    """A run document from its text; fails if it is not one, breaks an invariant, or is not of the JSON Schema."""
+    """Parse a run document; fail if it is none, breaks an invariant, or violates the JSON Schema."""
     document = json.loads(text)
     assert document.get("schema") == SCHEMA, f"schema is {document.get('schema')!r}"
     assert not violations(document), "not as `sojourn report --schema` says:\n" + "\n".join(violations(document))
@@ -70,13 +70,11 @@ def parse(text):
 
 
 def load(path):
-    """The same from a file."""
     with open(path, encoding="utf-8") as file:
         return parse(file.read())
 
 
 def service(document, port):
-    """The document's only service on this port."""
     found = [entry for entry in document["services"] if entry["port"] == port]
     assert len(found) == 1, f"{len(found)} services on port {port}: " \
         f"{[entry['port'] for entry in document['services']]}"

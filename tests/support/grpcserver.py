@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A gRPC server by Debian's python3-grpcio, as a program: grpcserver.py PORT [CERT KEY].
 
-/test.Service/Echo answers with its request, /test.Service/Missing with NOT_FOUND, /test.Service/Slow
-after 2 s. When it is told to end it prints how many calls of each it served."""
+/test.Service/Echo answers with its request, /test.Service/Missing with NOT_FOUND, /test.Service/Slow after 2 s.
+At its end it prints how many calls of each it served.
+"""
 import collections
 import signal
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An HTTP/2 server whose every answer a test decides, by python3-h2; a thread for each connection."""
+"""An HTTP/2 server whose answers the test decides, by python3-h2; a thread for each connection."""
 import socket
 import ssl
 import threading
@@ -8,9 +8,10 @@ from .net import free_port
 
 
 class H2Server:
-    """treat(exchange) is called for every request that is complete; exchange.connection is h2's.
+    """treat(exchange) is called for every complete request; exchange.connection is h2's.
 
-    `counts` has what the server saw: connections, requests, and how many were open at once."""
+    `counts` has the server's connections and requests, and how many were open at once.
+    """
 
     def __init__(self, treat, identity=None, settings=None, alpn=("h2",)):
         self.treat, self.settings = treat, settings or {}
@@ -60,7 +61,7 @@ class H2Server:
 
 
 class Exchanges:
-    """One connection. `open` lists the streams whose request is complete and has no answer yet."""
+    """One connection. `open` lists the streams with a complete request and no answer yet."""
 
     def __init__(self, server, sock):
         from h2.config import H2Configuration
@@ -100,7 +101,7 @@ class Exchanges:
             self.server.treat(self)
 
     def answer(self, stream=None, body=b"hello", headers=(), end=True, status="200"):
-        """The oldest open one, unless told otherwise."""
+        """Answer this stream; by default the oldest open one."""
         stream = self.open.pop(0) if stream is None else stream
         self.connection.send_headers(stream, [(":status", status), *headers])
         self.connection.send_data(stream, body, end_stream=end)

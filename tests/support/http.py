@@ -8,7 +8,7 @@ _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def request(url, method="GET", netns=None, seconds=10, token=None):
-    """The body as text; fails unless the status is 2xx."""
+    """Return the body as text; fail unless the status is 2xx."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if netns is not None:
         return run(["curl", "--silent", "--show-error", "--fail", "--noproxy", "*",

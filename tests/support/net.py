@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ports and network namespaces of a test, removed whatever happens."""
+"""Ports and network namespaces of a test, always removed."""
 import errno
 import itertools
 import os
@@ -14,12 +14,12 @@ PORTS = range(20000, 30000)
 # linux/netlink.h, sock_diag.h, inet_diag.h
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, INET_DIAG_INFO = 4, 20, 1, 2
 ALL_STATES = NO_COOKIE = 0xFFFFFFFF
-BYTES_RECEIVED, BYTES_SENT = 128, 200  # where in struct tcp_info; bytes_retrans follows
+BYTES_RECEIVED, BYTES_SENT = 128, 200  # offsets in struct tcp_info; bytes_retrans follows
 _given = set()
 
 
 def free_port():
-    """A port that nobody uses on any address, that has no TIME_WAIT, and is given out once."""
+    """Return a port without a socket on any address and without TIME_WAIT; each is returned once."""
     for port in random.sample(PORTS, len(PORTS)):
         if port not in _given and _is_free(port):
             _given.add(port)
@@ -28,8 +28,8 @@ def free_port():
 
 
 def unread(local, remote):
-    """(bytes that nobody has read, bytes that have come) of a TCP socket over IPv4, by the kernel's sock_diag:
-    /proc/net/tcp takes longer than what a test waits for. struct inet_diag_req_v2, inet_diag_msg, tcp_info."""
+    """Return (unread bytes, received bytes) of a TCP socket over IPv4, by the kernel's sock_diag: /proc/net/tcp
+    takes longer than a test's wait. struct inet_diag_req_v2, inet_diag_msg, tcp_info."""
     ends = struct.pack("!HH4s12x4s12x", local[1], remote[1], *(socket.inet_aton(end[0]) for end in (local, remote)))
     request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << INET_DIAG_INFO - 1, ALL_STATES) + \
         ends + struct.pack("=III", 0, NO_COOKIE, NO_COOKIE)
@@ -45,7 +45,7 @@ def unread(local, remote):
 
 
 def wait_until_read(client):
-    """Until the server, on this host, has read all that was sent to it."""
+    """Wait until the server, on this host, has read all that was sent to it."""
     ends = client.getpeername(), client.getsockname()
     info = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     sent, again = struct.unpack_from("=QQ", info, BYTES_SENT)
@@ -89,7 +89,7 @@ class Netns:
         self.close()
 
     def close(self):
-        """Idempotent. Interfaces in it, and so their peers, go with it."""
+        """Delete the namespace; idempotent. Its interfaces and their peers go, too."""
         if self.exists:
             self.exists = False
             run(["ip", "netns", "delete", self.name])
@@ -100,26 +100,23 @@ class Netns:
 
     @property
     def inode(self):
-        """The number that run documents call `netns`."""
         return os.stat(self.path).st_ino
 
     def prefix(self):
-        """What to put before a command. Unlike `ip netns exec` it keeps the mounts, and so bpffs
-        and /sys, and the process keeps the pid it was started with."""
+        """Return the words before a command. Unlike `ip netns exec` they keep the mounts, including bpffs and
+        /sys, and the process keeps its pid."""
         return ["nsenter", f"--net={self.path}", "--"]
 
     def exec(self, argv, **options):
-        """Runs a command in it to its end."""
         return run(argv, netns=self, **options)
 
     def start(self, argv, **options):
-        """Starts a process in it; the caller ends it."""
         return Process(argv, netns=self, **options)
 
 
 def veth(left, right, addresses=("10.200.0.1/30", "10.200.0.2/30"), name="veth0"):
-    """Joins two namespaces by a pair of interfaces of the same name; addresses may be IPv6.
-    Goes when either namespace goes."""
+    """Join two namespaces by a veth pair with the same name at both ends; addresses may be IPv6. The pair goes
+    when either namespace goes."""
     run(["ip", "link", "add", name, "netns", left.name, "type", "veth",
          "peer", "name", name, "netns", right.name])
     for netns, address in zip((left, right), addresses):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""When packets pass an interface, by the kernel's own stamps (AF_PACKET, SO_TIMESTAMPNS): a truth about
-arrival, departure and acknowledgement that is neither the observer's nor the server's.
+"""When packets pass an interface, by the kernel's own stamps (AF_PACKET, SO_TIMESTAMPNS). They are a truth on
+arrival, departure and acknowledgement, independent of the observer and the server.
 
-A packet that comes in is stamped before TCP or UDP looks at it, one that goes out as the driver takes it.
+An incoming packet is stamped before TCP or UDP sees it, an outgoing one as the driver takes it.
 """
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ SYN = 2
 
 
 class Packet(NamedTuple):
-    """Of TCP or UDP; `at_ns` is of CLOCK_MONOTONIC, `end` the sequence number behind its data."""
+    """A TCP or UDP packet; `at_ns` is of CLOCK_MONOTONIC, `end` the sequence number after its data."""
 
     at_ns: int
     comes_in: bool
@@ -36,7 +36,7 @@ class Packet(NamedTuple):
 
 
 def transport(data):
-    """(protocol, what the IP packet carries, its length)"""
+    """Return (protocol, the IP packet's payload, its length)."""
     if data[0] >> 4 == 4:
         size = 4 * (data[0] & 15)
         return data[9], data[size:], struct.unpack_from("!H", data, 2)[0] - size
@@ -44,7 +44,7 @@ def transport(data):
 
 
 def packet(data, at_ns, comes_in):
-    """None where it is neither TCP nor UDP."""
+    """Return a Packet; None if it is neither TCP nor UDP."""
     if len(data) < 28:
         return None
     protocol, rest, size = transport(data)
@@ -58,7 +58,6 @@ def packet(data, at_ns, comes_in):
 
 
 def real_minus_monotonic():
-    """By the closest of a few readings."""
     def reading():
         before, real, after = (time.monotonic_ns(), time.clock_gettime_ns(time.CLOCK_REALTIME),
                                time.monotonic_ns())
@@ -68,7 +67,7 @@ def real_minus_monotonic():
 
 @contextlib.contextmanager
 def network_of(netns):
-    """This thread is in that namespace meanwhile; None: where it is."""
+    """Move this thread into the namespace meanwhile; None: leave it where it is."""
     if netns is None:
         yield
         return
@@ -79,19 +78,19 @@ def network_of(netns):
             yield
         finally:
             if LIBC.setns(home.fileno(), CLONE_NEWNET):
-                os._exit(1)  # nothing that this process did now would be where it should be
+                os._exit(1)  # this process's further work would be in the wrong namespace
 
 
 def once(packets):
-    """Without those whose data had passed before: TCP sends the last packet again if no answer comes."""
+    """Return the packets without repeated data: TCP sends the last packet again if no answer comes."""
     ends = set()
     return [each for each in packets
             if not (each.end and each.size) or not (each.end in ends or ends.add(each.end))]
 
 
 def stamps_are_made():
-    """The kernel begins to stamp packets a little after it was asked to; until then a stamp is the time of
-    the reading."""
+    """Whether the kernel stamps packets yet: it starts a little after the request. Until then a stamp is the
+    time of the reading."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         probe.bind(("127.0.0.1", 0))
@@ -102,7 +101,7 @@ def stamps_are_made():
 
 
 class Packets:
-    """with Packets(port) as packets: …; then packets.arrivals(): of the server's port, on one interface."""
+    """with Packets(port) as packets: …; then packets.arrivals(): packets of the server's port on one interface."""
 
     def __init__(self, port, interface="lo", netns=None):
         self.port, self.seen = port, []
@@ -120,7 +119,7 @@ class Packets:
         return self
 
     def __exit__(self, *exception):
-        """What has queued up is read now; nothing of it may be missing."""
+        """Read the queued packets; none may be missing."""
         with self.socket:
             offset_ns = real_minus_monotonic()
             self._read()
@@ -148,18 +147,18 @@ class Packets:
         return {client: once(packets) for client, packets in found.items()}
 
     def arrivals(self):
-        """{the client's port: packets with data for the server, but for what was sent again}"""
+        """Return {the client's port: packets with data for the server, without retransmissions}."""
         return self._by_client(lambda p: p.comes_in and p.target == self.port and p.size)
 
     def departures(self):
-        """{the client's port: packets with data from the server}"""
+        """Return {the client's port: packets with data from the server}."""
         return self._by_client(lambda p: not p.comes_in and p.source == self.port and p.size)
 
     def acknowledgements(self):
-        """{the client's port: packets for the server that are no SYN}: the first one ends the handshake."""
+        """Return {the client's port: packets for the server that are no SYN}: the first one ends the handshake."""
         return self._by_client(lambda p: p.comes_in and p.target == self.port and not p.syn)
 
 
 def port_of(row):
-    """The client's, in a row of the lab server's truth."""
+    """Return the client's port in a row of the lab server's truth."""
     return int(row["peer"].rpartition(":")[2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Servers of somebody else: whether they are installed, and whether they are up."""
+"""Other projects' servers: whether they are installed, and whether they are up."""
 import shutil
 import socket
 import time
@@ -8,14 +8,13 @@ import pytest
 
 
 def need(*programs):
-    """Skips the test where one of these is missing."""
     for program in programs:
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed: tools/setup")
 
 
 def ask(port, request, seconds=10):
-    """What a server says to this, on a connection of its own; it is up when it says anything."""
+    """Return a server's answer on a new connection, retrying until it answers."""
     deadline = time.monotonic() + seconds
     while True:
         try:

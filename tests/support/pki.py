@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Certificates of a test's own authority, made by openssl; gone with their folder."""
+"""Certificates of a test's own authority, made by openssl; removed with their folder."""
 from pathlib import Path
 
 from .process import own_folder, run
@@ -18,7 +18,7 @@ class Pki:
              "-keyout", self.path / "ca.key", "-out", self.ca])
 
     def issue(self, name, alternatives, days=1):
-        """The paths of a certificate for e.g. "DNS:localhost,IP:127.0.0.1", and of its key."""
+        """Return the paths of a certificate for e.g. "DNS:localhost,IP:127.0.0.1", and of its key."""
         cert, key, request, more = (self.path / f"{name}.{end}"
                                     for end in ("pem", "key", "csr", "cnf"))
         run(["openssl", "req", *KEY, "-subj", f"/CN={name}", "-keyout", key, "-out", request])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One process of a test: started, waited for until it is ready, stopped by its pid, always ended.
 
-Output goes to files, so that no pipe can fill up and block what is being measured. A process gets
-a process group of its own, and dies with the test runner even if that is killed.
+Output goes to files, so that no full pipe can block a measured program. A process has its own process group,
+and dies with the test runner even if that is killed.
 """
 import contextlib
 import ctypes
@@ -29,14 +29,14 @@ def wait_until(condition, seconds=20, poll_seconds=POLL_SECONDS):
 
 
 class ProcessError(AssertionError):
-    """A process did not do what the test needs; the text has its output."""
+    """A process failed in something that the test needs; the text has its output."""
 
 
 @contextlib.contextmanager
 def uninterrupted():
-    """What is begun here is also written down: a signal to end waits until then. To block it is not enough. Where
-    there is another thread, if only that of faulthandler which has not run yet, the kernel gives that one the
-    signal, and Python handles it in the main thread all the same: so the handlers wait, too."""
+    """Delay signals until a new process or folder is also recorded. Blocking them is not enough: the kernel
+    gives the signal to any other thread, even an idle one of faulthandler, and Python still handles it in the
+    main thread. So the handlers are delayed, too."""
     main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS if main}
     mask, came = signal.pthread_sigmask(signal.SIG_BLOCK, ()), []
@@ -54,21 +54,20 @@ def uninterrupted():
 
 
 def own_folder(what):
-    """tempfile.TemporaryDirectory, "sojourn-WHAT.…"."""
     with uninterrupted():
         return tempfile.TemporaryDirectory(prefix=f"sojourn-{what}.")
 
 
 def set_autogroup(pid, nice):
-    """Has the session of a process go before others, or after them, -20 to 19 (autogroup in sched(7)); above 0
-    needs no privilege. A kernel without sessions that share the CPU has none to set."""
+    """Set the priority of a process's session over others, -20 to 19 (autogroup in sched(7)); above 0 needs no
+    privilege. A kernel without autogroups has nothing to set."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as file:
         file.write(str(nice))
 
 
 def stay_aside():
-    """Whoever has the CPU only when nobody wants it (SCHED_IDLE) has that among its session's processes: one
-    that has just begun a session of its own tells it to the others."""
+    """With SCHED_IDLE the process yields only within its session. A new session has to yield to the others as
+    well."""
     if os.sched_getscheduler(0) == os.SCHED_IDLE:
         set_autogroup("self", LEAST_NICE)
 
@@ -78,14 +77,14 @@ def die_with_parent():
 
 
 def _prepare():
-    """In the new process, before it is the program."""
+    """Run in the new process, before exec."""
     die_with_parent()
     stay_aside()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
 
 
 class Process:
-    """Runs argv until stop(); use it in `with`, or make it with the fixture `start`."""
+    """Runs argv until stop(); use it in `with`, or create it with the fixture `start`."""
 
     def __init__(self, argv, netns=None, env=None, cwd=None):
         self.argv = [str(word) for word in argv]
@@ -120,21 +119,21 @@ class Process:
         return self.output("stderr")
 
     def output(self, stream):
-        """What it wrote so far, readable after it ended too."""
+        """Return its output so far, also after its end."""
         if not os.path.exists(self.paths[stream]):
             return getattr(self, f"_{stream}", "")
         with open(self.paths[stream], encoding="utf-8", errors="replace") as file:
             return file.read()
 
     def running(self):
-        """Whether it has not ended; leaves it to be waited for."""
+        """Whether it is still running; does not reap it."""
         if self.popen.returncode is not None:
             return False
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is None
 
     def wait_for(self, pattern, stream="stdout", seconds=10):
-        """The match of the pattern in its output; fails if it ends or takes longer."""
+        """Return the match of the pattern in its output; fail if it ends or takes longer."""
         deadline = time.monotonic() + seconds
         while True:
             alive = self.running()
@@ -148,7 +147,7 @@ class Process:
             time.sleep(POLL_SECONDS)
 
     def wait(self, seconds=60):
-        """Its exit status (negative: the signal that ended it); fails if it takes longer."""
+        """Return its exit status (negative: the fatal signal); fail if it takes longer."""
         deadline = time.monotonic() + seconds
         while self.running():
             if time.monotonic() > deadline:
@@ -161,8 +160,7 @@ class Process:
             os.kill(self.pid, number)
 
     def stop(self, seconds=10, number=signal.SIGTERM):
-        """Ends it: first politely, then with SIGKILL, together with what it left in its group.
-        Its exit status."""
+        """End it and the rest of its group, first politely, then with SIGKILL; return its exit status."""
         self.send(number)
         deadline = time.monotonic() + seconds
         while self.running() and time.monotonic() < deadline:
@@ -171,18 +169,17 @@ class Process:
         return self._reap()
 
     def kill(self):
-        """SIGKILL at once, for tests of what is left behind."""
         return self.stop(number=signal.SIGKILL)
 
     def close(self):
-        """Ends it and removes its files; its output stays readable."""
+        """End it and remove its files; its output stays readable."""
         self.stop()
         for stream in self.paths:
             setattr(self, f"_{stream}", self.output(stream))
         self.folder.cleanup()
 
     def _reap(self):
-        # The leader is not waited for yet, so the group's number cannot belong to another.
+        # The leader is not reaped yet, so the group's number cannot belong to another.
         if self.popen.returncode is None:
             try:
                 os.killpg(self.pid, signal.SIGKILL)
@@ -202,7 +199,7 @@ class Process:
 
 
 def run(argv, seconds=60, netns=None, env=None, check=True, cwd=None):
-    """Runs a command to its end; the ended Process with `.status`. Fails if check and it failed."""
+    """Run a command to its end; return the ended Process with `.status`. Fail if check and it failed."""
     with Process(argv, netns=netns, env=env, cwd=cwd) as process:
         process.status = process.wait(seconds)
         if check and process.status != 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our programs and their peers, each as a class that a test starts in one line."""
+"""Our programs and their peers, each a class that a test starts in one line."""
 import json
 import os
 import re
@@ -33,7 +33,7 @@ class Lab(Process):
 
 
 def time_waits(netns=None):
-    """The TIME_WAIT sockets that the kernel has made in a network namespace, by its own count (TcpExtTW)."""
+    """Return the kernel's own count of TIME_WAIT sockets made in a network namespace (TcpExtTW)."""
     text = run(["cat", "/proc/self/net/netstat"], netns=netns).stdout
     names, values = [line.split() for line in text.splitlines() if line.startswith("TcpExt:")]
     counters = dict(zip(names, values))
@@ -41,7 +41,7 @@ def time_waits(netns=None):
 
 
 def own_token(url, netns=None):
-    """The token that an observer on loopback has left for its user's drivers."""
+    """Return the token that an observer on loopback has left for its user's drivers."""
     own = os.stat(netns.path if netns else "/proc/self/ns/net").st_ino
     folders = ["/run/sojourn", f"/run/user/{os.geteuid()}/sojourn", f"/tmp/sojourn-{os.geteuid()}"]
     paths = [Path(folder, f"{url.rsplit(':', 1)[1]}-{own}.token") for folder in folders]
@@ -71,23 +71,18 @@ class Observer(Process):
         return http.request(self.url + path, method, self.netns, token=token)
 
     def get(self, path):
-        """What its endpoint answers."""
         return self._ask(path)
 
     def document(self):
-        """The run document of the observation so far."""
         return self._checked(documents.parse(self._ask("/v1/run")))
 
     def begin_phase(self):
-        """The number of a phase that begins now."""
         return json.loads(self._ask("/v1/phases", "POST"))["phase"]
 
     def end_phase(self, number):
-        """The run document of the phase alone."""
         return self._checked(documents.parse(self._ask(f"/v1/phases/{number}/end", "POST")))
 
     def summary(self):
-        """The document that it wrote at its end."""
         return self._checked(documents.load(self.json))
 
     def _checked(self, document):
@@ -123,12 +118,11 @@ class Driver:
 
     @property
     def result(self):
-        """The driver's part of the document."""
         return self.document["driver"]
 
 
 class Doctor:
-    """`sojourn doctor --json`, one look: Doctor("--sample", "0").finding("ports-cliff")"""
+    """`sojourn doctor --json`, one reading: Doctor("--sample", "0").finding("ports-cliff")"""
 
     def __init__(self, *options, netns=None, seconds=60):
         self.process = run([OBSERVER, "doctor", "--json", *options], netns=netns, seconds=seconds,
@@ -142,13 +136,11 @@ class Doctor:
         return [finding for finding in self.document["findings"] if finding["id"] == name]
 
     def finding(self, name):
-        """The only finding of this rule."""
         found = self.findings(name)
         assert len(found) == 1, f"{len(found)} findings {name} in {self.document['findings']}"
         return found[0]
 
     def resource(self, kind, text):
-        """The only resource of this kind whose object holds the text."""
         found = [entry for entry in self.document["resources"]
                  if entry["resource"] == kind and text in entry["object"]]
         assert len(found) == 1, f"{kind} {text}: {found}"
@@ -187,10 +179,11 @@ http {{
 
 
 class Nginx(Process):
-    """Debian's nginx in the foreground, its own counters on a second port.
+    """Debian's nginx in the foreground, with its own counters on a second port.
 
-    `server` is more configuration for the server block, `http_block` for the one around it, `modules` for
-    the top; {folder} in `server` is the folder of its files."""
+    `server` is more configuration for the server block, `http_block` for the one around it, `modules` for the
+    top. {folder} in `server` is the folder of its files.
+    """
 
     def __init__(self, port=None, workers=1, addresses=("127.0.0.1",), body="ok", server="",
                  http_block="", modules="", listen_options="", netns=None, env=None):
@@ -198,7 +191,7 @@ class Nginx(Process):
         self.port = port or free_port()
         self.status_port = free_port()
         self.netns = netns
-        self.asked = 0  # connections (of one request each) that status() itself made
+        self.asked = 0  # connections (of one request each) made by status() itself
         self.url = f"http://{_bracketed(addresses[0])}:{self.port}/"
         listen = "\n\t\t".join(f"listen {_bracketed(address)}:{self.port} {listen_options};"
                                for address in addresses)
@@ -231,8 +224,8 @@ class Nginx(Process):
         return path.read_text() if path.exists() else ""
 
     def status(self):
-        """nginx's own counters without what asking for them added: accepts, handled, requests,
-        and active (connections now)."""
+        """Return nginx's own counters without those of these queries: accepts, handled, requests, and active
+        (connections now)."""
         text = http.request(f"http://127.0.0.1:{self.status_port}/", netns=self.netns)
         self.asked += 1
         active = int(re.search(r"Active connections: (\d+)", text)[1]) - 1
@@ -241,7 +234,6 @@ class Nginx(Process):
         return {"active": active, "accepts": accepts, "handled": handled, "requests": requests}
 
     def workers(self):
-        """The pids of its worker processes."""
         path = Path(f"/proc/{self.pid}/task/{self.pid}/children")
         return [int(pid) for pid in path.read_text().split()]
 
@@ -255,7 +247,7 @@ def _bracketed(address):
 
 
 def wrk(url, connections=8, threads=1, seconds=2, headers=(), netns=None):
-    """Runs wrk; its own counts: requests, and errors by kind (connect, read, write, timeout) and
+    """Run wrk and return its own counts: requests, and errors by kind (connect, read, write, timeout) and
     `status` (not 2xx or 3xx)."""
     words = [word for header in headers for word in ("-H", header)]
     text = run(["wrk", "-c", connections, "-t", threads, "-d", f"{seconds}s", *words, url],

@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""An HTTP server that keeps every request it gets, in the order of its coming, and which connection
-it came on: Recorder(answer).requests"""
+"""An HTTP server that keeps every request in order of arrival, with its connection: Recorder(answer).requests"""
 import http.server
 import threading
 from typing import NamedTuple
 
 
 class Request(NamedTuple):
-    """One request as it arrived."""
-
     connection: tuple  # the client's address and port
     method: str
     path: str
-    headers: object  # get("name") as a mapping without regard to case
+    headers: object  # get("name") like a case-insensitive mapping
     body: bytes
 
 
 class Recorder:
-    """`answer(request)` gives a status, or (status, body, headers); default: 200."""
+    """`answer(request)` returns a status, or (status, body, headers); default: 200."""
 
     def __init__(self, answer=lambda request: 200):
         self.requests = []
@@ -58,7 +55,6 @@ class Recorder:
         self.thread.start()
 
     def by_connection(self):
-        """The requests of each connection, in their order."""
         found = {}
         for request in self.requests:
             found.setdefault(request.connection, []).append(request)

@@ -1,31 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Adds up JUnit files of ctest and pytest: what failed, what was skipped and why, one last line.
+"""Adds up JUnit files of ctest and pytest: failures, skips with their reasons, one last line.
 
 Usage: tally.py [--failed TEXT]... [--again FILE]... FILE...
        tally.py --list-failed FILE...
 
-A file that cannot be read counts as one failure, and so does each --failed (a build that broke, a
-run that was ended). A test that failed and is in a file of --again, too, is as it is there; those that passed
-then are listed with what they said first. --list-failed prints which tests of pytest failed, as pytest is to
-be told. ctest writes a test whose program does not exist as "skipped": that is a failure here. The exit
-status is 0 only if something ran and nothing failed.
+An unreadable file counts as one failure, and so does each --failed (a broken build, an interrupted run). A
+failed test that is in a file of --again, too, counts as it does there. Tests that passed then are listed with
+their first message.
+
+With --list-failed the tool prints the failed tests of pytest as arguments for pytest. A test whose program is
+missing, which ctest marks as "skipped", counts as a failure. The exit status is 0 only if something ran and
+nothing failed.
 """
 import argparse
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-# What ctest writes when a test itself said that it was skipped.
+# ctest's reasons if a test itself was skipped.
 CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
 
 
 class Tally:
-    """Counts of tests, and lines about the ones that did not pass."""
+    """Counts of tests, and lines about those that did not pass."""
 
     def __init__(self, again=()):
-        self.again = set(again)  # names of those whose failures count elsewhere
-        self.first = {}  # what they said when they failed
+        self.again = set(again)  # names of tests whose failures count elsewhere
+        self.first = {}  # their messages at the first failure
         self.passed = 0
         self.failed = []
         self.skipped = []
@@ -43,7 +45,7 @@ class Tally:
                 self.add_case(case)
 
     def passed_again(self):
-        """Those that failed at first, and only then."""
+        """Return the tests that failed at first only."""
         failed = {line.split(": ", 1)[0] for line in self.failed}
         return [f"{name}: {said}" for name, said in self.first.items() if name not in failed]
 
@@ -70,7 +72,7 @@ class Tally:
 
 
 def cases_of(path):
-    """Those of a file; none if it cannot be read."""
+    """Return a file's test cases; none if it cannot be read."""
     try:
         return list(ElementTree.parse(path).getroot().iter("testcase"))
     except (OSError, ElementTree.ParseError):
@@ -88,13 +90,14 @@ def what_failed(case):
 
 
 def asked_again(files):
-    """Those of pytest that failed."""
+    """Return pytest's ids of the failed tests."""
     cases = [case for path in files for case in cases_of(path) if has_failed(case)]
     return dict.fromkeys(map(node_of, cases))
 
 
 def node_of(case):
-    """integration.observer.test_counts::test_y[z] is tests/integration/observer/test_counts.py::test_y[z] to pytest."""
+    """Return pytest's id: integration.observer.test_counts::test_y[z] is
+    tests/integration/observer/test_counts.py::test_y[z]."""
     return f"tests/{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A terminal of a test's own: tmux, whose server ends with the test."""
+"""A test's own terminal: tmux, whose server ends with the test."""
 import itertools
 import os
 import re
@@ -28,11 +28,11 @@ class Terminal:
                               check=True, capture_output=True, text=True).stdout
 
     def ask(self, name):
-        """One of tmux's formats: "alternate_on", "cursor_flag", "pane_pid"."""
+        """Return one of tmux's formats: "alternate_on", "cursor_flag", "pane_pid"."""
         return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
 
     def keys(self, *names):
-        """Keys by tmux's names: keys("Enter"), keys("Down", "q")."""
+        """Send keys by tmux's names: keys("Enter"), keys("Down", "q")."""
         self.tmux("send-keys", *names)
 
     def type(self, text):
@@ -46,11 +46,11 @@ class Terminal:
         self.tmux("resize-window", "-x", columns, "-y", rows)
 
     def screen(self, styles=False):
-        """What is on it, a line each; with the sequences of its styles if asked for."""
+        """Return the screen's lines, on request with the escape sequences of their styles."""
         return self.tmux("capture-pane", "-p", *(["-e"] if styles else [])).split("\n")
 
     def wait_for(self, pattern, seconds=15):
-        """The match of the pattern on the screen; fails if it does not come."""
+        """Return the match of the pattern on the screen; fail if it does not come."""
         deadline = time.monotonic() + seconds
         while True:
             text = "\n".join(self.screen())
@@ -62,7 +62,6 @@ class Terminal:
             time.sleep(0.05)
 
     def children(self):
-        """The pids of what the shell runs now."""
         shell = self.ask("pane_pid")
         with open(f"/proc/{shell}/task/{shell}/children", encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Options that the benchmarks cannot use: said before anything runs, not by a traceback behind it."""
+"""Invalid options of the benchmarks are refused before anything runs, without a traceback."""
 import sys
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def test_refused(bench, option, value):
 
 
 def test_figures_name_the_host():
-    """What a program costs there depends on it: a figure without its host says nothing of another one."""
+    """A BPF program's cost depends on the host: figures without their host mean nothing on another one."""
     done = run([sys.executable, "-c", "import common; print(common.machine())"], env={"PYTHONPATH": str(ROOT / "tests" / "bench")})
     clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
     assert f"clock source: {clock};" in done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is packaged beside the programs means what they mean: metrics, options, privileges."""
+"""The packaged files agree with the programs: metrics, options, privileges."""
 import json
 import re
 import shutil
@@ -16,7 +16,7 @@ CAPABILITIES = {"BPF", "PERFMON", "NET_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH"}
 
 
 def metrics():
-    """Names of all samples that docs/metrics.md allows (a unit test holds it to the code)."""
+    """Return the names of all samples in docs/metrics.md (a unit test compares it with the code)."""
     rows = re.findall(r"^\| `(sojourn_\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(),
                       re.MULTILINE)
     assert len(rows) > 20
@@ -32,7 +32,7 @@ def test_only_metrics_that_exist(path):
 
 
 def test_the_dashboard_is_one():
-    """Panels on a grid of 24 columns that do not lie upon each other, each of its kind, with a data source."""
+    """Panels do not overlap on a grid of 24 columns; each has its kind and a data source."""
     dashboard = json.loads((PACKAGING / "grafana/sojourn.json").read_text())
     panels, taken = dashboard["panels"], set()
     assert len({panel["id"] for panel in panels}) == len(panels) >= 10
@@ -65,13 +65,13 @@ def test_every_alert_is_tested():
 
 
 def test_no_engines_profile_forbids_bpf():
-    """Podman's of Debian 12 allows it to CAP_SYS_ADMIN alone."""
+    """Podman's profile of Debian 12 allows BPF only with CAP_SYS_ADMIN."""
     assert "--security-opt seccomp=unconfined" in (PACKAGING / "container/Dockerfile").read_text()
     assert "seccompProfile: {type: Unconfined}" in (PACKAGING / "container/observer.yaml").read_text()
 
 
 def test_the_unit_is_started_when_it_answers_and_not_again_in_vain():
-    """2 and 3 are the exit codes of wrong options, and of a kernel that does not let it observe."""
+    """2 and 3 are the exit codes of wrong options, and of a kernel that does not allow observing."""
     unit = (PACKAGING / "sojourn.service").read_text().splitlines()
     assert {"Type=notify", "RestartPreventExitStatus=2 3"} <= set(unit)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The helpers do what the tests rely on: nothing outlives a test, nothing hangs, counts are exact."""
+"""The helpers keep their promises: nothing outlives a test, nothing hangs, counts are exact."""
 import concurrent.futures
 import json
 import os
@@ -23,7 +23,6 @@ from support.timing import Untimely, close_to, in_quiet, lies_within, notes, tim
 
 
 def alive(pid):
-    """Whether a process exists and is no zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
@@ -130,7 +129,7 @@ def children():
 
 
 def test_one_that_is_interrupted_as_it_begins_is_ended(monkeypatch):
-    """The signal comes while the process exists, and nobody has its pid yet."""
+    """The signal comes when the process exists, but its pid is not recorded yet."""
     before = children()
     monkeypatch.setattr("support.process.die_with_parent", lambda: os.kill(os.getppid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
@@ -168,7 +167,7 @@ RUN = {"schema": documents.SCHEMA, "buckets": {"layout": "log-linear", "sub_bits
      ["$.sweep.steps[0].latency.buckets[0][0]: 2240 is greater than the maximum of 2239"]),
 ])
 def test_what_the_schema_finds(change, said):
-    """Documents of tests go through it: a member of another name or kind does not pass."""
+    """The schema checks tests' documents: a member of another name or kind is rejected."""
     found = documents.violations({**RUN, **change})
     assert bool(found) == bool(said) and all(line in found for line in said), found
 
@@ -250,7 +249,7 @@ def test_nginx_counts_what_its_client_counts(start):
     assert not any(result["errors"].values())
     status = nginx.status()
     assert status["accepts"] >= 4
-    # Each connection may end with a request whose response wrk no longer counts.
+    # Each connection may end with a request whose response wrk does not count.
     assert 0 <= status["requests"] - result["requests"] <= status["accepts"]
     assert nginx.stop() == 0
     assert "[emerg]" not in nginx.errors()
@@ -267,7 +266,7 @@ def test_nginx_in_a_namespace(start, netns):
 
 
 def tried(asserting):
-    """How often in_quiet runs a test that fails so; what is noted about it."""
+    """Return how often in_quiet runs a failing test, and its notes."""
     tries = []
 
     @in_quiet
@@ -323,7 +322,7 @@ def test_packets_are_read_as_they_are():
 
 @privileged
 def test_packets_are_stamped_as_they_pass(netns):
-    """Between the sender's call and the receiver's, not when somebody looks."""
+    """The stamp lies between the sender's call and the receiver's, not at the reading."""
     with network_of(netns("packets")), \
             socket.create_server(("127.0.0.1", 0)) as listener, Packets(listener.getsockname()[1]) as packets, \
             socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:

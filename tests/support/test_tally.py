@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The last line of tools/check tells the truth about what ctest and pytest wrote."""
+"""The last line of tools/check agrees with the output of ctest and pytest."""
 import subprocess
 import sys
 
@@ -54,7 +54,8 @@ def test_broken_builds_and_files_are_failures(tmp_path):
 
 
 def test_what_was_asked_again_counts_as_it_was_then(tmp_path):
-    """Failures alone: whatever passed or was skipped counts once, and what failed again is a failure."""
+    """Only failures count again: a test that passed or was skipped counts once; one that failed again is a
+    failure."""
     again = tmp_path / "again.xml"
     again.write_text(f"<testsuites><testsuite>{PASSED_AGAIN}{STILL_FAILED}</testsuite></testsuites>")
     done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED, SKIPPED], "--again", str(again))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Comparisons of times, which the machine's noise may fail: they alone are tried again, up to three times,
-and each retry is told in the summary and in the JUnit file. Counts, sums and bytes are asked once more by
-tools/check alone, when nothing else runs, as any test is."""
+"""Comparisons of times, which the machine's noise may fail. They alone are tried up to three times, and each
+retry is in the summary and in the JUnit file. Counts, sums and bytes are only tried once more by tools/check,
+when nothing else runs, like any test."""
 import contextlib
 import functools
 import os
@@ -13,18 +13,18 @@ TRIES = 3
 MS = 1_000_000
 US = 1_000
 
-# Of the test that runs: (name, what was said), which tests/conftest.py makes properties of its report.
+# Notes (name, text) of the current test, which tests/conftest.py makes properties of its report.
 AGAIN = "tried again"
 notes = []
 
 
 class Untimely(AssertionError):
-    """A time is not what it should be, perhaps because something else had the processor just then."""
+    """A time is wrong, perhaps because another process had the CPU."""
 
 
 @contextlib.contextmanager
 def timing():
-    """What is asserted in it compares times, or depends on how the machine divided its time."""
+    """Assertions within compare times, or depend on how the machine divided its time."""
     try:
         yield
     except AssertionError as error:
@@ -32,7 +32,7 @@ def timing():
 
 
 def in_quiet(test):
-    """Tries again where only the machine's noise can have failed the test, so it runs alone."""
+    """Repeat the test, which runs alone, if only the machine's noise can have failed it."""
     @functools.wraps(test)
     def tried(*arguments, **named):
         for left in reversed(range(TRIES)):
@@ -46,20 +46,20 @@ def in_quiet(test):
 
 
 def stolen_ns():
-    """What a hypervisor has taken from this machine's CPUs since it began. Whoever had one then ran, as far as
-    events can tell, but its own count of CPU time is without it."""
+    """Return the time that a hypervisor has taken from this machine's CPUs since boot. For events the
+    interrupted process was running, but its own CPU time is without it."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = int(re.match(r"cpu +(?:\d+ ){7}(\d+)", file.read())[1])
     return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def promised_ns(true_ns):
-    """How far a mean may be from the truth: 10 µs or 1 %."""
+    """Return the allowed error of a mean: 10 µs or 1 %."""
     return max(10 * US, true_ns * 0.01)
 
 
 def lies_within(measured_ns, least_ns, most_ns):
-    """Give or take what the project promises: where the truth is known only to lie between two calls."""
+    """Whether it lies between the two bounds, within the promised error: the truth is only known to be in between."""
     slack_ns = promised_ns(most_ns)
     if not least_ns - slack_ns <= measured_ns <= most_ns + slack_ns:
         raise Untimely(f"{measured_ns:,.0f} ns is not within {slack_ns:,.0f} of "
@@ -68,5 +68,5 @@ def lies_within(measured_ns, least_ns, most_ns):
 
 
 def close_to(measured_ns, true_ns):
-    """Within max(10 µs, 1 %) of the truth."""
+    """Whether it is within max(10 µs, 1 %) of the truth."""
     return lies_within(measured_ns, true_ns, true_ns)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""A program run by valgrind: memory that is used without a value, after its end, or never freed."""
+"""A program run by valgrind: memory that is used uninitialised or after its end, or never freed."""
 from .process import run
 
-FOUND = 99  # no program of ours ends with it
+FOUND = 99  # none of our programs uses this status
 OPTIONS = ["--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
            "--trace-children=yes", "--num-callers=30", f"--error-exitcode={FOUND}"]
 
 
 def checked(argv, status=0, seconds=60, **options):
-    """The ended process, whose status must be this one; None: any, but no signal. Fails if valgrind found something."""
+    """Return the ended process, whose status must be @status; None: any, but no signal. Fail if valgrind found
+    something."""
     done = run(["valgrind", *OPTIONS, *argv], seconds=seconds, check=False, **options)
     if done.status == FOUND or "definitely lost" in done.stderr:
         raise done.error("valgrind found something")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What runs inside the machine for the doctor: limits of the host, which only a host of one's own may
-# change, and failures as fexit programs see them. Prints every result after a line "=== NAME".
+# The doctor's script inside the machine: limits of the host, which only a machine may change, and failures as
+# fexit programs see them. Prints every result after a line "=== NAME".
 # shellcheck disable=SC2016,SC2034 # until_true evaluates its argument; a loop's count is not used
 echo 'nobody:x:65534:65534::/tmp:/bin/sh' >>/etc/passwd
 
@@ -11,17 +11,17 @@ emit() {
 	echo
 }
 
-# What the shell itself says, that a process was killed say, belongs into no other part.
+# The shell's own messages, such as of a killed process, belong to no other part.
 exec 2>script.err
 trap 'emit script.err script.err' EXIT
 
-# look NAME: one look of the doctor as JSON, one as text for the remedy
+# look NAME: one reading of the doctor as JSON
 look() {
 	sojourn doctor --sample 0 --json >look
 	emit "$1" look
 }
 
-# remedy ID: types what the doctor tells to type about that finding
+# remedy ID: run the doctor's command for that finding
 remedy() {
 	sojourn doctor --sample 0 >text
 	sed -n "/  $1  /,/^\$/s/^  do  *//p" text | head -n 1 >typed
@@ -29,7 +29,7 @@ remedy() {
 	emit "$1.command" typed
 }
 
-# until COMMAND…: succeeds, 20 s at most
+# until COMMAND…: wait until it succeeds, 20 s at most
 until_true() {
 	n=0
 	until eval "$1" || [ $n = 200 ]; do sleep 0.1; n=$((n + 1)); done
@@ -47,7 +47,7 @@ sojourn doctor --watch --json --interval 500ms >watch 2>watch.err &
 doctor=$!
 until_true '[ -s watch ]'
 
-# Without a fourth descriptor: the redirection of a builtin fails, and nothing else.
+# Without a fourth descriptor only the redirection of a builtin fails.
 sh -c 'ulimit -n 3; n=0; while [ $n -lt 25 ]; do true </dev/null; n=$((n + 1)); done' 2>emfile
 lab 9001
 for _ in 1 2 3; do sojourn-lab --listen 127.0.0.1:9001 2>>inuse; done
@@ -58,12 +58,12 @@ mkfifo go
 su nobody -c 'echo ready; read word; n=0; while [ $n -lt 15 ]; do true </dev/null; n=$((n + 1)); done' \
 	<go >ready 2>enfile &
 nobody=$!
-# For reading too, which does not wait: a wait that the end of a child interrupts would end this shell.
+# Open for reading, too, so that it does not wait: a wait interrupted by a child's end would end this shell.
 exec 4<>go
 until_true '[ -s ready ]'
 most=$(cat /proc/sys/fs/file-max)
 echo 10 >/proc/sys/fs/file-max
-# Root is exempt: an observer and a doctor that begin now see it all.
+# Root is exempt: an observer and a doctor that start now see everything.
 sojourn observe --port 9002 --quiet --json run.json --for 2s 2>observe.err &
 observe=$!
 look file_max_reached
@@ -87,8 +87,8 @@ emit observe.run run.json
 
 # ---- limits of the host ----
 
-# The kernel's count is up to 32 per CPU off: of 600 that is little. No request may time out meanwhile: its
-# connection would be followed by another.
+# The kernel's count may be off by 32 per CPU, which is little of 600. No request may time out meanwhile, as
+# another connection would follow.
 lab 9002
 sojourn-drive --quiet -c 300 -d 60s --timeout 2m "http://127.0.0.1:9002/?service=60s" >drive.out 2>&1 &
 drive=$!
@@ -109,7 +109,7 @@ for _ in 1 2 3 4; do
 	nc 127.0.0.1 9003 </bin/busybox >/dev/null 2>&1 &
 	clients="$clients $!"
 done
-# Of what is in use each CPU may have a MiB to spare, which comes and goes.
+# Each CPU may reserve a MiB of the memory in use, which varies.
 pages() { awk '/^TCP:/ { print $11 }' /proc/net/sockstat; }
 until_true 'before=$(pages); sleep 1; [ "$(pages)" = "$before" ]'
 memory=$(cat /proc/sys/net/ipv4/tcp_mem)
@@ -125,7 +125,7 @@ echo "$memory" >/proc/sys/net/ipv4/tcp_mem
 kill -KILL $clients $lab
 until_true 'grep -q "orphan 0" /proc/net/sockstat'
 
-# Clients that write, and are killed, after their peer's address has gone.
+# Clients write and are killed after their peer's address has gone.
 ip address add 10.9.0.1/32 dev lo
 sojourn-lab --listen 10.9.0.1:9005 >lab.out 2>&1 &
 lab=$!

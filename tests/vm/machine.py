@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boots kernels, two at a time, runs scenes.sh in each, and holds what they said for the tests to look at."""
+"""Boots kernels, two at a time, runs scenes.sh in each, and keeps the output for the tests."""
 import csv
 import functools
 import io
@@ -25,8 +25,8 @@ SCENES = Path(__file__).with_name("scenes.sh")
 
 
 class Scene:
-    """Lab server, observer and driver: what the observer has said of the server, whose port it is, and the server's
-    own times. The observer may have seen other scenes besides."""
+    """Lab server, observer and driver: the observer's entry on the server, by its port, and the server's own
+    times. The observer may have seen other scenes, too."""
 
     def __init__(self, port, observed, parts):
         self.status = int(observed["status"])
@@ -51,7 +51,7 @@ class Scene:
 
 
 class Machine:
-    """A booted kernel's answers, by name; machine.scene("service"), machine.said("probe")"""
+    """A booted kernel's output, by name; machine.scene("service"), machine.said("probe")"""
 
     def __init__(self, kernel, text, seconds):
         self.kernel = kernel
@@ -60,7 +60,7 @@ class Machine:
         self.parts = {name: body.strip("\n") for name, body in zip(pieces[1::2], pieces[2::2])}
 
     def said(self, name):
-        """(exit status, standard output, standard error)"""
+        """Return (exit status, standard output, standard error)."""
         return (int(self.parts[f"{name}.status"]), self.parts[f"{name}.stdout"],
                 self.parts[f"{name}.stderr"])
 
@@ -81,17 +81,15 @@ class Machine:
         return Scene(int(port), self.parts_of(observer), parts)
 
     def runs(self):
-        """Every document of an observer."""
         return [json.loads(text) for part, text in self.parts.items() if part.endswith((".run", ".other"))]
 
     def scene_seconds(self):
-        """{scene: how long it took there}"""
         return {name.removesuffix(".seconds"): float(said)
                 for name, said in self.parts.items() if name.endswith(".seconds")}
 
 
 def modules(kernel):
-    """Options of tools/vm for the module files that were unpacked with a kernel."""
+    """Return options of tools/vm for the module files that were unpacked with a kernel."""
     image = subprocess.run([ROOT / "tools" / "vm-kernel", kernel], check=False, text=True,
                            capture_output=True).stdout.strip()
     found = Path(image).parent.parent.glob("lib/modules/**/*.ko*") if image else ()
@@ -99,7 +97,7 @@ def modules(kernel):
 
 
 class Fleet:
-    """The machines that the selected tests ask for. Each takes one CPU, so two run at a time."""
+    """The machines that the selected tests need. Each takes one CPU, so two run at a time."""
 
     def __init__(self):
         self.pool = ThreadPoolExecutor(max_workers=2)
@@ -107,14 +105,14 @@ class Fleet:
         self.booting = {}
 
     def boot(self, kernel, parameters="", scenes="all", script="scenes.sh"):
-        """Begins with it, if it is not under way yet; a future of its Machine, or of the reason why not."""
+        """Start the machine unless it is already running; return a future of its Machine, or of the reason why
+        not."""
         key = (kernel, parameters, scenes, script)
         if key not in self.booting:
             self.booting[key] = self.pool.submit(self.run, *key)
         return self.booting[key]
 
     def run(self, kernel, parameters, scenes, script):
-        """A Machine, or why there is none."""
         begun = time.monotonic()
         version, *architecture = kernel.split()
         files = [*(f"--{name}" for name in architecture), "--file", SCENES.with_name(script)]
@@ -136,14 +134,14 @@ class Fleet:
         return Machine(version, out, time.monotonic() - begun)
 
     def close(self):
-        """Ends what nobody waits for any more."""
+        """End the machines that no test waits for any more."""
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in list(self.running):
             os.killpg(process.pid, signal.SIGTERM)
         self.pool.shutdown()
 
     def report(self):
-        """A line for each machine: where its time went."""
+        """Print a line for each machine: where its time went."""
         for key, future in self.booting.items():
             if not future.done() or future.cancelled() or future.exception():
                 continue
@@ -155,20 +153,20 @@ class Fleet:
 
 
 def key_of(parameter):
-    """What the parameter of a test names: a kernel, or (kernel, its parameters, scenes, script). A kernel is
-    a version, such as 6.12, or with another architecture 6.12 arm64."""
+    """Return the key of a test's parameter: a kernel, or (kernel, its parameters, scenes, script). A kernel is
+    a version such as 6.12, or with another architecture 6.12 arm64."""
     return (parameter,) if isinstance(parameter, str) else parameter
 
 
 @functools.cache
 def shared_fleet():
-    """One for all files of tests: pytest makes the fixture anew for each that imports it."""
+    """One for all test files: pytest makes the fixture again for each that imports it."""
     return Fleet()
 
 
 @pytest.fixture(scope="session", name="fleet")
 def fleet_fixture(request):
-    """The machines of all selected tests, booting; at the end a word on where their time went."""
+    """Boot the machines of all selected tests; at the end, print where their time went."""
     fleet = shared_fleet()
     for item in request.session.items:
         if hasattr(item, "callspec") and "vm" in item.callspec.params:
@@ -186,7 +184,7 @@ def fleet_fixture(request):
 
 @pytest.fixture
 def vm(request, fleet):
-    """The Machine that the parameter names; skips the test if it cannot be run here."""
+    """Return the Machine that the parameter names; skip the test if it cannot run here."""
     answer = fleet.boot(*key_of(request.param)).result()
     if isinstance(answer, str):
         pytest.skip(answer)

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What runs inside the machine: scenes of lab server, observer and driver, and whatever else the tests ask of
-# a kernel; with the word few or most, only the first ones. Prints every result after a line "=== NAME", for
-# machine.py to take apart.
+# The script inside the machine: scenes of lab server, observer and driver, and further results for the tests.
+# With the word few or most only the first scenes run. Prints every result after a line "=== NAME", which
+# machine.py parses.
 port=8000
 scheme=http
 protocol=
 slash=/
-# What the next observer sees: its ports, the drivers' command, and a line "NAME PORT PID" for each lab server.
+# The next observer's view: its ports, the drivers' command, and a line "NAME PORT PID" for each lab server.
 ports=
 drive=true
 : >labs
@@ -18,7 +18,7 @@ emit() {
 	echo
 }
 
-# took NAME: the seconds since the last one
+# took NAME: the seconds since the last call
 took() {
 	read -r now _ </proc/uptime
 	echo "$before $now" | awk '{ printf "%.1f\n", $2 - $1 }' >seconds
@@ -26,7 +26,7 @@ took() {
 	emit "$1.seconds" seconds
 }
 
-# What the shell itself says, that a process was terminated say, belongs into no other part.
+# The shell's own messages, such as of a terminated process, belong to no other part.
 exec 2>script.err
 trap 'emit script.err script.err' EXIT
 
@@ -34,7 +34,7 @@ trap 'emit script.err script.err' EXIT
 serve() {
 	port=$((port + 1))
 	ports="$ports --port $port$protocol"
-	# Or the former one's word that it listens would be read.
+	# Else the previous server's "listening" would be read.
 	rm -f lab.out
 	# shellcheck disable=SC2086 # options are words
 	sojourn-lab --listen 127.0.0.1:$port --truth "$1.csv" $2 >lab.out 2>&1 &
@@ -43,7 +43,7 @@ serve() {
 	until grep -qs listening lab.out; do sleep 0.05; done
 }
 
-# serve_file: the scene of busybox's server, which answers by sendfile() and writes no times down
+# serve_file: the scene of busybox's server, which answers by sendfile() and records no times
 serve_file() {
 	mkdir www
 	head -c 30000 /bin/busybox >www/file
@@ -55,7 +55,7 @@ serve_file() {
 		http://127.0.0.1:9000/file"
 }
 
-# served GROUP: ends the servers; the documents of their scenes, which one observer has seen
+# served GROUP: end the servers; emit the documents of their scenes, which one observer has seen
 served() {
 	while read -r name at pid; do
 		kill -TERM "$pid"
@@ -87,16 +87,16 @@ said() {
 	emit "$name.stderr" err
 }
 
-# scene NAME LAB-OPTIONS PATH DRIVER-OPTIONS: what the next observer will see, after the scenes before
+# scene NAME LAB-OPTIONS PATH DRIVER-OPTIONS: a scene for the next observer, after the previous ones
 scene() {
 	serve "$1" "$2"
 	drive="$drive && sojourn-drive --quiet --json $1.json $4 '$scheme://127.0.0.1:$port$slash$3'"
 }
 
-# observe GROUP OBSERVER-OPTIONS: all scenes since the last one, one after the other. An emulated machine takes
-# seconds to load the programs: scenes that need no options of their own share an observer.
+# observe GROUP OBSERVER-OPTIONS: all scenes since the last call, one after the other. An emulated machine takes
+# seconds to load the programs: scenes without options of their own share an observer.
 observe() {
-	# The pause lets the server see its clients go before the observer counts for the last time.
+	# The pause lets the server see its clients go before the observer's last count.
 	# shellcheck disable=SC2086
 	said "$1" sojourn observe --no-doctor --cost $ports --quiet --json run.json $2 -- sh -c "$drive && sleep 0.5"
 	served "$1"
@@ -111,8 +111,8 @@ twice() {
 	served "$1"
 }
 
-# unprivileged COMMAND…: as nobody, with the three capabilities that observing needs; kernels before 5.11
-# count the memory of maps against a limit.
+# unprivileged COMMAND…: as nobody, with the three capabilities that observing needs; kernels before 5.11 count
+# maps against a memory limit.
 unprivileged() {
 	ulimit -l unlimited
 	held=-all,+bpf,+perfmon,+net_admin
@@ -120,7 +120,7 @@ unprivileged() {
 		--bounding-set=$held --no-new-privs "$@"
 }
 
-# works PROGRAM: whether this kernel takes it
+# works PROGRAM: whether this kernel accepts it
 works() {
 	tr -d '\n' <probe.json | grep -Eq "\"$1\", +\"works\": true"
 }
@@ -150,7 +150,7 @@ if [ "$1" != most ]; then
 	scene server_closes "" "?close=1" "-c 2 -n 20 --new-connections"
 	serve_file
 fi
-# A machine that gets no processor for a while must not end a response by that.
+# A pause of the machine must not end a response.
 observe delays "--cpu --quiet-time 30s"
 
 # No cgroup hierarchy is mounted yet.
@@ -175,7 +175,7 @@ observe late_accept_inferred "--accept-source inferred"
 scene accept_syscall "--accept-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
 observe accept_syscall "--accept-source syscall"
 
-# Other programs follow the sockets then, where the kernel takes them.
+# With --http other programs follow the sockets, if the kernel accepts them.
 if works exchange_recv_http; then
 	scene http "--service 1ms" "" "-c 2 -n 40"
 	observe http "--http"
@@ -185,7 +185,7 @@ fi
 twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
 	--prefer fexit/tcp_recvmsg --prefer exchange_sendmsg" "-c 2 -n 40"
 
-# TX timestamps, where the kernel has them: for a server in a cgroup of its own.
+# TX timestamps, if the kernel has them: for a server in its own cgroup.
 if works transmit_stamps; then
 	mount -t cgroup2 none /sys/fs/cgroup
 	mkdir /sys/fs/cgroup/lab
@@ -198,7 +198,7 @@ fi
 said refused sojourn observe --port 80 --for 1s --prefer fexit/tcp_sendmsg+tcp_sendpage
 took refused
 
-# No BTF to be found: the last, since nothing can be observed after it.
+# Without BTF: the last scene, as nothing can be observed after it.
 mount -t tmpfs none /sys/kernel/btf
 said btf_probe sojourn probe
 said btf_observe sojourn observe --port 80 --for 1s

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables of docs/kernels.md: what each kernel said of itself to `sojourn probe --json`.
+"""Makes the tables of docs/kernels.md from each kernel's output of `sojourn probe --json`.
 
-    tests/vm/table.py           prints them, from the emulated kernels and the one that runs here
+    tests/vm/table.py           prints them, from the emulated kernels and the running one
     tests/vm/table.py --write   puts them into docs/kernels.md
 """
 import concurrent.futures
@@ -19,7 +19,7 @@ from support import BUILD, ROOT  # pylint: disable=wrong-import-position
 DOCUMENT = ROOT / "docs" / "kernels.md"
 BEGIN, END = "<!-- tests/vm/table.py: begin -->", "<!-- tests/vm/table.py: end -->"
 KERNELS = ("5.10", "5.15", "6.1", "6.8", "6.12", "7.3")
-FOREIGN = "6.12 arm64"  # takes the same candidates as on x86-64, and verifies other instructions
+FOREIGN = "6.12 arm64"  # has the same candidates as on x86-64, and verifies other instructions
 
 COST_HEAD = "program, instructions verified"
 
@@ -30,12 +30,12 @@ def minor(release):
 
 
 def title(answer):
-    """Of a kernel's column in the table of costs: 6.12, 6.12 arm64"""
+    """Return the heading of a kernel's column in the table of costs: 6.12, 6.12 arm64"""
     return minor(answer["kernel"]) + (" arm64" if answer["kernel"].endswith("-arm64") else "")
 
 
 def probe(kernel):
-    """What a kernel says of itself; None is the one that runs here."""
+    """Return a kernel's probe; None is the running kernel."""
     version, *architecture = kernel.split() if kernel else [None]
     observer = [BUILD / "observer" / "sojourn"] if kernel is None else \
         [ROOT / "tools" / "vm", *(f"--{name}" for name in architecture), version, "--", "sojourn"]
@@ -53,7 +53,7 @@ def state(candidate):
 
 
 def column(answer):
-    """{row of the tables: its cell} of one kernel."""
+    """Return {row of the tables: its cell} of one kernel."""
     cells = {f"`{name}`": "measured" if stage["measured"] else "missing"
              for name, stage in answer["stages"].items()}
     cells["Where is what is known of a connection kept?"] = answer["connections"]
@@ -63,13 +63,13 @@ def column(answer):
 
 
 def cost(answer):
-    """{program: instructions that the verifier went through}, for those that a kernel takes."""
+    """Return {program: instructions that the verifier processed}, for the programs that a kernel accepts."""
     return {f"`{candidate['program']}`": str(candidate["verified_instructions"])
             for candidate in answer["candidates"] if "verified_instructions" in candidate}
 
 
 def table(head, columns):
-    """One column a kernel, one row for every name that occurs."""
+    """Return a table with a column per kernel, and a row for every name that occurs."""
     names = list(dict.fromkeys(name for cells in columns.values() for name in cells))
     return rows(head, names, columns)
 
@@ -110,7 +110,7 @@ def render(answers):
 
 
 def read(text, kernel):
-    """The columns of a kernel in the tables of a document, as column() and cost() make them."""
+    """Return the columns of a kernel in a document's tables, in the form of column() and cost()."""
     cells, costs, at, into = {}, {}, None, {}
     for line in text.splitlines():
         words = [word.strip() for word in line.strip("|").split("|")]

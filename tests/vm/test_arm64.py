@@ -26,7 +26,7 @@ def ctest(folder, *options):
 
 @functools.cache
 def units():
-    """Names of the unit tests of what both programs share."""
+    """Return the names of the unit tests of the code that both programs share."""
     listed = json.loads(ctest(BUILD, "--show-only=json-v1").stdout)["tests"]
     return [test["name"] for test in listed
             if test["name"].startswith("unit.lib.") and not re.search(NOT_EMULATED, test["name"])]
@@ -45,7 +45,7 @@ def built():
 
 @pytest.fixture(name="folder")
 def _folder():
-    """The build folder; the reason why there is none."""
+    """Return the build folder; skip with the reason if there is none."""
     done = built()
     if done.returncode == SKIPPED:
         pytest.skip(done.stderr.strip())
@@ -85,7 +85,7 @@ def test_the_driver_counts_what_the_server_counts(folder, start, tmp_path):
     assert driver["requests"] == 2000
     assert not any(driver["errors"].values())
     assert json.loads(summary.read_text())["exchanges"] == 2000
-    # Both machines read the same document alike.
+    # Both machines print the same report of a document.
     texts = [run([*command, "report", document]).stdout
              for command in (emulated(folder, "observer/sojourn"), [BUILD / "observer/sojourn"])]
     assert texts[0] == texts[1]

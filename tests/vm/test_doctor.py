@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`sojourn doctor` against limits of the host, which only an emulated machine may change, and with the
-fexit programs, which not every kernel allows. Remedies are applied as they are printed."""
+"""`sojourn doctor` against limits of the host, which only an emulated machine may change, and with the fexit
+programs, which not every kernel allows. Remedies are applied as printed."""
 import json
 
 import pytest
@@ -10,8 +10,8 @@ from machine import fleet_fixture, vm  # pylint: disable=unused-import
 
 KERNELS = ("6.1", "6.12")
 
-pytestmark = pytest.mark.timeout(1200)  # the first test of a kernel waits for its machine
-# The second has what this suite's own machines have seen already, but for programs on fexit.
+pytestmark = pytest.mark.timeout(1200)  # a kernel's first test waits for its machine.
+# On the second kernel only the fexit programs are new to this suite.
 on_each = pytest.mark.parametrize("vm", [pytest.param((kernel, "", "all", "doctor.sh"), marks=marks)
                                          for kernel, marks in zip(KERNELS, ((), pytest.mark.long))],
                                   ids=KERNELS, indirect=True)
@@ -22,7 +22,7 @@ def looks(vm):
 
 
 def failures(vm, name):
-    """What was counted in all samples, by process."""
+    """Return the failures counted in all samples, by process."""
     counts = {}
     for look in looks(vm):
         for finding in look["findings"]:
@@ -35,7 +35,7 @@ def failures(vm, name):
 
 
 def found(vm, name, finding):
-    """The finding of one look; None if it has none such."""
+    """Return the finding of one reading; None if it has none."""
     try:
         look = json.loads(vm.parts[name])
     except ValueError as error:
@@ -55,7 +55,7 @@ def test_nothing_is_unseen(vm):
 @pytest.mark.parametrize("resource, text, count, comm", [
     ("descriptor_failures", "emfile", 25, "sh"), ("file_failures", "enfile", 15, "sh")])
 def test_failed_calls_are_counted_where_they_fail(vm, resource, text, count, comm):
-    """As many as the process itself was told of. It has ended, its name is known all the same."""
+    """As many as the process itself met. It has exited, but its name is known."""
     told = vm.parts[text].count("oo many open files")
     assert told == count, vm.parts[text]
     counts = failures(vm, resource)
@@ -75,7 +75,7 @@ def test_addresses_in_use_are_counted(vm):
 
 @on_each
 def test_a_full_table_of_files_does_not_stop_us(vm):
-    """Ten files for a host that has hundreds: the observer and the doctor begin, look and write."""
+    """Ten files for a host that has hundreds: the observer and the doctor start, read and write."""
     finding = found(vm, "file_max_reached", "file-max")
     assert finding["severity"] == "critical"
     assert finding["capacity"] == 10 < finding["used"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The same truth on the kernels that people run: counts are exact, and a delay that the lab server
-injects shows in the stage that it belongs to, and in no other.
+"""The same truth on common kernels: counts are exact, and a delay injected by the lab server shows in its own
+stage only.
 
-The machine is emulated, several times slower than a real one and with pauses of milliseconds, so a
-delay is 20 ms here and a stage may be 15 ms off; by which stage it is in, nothing may.
+The emulated machine is several times slower than a real one and pauses for milliseconds. So a delay is 20 ms,
+and a stage may be 15 ms off; but the delay must be in the right stage.
 """
 import collections
 import json
@@ -16,14 +16,14 @@ from machine import fleet_fixture, vm  # pylint: disable=unused-import
 MS = 1_000_000
 SLACK_NS = 15 * MS
 KERNELS = table.KERNELS
-# What one more kernel could show besides, its neighbours do.
+# More kernels would only repeat their neighbours' results.
 MOST = ("5.15", "6.8", "6.12", table.FOREIGN)
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
 RACED = 1000  # datagrams, from both senders together
 
-pytestmark = pytest.mark.timeout(1200)  # the first test of a kernel waits for its machine
+pytestmark = pytest.mark.timeout(1200)  # a kernel's first test waits for its machine
 ALL = tuple(kernel for kernel in KERNELS if kernel not in MOST)
 on_each = pytest.mark.parametrize("vm", [*ALL, *((kernel, "", "most") for kernel in MOST)],
                                   ids=[*ALL, *MOST], indirect=True)
@@ -31,7 +31,7 @@ on_all = pytest.mark.parametrize("vm", ALL, indirect=True)
 
 
 def needs(vm, *stages):
-    """For tests of what a kernel may not provide; test_missing looks after that it says so."""
+    """Skip if a kernel may lack these stages; test_missing checks that it says so."""
     if not vm.measures(*stages):
         pytest.skip(f"kernel {vm.probe['kernel']} cannot measure {', '.join(stages)}: "
                     f"{vm.probe['stages'][stages[0]]['reason']}")
@@ -53,7 +53,7 @@ def test_probe(vm):
 
 @on_each
 def test_connections(vm):
-    """What needs no request programs: on every kernel."""
+    """Connections need no request programs: they work on every kernel."""
     scene = vm.scene("plain")
     assert scene.status == 0
     assert scene.driver["requests"] == 200
@@ -63,7 +63,7 @@ def test_connections(vm):
 
 @on_all
 def test_three_capabilities_are_enough(vm):
-    """Without CAP_SYS_ADMIN nobody may list the types of modules, which distributions' kernels have."""
+    """Without CAP_SYS_ADMIN modules' types, which distributions' kernels have, cannot be listed."""
     if "unprivileged.status" not in vm.parts:
         pytest.skip("no setpriv on this host")
     _, probe, _ = vm.said("unprivileged_probe")
@@ -76,7 +76,7 @@ def test_three_capabilities_are_enough(vm):
 
 @on_all
 def test_server_closes(vm):
-    """Now and then the client has read the response and closes before the server comes to it."""
+    """Sometimes the client has read the response and closes before the server does."""
     scene = vm.scene("server_closes")
     closes = scene.service["closes"]
     assert scene.service["accepted"] == 20
@@ -89,8 +89,8 @@ def test_server_closes(vm):
 @pytest.mark.parametrize("vm", [("6.1", "lockdown=confidentiality", "few")],
                          ids=["6.1"], indirect=True)
 def test_locked_down(vm):
-    """A kernel that lets nobody read its memory: connections are counted all the same, and what is
-    missing is said, in the document and by hook on standard error."""
+    """A kernel that forbids reading its memory: connections are still counted. Missing parts are named in the
+    document, and by hook on standard error."""
     assert vm.said("probe")[0] == 3
     assert not any(vm.measures(stage) for stage in STAGES)
     scene = vm.scene("plain")
@@ -148,7 +148,7 @@ def test_service(vm):
     assert scene.stage("receive")["max_ns"] == scene.stage("respond")["max_ns"] == 0
     assert near(scene.stage("socket_queue")["p50_ns"],
                 scene.median_truth("readable_ns", "first_read_end_ns"))
-    # The server's thread sleeps meanwhile, where the kernel lets us see that.
+    # The server's thread sleeps meanwhile, as far as the kernel shows it.
     parts = scene.service["cpu"]
     assert parts["blocked"]["measured"] == hooks(vm)["thread_switch"]
     if parts["blocked"]["measured"]:
@@ -161,7 +161,7 @@ def test_late_read_is_socket_queue(vm):
     needs(vm, *EXCHANGE)
     scene = vm.scene("late_read")
     assert scene.mean_truth("readable_ns", "first_read_end_ns") >= 20 * MS
-    # One request on each of the two connections may have waited for accept() too.
+    # One request on each of the two connections may also have waited for accept().
     assert scene.stage("socket_queue")["p50_ns"] >= 20 * MS
     assert near(scene.stage("socket_queue")["p50_ns"],
                 scene.median_truth("readable_ns", "first_read_end_ns"))
@@ -173,7 +173,7 @@ def check_late_accept(scene, source):
     assert scene.stage("accept_queue")["source"] == source
     unseen = scene.service["losses"].get("accept_unseen", 0)
     assert unseen == 0 or source == "inferred"
-    # A program does not run inside itself on one CPU: that is counted, and explains what is missing.
+    # A program does not run inside itself on one CPU: such misses are counted, and explain the difference.
     missed = sum(program["recursion_misses"] or 0 for program in scene.run["cost"]["programs"])
     assert 20 - missed <= scene.stage("accept_queue")["count"] + unseen <= 20, scene.service
     assert scene.stage("accept_queue")["count"] >= 18
@@ -196,7 +196,7 @@ def test_late_accept_is_accept_queue(vm):
 
 @on_all
 def test_late_accept_inferred(vm):
-    """By the first read, whose hooks other scenes show."""
+    """By the first read, whose hooks other scenes cover."""
     needs(vm, *STAGES)
     scene = vm.scene("late_accept_inferred")
     check_counts(scene, 20)
@@ -205,8 +205,8 @@ def test_late_accept_inferred(vm):
 
 @on_all
 def test_prompt_accept_and_late_read(vm):
-    """Every request is the first on its connection: only a hook on accept() can tell that it waited
-    for the read, not for accept()."""
+    """Every request is the first on its connection: only a hook on accept() shows that it waited for the read
+    instead."""
     needs(vm, *STAGES)
     scene = vm.scene("prompt_accept_late_read")
     assert scene.stage("accept_queue")["source"] == "accept"
@@ -241,7 +241,7 @@ def check_transmit(scene, source):
 
 @on_each
 def test_transmit(vm):
-    """Without cgroups every kernel answers by its packets, and says why; each response is accounted for."""
+    """Without cgroups every kernel uses its packets, and says why; each response is accounted for."""
     needs(vm, *TRANSMIT)
     scene = vm.scene("transmit")
     check_transmit(scene, "tp_btf/net_dev_start_xmit+tcp_probe")
@@ -258,22 +258,24 @@ def test_transmit_by_stamps(vm):
 
 @on_each
 def test_two_senders_race_into_one_socket(vm):
-    """Every datagram is announced exactly once: as many were counted at their arrival as were sent."""
+    """Every datagram is announced exactly once: as many arrivals are counted as datagrams were sent."""
     if not hooks(vm)["udp_ready"]:
         pytest.skip("UDP needs the tracepoints of 6.3")
     scene = vm.scene("race")
     assert scene.status == 0
-    # A program does not run inside itself on one CPU: that is counted and said, and explains what is missing.
+    # A program does not run inside itself on one CPU: such misses are counted and reported, and explain the
+    # difference.
     misses = {p["name"]: p["recursion_misses"] for p in scene.run["cost"]["programs"]}
     missed = sum(misses.values())
     assert missed <= 150
-    # Reads and replies are told in the thread that makes them. Until 6.19 nothing came between there.
+    # Reads and replies are seen in the calling thread. Until 6.19 nothing interrupted it there.
     if vm.kernel != "7.3":
         assert misses["udp_recv"] == misses["udp_send"] == 0, misses
     arrived, _ = map(int, vm.said("race")[1].split())
     assert RACED - misses["udp_ready"] <= arrived <= RACED
     assert len(scene.truth) == RACED
-    # Of two readers one may pause before it is seen, and its datagram be taken for the other's: both are told.
+    # One of two readers may pause before its read is seen, so that its datagram counts as the other's: both
+    # count.
     mistaken = RACED // 50
     assert RACED - missed - mistaken <= scene.service["exchanges"] <= RACED
     assert RACED - missed <= scene.service["exchanges"] + scene.service["losses"]["unanswered"] <= RACED
@@ -282,10 +284,10 @@ def test_two_senders_race_into_one_socket(vm):
     assert set(losses) <= {"unmatched", "untimed", "ambiguous_replies"}, losses
     assert lost_halves <= missed + 2 * mistaken
     unmatched = losses.get("unmatched", 0)
-    # Read before they were announced, on a machine that pauses anywhere, and a few behind each of them.
+    # Read before they were announced, on a machine that pauses anywhere, and a few more after each of them.
     assert unmatched <= RACED // 10
     assert abs(scene.stage("socket_queue")["count"] - (RACED - unmatched)) <= missed
-    # Where a reply was missed, or a sender, that client's next ones are not timed.
+    # If a reply or a sender was missed, that client's next replies are not timed.
     found = scene.service["stages"]["service"]
     if found["measured"]:
         assert found["count"] + losses.get("untimed", 0) == scene.service["exchanges"]
@@ -294,7 +296,7 @@ def test_two_senders_race_into_one_socket(vm):
 
 
 def hooks(vm):
-    """{program: works}"""
+    """Return {program: works}."""
     return {candidate["program"]: candidate["works"] for candidate in vm.probe["candidates"]}
 
 
@@ -311,7 +313,7 @@ def test_before_6_3(vm):
 
 @on_each
 def test_udp(vm):
-    """Where the sockets have tracepoints of their own; elsewhere it is said, not guessed."""
+    """With the sockets' own tracepoints UDP is timed; without them the kernel's lack is reported."""
     scene = vm.scene("udp")
     assert scene.status == 0
     assert len(scene.truth) == scene.driver["requests"] == 40
@@ -338,7 +340,7 @@ def test_accept_by_syscall(vm):
 
 @on_all
 def test_http(vm):
-    """The programs that look for streams of HTTP/2 see what the plain ones see."""
+    """The programs that follow HTTP/2 streams see the same as the plain ones."""
     if not hooks(vm)["exchange_recv_http"]:
         pytest.skip("HTTP/2 needs the tracepoints of 6.3")
     scene = vm.scene("http")
@@ -347,13 +349,13 @@ def test_http(vm):
     assert {"exchange_recv_http", "exchange_send_http"} <= {program["name"] for program in scene.run["cost"]["programs"]}
 
 
-# They run when something goes wrong, or when a server accepts by io_uring; tests/integration has that.
+# They run on errors, or when a server accepts by io_uring; tests/integration covers them.
 ELSEWHERE = {"conn_reset", "conn_retransmit", "udp_drop", "accept_uring", "accept_uring_result",
              "accept_uring_plain"}
 
 
 def runs(machine):
-    """{program: how often it ran} in all scenes of a machine."""
+    """Return {program: how often it ran} over all scenes of a machine."""
     counted = collections.Counter()
     for document in machine.runs():
         for program in document["cost"]["programs"]:
@@ -376,7 +378,7 @@ def test_every_candidate_has_run(fleet):
 
 @on_each
 def test_storage(vm):
-    """5.10 lets no tracing program use storage in sockets; what is measured is the same."""
+    """5.10 lets no tracing program use storage in sockets; the results are the same."""
     assert vm.probe["connections"] == ("hash by socket address" if vm.kernel == "5.10"
                                        else "array, else storage in the socket")
     assert {run["connections_in"] for run in vm.runs()} == {vm.probe["connections"]}
@@ -384,8 +386,8 @@ def test_storage(vm):
 
 @on_all
 def test_older_hooks_see_the_same(vm):
-    """Two observers of the same traffic, one with the older hooks: each exchange once, and times
-    that differ by less than the machine's own pauses."""
+    """Two observers of the same traffic, one with the older hooks: each exchange counts once, and times differ
+    by less than the machine's own pauses."""
     if not hooks(vm)["exchange_ready"]:
         pytest.skip("this kernel has but one candidate")
     scene = vm.scene("older")
@@ -398,7 +400,7 @@ def test_older_hooks_see_the_same(vm):
     assert scene.service["exchanges"] == 40
     for stage in EXCHANGE:
         assert scene.other["stages"][stage]["count"] == 40
-        # Of 40 a pause of the machine between two programs moves the mean, not the median.
+        # Among 40, a pause of the machine between two programs moves the mean, not the median.
         assert abs(scene.other["stages"][stage]["p50_ns"] - scene.stage(stage)["p50_ns"]) < 2 * MS
     for stage in ("socket_queue", "service"):
         assert scene.stage(stage)["p50_ns"] >= 19 * MS
@@ -407,7 +409,7 @@ def test_older_hooks_see_the_same(vm):
 
 @on_all
 def test_sendfile(vm):
-    """Bytes that never were the server's own to write."""
+    """Bytes that the server itself never had in memory."""
     scene = vm.scene("sendfile")
     assert scene.service["exchanges"] == scene.driver["requests"] == 10
     assert scene.service["bytes_out"] >= 10 * 30000
@@ -416,7 +418,7 @@ def test_sendfile(vm):
 
 @on_all
 def test_preferred_and_refused(vm):
-    """tcp_sendpage() is gone since 6.5: whoever asks for it is told, not given something else."""
+    """tcp_sendpage() is gone since 6.5: asking for it is refused, not replaced by another hook."""
     status, _, text = vm.said("refused")
     if hooks(vm)["exchange_sendpage"] or hooks(vm)["exchange_sendpage_steps"]:
         assert status == 0
@@ -428,14 +430,14 @@ def test_preferred_and_refused(vm):
 
 @on_each
 def test_documented(vm):
-    """docs/kernels.md says what this kernel says of itself."""
+    """docs/kernels.md agrees with this kernel's probe."""
     written, _ = table.read(table.DOCUMENT.read_text(encoding="utf-8"), vm.kernel)
     assert written == table.column(vm.probe), "run tests/vm/table.py --write"
 
 
 @on_each
 def test_verifier_cost(vm):
-    """What grows here may be refused by the next kernel. 5.15 does not say."""
+    """A program that grows here may be refused by the next kernel. 5.15 does not report the cost."""
     _, written = table.read(table.DOCUMENT.read_text(encoding="utf-8"), table.title(vm.probe))
     found = table.cost(vm.probe)
     assert set(written) == set(found), "run tests/vm/table.py --write"
@@ -453,7 +455,7 @@ def test_no_btf(vm):
     assert status == 3
     assert "/sys/kernel/btf/vmlinux" in text
     assert len(text.splitlines()) == 1
-    # What needs no BPF goes on.
+    # The parts without BPF continue.
     status, text, _ = vm.said("btf_doctor")
     assert status in (0, 1)
     assert json.loads(text)["findings"] is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/vm ends as the command in the machine did: a script that broke off must not pass for one that ran."""
+"""tools/vm ends with the status of the machine's command: a script that broke off must not count as passed."""
 import subprocess
 
 import pytest

@@ -47,7 +47,6 @@ class Foreign(Process):
         return ["java", HERE / "TlsServer.java", store]
 
     def requests(self):
-        """The server's own count."""
         with urllib.request.urlopen(self.counts) as answer:
             return int(answer.read())
 
