@@ -1,5 +1,5 @@
-# Toolchain file: clang compiles for 64-bit ARM with the headers and libraries below CMAKE_SYSROOT, and
-# qemu's user emulation runs what the build itself has to run. tools/cross sets it all up.
+# Toolchain file: clang compiles for 64-bit ARM with the headers and libraries below CMAKE_SYSROOT. With qemu's
+# user emulation the build runs its own programs. The script tools/cross sets it all up.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 
@@ -7,7 +7,7 @@ foreach(language C ASM)
 	set(CMAKE_${language}_COMPILER_TARGET aarch64-linux-gnu)
 endforeach()
 
-# Programs are this machine's; libraries only the other one's; headers and data of any machine either's.
+# Programs are this machine's, libraries the other one's; headers and data may be either's.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)

@@ -1,8 +1,8 @@
-# bpf_object(TARGET SOURCE…): compiles each SOURCE with clang for the BPF machine, links them into
-# one object and makes TARGET, an INTERFACE library that offers <TARGET>.skel.h.
+# bpf_object(TARGET SOURCE…): compiles each SOURCE with clang for BPF, links them into one object and makes
+# TARGET, an INTERFACE library that offers <TARGET>.skel.h.
 #
-# Headers are tracked through the compiler's own dependency files. Nothing depends on the running
-# kernel: the kernel's structures are declared in bpf/kernel.h and relocated at load (CO-RE).
+# Headers are tracked through the compiler's own dependency files. Nothing depends on the running kernel: its
+# structures are declared in bpf/kernel.h and relocated at load (CO-RE).
 find_program(BPF_CLANG NAMES clang-19 clang-18 clang-17 clang-16 clang
 	DOC "clang that compiles bpf/, version 16 or newer" REQUIRED)
 find_program(BPF_STRIP NAMES llvm-strip-19 llvm-strip-18 llvm-strip-17 llvm-strip-16 llvm-strip
@@ -25,7 +25,7 @@ endif()
 set(BPF_FLAGS -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_${BPF_TARGET_ARCH} -std=gnu17
 	-Wall -Wextra -Wno-unused-parameter $<$<BOOL:${SOJOURN_WERROR}>:-Werror>
 	-I${CMAKE_SOURCE_DIR}/include $<$<BOOL:${CMAKE_SYSROOT}>:--sysroot=${CMAKE_SYSROOT}>
-	# <asm/types.h> lives in the multiarch directory, which clang leaves out for other targets.
+	# The multiarch directory of <asm/types.h>, which clang leaves out for other targets.
 	-idirafter ${CMAKE_SYSROOT}/usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE})
 
 function(bpf_object target)

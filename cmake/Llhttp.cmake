@@ -6,6 +6,6 @@ find_path(LLHTTP_INCLUDE_DIR llhttp.h PATHS /usr/share/include/llhttp /usr/inclu
 
 add_library(llhttp STATIC ${LLHTTP_DIR}/llhttp.c ${LLHTTP_DIR}/api.c ${LLHTTP_DIR}/http.c)
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE_DIR})
-# It is not ours: its warnings are not our errors.
+# Foreign code: its warnings are not our errors.
 target_compile_options(llhttp PRIVATE -w)
 target_link_libraries(llhttp PRIVATE sojourn_instruments sojourn_hardening)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Completions for bash, zsh and fish, from what the programs' --help says.
+"""Completions for bash, zsh and fish, from the programs' --help.
 
 Usage: completions.py SOJOURN SOJOURN-DRIVE FOLDER: writes FOLDER/{sojourn.bash,_sojourn,sojourn.fish}
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 OPTION = re.compile(r"^ {2,6}(?:-(\w), (?:-\w, )?)?--([a-z][a-z0-9-]*)(?:[ =]([^ ]+))?(?: {2,}(.*))?$")
 COMMAND = re.compile(r"^  ([a-z]+) +(.+)$")
-FILES = ("FILE", "PATH")  # a value that is a file's name
+FILES = ("FILE", "PATH")  # values that are file names
 
 
 def help_of(*words):
@@ -20,7 +20,7 @@ def help_of(*words):
 
 
 def options_of(lines):
-    """[(letter or None, name, value's name or None, first line of help)]"""
+    """Return [(letter or None, name, value's name or None, first line of help)]."""
     found = []
     for at, line in enumerate(lines):
         match = OPTION.match(line)
