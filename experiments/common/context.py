@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment runs in: a network of its own, programs that are all ended, and the commands that
+"""The surroundings of an experiment: a network of its own, programs that all end with it, and the commands that
 its page shows."""
 import contextlib
 import ctypes
@@ -23,8 +23,8 @@ OBSERVER_NAME, DRIVER_NAME = "sojourn", "sojourn-drive"
 
 
 def own_network():
-    """Moves this process, and so all that it starts, into a network namespace of its own, which goes with
-    it: no port, TIME_WAIT or connection of the host's is in the way, and none of it is loaded."""
+    """Move this process, with all that it starts, into its own network namespace, which ends with it. The
+    host's ports, TIME_WAIT sockets and connections are neither in the way nor loaded."""
     if LIBC.unshare(CLONE_NEWNET) != 0:
         error = ctypes.get_errno()
         raise OSError(error, f"a network namespace: {os.strerror(error)}")
@@ -32,13 +32,13 @@ def own_network():
 
 
 class Context:
-    """For one run of one experiment, in `with`; afterwards nothing of it is left."""
+    """For one run of one experiment, in `with`; nothing of it is left afterwards."""
 
     def __init__(self, name, folder, quick, long_seconds=None):
         self.name, self.folder, self.quick = name, Path(folder), quick
-        self.long_seconds = long_seconds  # how long somebody wants what may last for hours; None: usual
+        self.long_seconds = long_seconds  # the requested length of a run that may take hours; None: usual
         self.source = FOLDER / name
-        self.commands = {}  # label: the first command of that label
+        self.commands = {}  # label: the first command with that label
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -46,7 +46,7 @@ class Context:
         return self
 
     def _enter(self, manager):
-        """Left with the experiment; that it was entered is never forgotten."""
+        """Leave it with the experiment; its entry is always recorded."""
         with uninterrupted():
             return self.stack.enter_context(manager)
 
@@ -54,28 +54,27 @@ class Context:
         return self.stack.__exit__(*exception)
 
     def pick(self, full, quick):
-        """One of two values: of the whole run, or of the quick one."""
+        """Return one of two values: of the full run, or of the quick one."""
         return quick if self.quick else full
 
     def say(self, text):
-        """A line of progress on standard output."""
         print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", flush=True)
 
     # Places
 
     def netns(self, name):
-        """A network namespace more, support.net.Netns."""
+        """Return another network namespace, support.net.Netns."""
         return self._enter(Netns(name))
 
     def quota(self, share):
-        """A place.Quota; None where this host has no cgroups for that."""
+        """None without cgroups for it."""
         return self._enter(Quota(share)) if cpu_hierarchy() else None
 
     # Programs
 
     def start(self, what, place=None, label=None, **options):
-        """An argv, or an object with close(): ended with the experiment, the last one first, or earlier by
-        its own close()."""
+        """Start an argv, or keep an object with close(). It ends with the experiment, the last one first, or
+        earlier by its own close()."""
         if isinstance(what, (list, tuple)):
             self.note(label, what, place)
         with uninterrupted():
@@ -85,15 +84,15 @@ class Context:
         return what
 
     def observe(self, *options, ports, place=CLIENT, label="observer"):
-        """`sojourn observe`, support.programs.Observer; close() ends it before the experiment does."""
+        """Start `sojourn observe`, support.programs.Observer; close() ends it before the experiment does."""
         observer = self.start(Observer(*options, ports=ports, netns=place))
-        observer.netns = place.netns  # asked from here, unless it is in another network
+        observer.netns = place.netns  # queried from here, unless it is in another network
         self.note(label, observer.argv, place)
         return observer
 
     def drive(self, *words, observer=None, place=CLIENT, label=None, seconds=180):
-        """`sojourn-drive WORDS…` (so also `run FILE` and `sweep URL`) to its end: the run document, joined
-        with the observer's if one is given. Errors of requests are in the document."""
+        """Run `sojourn-drive WORDS…` (so also `run FILE` and `sweep URL`) to its end. Return the run document,
+        joined with the observer's if one is given. Failed requests are in the document."""
         path = self.work / "driver.json"
         path.unlink(missing_ok=True)
         words = [*words, *(["--observer", observer.url] if observer else [])]
@@ -105,18 +104,18 @@ class Context:
         missing = (document.get("driver") or {}).get("observer_error")
         if missing:
             raise ended.error(f"the observer's part is missing: {missing}")
-        document["messages"] = ended.stderr  # what it said before and during the run: preflight
+        document["messages"] = ended.stderr  # its messages before and during the run: preflight
         self.note(label, [DRIVER, *words], place)
         return document
 
     def doctor(self, *options, place=None):
-        """`sojourn doctor`, one look, support.programs.Doctor."""
+        """Run `sojourn doctor` for one reading, support.programs.Doctor."""
         return Doctor(*options, netns=place)
 
     # Commands
 
     def note(self, label, argv, place=None):
-        """Keeps a command for the page, as somebody would type it, under a label; the first one stays."""
+        """Keep a command for the page, as a user would type it, under a label; the first one stays."""
         if label is None or label in self.commands:
             return
         words = [*(place.pinning() if isinstance(place, Place) else []), *map(str, argv)]
@@ -125,13 +124,13 @@ class Context:
         self.commands[label] = re.sub(r"/tmp/sojourn-\w+\.\w+/", "/tmp/", text)
 
     def command_lines(self, *labels):
-        """The commands of these labels (default: all), each below a comment that is its label."""
+        """Return the commands of these labels (default: all), each below a comment with its label."""
         return [line for label in labels or self.commands
                 for line in (f"# {label}", self.commands[label])]
 
 
 def _typed(word):
-    """A word of a command as a shell wants it, our programs by their names."""
+    """Return a word of a command, quoted for the shell, our programs by their names."""
     for program in (OBSERVER_NAME, DRIVER_NAME):
         if Path(word).name == program and str(word).startswith(str(BUILD)):
             return program

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Packages of Debian that are unpacked below the build folder and not installed: nothing of theirs is started,
-and nothing that is installed is replaced (libnginx-mod-http-lua brings a LuaJIT in place of that of wrk)."""
+"""Debian packages that are unpacked below the build folder, not installed. Nothing of theirs is started, and
+nothing installed is replaced (libnginx-mod-http-lua would replace wrk's LuaJIT)."""
 import os
 import shutil
 import subprocess
@@ -10,11 +10,11 @@ from support import BUILD
 
 
 class NotToBeHad(Exception):
-    """Debian's archive cannot be reached, or does not have it."""
+    """Debian's archive is unreachable, or lacks the package."""
 
 
 def unpacked(*packages):
-    """The folder in which these packages' files are, fetched at the first call."""
+    """Return the folder of these packages' files, which the first call fetches."""
     folder = BUILD / "experiments" / "-".join(packages)
     if not (folder / "versions").exists():
         begun = Path(f"{folder}.{os.getpid()}")
@@ -47,6 +47,5 @@ def _fetch(packages, folder):
 
 
 def version(package, *packages):
-    """Of one of the packages that unpacked() fetched together."""
     lines = (unpacked(*packages) / "versions").read_text(encoding="utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines)[package]

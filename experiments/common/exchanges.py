@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Single exchanges that both sides know, of a merged document with --keep-samples, divided by the step of a
-scenario that they were.
+"""Single exchanges that both sides know, from a merged document with --keep-samples, by the scenario's step.
 
-Sojourn joins them itself (`joined.steps`), by what the driver says the step was. Here, to check it, the step
-follows from the index on the connection, as long as no request of the run failed: a client goes round its
-steps in their order, on one connection. That is not taken for granted: the observer's count of each
-request's bytes must be that of the step, by the driver's count."""
+Sojourn joins them itself (`joined.steps`), by the driver's own step. As a check, here the step follows from the
+index on the connection, as long as no request of the run failed. A client repeats its steps in order, on one
+connection. That is verified: the observer's count of each request's bytes must equal the step's, by the
+driver's count.
+"""
 from collections import Counter
 
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
-SERVER = ("receive", "service", "respond")  # the server's own time; the rest of its stages is queueing
+SERVER = ("receive", "service", "respond")  # the server's own time; the other stages are queueing
 QUEUES = ("accept_queue", "socket_queue")
 CPU = ("running_ns", "runnable_ns")
 
 
 def _by_key(samples):
-    """{(client, port, server, port, index): row} of samples, without those that are there twice."""
+    """Return {(client, port, server, port, index): row} of samples, without duplicates."""
     flows = samples["flows"]
     names = list(zip(flows["client"], flows["client_port"], flows["server"], flows["server_port"]))
     keys = [(*names[flow], index) for flow, index in zip(samples["flow"], samples["index"])]
@@ -24,8 +24,8 @@ def _by_key(samples):
 
 
 def pairs(document, service):
-    """A dict per exchange that both sides sampled: index, bytes_in, round_trip, network, overhang, the stages, and
-    running and runnable where they are known, all in ns."""
+    """Yield a dict per exchange that both sides sampled: index, bytes_in, round_trip, network, overhang, the
+    stages, and running and runnable if known. All times are in ns."""
     sent, seen = document["driver"]["samples"], service["samples"]
     rows = _by_key(seen)
     for key, row in _by_key(sent).items():
@@ -58,11 +58,12 @@ def _sums(chosen):
 
 
 def by_step(document, service):
-    """Per step of the driver's scenario the sums over its exchanges: round_trip_ns = server_ns + client_ns,
-    and client_ns = queue_ns + network_ns, in integers; and how many had the bytes of another step."""
+    """Return for each step of the driver's scenario the sums over its exchanges, in integers: round_trip_ns =
+    server_ns + client_ns, and client_ns = queue_ns + network_ns. Also count exchanges with another step's
+    bytes."""
     steps = document["driver"]["steps"]
     if any(sum(step["errors"].values()) for step in steps):
-        return None  # a client begins its cycle again after a failure: the index tells no step any more
+        return None  # after a failure a client restarts its cycle, so the index does not give the step
     chosen = [[] for _ in steps]
     for pair in pairs(document, service):
         chosen[pair["index"] % len(steps)].append(pair)
@@ -73,6 +74,5 @@ def by_step(document, service):
 
 
 def totals(steps):
-    """The sums over all steps."""
     names = [name for name, value in steps[0].items() if isinstance(value, int) and name != "mean_ns"]
     return {name: sum(step[name] for step in steps) for name in names}

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Figures out of run documents, and how pages write them."""
+"""Figures from run documents, and their form in pages."""
 NS = 1e9
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 
 
 def service(document, port, protocol="tcp"):
-    """The document's only service on this port."""
     found = [entry for entry in document["services"]
              if entry["port"] == port and entry["protocol"] == protocol]
     assert len(found) == 1, f"{len(found)} services on port {port}/{protocol}"
@@ -13,39 +12,37 @@ def service(document, port, protocol="tcp"):
 
 
 def rate(driver):
-    """Responses per second of the driver's measured phase, or of a sweep's step."""
+    """Return responses per second of the driver's measured phase, or of a sweep's step."""
     return (driver["requests"] - driver.get("drained", 0)) / driver["duration_ns"] * NS
 
 
 def rate_by_latency(driver):
-    """Requests by the sum of their latencies: what one client would do if it were alone, and no
-    throughput as soon as there are two."""
+    """Return requests divided by the sum of their latencies: a single client's rate, but no throughput with two
+    or more."""
     trip = driver["round_trip"]
     return trip["count"] / trip["sum_ns"] * NS if trip["sum_ns"] else 0.0
 
 
 def server_rate(observed):
-    """Exchanges per second from the first request's arrival to the last response's write; None if
-    that is not known."""
+    """Return exchanges per second from the first request's arrival to the last response's write; None if unknown."""
     begin, end = observed["first_message_ns"], observed["last_message_ns"]
     return observed["exchanges"] / (end - begin) * NS if begin and end > begin else None
 
 
 def errors(driver):
-    """All of the driver's errors together."""
     return sum(driver["errors"].values())
 
 
 def stage_ns(observed, name):
-    """Mean of a stage in ns over the exchanges that it was measured of; None if not measured. Of
-    accept_queue: over connections."""
+    """Return the mean of a stage in ns over its measured exchanges; None if not measured. For accept_queue:
+    over connections."""
     stage = observed["stages"].get(name)
     return stage["sum_ns"] / stage["count"] if stage and stage.get("count") else None
 
 
 def residence_ns(observed):
-    """Mean time at the server: the stages from socket_queue on, and what requests waited in the accept
-    queue, by exchange; None if nothing was timed."""
+    """Return the mean time at the server per exchange: the stages from socket_queue on, and the requests' wait
+    in the accept queue; None if nothing was timed."""
     count = observed["stages"]["service"].get("count")
     if not count:
         return None
@@ -54,12 +51,12 @@ def residence_ns(observed):
 
 
 def lost(observed):
-    """What of this service was seen but not timed, by name, without the zeros."""
+    """Return the service's losses by name, without the zeros."""
     return {name: count for name, count in observed["losses"].items() if count}
 
 
 def time_text(ns):
-    """A duration for people: 3 significant digits, with its unit."""
+    """Three significant digits, with the unit."""
     if ns is None:
         return "–"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
@@ -70,7 +67,7 @@ def time_text(ns):
 
 
 def number(value, digits=0):
-    """A number for people: with commas; None is a dash."""
+    """With commas; None is a dash."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A server of state in nginx: Debian's nginx with its Lua module, and a Lua file that returns the handler."""
+"""A stateful server in nginx: Debian's nginx with its Lua module, and a Lua file that returns the handler."""
 import platform
 import re
 import subprocess
@@ -9,7 +9,7 @@ from support.programs import Nginx
 
 from .debian import unpacked, version
 
-# With what the module needs at its start. cjson reads and writes JSON.
+# With the module's own dependencies. cjson reads and writes JSON.
 PACKAGES = ("libnginx-mod-http-lua", "libnginx-mod-http-ndk", "libluajit2-5.1-2", "libpcre3",
             "lua-resty-core", "lua-resty-lrucache", "lua-cjson")
 
@@ -30,8 +30,8 @@ SERVER = "location {path} {{ {location} content_by_lua_block {{ serve() }} }}"
 
 
 class LuaServer(Nginx):
-    """LuaServer("…/server.lua", "/sessions", {"sessions": "128m"}): `path` is answered by the function that
-    the file returns. `location` is more configuration for it; more options are those of Nginx."""
+    """LuaServer("…/server.lua", "/sessions", {"sessions": "128m"}): requests to `path` go to the function that
+    the file returns. `location` is more configuration for it; further options are those of Nginx."""
 
     def __init__(self, file, path, dictionaries, location="", **options):
         root, file = unpacked(*PACKAGES), Path(file)
@@ -46,7 +46,6 @@ class LuaServer(Nginx):
 
 
 def described():
-    """What serves, in words for a page."""
     text = subprocess.run(["nginx", "-v"], capture_output=True, text=True, check=True).stderr
     return f"nginx {re.search(r'nginx/(.*)', text)[1].strip()} with " \
         f"libnginx-mod-http-lua {version('libnginx-mod-http-lua', *PACKAGES)}"

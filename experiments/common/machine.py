@@ -8,7 +8,6 @@ import subprocess
 
 
 def machine():
-    """One line that says where the figures were taken."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
     with open("/proc/meminfo", encoding="ascii") as file:
@@ -22,7 +21,7 @@ def today():
 
 
 def versions(packages):
-    """`name version` of Debian packages, joined by commas; one that is not installed is an error."""
+    """Return `name version` of Debian packages, joined by commas; a missing one is an error."""
     text = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *packages],
                           check=True, capture_output=True, text=True).stdout
     return ", ".join(text.splitlines())

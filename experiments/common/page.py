@@ -7,7 +7,7 @@ FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
 def table(head, rows):
-    """A table in Markdown; the first column is text, the others are figures."""
+    """Return a table in Markdown; the first column is text, the others are figures."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
     for row in rows:
         if len(row) != len(head):
@@ -16,22 +16,22 @@ def table(head, rows):
 
 
 def code(lines):
-    """Lines as a block of code, indented as everywhere in docs/. The comment ends a list before it, of whose
-    last item the lines would be text otherwise."""
+    """Return lines as a block of code, indented as everywhere in docs/. The comment ends a preceding list,
+    whose last item would otherwise include the lines."""
     return "<!-- -->\n\n" + "\n".join(f"    {line}" for line in lines)
 
 
 class Page:
-    """What run(context) returns: figures (for the JSON file), fields (for page.md), plots by name, each
-    a function that draws on matplotlib's axes (plot.save)."""
+    """The result of run(context): figures (for the JSON file), fields (for page.md), and plots by name. A plot
+    is a function that draws on matplotlib's axes (plot.save)."""
 
     def __init__(self, figures, fields, plots=None):
         self.figures, self.fields, self.plots = figures, fields, plots or {}
 
 
 def render(template, fields):
-    """The template with its fields filled in; a field without a value, or a value without its field, is
-    an error: a page must not be published with a hole."""
+    """Fill in the template's fields. A field without a value, or a value without its field, is an error: no
+    page may be published with a hole."""
     wanted = set(FIELD.findall(template))
     if wanted != set(fields):
         raise ValueError(f"fields without a value: {sorted(wanted - set(fields))}; "
@@ -41,8 +41,8 @@ def render(template, fields):
 
 
 def write(context, page, head):
-    """DIR/NAME.md, NAME-PLOT.svg and NAME.json; the paths written. `head` are the fields and members that
-    all pages have."""
+    """Write DIR/NAME.md, NAME-PLOT.svg and NAME.json; return the paths. `head` has the fields and members of
+    all pages."""
     from . import plot
 
     template = (context.source / "page.md").read_text(encoding="utf-8")

@@ -7,23 +7,23 @@ from pathlib import Path
 from support.cgroup import remove
 
 SERVER_CPU, CLIENT_CPU = 0, 1
-# Short, so that a share of a CPU is a slower CPU rather than one that is away for long.
+# Short, so that a share is like a slower CPU rather than one with long pauses.
 PERIOD_US = 10000
 
 
 class Place:
-    """Takes the place of a network namespace in support.process.Process(netns=…)."""
+    """Stands for a network namespace in support.process.Process(netns=…)."""
 
     def __init__(self, cpu=None, quota=None, netns=None):
         self.cpu, self.quota, self.netns = cpu, quota, netns
 
     def prefix(self):
-        """What to put before a command; the process keeps the pid it was started with."""
+        """Return the words before a command; the process keeps its pid."""
         return [*(self.quota.prefix() if self.quota else []), *self.pinning(),
                 *(self.netns.prefix() if self.netns else [])]
 
     def pinning(self):
-        """The part of the prefix that a page shows."""
+        """Return the part of the prefix that a page shows."""
         return [] if self.cpu is None else ["taskset", "-c", str(self.cpu)]
 
 
@@ -31,7 +31,7 @@ SERVER, CLIENT = Place(SERVER_CPU), Place(CLIENT_CPU)
 
 
 def _mounts():
-    """(mount point, type of the file system, its options) of every mount."""
+    """Yield (mount point, type of the file system, its options) of every mount."""
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         for line in file:
             left, _, right = line.partition(" - ")
@@ -40,7 +40,7 @@ def _mounts():
 
 
 def cpu_hierarchy():
-    """(folder, version) in which cgroups get a share of the CPUs; None if this host has none."""
+    """Return (folder, version) in which cgroups get a share of the CPUs; None if this host has none."""
     for path, kind, options in _mounts():
         if kind == "cgroup" and "cpu" in options:
             return path, 1
@@ -52,8 +52,8 @@ def cpu_hierarchy():
 
 
 class Quota:
-    """A cgroup whose processes get this share of one CPU (0.5: half of each 10 ms); removed at the end
-    of `with`, when the processes that were started in it have ended."""
+    """A cgroup whose processes get this share of one CPU (0.5: half of each 10 ms). Removed at the end of
+    `with`, after the processes started in it have ended."""
 
     _numbers = itertools.count()
 
@@ -74,5 +74,4 @@ class Quota:
         remove(self.path)
 
     def prefix(self):
-        """As Place.prefix()."""
         return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.path / "cgroup.procs")]

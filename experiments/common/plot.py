@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plots as small SVG files: text stays text, and a ground of their own keeps them readable on light and
-on dark pages."""
+"""Plots as small SVG files: text stays text, and a background keeps them readable on light and on dark pages."""
 
 COLOURS = ("#0b6e99", "#d1495b", "#3c8d2f", "#8d5a97", "#c77d0a", "#555555")
 GROUND = "#fcfcfa"
@@ -16,7 +15,7 @@ COUNTS = "{x:,.10g}"  # for axis.set_major_formatter(): numbers with commas
 
 
 def panels(count):
-    """Decorator of a function that draws: how many pairs of axes it wants, side by side (default: one)."""
+    """Decorate a drawing function with its number of axes, side by side (default: one)."""
     def mark(draw):
         draw.panels = count
         return draw
@@ -24,8 +23,8 @@ def panels(count):
 
 
 def save(path, draw):
-    """Draws and writes one file: `draw(axes)`, or `draw(list of axes)` if it wants several."""
-    # Not before: what only lists experiments needs no matplotlib.
+    """Draw and write one file: `draw(axes)`, or `draw(list of axes)` for several."""
+    # Imported only here: listing experiments needs no matplotlib.
     import matplotlib
     matplotlib.use("svg")
     from matplotlib import pyplot

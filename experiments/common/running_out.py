@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A doctor beside a client that makes something run out: what it found, when, and in which words."""
+"""A doctor beside a client that exhausts something: its findings, their times, and its words."""
 import json
 import time
 
@@ -9,7 +9,7 @@ from support.programs import OBSERVER
 
 
 class Watch:
-    """`sojourn doctor --watch --json` in a place, in `with`; `ours` says which findings are of interest."""
+    """`sojourn doctor --watch --json` in a place, in `with`; `ours` selects the relevant findings."""
 
     def __init__(self, context, *options, place, interval, ours=lambda finding: True, label=None):
         self.place, self.options, self.ours = place, options, ours
@@ -24,12 +24,12 @@ class Watch:
         self.process.close()
 
     def looks(self):
-        """All that it saw so far, one document per look."""
+        """Return all its readings so far, one document each."""
         lines = self.process.stdout.splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def firsts(self):
-        """{finding's id: when it was found first (at, seconds since 1970), and itself}, in their order."""
+        """Return {finding's id: its first time (at, seconds since 1970), and itself}, in their order."""
         found = {}
         for look in self.looks():
             for finding in look["findings"]:
@@ -38,7 +38,6 @@ class Watch:
         return found
 
     def until(self, condition, seconds):
-        """Whether the condition of firsts() came true in time."""
         deadline = time.monotonic() + seconds
         while not condition(self.firsts()):
             if time.monotonic() > deadline:
@@ -47,5 +46,5 @@ class Watch:
         return True
 
     def text(self):
-        """What somebody sees who asks now."""
+        """Return the output for a user who runs the doctor now."""
         return run([OBSERVER, "doctor", *self.options], netns=self.place, check=False).stdout

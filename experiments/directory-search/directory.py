@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The server of the experiment: a generated directory, imported, and OpenLDAP's slapd with its own
-counters as truth."""
+"""The server of the experiment: a generated directory, imported, and OpenLDAP's slapd, whose own counters are
+the truth."""
 import os
 import re
 import shlex
@@ -14,7 +14,7 @@ from support.net import free_port
 from support.process import run as finish
 
 FIRST = 10_000_000  # as in generate
-LAST_OF_FILES = 10_099_999  # which the scenario files ask for
+LAST_OF_FILES = 10_099_999  # as in the scenario files
 PEOPLE = "ou=People,dc=example,dc=com"
 COUNTERS = {"searches": "cn=Search,cn=Operations,cn=Monitor", "entries": "cn=Entries,cn=Statistics,cn=Monitor"}
 
@@ -24,7 +24,7 @@ def uid(number):
 
 
 def imported(context, entries):
-    """Seconds that slapadd took for so many people, generating them included."""
+    """Return the seconds that slapadd took for so many people, including their generation."""
     generator = [context.source / "generate", "--entries", str(entries)]
     loader = ["slapadd", "-q", "-f", str(context.source / "slapd.conf")]
     context.note("import (in an empty folder, as all of slapd's)",
@@ -41,13 +41,13 @@ def imported(context, entries):
 
 
 class Directory:
-    """slapd over what was imported into context.work, on a port of its own."""
+    """slapd with the directory imported into context.work, on its own port."""
 
     def __init__(self, context, files=None, label="server"):
-        """@files: its limit of descriptors; None: this process' own hard one."""
+        """@files: its limit of descriptors; None: this process's hard one."""
         self.port = free_port()
         self.url, self.target = f"ldap://127.0.0.1:{self.port}", f"tcp://127.0.0.1:{self.port}"
-        self.asked = 0  # searches of counts() and the like
+        self.asked = 0  # searches made by counts() and the like
         limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
         self.process = context.start(
             [*limit, "slapd", "-d", "0", "-h", self.url, "-f", context.source / "slapd.conf"], SERVER,
@@ -66,7 +66,6 @@ class Directory:
                 time.sleep(0.05)
 
     def search(self, base, scope="base", wanted="(objectClass=*)", attributes=()):
-        """ldapsearch's words for one search."""
         return ["ldapsearch", "-x", "-LLL", "-H", self.url, "-b", base, "-s", scope, wanted, *attributes]
 
     def _number(self, base, attribute):
@@ -74,19 +73,19 @@ class Directory:
         return int(re.search(rf"^{attribute}: (\d+)$", text, re.MULTILINE)[1])
 
     def counts(self):
-        """Searches completed and entries sent since its start, without those of this question: every
-        number that is asked for is a search and an entry itself."""
+        """Return searches completed and entries sent since its start. Each number queried here is itself a
+        search and an entry, which are subtracted."""
         searches = self._number(COUNTERS["searches"], "monitorOpCompleted")
         entries = self._number(COUNTERS["entries"], "monitorCounter")
         self.asked += 2
         return {"searches": searches - (self.asked - 2), "entries": entries - (self.asked - 1)}
 
     def descriptors(self):
-        """As many as slapd says that it can have."""
+        """Return slapd's own limit."""
         return self._uncounted("cn=Max File Descriptors,cn=Connections,cn=Monitor", "monitorCounter")
 
     def people(self):
-        """Entries of the database, by its own count."""
+        """Return the number of people by the database's own count."""
         return self._uncounted("cn=Database 1,cn=Databases,cn=Monitor", "olmMDBEntries") - 2
 
     def _uncounted(self, base, attribute):
@@ -94,7 +93,6 @@ class Directory:
         return self._number(base, attribute)
 
     def cpu_seconds(self):
-        """User and system, by the kernel's account."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

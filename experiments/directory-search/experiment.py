@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Directory search: exact and subtree searches at two loads, ten thousand clients, and the question whether
-the test program is the bottleneck."""
+"""Directory search: exact and subtree searches at two loads, ten thousand clients, and whether the test program
+is the bottleneck."""
 import os
 import resource
 import subprocess
@@ -28,7 +28,7 @@ PARTS = ("network + client", "accept queue", "socket queue", "receive", "service
 
 
 class Search(NamedTuple):
-    """A kind of search, and what was published of it: (searches per second, ms) at either load."""
+    """A kind of search, and its published figures: (searches per second, ms) at either load."""
 
     file: str
     kind: str
@@ -49,14 +49,12 @@ LOADS = {"heavy": 64, "lighter": 4}
 
 
 class Bench:
-    """What all steps of the experiment use."""
-
     def __init__(self, context, entries):
         self.context, self.entries = context, entries
         self.directory = self.observer = None
 
     def scenario(self, search):
-        """Its file, or a copy for as many people as there are."""
+        """Return the search's file, or a copy for the actual number of people."""
         path = self.context.source / f"{search.file}.yaml"
         if self.entries == LAST_OF_FILES - FIRST + 1:
             return path
@@ -65,7 +63,7 @@ class Bench:
         return copy
 
     def drive(self, search, *words, label=None):
-        """A run of the scenario, with what slapd counts and takes meanwhile."""
+        """Run the scenario; add slapd's counts and CPU time of the run."""
         before, cpu = self.directory.counts(), self.directory.cpu_seconds()
         probes = loss_probes()
         document = self.context.drive("run", self.scenario(search), *words, self.directory.target,
@@ -77,25 +75,25 @@ class Bench:
 
 
 def loss_probes():
-    """Segments that TCP of this network namespace sent again because an acknowledgement was late."""
+    """Return how many segments TCP of this network namespace sent again because an acknowledgement was late."""
     lines = [line.split() for line in Path("/proc/self/net/netstat").read_text().splitlines()
              if line.startswith("TcpExt:")]
     return int(dict(zip(*lines))["TCPLossProbes"])
 
 
 def deviation(values):
-    """Of a sample, as spreadsheets and SLAMD have it."""
+    """Return the standard deviation of a sample, as in spreadsheets and SLAMD."""
     mean = sum(values) / len(values)
     return (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5 if len(values) > 1 else None
 
 
 def whole_intervals(intervals):
-    """Without what answers came in behind the last one."""
+    """Return the intervals without the short last one."""
     return [part for part in intervals if part["seconds"] > 0.9 * intervals[0]["seconds"]]
 
 
 def parts_of(joined):
-    """Mean ns of each part of the round trip, over the exchanges that both sides have."""
+    """Return the mean ns of each part of the round trip, over the joined exchanges."""
     total = joined["sum"]
     stages = {name.replace("_", " "): total["stages"].get(name) or 0 for name in figures.STAGES}
     parts = {"network + client": total["network_ns"] - total["overhang_ns"], **stages}
@@ -103,7 +101,6 @@ def parts_of(joined):
 
 
 def summary(document, port):
-    """The figures of one run that pages and tests use."""
     driver, seen, server = document["driver"], figures.service(document, port), document["server"]
     took = driver["duration_ns"]
     intervals = [{"seconds": part["duration_ns"] / 1e9, "requests": part["requests"], "errors": part["errors"],
@@ -128,7 +125,7 @@ def summary(document, port):
 
 
 def tail_of(joined):
-    """The parts of the searches slower than the 99th percentile, mean ns."""
+    """Return the parts of the searches slower than the 99th percentile, mean ns."""
     slow = next((entry for entry in joined.get("tail") or [] if entry["per_mille"] == 990 and entry["count"]), None)
     return slow and {"count": slow["count"], "above_ns": slow["above_ns"],
                      "parts": parts_of({"sum": slow["sum"], "joined": slow["count"]})}
@@ -137,7 +134,7 @@ def tail_of(joined):
 # Steps
 
 def counted(bench, search):
-    """The same searches, counted by three: without warm-up, so that all of them are measured."""
+    """Count the same searches in three ways; without warm-up, so that all of them are measured."""
     wanted = bench.context.pick(20000, 2000)
     document = bench.drive(search, "-c16", f"-n{wanted}", "-d60s")
     made = summary(document, bench.directory.port)
@@ -146,7 +143,8 @@ def counted(bench, search):
 
 
 def loaded(bench, search, load):
-    """One search at one load; a first run, unmeasured, is the warm-up, so that slapd counts what the driver does."""
+    """Run one search at one load. An unmeasured first run is the warm-up, so that slapd counts the same as the
+    driver."""
     pick = bench.context.pick
     bench.context.drive("run", bench.scenario(search), f"-c{LOADS[load]}", f"-d{pick('2s', '200ms')}",
                         bench.directory.target)
@@ -157,20 +155,20 @@ def loaded(bench, search, load):
 
 
 def threads_for(clients):
-    """How many threads of the driver have descriptors enough."""
+    """Return how many driver threads have enough descriptors together."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return 1 if hard == resource.RLIM_INFINITY else -(-clients // max(1, hard - SPARE_FILES))
 
 
 def concerns(finding, directory):
-    """Whether it is of our server or driver: the doctor looks at all of the host's processes."""
+    """Whether it concerns our server or driver: the doctor examines all of the host's processes."""
     owners = finding.get("owners") or []
     return finding["port"] == directory.port or any(
         owner["pid"] == directory.process.pid or owner["comm"] == "sojourn-drive" for owner in owners)
 
 
 def attached(bench, clients, *words, label=None):
-    """So many clients without pause."""
+    """Run so many clients without pause."""
     threads = threads_for(clients)
     document = bench.drive(SEARCHES[0], f"-c{clients}", *words,
                            *([f"--threads={threads}"] if threads > 1 else []), label=label)
@@ -184,7 +182,7 @@ def attached(bench, clients, *words, label=None):
 
 
 def limited_files(context, bench):
-    """slapd again, with the limit of descriptors that a service gets if nobody raises it."""
+    """Start slapd again, with the limit of descriptors that a service gets by default."""
     bench.directory.close()
     bench.directory = Directory(context, USUAL_LIMIT, label="server, with 1,024 descriptors")
     with context.observe(ports=[bench.directory.port]) as bench.observer:
@@ -278,7 +276,7 @@ def bottleneck_table(runs):
 
 
 def who_is_the_limit(runs):
-    """The sentence that answers the reader's question for the heavy load, whatever came out."""
+    """Return the sentence that answers the reader's question for the heavy load, whatever the result."""
     heavy = [run for run in runs if run["load"] == "heavy"]
     limited = [run for run in heavy if run["limited"]]
     if limited:
@@ -343,7 +341,7 @@ def few_text(few):
 
 
 def growth_text(runs):
-    """What grew between the lighter load and the heavy one, over all four searches."""
+    """Return the growth between the lighter load and the heavy one, over all four searches."""
     def mean(load, part):
         return sum(run["parts"][part] for run in runs if run["load"] == load) / len(SEARCHES)
 
@@ -444,7 +442,6 @@ def run(context):
 
 
 def fields_of(made, commands):
-    """What the page says, out of its figures alone."""
     runs, many, few = made["runs"], made["many"], made["few"]
     lost = {name for each in runs for name in each["lost"]}
     return {

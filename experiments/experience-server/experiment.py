@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Sessions at an experience server: six steps without a pause by clients that begin on one flag, for servers of
-several sizes; the server's time and everything else, per step, which add up to the round trip."""
+"""Sessions at an experience server: six steps without a pause, by clients that start on one signal, for servers
+of several sizes. For each step, the server's time and the rest add up to the round trip."""
 import json
 import time
 
@@ -25,7 +25,7 @@ FULL_SECONDS, QUICK_SECONDS, WARM_SECONDS = 8, 1.5, 1
 LADDER, QUICK_LADDER = "1..64", "1,4,16"
 THREE_QUARTERS = 0.75
 SAMPLES = 24000  # of all drivers of a run together
-READY_SECONDS = 0.4  # for drivers to read their scenario and wait; the page says how far apart they began
+READY_SECONDS = 0.4  # for drivers to read their scenario and wait; the page shows how far apart they started
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
         self.nginx = context.start(lua_server.LuaServer(
             context.source / "server.lua", "/sessions", {"sessions": "256m"},
             netns=Place(SERVER_CPU, quota)))
-        self.nginx.netns = None  # asked from here
+        self.nginx.netns = None  # queried from here
         self.observer = context.observe("--cpu", "--samples", str(SAMPLES), "--ring", "8192",
                                         ports=[self.nginx.port])
 
@@ -67,7 +67,7 @@ def start_drivers(context, server, connections, seconds, rate, label):
 
 
 def together(context, server, connections, seconds, rate=None, label=None):
-    """Several drivers on one green flag, in one phase of the observer's: the figures of the run."""
+    """Run several drivers from one start signal, in one phase of the observer's; return the run's figures."""
     running, flag = start_drivers(context, server, connections, seconds, rate, label)
     time.sleep(READY_SECONDS)
     before = server.nginx.status()["requests"]
@@ -87,7 +87,7 @@ def together(context, server, connections, seconds, rate=None, label=None):
 
 
 def merged(context, observed, parts):
-    """`sojourn report` of the observer's phase and the drivers' documents."""
+    """Run `sojourn report` on the observer's phase and the drivers' documents."""
     paths = []
     for number, document in enumerate((observed, *parts)):
         paths.append(context.work / (f"driver{number - 1}.json" if number else "observer.json"))
@@ -121,7 +121,7 @@ def figures_of(document, parts, server):
 
 
 def at_size(context, size, share):
-    """All runs of one size of the server; None where this host cannot make it that small."""
+    """Return all runs of one size of the server; None if this host cannot make it that small."""
     server = Server(context, size, share)
     try:
         if not server.limited:
@@ -145,7 +145,7 @@ def at_size(context, size, share):
 
 
 def sweep(context, server):
-    """The first step alone, by the driver's own search for the knee."""
+    """Run the first step alone, in the driver's own search for the knee."""
     context.say("sweep")
     found = context.drive(
         "sweep", f"{server.nginx.url}sessions", "--ladder", context.pick(LADDER, QUICK_LADDER),
@@ -164,7 +164,7 @@ def sweep(context, server):
 # The page
 
 def mean(run, name, count="count"):
-    """Over all joined exchanges of a run, in ns; None if there are none."""
+    """Return the mean over all joined exchanges of a run, in ns; None if there are none."""
     total = exchanges.totals(run["steps"]) if run["steps"] else {}
     return total[name] / total[count] if total.get(count) else None
 
@@ -206,7 +206,7 @@ def steps_table(run):
 
 
 def counted(sizes):
-    """Every run by three counts, as one row of sums, and in how many runs they were not equal."""
+    """Return every run's three counts, as one row of sums, and in how many runs they differed."""
     runs = all_runs(sizes)
     names = ("requests", "nginx_requests", "exchanges")
     unequal = sum(len({run[name] for name in names}) > 1 for run in runs)
@@ -216,7 +216,7 @@ def counted(sizes):
 
 
 def off_of_step(step, joined):
-    """By how many exchanges and ns the sums of a step differ from those of Sojourn's own join."""
+    """Return by how many exchanges and ns a step's sums differ from Sojourn's own join."""
     sums = joined["sum"]
     return {"exchanges": step["count"] - joined["count"],
             "round trip": step["round_trip_ns"] - sums["round_trip_ns"],
@@ -226,7 +226,7 @@ def off_of_step(step, joined):
 
 
 def off(run):
-    """The largest of these of any step."""
+    """Return the largest of these of any step."""
     each = [off_of_step(step, joined) for step, joined in zip(run["steps"], run["joined_steps"])]
     return {name: max(abs(one[name]) for one in each) for name in each[0]}
 
@@ -247,7 +247,7 @@ def sums(sizes):
 
 
 def shape(sizes):
-    """What became of the server's time and of the rest, from the lowest load to the highest."""
+    """Return how the server's time and the rest change from the lowest load to the highest."""
     lines = []
     for size in sizes:
         low, high = size["runs"][0], size["runs"][-1]
@@ -270,7 +270,7 @@ def verdict(trip, server):
 
 
 def tail(run):
-    """Which part held the requests beyond p99."""
+    """Return which part held the requests beyond p99."""
     slow = next(each for each in run["tail"] if each["per_mille"] == 990)
     if not slow["count"]:
         return "No joined request was slower than the 99th percentile."

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- An experience server: sessions of visitors, held in the memory that nginx's workers share. What a session
--- holds is one JSON document, read and written as a whole by each request; nothing here takes a time.
+-- An experience server: sessions of visitors, in memory shared by nginx's workers. A session is one
+-- JSON document, which each request reads and writes as a whole. Nothing here measures time.
 local cjson = require "cjson.safe"
 local sessions = ngx.shared.sessions
 
-local SESSION_SECONDS = 20 -- without a request; then it is gone
+local SESSION_SECONDS = 20 -- without a request, then the session ends
 local EXPERIENCES = { "control", "grey", "tag", "tagAndGrey" }
 local STATUSES = { committed = true, failed = true }
 
@@ -50,7 +50,7 @@ function handlers.create()
 	end
 end
 
--- POST /sessions/ID/target {"page": …}: which experience this visitor gets on this page
+-- POST /sessions/ID/target {"page": …}: the visitor's experience on this page
 function handlers.target(session, id)
 	local wanted = body()
 	if not wanted or not wanted.page then

@@ -25,12 +25,12 @@ RANGE = "net.ipv4.ip_local_port_range"
 
 
 class Interface(NamedTuple):
-    """What clients speak, and to whom."""
+    """A protocol of clients, and its server."""
 
     name: str
     scheme: str
     server: str
-    create: bool  # not over UDP: a lost answer could not be told from a lost request
+    create: bool  # not over UDP: a lost answer looks like a lost request
 
 
 INTERFACES = (Interface("TCP", "tcp", "dns", True), Interface("UDP", "udp", "dns", False),
@@ -47,12 +47,12 @@ def url(interface, servers):
 
 
 def addresses(count, network=1):
-    """As many client addresses on the loopback network."""
+    """Return as many client addresses on the loopback network."""
     return f"127.0.{network}.1-127.0.{network}.{count}"
 
 
 def warmed_up(context, interface, operation, servers, observer):
-    """As the original did before it measured; of creates everybody's count."""
+    """Warm up like the original; of creates, return the three counts."""
     server, wanted = servers[interface.server], WARM_UP[operation]
     before = server.created() if operation == "create" else 0
     document = context.drive("run", scenario(context, interface, operation), "-c10", f"-n{wanted}", "-d60s",
@@ -65,7 +65,6 @@ def warmed_up(context, interface, operation, servers, observer):
 
 
 def driven(context, interface, operation, servers, observer, clients):
-    """The run document of one load on one interface."""
     return context.drive(
         "run", scenario(context, interface, operation), f"-c{clients * THREADS}", "--new-connections",
         f"--think={DELAY}", f"--source={addresses(clients)}", f"-d{context.pick('3s', '700ms')}",
@@ -73,7 +72,6 @@ def driven(context, interface, operation, servers, observer, clients):
 
 
 def measured(context, interface, operation, servers, observer, clients):
-    """One load on one interface: the client's latency and the server's."""
     document = driven(context, interface, operation, servers, observer, clients)
     driver = document["driver"]
     seen = figures.service(document, servers[interface.server].port,
@@ -94,7 +92,6 @@ def measured(context, interface, operation, servers, observer, clients):
 
 
 def table_of_all(context, servers, observer):
-    """Every operation on every interface under every load."""
     cells, counts = [], []
     for operation in ("resolve", "create"):
         for interface in INTERFACES:
@@ -109,7 +106,7 @@ def table_of_all(context, servers, observer):
 
 
 def narrow(context):
-    """Reads over TCP from knot as it is unless told otherwise: one thread accepts, from one queue."""
+    """Reads over TCP from knot with its defaults: one thread accepts, from one queue."""
     context.say("resolve over TCP, one accept queue")
     knot = Knot(context, "knot-narrow", tcp_workers=1)
     clients = context.pick(CLIENTS, QUICK_CLIENTS)[1]
@@ -120,7 +117,7 @@ def narrow(context):
 # Without the delay
 
 def sysctl(setting):
-    """Of this experiment's network namespace alone."""
+    """Set it in this experiment's network namespace alone."""
     finish(["sysctl", "-qw", setting])
 
 
@@ -152,7 +149,7 @@ def _warning(text):
 
 
 def remedies(context, server, ports, servers):
-    """The same without running out: (what, how), each with a port for every request but where it says not."""
+    """The same without running out: (what, how), with a port for every request except where noted."""
     target = f"http://127.0.0.1:{server.port}/handles/demo"
     beyond = ports + ports // 2
     fresh = ["--new-connections", f"-n{beyond}", f"-c{THREADS}"]
@@ -206,7 +203,7 @@ def cells_table(cells, operation):
 
 
 def who_waits(cells):
-    """Of the most loaded runs: how much of the latency is the server's, and of that its service."""
+    """For the most loaded runs, return the server's share of the latency, and its service's share."""
     most = max(cell["clients"] for cell in cells)
     loaded = [cell for cell in cells if cell["clients"] == most and cell["residence_ns"]]
     shares = [cell["residence_ns"] / cell["client_ns"] for cell in loaded]
@@ -227,7 +224,7 @@ def limits_text(cells):
 
 
 def narrow_text(one, cells):
-    """What one short accept queue does, beside the same load on many."""
+    """Describe the effect of one short accept queue, compared with the same load on many."""
     many = next(cell for cell in cells if cell["clients"] == one["clients"] and
                 (cell["interface"], cell["operation"]) == ("TCP", "resolve"))
     queue = one["queue"]
@@ -274,7 +271,7 @@ def lost_text(cells):
 
 
 def datagrams_text(cells):
-    """What UDP loses, by both sides' account."""
+    """Describe UDP's losses, by both sides' counts."""
     udp = [cell for cell in cells if cell["interface"] == "UDP"]
     missed, dropped = (sum(values) for values in zip(*((cell["errors"], cell["lost"].get("dropped", 0))
                                                        for cell in udp)))
@@ -308,7 +305,7 @@ def draw_latency(cells):
 
 def run(context):
     servers = {"dns": Knot(context), "http": Nginx(context)}
-    # Loopback connections get ports in TIME_WAIT again after a second; between hosts they do not.
+    # On loopback, connections reuse ports in TIME_WAIT after a second; between hosts they do not.
     sysctl("net.ipv4.tcp_tw_reuse=0")
     with context.observe(ports=[f"{servers['dns'].port}/udp", servers["dns"].port, servers["http"].port]) as observer:
         cells, counts = table_of_all(context, servers, observer)

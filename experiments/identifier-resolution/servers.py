@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The two servers of the experiment, Debian's knot and nginx, and what they hold by their own account."""
+"""The two servers of the experiment, Debian's knot and nginx, and their own counts of identifiers."""
 import re
 import time
 
@@ -9,11 +9,11 @@ from support.net import free_port
 from support.process import run
 
 ZONE, MARK = "id.test", "TXT"
-TCP_WORKERS = 64  # of knot, each with an accept queue of its own
+TCP_WORKERS = 64  # of knot, each with its own accept queue
 
 
 def configured(context, name, template, **values):
-    """A configuration file of the experiment with {names} filled in, in a folder of this name."""
+    """Write a configuration file of the experiment with {names} filled in, in a folder of this name."""
     folder = context.work / name
     folder.mkdir()
     text = (context.source / template).read_text(encoding="utf-8")
@@ -25,8 +25,6 @@ def configured(context, name, template, **values):
 
 
 class Knot:
-    """A DNS server over UDP and TCP."""
-
     def __init__(self, context, name="knot", tcp_workers=TCP_WORKERS):
         self.port = free_port()
         folder, path = configured(context, name, "knot.conf", port=self.port, tcp_workers=tcp_workers)
@@ -46,7 +44,7 @@ class Knot:
             time.sleep(0.05)
 
     def created(self):
-        """How many identifiers the zone has, but for the one that is read."""
+        """Return how many identifiers the zone has, without the one for reads."""
         return len(re.findall(rf"\s{MARK}\s", self._dig(ZONE, "AXFR"))) - 1
 
 
@@ -72,5 +70,5 @@ class Nginx:
                 time.sleep(0.02)
 
     def created(self):
-        """How many identifiers it keeps, but for the one that is read."""
+        """Return how many identifiers it keeps, without the one for reads."""
         return sum(1 for _ in self.handles.iterdir()) - 1

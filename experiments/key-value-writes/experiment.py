@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Key-value writes: what clients measure against what the server does, from 1 to 25 clients."""
+"""Key-value writes: the clients' measurements compared with the server's work, from 1 to 25 clients."""
 import re
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ CASES = (Case("one CPU", 1, False), Case("one CPU, traced", 1, True), Case("half
 
 
 class Redis:
-    """Debian's redis-server, and what it counts itself."""
+    """Debian's redis-server, and its own counts."""
 
     def __init__(self, context, place):
         self.port = free_port()
@@ -46,16 +46,14 @@ class Redis:
         return [float(value) for value in re.findall(pattern, text, re.MULTILINE)]
 
     def writes(self):
-        """SET commands since its start."""
         return int(sum(self._info("commandstats", r"^cmdstat_set:calls=(\d+)")))
 
     def cpu_seconds(self):
-        """Of its main thread, user and system."""
+        """Return user and system time of its main thread."""
         return sum(self._info("cpu", r"^used_cpu_(?:sys|user)_main_thread:([\d.]+)"))
 
 
 def measured(context, redis, observer, clients):
-    """One run: what the client, the server and Sojourn say of it."""
     before = redis.writes(), redis.cpu_seconds()
     document = context.drive("run", context.source / "writes.yaml", f"-c{clients}",
                              f"-d{context.pick('3s', '500ms')}", f"--warmup={context.pick('500ms', '100ms')}",
@@ -77,7 +75,7 @@ def measured(context, redis, observer, clients):
 
 
 def divided(context, redis):
-    """The service time of the most clients, by the state of the server's thread."""
+    """Return the service time at the most clients, by the state of the server's thread."""
     with context.observe("--cpu", ports=[redis.port], label="observer, with --cpu") as observer:
         document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}",
                                  f"-d{context.pick('3s', '500ms')}", redis.url, observer=observer)
@@ -87,7 +85,7 @@ def divided(context, redis):
 
 
 def counted(context, redis, observer):
-    """The same writes, counted by three: without warm-up, so that all of them are measured."""
+    """Count the same writes in three ways; without warm-up, so that all of them are measured."""
     wanted, before = context.pick(50000, 5000), redis.writes()
     document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}", f"-n{wanted}", "--warmup=0", "-d60s",
                              redis.url, observer=observer)
@@ -96,7 +94,7 @@ def counted(context, redis, observer):
 
 
 def swept(context, redis, observer):
-    """Plateau and knee as `sojourn-drive sweep` finds them, loads up to the most clients."""
+    """Return plateau and knee from `sojourn-drive sweep`, with loads up to the most clients."""
     payload = r"*3\r\n$3\r\nSET\r\n$8\r\nkey{{client:5}}\r\n$16\r\n{{random-hex:16}}\r\n"
     ladder = ",".join(map(str, context.pick(CLIENTS, QUICK_CLIENTS)))
     document = context.drive("sweep", redis.url, "--framing", "resp", "--payload", payload, "--ladder", ladder,
@@ -110,7 +108,7 @@ def swept(context, redis, observer):
 
 
 def measured_case(context, case):
-    """A server of its own for each case; None where this host cannot halve a CPU."""
+    """Measure each case on its own server; None if this host cannot halve a CPU."""
     quota = context.quota(case.share) if case.share < 1 else None
     if case.share < 1 and quota is None:
         return None
@@ -172,7 +170,7 @@ def first_mistake(plain):
 
 
 def where_it_waits(plain):
-    """What grew between one client and the most, by the figures."""
+    """Return the growth between one client and the most, by the figures."""
     one, most = plain["steps"][0], plain["steps"][-1]
     parts = {"the socket queue": "socket_queue_ns", "service": "service_ns"}
     grew = {name: most[key] - one[key] for name, key in parts.items()}
@@ -206,7 +204,7 @@ def who_is_the_limit(plain):
 
 
 def effect(cases, name, what):
-    """How the plateau of a case relates to that of the first one."""
+    """Return the ratio of a case's plateau to the first one's."""
     found = next((case for case in cases if case["name"] == name), None)
     if found is None:
         return f"{what}: not measured, for this host has no cgroups that limit CPU time."

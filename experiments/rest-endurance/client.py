@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A client of the REST server that makes the mistake in question: it keeps every response that it gets and closes
-none, so that no connection becomes free for the next call. With --close it closes them, and has one connection.
+"""A client of the REST server that makes the mistake in question. It keeps every response and closes none, so
+that no connection becomes free for the next call. With --close it closes them, and has one connection.
 
-Calls --rate times per second for --seconds or until Ctrl-C, and prints one JSON object: calls, failures, the first
-failure's text and time (seconds since 1970), and connections opened."""
+It calls --rate times per second for --seconds or until Ctrl-C. Then it prints one JSON object: calls, failures,
+connections opened, and the first failure's text and time (seconds since 1970).
+"""
 import argparse
 import http.client
 import json
@@ -16,7 +17,7 @@ SECONDS = 5  # a call's time-out
 
 
 class Client:
-    """Like a pool: a connection whose response was closed is used again."""
+    """Like a pool: a connection is reused when its response is closed."""
 
     def __init__(self, host, port, closes):
         self.host, self.port, self.closes = host, port, closes
@@ -24,7 +25,7 @@ class Client:
         self.opened = 0
 
     def call(self):
-        """One GET; whoever called has the response, and should close it."""
+        """Send one GET; the caller has the response, and should close it."""
         connection = self.free.pop() if self.free else self._open()
         connection.request("GET", "/items")
         response = connection.getresponse()
@@ -71,7 +72,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--close", action="store_true")
     options = parser.parse_args()
-    # What runs out here are ports: as many files as may be.
+    # Ports are to run out first, so as many files as possible.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print(json.dumps(run(Client(options.host, options.port, options.close), options.rate, options.seconds)))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""GET, POST, PUT and DELETE for long: how many clients, what runs out and who says so first, and a run that lasts."""
+"""GET, POST, PUT and DELETE for long: how many clients, what runs out and who reports it first, and a run that
+lasts."""
 import importlib
 
 from experiments.common import figures as fig
@@ -26,14 +27,13 @@ LONG_SECONDS, QUICK_LONG_SECONDS = 90, 3
 def serve(context):
     nginx = context.start(lua_server.LuaServer(
         context.source / "server.lua", "/items", {"items": "64m"}, netns=Place(SERVER_CPU)))
-    nginx.netns = None  # asked from here
+    nginx.netns = None  # queried from here
     return nginx
 
 
 # How many clients
 
 def tested(context, nginx, observer, clients):
-    """One quick test."""
     before = nginx.status()["requests"]
     document = context.drive("run", context.source / "scenario.yaml", f"-c{clients}",
                              f"-d{context.pick('3s', '700ms')}", nginx.url, observer=observer,
@@ -59,7 +59,7 @@ def ladder(context, nginx):
 # The long run
 
 def endured(context, nginx, clients, seconds):
-    """Until the time is over, watched by observer and doctor."""
+    """Run for the whole time, watched by observer and doctor."""
     before = nginx.status()["requests"]
     with context.observe(ports=[nginx.port]) as observer:
         document = context.drive(
@@ -105,7 +105,7 @@ def ladder_table(tests):
 
 
 def best(tests):
-    """The fewest clients with nearly the most calls per second: more only wait."""
+    """Return the fewest clients with nearly the most calls per second: more of them only wait."""
     most = max(test["rate"] for test in tests)
     return next(test for test in tests if test["rate"] >= NEARLY * most)
 
@@ -147,7 +147,7 @@ def causes_table(played):
 
 
 def order(found, fails_after):
-    """All findings of a scene and the first failure, by their times."""
+    """Return all findings of a scene and the first failure, by their times."""
     moments = [(each["after"], f"`{each['id']}` ({each['severity']})") for each in found]
     if fails_after is not None:
         moments.append((fails_after, "**the first failure**"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What ends such a test, each made on purpose in a network of its own: what the doctor says and when, when the first
-call fails, and whether the remedy ends it."""
+"""Causes that end such a test, each provoked in its own network. Each scene has the doctor's findings and their
+times, the first failing call, and whether the remedy works."""
 import json
 import re
 import signal
@@ -14,13 +14,13 @@ from support import documents
 from support.findings import evidence
 from support.programs import DRIVER
 
-AFTERWARDS_SECONDS = 1  # that the failing goes on
-LONGER = 1.3  # the run with the remedy, in times to the first failure without
-LIMIT_SECONDS = 60  # until it has happened
+AFTERWARDS_SECONDS = 1  # of further failures
+LONGER = 1.3  # length of the run with the remedy, in times to the first failure without
+LIMIT_SECONDS = 60  # until the failure
 
 
 class Limited(Place):
-    """A place whose processes begin with a small number of descriptors, and may have more."""
+    """A place whose processes start with few descriptors, and may raise their limit."""
 
     def __init__(self, soft, hard, **options):
         super().__init__(**options)
@@ -31,11 +31,11 @@ class Limited(Place):
 
 
 class Scene:
-    """A server where something is scarce, and a client that takes it. In the classes below: `names`, the findings
-    that name the cause; `over`, the one by which it has happened."""
+    """A server with a scarce resource, and a client that uses it up. In the classes below: `names`, the
+    findings that name the cause; `over`, the one after the failure."""
 
     title = mistake = remedy = names = over = location = ""
-    fresh = False  # whether the remedy needs a network anew: what the first client had stays in TIME_WAIT
+    fresh = False  # whether the remedy needs a new network: the first client's ports stay in TIME_WAIT
 
     def __init__(self, context):
         self.context = context
@@ -48,41 +48,38 @@ class Scene:
         self.path = context.work / f"{type(self).__name__}.json"
 
     def prepare(self):
-        """Makes something scarce."""
+        """Make something scarce."""
 
     def server_place(self):
         return Place(SERVER_CPU, netns=self.netns)
 
     def argv(self, seconds, remedied):
-        """The client's command."""
         raise NotImplementedError
 
     def account(self, process):
-        """What the client says, ended: calls, failures, first failure (text; seconds since 1970)."""
+        """Return the ended client's report: calls, failures, first failure (text; seconds since 1970)."""
         raise NotImplementedError
 
     def ours(self, finding):
-        """The doctor also tells of descriptors of processes that have nothing to do with the port."""
+        """The doctor also reports descriptors of processes without any relation to the port."""
         return finding["resource"] != "descriptors" or any(
             owner["pid"] in (self.nginx.pid, *self.nginx.workers()) for owner in finding["owners"])
 
     def apply(self, finding):
-        """Does what the finding says; the command, if it is one."""
+        """Apply the finding's remedy; return the command, if it is one."""
         command = finding["command"]
         self.context.start(["sh", "-c", command], self.netns).wait()
         return command
 
     def ports(self, first, count):
-        """A range of so many source ports; TIME_WAIT is kept, as where the server is another host."""
+        """Set a range of so many source ports; TIME_WAIT is kept, as towards another host."""
         for name, value in (("ip_local_port_range", f"{first} {first + count - 1}"), ("tcp_tw_reuse", "0")):
             self.netns.exec(["sysctl", "-qw", f"net.ipv4.{name}={value}"])
         return count
 
 
 class DriverScene(Scene):
-    """The client is sojourn-drive."""
-
-    kind = ""  # the failure that is looked for
+    kind = ""  # the expected failure
 
     def drive(self, seconds, *options):
         self.path.unlink(missing_ok=True)
@@ -131,7 +128,7 @@ class Descriptors(DriverScene):
                           self.context.pick("25", "25"), "--think", "200ms", "--timeout", "2s")
 
     def watch_log(self):
-        """Notes when nginx first says so, which is before a client's patience ends."""
+        """Record when nginx first logs it, which is before a client's time-out."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while self.logged_at is None and self.nginx.running() and time.monotonic() < deadline:
             if "Too many open files" in self.nginx.errors()[self.log_from:]:
@@ -150,7 +147,7 @@ class Descriptors(DriverScene):
 
 class NeverClosed(Scene):
     fresh = True
-    briefly = 200  # ports in the brief form
+    briefly = 200  # ports in the quick form
     title = "responses that are never closed"
     mistake = "a client that keeps every response, so that no connection becomes free for the next call"
     remedy = "a client that closes its responses"
@@ -168,14 +165,14 @@ class NeverClosed(Scene):
         return {**told, "counted": told["failures"]}
 
     def apply(self, finding):
-        return None  # the second run's client is another one
+        return None  # the second run has another client
 
 
 class GivenUp(NeverClosed):
     title = "the same, and the server closes idle connections"
     mistake = "as before; the server closes what was idle for a second, the client does not notice"
     names = ("close-wait-leak",)
-    briefly = 800  # what grows for some seconds, after a second each, is named
+    briefly = 800  # slow enough to be named: growth must last for some seconds
     location = "keepalive_timeout 1s;"
 
 
@@ -183,19 +180,19 @@ SCENES = (Ports, Descriptors, NeverClosed, GivenUp)
 
 
 def failed_calls(looks):
-    """connect() calls that failed for want of a port, as the doctor counted them by events."""
+    """Return the connect() calls that failed for lack of a port, as counted by the doctor's events."""
     return sum(evidence(finding, "failed in the sample") for look in looks for finding in look["findings"]
                if finding["resource"] in ("ephemeral_ports", "port_failures"))
 
 
 def block(text, names):
-    """The first finding of these in what the doctor prints; all of it if it has none."""
+    """Return the first of these findings in the doctor's output; all of it if there is none."""
     found = [part for part in re.split(r"\n(?=CRITICAL |WARNING |NOTICE |\n)", text) if part.split()[1:2] and part.split()[1] in names]
     return found[0] if found else text
 
 
 def until_it_fails(scene, watch):
-    """Waits for the finding, asks as a user would, waits for the failure. What a user sees."""
+    """Wait for the finding, query as a user would, wait for the failure. Return the user's view."""
     watch.until(lambda firsts: any(name in firsts for name in scene.names), LIMIT_SECONDS)
     text = block(watch.text(), scene.names)
     if scene.over:
@@ -209,7 +206,7 @@ def until_it_fails(scene, watch):
 
 
 def let_end(process, watch):
-    """Ends the client by Ctrl-C, and waits until the doctor has looked at all of it."""
+    """End the client by Ctrl-C, and wait until the doctor has seen all of it."""
     process.send(signal.SIGINT)
     process.wait(30)
     seen = len(watch.looks())
@@ -219,7 +216,7 @@ def let_end(process, watch):
 
 
 def without(scene, watch):
-    """The run that fails: (its figures, the finding that named the cause or None)"""
+    """Return the failing run: (its figures, the finding that named the cause or None)."""
     began = time.time()
     client = scene.context.start(scene.argv(2 * LIMIT_SECONDS, False), scene.place, label=scene.title)
     text = until_it_fails(scene, watch)
@@ -235,7 +232,7 @@ def without(scene, watch):
 
 
 def remedied(scene, wrong):
-    """The same client for longer than it took to fail: its figures, and the findings."""
+    """Run the same client for longer than it took to fail; return its figures, and the findings."""
     seconds = max(2, LONGER * (wrong["fails_after"] or 5))
     with watching(scene) as watch:
         client = scene.context.start(scene.argv(seconds, True), scene.place, label=f"{scene.title}, remedied")
@@ -245,7 +242,6 @@ def remedied(scene, wrong):
 
 
 def interval(context):
-    """Between two looks of the doctor."""
     return context.pick("1s", "400ms")
 
 
@@ -255,7 +251,6 @@ def watching(scene):
 
 
 def played(context, kind):
-    """One scene from its mistake to its remedy, as figures."""
     scene = kind(context)
     with watching(scene) as watch:
         wrong, finding = without(scene, watch)
@@ -270,14 +265,14 @@ def played(context, kind):
 
 
 def all_played(context):
-    """All scenes at the same time, for each has a network of its own and little to do. A thread is left to
-    itself where the experiment is ended early: what it started is ended with the context."""
+    """Play all scenes at the same time: each has its own network and little to do. If the experiment is
+    interrupted a thread continues, but all that it started ends with the context."""
     results = {}
 
     def play(kind):
         try:
             results[kind] = played(context, kind)
-        except BaseException as error:  # told by the thread that waits
+        except BaseException as error:  # raised by the waiting thread
             results[kind] = error
 
     threads = [threading.Thread(target=play, args=(kind,), daemon=True) for kind in SCENES]

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A REST resource: items, each a JSON document in the memory that nginx's workers share.
+-- A REST resource: items, each a JSON document in memory shared by nginx's workers.
 local cjson = require "cjson.safe"
 local items = ngx.shared.items
 
