@@ -36,7 +36,7 @@ PHRASES = (
     Phrase(r"\bbehind (?:it|them|this|that|each|every|all|both|those)\b", "after",
            "The read comes behind it.", "A server behind a proxy."),
     Phrase(r"\banew\b", "again", "It is read anew.", "It is a new one."),
-    Phrase(r"\b(?:tell|tells|told)\b", "report, print, say or distinguish", "Losses are told.", "Losses are reported."),
+    Phrase(r"\b(?:tell|tells|told)\b(?!(?: \S+){0,4} (?:apart|from)\b)", "report, print, say or distinguish", "Losses are told.", "It tells old segments from new."),
     Phrase(r"\b(?:by itself|by themselves)\b", "automatically, or alone", "It ends by itself.", "It ends."),
     Phrase(r"\bnobody's\b", "free, or without an owner", "The slot is nobody's.", "Nobody owns the slot."),
     Phrase(r"\baffair\b", "name the thing", "That is its own affair.", "That is its task."),
@@ -53,7 +53,7 @@ def sentences(text):
     text = re.sub(r"^\|.*$", lambda row: "\n\n" + row[0].replace("|", "\n\n"), text, flags=re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n", text):
         joined = " ".join(paragraph.split())
-        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z@`'\"(\[]|0:)|(?<=[.!?])\s+(?=[a-z]+:)", joined)
+        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z@`'\"(\[*]|[a-z_]+\(|0:)|(?<=[.!?])\s+(?=[a-z]+:)", joined)
 
 
 def words(sentence):
@@ -90,7 +90,8 @@ def of_file(path, text):
             yield f"{path}:{number}: {fault}"
     if path.suffix in (".c", ".h"):
         for number, said in reading.c_strings(text):
-            for fault in faults("message", said):
+            # A message separates what happened, its cause and the remedy by these.
+            for fault in faults("message", re.sub(r"[;:] ", ".\n\n", said)):
                 yield f"{path}:{number}: {fault}"
 
 
