@@ -48,7 +48,7 @@ PHRASES = (
 
 def sentences(text):
     """What is said in a text, without its code, one paragraph or list item at a time."""
-    text = re.sub(r"^(?:#+ .*|\|[-| :]+\||(?:    |\t)\S.*|<.*)$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^(?:#+ .*|\|[-| :]+\||(?: {4,}|\t)\S.*|<.*)$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"^[ \t]*(?:[-*]|\d+\.) ", "\n\n", text, flags=re.MULTILINE)
     text = re.sub(r"^\|.*$", lambda row: "\n\n" + row[0].replace("|", "\n\n"), text, flags=re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n", text):
