@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Old and new shapes of the same thing, each with the commit that changed it. Fields are told apart by
- * BTF when a program is loaded; what the verifier or a helper lacks, by config.plain. Functions and
- * tracepoints whose arguments have changed have a program for each shape, of which observer/kernel/plan.c
- * takes the one that BTF describes: tcp/exchange_fexit.bpf.c, tcp/accept_fexit.bpf.c, tcp/accept.bpf.c.
+ * Old and new shapes of the same kernel structure or function, each with the commit that changed it. Fields are
+ * distinguished by BTF when a program is loaded. Abilities that the verifier or a helper lacks are in config.plain.
+ * Functions and tracepoints whose arguments have changed have one program for each shape, and observer/kernel/plan.c
+ * chooses by BTF: tcp/exchange_fexit.bpf.c, tcp/accept_fexit.bpf.c, tcp/accept.bpf.c.
  */
 #ifndef BPF_COMPAT_H
 #define BPF_COMPAT_H
@@ -22,8 +22,8 @@ extern const volatile struct observer_config config;
  * ---- atomic operations whose result is wanted ----
  *
  * The verifier knows them since 5.12 (5ca419f2864a). On an older kernel config.plain is set, and
- * observer/kernel/skeleton.c takes the instructions out of the branches that are then dead. What stands
- * there instead is a read and a write: each says why that will do.
+ * observer/kernel/skeleton.c takes the instructions out of the branches that are then dead. A read and a write
+ * replace them; each place says why that is enough.
  */
 #define PLAIN(place) (*(volatile typeof(*(place)) *)(place))
 
@@ -50,7 +50,7 @@ extern const volatile struct observer_config config;
 			PLAIN(place) = value;                   \
 	} while (0)
 
-/* What is read behind it is not read before; x86 keeps that order anyway. */
+/* Later reads are not moved before this one. x86 keeps that order anyway. */
 #define atomic_fence(place)                                       \
 	do {                                                      \
 		if (config.plain)                                 \

@@ -211,7 +211,7 @@ enum {
 #define FAMILY_INET6 10
 #define ERR_TIMEDOUT 110
 
-/* What takes no data from the queue: MSG_PEEK and MSG_ERRQUEUE, include/linux/socket.h. */
+/* Flags of reads that take no data from the queue: MSG_PEEK and MSG_ERRQUEUE, include/linux/socket.h. */
 #define FLAGS_NO_READ (0x2 | 0x2000)
 
 /* MSG_WAITALL: the read returns when all that it asked for has come. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * How deep each listener's accept queue gets, for the doctor's findings: kept by whichever of its programs
- * and the observer's is at sk_data_ready, since a second one there costs every segment of the host.
+ * How deep each listener's accept queue gets, for the doctor's findings. Either the doctor's program or the
+ * observer's keeps it at sk_data_ready, never both: a second program there costs every segment of the host.
  */
 #ifndef BPF_LISTENER_H
 #define BPF_LISTENER_H
@@ -11,7 +11,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* A map of depths by the socket's cookie, as inet_diag tells it. @most: the listeners that it has room for. */
+/*
+ * A map of depths by the socket's cookie, the number that inet_diag reports. @most: how many listeners it has room
+ * for.
+ */
 #define LISTENER_DEPTHS(name, most)                  \
 	struct {                                     \
 		__uint(type, BPF_MAP_TYPE_LRU_HASH); \

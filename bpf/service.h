@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Who is observed: finds or makes the service that a listener belongs to, and its processes. */
+/* Find or make the service that a listener belongs to, and its processes. */
 #ifndef BPF_SERVICE_H
 #define BPF_SERVICE_H
 
@@ -8,9 +8,9 @@
 #define PID_NAMESPACE_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 /*
- * Process id of the current task as the observer sees it; 0 if it does not. The helper that
- * translates knows only tasks of exactly that namespace (kernel/bpf/helpers.c), but an observer in
- * the initial one also sees those of containers: there, the plain number is the right one.
+ * Return the process id of the current task as the observer sees it; 0 if the observer does not see the task. The
+ * helper translates only tasks of exactly that namespace (kernel/bpf/helpers.c). An observer in the initial namespace
+ * also sees tasks of containers, and for these the plain number is right.
  */
 static __always_inline __u32 current_pid(void)
 {
@@ -57,7 +57,10 @@ static __always_inline bool place_claim_plain(__u32 place)
 	return !bpf_map_update_elem(&conns_by_address, &key, conn_nothing, BPF_NOEXIST);
 }
 
-/* Takes the next number out of the ring, if more than @kept are in it. What is claimed and not used user space finds. */
+/*
+ * Take the next number out of the ring, if more than @kept are in it. User space finds numbers that were claimed and
+ * not used.
+ */
 static __always_inline __u32 service_claim(__u32 kept)
 {
 	for (int i = 0; i < 4; i++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which sockets there are now: one pass over a network namespace picks up listeners and
- * connections that are older than the observation, and counts the gauges that no event tells.
- * Listeners come first (net/ipv4/tcp_ipv4.c, tcp_seek_last_pos()), so their services exist when
- * their connections are met.
+ * The sockets that exist now. One pass over a network namespace picks up listeners and connections that are older
+ * than the observation, and counts the gauges that no event reports. Listeners come first (net/ipv4/tcp_ipv4.c,
+ * tcp_seek_last_pos()), so a connection always finds its service.
  */
 #include "tcp/arrival.h"
 #include "tcp/place.h"
@@ -49,12 +48,12 @@ static __always_inline void gauge_listener(struct service_gauges *g, const struc
 	g->limit += sk->sk_max_ack_backlog;
 }
 
-/* What is kept of a connection; a listener's children inherit its own, in its storage. */
+/* The state of a connection. A listener's children inherit the listener's, from its storage. */
 static __always_inline struct conn *keep(struct sock_common *skc, struct conn *first)
 {
 	struct conn *c = NULL;
 
-	/* Who finds it does so while the socket is in use: nothing else says in which order it is read. */
+	/* Readers find the state while the socket is in use, and no other rule orders their reads. */
 	if (READS_IN_ORDER && !(first->flags & CONN_LISTENER))
 		c = place_take(skc, first, bpf_ktime_get_ns());
 	return c ? c : conn_new(skc, first);
@@ -90,7 +89,7 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 		first.depth_max = ((const struct sock *)tp)->sk_ack_backlog;
 	} else if (tp) {
 		first.retransmits = tp->total_retrans;
-		/* What is unread came before, nobody knows when. */
+		/* Unread bytes came before the observation, at an unknown time. */
 		first.announced = tp->rcv_nxt;
 		first.read_seq = tp->copied_seq;
 		first.marks = MARK_GREETED;
@@ -164,7 +163,7 @@ static __always_inline __u64 inode_of(const struct sock *sk)
 	return inode ? inode->i_ino : 0;
 }
 
-/* One of several is told by itself: a sum would hide the one that is full. */
+/* Report each of several listeners: a sum would hide the one that is full. */
 static __always_inline void tell_listener(const struct sock *sk, const struct conn *c,
 					  __u32 service)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the programs share: the state of a connection, and the maps. Defined in state.bpf.c.
- * Neighbours: kernel.h (kernel structures), tcp/place.h (where a connection is), service.h (who is observed).
+ * State that the programs share: that of a connection, and the maps. Defined in state.bpf.c. Neighbours: kernel.h
+ * (kernel structures), tcp/place.h (where a connection is), service.h (which listeners are observed).
  */
 #ifndef BPF_STATE_H
 #define BPF_STATE_H
@@ -39,12 +39,12 @@ enum conn_flag {
 	CONN_GOODBYE = 1 << 8,	    /* the client's FIN came right behind its last message */
 };
 
-/* What is remembered of the exchange under way; the process's alone. */
+/* Marks of the exchange under way. Only the process writes them. */
 enum conn_mark {
 	MARK_OVERLAPPED =
 		1 << 0, /* the server wrote between this request's arrival and its first read */
 	MARK_MULTIPLEXED = 1 << 1, /* HTTP/2: reads and writes are no requests and responses */
-	MARK_SAMPLED = 1 << 2,	   /* will be told as an event: `sample` is kept */
+	MARK_SAMPLED = 1 << 2,	   /* will be sent as an event: `sample` is kept */
 	MARK_TRANSMIT = 1 << 3,	   /* its response is followed to the wire */
 	MARK_SHARE = 1 << 4,	   /* it is of the share that --transmit asks for: it is counted */
 	MARK_SETTLED = 1 << 5,	   /* its bytes need no more looks (tcp/speaks.h) */
@@ -76,8 +76,8 @@ struct conn_sample {
 };
 
 /*
- * With --cpu: the clocks of the thread that has read last (tcp/thread.h), and behind the exchange's first
- * write what they have gone on by since; 0: that is not known.
+ * With --cpu: a snapshot of the clocks of the reading thread (tcp/thread.h). After the first write of the exchange:
+ * the deltas since that snapshot. 0: not known.
  */
 struct conn_split {
 	__u32 thread; /* struct thread.id; 0: the rest is not known */
@@ -98,12 +98,12 @@ struct arrival_queue {
 };
 
 /*
- * A connection. It is kept 8 bytes behind the begin of a line of memory: so does the kernel, which has the
- * pointer by which it finds it before it, and struct conn_place has the same form. So the first 56 bytes are
- * one line and the next 64 another. A request finds what belongs to its connection cold, and each line is
- * waited for: beside what leads there these two are all that one needs, if it is neither sampled nor split.
- * The first belongs to whoever holds the socket's lock, mostly softirq, which may run on another CPU than the
- * process; the second is the process's alone, which reads the first.
+ * A connection. It is kept 8 bytes after the start of a cache line. The kernel keeps its own pointer there, and
+ * struct conn_place has the same form. So the first 56 bytes are one line, and the next 64 another.
+ *
+ * These fields are usually cache-cold, and each line costs a wait. A request that is neither sampled nor split
+ * touches only these two lines. The holder of the socket's lock writes the first line: mostly softirq, perhaps on
+ * another CPU than the process. Only the process writes the second line, and it reads the first.
  */
 struct conn {
 	/* Since when bytes are readable that came when nothing was unread (tcp/arrival.h). */
@@ -133,7 +133,7 @@ struct conn {
 	__u16 marks;	  /* enum conn_mark */
 	__u8 phase;	  /* enum conn_phase */
 	__u8 touched;	  /* the server has read from it or written to it: it is accepted */
-	__u32 pending;	  /* 1: a sampled exchange that has to be told (tcp/sample.h) */
+	__u32 pending;	  /* 1: a sampled exchange that has to be sent (tcp/sample.h) */
 
 	__u64 established_ns; /* 0: preexisting */
 	__u64 accepted_ns;    /* with ACCEPT_RETURNED; 0: not yet, or not seen */
@@ -186,7 +186,7 @@ struct conns_by_address_map {
 struct conn_place {
 	__u64 left_ns; /* when the last one left; 0: nobody yet */
 	struct conn conn;
-	__u64 sk; /* its address; 0: nobody's */
+	__u64 sk; /* its address; 0: the place is free */
 	__u64 pad[5];
 };
 
@@ -381,8 +381,8 @@ extern __u64 services_dropped_count, connections_dropped;
 /* Listeners without a slot that the pass over the sockets has met. */
 extern __u32 listeners_idle;
 /*
- * How many connections whose responses are followed have the lower bits of their hash in common: nearly every
- * packet is of another one, and is told from those by this alone.
+ * How many connections with followed responses share the lower bits of their hash. Nearly every packet belongs to
+ * another connection, and this number alone rules it out.
  */
 #define TRANSMIT_PLACES 4096
 extern __u32 transmit_followed[TRANSMIT_PLACES];
@@ -399,7 +399,7 @@ extern __u64 threads_known[THREAD_PLACES / 64];
 extern __u32 threads_next;
 /* Set by user space when the scheduler's programs are all attached: before, clocks would be wrong. */
 extern __u32 threads_watched;
-/* Set by user space while a pass over the sockets is to tell of the complete ones. */
+/* Set by user space while a pass over the sockets is to report the complete ones. */
 extern __u32 sample_flushing;
 /* The range that connect() chooses from, set by user space before each pass; 0, 0: not known. */
 extern __u16 ports_low, ports_high;
@@ -485,8 +485,8 @@ static __always_inline void count(struct service_slot *slot, enum counter counte
 }
 
 /*
- * The bucket of @value_ns, for the verifier's eyes: without the barrier clang tests only the part of
- * the index that decides, and the verifier loses the bound of the sum.
+ * Return the bucket of @value_ns in a form that the verifier follows. Without the barrier clang tests only the part
+ * of the index that decides, and the verifier loses the bound of the sum.
  */
 static __always_inline __u32 bucket_of(__u64 value_ns)
 {

@@ -17,7 +17,7 @@
 struct loop_options {
 	uint64_t interval_ns;	   /* 0: none */
 	uint64_t for_ns;	   /* 0: no end */
-	struct sink *const *sinks; /* told of intervals, and of their descriptors */
+	struct sink *const *sinks; /* notified of intervals, and of their descriptors */
 	size_t sink_count;	   /* up to LOOP_SINKS */
 	struct model *model;	   /* drained when it asks for it */
 	char **command;		   /* run while observing; may be NULL */
@@ -27,8 +27,8 @@ struct loop_options {
 };
 
 /*
- * Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD for this process and opens what the loop waits on, so
- * that nothing can be missed from here on and nothing needs a descriptor later. 0 or -errno.
+ * Block SIGINT, SIGTERM, SIGHUP and SIGCHLD for this process, and open the descriptors that the loop waits on. From
+ * here on no signal is missed and no further descriptor is needed. Return 0 or -errno.
  */
 struct loop;
 int loop_open(const struct loop_options *options, struct loop **ret_loop);
@@ -36,8 +36,8 @@ void loop_close(struct loop *loop);
 DEFINE_CLEANUP(struct loop *, loop_close)
 
 /*
- * Starts the command, if any, and waits. 0 when it is time to stop; *ret_status is then the
- * command's exit code (128 + signal; 127 if it could not be started; 0 without command). -errno.
+ * Start the command, if any, and wait. Return 0 when it is time to stop, or -errno. *ret_status is then the command's
+ * exit code: 128 + signal, 127 if it could not be started, or 0 without a command.
  */
 int loop_run(struct loop *loop, int *ret_status);
 

@@ -22,7 +22,7 @@
 #include "sojourn/streams.h"
 #include "sojourn/suggest.h"
 
-/* What cli_parse() returned, as an exit code. */
+/* The result of cli_parse() as an exit code. */
 static int parse_exit(int r)
 {
 	return r == -ECANCELED ? EXIT_SUCCESS : EXIT_USAGE;

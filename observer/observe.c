@@ -87,7 +87,7 @@ static void say_without_stamps(const struct observation *o)
 	}
 }
 
-/* What is asked for, and refused, is not silently left out. */
+/* A measurement that is asked for and refused is not silently left out. */
 static void say_without_http(const struct observation *o)
 {
 	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
@@ -227,7 +227,7 @@ static void add_held(void *context, uint32_t pid, const struct process_listener 
 		found->error = r;
 }
 
-/* What the process listens on now; what it will listen on later, the kernel side sees. */
+/* The ports on which the process listens now; the kernel side sees later ones. */
 static int add_held_ports(struct observation *o)
 {
 	autofree struct process_listener *listeners = NULL;
@@ -369,8 +369,8 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 }
 
 /*
- * So many services as there is memory for. What is not given is only a default: ports that were named are observed
- * all the same, and some services in any case.
+ * As many services as there is memory for. Without the option the budget is only a default: named ports are observed
+ * all the same, and a few services in any case.
  */
 static int divide_memory(struct observation *o)
 {
@@ -534,7 +534,7 @@ static int start(struct observation *o)
 			return EXIT_FAILURE;
 		}
 	}
-	/* Who answers over a network for weeks holds nothing that it does not use. */
+	/* A process that answers over a network for weeks keeps no privilege that it does not use. */
 	r = o->options->serve ? confine(o->netns_fd >= 0) : 0;
 	if (r < 0) {
 		log_errno(r, "cannot give up privileges");

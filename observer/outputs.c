@@ -29,7 +29,7 @@ static void say_recording(const char *path, int error)
 		log_warn("'%s' can be written to again: only points in time are missing", path);
 }
 
-/* Errors that the file's state explains; any other is told by its number. */
+/* Errors that the file's state explains; any other is reported by its number. */
 static int explain_recording(const struct observe_options *options, int error)
 {
 	const char *path = options->record;
@@ -108,7 +108,7 @@ static int prepare_otlp(struct outputs *outputs)
 
 /* ---- all of them ---- */
 
-/* Better told now than when the observation is over. */
+/* Report it now rather than when the observation is over. */
 static int try_document(const char *path)
 {
 	int r = path ? run_try_write(path) : 0;

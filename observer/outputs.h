@@ -16,14 +16,14 @@ struct outputs {
 };
 
 /*
- * Opens those that come before the rest of the observation: a process that sends inherits nothing, and a file
- * that cannot be written is found out at once. An exit code; what failed was logged.
+ * Open the outputs that come before the rest of the observation. So a process that sends inherits nothing, and a file
+ * that cannot be written fails at once. Return an exit code; failures were logged.
  */
 int outputs_prepare(struct outputs *outputs, const struct observe_options *options);
 /* Takes the first readings and opens the others. 0 or -errno; -EOPNOTSUPP: the terminal cannot be drawn on. */
 int outputs_begin(struct outputs *outputs, const struct snapshot_source *source);
 
-/* How often they are told of an interval; 0: never. */
+/* The interval at which they are notified; 0: never. */
 uint64_t outputs_interval_ns(const struct outputs *outputs);
 /* Where one of them answers; NULL: none does. */
 const char *outputs_url(const struct outputs *outputs);

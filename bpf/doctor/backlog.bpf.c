@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * How deep each listener's accept queue gets: the kernel announces every connection that it queues
- * by sk_data_ready (6.3 and newer), as it does data; for anything but a listener this returns at once.
+ * How deep each listener's accept queue gets. The kernel announces every queued connection by sk_data_ready (6.3 and
+ * newer), as it announces data. For sockets that do not listen the program returns at once.
  */
 #include "event.h"
 #include "listener.h"

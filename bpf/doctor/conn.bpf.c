@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Who connects, who closes first, and which connect() found no source port: EADDRNOTAVAIL. From
- * changes of a socket's state alone, a few per connection, without a hook on any system call.
+ * Clients that connect, sides that close first, and connect() calls that found no source port (EADDRNOTAVAIL). All of
+ * it comes from changes of a socket's state, a few per connection, without a hook on any system call.
  *
- * tcp_v4_connect() and tcp_v6_connect() set SYN_SENT, search a port, and go back to CLOSE when there
- * is none: the socket then has neither a source port nor an error. A connect() that was answered by a
- * reset has an error, one that was given up a source port.
+ * tcp_v4_connect() and tcp_v6_connect() set SYN_SENT and search a port. If there is none they go back to CLOSE, and
+ * the socket has neither a source port nor an error. After a reset the socket has an error. After a connect() that
+ * was given up it has a source port.
  *
- * The time in connect() is what lies between SYN_SENT and ESTABLISHED without the handshake's
- * round trip, which TCP itself has measured by then (tcp_ack() comes before tcp_finish_connect()): the
- * search for a port, mostly. With a SYN sent twice there is no such measurement, and no time.
+ * The time in connect() is the time from SYN_SENT to ESTABLISHED, less the handshake's round trip. TCP has measured
+ * the round trip by then (tcp_ack() comes before tcp_finish_connect()). The rest is mostly the search for a port. If
+ * the SYN was sent twice there is no such measurement, and no time.
  */
 #include "event.h"
 
@@ -115,7 +115,7 @@ static __always_inline void conn_left(const struct sock *sk, enum event_kind cli
 	event_acted(&key, 0);
 }
 
-/* What each way to CLOSE means: bpf/tcp/conn.bpf.c has the reasons. */
+/* Each way to CLOSE. The reasons are in bpf/tcp/conn.bpf.c. */
 static __always_inline void conn_ended(const struct sock *sk, int before)
 {
 	if (before == TCP_SYN_SENT) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the programs of `sojourn doctor` share: maps that count by process and address. An object of
- * their own, defined in state.bpf.c: the doctor loads nothing of the observer's.
+ * Maps of `sojourn doctor` that count by process and address. They are an object of their own, defined in
+ * state.bpf.c: the doctor loads nothing of the observer's.
  */
 #ifndef BPF_DOCTOR_EVENT_H
 #define BPF_DOCTOR_EVENT_H

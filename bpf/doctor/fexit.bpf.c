@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * EMFILE, ENFILE and EADDRINUSE where they arise: in the kernel's functions that hand out a
- * descriptor, a file and a port, which nothing but opening and binding passes. Where such programs are
- * refused, syscall.bpf.c sees the same, at a price.
+ * EMFILE, ENFILE and EADDRINUSE where they arise: in the kernel's functions that hand out a descriptor, a file and a
+ * port. Only opening and binding calls them. Where such programs are refused, syscall.bpf.c sees the same at a higher
+ * price.
  */
 #include "event.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * EMFILE, ENFILE and EADDRINUSE by what system calls return. Any such tracepoint puts every thread of
- * the host on the kernel's slow system-call path (syscall_regfunc(), kernel/tracepoint.c): the user's
- * choice. What io_uring does is not seen.
+ * EMFILE, ENFILE and EADDRINUSE from the results of system calls. Any such tracepoint puts every thread of the host
+ * on the kernel's slow system-call path (syscall_regfunc(), kernel/tracepoint.c), so it is the user's choice. Calls
+ * by io_uring are not seen.
  */
 #include "event.h"
 #include "syscall.h"
@@ -25,7 +25,7 @@ static __always_inline void bound_address(const struct pt_regs *regs, struct eve
 
 	if (syscall_number(regs) != NR_BIND)
 		return;
-	/* IPv4's is shorter: what lies behind it may not be readable. */
+	/* IPv4's is shorter, and the bytes after it may not be readable. */
 	if (bpf_probe_read_user(&address, 8, (const void *)syscall_second(regs)))
 		return;
 	key->family = address.family;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Walks through HTTP/2's frames (RFC 9113, 4.1), one direction of a connection, cut at any byte: headers of frames are
- * gathered, payloads are skipped by count. What a frame means is told by tcp/streams.h.
+ * Walks through HTTP/2's frames (RFC 9113, 4.1) in one direction of a connection, cut at any byte. Headers of frames
+ * are gathered, payloads are skipped by count. tcp/streams.h interprets the frames.
  *
- * The same source runs in the kernel and in its unit test, which defines HTTP2_COPY(to, count, from) before: it copies
- * bytes of a read or write, and is 0 if that went well.
+ * The same source runs in the kernel and in its unit test. The test first defines HTTP2_COPY(to, count, from), which
+ * copies bytes of a read or write and returns 0 on success.
  */
 #ifndef BPF_PROTOCOL_HTTP2_H
 #define BPF_PROTOCOL_HTTP2_H
@@ -20,7 +20,7 @@
 #define HTTP2_HEADER 9
 /* Of the longest field, GOAWAY's header with the last stream and the error code, and room for the verifier's doubt. */
 #define HTTP2_FIELD 40
-/* What a peer may send unless it was allowed more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are no longer. */
+/* The longest frame without permission for more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are not longer. */
 #define HTTP2_LONGEST_UNKNOWN 16384
 
 enum http2_type {
@@ -57,7 +57,7 @@ struct http2_side {
 	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the begin of the payload */
 };
 
-/* What a step has come to: bits. */
+/* Results of a step, as bits. */
 enum http2_said {
 	HTTP2_BEGINS =
 		1
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) __u32 http2_seen(__u8 type)
 	return type == HTTP2_GOAWAY ? 8 : 0;
 }
 
-/* Whether the frame is one that this side may send here. What is strict in RFC 9113 tells frames from other bytes. */
+/* Whether this side may send the frame here. The strict rules of RFC 9113 distinguish frames from other bytes. */
 static inline __attribute__((always_inline)) int http2_is_frame(const struct http2_side *s)
 {
 	if (!s->settled && (s->type != HTTP2_SETTINGS || s->flags & 1))
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void http2_block(struct http2_side 
 	s->block = s->flags & HTTP2_END_HEADERS ? 0 : s->stream;
 }
 
-/* The field is complete: the header, or what else was wanted behind it. */
+/* The field is complete: the header, or the bytes wanted after the header. */
 static inline __attribute__((always_inline)) __u32 http2_header(struct http2_side *s)
 {
 	if (s->have == HTTP2_HEADER) {
@@ -167,8 +167,8 @@ static inline __attribute__((always_inline)) __u32 http2_skip(struct http2_side 
 }
 
 /*
- * One step through the @room bytes, at least one, that stand at @at: takes the rest of a frame, or as much of one as is
- * there. How many bytes that were: *used.
+ * Take one step through the @room bytes (at least one) at @at: the rest of a frame, or as much of it as is there. Set
+ * *used to the number of bytes taken.
  */
 static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side *s, __u64 at,
 							      __u32 room, __u32 *used)

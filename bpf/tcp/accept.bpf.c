@@ -90,7 +90,7 @@ int BPF_PROG(accept_uring_result, void *io_ring, void *request, __u64 user_data,
 	return 0;
 }
 
-/* No request is told: any result may be a descriptor, and a number of bytes is none that waits. */
+/* No request is reported: any result may be a descriptor, and a number of bytes names no waiting connection. */
 SEC("?tp_btf/io_uring_complete")
 int BPF_PROG(accept_uring_plain, void *io_ring, __u64 user_data, int res)
 {

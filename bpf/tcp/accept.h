@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * When accept() returned a connection. No tracepoint says so. ACCEPT_RETURNED times the kernel's
- * function that takes it from the queue, where the kernel lets us. Elsewhere it is inferred: when the
- * request was readable before accept(), the first read follows it at once. With ACCEPT_SYSCALL the
- * return of accept() itself is timed, or io_uring's completion; any syscall tracepoint puts every
- * thread of the host on the kernel's slow syscall path, so that is the user's choice. Neighbours:
- * accept_fexit.bpf.c, accept.bpf.c, exchange.bpf.c.
+ * When accept() returned a connection. No tracepoint reports that. Three sources replace it:
+ *
+ * ACCEPT_RETURNED times the kernel's function that takes the connection from the queue, where the kernel allows that.
+ *
+ * Inference works elsewhere: when the request was readable before accept(), the first read follows at once.
+ *
+ * ACCEPT_SYSCALL times the return of accept(), or io_uring's completion. Any syscall tracepoint puts every thread of
+ * the host on the kernel's slow syscall path, so that is the user's choice.
+ *
+ * Neighbours: accept_fexit.bpf.c, accept.bpf.c, exchange.bpf.c.
  */
 #ifndef BPF_TCP_ACCEPT_H
 #define BPF_TCP_ACCEPT_H
@@ -49,9 +53,9 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 }
 
 /*
- * Whether the stage has still to be recorded at the first read or write: by inference, and where
- * accept() was faster than the word that the connection is established (tcp_check_req() queues the
- * child before tcp_child_process() says so), which is a wait of about 0.
+ * Whether the first read or write still has to record the stage. That is so with inference. It is also so where
+ * accept() was faster than the announcement that the connection is established: tcp_check_req() queues the child
+ * before tcp_child_process() announces it. The wait is then about 0.
  */
 static __always_inline bool accept_unrecorded(const struct conn *c)
 {

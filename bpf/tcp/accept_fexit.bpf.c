@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Times the return of inet_csk_accept(), where every TCP accept() takes its connection from the queue:
- * the exact source of accept_queue (accept.h), which taxes nothing but accept() itself. It is called
- * in process context, with the new socket as its result.
+ * Times the return of inet_csk_accept(), where every TCP accept() takes its connection from the queue. It is the
+ * exact source of accept_queue (accept.h), and costs nothing outside accept(). The function runs in process context,
+ * and its result is the new socket.
  *
- * Its arguments, and with them the place of the result, changed in 6.10 (92ef0fd55ac8, "net: change
- * proto and proto_ops accept type"). Each program loads only where its signature is the kernel's: the
- * wrong one finds no argument there, or no socket. So rehearsing them tells which to use.
+ * 6.10 changed its arguments, and so the place of the result (92ef0fd55ac8, "net: change proto and proto_ops accept
+ * type"). Each program loads only where its signature is the kernel's: the wrong one finds no argument, or no socket.
+ * So a rehearsal shows which program to use.
  */
 #include "accept.h"
 #include "service.h"

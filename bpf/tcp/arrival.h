@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Since when the bytes that a server reads were there to be read. Softirq notes it, often on another CPU
- * than the process that asks: so only softirq writes here, and what the process has read by then the
- * socket itself says. Neighbour: exchange.h.
+ * Since when the bytes that a server reads were readable. Softirq notes it, often on another CPU than that of the
+ * reading process. So only softirq writes here; the socket itself says what the process has read. Neighbour:
+ * exchange.h.
  *
- * An arrival is of a range of the connection's bytes: of those that one announcement (sk_data_ready) made
- * readable. Mostly nothing else is unread then, and the two latest of these stand where a request finds
- * them in the line that it needs anyway: two, as the next may come before the program that follows a read
- * has run. What comes while other bytes are unread stands in a short queue. Who waits longer than that reaches
- * back is not timed, never with a time of others. So are bytes that nobody announced.
+ * An arrival covers a range of the connection's bytes: those that one announcement (sk_data_ready) made readable.
+ * Mostly nothing else is unread then. The two latest such arrivals stand in the cache line that a request needs
+ * anyway. There are two because the next may come before the program that follows a read has run. Bytes that come
+ * while others are unread stand in a short queue. A request that waits longer than the queue reaches back is not
+ * timed, and never gets another's time. Bytes without an announcement are not timed either.
  */
 #ifndef BPF_TCP_ARRIVAL_H
 #define BPF_TCP_ARRIVAL_H
@@ -17,8 +17,8 @@
 #include "state.h"
 
 /*
- * A field of the struct tcp_sock that @sk is, which is evaluated outside the macro: of a member of ours it would ask
- * the kernel's BTF. Who knows a cheaper way defines it before.
+ * A field of @sk as a struct tcp_sock. The macro's argument is evaluated outside: for a member of ours it would ask
+ * the kernel's BTF. A file that knows a cheaper way defines the macro before.
  */
 #ifndef TCP_FIELD
 #define TCP_FIELD(sk, field)                                \

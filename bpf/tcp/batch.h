@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * How many requests begin in one read? A client that pipelines has several of them answered together, and they
- * are one exchange here. One read of 64 is looked at, of those with which an exchange begins, where the requests are
- * told easily: HTTP/1 and RESP. Neighbour: exchange.h.
+ * Count the requests that begin in one read. A client that pipelines has several of them answered together, and they
+ * are one exchange here. Of the reads that begin an exchange, one in 64 is looked at. Only protocols whose requests
+ * are easily recognised are counted: HTTP/1 and RESP. Neighbour: exchange.h.
  */
 #ifndef BPF_TCP_BATCH_H
 #define BPF_TCP_BATCH_H
@@ -23,7 +23,7 @@ static __always_inline bool batch_drawn(const struct sock *sk, const struct conn
 	       !(c->marks & MARK_TLS);
 }
 
-/* What @word is of: the first bytes of a request's line. */
+/* The protocol of @word, the first bytes of a request's line. */
 static __always_inline bool batch_is_method(__u32 word)
 {
 	return word == 0x47455420 /* GET */ || word == 0x504f5354 /* POST */ ||

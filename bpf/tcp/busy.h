@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * When a write began that waited for room. Its program runs when it returns, which for a response larger than
- * the socket's buffer is when the client has taken most of it. TCP itself counts, in ticks of the coarse clock, for
- * how long it had something to send (tcp_chrono_start(), net/ipv4/tcp.c; since 4.10): what it has counted more
- * since the request was read went by since the first byte was written. Neighbour: exchange.h.
+ * When a write began that waited for room. The write's program runs when the write returns. For a response larger
+ * than the socket's buffer the client has taken most of it by then.
+ *
+ * TCP counts, in ticks of the coarse clock, how long it had something to send (tcp_chrono_start(), net/ipv4/tcp.c;
+ * since 4.10). The growth of that count since the request was read is the time since the first byte was written.
+ * Neighbour: exchange.h.
  */
 #ifndef BPF_TCP_BUSY_H
 #define BPF_TCP_BUSY_H
 
 #include "arrival.h"
 
-/* What any socket has room for (tcp_wmem, its first value): such a write does not wait. */
+/* Any socket has room for this much (tcp_wmem, its first value): such a write does not wait. */
 #define BUSY_LEAST_BYTES 4096
-/* What cannot be said: something was on its way when the request was read. */
+/* Not known: something was on its way when the request was read. */
 #define BUSY_UNKNOWN 0xffff
 /* Ticks are kept in 16 bits: above, the difference may have run over. */
 #define BUSY_LONGEST_TICKS 0x7fff
@@ -41,9 +43,9 @@ static __always_inline __u16 busy_begin(const struct sock *sk)
 }
 
 /*
- * For how long a write that ended @now has waited for room, in ns, to a tick; 0: it has not, or that is
- * not known. @since: nothing was written before. The ticks go on until the write's program runs, which the thread may
- * reach much later than @now, so what went by between is taken off.
+ * Return for how long a write that ended @now has waited for room, in ns, to a tick. 0: it has not waited, or that is
+ * not known. @since: when nothing was written yet. The ticks go on until the write's program runs, which may be much
+ * later. So the time since @now is taken off.
  */
 static __always_inline __u64 busy_waited(const struct sock *sk, const struct conn *c, __u64 since,
 					 __u64 now)

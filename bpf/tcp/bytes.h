@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The bytes that the current system call has read or written, in the memory of the process that called: from
- * the first one on, in however many buffers they are. Neighbours: speaks.h, batch.h.
+ * The bytes that the current system call has read or written, in the memory of the calling process. They may lie in
+ * any number of buffers. Neighbours: speaks.h, batch.h.
  */
 #ifndef BPF_TCP_BYTES_H
 #define BPF_TCP_BYTES_H

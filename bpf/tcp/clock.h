@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * TCP's own clock. TCP reads CLOCK_MONOTONIC when a segment comes and when it begins to transmit, and keeps the time
- * in tcp_clock_cache (tcp_mstamp_refresh()). A program that defines TCP_CLOCK takes that time and does not read the
- * clock again, but only where TCP has read it for the very event that is timed:
+ * TCP's own clock. TCP reads CLOCK_MONOTONIC when a segment comes and when it begins to transmit. It keeps the time
+ * in tcp_clock_cache (tcp_mstamp_refresh()). A program that defines TCP_CLOCK uses that time instead of reading the
+ * clock. It does so only where TCP has read it for the very event that is timed:
  *
  *   arrival   tcp_rcv_established() and tcp_rcv_state_process() begin with it, and announce the segment's data then.
  *   write     tcp_write_xmit() begins with it. If every byte of the write is sent, that was after the copy.
- *   read      not: tcp_rcv_space_adjust() read the clock up to 6.18, and does not any more (0ae1ac7335ca).
+ *   read      no: tcp_rcv_space_adjust() read the clock up to 6.18, and does not any more (0ae1ac7335ca).
  *
- * Everywhere else the time may be that of any earlier segment, so the clock is read. Neighbours: arrival.h, exchange.h.
+ * Everywhere else the time may be that of any earlier segment, so the clock is read. Neighbours: arrival.h,
+ * exchange.h.
  */
 #ifndef BPF_TCP_CLOCK_H
 #define BPF_TCP_CLOCK_H
@@ -24,8 +25,8 @@
 #endif
 
 /*
- * When bytes came that TCP announces now. A process that owns the socket may have made TCP announce what came long ago
- * (SO_RCVLOWAT), or goes through the segments that came since it took the socket.
+ * Return when the bytes came that TCP announces now. A process that owns the socket may cause a late announcement
+ * (SO_RCVLOWAT), or may go through the segments that came since it took the socket.
  */
 static __always_inline __u64 clock_arrived(const struct sock *sk)
 {
@@ -51,7 +52,7 @@ static __always_inline __u64 clock_written(const struct sock *sk, const struct c
 	return ns > c->last_read_ns && ns > c->last_write_ns ? ns : bpf_ktime_get_ns();
 }
 
-/* What of @ns, which have just passed, was before @written_ns, of clock_written(). */
+/* Return the part of the last @ns that was before @written_ns of clock_written(). */
 static __always_inline __u64 clock_before(__u64 ns, __u64 written_ns)
 {
 	__u64 since_ns;

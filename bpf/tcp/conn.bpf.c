@@ -31,9 +31,9 @@ static __always_inline void listener_mark(const struct sock *sk)
 }
 
 /*
- * The child's storage, a copy of the listener's; made here where that has none, as those have that were idle when the
- * observation began, or where the kernel had no memory. The listener may be of a service that has no slot yet, or
- * not any more. NULL: the connection is not observed; then @connections count as such.
+ * Return the child's storage, a copy of the listener's. It is made here if the listener has none: it was idle when
+ * the observation began, or the kernel had no memory. The listener's service may have no slot yet, or not any more.
+ * NULL: the connection is not observed, and @connections counts it as such.
  */
 static __always_inline struct conn *child_storage(const struct sock *sk, __u64 connections)
 {
@@ -74,7 +74,7 @@ static __always_inline __u32 retransmits_of(const struct sock *sk)
 	return tp ? tp->total_retrans : 0;
 }
 
-/* What the socket says of a connection that begins, or that begins to be observed. */
+/* Take the socket's own data of a connection that begins, or whose observation begins. */
 static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
 					struct service_slot *slot)
 {
@@ -91,7 +91,9 @@ static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
 		count_atomic(slot, COUNTER_MPTCP, 1);
 }
 
-/* From its storage to its place, if there is one. What accept() has said of it meanwhile goes along. */
+/*
+ * Move a connection from its storage to its place, if there is one, with the data that accept() has added meanwhile.
+ */
 static __always_inline struct conn *conn_placed(const struct sock *sk, struct conn *c, __u64 now)
 {
 	struct conn *placed = place_take(sk, c, now);
@@ -190,12 +192,12 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 	c->phase = CONN_IDLE;
 }
 
-/* How soon behind a message a FIN comes that was sent right behind it. */
+/* The longest time between a message and a FIN that was sent right after it. */
 #define GOODBYE_NS 1000000
 
 /*
- * The client's FIN. Did it come with the last bytes, or right behind them? Then their message wants no answer
- * if it gets none: a client that gives up does so after a time.
+ * The client's FIN. If it came with the last bytes or right after them, their message wants no answer if it gets
+ * none. A client that gives up does so later.
  */
 static __always_inline void client_fin(const struct sock *sk, struct conn *c)
 {
@@ -290,9 +292,9 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 }
 
 /*
- * Behind the response only the FIN is sent, and the peer acknowledges both together or nearly so. TX
- * timestamps tell of the response by itself, tcp_probe fires only as long as nobody has sent a FIN.
- * What was acknowledged before, in CLOSE_WAIT, nobody saw when.
+ * Only the FIN follows the response, and the peer acknowledges both at nearly the same time. TX timestamps report the
+ * response separately; tcp_probe fires only until a FIN is sent. Acknowledgements that came earlier, in CLOSE_WAIT,
+ * were not seen.
  */
 static __always_inline void transmit_closing(const struct sock *sk, struct conn *c, int old,
 					     int new)

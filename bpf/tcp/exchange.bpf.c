@@ -6,8 +6,8 @@
  *   sock_recv_length   process: a read returned
  *   sock_send_length   process: a write returned
  *
- * These three run for every request: each tests a bit before it calls any helper, looks up the
- * connection once and the service's slot at most once. What they do is in exchange.h.
+ * These three run for every request. Each tests a bit before it calls any helper, looks up the connection once, and
+ * the service's slot at most once. exchange.h has their rules.
  */
 #include "state.h"
 

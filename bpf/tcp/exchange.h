@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What arrival, reads and writes mean for an exchange, whichever hooks tell of them: the rules of
- * docs/measurement.md. Included by each set of hooks: exchange.bpf.c, exchange_fexit.bpf.c.
+ * The meaning of arrivals, reads and writes for an exchange: the rules of docs/measurement.md. Each set of hooks
+ * includes them: exchange.bpf.c, exchange_fexit.bpf.c.
  */
 #ifndef BPF_TCP_EXCHANGE_H
 #define BPF_TCP_EXCHANGE_H
@@ -39,9 +39,9 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 }
 
 /*
- * The server wrote between arrival and first read: the request came before the previous response
- * was complete. Not told by time: on loopback the client may have read the response, and sent its
- * next request, before the server's write has returned.
+ * The server wrote between arrival and first read: the request came before the previous response was complete. Time
+ * cannot show that: on loopback the client may have read the response and sent its next request before the server's
+ * write has returned.
  */
 static __always_inline bool pipelined(const struct sock *sk, const struct arrival *arrival)
 {
@@ -89,8 +89,8 @@ static __always_inline void reading_goes_on(struct reading *r, struct conn *c)
 }
 
 /*
- * A message was read, nothing was answered, and a time later the client has sent more: that is no request whose
- * rest took its time, but a message that wants no answer. In HTTP/1 each wants one.
+ * A message was read, nothing was answered, and some time later the client has sent more. Then the message wants no
+ * answer; it is not the first part of a slow request. In HTTP/1 each message wants one.
  */
 static __always_inline bool message_was_oneway(struct conn *c, const struct reading *r)
 {
@@ -129,7 +129,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 	c->busy_ticks = busy_begin(r->sk);
 	/* Behind reading the clock, which would wait for memory that may still be the other CPU's. */
 	arrival_of(c, r->end - r->bytes, &arrival);
-	/* What was written before any response is of a handshake. */
+	/* Bytes written before any response belong to a handshake. */
 	if (arrival.ns && c->last_write_ns && pipelined(r->sk, &arrival))
 		c->marks |= MARK_OVERLAPPED;
 	c->start_ns = arrival.ns > r->accepted_ns || !arrival.ns ? arrival.ns : r->accepted_ns;
@@ -212,7 +212,7 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 {
 	struct reading r = {.sk = sk, .bytes = bytes, .flags = flags};
 
-	/* What is known of the response, before it is told. */
+	/* Note the state of the response before it is sent as an event. */
 	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
 		transmit_end(sk, c);
 	sample_complete(sk, c);
@@ -322,7 +322,7 @@ static __always_inline void exchange_answered(const struct sock *sk, struct conn
 	c->bytes_in = 0;
 }
 
-/* The response goes on. What an earlier epoch has counted is not of this one. */
+/* The response goes on. The counts of an earlier epoch do not belong to this one. */
 static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
 						__u64 now)
 {
@@ -364,8 +364,8 @@ static __always_inline void unsolicited(struct conn *c, struct service_slot *slo
 }
 
 /*
- * The server has read more than was seen: a part of the request under way, or a request of its own, which
- * is counted, and not timed.
+ * The server has read more than was seen: a part of the request under way, or a separate request, which is counted
+ * and not timed.
  */
 static __always_inline void read_unseen(const struct sock *sk, struct conn *c,
 					struct service_slot *slot, __u32 end, __u64 now)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The same questions as exchange.bpf.c on kernels before 6.3, whose sockets have no tracepoints of
- * their own:
+ * The same hooks as exchange.bpf.c for kernels before 6.3, whose sockets have no tracepoints of their own:
  *
  *   tcp_probe      softirq: a segment came, about to be queued (a tracepoint)
  *   tcp_recvmsg    process: a read returned (fexit)
  *   tcp_sendmsg    process: a write returned (fexit)
  *   tcp_sendpage   process: the same for sendfile() and splice(), until 6.5 took it away
  *
- * How their meaning differs is in docs/kernels.md. fexit programs can be preempted: SLOT_SHARED.
+ * docs/kernels.md says how their meaning differs. fexit programs can be preempted: SLOT_SHARED.
  */
 #define WALK_CALLS
 #include "exchange_fexit.h"

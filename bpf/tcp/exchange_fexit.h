@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * What fexit programs have in common: exchange_fexit.bpf.c, exchange_steps.bpf.c. They can be preempted: SLOT_SHARED.
- */
+/* Code that fexit programs share: exchange_fexit.bpf.c, exchange_steps.bpf.c. They can be preempted: SLOT_SHARED. */
 #ifndef BPF_TCP_EXCHANGE_FEXIT_H
 #define BPF_TCP_EXCHANGE_FEXIT_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/*
- * What is kept of connections with HTTP/2 and of their streams, with --http. Neighbours: streams.h, talk.h.
- */
+/* State of connections with HTTP/2 and of their streams, with --http. Neighbours: streams.h, talk.h. */
 #ifndef BPF_TCP_HTTP2_H
 #define BPF_TCP_HTTP2_H
 

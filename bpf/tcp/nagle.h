@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Whether Nagle's algorithm holds back what a write has just left in the socket: less than a segment, while a small
- * segment before it is not acknowledged (tcp_nagle_check(), net/ipv4/tcp_output.c). A peer may delay that ACK
- * by 40 ms. The first write of a response finds nothing in flight, so only later ones are looked at. Neighbour:
- * exchange.h.
+ * Whether Nagle's algorithm holds back the bytes that a write has left in the socket. They are less than a segment,
+ * and a small segment before them is not acknowledged (tcp_nagle_check(), net/ipv4/tcp_output.c). A peer may delay
+ * that ACK by 40 ms. The first write of a response finds nothing in flight, so only later ones are looked at.
+ * Neighbour: exchange.h.
  */
 #ifndef BPF_TCP_NAGLE_H
 #define BPF_TCP_NAGLE_H

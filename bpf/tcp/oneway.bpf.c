@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Which messages want no answer?
+ * Messages that want no answer:
  *
  *   MySQL, MariaDB  COM_STMT_CLOSE (0x19, a number of 4 bytes), COM_QUIT (1); before each the length in 3 bytes, and 0
  *   PostgreSQL      Terminate: 'X', and the length 4
  *   memcached       "quit", CR LF
  *
- * The servers of MySQL's protocol read the 4 bytes before a command by themselves. In that protocol the server speaks first.
+ * The servers of MySQL's protocol read the 4 bytes before a command in a separate read. In that protocol the server
+ * speaks first.
  */
 #include "bytes.h"
 #include "oneway.h"
@@ -40,7 +41,7 @@ static __always_inline __u64 first_bytes(__u32 bytes)
 	return bpf_be64_to_cpu(word);
 }
 
-/* What the first bytes of a packet, its length and number, may lead to. */
+/* Commands to which the first bytes of a packet (its length and number) may lead. */
 static __always_inline __u32 mysql_header(__u32 header)
 {
 	if (header == MYSQL_CLOSE >> HEADER_SHIFT)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Where a connection is kept. The socket's own storage is a call of the kernel away and two pointers, so most
- * connections have a place in an array, which the hash of their addresses and ports gives: an inlined lookup.
- * Who comes when its place is taken stays in its storage.
+ * Where a connection is kept. The socket's own storage is one kernel call and two pointers away. So most connections
+ * have a place in an array, found by an inlined lookup with the hash of their addresses and ports. On a collision the
+ * connection stays in socket storage.
  *
- * A connection moves there when nobody uses it yet. Who has found it may still write to it when it has left, and be
- * preempted before: a storage is freed when no program can see it any more; a place is given to somebody else
- * after a time that no program takes.
+ * A connection moves into its place before any program uses it. A program that holds a pointer may be preempted, and
+ * write after the place is released. Storage is freed only when no program can see it. A place is reused only after a
+ * time longer than any program runs.
  */
 #ifndef BPF_TCP_PLACE_H
 #define BPF_TCP_PLACE_H
@@ -14,12 +14,12 @@
 #include "state.h"
 
 #define PLACE_REST_NS 10000000000ULL
-/* Of nobody, and not to be had: it is being filled. No socket has this address. */
+/* The place is being initialised. Never a valid socket address. */
 #define PLACE_FILLED 1
 
 /*
- * Has @sk kept at its place from now on, beginning like @first; NULL: it has none. What was missed of a socket's
- * end may have left its own address there.
+ * Keep @sk at its place from now on, with the state @first; return NULL if it has no place. If a socket's end was
+ * missed, its own address may still stand there.
  */
 static __always_inline struct conn *place_take(const void *sk, const struct conn *first, __u64 now)
 {

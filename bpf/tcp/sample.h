@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Sampled exchanges: which are, and how they are told when they are complete (docs/measurement.md,
+ * Sampled exchanges: which exchanges are sampled, and how they are sent when they are complete (docs/measurement.md,
  * "Joining with the driver"). An exchange that is not sampled costs a hash of two words and a compare.
  *
- * Its event is sent by whoever first sees that the response is over: the next read, the end of the
- * connection, or at the end of a phase the pass over the sockets. They may run at the same time:
- * `pending` is taken by one of them.
+ * The first program that sees the end of the response sends the event. That is the next read, the end of the
+ * connection, or the pass over the sockets at the end of a phase. They may run at the same time, so one of them takes
+ * `pending`.
  */
 #ifndef BPF_TCP_SAMPLE_H
 #define BPF_TCP_SAMPLE_H
@@ -70,7 +70,7 @@ static __always_inline void sample_begin(const struct sock *sk, struct conn *c, 
 	c->sample = (struct conn_sample){.accept_delay_ns = delay_ns};
 }
 
-/* Its response begins: from now on it counts as an exchange, and will be told. */
+/* The response begins: from now on the exchange counts, and will be sent. */
 static __always_inline void sample_answered(struct conn *c, __u32 pid)
 {
 	c->sample.bytes_in = c->bytes_in;
@@ -117,7 +117,7 @@ static __always_inline void sample_fill(const struct sock_common *skc, const str
 	e->runnable_ns = c->split.runnable_ns;
 }
 
-/* User space looks every second by itself; it is woken when a quarter of the ring is full. */
+/* User space looks every second. It is woken when a quarter of the ring is full. */
 static __always_inline __u64 sample_wakeup(void)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.ring_bytes / 4
@@ -125,7 +125,7 @@ static __always_inline __u64 sample_wakeup(void)
 		       : BPF_RB_FORCE_WAKEUP;
 }
 
-/* Takes the right to tell of the exchange; false: it is told already, or there is no response yet. */
+/* Take the right to send the exchange. False: it was sent already, or there is no response yet. */
 static __always_inline bool sample_take(struct conn *c)
 {
 	return c->marks & MARK_SAMPLED && atomic_take(&c->pending);

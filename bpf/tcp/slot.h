@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What programs of a process's reads and writes add to a service's slot. Those of softirq use count_atomic() and
+ * Additions to a service's slot by programs of reads and writes. Programs of softirq use count_atomic() and
  * stage_between() of state.h. Neighbours: exchange.h, streams.h.
  */
 #ifndef BPF_TCP_SLOT_H
@@ -9,11 +9,11 @@
 #include "state.h"
 
 /*
- * Before Linux 7.0 programs on tracepoints run with preemption off, so nothing but softirq comes between
- * a read and a write of theirs. Since then (a46023d5616e) another thread on this CPU can, in another
- * program of ours: of two additions to one counter in the same nanosecond or so one is lost. An atomic one
- * would cost every request more than that is worth, beside the recursion misses of docs/kernels.md. fexit
- * programs could always be preempted, and define SLOT_SHARED before: then every addition is atomic.
+ * Before Linux 7.0 programs on tracepoints run with preemption off: only softirq comes between a read and a write of
+ * theirs. Since then (a46023d5616e) another thread on this CPU can, in another program of ours. Two additions to one
+ * counter in the same nanosecond or so then lose one. An atomic addition would cost every request more than that is
+ * worth, beside the recursion misses of docs/kernels.md. fexit programs could always be preempted. They define
+ * SLOT_SHARED before, and every addition is atomic.
  */
 #ifdef SLOT_SHARED
 #define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)
@@ -42,9 +42,9 @@ static __always_inline void exchange_stage(struct service_slot *slot, enum stage
 }
 
 /*
- * The response goes on: its RESPOND time, which stands in bucket @old (0: in none yet) as @old_ns, moves to that of
- * @new_ns, so that every reading shows each exchange once, with what is known of it. The decrement may happen on
- * another CPU than the increment: only the sum over the CPUs means something. Returns the new bucket.
+ * The response goes on: move its RESPOND time from bucket @old (0: none yet), with @old_ns, to that of @new_ns. So
+ * every reading shows each exchange once, with the latest known time. The decrement may happen on another CPU than
+ * the increment: only the sum over the CPUs means something. Return the new bucket.
  */
 static __always_inline __u32 respond_move(struct service_slot *slot, __u32 old, __u64 old_ns,
 					  __u64 new_ns)

@@ -25,7 +25,7 @@
 #define FRAME_HEADER  9
 #define FRAME_LONGEST 16384
 
-/* What the first bytes are. */
+/* The protocol that the first bytes begin. */
 enum start {
 	START_NOT_YET,
 	START_OTHER,
@@ -132,7 +132,7 @@ static __always_inline bool is_frame(const __u8 *f)
 
 /* ---- what a connection becomes ---- */
 
-/* What is read and written is no exchange, and what began to be read was none. */
+/* From now on reads and writes are no exchanges, and the message under way is none either. */
 static __always_inline void becomes_opaque(const struct sock *sk, struct conn *c,
 					   enum counter counter)
 {
@@ -145,7 +145,7 @@ static __always_inline void becomes_opaque(const struct sock *sk, struct conn *c
 		count_atomic(slot, counter, 1);
 }
 
-/* What was read of it was no request. Since when it was there; 0: there was none, or that is not known. */
+/* The bytes read so far were no request. Return when they were readable; 0: there were none, or that is not known. */
 static __always_inline __u64 exchange_cancel(const struct sock *sk, struct conn *c)
 {
 	__u64 since_ns = c->start_ns ? c->start_ns - c->accept_delay_ns : 0;
@@ -198,7 +198,7 @@ static __always_inline void tls_opened(const struct sock *sk, struct conn *c, st
 							    : COUNTER_TLS_UNKNOWN);
 }
 
-/* What a read or a write of TLS has said is understood, or not. */
+/* Handle the result of a read or a write of TLS, understood or not. */
 static __always_inline void tls_walked(const struct sock *sk, struct conn *c, struct talk *t,
 				       struct talk_side *s, bool understood)
 {
@@ -292,7 +292,7 @@ static __always_inline __u32 line_length(const __u8 *f, __u32 room)
 	return room > 7 && f[7] == '\n' ? 8 : 0;
 }
 
-/* The rest of a line is a field whose length only its end tells. */
+/* The rest of a line is a field whose length shows only at its end. */
 static __always_inline enum step line_step(struct talk_side *s)
 {
 	struct walk *w = &s->walk;
@@ -334,7 +334,7 @@ static __always_inline enum start field_said(struct talk *t)
 	case TALK_FRAME:
 		return frame_said(t);
 	}
-	/* What follows an old record. */
+	/* The field after an old record. */
 	s->walk.begun = 0;
 	return tls_is_header(s->field) ? START_OLD_TLS : START_OTHER;
 }
@@ -421,7 +421,7 @@ static __always_inline void start_becomes(const struct sock *sk, struct conn *c,
 	}
 }
 
-/* What the system call has read is not to be found: io_uring's are made by another call, or by the kernel. */
+/* The bytes that the system call has read cannot be found: another call, or the kernel, makes io_uring's reads. */
 static __always_inline void speaks_unseen(const struct conn *c)
 {
 	struct service_slot *slot = slot_of(c->service);
@@ -431,8 +431,8 @@ static __always_inline void speaks_unseen(const struct conn *c)
 }
 
 /*
- * Of a connection of which nothing is kept yet. Most are told by the first bytes of their first read; NULL: so is
- * this one, or it is not worth to be followed.
+ * Return the state of a connection that has none yet. Most connections are recognised by the first bytes of their
+ * first read. NULL: so is this one, or it is not worth following.
  */
 static __always_inline struct talk *speaks_first(const struct sock *sk, struct conn *c, __u32 count)
 {
@@ -492,7 +492,7 @@ static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, 
 	return t->in.walk.message < count ? t->in.walk.message : count;
 }
 
-/* What a write was. */
+/* The kind of a write. */
 enum spoken {
 	SPOKEN_NOTHING, /* of a message */
 	SPOKEN_MESSAGE,

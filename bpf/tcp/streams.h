@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * HTTP/2's streams as exchanges, with --http. A stream's request begins with its HEADERS, its response with the first
- * HEADERS of the server, and it is over with END_STREAM of the server, or when either side resets it. What is kept of a
- * connection whose streams are followed is in storage of the socket, and a stream in a hash of all connections, as long
- * as it is open.
+ * HTTP/2's streams as exchanges, with --http. A stream's request begins with its HEADERS, and its response with the
+ * server's first HEADERS. The stream is over with the server's END_STREAM, or when either side resets it. The state
+ * of a connection is in storage of the socket. A stream is in a hash of all connections, as long as it is open.
  *
- * Bytes of either direction are followed from the connection's first one on. Where some were not seen or not
- * understood, the connection is given up: its streams are counted as lost, and it as `multiplexed`.
+ * Bytes of either direction are followed from the connection's first one on. If some were not seen or not understood,
+ * the connection is given up. Its streams are counted as lost, and the connection as `multiplexed`.
  *
- * A stream that one thread ends while another works on it may be given to somebody else in between (the hash uses places
- * again at once): a server answers a stream while it reads that the client has reset it. Then times of one are
- * wrong. Neighbours: http2.h (what is kept), protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c.
+ * A server may answer a stream on one thread while another thread reads that the client has reset it. The hash reuses
+ * places at once, so the stream's place may get a new owner in between. Then the times of one stream are wrong.
+ *
+ * Neighbours: http2.h (state), protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c.
  */
 #ifndef BPF_TCP_STREAMS_H
 #define BPF_TCP_STREAMS_H
@@ -44,7 +44,7 @@ static __always_inline struct stream *stream_of(const struct http2_conn *h, __u3
 	return bpf_map_lookup_elem(&streams, &key);
 }
 
-/* True for one of those who take it away: what is left to be said of it is that one's affair. */
+/* Take the stream away. True for exactly one caller, which then has to account for the stream. */
 static __always_inline bool stream_take(struct http2_conn *h, __u32 id)
 {
 	__u64 key = stream_key(h, id);
@@ -239,7 +239,7 @@ static __always_inline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
 												: 0;
 }
 
-/* Of the frame's first byte. What came before the preface was read stands with the connection. */
+/* The arrival of the frame's first byte. That of bytes before the preface was read stands with the connection. */
 static __always_inline __u64 frame_arrival(struct streams_call *call, const struct http2_way *way)
 {
 	struct arrival arrival;
@@ -536,8 +536,9 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 }
 
 /*
- * A call has transferred @count bytes, the last of which is before @end. Bytes between those and what was followed
- * passed unseen (splice, sendfile, io_uring): that may be if they are of one frame's DATA. What else it was: @said.
+ * A call has transferred @count bytes, the last of which is before @end. Some bytes before these may have passed
+ * unseen (splice, sendfile, io_uring). That is accepted if they belong to one frame's DATA. For everything else:
+ * @said.
  */
 static __always_inline bool way_begin(struct http2_way *way, __u32 count, __u32 end, bool visible,
 				      __u32 *said)
@@ -622,8 +623,8 @@ static __always_inline struct http2_conn *http2_new(const struct sock *sk, struc
 }
 
 /*
- * The client's preface was read, which ends @before bytes behind the begin of a read: whether the streams are followed.
- * What the server has written before must have been followed, too.
+ * The client's preface was read, which ends @before bytes after the start of a read. Return whether the streams are
+ * followed: all earlier writes of the server must have been followed, too.
  */
 static __always_inline bool streams_begin(const struct sock *sk, struct conn *c, __u32 before)
 {

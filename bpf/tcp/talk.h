@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What is kept of a connection of which it is not yet known what it speaks, or that speaks TLS. Few need it, so it is
- * kept apart: in storage of the socket, or where config.plain by its address. Neighbours: walk.h, state.h.
+ * State of a connection whose protocol is not known yet, or that speaks TLS. Few connections need it, so it is kept
+ * apart: in storage of the socket, or where config.plain by the socket's address. Neighbours: walk.h, state.h.
  */
 #ifndef BPF_TCP_TALK_H
 #define BPF_TCP_TALK_H
@@ -51,10 +51,13 @@ enum talk_stage {
 	TALK_HELLO_ALPN,
 };
 
-/* Room for the longest field, HTTP/2's preface, and what side_gather() of walk.h may add, as far as can be told. */
+/*
+ * Room for the longest field, HTTP/2's preface, and the most that the verifier expects side_gather() of walk.h to
+ * add.
+ */
 #define TALK_FIELD 40
 
-/* What one side of a connection says, as far as its bytes are followed. */
+/* The bytes of one side of a connection, as far as they are followed. */
 struct talk_side {
 	__u32 skip;	  /* bytes before the next field */
 	__u32 rest;	  /* of the record, behind what was looked at */
@@ -69,8 +72,8 @@ struct talk_side {
 };
 
 /*
- * What is known of a service's tickets, which cannot be told from a response by themselves: how long their records
- * are, and how many there are of one length. Two: of new sessions and of resumed ones.
+ * Tickets of a service, which look like a response when seen alone: the lengths of their records, and how many there
+ * are of one length. Two kinds: of new sessions and of resumed ones.
  */
 #define TICKET_LENGTHS 2
 

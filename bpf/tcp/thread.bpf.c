@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * When do the threads that serve run? Only with --cpu, for these programs run at every switch and
- * wake-up of the host; threads that serve nothing are told by one bit. See thread.h.
+ * When the threads that serve run. Only with --cpu, because these programs run at every switch and wake-up of the
+ * host. One bit distinguishes threads that serve nothing. See thread.h.
  *
  *   sched_switch   a thread leaves a CPU, another one gets it
  *   sched_wakeup   a thread is put into a run queue
  *
- * The arguments that every kernel has in these places are used, and no others: what the previous thread
- * will do stands in itself.
+ * Only the arguments that every kernel has in these places are used. The previous thread's next state is read from
+ * its task.
  */
 #include "thread.h"
 
@@ -43,7 +43,7 @@ int BPF_PROG(thread_switch, bool preempted, struct task_struct___sched *prev,
 	return 0;
 }
 
-/* It also tells of threads that had not yet gone to sleep: these go on as they are. */
+/* The tracepoint also reports threads that had not yet gone to sleep: their state does not change. */
 SEC("?tp_btf/sched_wakeup")
 int BPF_PROG(thread_wakeup, struct task_struct___sched *task)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * How long the threads that serve ran, wanted to run, and waited: a clock of each for every thread that
- * has read from an observed socket. The scheduler's hooks (thread.bpf.c) keep them, the exchange's
- * programs read those of the current thread, which is running. Neighbour: exchange.h.
+ * How long the threads that serve ran, wanted to run, and waited: three clocks for every thread that has read from an
+ * observed socket. The scheduler's hooks (thread.bpf.c) keep them. The exchange's programs read those of the current
+ * thread. Neighbour: exchange.h.
  *
- * A thread has one place, by its number. Where another thread has it already, it has no clock, and its
- * exchanges are not divided. Every change of state comes from under the lock of the run queue that the
- * thread is on, so there is one writer at a time.
+ * A thread has one place, by its number. If another thread has the place, the thread has no clocks, and its exchanges
+ * are not divided. Every change of state happens under the lock of the thread's run queue, so there is one writer at
+ * a time.
  */
 #ifndef BPF_TCP_THREAD_H
 #define BPF_TCP_THREAD_H
@@ -20,7 +20,7 @@ static __always_inline struct thread *thread_at(__u32 tid)
 	return bpf_map_lookup_elem(&threads, &place);
 }
 
-/* The cheapest test first: nearly every thread that the scheduler tells of is another one. */
+/* The cheapest test first: nearly every thread that the scheduler reports is another one. */
 static __always_inline struct thread *thread_known(__u32 tid)
 {
 	__u32 place = tid & (THREAD_PLACES - 1);
@@ -77,10 +77,10 @@ static __always_inline struct thread *thread_learn(__u64 now)
 }
 
 /*
- * The clocks of @t, the current thread, at @now. False if they cannot be: the thread, which runs, was
- * not seen to get its CPU, or it was preempted since @now, as between TCP's transmission and the write's
- * program, or within one on fexit. The kernel's own count of switches tells later whether all were
- * seen: a clock that has missed one is wrong.
+ * Read the clocks of @t, the current thread, at @now. Return false if that is impossible. The thread, which runs, was
+ * not seen to get its CPU. Or it was preempted since @now: between TCP's transmission and the write's program, or
+ * within a program on fexit. The kernel's own count of switches shows later whether all were seen: a clock that
+ * missed one is wrong.
  */
 static __always_inline bool thread_read(const struct thread *t, __u64 now, struct conn_split *ret)
 {

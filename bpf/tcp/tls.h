@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the records of a TLS connection are, by their headers, which are not encrypted: handshake, alert, ticket,
- * or of a message (RFC 8446; RFC 5246 for 1.2). And what the two sides have agreed to speak, as far as it
- * shows. Neighbours: walk.h (which walks from header to header), speaks.h.
+ * The kinds of records of a TLS connection, by their headers, which are not encrypted: handshake, alert, ticket, or
+ * message (RFC 8446; RFC 5246 for 1.2). Also the protocol that the two sides have agreed on, as far as it shows.
+ * Neighbours: walk.h (which walks from header to header), speaks.h.
  */
 #ifndef BPF_TCP_TLS_H
 #define BPF_TCP_TLS_H
@@ -60,7 +60,7 @@ enum tls_flag {
 
 #define TLS_OVER_1_2 (TLS_CLIENT_FINISHED | TLS_SERVER_FINISHED)
 
-/* What the connection carries. */
+/* The protocol that the connection carries. */
 enum tls_carries {
 	TLS_CARRIES_ANY,
 	TLS_CARRIES_HTTP1,
@@ -113,7 +113,7 @@ static __always_inline void hello_extension(struct talk *t, struct talk_side *s,
 	}
 }
 
-/* The whole extension where it holds nothing but "h2", "http/1.1" or both: its length tells which it may be. */
+/* The whole extension if it holds only "h2", "http/1.1" or both: its length then shows which. */
 #define ALPN_HTTP2 5
 #define ALPN_HTTP1 11
 #define ALPN_BOTH  14
@@ -176,7 +176,7 @@ static __always_inline void hello_field(struct talk *t, struct talk_side *s, boo
 
 /* ---- what was agreed on ---- */
 
-/* 1.3: by how much EncryptedExtensions is longer than without any tells the name that the server has chosen. */
+/* 1.3: EncryptedExtensions grows by the name that the server has chosen; the growth shows which name it is. */
 static __always_inline enum tls_carries carries_by_length(const struct talk *t)
 {
 	__u32 extra = t->extensions - TLS_EXTENSIONS_NONE;
@@ -279,7 +279,7 @@ static __always_inline void tls_handshake(struct talk *t, struct talk_side *s, _
 
 /* ---- tickets of 1.3, which are encrypted like a response ---- */
 
-/* What a connection has shown whose first request came behind all tickets. */
+/* Learn from a connection whose first request came after all tickets. */
 static __always_inline void tickets_learn(struct tickets *known, const struct talk *t)
 {
 	if (!t->tickets) {

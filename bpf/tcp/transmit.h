@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Follows responses of some exchanges after the server's last write: when their last byte was handed
- * to the driver (transmit_queue), and when the peer had acknowledged it (ack). The exchange's own
- * programs begin, and end, what is here; the hooks of transmit.bpf.c fill in the times. Neighbours:
- * exchange.h, conn.bpf.c.
+ * Follows responses of some exchanges after the server's last write. The stage transmit_queue ends when the last byte
+ * was handed to the driver. The stage ack ends when the peer had acknowledged it. The exchange's own programs start
+ * and end this, and the hooks of transmit.bpf.c fill in the times. Neighbours: exchange.h, conn.bpf.c.
  *
- * A response's last byte is known only when the next request is read or the connection ends, and a
- * segment may leave before the write that made it has returned. So the hooks keep how far the
- * connection has come (wire_seq, acked_seq) and when, and transmit_finish() compares. Only what goes
- * further than ever before counts: retransmissions do not.
+ * A response's last byte is known only when the next request is read or the connection ends. A segment may leave
+ * before the write that made it has returned. So the hooks keep how far the connection has come (wire_seq, acked_seq)
+ * and when. transmit_finish() compares. Only progress beyond the furthest byte counts: retransmissions do not.
  */
 #ifndef BPF_TCP_TRANSMIT_H
 #define BPF_TCP_TRANSMIT_H
@@ -16,9 +14,9 @@
 #include "arrival.h"
 
 /*
- * How the exchange that begins is to be followed. Those that are told one by one all are, or the times
- * of some would lack a part. But only a random share is counted: whom the ring has room for depends on
- * how much happens, and would not be a fair choice over a long time.
+ * How the new exchange is followed. Follow every sampled exchange, so that each event carries all stages. But count
+ * only a random share. Which exchanges the ring has room for depends on the load, and is no fair choice over a long
+ * time.
  */
 static __always_inline __u8 transmit_marks(const struct conn *c)
 {
@@ -74,9 +72,9 @@ static __always_inline void transmit_acked(struct conn *c, __u32 end)
 }
 
 /*
- * When the whole response had left and when it was acknowledged; 0: not yet, or not seen. Whatever
- * passed before the last write, which may be when it returned, belongs to the residence: times are moved up to that,
- * so that nothing is counted twice and no stage is negative.
+ * When the whole response had left and when it was acknowledged; 0: not yet, or not seen. Time before the last write
+ * belongs to the residence, and the write may be timed at its return. So earlier times are moved up to the last
+ * write: nothing is counted twice and no stage is negative.
  */
 static __always_inline void transmit_times(const struct conn *c, __u64 *ret_on_wire_ns,
 					   __u64 *ret_acked_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Walks through what one side of a connection says, field by field: skips some bytes, gathers some, over as many
- * buffers, reads and writes as they come in. What a field means is told by tls.h and speaks.h.
+ * Walks through the bytes of one side of a connection, field by field. It skips some bytes and gathers others, over
+ * as many buffers, reads and writes as they come in. tls.h and speaks.h interpret the fields.
  */
 #ifndef BPF_TCP_WALK_H
 #define BPF_TCP_WALK_H
@@ -68,9 +68,9 @@ static __always_inline void side_pass(struct talk_side *s, __u32 count)
 }
 
 /*
- * Takes steps until one says that it was the last. bpf_loop() is there since 5.17 (e6f2dd0f8067), and spares the
- * verifier going through each of them; whoever has it defines WALK_CALLS before. Where it is missing the steps
- * are fewer, TLS is not followed, and no requests are counted in a read.
+ * Take steps until one reports that it was the last. bpf_loop() exists since 5.17 (e6f2dd0f8067). With it the
+ * verifier follows one step instead of each; files that may use it define WALK_CALLS before. Without it there are
+ * fewer steps, TLS is not followed, and no requests are counted in a read.
  */
 #ifdef WALK_CALLS
 #define WALK_FOLLOWS		     1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Who sent a datagram, and to whom one is sent: address and port of the peer, and the datagram's first two
- * bytes, which protocols like DNS repeat in the reply. The sender is in the headers of the packet, as it
- * joins the queue. The receiver is in the arguments of the system call that sends. Neighbour: request.h.
+ * The sender of a datagram, and the receiver of a sent one: the peer's address and port, and the datagram's first two
+ * bytes. Protocols like DNS repeat these in the reply. The sender is in the headers of the packet, as it joins the
+ * queue. The receiver is in the arguments of the system call that sends. Neighbour: request.h.
  */
 #ifndef BPF_UDP_PEER_H
 #define BPF_UDP_PEER_H
@@ -38,8 +38,8 @@ struct udp_sock___datagram {
 #pragma clang attribute pop
 
 /*
- * A peer is 48 bits: an IPv4 address and port as they are, of IPv6 a hash. Two peers of one socket that
- * have requests without a reply at the same time share a hash in one of 10^9 cases, with 1,000 of them.
+ * A peer is 48 bits: an IPv4 address and port as they are, of IPv6 a hash. With 1,000 peers that wait for replies on
+ * one socket, two of them share a hash in one of 10^9 cases.
  */
 #define PEER_BITS 48
 #define PEER_NONE 0
@@ -108,7 +108,7 @@ struct ipv6_headers {
 	struct udp_header udp;
 };
 
-/* What is read of a packet before its headers can be. */
+/* The part of a packet that is read before its headers can be. */
 struct datagram {
 	__u64 packet; /* its address */
 	const unsigned char *head;
@@ -180,8 +180,9 @@ static __always_inline bool read_headers(const struct datagram *d, __u32 ip_byte
 }
 
 /*
- * Who sent the newest datagram of @sk but @newer. It may be taken out meanwhile, and its memory used anew: a packet
- * that is not for this port says nothing. Returns the packet's address; 0: there is none.
+ * Find the sender of the newest datagram of @sk before the last @newer ones. A reader may take the datagram out
+ * meanwhile, and its memory may be reused: a packet that is not for this port is ignored. Return the packet's
+ * address; 0: there is none.
  */
 static __always_inline __u64 peer_of_newest(const struct sock *sk, __u32 newer,
 					    struct datagram_peer *ret)

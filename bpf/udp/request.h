@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Which request does a reply answer? One that came from where the reply goes to. Most clients send each
- * request from a port of its own, or wait for the reply: then the peer has one request without a reply, and
- * that is the one. Where it has several, the reply's first two bytes decide, if they are those of one of
- * them. Otherwise the exchange is counted and not timed. Rules: docs/measurement.md.
- * Neighbours: peer.h (who the peer is), udp.bpf.c (the programs).
+ * Find the request that a reply answers: one that came from the address that the reply goes to. Most clients send
+ * each request from a port of its own, or wait for the reply. Then the peer has one request without a reply, and it
+ * is the one. If the peer has several, the reply's first two bytes decide, if they are those of one of them.
+ * Otherwise the exchange is counted and not timed. Rules: docs/measurement.md. Neighbours: peer.h (the peers),
+ * udp.bpf.c (the programs).
  */
 #ifndef BPF_UDP_REQUEST_H
 #define BPF_UDP_REQUEST_H
@@ -31,7 +31,7 @@ struct request_key {
 struct request {
 	__u64 read_ns;	  /* of the one that is remembered; 0: it was answered */
 	__u64 arrival_ns; /* of it; 0: not known */
-	__u64 since_ns;	  /* when the peer's entry was made: tells entries of other times apart */
+	__u64 since_ns;	  /* when the peer's entry was made: distinguishes entries of other times */
 	__u64 newest_ns;  /* the peer's: its latest read */
 	__u32 service;
 	__u32 waiting;	   /* requests without a reply: the peer's, or those with these two bytes */
@@ -57,7 +57,7 @@ struct requests_map {
 /* Arrivals that were not read yet: more than the kernel's default receive buffer holds of small datagrams. */
 #define UDP_ARRIVALS 480
 
-/* A reader that was faster than its announcement leaves a mark: then the time is nobody's any more. */
+/* A reader that was faster than its announcement leaves this mark: the arrival's time then belongs to no request. */
 #define READ_ALREADY 1
 
 struct udp_arrival {
@@ -68,8 +68,8 @@ struct udp_arrival {
 #define FROM_COMES 1 /* another CPU is finding out */
 
 /*
- * What is known of a socket, in its storage. That must stay below net.core.optmem_max (20 KiB before
- * Linux 6.7), and below 8 KiB on 7.3, which takes it from caches that have nothing larger.
+ * State of a socket, in its storage. Its size must stay below net.core.optmem_max (20 KiB before Linux 6.7). It must
+ * also stay below 8 KiB on 7.3, which takes it from caches that have nothing larger.
  */
 struct udp_socket {
 	__u32 service;
@@ -87,7 +87,7 @@ struct udp_socket {
 	__u32 differed; /* replies that repeated those of no request */
 	__u16 several;	/* 1: a peer had two requests without a reply at once */
 	__u16 apart; /* 1: some datagrams are not behind their headers: first two bytes are not known */
-	__u32 unplaced; /* requests whose peer is not known, or had no room: nobody can tell their reply */
+	__u32 unplaced; /* requests whose peer is not known, or had no room: their replies cannot be recognised */
 	__u64 unplaced_ns; /* the latest of them */
 	__u64 latest;	   /* the packet that the latest arrival was taken for */
 	struct udp_arrival arrivals[UDP_ARRIVALS];
@@ -260,7 +260,7 @@ static __always_inline void take_first(struct request *peer, struct answered *re
 	ret->read_ns = __sync_lock_test_and_set(&peer->read_ns, 0);
 }
 
-/* So many replies tell whether they repeat the two bytes; of those after them one in so many is compared. */
+/* So many replies show whether they repeat the two bytes; of later replies one in so many is compared. */
 #define REPEATED_LEARNT 32
 #define REPEATED_SHARE	16
 
@@ -365,8 +365,8 @@ static __always_inline void reply_nameless(struct udp_socket *u, struct service_
 }
 
 /*
- * Of two readers on one socket the later one may be seen first, and is taken for that of the earlier datagram;
- * then its reply finds no request until the other one is seen. False: nobody is reading.
+ * Of two readers on one socket the later one may be seen first, and is taken for that of the earlier datagram. Its
+ * reply then finds no request until the other one is seen. False: nobody is reading.
  */
 static __always_inline bool reply_early(const struct sock *sk, const struct udp_socket *u,
 					const struct request_key *key, __u64 now)

@@ -103,8 +103,8 @@ static __always_inline void arrival_put(struct udp_arrival *place, __u64 now)
 }
 
 /*
- * A reader that polls takes a datagram while another CPU still announces it, which takes some 100 ns: then
- * it waits for that, a little longer.
+ * A reader that polls may take a datagram while another CPU still announces it, which takes some 100 ns. Then the
+ * reader waits a little longer for the announcement.
  */
 #define ARRIVAL_WAITS 128
 
@@ -132,9 +132,9 @@ static __always_inline __u64 arrival_take(struct udp_socket *u, struct udp_arriv
 }
 
 /*
- * Who sent datagram @number, which has just arrived: the one at the queue's end, but for those that another
- * CPU has put behind it, announced or not, which the counts and the queue's length tell. Where a reader is
- * just returning at that moment, they do not; then the next one will be found to be the same datagram.
+ * Find the sender of datagram @number, which has just arrived. It is the one at the queue's end, but for those that
+ * another CPU has queued after it. The counts and the queue's length show how many these are, announced or not. While
+ * a reader is just returning they do not; then the next datagram will be found to be the same.
  */
 static __always_inline __u64 sender_of(const struct sock *sk, struct udp_socket *u, __u32 number)
 {
@@ -179,10 +179,9 @@ static __always_inline void datagram_arrived(const struct sock *sk)
 }
 
 /*
- * Arrivals and reads are counted apart, and could lose step for good: two datagrams that came at once
- * when the socket was met, one that was thrown away for its checksum or a reader's bad address, one that
- * an interrupted program of ours missed. The queue's own length tells. 0: they agree, as far as that can
- * be known.
+ * Arrivals and reads are counted separately, and could lose step for good. Two datagrams may have come at once when
+ * the socket was met. One may be discarded for its checksum or a reader's bad address, or an interrupted program of
+ * ours may miss one. The queue's own length corrects the counts. 0: they agree, as far as that is known.
  */
 static __always_inline __u32 drift_check(const struct sock *sk, struct udp_socket *u, __u32 number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * One pass over the UDP sockets and the requests without a reply: which are open, and which will not be
- * answered any more, because their socket is closed or too much time has passed. Neighbour: request.h.
+ * One pass over the UDP sockets and the requests without a reply. It finds which are open, and which will never be
+ * answered: their socket is closed, or too much time has passed. Neighbour: request.h.
  */
 #ifndef BPF_UDP_VISIT_H
 #define BPF_UDP_VISIT_H

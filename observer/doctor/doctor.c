@@ -204,7 +204,7 @@ static int look_on(struct look *seer, const struct doctor_options *options)
 	reserve_fill();
 	do {
 		r = look(seer, options, &stop, &worst);
-		/* Who stays may see more the next time. */
+		/* A doctor that stays may see more the next time. */
 	} while (r != -EINTR && r != -EIO && options->watch);
 	if (r < 0 && r != -EINTR)
 		return DOCTOR_FAILED;

@@ -58,7 +58,7 @@ static int find_mount(char *path, size_t size)
 	return -ENOENT;
 }
 
-/* As /proc tells it: from the root of the hierarchy that we see, or "/../…" where it is outside. */
+/* The path as /proc writes it: from the root of the hierarchy that we see, or "/../…" if it is outside. */
 static int read_path(uint32_t pid, char *path, size_t size)
 {
 	autofclose FILE *file = NULL;
@@ -141,11 +141,11 @@ static int open_found(const struct search *search, char *reason, size_t size, in
 {
 	char mount[PATH_MAX], path[2 * PATH_MAX];
 
-	/* The kernel tells of no cgroups before their hierarchy has been mounted for the first time. */
+	/* The kernel shows no cgroups before their hierarchy has been mounted for the first time. */
 	if (find_mount(mount, sizeof(mount)) < 0)
 		return refuse(reason, size, "no cgroup hierarchy of version 2 is mounted");
 	if (!search->path[0] && search->without)
-		return refuse(reason, size, "the cgroup of the process that listens is not told");
+		return refuse(reason, size, "the cgroup of the listening process is not known");
 	if (!search->path[0])
 		return refuse(reason, size, "nothing listens there yet: its cgroup is not known");
 	if (search->other[0]) {

@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 /*
- * Opens the cgroup whose directory is @path. -errno with @reason (of @size bytes) if there is none,
- * if it is not of version 2, or if it is the root: what is attached there runs for all of the host.
+ * Open the cgroup whose directory is @path. Return -errno with @reason (of @size bytes) if there is none, if it is
+ * not of version 2, or if it is the root. Programs attached to the root run for all of the host.
  */
 int cgroup_open(const char *path, char *reason, size_t size, int *ret_fd);
 
 /*
- * Opens the one cgroup of all processes that hold a TCP listener on one of @ports in the network
- * namespace of process @pid (0: our own); without @ports, of @pid itself. -errno with @reason if
- * nothing listens, if they are in several, and as above.
+ * Open the one cgroup of all processes that hold a TCP listener on one of @ports. They are looked for in the network
+ * namespace of process @pid (0: our own). Without @ports, open the cgroup of @pid itself. Return -errno with @reason
+ * if nothing listens, if the processes are in several cgroups, and as above.
  */
 int cgroup_of_services(uint32_t pid, const uint16_t *ports, size_t port_count, char *reason,
 		       size_t size, int *ret_fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What listens at a port of our own network namespace, and whose it is: for messages. */
+/* The listener at a port of our own network namespace, and its owner: for messages. */
 #ifndef OBSERVER_HOST_LISTENING_H
 #define OBSERVER_HOST_LISTENING_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether there is a TCP listener, or with IPPROTO_UDP a bound socket; true also where it cannot be told. */
+/* Whether there is a TCP listener, or with IPPROTO_UDP a bound socket. True also if that cannot be found out. */
 bool listening_at(uint16_t port, uint16_t protocol);
 
 /* "22, 80, 8080 and 3 more", of TCP; "" where there is none. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What of a host makes BPF programs cheap or dear; see machine.h. The kernel says it in sentences, which have
- * changed over time: arch/x86/kernel/cpu/bugs.c and arch/arm64/kernel/proton-pack.c write them.
+ * Properties of a host that make BPF programs cheap or dear; see machine.h. The kernel describes them in sentences,
+ * which have changed over time. arch/x86/kernel/cpu/bugs.c and arch/arm64/kernel/proton-pack.c write them.
  */
 #include "machine.h"
 
@@ -134,7 +134,7 @@ static int read_mitigations(const char *root, const char *cpuinfo, char ***ret_l
 		    (!mitigations[i].unless || !strstr(text, mitigations[i].unless)))
 			err = add_once(ret_list, mitigations[i].phrase);
 	}
-	/* The flag goes when the kernel is told not to use it (ibt=off). */
+	/* The flag goes when the kernel must not use it (ibt=off). */
 	if (!err && has_flag(cpuinfo, "ibt", &flags))
 		err = add_once(ret_list, "IBT");
 	if (!err && known && !*ret_list)
@@ -146,7 +146,7 @@ static int read_mitigations(const char *root, const char *cpuinfo, char ***ret_l
 
 /* ---- virtualisation ---- */
 
-/* What hypervisors call themselves: to the CPU's instruction, in the firmware's tables, in a device tree. */
+/* Names of hypervisors: in the CPU's instruction, in the firmware's tables, in a device tree. */
 static const struct {
 	const char *words;
 	const char *name;

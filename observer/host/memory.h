@@ -7,7 +7,7 @@
 
 /* The lowest limit of the cgroups that the process is in, of either version; 0: there is none. */
 uint64_t memory_limit(void);
-/* What the host has; 0: not known. */
+/* The host's memory in bytes; 0: not known. */
 uint64_t memory_of_host(void);
 
 #endif

@@ -123,9 +123,9 @@ static int read_tuples(struct resource_netns *netns, uint32_t sample_ms)
 }
 
 /*
- * Bound-only sockets come from the hash of bound ports, a walk past every TIME_WAIT as well: with
- * 100,000 of them it costs more than all else. Such sockets are in no other hash, so where nearly
- * all are in one, there are too few to matter: a thousandth of the range.
+ * Bound-only sockets come from the hash of bound ports. Walking it passes every TIME_WAIT too: with 100,000 of them
+ * it costs more than all else. Sockets in other hashes are counted first. If these are nearly all, the rest are too
+ * few to matter: a thousandth of the range.
  */
 static bool may_be_bound(const struct resource_netns *netns)
 {
@@ -170,7 +170,7 @@ const struct resource_socket *netns_find(const struct socket_list *list,
 	return bsearch(s, list->sockets, list->count, sizeof(*s), compare_cookies);
 }
 
-/* How long they have held it only tcp_info tells; those that are gone or got rid of it are dropped. */
+/* Only tcp_info shows how long the sockets have held it. Sockets that are gone or have released it are dropped. */
 static void read_held(struct socket_list *held)
 {
 	size_t kept = 0;

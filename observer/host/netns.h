@@ -11,8 +11,8 @@
 #define NETNS_CLOSE_WAIT 65536
 #define NETNS_HELD	 4096
 /*
- * From so many bytes on a socket's unread data is looked at. Less may be an alert of TLS, a GOAWAY or an error
- * of a server that said goodbye to an idle pool, and the head of a request that waits for its turn.
+ * A socket's unread data is looked at from so many bytes on. Less may be an alert of TLS, or a GOAWAY or error that a
+ * server sent to an idle pool as a goodbye. It may also be the head of a request that waits for its turn.
  */
 #define NETNS_UNREAD_LEAST 4096
 /* Likewise what a closing socket has to send: less is the end of a response on its way. */
@@ -44,8 +44,8 @@ struct resource_netns {
 };
 
 /*
- * Reads the namespace that we are in. TIME_WAIT of the last @sample_ms is told apart.
- * 0 or -errno; netns_free() is needed only after 0.
+ * Read the namespace that we are in. TIME_WAIT of the last @sample_ms is counted separately. Return 0 or -errno;
+ * netns_free() is needed only after 0.
  */
 int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_netns *ret_netns);
 void netns_free(struct resource_netns *netns);
@@ -59,8 +59,8 @@ const struct resource_socket *netns_listener(const struct resource_netns *netns,
 					     const struct resource_socket *socket);
 
 /*
- * Opens the namespace at @path (NULL: our own) and tells its inode number. Our own needs no entering, and so
- * no privilege: *ret_fd is -1. 0 or -errno.
+ * Open the namespace at @path (NULL: our own) and find its inode number. Our own needs no entering, and so no
+ * privilege: *ret_fd is -1. Return 0 or -errno.
  */
 int netns_open(const char *path, int *ret_fd, uint32_t *ret_inode);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads /proc/PID; see process.h. What it means for a service is sources/proc.c's affair. */
+/* Reads /proc/PID; see process.h. sources/proc.c interprets it for services. */
 #include "process.h"
 
 #include <ctype.h>
@@ -57,8 +57,10 @@ static struct run_number open_descriptors(uint32_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
-	/* Only whoever may list the directory is told the truth by stat() on every kernel; by its effective
-	 * capabilities, of which access() would ignore those of all users but root. */
+	/*
+	 * Only a process that may list the directory gets the truth from stat() on every kernel. Its effective
+	 * capabilities decide, of which access() would ignore those of all users but root.
+	 */
 	if (!faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS))
 		number.known = !count_fds(path, &number.value);
 	return number;

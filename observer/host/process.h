@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes as /proc tells of them: names, descriptors and their limit, who holds a socket or a listener. */
+/* Processes as /proc shows them: names, descriptors and their limit, holders of a socket or a listener. */
 #ifndef OBSERVER_HOST_PROCESS_H
 #define OBSERVER_HOST_PROCESS_H
 
@@ -50,7 +50,7 @@ enum descriptor_type {
 
 extern const char *const process_types[DESCRIPTOR_TYPES];
 
-/* What its descriptors are. 0 or -errno. */
+/* Find the kinds of its descriptors. Return 0 or -errno. */
 int process_kinds(uint32_t pid, uint32_t ret_counts[DESCRIPTOR_TYPES]);
 
 /* A socket whose holder is looked for. */

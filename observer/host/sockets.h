@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The TCP and UDP sockets of the network namespace that we are in: by inet_diag, where the kernel
- * selects the states, or by /proc/net as the last resort. Needs no privilege.
+ * The TCP and UDP sockets of the network namespace that we are in. They come from inet_diag, where the kernel selects
+ * the states, or from /proc/net as the last resort. Needs no privilege.
  */
 #ifndef OBSERVER_HOST_SOCKETS_H
 #define OBSERVER_HOST_SOCKETS_H
@@ -65,7 +65,7 @@ struct resource_socket {
 	uint64_t cookie;	 /* 0: not known, in /proc */
 };
 
-/* What a socket waits for (idiag_timer). */
+/* The timer of a socket (idiag_timer). */
 enum socket_timer {
 	SOCKET_RETRANSMITS = 1, /* the peer's acknowledgement */
 	SOCKET_PROBES = 4,	/* the peer's making room */
@@ -85,15 +85,15 @@ enum socket_source {
 typedef void (*socket_visit)(void *context, const struct resource_socket *socket);
 
 /*
- * Visits the TCP sockets whose state is in @states (bits of SOCKET_BIT). /proc knows neither drops
- * nor silence, nor sockets that are only bound. 0 or -errno.
+ * Visit the TCP sockets whose state is in @states (bits of SOCKET_BIT). /proc shows neither drops nor silence, nor
+ * sockets that are only bound. Return 0 or -errno.
  */
 int sockets_tcp(enum socket_source source, uint32_t states, enum socket_detail detail,
 		socket_visit visit, void *context);
 
 /*
- * Reads one TCP socket again, with SOCKET_INFO, by its ends and cookie: what locks it is asked for those that
- * matter alone. 0, -ENOENT if it is gone, or -errno; in /proc there is no such way.
+ * Read one TCP socket again, with SOCKET_INFO, by its ends and cookie. SOCKET_INFO locks the socket, so it is asked
+ * only of those that matter. Return 0, -ENOENT if the socket is gone, or -errno. /proc has no such way.
  */
 int sockets_again(struct resource_socket *socket);
 

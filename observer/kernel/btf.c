@@ -110,9 +110,9 @@ int kernel_btf_hook(const char *hook, char *reason, size_t size)
 }
 
 /*
- * For whatever the kernel's own types lack, such as bpf_rdonly_cast() before 6.2, libbpf 1.1 lists those of
- * modules, and loads nothing if that is refused; but it lists them once only. So that once is here, for a
- * function that no kernel has, which changes nothing in @program.
+ * For a function that the kernel's own types lack, such as bpf_rdonly_cast() before 6.2, libbpf 1.1 lists the types
+ * of modules. If that is refused it loads nothing. But it lists them only once. So make that attempt here, for a
+ * function that no kernel has; @program stays as it is.
  */
 void kernel_btf_without_modules(struct bpf_program *program)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the running kernel says of its own functions: BTF, its description of its types. */
+/* The running kernel's description of its own functions and types: BTF. */
 #ifndef OBSERVER_KERNEL_BTF_H
 #define OBSERVER_KERNEL_BTF_H
 
@@ -20,8 +20,8 @@ int kernel_btf_hook(const char *hook, char *reason, size_t size);
 struct bpf_program;
 
 /*
- * Lets libbpf load the object of @program by the kernel's own types alone where this process may not list
- * those of its modules, which takes CAP_SYS_ADMIN. Before it is loaded.
+ * Let libbpf load the object of @program with the kernel's own types alone, if this process may not list those of its
+ * modules. Listing takes CAP_SYS_ADMIN. Call before the object is loaded.
  */
 void kernel_btf_without_modules(struct bpf_program *program);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loading, attaching and the maps' memory; see loader.h. What the numbers mean is model/model.c's affair.
- * Neighbours: skeleton.c (the object before it is loaded), rehearse.c.
+ * Loading, attaching and the maps' memory; see loader.h. model/model.c interprets the numbers. Neighbours: skeleton.c
+ * (the object before it is loaded), rehearse.c.
  */
 #include "loader.h"
 
@@ -180,7 +180,7 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 	return 0;
 }
 
-/* Sockets that were told to make timestamps would go on for other programs of their cgroup. */
+/* Sockets that make timestamps would go on for other programs of their cgroup. */
 static void end_stamps(struct loader *loader)
 {
 	if (!loader->skel || !loader->skel->links.transmit_stamps)
@@ -277,7 +277,7 @@ int loader_resume(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
-/* In the namespace: its range may be set anew at any time. Where it cannot be read no port counts. */
+/* In the namespace: its range may change at any time. If it cannot be read no port counts. */
 static void begin_ports(struct loader *loader)
 {
 	struct port_rules *rules = &loader->port_rules;
@@ -301,7 +301,7 @@ static void read_overflows(struct loader *loader)
 		loader->overflows_before = loader->overflows;
 }
 
-/* What the pass needs to know of the namespace that it walks, which is ours now. */
+/* Settings of the namespace that the pass walks, which is ours now. */
 static void read_namespace(struct loader *loader)
 {
 	begin_ports(loader);
@@ -546,7 +546,7 @@ bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
 		if (loader->places[i].used > fullest.used)
 			fullest = loader->places[i];
 	}
-	/* What has no place may be more than that. */
+	/* Connections without a place may be more than that. */
 	if (loader->skel->bss->ports_unplaced > fullest.used)
 		return false;
 	*ret_rules = loader->port_rules;
@@ -638,7 +638,7 @@ size_t loader_programs(const struct loader *loader, struct loader_program *ret_p
 	return n;
 }
 
-/* The kernel tells each map's memory in its descriptor's fdinfo. */
+/* The kernel shows each map's memory in its descriptor's fdinfo. */
 static uint64_t map_memlock(int fd)
 {
 	autofclose FILE *file = NULL;

@@ -33,9 +33,9 @@ struct loader_trial {
 };
 
 /*
- * Loads all of @trials, attaches each, and lets go of them; one for a cgroup is only loaded without
- * @cgroup_fd (-1). 0, or -errno if one of them was refused: @reason then says why, @ret_refused which
- * it was; that is untouched if it could not be told.
+ * Load all of @trials, attach each, and release them. One for a cgroup is only loaded without @cgroup_fd (-1). Return
+ * 0, or -errno if one was refused. Then @reason says why, and @ret_refused which one. @ret_refused is untouched if
+ * that is not known.
  */
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size);
@@ -44,8 +44,8 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
 bool loader_plain(void);
 
 /*
- * What the maps would take with @config: all of them without a service, and for each of its max_services. Nothing is
- * loaded. 0 or -errno.
+ * The memory that the maps would take with @config: without a service, and for each of its max_services. Nothing is
+ * loaded. Return 0 or -errno.
  */
 int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
 		     uint64_t *ret_service_bytes);
@@ -69,8 +69,8 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 int loader_attach(struct loader *loader);
 
 /*
- * Detaches the programs and attaches them again, in milliseconds. What they know of connections stays; what happens
- * in between they do not see. After loader_attach(). 0 or -errno.
+ * Detach the programs and attach them again, in milliseconds. They keep what they know of connections, and miss what
+ * happens in between. After loader_attach(). Return 0 or -errno.
  */
 void loader_pause(struct loader *loader);
 int loader_resume(struct loader *loader);
@@ -79,8 +79,8 @@ int loader_resume(struct loader *loader);
 void loader_watch(struct loader *loader, uint16_t port, bool watched);
 
 /*
- * Visits the sockets: refills the gauges, picks up what is not known yet. @flush: the complete ones of
- * the sampled exchanges are told, instead of with their connection's next event. 0 or -errno.
+ * Visit the sockets: refill the gauges, and pick up unknown ones. @flush: send the complete ones of the sampled
+ * exchanges now, instead of with their connection's next event. Return 0 or -errno.
  */
 int loader_visit_sockets(struct loader *loader, bool flush);
 
@@ -158,7 +158,7 @@ struct loader_program {
 	uint64_t recursion_misses;
 };
 
-/* What the loaded programs cost and missed; runs and run_ns are 0 without run statistics. */
+/* Cost of the loaded programs, and runs they missed; runs and run_ns are 0 without run statistics. */
 size_t loader_programs(const struct loader *loader, struct loader_program *ret_programs,
 		       size_t size);
 /* Memory of all maps, bytes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libbpf and the verifier said of the programs that loader.c loads. */
+/* Messages of libbpf and the verifier about the programs that loader.c loads. */
 #ifndef OBSERVER_KERNEL_MESSAGE_H
 #define OBSERVER_KERNEL_MESSAGE_H
 

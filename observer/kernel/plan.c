@@ -265,7 +265,7 @@ static void explain_access(char *reason, size_t size)
 			 "/sys is hidden");
 }
 
-/* What keeps all of BPF from us says more than what one program met with. */
+/* A reason that refuses all of BPF says more than the one that a single program met. */
 static void explain(struct plan_row *row, int error)
 {
 	char general[sizeof(row->reason)];
@@ -278,8 +278,8 @@ static void explain(struct plan_row *row, int error)
 }
 
 /*
- * Whether the function has the parameters that the program reads. The verifier would not tell: where
- * one is missing, another number stands in the place of the result.
+ * Whether the function has the parameters that the program reads. The verifier would not notice: if one is missing,
+ * another number stands in the place of the result.
  */
 static int check_parameters(struct plan_row *row)
 {
@@ -298,7 +298,7 @@ static int check_parameters(struct plan_row *row)
 	return 0;
 }
 
-/* What the kernel's BTF already tells, long before a program is made ready for it. */
+/* Properties that the kernel's BTF shows, long before a program is made ready for it. */
 static int check_kernel(struct plan_row *row)
 {
 	int r = kernel_btf_hook(row->candidate->hook, row->reason, sizeof(row->reason));
@@ -311,7 +311,7 @@ static int check_kernel(struct plan_row *row)
 	return r == -ENOENT ? r : check_parameters(row);
 }
 
-/* Their programs, and how many instructions each took; to whom each belongs is told by @rows. */
+/* Their programs, and how many instructions each took; @rows says to which each belongs. */
 static size_t trials_of(struct plan_row **rows, size_t count, struct loader_trial *ret_trials,
 			struct plan_row **ret_owners)
 {
@@ -329,8 +329,8 @@ static size_t trials_of(struct plan_row **rows, size_t count, struct loader_tria
 }
 
 /*
- * Loads and attaches what they name together: that they all work, or which of them is refused (NULL:
- * that could not be told) and why.
+ * Load and attach all named programs together. Return whether they all work, or else which of them is refused (NULL:
+ * not known) and why.
  */
 static int try_together(struct plan_row **rows, size_t count, int cgroup_fd,
 			struct plan_row **ret_refused, char *reason, size_t size)
@@ -360,9 +360,9 @@ static size_t take_out(struct plan_row **rows, size_t count, const struct plan_r
 }
 
 /*
- * To make any program ready, the kernel's whole BTF is read, so all are tried at once: again without
- * the one that was refused, or in halves where none of them is blamed. -errno: the kernel said nothing of them,
- * there was no room to ask it.
+ * To make any program ready, the kernel's whole BTF is read, so all are tried at once. After a refusal they are tried
+ * again without the refused one. If none is blamed they are tried in halves. -errno: there was no room to ask the
+ * kernel.
  */
 static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
 {
@@ -434,12 +434,12 @@ static void choose(struct plan *plan, const struct plan_wish *wish)
 }
 
 /*
- * A rehearsal has so many files open at most. libbpf tells of a lack of them in as many ways as it calls the kernel,
- * most of which look like a kernel that refuses.
+ * A rehearsal has so many files open at most. libbpf reports a lack of them differently for each of its kernel calls.
+ * Most of these reports look like those of a kernel that refuses.
  */
 #define REHEARSAL_FILES 64U
 
-/* Whether they are to be had: 0, -EMFILE, -ENFILE. */
+/* Whether they are available: 0, -EMFILE, -ENFILE. */
 static int check_room(void)
 {
 	int fds[REHEARSAL_FILES], r = 0;

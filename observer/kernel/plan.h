@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this kernel lets us measure: every question the observer asks has candidate programs, each
- * rehearsed by loading and attaching it here and now. Versions are never compared: distributions
- * backport, and hardened kernels refuse what their version would promise.
+ * The measurements that this kernel allows. Every question of the observer has candidate programs, each rehearsed by
+ * loading and attaching it here and now. Versions are never compared: distributions backport, and hardened kernels
+ * refuse what their version would promise.
  */
 #ifndef OBSERVER_KERNEL_PLAN_H
 #define OBSERVER_KERNEL_PLAN_H
@@ -86,9 +86,9 @@ struct plan_wish {
 };
 
 /*
- * Rehearses the candidates and chooses the first of each question that works. Takes about 30 ms, and
- * a few times that where some are refused.
- * 0, also when nothing works: see plan_missing(); -EMFILE, -ENFILE: there was no descriptor to try with.
+ * Rehearse the candidates and choose the first of each question that works. Takes about 30 ms, and a few times that
+ * if some are refused. Return 0, also if nothing works: see plan_missing(). -EMFILE, -ENFILE: there was no descriptor
+ * to try with.
  */
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 
@@ -127,7 +127,7 @@ const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 /* Why service cannot be divided into running, runnable and blocked; NULL if it can. */
 const char *plan_missing_cpu(const struct plan *plan, bool udp);
 
-/* Why streams of HTTP/2 cannot be told apart; NULL if they can. */
+/* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
 const char *plan_missing_http(const struct plan *plan);
 
 /* How many of the candidates that were not optional work. */

@@ -51,7 +51,7 @@ static bool was_tried(const struct loader_trial *trials, size_t at)
 	return false;
 }
 
-/* Attaches each by itself: what works alone works together. */
+/* Attach each alone: programs that work alone work together. */
 static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, size_t count,
 			 int cgroup_fd, size_t *ret_refused)
 {

@@ -198,8 +198,8 @@ static int renew(struct services *services, uint32_t index)
 }
 
 /*
- * Without atomics that return, programs claim places of the ring in the map of connections: claims of before the fence
- * are of nobody any more (bpf/service.h).
+ * Without atomics that return, programs claim places of the ring in the map of connections. Claims from before the
+ * fence have no owner any more (bpf/service.h).
  */
 static void forget_claims(const struct services *services, uint32_t from, uint32_t to)
 {
@@ -213,8 +213,8 @@ static void forget_claims(const struct services *services, uint32_t from, uint32
 }
 
 /*
- * A number that a program has taken and put nowhere, since another CPU was faster, is found here: it is neither
- * used nor free before the fence and behind it.
+ * Find numbers that a program has taken and put nowhere, because another CPU was faster. Such a number is neither
+ * used nor free, both before the fence and after it.
  */
 int services_reclaim(struct services *services, const struct service_key *keys,
 		     const uint32_t *indices, size_t count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which services have slots: gives their numbers (wire/config.h) to the kernel side, and takes the slots of services
- * that are gone back, so that nothing of one is ever counted for another. A part of loader.c.
+ * Services that have slots: gives their numbers (wire/config.h) to the kernel side. Takes back the slots of services
+ * that are gone, so that nothing of one is ever counted for another. A part of loader.c.
  */
 #ifndef OBSERVER_KERNEL_SERVICES_H
 #define OBSERVER_KERNEL_SERVICES_H

@@ -17,7 +17,7 @@
 #include "wire/events.h"
 #include "wire/stream.h"
 
-/* What the verifier takes since 5.12 (5ca419f2864a), in a program of no other use. */
+/* An ability that the verifier has since 5.12 (5ca419f2864a), in a program of no other use. */
 static int try_atomics(void)
 {
 	const struct bpf_insn program[] = {
@@ -51,7 +51,7 @@ bool loader_plain(void)
 	return plain;
 }
 
-/* What the kernel has before each entry of a hash, and its share of the buckets. */
+/* The kernel's header of each entry of a hash, and its share of the buckets. */
 #define HASH_HEAD_BYTES 80
 
 static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
@@ -92,7 +92,10 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 	return 0;
 }
 
-/* What the kernel takes for @map: it rounds up, and a hash has a head and buckets. Storage in sockets is theirs. */
+/*
+ * The memory that the kernel takes for @map: it rounds up, and a hash has a head and buckets. Storage in sockets
+ * belongs to the sockets.
+ */
 static uint64_t map_bytes(const struct bpf_map *map)
 {
 	uint64_t entries = bpf_map__max_entries(map), entry = (bpf_map__value_size(map) + 7) & ~7U;
@@ -167,8 +170,8 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 }
 
 /*
- * The verifier of an old kernel looks at the form of all instructions, of dead ones too. What takes the
- * place of those that it does not know is a call of nothing, which it refuses if it is ever reached.
+ * The verifier of an old kernel checks the form of all instructions, dead ones included. Instructions that it does
+ * not know are replaced by a call of nothing, which it would refuse if it were ever reached.
  */
 static int remove_atomics(struct bpf_program *program)
 {

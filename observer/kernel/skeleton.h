@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What loader.c and rehearse.c do alike: the object of all BPF programs, before it is loaded. */
+/* Shared by loader.c and rehearse.c: the object of all BPF programs, before it is loaded. */
 #ifndef OBSERVER_KERNEL_SKELETON_H
 #define OBSERVER_KERNEL_SKELETON_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is kept of a service, and how much memory it takes; see budget.h. tests/bench/memory.py measures it. */
+/* The data kept of a service, and their memory; see budget.h. tests/bench/memory.py measures it. */
 #include "budget.h"
 
 #include "host/memory.h"

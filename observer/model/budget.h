@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the observer divides its memory: so many services get slots, so many exchanges are sampled, so much is kept
- * of the past. What goes beyond is told, not taken.
+ * How the observer divides its memory between slots of services, sampled exchanges, and the past. Everything beyond
+ * the budget is reported, and takes no memory.
  */
 #ifndef OBSERVER_MODEL_BUDGET_H
 #define OBSERVER_MODEL_BUDGET_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is connected to a service now: addresses, by how many connections each has. */
+/* Clients that are connected to a service now: addresses, by how many connections each has. */
 #ifndef OBSERVER_MODEL_CLIENTS_H
 #define OBSERVER_MODEL_CLIENTS_H
 
 #include "host/sockets.h"
 #include "snapshot.h"
 
-/* What clients_visit() adds to. */
+/* The list that clients_visit() adds to. */
 struct clients_search {
 	uint16_t port; /* of the service */
 	struct snapshot_clients *found;

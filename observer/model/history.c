@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The recent past of each service. A point has some ninety numbers, of which most are zero: points are kept as
- * bytes, seven bits of a number in each, and a service to which nothing happens has one point for all that time. What
- * is too old is added to the point before all others, so that counts always sum to those of the period.
+ * The recent past of each service. A point has some ninety numbers, most of them zero. So points are kept as bytes,
+ * with seven bits of a number in each. An idle service has one point for all its idle time. Points that are too old
+ * are added to a first point, so that counts always sum to those of the period.
  */
 #include "history.h"
 
@@ -86,7 +86,7 @@ void history_free(struct history *history)
 static void to_words(const struct run_point *point, uint64_t words[static WORDS])
 {
 	memcpy(words, point, sizeof(*point));
-	words[KNOWN_WORD] = point->known; /* without the padding behind it */
+	words[KNOWN_WORD] = point->known; /* without the padding after it */
 }
 
 static struct run_point from_words(const uint64_t words[static WORDS])
@@ -297,7 +297,7 @@ static bool is_read(const struct run *now, const struct past *past)
 	return false;
 }
 
-/* One that is no longer observed has no past: should it come back, its counts begin anew. */
+/* A service that is no longer observed has no past. If it comes back, its counts restart at zero. */
 static void drop_gone(struct history *history, const struct run *now)
 {
 	size_t kept = 0;
@@ -389,7 +389,7 @@ enum history_kind history_kind_of(const struct snapshot_past *past)
 		       : HISTORY_COARSE;
 }
 
-/* What of a past is asked for. */
+/* The part of a past that is asked for. */
 struct extract {
 	struct run_series *series;
 	uint64_t from_ns; /* what ended before is one point */

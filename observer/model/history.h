@@ -29,8 +29,8 @@ enum history_kind {
 };
 
 /*
- * One more point of @kind for each service: what @now has beyond @last. Both are readings of the whole
- * observation; times count from @base. Without memory a service's past begins anew.
+ * Add a point of @kind for each service: the difference between @now and @last. Both are readings of the whole
+ * observation; times count from @base. Without memory a service's past starts over.
  */
 void history_point(struct history *history, enum history_kind kind, const struct run *base,
 		   const struct run *last, const struct run *now);
@@ -39,8 +39,8 @@ void history_point(struct history *history, enum history_kind kind, const struct
 enum history_kind history_kind_of(const struct snapshot_past *past);
 
 /*
- * Gives the services of @now their past as series: one point for all that was before, the points of @past, and one for
- * the time since @last, which is the reading of the last point of that kind. -ENOMEM.
+ * Give the services of @now their past as series. One point has all older time, and the points of @past follow. The
+ * last one has the time since @last, the reading of the last point of that kind. Return 0 or -ENOMEM.
  */
 int history_read(const struct history *history, const struct snapshot_past *past,
 		 const struct run *base, const struct run *last, struct run *now);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened between two readings, for sinks that show every interval. */
+/* The events between two readings, for sinks that show every interval. */
 #ifndef OBSERVER_MODEL_INTERVAL_H
 #define OBSERVER_MODEL_INTERVAL_H
 
 #include "sojourn/run.h"
 
-/* A document of what @now has more than @previous, judged by itself; both stay as they are. 0 or -errno. */
+/*
+ * Make a document of the difference between @now and @previous, with its own findings. Both stay as they are. Return
+ * 0 or -errno.
+ */
 int interval_between(const struct run *now, const struct run *previous, struct run **ret_interval);
 
 /*

@@ -157,7 +157,7 @@ static int read_all(struct model *model, struct run *run)
 	return r;
 }
 
-/* Readings all begin with the observation: run_subtract() tells a later period's begin from that. */
+/* All readings begin with the observation; run_subtract() derives the start of a later period from that. */
 static int set_begin(struct model *model, struct run *run)
 {
 	if (!model->started_at) {
@@ -330,7 +330,7 @@ static int period_read(struct model *model, const struct period *period, bool wh
 		r = model_series_read(period->series, period->base, last_point(model, period), run);
 	if (r < 0)
 		return r;
-	/* A document tells what is open, a reading between two others does not: it is none of either. */
+	/* Count open exchanges in a document only: a reading between two others belongs to neither. */
 	if (whole)
 		judge_datagrams(model, run, source_slots_conclude);
 	note_all_first(model);
@@ -373,7 +373,7 @@ static void point_period(struct model *model, struct period *period, const struc
 	period->pointed = true;
 }
 
-/* Who began it has gone: nobody will ask for it. */
+/* The owner of the phase has gone: nobody will ask for it. */
 static void expire_phases(struct model *model)
 {
 	uint64_t now = clock_now_ns();
@@ -530,7 +530,7 @@ static int snapshot_past(void *context, const struct snapshot_past *past, struct
 	return 0;
 }
 
-/* What began long ago says little of now: the doctor starts over every minute. */
+/* A long sample says little of now: the doctor starts over every minute. */
 #define JUDGED_NS (60 * NSEC_PER_SEC)
 
 static int snapshot_judge(void *context, struct run *run)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is known of the observed services: readings of the kernel's counters, made into run
- * documents, and the measured phases between readings. Sources fill it (observer/sources), sinks read run
- * documents through snapshot.h.
+ * The state of the observed services: readings of the kernel's counters, made into run documents, and the measured
+ * phases between readings. Sources fill it (observer/sources), sinks read run documents through snapshot.h.
  */
 #ifndef OBSERVER_MODEL_MODEL_H
 #define OBSERVER_MODEL_MODEL_H
@@ -25,7 +24,7 @@ struct model_options {
 	uint32_t samples;	     /* most sampled exchanges of a service in a period; 0: none */
 	const struct budget *budget; /* the caller's, as long as the model is there */
 	bool findings; /* look for what runs out, at the begin and the end of each period */
-	bool past;     /* keep what snapshot_source.past() tells */
+	bool past;     /* keep what snapshot_source.past() returns */
 	void (*expired)(uint64_t phase,
 			uint32_t lease_s); /* one has ended with its lease; or NULL */
 };

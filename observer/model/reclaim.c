@@ -17,7 +17,7 @@
 /* So many slots at most are to be free for those that come within a second. */
 #define MOST_FREE 32
 
-/* Who goes first: who has ended and left nothing, then the others that have ended. */
+/* The order of removal: services that have ended and left nothing, then the others that have ended. */
 enum rank {
 	RANK_UNUSED,
 	RANK_ENDED,
@@ -99,8 +99,8 @@ const struct run_reclaimed *reclaim_sum(const struct reclaim *reclaim)
 }
 
 /*
- * By the last visit, which must have met the service: one that came during it may look unused. What is in another
- * namespace no visit meets.
+ * By the last visit, which must have met the service: a service that came during it may look unused. No visit meets
+ * services in another namespace.
  */
 static enum rank rank_of(const struct reclaim *reclaim, const struct service_key *key,
 			 uint32_t index, uint64_t *ret_counted)

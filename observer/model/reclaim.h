@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which services have to give their slots to others, and what is left of them: one sum. Slots are taken back only
- * where few are free, so that what has ended stays in the document by name as long as there is room.
+ * Services that have to give their slots to others, and one sum of their counts. Slots are taken back only when few
+ * are free, so that ended services keep their names in the document as long as there is room.
  */
 #ifndef OBSERVER_MODEL_RECLAIM_H
 #define OBSERVER_MODEL_RECLAIM_H

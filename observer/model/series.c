@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The past of each service, a point about every second. A point is the difference of two readings that the model
- * has taken; the first begins with the period and the last ends with it, so that over all points
- * counts and sums are those of the period.
+ * The past of each service, a point about every second. A point is the difference of two readings that the model has
+ * taken. The first begins with the period and the last ends with it. So counts and sums over all points are those of
+ * the period.
  */
 #include "series.h"
 

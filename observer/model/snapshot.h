@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sink sees of the observation: run documents, on demand. No sink knows where they come from
- * (model.c), and the model knows no sink.
+ * A sink's view of the observation: run documents, on demand. No sink knows where they come from (model.c), and the
+ * model knows no sink.
  */
 #ifndef OBSERVER_MODEL_SNAPSHOT_H
 #define OBSERVER_MODEL_SNAPSHOT_H
@@ -52,8 +52,8 @@ struct snapshot_source {
 	 */
 	int (*judge)(void *context, struct run *run);
 	/*
-	 * Who is connected to @service now; freed by the caller. Every connection of the host is looked at.
-	 * -ENODATA: its network namespace is another one.
+	 * Find the clients that are connected to @service now; the caller frees them. Every connection of the host is
+	 * looked at. -ENODATA: its network namespace is another one.
 	 */
 	int (*clients)(void *context, const struct run_service *service,
 		       struct snapshot_clients *ret_clients);

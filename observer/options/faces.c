@@ -24,7 +24,7 @@ static size_t take_rows(const char *const *names, size_t count, struct cli_optio
 	return count;
 }
 
-/* What an option means here, where that differs from `observe`. */
+/* The meaning of an option here, where it differs from `observe`. */
 static void say_instead(struct cli_option *rows, size_t count, const char *name, const char *help)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ static int parse(struct cli_command *command, const char *const *names, size_t n
 	return check_targets(command, argc, argv, next, options);
 }
 
-/* What was recorded is played as it is. */
+/* A recording is played as it is. */
 static int check_replay(const struct cli_command *command, int argc)
 {
 	if (argc == 2 || argc == 3)
@@ -106,9 +106,8 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
 		.intro = "Shows the services of this host on the terminal, a row each, renewed "
 			 "every interval: where requests wait, who serves them, what runs out. "
-			 "Every TCP listener unless told otherwise. Press ? for the keys; in a "
-			 "replay Space stops, . and , step forth and back, + and - change its "
-			 "speed.",
+			 "Every TCP listener by default. Press ? for the keys. In a replay Space "
+			 "stops, . and , step forth and back, + and - change its speed.",
 		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
 			 "Examples:\n"
@@ -147,8 +146,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
 		.intro = "Observes the services of this host and answers over HTTP, until stopped: "
 			 "/metrics for Prometheus, a page for browsers, /healthz, run documents "
-			 "below /api/v1/. Every TCP listener unless told otherwise; at "
-			 "127.0.0.1:9180 unless told otherwise.",
+			 "below /api/v1/. By default every TCP listener, at 127.0.0.1:9180.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
 			 "Examples:\n"
@@ -181,7 +179,7 @@ _Static_assert(ARRAY_SIZE(serve_rows) <= ROWS_MAX, "rows of sojourn serve");
 static const char *set_output(void *record, const char *value)
 {
 	*(const char **)record = value;
-	return *value && strcmp(value, "-") ? NULL : "a file, which is made or gone on with";
+	return *value && strcmp(value, "-") ? NULL : "a file, which is made or continued";
 }
 
 static const struct cli_option output_rows[] = {
@@ -218,11 +216,10 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 	struct cli_command command = {
 		.program = "sojourn record",
 		.usage = "-o FILE [--port PORT | --pid PID | --all-listeners] [OPTION...]",
-		.intro = "Observes the services of this host and writes what it has seen so far to "
-			 "a file, again and again, so that whatever happens to host or program at "
-			 "most the last interval is missing. 'sojourn report FILE' makes a report "
-			 "of it, 'sojourn live --replay FILE' plays it. Every TCP listener and "
-			 "every second unless told otherwise.",
+		.intro = "Observes the services of this host and appends a reading to a file every "
+			 "second. After a crash of host or program at most the last interval is "
+			 "missing. 'sojourn report FILE' makes a report of it, 'sojourn live "
+			 "--replay FILE' plays it. Every TCP listener by default.",
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "
 			 "FILE lacks\nthe end; 2 wrong options; 3 this kernel or this user may not "
 			 "observe.\n\n"

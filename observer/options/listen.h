@@ -11,7 +11,7 @@ extern const struct cli_table options_listen;
 /* Of a row whose member is the text of a PEM file, which lives as long as the process. */
 const char *options_set_pem(void *pem, const char *path);
 
-/* What cannot go together, or is not safe: -EINVAL, an error was printed. */
+/* Check for options that conflict or are not safe: -EINVAL, an error was printed. */
 int options_listen_check(const struct cli_command *command, const struct observe_options *options);
 
 /* Whether the endpoint makes a token of its own. */

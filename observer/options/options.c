@@ -197,9 +197,9 @@ static const struct cli_option observe_rows[] = {
 	 CLI_NUMBER, AT(ring_kib), .minimum = 4, .maximum = 1048576,
 	 .allowed = "a number of KiB from 4 to 1048576"},
 	{"memory", 0, "BYTES",
-	 "Take no more than this, with what the kernel keeps for us; services beyond it are not "
-	 "observed, and the report says how many (default half of the cgroup's limit, else a "
-	 "sixteenth of the host's memory, from 256M to 2G).",
+	 "Take no more than this, the kernel's maps included. Services beyond it are not observed; "
+	 "the report says how many (default half of the cgroup's limit, else a sixteenth of the "
+	 "host's memory, from 256M to 2G).",
 	 CLI_COUNT, AT(memory), .minimum = 1000000,
 	 .allowed = "bytes, at least 1M, e.g. 256M or 2G"},
 	{"no-doctor", 0, NULL,
@@ -290,8 +290,9 @@ static const struct cli_table probe_table = {"Options", probe_rows, ARRAY_SIZE(p
 static const struct cli_command probe_command = {
 	.program = "sojourn probe",
 	.usage = "[OPTION...]",
-	.intro = "Tries on this kernel what observing needs, by loading and attaching each program "
-		 "for a moment, and says which stages can be measured and why others cannot.",
+	.intro = "Loads and attaches each program of the observer on this kernel for a moment. "
+		 "Says which "
+		 "stages can be measured, and why others cannot.",
 	.tables = {&probe_table},
 	.outro = "Exit codes: 0 every stage of the residence can be measured; 1 --cost failed; 2 "
 		 "wrong\noptions; 3 some cannot.\n\n"

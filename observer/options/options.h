@@ -15,7 +15,7 @@
 #define OPTIONS_PORTS  64
 #define OPTIONS_PREFER 8
 
-/* How long a pause ends a response, and a message that none came to, unless told otherwise. */
+/* The pause that ends a response, and a message without one, by default. */
 #define OPTIONS_QUIET_NS 200000000ULL
 
 struct observe_options {
@@ -74,11 +74,11 @@ struct probe_options {
 
 /* 0; -ECANCELED: help was printed; -EINVAL: an error was printed. */
 int options_parse_observe(int argc, char **argv, struct observe_options *ret_options);
-/* `sojourn live`: every listener unless told otherwise. */
+/* `sojourn live`: every listener by default. */
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options);
-/* `sojourn serve`: every listener, and the endpoint, unless told otherwise. */
+/* `sojourn serve`: every listener by default, and the endpoint. */
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options);
-/* `sojourn record`: every listener unless told otherwise, and a file. */
+/* `sojourn record`: every listener by default, and a file. */
 int options_parse_record(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 

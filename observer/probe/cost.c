@@ -118,7 +118,7 @@ static int window(struct measuring *m, unsigned int mode, double *ret_ns)
 
 /* ---- exchanges: each mode between two windows with nothing attached ---- */
 
-/* @added_ns: more than its neighbours. What the client's end adds is half of what both do at the filter. */
+/* @added_ns: difference to its neighbours. The client's end adds half of what both ends do at the filter. */
 static void add_round(struct measuring *m, const double added_ns[static COST_MODES])
 {
 	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
@@ -140,7 +140,7 @@ static void note_others(const struct measuring *m, unsigned int round, struct co
 		cost->others_most = others;
 }
 
-/* The windows of @count modes from @first on, each round in another order, and one with nothing attached behind them. */
+/* The windows of @count modes from @first on, each round in another order, and then one with nothing attached. */
 static int windows(struct measuring *m, unsigned int round, unsigned int first, unsigned int count,
 		   double *before_ns, double *ret_added_ns)
 {
@@ -226,8 +226,8 @@ static double mean(const struct timed *timed)
 }
 
 /*
- * A program runs for the server's socket once in an exchange. All other runs, for the client's socket and for those
- * of whoever else is on this host, return at the filter, and are taken out at what that costs.
+ * A program runs for the server's socket once in an exchange. All other runs, for the client's socket and for other
+ * sockets of this host, return at the filter. Their cost is taken out at the filter's price.
  */
 static double observed_run(const struct timed *timed, uint64_t exchanges, double filtered_ns)
 {
@@ -406,7 +406,7 @@ static int measure_programs(struct measuring *m, uint64_t until_ns, struct cost 
 	return r;
 }
 
-/* What a kernel or its settings kept from being seen would be missing in what it costs. */
+/* If the kernel or its settings kept something from being seen, its cost would be missing. */
 static int check_seen(const struct measuring *m)
 {
 	uint64_t seen = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What observing costs on this host, measured on the spot: exchanges of our own are timed with nothing attached, with
- * programs that do nothing, and with ours, by turns within one load. Nothing but our own sockets is observed, and
- * nothing is left in the kernel, however we end.
+ * The cost of observing on this host, measured on the spot. Exchanges of our own are timed with nothing attached,
+ * with programs that do nothing, and with ours, by turns within one load. Only our own sockets are observed. Nothing
+ * is left in the kernel, however the process ends.
  */
 #ifndef OBSERVER_PROBE_COST_H
 #define OBSERVER_PROBE_COST_H
@@ -47,8 +47,8 @@ struct cost {
 };
 
 /*
- * Measures for @budget_ns; on a host that is very slow, for as long as SPREAD_LEAST rounds take. 0; -ENODATA: the
- * programs did not see the exchanges that were made; or -errno.
+ * Measure for @budget_ns; on a host that is very slow, for as long as SPREAD_LEAST rounds take. Return 0, -ENODATA if
+ * the programs did not see the exchanges, or -errno.
  */
 int cost_measure(const struct plan *plan, uint64_t quiet_ns, uint64_t budget_ns,
 		 struct cost *ret_cost);

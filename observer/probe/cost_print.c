@@ -37,7 +37,7 @@ int cost_print_machine(FILE *file)
 	return 0;
 }
 
-/* What may as well be nothing is no figure: noise has a median, too. */
+/* A difference that may be zero is not printed as a figure: noise has a median, too. */
 static const char *cell(const struct spread *spread, int digits, size_t size, char *text)
 {
 	if (spread->rounds < SPREAD_LEAST || spread->high <= 0)
@@ -151,8 +151,8 @@ static void print_doubt(const struct cost *cost, FILE *file)
 	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
 		if (cost->server_ns[mode].low > 0)
 			continue;
-		fprintf(file,
-			"This host was too busy to tell some of it from nothing: ask again.\n");
+		fprintf(file, "This host was too busy to distinguish some of it from nothing: try "
+			      "again.\n");
 		return;
 	}
 }

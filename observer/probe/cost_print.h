@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What observing costs, as a member of the JSON that probe.c prints. */
+/* The cost of observing, as a member of the JSON that probe.c prints. */
 #ifndef OBSERVER_PROBE_COST_PRINT_H
 #define OBSERVER_PROBE_COST_PRINT_H
 

@@ -17,7 +17,7 @@
 #define BATCH	32   /* exchanges: long enough for the clock's own time to vanish in them */
 #define BATCHES 1024 /* of a window; a longer one ends there */
 
-/* What a service has most of: HTTP, told by its first bytes. */
+/* The most frequent protocol, HTTP, recognised by its first bytes. */
 static const char request[] =
 	"GET /health HTTP/1.1\r\nHost: localhost\r\nUser-Agent: sojourn-probe\r\n"
 	"Accept: */*\r\n\r\n";
@@ -46,7 +46,7 @@ static int enter_namespace(void)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request_up) < 0 ? -errno : 0;
 }
 
-/* What moves to another CPU leaves what it knows in the former one's cache. */
+/* A thread that moves to another CPU leaves its data in the former one's cache. */
 static void stay_here(void)
 {
 	cpu_set_t cpus;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A load of our own to be observed: exchanges over one TCP connection of loopback, both of whose ends are held by the
- * thread that asks for them, so that nothing is waited for and nobody is woken.
+ * A load of our own to be observed: exchanges over one TCP connection of loopback. The calling thread holds both
+ * ends, so it never waits and wakes nobody.
  */
 #ifndef OBSERVER_PROBE_EXCHANGES_H
 #define OBSERVER_PROBE_EXCHANGES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who else has programs on our hooks: beside others, entering one more costs something else. */
+/* Programs of others on our hooks: beside others, entering one more has another cost. */
 #ifndef OBSERVER_PROBE_OTHERS_H
 #define OBSERVER_PROBE_OTHERS_H
 

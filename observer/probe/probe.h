@@ -13,7 +13,7 @@
 /* Prints the host, the plan as a table, then the stages. */
 void probe_print_text(const struct plan *plan, FILE *file);
 
-/* What was measured, and at which rates of requests to say what it means. */
+/* The measured costs, and the rates of requests at which to interpret them. */
 struct probe_cost {
 	const struct cost *cost;
 	const uint64_t *rates; /* per second */

@@ -25,8 +25,8 @@ double median_of(double *values, size_t count)
 }
 
 /*
- * The bounds are the values of such a rank that it is as improbable for the median to lie beyond them as for a coin
- * to show so many heads: that holds whatever the distribution.
+ * The bounds of a median by rank, whatever the distribution. The median lies beyond a rank as rarely as a coin shows
+ * so many heads.
  */
 struct spread spread_of(struct rounds *rounds)
 {

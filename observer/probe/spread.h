@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What repeated rounds of a measurement say together: a median, and how far it may be off. */
+/* The result of repeated rounds of a measurement: a median, and how far it may be off. */
 #ifndef OBSERVER_PROBE_SPREAD_H
 #define OBSERVER_PROBE_SPREAD_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One datagram to a socket of the service manager, which is all of sd_notify(3) that is used here; a
- * library for it would bring those for compression and cgroups along. See notify.h.
+ * One datagram to a socket of the service manager is all of sd_notify(3) that is used here. The library for it
+ * depends on others for compression and cgroups. See notify.h.
  */
 #include "notify.h"
 
@@ -54,7 +54,7 @@ void notify_ready(const char *url)
 	int r = tell_manager();
 
 	if (r < 0)
-		log_errno(r, "cannot tell the service manager at NOTIFY_SOCKET=%s",
+		log_errno(r, "cannot notify the service manager at NOTIFY_SOCKET=%s",
 			  getenv("NOTIFY_SOCKET"));
 	if (url)
 		fprintf(stderr, "sojourn: listening on %s\n", url);

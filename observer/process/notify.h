@@ -4,8 +4,8 @@
 #define OBSERVER_PROCESS_NOTIFY_H
 
 /*
- * Tells the user, on standard error, where it listens (@url, NULL: nowhere), and the service manager that
- * named $NOTIFY_SOCKET, such as systemd: sd_notify(3). That one could not be told is said.
+ * Report the listening address (@url, NULL: none) to the user on standard error. Report readiness to the service
+ * manager that named $NOTIFY_SOCKET, such as systemd: sd_notify(3). Its failure is logged.
  */
 void notify_ready(const char *url);
 

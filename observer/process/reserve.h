@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open files kept in reserve from the start, whose room is used while something is read or written: so
- * that an observer goes on when its own descriptors, or without CAP_SYS_ADMIN (which is exempt) the
- * host's files, have run out. One reserve per process.
+ * Open files kept in reserve from the start, whose room is used while something is read or written. So an observer
+ * continues when its own descriptors have run out. It also continues when the host's files have, from which only
+ * CAP_SYS_ADMIN is exempt. One reserve per process.
  */
 #ifndef OBSERVER_PROCESS_RESERVE_H
 #define OBSERVER_PROCESS_RESERVE_H

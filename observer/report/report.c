@@ -30,7 +30,7 @@ struct options {
 	bool verbose;
 };
 
-/* What is reported: one run of all documents, or each of them. */
+/* The subject of a report: one run of all documents, or each of them. */
 struct set {
 	struct run **runs;
 	char **names;
@@ -65,7 +65,7 @@ static const struct cli_option rows[] = {
 	{"format", 'f', "FORM", "Which form: text (default), html, markdown, json, csv or hlog.",
 	 CLI_SET, .offset = offsetof(struct options, format), .set = set_format},
 	{"compare", 'c', NULL,
-	 "Keep the FILEs apart, and tell how the others differ from the first.", CLI_FLAG,
+	 "Keep the FILEs apart, and print how the others differ from the first.", CLI_FLAG,
 	 AT(compare)},
 	{"verbose", 'v', NULL,
 	 "The whole text report: every percentile, resource and count, not only what comes first; "
@@ -83,7 +83,7 @@ static const struct cli_option rows[] = {
 	{"trace", 't', "FILE",
 	 "Write the slowest exchanges' timelines to FILE too, for ui.perfetto.dev.", CLI_TEXT,
 	 AT(trace), FILE_OR_STDOUT},
-	{"slowest", 'n', "N", "How many of the slowest joined exchanges are told (default 10).",
+	{"slowest", 'n', "N", "How many of the slowest joined exchanges to print (default 10).",
 	 CLI_NUMBER, AT(slowest), .maximum = JOIN_SLOWEST_MAX,
 	 .allowed = "a whole number from 0 to 10000"},
 	{"keep-samples", 0, NULL,
@@ -108,14 +108,14 @@ static const struct cli_command command = {
 		 "  $ sojourn report --compare before.json after.json\n",
 };
 
-/* What the file lacks is said, and what follows is true of the rest. */
+/* Report what the file lacks; everything after is true of the rest. */
 static void say_gaps(const char *path, const struct recording *recording,
 		     const struct recording_summary *summary)
 {
 	char gap[32];
 
 	if (recording->cut_off)
-		log_warn("'%s': the last reading is cut off: %zu whole ones are told", path,
+		log_warn("'%s': the last reading is cut off: %zu whole ones are reported", path,
 			 summary->readings);
 	if (summary->damaged)
 		log_warn("'%s': lines that are no reading: %zu; left out", path, summary->damaged);
@@ -199,7 +199,7 @@ static int check_file(const char *path)
 	return r;
 }
 
-/* Each by itself: one that cannot be read keeps no other from being checked. */
+/* Check each alone, so that one unreadable file does not keep the others from being checked. */
 static int check_files(int count, char **paths)
 {
 	int worst = 0;
@@ -323,7 +323,7 @@ static int write_trace(const struct run *run, const char *path)
 	return r < 0 ? log_errno(r, "cannot write '%s'", path) : 0;
 }
 
-/* Whatever single exchanges the documents have. */
+/* All single exchanges of the documents. */
 static int join(const struct set *set, const struct options *options)
 {
 	for (size_t i = 0; i < set->count; i++) {
@@ -357,7 +357,7 @@ static int print(const struct set *set, const struct options *options)
 		     : 0;
 }
 
-/* What cannot go together. */
+/* Options that conflict. */
 static int check(const struct options *options, int count)
 {
 	const struct report_format *format =

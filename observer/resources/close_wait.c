@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CLOSE_WAIT by process: the peer has closed, the process has not. A leak is what grows; a number that stays is a
- * pool that looks at its connections when it needs one, or handlers at work for clients that left.
+ * CLOSE_WAIT by process: the peer has closed, the process has not. A leak grows. A constant number is a pool that
+ * looks at its connections when it needs one, or handlers that work for clients that left.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
  */
 #define WORK_MS 300000
 /*
- * It grows where sockets came in each quarter of the last sample, or of the last minute that was looked at, and in
- * 2 s at least: connections that a pool opened together end together, and their number stays afterwards.
+ * It grows if sockets came in each quarter of the last sample, or of the last minute that was looked at. The quarters
+ * span 2 s at least: connections that a pool opened together end together, and their number stays afterwards.
  */
 #define GROWTH_LEAST_MS 2000
 #define GROWTH_MOST_MS	60000
@@ -34,7 +34,7 @@ struct base {
 	double seconds; /* before the second one; 0: there is none */
 };
 
-/* What one process has. */
+/* The CLOSE_WAIT sockets of one process. */
 struct group {
 	size_t resource; /* its index in the list */
 	uint32_t working, ended, unread;
@@ -70,8 +70,8 @@ static bool is_server(const struct resource_pair *pair, const struct resource_so
 }
 
 /*
- * Data that came after what was sent last is a request without an answer. Both times are of ticks: an answer within
- * the same one is the later of the two, but for a connection's first request there must be one.
+ * Data that came after the last sent bytes is a request without an answer. Both times are ticks: within the same tick
+ * the answer is taken for the later one. But a connection's first request must have an answer.
  */
 static bool asks(const struct resource_socket *s)
 {
@@ -86,7 +86,7 @@ static bool works(const struct resource_pair *pair, const struct resource_socket
 /* Idle for so long that it should be closed, by whatever wrote its process. */
 static bool forgotten(const struct resource_pair *pair, const struct resource_socket *s)
 {
-	/* Without an inode nobody has accepted it yet: held.c's affair. */
+	/* Without an inode the connection is not accepted yet; held.c counts these. */
 	return s->inode && s->silent_ms >= CLOSE_WAIT_MS && !works(pair, s);
 }
 
@@ -107,7 +107,7 @@ static void count_new(const struct resource_pair *pair, const struct base *base,
 	if (!forgotten(pair, s))
 		return;
 	group->came += !(then && forgotten(pair, then));
-	/* What began lately leaves the first quarters of a longer time empty. */
+	/* A process that started lately leaves the first quarters of a longer time empty. */
 	group->in_sample |= quarter(s, pair->seconds * 1000);
 	group->in_minute |= quarter(s, fmin(ms, GROWTH_MOST_MS));
 }
@@ -134,8 +134,8 @@ static void note_socket(const struct resource_pair *pair, const struct resource_
 }
 
 /*
- * A socket that is gone has no process any more: it counts for all whose connections have the same port, so that
- * growth is rather not seen than made up.
+ * A socket that is gone has no process any more. It counts for all processes with connections of the same port:
+ * growth may then be missed, but is never made up.
  */
 static void count_left(const struct resource_pair *pair, const struct base *base,
 		       const struct resource *resource, struct group *group)

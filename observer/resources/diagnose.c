@@ -135,7 +135,7 @@ static struct finding *explanation_of(struct finding_list *list, const struct fi
 	return NULL;
 }
 
-/* Who failed is named with what has ended: TIME_WAIT alone has no owner. */
+/* The failing process is named with the connections that have ended: TIME_WAIT alone has no owner. */
 static void fold_owner(struct resource *into, const struct resource_owner *failed)
 {
 	size_t i = 0;

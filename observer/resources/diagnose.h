@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is running out: a const table of rules over resources, and the findings they give.
- * docs/diagnoses.md has a section for every rule; a test holds them together.
+ * Resources that run out: a const table of rules over resources, and the findings they give. docs/diagnoses.md has a
+ * section for every rule. A test compares the two.
  */
 #ifndef OBSERVER_RESOURCES_DIAGNOSE_H
 #define OBSERVER_RESOURCES_DIAGNOSE_H
@@ -17,7 +17,7 @@ enum severity {
 
 extern const char *const severity_names[];
 
-/* What of a resource a rule looks at. */
+/* The number of a resource that a rule looks at. */
 enum measure {
 	MEASURE_SHARE,	      /* used / capacity, 0 … 1 */
 	MEASURE_SECONDS_LEFT, /* less is worse */

@@ -68,7 +68,7 @@ static int add_evidence(const struct resource *resource, struct run_finding *fin
 	for (size_t i = 0; !r && i < resource->fact_count; i++) {
 		char text[256];
 
-		/* What is zero says nothing, but for what the finding is about. */
+		/* A zero says nothing, except in the subject of the finding. */
 		if (resource->facts[i].value == 0 && i)
 			continue;
 		format_fact(&resource->facts[i], text, sizeof(text));
@@ -95,7 +95,7 @@ static int add_owners(const struct resource *resource, struct run_finding *findi
 	return 0;
 }
 
-/* What the numbers predict, then what it means. */
+/* The prediction from the numbers, then its meaning. */
 static int add_outlook(const struct finding *from, struct run_finding *to)
 {
 	const char *numbers = from->resource.outlook, *meaning = from->rule->outlook;
@@ -129,7 +129,7 @@ static int add_texts(const struct finding *from, struct run_finding *to)
 	return r;
 }
 
-/* What both have; the owners too. */
+/* The members that both have, owners included. */
 static int fill(const struct resource *from, struct run_finding *to)
 {
 	if (!to)

@@ -111,7 +111,7 @@ int events_open(bool syscalls, int depths_fd, struct resource_events **ret_event
 
 	if (!events)
 		return -ENOMEM;
-	/* What libbpf has to say is in the errno, for an option that may be refused. */
+	/* The errno has libbpf's reason, for an option that may be refused. */
 	print = libbpf_set_print(silent);
 	wanted = depths_fd < 0 ? choose(WANTED, false) : 0;
 	files = choose(WANTED_FILES, true);

@@ -55,10 +55,10 @@ bool events_sees_depths(const struct resource_events *events);
 int events_read(struct resource_events *events, struct events_reading *ret_reading);
 void events_reading_free(struct events_reading *reading);
 
-/* What was counted for @key; NULL: nothing. */
+/* Return the counts for @key; NULL: none. */
 const struct event_count *events_reading_find(const struct events_reading *reading,
 					      const struct event_key *key);
-/* What @pid was called when it was last counted; NULL: not known. */
+/* Return the name of @pid when it was last counted; NULL: not known. */
 const char *events_reading_name(const struct events_reading *reading, uint32_t pid);
 /* The deepest that the listener's queue has been; -1: not known. */
 int64_t events_reading_depth(const struct events_reading *reading, uint64_t cookie);

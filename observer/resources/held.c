@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Connections that stand still: data that a process does not read, data that the peers of closed connections do not
- * take, and clients that left before accept(). By listener, or by destination where the host is the client.
+ * Connections that stand still. A process does not read its data, the peers of closed connections do not take theirs,
+ * or clients left before accept(). They are counted by listener, or by destination if the host is the client.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct standing {
 	bool (*is)(const struct resource_socket *s);
 	/* How long at least nothing has moved, from the socket itself. */
 	uint32_t (*still_ms)(const struct resource_socket *s);
-	/* What grows when something moves; the same at both readings: nothing did. */
+	/* Numbers that grow with every movement: if both readings have the same, nothing moved. */
 	uint64_t (*moved)(const struct resource_socket *s);
 	const char *bytes; /* name of the fact; NULL: none */
 };
@@ -59,8 +59,8 @@ static bool is_closing(const struct resource_socket *s)
 }
 
 /*
- * A peer without room acknowledges probes, but nothing is sent; one that vanished acknowledges nothing, but data is
- * sent again. What is sent and on its way may be acknowledged bit by bit.
+ * A peer without room acknowledges probes, but gets no data. A peer that vanished acknowledges nothing, and data is
+ * sent again. Data on its way may be acknowledged bit by bit.
  */
 static uint32_t untaken_ms(const struct resource_socket *s)
 {
@@ -91,9 +91,9 @@ static uint64_t nothing(const struct resource_socket *s)
 }
 
 /*
- * 3 s: a peer that lost a segment has been sent it four times by then (0.2, 0.6, 1.4 and 3 s), and a handler that
- * looks somebody up before it reads a body has done so. 2 s for accept(): one thread that serves one request after
- * the other comes back to it sooner.
+ * 3 s: a peer that lost a segment has been sent it four times by then (0.2, 0.6, 1.4 and 3 s). A handler that looks
+ * up a user before it reads a body has done so. A thread that serves one request after the other returns to accept()
+ * sooner, so 2 s are enough there.
  */
 static const struct standing kinds[] = {
 	{RESOURCE_UNREAD_DATA, 3000, is_unread, unread_ms, bytes_read, "unread"},
@@ -220,7 +220,7 @@ static void add_facts(const struct standing *kind, const struct tally *tally,
 			      "inet_diag");
 	if (kind->kind != RESOURCE_CLOSING_DATA)
 		return;
-	/* A peer that acknowledges probes starts the count of retries anew. */
+	/* A peer that acknowledges probes restarts the count of retries. */
 	resource->command_idle = !tally->resending;
 	resource_fact(resource, "of these never sent", tally->unsent, "bytes", INFO);
 	resource_fact(resource, "held by no process", tally->orphans, "sockets", "inet_diag");

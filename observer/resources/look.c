@@ -37,7 +37,7 @@ int look_new(const struct look_options *options, struct look **ret_look)
 	if (!look)
 		return -ENOMEM;
 	look->options = *options;
-	/* What it needs later it opens now: it works on when the host runs out of files. */
+	/* Open all descriptors now: the look then works also when the host runs out of files. */
 	look->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	look->source = options->procfs ? SOCKETS_PROCFS : sockets_source();
 	look->pairs = calloc(options->target_count, sizeof(*look->pairs));
@@ -65,7 +65,7 @@ void look_free(struct look *look)
 	free(look);
 }
 
-/* What could not be seen, a clause. Without memory it is not said. */
+/* Add a clause about something that could not be seen. Without memory it is left out. */
 __attribute__((format(printf, 2, 3))) static void note(struct run *run, const char *format, ...)
 {
 	autofree char *text = NULL;
@@ -308,7 +308,7 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 			note(run,
 			     "limits and drops of listeners, the age and growth of CLOSE_WAIT, "
 			     "data that nobody reads or takes, and ports that are only bound: "
-			     "/proc/net/tcp does not tell");
+			     "/proc/net/tcp does not show them");
 		if (netns->ports.others)
 			note(run,
 			     "ports of %llu sockets towards lighter destinations: only the "
@@ -367,7 +367,7 @@ static int conclude(struct look *look, const struct run *run, struct resource_li
 	return diagnose(list, findings);
 }
 
-/* What the look took, but for its CPU time. */
+/* The cost of the look, except its CPU time. */
 static int say_looked(const struct look *look, struct run *run)
 {
 	run->looked_at = calloc(1, sizeof(*run->looked_at));

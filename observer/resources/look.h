@@ -40,10 +40,10 @@ void look_free(struct look *look);
 DEFINE_CLEANUP(struct look *, look_free)
 
 /*
- * A look whose sample the caller decides: look_begin() takes the first reading, look_end() the second, and
- * adds findings and what could not be seen to @run; it may be called again, and then tells of all the time
- * since the begin. look_point(), called every @interval_ns meanwhile, makes the trend of processes'
- * descriptors. @ret_worst may be NULL. 0 or -errno, -ENODATA if no namespace may be entered.
+ * A look whose sample the caller decides. look_begin() takes the first reading. look_end() takes the second, and adds
+ * findings and everything that could not be seen to @run. It may be called again, and then covers all the time since
+ * look_begin(). Meanwhile look_point(), called every @interval_ns, makes the trend of processes' descriptors.
+ * @ret_worst may be NULL. Return 0, -ENODATA if no namespace may be entered, or another -errno.
  */
 int look_begin(struct look *look);
 void look_point(struct look *look, uint64_t interval_ns);

@@ -146,7 +146,7 @@ static void add_connects(struct resource *resource, const struct change *change)
 	    (unsigned long long)change->now.count, each);
 }
 
-/* What whoever connected did to the ports towards a destination. */
+/* Effects of the connecting processes on the ports towards a destination. */
 static void add_to_ports(const struct change *change, struct resource_list *list)
 {
 	char destination[64];
@@ -185,7 +185,7 @@ static void add_closer(struct resource *resource, const struct change *change)
 		    change->key->port);
 }
 
-/* Who closed first, of the whole namespace. */
+/* The sides that closed first, in the whole namespace. */
 static void add_to_time_wait(const struct change *change, struct resource_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -269,7 +269,7 @@ void resource_measure_events(const struct events_reading *before,
 	for (size_t i = 0; changes && i < after->count; i++) {
 		const struct resource_netns *netns = netns_of(context, changes[i].key->netns);
 
-		/* The kernel tells of every namespace: only those that are looked at concern us. */
+		/* The kernel reports every namespace: only those that are looked at matter. */
 		if (netns)
 			measure(&changes[i], after, netns, list);
 	}

@@ -29,9 +29,9 @@ struct owner_table {
 #define OWNED_SHARE 0.25
 
 /*
- * Looks for the owners in @after; @before tells what moved. The caller is in the namespace.
- * Short-lived sockets may be gone when their process is looked for: it tries up to five times.
- * @all: also what is not suspicious. 0 or -errno.
+ * Look for the owners in @after; @before shows what moved. The caller is in the namespace. Short-lived sockets may be
+ * gone when their process is looked for, so it tries up to five times. @all: also owners that are not suspicious.
+ * Return 0 or -errno.
  */
 int owners_find(const struct resource_netns *before, const struct resource_netns *after, bool all,
 		struct owner_table *ret_table);

@@ -36,7 +36,7 @@ static void say_outlook(struct resource *resource, double rate, double steady, d
 			 resource->seconds_left);
 }
 
-/* A pool that filled up in the sample, and stays, says nothing of the time behind it. */
+/* A pool that filled up in the sample, and stays, predicts nothing for the time after it. */
 static bool may_go_on(const struct resource *resource, const struct trend *trend)
 {
 	for (size_t i = 0; i < resource->owner_count; i++) {
@@ -63,7 +63,7 @@ static void predict(struct resource *resource, const struct resource_pair *pair,
 	then = then ? then : &none;
 	grown = ((double)now->live - then->live) / pair->seconds;
 	going = grown > 0 && !may_go_on(resource, trend) ? 0 : grown;
-	/* What was opened is still connected, or in TIME_WAIT for no longer than the sample. */
+	/* Every opened port is still connected, or in TIME_WAIT for no longer than the sample. */
 	fresh = now->fresh / fmin(pair->seconds, TIME_WAIT_S);
 	rate = fmax(0, fresh + going);
 	steady = now->live + (rate > going && going > 0 ? rate - going : rate) * linger;

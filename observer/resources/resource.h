@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A resource that can run out: how much of it is used, of how much, how fast it goes, who takes it.
- * Made from two readings a sample apart; what that means is diagnose.h's affair.
+ * A resource that can run out: how much of it is used, its limit, its speed, its users. It is made from two readings
+ * a sample apart; diagnose.h interprets it.
  */
 #ifndef OBSERVER_RESOURCES_RESOURCE_H
 #define OBSERVER_RESOURCES_RESOURCE_H
@@ -56,7 +56,7 @@ struct resource_owner {
 	uint32_t sockets; /* of this resource, held by it; 0: not counted */
 	char comm[16];
 	char unit[64];
-	char did[96]; /* in the sample, as events tell: "12 connect() calls of 70 µs" */
+	char did[96]; /* in the sample, from events: "12 connect() calls of 70 µs" */
 };
 
 struct resource {
@@ -128,8 +128,8 @@ void resource_name_owners(struct resource *resource);
 void resource_list_free(struct resource_list *list);
 
 /*
- * These append what @pair shows, one function per kind of resource. @processes: with @points of their
- * descriptors, which tell growth from a pool that filled up.
+ * Append the resources of @pair, one function per kind. @processes: with @points of their descriptors, which
+ * distinguish growth from a pool that filled up.
  */
 void resource_measure_ports(const struct resource_pair *pair, const struct process_list *processes,
 			    unsigned int points, struct resource_list *list);
@@ -147,8 +147,8 @@ void resource_measure_host(const struct resource_numbers *before,
 			   const struct resource_numbers *after, struct resource_list *list);
 
 /*
- * Failures between two readings of events as resources, and who did what to those in @list.
- * @netns_of tells the namespaces that are looked at, NULL: none.
+ * Failures between two readings of events as resources, and their causes in those of @list. @netns_of names the
+ * namespaces that are looked at; NULL: none.
  */
 void resource_measure_events(const struct events_reading *before,
 			     const struct events_reading *after,

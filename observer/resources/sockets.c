@@ -40,10 +40,10 @@ static double counted(const struct resource_pair *pair, enum resource_number num
 }
 
 /*
- * A listener's own counter of drops is one for three causes: no room in the accept queue, a SYN that
- * was turned away, and a SYN that came again for a handshake that goes on, which loses nothing. TcpExt
- * tells them apart, but for the whole namespace: ListenOverflows are the first, the rest of ListenDrops
- * the second. Where several listeners dropped, it was those whose queue is or was full.
+ * A listener's own counter of drops has three causes: no room in the accept queue, a refused SYN, and a repeated SYN.
+ * The last belongs to a handshake that goes on, and loses nothing. TcpExt separates them, but for the whole
+ * namespace: ListenOverflows are the first, the rest of ListenDrops the second. If several listeners dropped, those
+ * are blamed whose queue is or was full.
  */
 struct causes {
 	double overflows, syns; /* of the namespace, in the sample */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every output of an observation has in common: the loop and the top layer know no more of them. A
- * sink's own structure begins with struct sink.
+ * The interface of every output of an observation: the loop and the top layer know no more of them. A sink's own
+ * structure begins with struct sink.
  */
 #ifndef OBSERVER_SINKS_SINK_H
 #define OBSERVER_SINKS_SINK_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What observing costs: our programs in the kernel, our time and memory outside of it. */
+/* The cost of observing: our programs in the kernel, our time and memory outside of it. */
 #include "source.h"
 
 #include <errno.h>

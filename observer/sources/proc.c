@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The processes of each service, with their descriptors. The kernel side names whoever listens,
- * reads or writes; for services that were idle so far, /proc tells who holds the listener.
+ * The processes of each service, with their descriptors. The kernel side names every process that listens, reads or
+ * writes. For services that were idle so far, /proc shows the holder of the listener.
  */
 #include "source.h"
 
@@ -13,7 +13,7 @@
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 
-/* Who holds a listener: found by a walk over /proc, and kept. */
+/* The holders of a listener: found by a walk over /proc, and kept. */
 struct holder {
 	uint64_t inode;
 	uint32_t pid; /* the first one that was found; 0: none */
@@ -97,7 +97,7 @@ static void add_holder(void *context, uint32_t pid, const struct process_listene
 	}
 }
 
-/* By the last visit to the sockets. Who holds a listener is dear to find out: not where there is none. */
+/* By the last visit to the sockets. Finding a listener's holder is dear, so skip services without a listener. */
 static bool listens(const struct loader *loader, uint32_t service)
 {
 	const struct service_gauges *gauges = loader_gauges(loader, service);
@@ -150,7 +150,7 @@ static void add_held(void *context, uint32_t pid, const struct process_listener 
 		holder->pid = pid;
 }
 
-/* Nobody who is known has a listener of @service, or one who had it is gone: then all are looked for anew. */
+/* No known process has a listener of @service, or a former holder is gone: look for all again. */
 static bool is_stale(const struct source_proc *source, const struct run_service *service)
 {
 	char comm[16];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sampled exchanges: takes them out of the ring and keeps a bounded number for each open period. A
- * period that has all it may keep halves its threshold, drops those above, and the kernel is told to
- * send no more than the most demanding period wants. So all exchanges are kept at low rates, and at
- * high ones a fair choice of them that the driver can make as well (wire/flow.h).
+ * Sampled exchanges: takes them out of the ring and keeps a bounded number for each open period. A full period halves
+ * its threshold and drops the exchanges above it. The kernel then sends no more than the most demanding period wants.
+ * So all exchanges are kept at low rates, and at high ones a fair choice that the driver can make as well
+ * (wire/flow.h).
  */
 #include "ring.h"
 
@@ -119,7 +119,7 @@ static void samples_free(struct source_samples *samples, uint32_t services)
 	free(samples);
 }
 
-/* What the most demanding period wants. */
+/* The threshold of the most demanding period. */
 static void tell_kernel(struct source_ring *ring)
 {
 	uint64_t threshold = 0;
@@ -221,7 +221,7 @@ int source_ring_drain(struct source_ring *ring)
 
 	if (!ring)
 		return 0;
-	/* Edge-triggered: this forgets the edge, or poll() would return for ever. */
+	/* Edge-triggered: this clears the edge, or poll() would return without end. */
 	(void)epoll_wait(ring->epoll_fd, &event, 1, 0);
 	ring->error = 0;
 	ring->budget = loader_config(ring->loader)->ring_bytes / sizeof(struct exchange_event);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Adds up the CPUs' slots of a service. The kernel goes on writing meanwhile: the reading may be
- * off by the exchanges that are under way on the CPUs at this moment, never by more.
+ * Adds up the CPUs' slots of a service. The kernel goes on writing meanwhile. So the reading may be off by the
+ * exchanges that are under way on the CPUs at this moment, never by more.
  */
 #include "source.h"
 
@@ -233,7 +233,7 @@ void source_slots_conclude(const struct loader *loader, uint32_t index, struct r
 		service->losses[RUN_LOSS_UNTIMED] += service->exchanges - known;
 }
 
-/* What keeps most replies from being matched, over the whole observation. */
+/* The most frequent reason why replies are not matched, over the whole observation. */
 static const char *doubtful_pattern(const struct loader *loader, uint32_t index)
 {
 	uint64_t ambiguous = counter_sum(loader, index, COUNTER_AMBIGUOUS_REPLIES);
@@ -243,8 +243,9 @@ static const char *doubtful_pattern(const struct loader *loader, uint32_t index)
 		       "32-bit programs)";
 	if (counter_sum(loader, index, COUNTER_UNTRACKED) > ambiguous / 2)
 		return "more requests are without a reply at a time than are remembered";
-	return "clients have several requests under way from one port, and the replies do not tell "
-	       "which they answer by their first two bytes";
+	return "clients have several requests under way from one port, and the first two bytes of "
+	       "a "
+	       "reply do not show which one it answers";
 }
 
 void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_service *service)
@@ -270,7 +271,7 @@ static const char *hook(const struct plan *plan, enum question question)
 	return row ? row->candidate->hook : "?";
 }
 
-/* The hooks that tell of its begin and its end. */
+/* The hooks that report its begin and its end. */
 static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
 {
 	static const enum question ends[STAGE_COUNT][2] = {

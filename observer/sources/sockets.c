@@ -66,8 +66,8 @@ static bool never_full(const struct run_service *service)
 }
 
 /*
- * What a listener dropped because its accept queue was full: no more than it dropped for any reason, no more than
- * the kernel counts for all listeners, and nothing if its queue never was full.
+ * Connections that a listener dropped because its accept queue was full. No more than it dropped for any reason, no
+ * more than the kernel counts for all listeners, and none if its queue never was full.
  */
 static struct run_number overflows_of(const struct loader *loader, uint64_t drops, bool never)
 {

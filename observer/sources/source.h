@@ -30,7 +30,7 @@ uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
 /* Marks the stages that @plan cannot measure, and which candidate measured the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);
-/* What is left of a service when another one gets its slots. False: nothing of it was ever counted. */
+/* The counts left of a service when another one gets its slots. False: nothing of it was ever counted. */
 bool source_slots_remains(const struct loader *loader, uint32_t index,
 			  struct run_reclaimed *ret_remains);
 /* The latest write; 0: none yet. */

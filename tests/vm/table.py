@@ -102,7 +102,7 @@ def render(answers):
                       *rows("stage", stages, columns), "",
                       *rows("question, hook (program)", [name for name in names
                                                          if name not in stages], columns), "",
-                      "What the verifier went through to accept a program, in instructions; "
+                      "Instructions that the verifier went through to accept a program; "
                       "tests/vm fails", "when one has grown by more than a fifth:", "",
                       *table(COST_HEAD, {title(answer): cost(answer)
                                          for answer in answers}), "",

@@ -29,9 +29,9 @@ void http_address_url(const struct sockaddr_storage *address, bool tls,
 		      char url[HTTP_ADDRESS_URL_MAX]);
 
 /*
- * Whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out:
- * localhost, 127.0.0.1, [::1], @listened or @local, the address that the client reached (it differs
- * from @listened if that is the wildcard), without a port or with @listened's.
+ * Whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out. Such are
+ * localhost, 127.0.0.1, [::1], @listened, and @local, the address that the client reached (it differs from @listened
+ * if that is the wildcard). The port is missing or that of @listened.
  */
 bool http_address_is_host(const char *host, const struct sockaddr_storage *listened,
 			  const struct sockaddr_storage *local);

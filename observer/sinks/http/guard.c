@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of a request before any route sees it: certificate, Host and Origin, bearer token; then how often such a
- * caller has asked, so that whoever is refused takes nothing from the others.
+ * Checks of a request before any route sees it: certificate, Host and Origin, bearer token; then the caller's rate.
+ * Each kind of caller has its own limit, so that refused callers take nothing from the others.
  */
 #include "guard.h"
 
@@ -95,9 +95,8 @@ static enum MHD_Result check_header(void *context, enum MHD_ValueKind kind, cons
 }
 
 /*
- * A web page must not reach the endpoint through its visitor's browser: neither under a name that
- * its DNS points here (then Host is that name), nor by a form that posts here (then Origin is the
- * page's).
+ * A web page must not reach the endpoint through its visitor's browser. A name that its DNS points here shows in
+ * Host. A form that posts here shows the page's Origin.
  */
 static bool check_sender(const struct sink_http_access *access, struct MHD_Connection *connection,
 			 int fd, const struct sockaddr_storage *listened, struct http_reply *reply)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may ask the HTTP endpoint, and for what. Used by http.c alone. */
+/* Decide which callers may use the HTTP endpoint, and for which requests. Used by http.c alone. */
 #ifndef OBSERVER_SINKS_HTTP_GUARD_H
 #define OBSERVER_SINKS_HTTP_GUARD_H
 
@@ -17,7 +17,7 @@ struct http_rate {
 	uint64_t left_ns; /* a request costs 1 s / per_second */
 };
 
-/* Whose requests have a bucket of their own, so that nobody uses up the others'. */
+/* Kinds of callers with a bucket each, so that none uses up another's. */
 enum http_caller {
 	HTTP_CALLER_REFUSED,
 	HTTP_CALLER_ANYBODY, /* needs to show nothing */

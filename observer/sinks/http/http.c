@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP endpoint's connections: libmicrohttpd, run from the caller's loop. Who may ask is decided
- * in guard.c, what is answered in routes.c.
+ * The HTTP endpoint's connections: libmicrohttpd, run from the caller's loop. guard.c decides which callers may ask,
+ * and routes.c makes the answers.
  *
- * Whatever a client sends or leaves out, it holds no more than one of a fixed number of
- * connections, a fixed amount of memory each, for a fixed time.
+ * A client holds at most one of a fixed number of connections, with a fixed amount of memory, for a fixed time. Its
+ * data have no influence on that.
  */
 #include "http.h"
 
@@ -224,7 +224,7 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
 
 /* ---- room for newcomers ---- */
 
-/* The descriptor is libmicrohttpd's: shut down, it reports the end of the connection by itself. */
+/* The descriptor belongs to libmicrohttpd. After the shutdown it reports the end of the connection. */
 static void send_away(struct client *client)
 {
 	shutdown(client->fd, SHUT_RDWR);
@@ -233,8 +233,8 @@ static void send_away(struct client *client)
 }
 
 /*
- * Who goes first: strangers, then those that have their answer, then who waits for one; last who has just come, and
- * whose request may be there unread.
+ * The order of removal: strangers, then connections that have their answer, then those that wait for one. The newest
+ * connection comes last: its request may still be unread.
  */
 static unsigned int rank_of(const struct sink_http *sink, const struct client *client)
 {
@@ -292,7 +292,7 @@ static void make_room(struct sink_http *sink, const struct client *newcomer, boo
 	send_away(first);
 }
 
-/* Who has an IPv6 network has 2^64 addresses. */
+/* An owner of an IPv6 network has 2^64 addresses. */
 static struct in6_addr peer_of(int fd)
 {
 	struct sockaddr_storage address = {0};
@@ -373,8 +373,8 @@ static int timeout_ms(const struct sink *base)
 	}
 	ours = next <= now ? 0 : (next - now) / NSEC_PER_MSEC + 1;
 	/*
-	 * At the limit of connections libmicrohttpd (0.9.75) polls its listener no longer, and takes
-	 * it back only at the next run: without one, clients would wait until something else happens.
+	 * At the limit of connections libmicrohttpd (0.9.75) stops polling its listener, and resumes only at the next
+	 * run. Without that run, clients would wait until something else happens.
 	 */
 	if (sink->freed)
 		return 0;
@@ -399,9 +399,9 @@ static void expire_clients(struct sink_http *sink)
 }
 
 /*
- * libmicrohttpd (0.9.75) polls edge-triggered and takes a short read for the last one: a client's
- * FIN that came together with its last bytes is not seen, and the connection would stay until it is
- * idle for too long. To shut down the reading side, which has ended anyway, makes a new edge.
+ * libmicrohttpd (0.9.75) polls edge-triggered and takes a short read for the last one. It misses a client's FIN that
+ * came together with its last bytes, and would keep the connection until it is idle for too long. Shutting down the
+ * reading side, which has ended anyway, makes a new edge.
  */
 static void wake_ended(struct sink_http *sink)
 {
@@ -488,8 +488,8 @@ static int start_daemon(struct sink_http *sink, int fd)
 }
 
 /*
- * libmicrohttpd (0.9.75) takes key and certificates when it starts only: another one goes on with the same listener.
- * Connections end; whoever waits in the listener's queue does not notice.
+ * libmicrohttpd (0.9.75) reads key and certificates only at its start: start another one with the same listener.
+ * Connections end; clients in the listener's queue notice nothing.
  */
 static int renew_daemon(struct sink_http *sink)
 {

@@ -15,8 +15,8 @@
 
 struct sink_http_limits {
 	/*
-	 * At the same time, and of one address: beyond, the oldest goes that has not been admitted, or else the
-	 * oldest that waits for its next request.
+	 * At the same time, and of one address. Beyond that a new connection replaces the oldest one that was not
+	 * admitted, or else the oldest one that waits for its next request.
 	 */
 	unsigned int connections;
 	unsigned int per_peer;
@@ -30,7 +30,9 @@ struct sink_http_limits {
 /* At most so many names of its own. */
 #define SINK_HTTP_HOSTS 8
 
-/* Who may ask, besides the limits, and what for; zeroed: whoever reaches the address. Texts stay the caller's. */
+/*
+ * Callers and their rights, besides the limits; zeroed: everybody who reaches the address. Texts stay the caller's.
+ */
 struct sink_http_access {
 	const char *token;	/* bearer token for everything; NULL: none is needed */
 	const char *read_token; /* and one for what changes nothing */
@@ -54,7 +56,7 @@ struct sink_http_access {
 	enum metrics_buckets buckets; /* of /metrics */
 };
 
-/* What sink_http_open() uses. */
+/* Settings of sink_http_open(). */
 extern const struct sink_http_limits sink_http_default_limits;
 
 /*
@@ -64,9 +66,9 @@ extern const struct sink_http_limits sink_http_default_limits;
 int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address);
 
 /*
- * Listens. Everything happens in the caller's thread, when it calls sink_run(): when sink_fd() is readable, or
- * sink_timeout_ms() has passed. The sink's url is where it listens, "http://127.0.0.1:9180" (https with TLS).
- * 0 or -errno of the bind; -EINVAL: the key or a certificate is not what TLS needs.
+ * Listen. Everything happens in the caller's thread, when it calls sink_run(): when sink_fd() is readable, or
+ * sink_timeout_ms() has passed. The sink's url is the listening address, "http://127.0.0.1:9180" (https with TLS).
+ * Return 0 or -errno of the bind; -EINVAL: the key or a certificate does not suit TLS.
  */
 int sink_http_open(const struct sockaddr_storage *address, const struct snapshot_source *source,
 		   const struct sink_http_access *access, struct sink **ret_sink);

@@ -18,7 +18,7 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
-/* So old may findings be that are told again. */
+/* The highest age of findings that are sent again. */
 #define JUDGED_NS (10 * NSEC_PER_SEC)
 
 /* How long a phase may go on without being renewed, where the query does not say. */
@@ -52,7 +52,7 @@ void http_reply_error(struct http_reply *reply, unsigned int status, const char 
 		reply->body = NULL;
 }
 
-/* What a source's errors mean to a client; any other is ours: 500. */
+/* The meaning of a source's errors to a client; any other is ours: 500. */
 static void reply_errno(struct http_reply *reply, int r)
 {
 	switch (r) {
@@ -146,7 +146,7 @@ static void get_past(const struct request *request, struct http_reply *reply)
 
 /* ---- findings ---- */
 
-/* What is running out, at most JUDGED_NS ago. 0 or -errno. */
+/* Find resources that are running out, at most JUDGED_NS ago. Return 0 or -errno. */
 static int judge(struct http_routes *routes, const struct run **ret_run)
 {
 	const struct snapshot_source *source = &routes->source;
@@ -235,8 +235,8 @@ static bool is_critical(const struct run *run)
 }
 
 /*
- * What is exhausted, or about to be, is not healthy; a warning is, and a notice is nothing. Of the host's findings
- * those that are not about an observed service are no more than warnings here: any user can make some.
+ * An exhausted resource is not healthy, nor is one that is about to be; warnings and notices are. The host's findings
+ * that concern no observed service are no more than warnings here: any user can cause some.
  */
 static void get_health(const struct request *request, struct http_reply *reply)
 {

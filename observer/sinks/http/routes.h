@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the HTTP endpoint answers to a method and a path. Used by http.c alone. */
+/* Answers of the HTTP endpoint to a method and a path. Used by http.c alone. */
 #ifndef OBSERVER_SINKS_HTTP_ROUTES_H
 #define OBSERVER_SINKS_HTTP_ROUTES_H
 
@@ -32,7 +32,7 @@ void http_document_release(void *document);
 /* A row of the table has one, and metrics have one for each format. */
 #define HTTP_DOCUMENTS 11
 
-/* What answers are made of. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
+/* Data of the answers. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {
 	struct snapshot_source source;
 	enum metrics_buckets buckets;
@@ -47,7 +47,7 @@ struct http_routes {
 /* Makes @reply {"error": @error}; @error must need no escaping. */
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error);
 
-/* What answers depend on besides method and path; NULL: it is not there. */
+/* Further inputs of an answer besides method and path; NULL: missing. */
 struct http_query {
 	const char *accept;		/* the header */
 	const char *lease;		/* arguments */

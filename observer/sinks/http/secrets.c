@@ -19,7 +19,7 @@
 #define TOKEN_MIN 22
 #define FILES	  5U
 
-/* What a file is as long as it is the same. */
+/* The identity of a file: equal as long as the file is unchanged. */
 struct stamp {
 	ino_t inode;
 	off_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tokens, the key and certificates of the HTTP endpoint: read from files, checked, and read again when the files
- * have changed, so that they can be renewed without a restart.
+ * Tokens, the key and certificates of the HTTP endpoint. They are read from files, checked, and read again when the
+ * files have changed, so that they can be renewed without a restart.
  */
 #ifndef OBSERVER_SINKS_HTTP_SECRETS_H
 #define OBSERVER_SINKS_HTTP_SECRETS_H
@@ -25,8 +25,8 @@ struct http_secrets;
 /* Watches the files that @access names, whose texts it replaces. NULL: there are none, or no memory. */
 struct http_secrets *http_secrets_new(struct sink_http_access *access);
 /*
- * Looks whether a file has changed, at most once a second. True: what TLS needs has; tokens are replaced already. What
- * is not as it should be is told, once, and the texts stay.
+ * Check whether a file has changed, at most once a second. True: key or certificates have; tokens are replaced
+ * already. A wrong file is reported once, and the old texts stay.
  */
 bool http_secrets_renew(struct http_secrets *secrets);
 void http_secrets_free(struct http_secrets *secrets);

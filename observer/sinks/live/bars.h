@@ -7,15 +7,15 @@
 
 #include "sojourn/run.h"
 
-/* The letter that stands for a stage of the residence; a blank for those behind it. */
+/* The letter of a stage of the residence; a blank for later stages. */
 const char *live_stage_letter(enum stage stage);
 
 /* The sum of the means of its stages. */
 double live_residence_mean(const struct run_service *service);
 
 /*
- * What each stage is of the residence, in @width columns: blocks in the stages' colours, or their letters
- * where there is no colour. False, and nothing is drawn: it is not known, or nothing was timed.
+ * Draw each stage's part of the residence in @width columns: blocks in the stages' colours, or letters without
+ * colours. Return false and draw nothing if it is not known, or if nothing was timed.
  */
 bool live_draw_bar(const struct run_service *service, int y, int x, int width);
 

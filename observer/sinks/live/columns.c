@@ -290,7 +290,7 @@ char *live_column_format(const struct live_column *column, const struct live_row
 	return live_format_count(column->value(row), buffer, size);
 }
 
-/* ±2 where one of them is not known, for the caller to tell. */
+/* ±2 if one of them is not known, so that the caller can distinguish it. */
 static int compare_values(double a, double b, bool ascending)
 {
 	if (isnan(a) || isnan(b))

@@ -119,7 +119,7 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 	}
 }
 
-/* What service divides into, where that was asked for. */
+/* The parts of service, if they were asked for. */
 static int draw_split(const struct run_service *service, int y)
 {
 	const struct columns at = columns_of(service);

@@ -128,7 +128,7 @@ static bool losses(const struct run_service *service, char *text, size_t size)
 	return used;
 }
 
-/* Of the residence; the stages behind it are measured only when asked for. */
+/* Of the residence; later stages are measured only on request. */
 static bool missing(const struct run_service *service, char *text, size_t size)
 {
 	enum stage which = STAGE_SERVICE; /* the one that matters, before those that UDP has not */

@@ -194,7 +194,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	const struct live_view *view = context;
 	int order = live_column_compare(&live_columns[view->sort], left, right);
 
-	/* What is not known stays last in both directions. */
+	/* Unknown values stay last in both directions. */
 	if (view->reversed && abs(order) < 2)
 		order = -order;
 	return order ? order : left->service->port - right->service->port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the live view shows, without a terminal: readings become rows that are filtered, sorted and
- * remembered. live.c feeds it, list.c and detail.c draw it.
+ * The live view without a terminal: readings become rows that are filtered, sorted and remembered. live.c feeds it,
+ * list.c and detail.c draw it.
  */
 #ifndef OBSERVER_SINKS_LIVE_VIEW_H
 #define OBSERVER_SINKS_LIVE_VIEW_H
@@ -15,7 +15,7 @@
 #define LIVE_HISTORY 240
 #define LIVE_FILTER  48
 
-/* What a service's detail page draws over time. */
+/* Values that a service's detail page draws over time. */
 enum live_series {
 	LIVE_REQUESTS,	  /* per second */
 	LIVE_ACCEPTS,	  /* per second */
@@ -90,19 +90,19 @@ void live_view_forget(struct live_view *view);
  */
 int live_view_back(struct live_view *view, struct run *total, const struct run *before);
 
-/* Makes the rows anew, after a change of filter, order or period. The selected service stays. */
+/* Make the rows again after a change of filter, order or period. The selected service stays. */
 int live_view_arrange(struct live_view *view);
 
 /* The period that is shown; NULL before the first reading. */
 const struct run *live_view_period(const struct live_view *view);
-/* What is open of a service in it, which is of the last reading in any period. */
+/* Open requests of a service in it: of the last reading in any period. */
 struct live_open live_view_open(const struct live_view *view, const struct run_service *service);
 /* The selected row; NULL without rows. */
 const struct live_row *live_view_selected(const struct live_view *view);
 
 /*
- * A column of the list. A value is NAN where it is not known, and then sorted last and shown as "-": as "unknown"
- * where there were requests whose time is not.
+ * A column of the list. An unknown value is NAN, is sorted last and shown as "-". It is shown as "unknown" if there
+ * were requests whose time is not known.
  */
 struct live_column {
 	const char *group; /* above the title; NULL: none, or that of the column before */

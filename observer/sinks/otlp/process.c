@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sends over HTTP; see process.h. What may be tried again, and how, is OTLP's own (OpenTelemetry protocol
- * specification, "OTLP/HTTP Response"): 429, 502, 503 and 504, after Retry-After or with growing pauses;
- * other refusals are final. Counts are cumulative, so that a newer reading makes an older one needless: only a
- * point in time is missing then.
+ * Sends over HTTP; see process.h. OTLP itself defines retries (OpenTelemetry protocol specification, "OTLP/HTTP
+ * Response"): 429, 502, 503 and 504, after Retry-After or with growing pauses; other refusals are final. Counts are
+ * cumulative, so a newer reading replaces an older one: only a point in time is then missing.
  */
 #include "process.h"
 
@@ -260,8 +259,8 @@ static int open_curl(struct process *p)
 }
 
 /*
- * A terminal's Ctrl-C is for the observation, which then closes @fd. What the endpoint keeps secret is of no
- * use here. A change of the user takes the wish to die with the parent away: it comes last.
+ * A terminal's Ctrl-C is for the observation, which then closes @fd. The endpoint's secrets have no use here. A
+ * change of the user clears the parent-death signal, so that is set last.
  */
 static int settle(const struct otlp_target *target)
 {

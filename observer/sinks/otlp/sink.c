@@ -125,10 +125,7 @@ static void close_sink(struct sink *base)
 
 /* ---- readings ---- */
 
-/*
- * Whatever becomes of a reading, the next one tells all that it would have told, but when; only that there
- * will be no next one has to be said.
- */
+/* If a reading is lost, the next one has everything but its time. Only the end of all sending has to be reported. */
 static void push(struct sink_otlp *sink, const struct run *run,
 		 int (*hand)(struct sink_otlp *sink, const char *text))
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Gives a reading to an OpenTelemetry collector (OTLP over HTTP, JSON) at each interval: the metrics of /metrics
- * (docs/metrics.md). A process of its own sends them, so that no collector, name server or certificate ever keeps
- * the observation waiting, and so that what speaks to a network has no capability, is nobody where the
- * observation is root, and knows no secret of the endpoint's.
+ * (docs/metrics.md). A separate process sends them. So no collector, name server or certificate ever keeps the
+ * observation waiting. The process has no capability, is nobody if the observation is root, and knows no secret of
+ * the endpoint.
  */
 #ifndef OBSERVER_SINKS_OTLP_SINK_H
 #define OBSERVER_SINKS_OTLP_SINK_H
@@ -29,8 +29,8 @@ struct otlp_target {
 };
 
 /*
- * Starts the process; before any thread is. @say is told once why readings can be given to nobody any more: -errno.
- * 0 or -errno. -ENOSYS: there is no libcurl here.
+ * Start the process, before any thread. @say is called once, with -errno, if readings can no longer be sent. Return 0
+ * or -errno. -ENOSYS: built without libcurl.
  */
 int sink_otlp_open(const struct otlp_target *target, void (*say)(int error),
 		   struct sink **ret_sink);

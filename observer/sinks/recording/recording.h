@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording: readings of an observation, one after the other, in a file that only grows (docs/recording.md).
- * sink.c writes it; here it is read, whatever state a crash left it in.
+ * A recording: readings of an observation, one after the other, in a file that only grows (docs/recording.md). sink.c
+ * writes it. The functions here read it, whatever state a crash left it in.
  */
 #ifndef OBSERVER_SINKS_RECORDING_RECORDING_H
 #define OBSERVER_SINKS_RECORDING_RECORDING_H
@@ -49,7 +49,7 @@ DEFINE_CLEANUP(struct recording *, recording_close)
 /* Reading @index, from 0. -EINVAL: that line is damaged after all. -errno. */
 int recording_read(const struct recording *recording, size_t index, struct run **ret_run);
 
-/* What recording_total() met. */
+/* Facts that recording_total() found. */
 struct recording_summary {
 	size_t readings; /* that were used */
 	size_t damaged;	 /* lines that could not be */
@@ -58,9 +58,9 @@ struct recording_summary {
 };
 
 /*
- * One document of all that was recorded: counts and histograms as they stood at the last reading of each
- * observation, added up; state as it was at the end; every finding of any time, as last seen; the past of
- * each service from reading to reading. -EINVAL: no reading is whole. -errno.
+ * Make one document of the whole recording. Counts and histograms of each observation's last reading are added up,
+ * and state is that of the end. It has every finding of any time, as last seen, and the past of each service from
+ * reading to reading. Return 0, -errno, or -EINVAL if no reading is whole.
  */
 int recording_total(const struct recording *recording, struct run **ret_run,
 		    struct recording_summary *ret_summary);

@@ -36,8 +36,8 @@ struct sink_record {
 /* ---- opening ---- */
 
 /*
- * Locked: two that write to one file would tear each other's lines. It names clients and what the host runs, and is
- * often written as root: it is for its owner, and no link of somebody else's is followed.
+ * Locked: two writers would tear each other's lines. The file names clients and everything that the host runs, and is
+ * often written as root. So it is for its owner, and no link of another user is followed.
  */
 static int open_file(const char *path, int *ret_fd)
 {
@@ -61,7 +61,7 @@ static char *previous_of(const char *path)
 	return asprintf(&previous, "%s.1", path) < 0 ? NULL : previous;
 }
 
-/* What will be replaced must be a recording, too. */
+/* The file to be replaced must be a recording, too. */
 static int check_previous(const struct sink_record_options *options)
 {
 	autofree char *previous = previous_of(options->path);
@@ -93,7 +93,7 @@ static int write_all(struct sink_record *sink, const char *text, size_t length)
 	return 0;
 }
 
-/* What was cut off stays, as a line of its own, which readers skip. */
+/* A reading that was cut off stays, as a line of its own, which readers skip. */
 static int end_half_line(struct sink_record *sink)
 {
 	return sink->half_line ? write_all(sink, "\n", 1) : 0;

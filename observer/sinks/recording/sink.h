@@ -7,10 +7,10 @@
 
 struct sink_record_options {
 	const char *path;
-	uint64_t interval_ns; /* as the file tells it */
+	uint64_t interval_ns; /* as the file says */
 	/*
-	 * Above so many bytes PATH becomes PATH.1, which is replaced, and PATH begins anew; 0: it
-	 * grows as long as there is room.
+	 * Above so many bytes PATH becomes PATH.1, which is replaced, and PATH starts empty. 0: it grows as long as
+	 * there is room.
 	 */
 	uint64_t max_bytes;
 	/*
@@ -21,15 +21,15 @@ struct sink_record_options {
 };
 
 /*
- * Makes the file, or goes on with a recording that is there; nothing is written yet. -EEXIST: @path or the one that
- * would be replaced is something else; -EWOULDBLOCK: another process writes to it; or another -errno.
+ * Make the file, or continue a recording; nothing is written yet. Return 0 or -errno. -EEXIST: @path or the file to
+ * be replaced is something else; -EWOULDBLOCK: another process writes to it.
  */
 int sink_record_open(const struct sink_record_options *options, struct sink **ret_sink);
 
 /*
- * The first reading, from which the first interval counts. 0 or -errno. Afterwards a file system without
- * room is tried again at each interval, and nothing is lost but a point in time: readings count from the
- * begin. The last one loses its single exchanges and its past.
+ * Write the first reading, from which the first interval counts. Return 0 or -errno. Afterwards a full file system is
+ * tried again at each interval. Then only a point in time is lost: readings count from the start. The last reading
+ * loses its single exchanges and its past.
  */
 int sink_record_begin(struct sink *sink, const struct snapshot_source *source);
 

@@ -45,7 +45,7 @@ static void add_messages(struct run_service *service, const struct run_service *
 	}
 }
 
-/* What counts; state is that of the later one. */
+/* Add the counts; state is that of the later one. */
 static void add_service(struct run_service *service, struct run_service *earlier)
 {
 	const struct run_number *depth_max = &earlier->accept_queue.depth_max;
@@ -199,7 +199,7 @@ static void begin_session(struct total *total, const struct run *run)
 		total->summary.unobserved_ns += started_ns - total->ended_ns;
 }
 
-/* Uses @run up. Its time is told from the begin of the first observation. */
+/* Use @run up. Its time counts from the start of the first observation. */
 static int take_reading(struct total *total, unsigned int session, struct run *run)
 {
 	const struct run nothing = {};
