@@ -18,8 +18,8 @@ def names():
 
 
 def load(name):
-    """Return the module of an experiment. It has PACKAGES (of Debian, whose versions the page names), TITLE and
-    run(context), which returns a page.Page; also UNPACKED, if it needs packages that are not installed."""
+    """Return the module of an experiment. It has PACKAGES (of Debian, whose versions the page names),
+    TITLE and run(context), which returns a page.Page. UNPACKED names packages that are not installed."""
     path = FOLDER / name / "experiment.py"
     spec = importlib.util.spec_from_file_location("experiment_" + name.replace("-", "_"), path)
     module = importlib.util.module_from_spec(spec)

@@ -28,8 +28,10 @@ def free_port():
 
 
 def unread(local, remote):
-    """Return (unread bytes, received bytes) of a TCP socket over IPv4, by the kernel's sock_diag: /proc/net/tcp
-    takes longer than a test's wait. struct inet_diag_req_v2, inet_diag_msg, tcp_info."""
+    """Return (unread bytes, received bytes) of a TCP socket over IPv4, by the kernel's sock_diag.
+
+    /proc/net/tcp takes longer than a test's wait. See struct inet_diag_req_v2, inet_diag_msg, tcp_info.
+    """
     ends = struct.pack("!HH4s12x4s12x", local[1], remote[1], *(socket.inet_aton(end[0]) for end in (local, remote)))
     request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << INET_DIAG_INFO - 1, ALL_STATES) + \
         ends + struct.pack("=III", 0, NO_COOKIE, NO_COOKIE)

@@ -35,8 +35,8 @@ class ProcessError(AssertionError):
 @contextlib.contextmanager
 def uninterrupted():
     """Delay signals until a new process or folder is also recorded. Blocking them is not enough: the kernel
-    gives the signal to any other thread, even an idle one of faulthandler, and Python still handles it in the
-    main thread. So the handlers are delayed, too."""
+    gives the signal to any other thread, even an idle one of faulthandler. Python still handles it in the main
+    thread, so the handlers are delayed, too."""
     main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS if main}
     mask, came = signal.pthread_sigmask(signal.SIG_BLOCK, ()), []

@@ -182,7 +182,7 @@ class Nginx(Process):
     """Debian's nginx in the foreground, with its own counters on a second port.
 
     `server` is more configuration for the server block, `http_block` for the one around it, `modules` for the
-    top. {folder} in `server` is the folder of its files.
+    top. In `server`, {folder} is the folder of its files.
     """
 
     def __init__(self, port=None, workers=1, addresses=("127.0.0.1",), body="ok", server="",

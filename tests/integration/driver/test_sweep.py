@@ -165,7 +165,7 @@ def test_a_lock_is_a_plateau(start, tmp_path):
 
 @in_quiet
 def test_a_collapse_is_no_plateau(start, tmp_path):
-    """With 16 clients each request holds the lock 16 times as long as with 4. 200/s become 12.5/s, and no line
+    """With 16 clients each request holds the lock 16 times as long as with 4. So 200/s become 12.5/s, and no line
     through that is reported as a plateau."""
     url = start_locked(start, "thrash")
     result, document = sweep(url, tmp_path / "sweep.json", "--ladder=1,2,4,8,16")

@@ -384,8 +384,8 @@ def test_idle_time_is_no_stage(start, tmp_path):
 
 @in_quiet
 def test_parts_add_up_to_the_round_trip(start, tmp_path):
-    """Client mean = network + stages. The stages last from the request's packet to the end of the write, to 0.5
-    % of the round trip, and the client's mean is no less."""
+    """Client mean = network + stages. The stages last from the request's packet to the end of the write, to
+    0.5 % of the round trip. The client's mean is no less."""
     scene = Scene(start, tmp_path, "--service", "5ms", model="event")
     with Packets(scene.lab.port) as packets:
         driver = Driver(scene.lab.url, connections=4, count=400, observer=scene.observer)

@@ -230,8 +230,8 @@ def ask(client):
 
 @in_quiet
 def test_delayed_ack(path, hook, tmp_path):
-    """A queue on the client's side delays its acknowledgements, which its requests carry. ack lasts until the
-    kernel stamped them, close to the RTT that the server's TCP measured."""
+    """A queue on the client's side delays its acknowledgements, which its requests carry. The stage ack lasts until
+    the kernel stamped them, close to the RTT that the server's TCP measured."""
     path.shape(path.client, "tbf", "rate", "64kbit", "burst", "300", "latency", "5s")
     path.serve("--truth", tmp_path / "truth.csv")
     observer = path.observe("--prefer", hook)

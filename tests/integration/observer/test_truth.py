@@ -290,8 +290,8 @@ def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
 @pytest.mark.parametrize("service_time", ["1ms", "2ms", "5ms"])
 @in_quiet
 def test_parts_add_up_over_the_path(path, tmp_path, service_time):
-    """The client's mean is stages plus network, to 0.5 %. The true network is the round trip minus the time
-    from the request's packet at the server's end of the path (kernel's stamp) to the write's return. That end
+    """The client's mean is stages plus network, to 0.5 %. The true network is the round trip
+    minus the time from the request's packet (kernel's stamp at the server's end) to the write's return. That end
     lies between the response's packet, which leaves within the write, and the server's own clock. The server's
     clock is late if the client got the processor first."""
     path.serve("--service", service_time, "--truth", tmp_path / "truth.csv")
