@@ -164,7 +164,7 @@ def scene_text(scene):
     if wrong["failed_calls"]:
         lines[-1] += f" Calls that found no port: {number(wrong['counted'])} by the client's own count, " \
             f"{number(wrong['failed_calls'])} by the doctor's."
-    lines += ["", "What `sojourn doctor` says to somebody who asks then:", "",
+    lines += ["", "`sojourn doctor` prints at that time:", "",
               code(wrong["text"].rstrip().splitlines())]
     if scene["command"]:
         lines += ["", "Done:", "", code([scene["command"]])]
@@ -198,7 +198,7 @@ def steady(run):
     return f"{number(run['connects'])} connections carried all {number(run['requests'])} invocations, and the server's " \
         f"closes left {number(run['time_wait_created'])} sockets in TIME_WAIT. By the observer, second by second:\n\n" \
         + table(["", "least", "most"], rows) + \
-        f"\n\nWhat its doctor found to be running out meanwhile: {found}."
+        f"\n\nMeanwhile its doctor found to be running out: {found}."
 
 
 def drawing(tests, run):

@@ -80,7 +80,7 @@ def pinned_nginx(cgroup=None, **options):
 
 
 def resident_kib(pid):
-    """Return the peak so far. Before exec, ru_maxrss and this would be the parent's."""
+    """Return the peak so far; 0 before exec, when it is the parent's. ru_maxrss would always include that."""
     try:
         if os.readlink(f"/proc/{pid}/exe") == os.readlink("/proc/self/exe"):
             return 0

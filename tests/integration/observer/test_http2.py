@@ -461,8 +461,7 @@ def test_older_connections_are_not_known(start):
 
 
 def test_http1_beside_it_is_the_same(start):
-    """With --http, HTTP/1.1 is counted and timed as before. Without it HTTP/2 is not divided, and the reason is
-    printed."""
+    """With --http, HTTP/1.1 is counted and timed as before. Without it the reason names the option."""
     nginx = start(Nginx())
     observer = start(Observer("--http", "--samples", "100000", ports=[nginx.port]))
     plain = start(Observer(ports=[nginx.port]))

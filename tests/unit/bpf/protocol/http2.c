@@ -180,7 +180,7 @@ static void the_first_frame_is_settings(void **state)
 	assert_false(walker_feed(&s, bytes, length, said, &told));
 	s = (struct http2_side){0};
 	length = 0;
-	frame(0, HTTP2_SETTINGS, 1, 0, NULL, 0); /* an ACK has no payload */
+	frame(0, HTTP2_SETTINGS, 1, 0, NULL, 0); /* an ACK cannot come first */
 	assert_false(walker_feed(&s, bytes, length, said, &told));
 }
 
