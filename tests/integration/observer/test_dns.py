@@ -109,7 +109,7 @@ def test_what_is_at_hand(start):
     assert asked.completed == entry["exchanges"] == count
     assert accounted(entry, count, count)
     assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
-    assert entry["losses"]["ambiguous_replies"] <= count / 1000
+    assert entry["losses"]["ambiguous_replies"] <= count / 100  # docs/measurement.md, "UDP": where CPUs are scarce
     assert stage(entry, "service")["mean_ns"] + stage(entry, "socket_queue")["mean_ns"] <= asked.mean_ns
 
 
