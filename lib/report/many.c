@@ -22,6 +22,17 @@ struct layout {
 	unsigned int last; /* where what holds most begins */
 };
 
+const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME])
+{
+	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
+	const struct run_process *first = service->process_count ? service->processes : NULL;
+
+	snprintf(buffer, REPORT_NAME, "%s %s%s%s:%u%s%.*s", service->protocol, open,
+		 service->address, close, service->port, first ? " " : "",
+		 first ? (int)sizeof(first->comm) : 0, first ? first->comm : "");
+	return buffer;
+}
+
 /* Nearly all are of TCP. */
 static const char *name_of(const struct run_service *service, char buffer[static REPORT_NAME])
 {

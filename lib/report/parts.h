@@ -12,9 +12,6 @@ void report_tree(const struct page *page, const struct run *run, const struct ru
 /* service.c: "tcp 127.0.0.1:8080 · nginx 812", with @remark after it unless NULL. */
 void report_identity(const struct page *page, const struct run_service *service,
 		     const char *remark);
-/* "tcp 127.0.0.1:8080 nginx". */
-#define REPORT_NAME 128
-const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
 /* From the first to the last request, or where that is not known the whole period; 0: neither is. */
 uint64_t report_span(const struct run *run, const struct run_service *service);
 uint64_t report_not_timed(const struct run_service *service);
@@ -37,7 +34,10 @@ void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what could not be seen. */
 void report_details(const struct page *page, const struct run_service *service);
 
-/* many.c: services in a row each, the busiest first; @services is put into that order. */
+/* many.c: "tcp 127.0.0.1:8080 nginx". */
+#define REPORT_NAME 128
+const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
+/* Services in a row each, the busiest first; @services is put into that order. */
 void report_many(const struct page *page, const struct run *run,
 		 const struct run_service **services, size_t count);
 

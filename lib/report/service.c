@@ -23,17 +23,6 @@ static void add_processes(struct items *items, const struct run_service *service
 		items_add(items, "%zu processes more", service->process_count - named);
 }
 
-const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME])
-{
-	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
-	const struct run_process *first = service->process_count ? service->processes : NULL;
-
-	snprintf(buffer, REPORT_NAME, "%s %s%s%s:%u%s%.*s", service->protocol, open,
-		 service->address, close, service->port, first ? " " : "",
-		 first ? (int)sizeof(first->comm) : 0, first ? first->comm : "");
-	return buffer;
-}
-
 void report_identity(const struct page *page, const struct run_service *service, const char *remark)
 {
 	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";

@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,32 +42,21 @@ static int print_clients(const struct snapshot_clients *clients, char **ret_text
 	return fclose(file) ? -ENOMEM : 0;
 }
 
-int http_clients_reply(const struct snapshot_source *source, uint16_t port,
-		       struct http_reply *reply)
+int http_clients(const struct snapshot_source *source, uint16_t port, char **ret_text)
 {
 	struct snapshot_clients clients = {};
 	autorun struct run *run = NULL;
 	const struct run_service *service;
 	int r = source->brief(source->context, &run);
 
-	service = r ? NULL : find_tcp(run, port);
-	if (!r && !service) {
-		http_reply_error(reply, MHD_HTTP_NOT_FOUND, "no TCP service has this port");
-		return 0;
-	}
-	if (!r)
-		r = source->clients(source->context, service, &clients);
-	if (r == -ENODATA) {
-		http_reply_error(reply, MHD_HTTP_NOT_FOUND,
-				 "not known: the service is in another network namespace");
-		return 0;
-	}
-	if (!r)
-		r = print_clients(&clients, &reply->body);
-	snapshot_clients_free(&clients);
 	if (r)
 		return r;
-	reply->status = MHD_HTTP_OK;
-	reply->type = "application/json";
-	return 0;
+	service = find_tcp(run, port);
+	if (!service)
+		return -ESRCH;
+	r = source->clients(source->context, service, &clients);
+	if (!r)
+		r = print_clients(&clients, ret_text);
+	snapshot_clients_free(&clients);
+	return r;
 }

@@ -5,13 +5,12 @@
 
 #include <stdint.h>
 
-#include "routes.h"
+#include "model/snapshot.h"
 
 /*
- * Who is connected now to the TCP service at @port: addresses and their connections, those with the most first. @reply also
- * says that there is no such service, or that they are not known. 0, or -errno without a reply.
+ * Who is connected now to the TCP service at @port: addresses and their connections, those with the most first, as a JSON
+ * object. -ESRCH: there is no such service; -ENODATA: it is in another network namespace; other -errno.
  */
-int http_clients_reply(const struct snapshot_source *source, uint16_t port,
-		       struct http_reply *reply);
+int http_clients(const struct snapshot_source *source, uint16_t port, char **ret_text);
 
 #endif

@@ -467,11 +467,21 @@ static void share(struct http_document **slot, const struct request *request,
 
 /* ---- clients ---- */
 
+static void reply_clients_errno(struct http_reply *reply, int r)
+{
+	if (r == -ESRCH)
+		http_reply_error(reply, MHD_HTTP_NOT_FOUND, "no TCP service has this port");
+	else if (r == -ENODATA)
+		http_reply_error(reply, MHD_HTTP_NOT_FOUND,
+				 "not known: the service is in another network namespace");
+	else if (r)
+		reply_errno(reply, r);
+}
+
 /* Every connection of the host is looked at, of which there may be many. */
 static void get_clients(const struct request *request, struct http_reply *reply)
 {
 	uint64_t begin_ns = cpu_time_ns(), port = 0;
-	int r;
 
 	if (!request->query->port || !parse_number(request->query->port, 1, UINT16_MAX, &port)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
@@ -481,9 +491,10 @@ static void get_clients(const struct request *request, struct http_reply *reply)
 		reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
 		snprintf(reply->value, sizeof(reply->value), "1");
 	} else {
-		r = http_clients_reply(&request->routes->source, (uint16_t)port, reply);
-		if (r)
-			reply_errno(reply, r);
+		reply->status = MHD_HTTP_OK;
+		reply->type = JSON;
+		reply_clients_errno(reply, http_clients(&request->routes->source, (uint16_t)port,
+							&reply->body));
 		charge(request->routes, cpu_time_ns() - begin_ns);
 	}
 }
