@@ -210,7 +210,14 @@ static int run_command(int argc, char **argv)
 			return commands[i].run(argc, argv);
 		suggest_try(&suggestion, argv[0], strlen(argv[0]), commands[i].name);
 	}
-	if (suggestion.best)
+	if (*argv[0] == '-')
+		log_error("%s: options follow a command, e.g. sojourn observe --port 8080; "
+			  "'sojourn help' lists them",
+			  argv[0]);
+	else if (strspn(argv[0], "0123456789") == strlen(argv[0]))
+		log_error("'%s' is no command: did you mean sojourn observe --port %s?", argv[0],
+			  argv[0]);
+	else if (suggestion.best)
 		log_error("'%s' is no command: did you mean %s? 'sojourn help' lists them", argv[0],
 			  suggestion.best);
 	else

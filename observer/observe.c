@@ -182,25 +182,44 @@ static int make_plan(struct observation *o)
 
 /* ---- what is observed ---- */
 
-/* It may come up later, which is worth waiting for; a mistyped port is not. */
+/* "8080", "8000-8010" or "53/udp". */
+static void format_range(const struct observe_port *port, char *text, size_t size)
+{
+	const char *protocol = port->protocol == IPPROTO_UDP ? "/udp" : "";
+
+	if (port->first == port->last)
+		snprintf(text, size, "%u%s", port->port, protocol);
+	else
+		snprintf(text, size, "%u-%u%s", port->first, port->last, protocol);
+}
+
+static bool is_of_same_range(const struct observe_port *a, const struct observe_port *b)
+{
+	return a->first == b->first && a->last == b->last && a->protocol == b->protocol;
+}
+
+/* It may come up later, which is worth waiting for; a mistyped port is not. In a range one listener is enough. */
 static void warn_of_silent_ports(const struct observe_options *options)
 {
-	char others[128];
+	char others[128], range[32];
 
 	for (size_t i = 0; i < options->port_count; i++) {
-		uint16_t port = options->ports[i].port, protocol = options->ports[i].protocol;
-		bool udp = protocol == IPPROTO_UDP;
+		const struct observe_port *port = &options->ports[i];
+		bool udp = port->protocol == IPPROTO_UDP;
 
-		if (listening_at(port, protocol))
+		if (i && is_of_same_range(port, port - 1))
 			continue;
+		if (listening_within(port->first, port->last, port->protocol))
+			continue;
+		format_range(port, range, sizeof(range));
 		listening_ports(others, sizeof(others));
 		if (udp || !*others)
-			log_warn("--port %u%s: nothing %s there now: waiting", port,
-				 udp ? "/udp" : "", udp ? "is bound" : "listens");
+			log_warn("--port %s: nothing %s there now: waiting", range,
+				 udp ? "is bound" : "listens");
 		else
-			log_warn("--port %u: nothing listens there now: waiting. Listeners are at "
+			log_warn("--port %s: nothing listens there now: waiting. Listeners are at "
 				 "%s",
-				 port, others);
+				 range, others);
 	}
 }
 

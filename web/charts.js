@@ -341,6 +341,49 @@ function series(parent, label, lines, {format = count, log = false, begin = 0, e
 	return {zero, entry};
 }
 
+// The darker, the more: what is rare must still be seen.
+function paintCells(target, cells, hue) {
+	const {ctx, scales: {x, y}, chartArea: {left, right, top, bottom}} = target;
+	const most = Math.max(1, ...cells.map(({n, begin, end}) => n / (end - begin)));
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(left, top, right - left, bottom - top);
+	ctx.clip();
+	ctx.fillStyle = hue;
+	for (const {begin, end, from, to, n} of cells) {
+		const [at, foot] = [x.getPixelForValue(begin), y.getPixelForValue(from)];
+		ctx.globalAlpha = 0.15 + 0.85 * Math.sqrt(n / (end - begin) / most);
+		ctx.fillRect(at, y.getPixelForValue(to), Math.max(1, x.getPixelForValue(end) - at), Math.max(1, foot - y.getPixelForValue(to)));
+	}
+	ctx.restore();
+}
+
+/*
+ * How often which time occurred, over time: cells [{begin, end (s), from, to (ns), n}]. Returns an entry as series(), whose
+ * update() takes other cells.
+ */
+function heatmap(parent, label, name, cells, range) {
+	const held = {cells, ...range};
+	const bounds = () => ({min: 10 ** Math.floor(Math.log10(Math.min(...held.cells.map(({from}) => Math.max(from, 1))))),
+		max: 10 ** Math.ceil(Math.log10(Math.max(...held.cells.map(({to}) => to))))});
+	const node = element("figure", {}, element("figcaption", {}, label));
+	parent.append(node);
+	const entry = chart(node, label, 150, () => {
+		const options = seriesOptions(time, true, false, false, held.end, held.begin, true);
+		Object.assign(options.scales.y, bounds());
+		options.plugins.tooltip = {enabled: false};
+		return {type: "line", data: {datasets: []}, options,
+			plugins: [cursor, {id: "cells", beforeDatasetsDraw: (target) => paintCells(target, held.cells, colour(name))}]};
+	});
+	entry.update = (later, next) => {
+		Object.assign(held, next, {cells: later});
+		Object.assign(entry.chart.options.scales.x, {min: held.begin, max: held.end});
+		Object.assign(entry.chart.options.scales.y, bounds());
+		entry.chart.update("none");
+	};
+	return entry;
+}
+
 function removeCharts(entries) {
 	for (const entry of entries) {
 		entry.chart.destroy();

@@ -14,8 +14,13 @@ const WINDOWS = [
 const NOW = "/api/v1/past?last=600&step=10";
 const JUDGED_S = 10;
 
+const CLIENTS_S = 10;
+// Stages whose latencies are kept as they come, and for how many readings.
+const HEATED = ["socket_queue", "service"];
+const HEAT_READINGS = 300;
+
 const state = {span: WINDOWS[0], paused: false, sort: "requests", down: true, filter: "", now: null, before: null,
-	past: null, judged: null, detail: null, asked: {}};
+	past: null, judged: null, detail: null, clients: null, asked: {}, heat: new Map()};
 
 // ---- asking ----
 
@@ -28,8 +33,9 @@ async function ask(path) {
 		sessionStorage.setItem("token", given || "");
 		throw new Error("a token is needed");
 	}
-	if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-	return answer.json();
+	if (answer.ok) return answer.json();
+	const {error} = await answer.json().catch(() => ({}));
+	throw new Error(error || `${path}: ${answer.status}`);
 }
 
 // What changes slowly is not asked for each time.
@@ -48,11 +54,43 @@ async function askAll() {
 	const same = state.now && state.now.started_at === run.started_at;
 	state.before = same && state.now.duration_ns < run.duration_ns ? state.now : null;
 	state.now = run;
+	keepHeat();
 	await Promise.all([
 		askEvery("judged", "/api/v1/findings", JUDGED_S),
 		askEvery("past", span.last > 600 ? `/api/v1/past?last=${span.last}&step=${span.step}` : null, span.every),
 		askEvery("detail", opened ? `/api/v1/past?last=${span.last}&step=${span.detail}&port=${opened.port}` : null, span.every),
+		askEvery("clients", opened && opened.protocol === "tcp" ? `/api/v1/clients?port=${opened.port}` : null, CLIENTS_S)
+			.catch((error) => { state.clients = {error: error.message}; }),
 	]);
+}
+
+// ---- how often which latency occurred ----
+
+// Two rows to an octave: what the later reading has more in each, {row: count}.
+function heatBetween(before, now) {
+	const rows = {};
+	for (const [sign, histogram] of [[1, now], [-1, before]])
+		for (const [index, n] of (histogram && histogram.buckets) || []) rows[index >> 5] = (rows[index >> 5] || 0) + sign * n;
+	return rows;
+}
+
+// A service's latencies between the last two readings. The server keeps none: what the page has begins when it is opened.
+function keepHeat() {
+	if (!state.before) return;
+	const began = Date.parse(state.now.started_at) / 1000;
+	const [begin, end] = [state.before, state.now].map((run) => began + run.duration_ns / 1e9);
+	for (const service of state.now.services || []) {
+		const before = serviceLike(state.before, keyOf(service));
+		const kept = state.heat.get(keyOf(service)) || [];
+		if (!before) continue;
+		kept.push({begin, end, ...Object.fromEntries(HEATED.map((stage) => [stage, heatBetween(before.stages[stage], service.stages[stage])]))});
+		state.heat.set(keyOf(service), kept.slice(-HEAT_READINGS));
+	}
+}
+
+function cellsOf(key, stage, from) {
+	return (state.heat.get(key) || []).filter(({end}) => end > from).flatMap(({begin, end, [stage]: rows}) => Object.entries(rows)
+		.filter(([, n]) => n > 0).map(([row, n]) => ({begin, end, n, from: row > 0 ? bucketUpper(32 * row - 1) + 1 : 1, to: bucketUpper(32 * row + 31) + 1})));
 }
 
 // ---- what a service's document says ----
@@ -330,7 +368,7 @@ function makeHead({id, label, of}) {
 
 // ---- one service ----
 
-const detail = {key: null, shape: "", entries: new Map()};
+const detail = {key: null, shape: "", entries: new Map(), heated: new Map()};
 
 // Where a client reaches it; any address is the one by which the page was reached.
 function commandOf(service) {
@@ -352,8 +390,8 @@ async function copy(button, code) {
 }
 
 function closeDetail() {
-	removeCharts(detail.entries.values());
-	Object.assign(detail, {key: null, shape: "", entries: new Map()});
+	removeCharts([...detail.entries.values(), ...detail.heated.values()]);
+	Object.assign(detail, {key: null, shape: "", entries: new Map(), heated: new Map()});
 	detailAt.replaceChildren();
 }
 
@@ -372,8 +410,10 @@ function openDetail(service) {
 	detail.key = keyOf(service);
 	detail.facts = element("p", {class: "dim"});
 	detail.charts = element("div");
+	detail.heat = element("div", {class: "charts"});
+	detail.clients = element("div");
 	detailAt.append(element("div", {class: "heading"}, heading, close), detail.facts,
-		element("p", {class: "command"}, code, button), detail.charts);
+		element("p", {class: "command"}, code, button), detail.charts, detail.heat, detail.clients);
 	heading.focus();
 }
 
@@ -383,6 +423,29 @@ function factsOf(now) {
 		`${count(service.connections)} connections`, `${count(service.time_wait)} TIME_WAIT`,
 		`${count(service.retransmits)} retransmits`, `not timed ${count(now.untimed)}`, `lost ${count(now.lost)}`,
 		now.unknown && `times not known: ${now.unknown}`].filter(Boolean).join(" · ");
+}
+
+// Over the window of the other charts, of which the page has seen the end.
+function drawHeat(range) {
+	for (const stage of HEATED) {
+		const cells = cellsOf(detail.key, stage, range.begin);
+		const entry = detail.heated.get(stage);
+		if (entry && cells.length) entry.update(cells, range);
+		else if (cells.length) detail.heated.set(stage, heatmap(detail.heat, `${nameOf(stage)}: how often which latency, since this page was opened`, stage, cells, range));
+	}
+}
+
+function many(number, one, more) {
+	return `${count(number)} ${number === 1 ? one : more}`;
+}
+
+function drawClients() {
+	const {clients} = state;
+	const shown = clients && clients.clients;
+	detail.clients.replaceChildren(...!clients ? [] : !shown ? [element("p", {class: "dim"}, `Clients: ${clients.error}`)]
+		: [element("h3", {}, `Clients now: ${many(clients.addresses, "address", "addresses")}, ${many(clients.connections, "connection", "connections")}${clients.partial ? ", some left out" : ""}`),
+			shown.length ? table(["address", "connections", "share"], shown.map(({address, connections}) => [
+				address, count(connections), percent(connections / clients.connections)])) : ""]);
 }
 
 function drawDetail() {
@@ -400,6 +463,8 @@ function drawDetail() {
 	const end = Date.parse(state.detail.started_at) / 1000 + state.detail.duration_ns / 1e9;
 	const begin = end - (state.detail.duration_ns - beginOf(state.detail, span.last)) / 1e9;
 	const range = {begin, end, absolute: true};
+	drawHeat(range);
+	drawClients();
 	const shape = JSON.stringify(charts.map(([label, lines]) => [label, lines.filter((line) => !isZero(line)).map((line) => line.label)]));
 	if (shape === detail.shape) {
 		for (const [label, lines] of charts)

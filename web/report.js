@@ -345,6 +345,17 @@ function listenerTable(run, service, i) {
 	}));
 }
 
+// Streams of HTTP/2, where they are exchanges (--http): what stands in the text report's line.
+const STREAMS = {streams: "streams", connections: "connections", reset_by_client: "reset by client", reset_by_server: "reset by server",
+	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up"};
+
+function streamsTable(run, service, i) {
+	const {http2} = service;
+	const shown = Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member]);
+	return table(["HTTP/2", ...shown.map((member) => STREAMS[member])], [[element("td", {class: "text"}, title(run, serviceName(service))),
+		...shown.map((member) => cell(count(http2[member]), path(run, `services.${i}.http2.${member}`), http2[member]))]]);
+}
+
 function serviceSection() {
 	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
 	if (!rows.length) return;
@@ -354,6 +365,7 @@ function serviceSection() {
 	for (const run of runs)
 		(run.services || []).forEach((service, i) => {
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
+			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
 		});
 }
 

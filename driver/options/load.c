@@ -91,7 +91,7 @@ static int apply_source(void *sources, const char *value, char **ret_error)
 static const struct cli_option rows[] = {
 	{"connections", 'c', "N",
 	 "connections kept busy (default 16). A ramp: 1..64;\nsteps: 1,8,64; both with lengths: 1..64:10s,64:30s",
-	 CLI_APPLY, AT(load), .apply = apply_connections},
+	 CLI_APPLY, AT(load), .apply = apply_connections, .elsewhere = "concurrency"},
 	{"threads", 't', "N", "threads that share the connections (default 1)", CLI_NUMBER,
 	 AT(run.threads), .minimum = 1, .maximum = THREADS_MAX},
 	{"duration", 'd', "TIME", "how long to measure (default 10s; with -n: no limit)",

@@ -13,14 +13,20 @@
 #define FILE_MAX       (1U << 20)
 #define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"
 
-static const char *set_observer(void *url, const char *value)
+/* An address alone is one of http, as a target is. */
+static const char *set_observer(void *target, const char *value)
 {
+	static const char wrong[] = "is not an observer's address; write it like "
+				    "http://127.0.0.1:9777 or https://server:9777";
 	size_t scheme = !strncmp(value, "http://", 7) ? 7 : !strncmp(value, "https://", 8) ? 8 : 0;
+	struct observer_access *access = target;
 
-	*(const char **)url = value;
-	return scheme && value[scheme] ? NULL
-				       : "is not an observer's address; write it like "
-					 "http://127.0.0.1:9777 or https://server:9777";
+	if (scheme ? !value[scheme] : strstr(value, "://") || !strchr(value, ':'))
+		return wrong;
+	free(access->url);
+	if (asprintf(&access->url, "%s%s", scheme ? "" : "http://", value) < 0)
+		access->url = NULL;
+	return access->url ? NULL : "does not fit into memory";
 }
 
 /* @where: the option's or the variable's name; never says what is in it. */
@@ -109,7 +115,7 @@ static const struct cli_option rows[] = {
 	{"observer", 0, "URL",
 	 "mark the measured phase on the observer at URL\n"
 	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report",
-	 CLI_SET, AT(run.observer.url), .set = set_observer},
+	 CLI_SET, AT(run.observer), .set = set_observer},
 	{"observer-token-file", 0, "FILE",
 	 "show it the bearer token that is FILE's first line\n(default: that in SOJOURN_OBSERVER_TOKEN, if any)",
 	 CLI_APPLY, AT(run.observer), .apply = apply_token_file},

@@ -549,6 +549,7 @@ void options_clear(struct options *options)
 	request_clear(&options->request);
 	free(options->assertions);
 	source_clear(&options->link.sources);
+	free(options->run.observer.url);
 	free(options->run.observer.token);
 	free(options->words.list);
 	for (size_t i = 0; i < options->url_count; i++)

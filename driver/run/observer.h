@@ -19,7 +19,7 @@ struct observer_patience {
 
 /* Where it is, and how to be let in. */
 struct observer_access {
-	const char *url;     /* "http://HOST:PORT" or https:; NULL: no observer */
+	char *url;	     /* "http://HOST:PORT" or https:; NULL: no observer */
 	char *token;	     /* the bearer token; NULL: none */
 	const char *ca_path; /* the authority of its certificate; NULL: those of the system */
 };

@@ -28,8 +28,9 @@ static void print_owners(const struct page *page, const struct run_finding *find
 		char sockets[48] = "", count[SHORT_TEXT];
 
 		if (owner->sockets.known)
-			snprintf(sockets, sizeof(sockets), ", %s sockets",
-				 page_count(owner->sockets.value, count));
+			snprintf(sockets, sizeof(sockets), ", %s socket%s",
+				 page_count(owner->sockets.value, count),
+				 owner->sockets.value == 1 ? "" : "s");
 		items_add(&items, "%s, pid %u%s%s%s%s%s", owner->comm, owner->pid,
 			  owner->unit[0] ? ", in " : "", owner->unit, sockets,
 			  owner->did[0] ? ": " : "", owner->did);

@@ -63,7 +63,7 @@ static bool hint_accept(const struct run *run, const struct run_service *service
 				 "never held more than %ju. ",
 				 100 * after, (uintmax_t)deepest(service).value);
 	snprintf(hint->text + used, sizeof(hint->text) - (size_t)used,
-		 "sojourn --accept-source syscall tells them apart");
+		 "sojourn observe --accept-source syscall tells them apart");
 	return true;
 }
 

@@ -12,6 +12,9 @@ void report_tree(const struct page *page, const struct run *run, const struct ru
 /* service.c: "tcp 127.0.0.1:8080 · nginx 812", with @remark after it unless NULL. */
 void report_identity(const struct page *page, const struct run_service *service,
 		     const char *remark);
+/* From the first to the last request, or where that is not known the whole period; 0: neither is. */
+uint64_t report_span(const struct run *run, const struct run_service *service);
+uint64_t report_not_timed(const struct run_service *service);
 /* Throughput, open requests, TIME_WAIT, fds, accept queue, lost. */
 void report_state(const struct page *page, const struct run *run,
 		  const struct run_service *service);
@@ -30,6 +33,13 @@ void report_unasked(const struct page *page, const struct run_service *service);
 void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what could not be seen. */
 void report_details(const struct page *page, const struct run_service *service);
+
+/* many.c: "tcp 127.0.0.1:8080 nginx". */
+#define REPORT_NAME 128
+const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
+/* Services in a row each, the busiest first; @services is put into that order. */
+void report_many(const struct page *page, const struct run *run,
+		 const struct run_service **services, size_t count);
 
 /* caveats.c: number @i of what was not seen of a service, as all forms of the report say it; false: nothing. */
 struct report_caveat {
@@ -79,6 +89,10 @@ bool report_is_split(const struct run *run);
 /* A sentence that stands alone. */
 struct report_verdict {
 	char text[512];
+	/* What holds most of the mean time at a service, in a word, and which share; NULL: it is not known. */
+	const char *part;
+	double percent;
+	double total_ns;
 };
 
 /*

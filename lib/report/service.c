@@ -41,24 +41,32 @@ void report_identity(const struct page *page, const struct run_service *service,
 	items_end(&items);
 }
 
+static bool has_own_span(const struct run_service *service)
+{
+	return service->first_message_ns && service->last_message_ns > service->first_message_ns;
+}
+
+uint64_t report_span(const struct run *run, const struct run_service *service)
+{
+	return has_own_span(service) ? service->last_message_ns - service->first_message_ns
+				     : run->duration_ns;
+}
+
 static void add_throughput(struct items *items, const struct run *run,
 			   const struct run_service *service, bool verbose)
 {
-	uint64_t ns = service->last_message_ns - service->first_message_ns;
-	bool known =
-		service->first_message_ns && service->last_message_ns > service->first_message_ns;
+	uint64_t ns = report_span(run, service);
 	char rate[SHORT_TEXT];
 
-	if (!service->exchanges || (!known && !run->duration_ns))
+	if (!service->exchanges || !ns)
 		return;
-	if (!known)
-		ns = run->duration_ns;
 	page_rate(service->exchanges, ns, rate);
-	if (known && !verbose)
+	if (has_own_span(service) && !verbose)
 		items_add(items, "server throughput %s/s", rate);
 	else
 		items_add(items, "server throughput %s/s (%s)", rate,
-			  known ? "first to last request" : "over the whole period");
+			  has_own_span(service) ? "first to last request"
+						: "over the whole period");
 }
 
 static bool has_connections(const struct run_service *service)
@@ -127,7 +135,7 @@ static void add_open(struct items *items, const struct run_open *open)
 		items_add(items, "open %s", page_count(count, text));
 }
 
-static uint64_t not_timed(const struct run_service *service)
+uint64_t report_not_timed(const struct run_service *service)
 {
 	return service->losses[RUN_LOSS_UNTIMED] + service->losses[RUN_LOSS_CUT_OFF];
 }
@@ -145,8 +153,8 @@ void report_state(const struct page *page, const struct run *run, const struct r
 	if (has_connections(service))
 		add_accept_queue(&items, &service->accept_queue);
 	items_add(&items, "lost %s", page_count(report_lost(run, service), text));
-	if (not_timed(service))
-		items_add(&items, "not timed %s", page_count(not_timed(service), text));
+	if (report_not_timed(service))
+		items_add(&items, "not timed %s", page_count(report_not_timed(service), text));
 	items_end(&items);
 }
 
@@ -211,8 +219,11 @@ static void print_histogram(const struct page *page, const struct run_service *s
 
 	if (count_columns(page, service))
 		page_right(page, COUNT_COLUMNS, "%s", page_count(h->count, text));
-	if (!h->count)
+	if (!h->count) {
+		if (!count_columns(page, service))
+			page_right(page, TIME_COLUMNS, "none");
 		return;
+	}
 	page_right(page, TIME_COLUMNS, "%s", page_time(histogram_mean(h), text));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		uint64_t value = histogram_quantile(h, columns[i].quantile);

@@ -221,31 +221,37 @@ static bool is_idle(const struct run_service *service)
 	return !any;
 }
 
+/* So many are named: first those that somebody listens at. */
+#define IDLE_NAMED 6
+
 /* Those stand in one line. */
 static void print_idle(const struct report *report)
 {
 	const struct run *run = report->run;
+	size_t named = 0, count = 0;
+	char name[REPORT_NAME];
 	struct items items;
-	bool any = false;
 
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < run->service_count; i++) {
+			const struct run_service *service = &run->services[i];
 
-		if (service == report->driven || !is_idle(service))
-			continue;
-		if (!any) {
-			fputc('\n', report->page.file);
-			items = items_begin(&report->page, "no exchanges ", LABEL_COLUMNS);
+			if (service == report->driven || !is_idle(service) ||
+			    (service->process_count > 0) != (pass == 0))
+				continue;
+			if (!count++) {
+				fputc('\n', report->page.file);
+				items = items_begin(&report->page, "no exchanges ", LABEL_COLUMNS);
+			}
+			if (named == IDLE_NAMED)
+				continue;
+			named++;
+			items_add(&items, "%s", report_name(service, name));
 		}
-		any = true;
-		items_add(&items, "%s %s%s%s:%u%s%.*s", service->protocol,
-			  strchr(service->address, ':') ? "[" : "", service->address,
-			  strchr(service->address, ':') ? "]" : "", service->port,
-			  service->process_count ? " " : "",
-			  service->process_count ? (int)sizeof(service->processes[0].comm) : 0,
-			  service->process_count ? service->processes[0].comm : "");
 	}
-	if (any)
+	if (count > named)
+		items_add(&items, "%zu more", count - named);
+	if (count)
 		items_end(&items);
 }
 
@@ -263,19 +269,40 @@ static void print_more(const struct page *page, const struct run *run)
 	page_style(page, STYLE_PLAIN);
 }
 
+/* More than these have a row each: whole, they would be more than a screen. */
+#define WHOLE_SERVICES 2U
+
+/* Those that the driver did not drive, whole or as rows. */
+static void print_busy(const struct report *report)
+{
+	const struct page *page = &report->page;
+	const struct run *run = report->run;
+	autofree const struct run_service **busy = calloc(run->service_count + 1, sizeof(*busy));
+	size_t count = 0;
+
+	for (size_t i = 0; busy && i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (service != report->driven && (page->verbose || !is_idle(service)))
+			busy[count++] = service;
+	}
+	if (!page->verbose && count + (report->driven != NULL) > WHOLE_SERVICES) {
+		fputc('\n', page->file);
+		report_many(page, run, busy, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		fputc('\n', page->file);
+		print_service(report, busy[i]);
+	}
+}
+
 static void print_others(const struct report *report)
 {
 	const struct page *page = &report->page;
 	const struct run *run = report->run;
 
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
-
-		if (service == report->driven || (!page->verbose && is_idle(service)))
-			continue;
-		fputc('\n', page->file);
-		print_service(report, service);
-	}
+	print_busy(report);
 	if (!page->verbose)
 		print_idle(report);
 	report_host_ports(page, run);

@@ -30,36 +30,39 @@ enum cause {
 
 /* "69 % of … passed SPENT: [the server's name] HELP". */
 static const struct {
+	const char *part; /* in a table */
 	const char *spent;
 	bool names_server;
 	const char *help;
 } rules[CAUSE_COUNT] = {
-	[CAUSE_UNSENT] = {"before they were sent, all connections being busy", false,
-			  "the server cannot follow this rate, or -c is too low"},
-	[CAUSE_NETWORK] = {"in the network and the client", true,
+	[CAUSE_UNSENT] = {"not yet sent", "before they were sent, all connections being busy",
+			  false, "the server cannot follow this rate, or -c is too low"},
+	[CAUSE_NETWORK] = {"network + client", "in the network and the client", true,
 			   "is not what is slow; --transmit all tells what waited on its host"},
-	[CAUSE_NETWORK_FOLLOWED] = {"in the network and the client", true, "is not what is slow"},
-	[CAUSE_ACCEPT] = {"waiting for accept()", true,
+	[CAUSE_NETWORK_FOLLOWED] = {"network + client", "in the network and the client", true,
+				    "is not what is slow"},
+	[CAUSE_ACCEPT] = {"accept queue", "waiting for accept()", true,
 			  "needs more workers, or clients that keep their connections"},
-	[CAUSE_ACCEPT_INFERRED] = {"waiting for accept() or, accepted, unread in the socket", true,
+	[CAUSE_ACCEPT_INFERRED] = {"accept or socket queue",
+				   "waiting for accept() or, accepted, unread in the socket", true,
 				   "needs more workers, or fewer clients per worker"},
-	[CAUSE_SOCKET] = {"unread in the socket", true,
+	[CAUSE_SOCKET] = {"socket queue", "unread in the socket", true,
 			  "needs more workers, or fewer clients per worker"},
-	[CAUSE_RECEIVE] = {"while the request was still arriving", false,
+	[CAUSE_RECEIVE] = {"receive", "while the request was still arriving", false,
 			   "the client or the network sends it slowly"},
-	[CAUSE_SERVICE] = {"in service", true,
+	[CAUSE_SERVICE] = {"service", "in service", true,
 			   "itself is slow; --cpu tells whether it computes or waits"},
-	[CAUSE_RUNNING] = {"in service, on a CPU", true,
+	[CAUSE_RUNNING] = {"service, on a CPU", "in service, on a CPU", true,
 			   "computes for so long: a profiler tells what"},
-	[CAUSE_RUNNABLE] = {"in service, waiting for a CPU", false,
+	[CAUSE_RUNNABLE] = {"service, waiting for a CPU", "in service, waiting for a CPU", false,
 			    "the host has too few CPUs for what runs on it"},
-	[CAUSE_BLOCKED] = {"in service, blocked", true,
+	[CAUSE_BLOCKED] = {"service, blocked", "in service, blocked", true,
 			   "waits for a disk, a lock or another server"},
-	[CAUSE_DIVIDED] = {"in service", true,
+	[CAUSE_DIVIDED] = {"service", "in service", true,
 			   "itself is slow: by turns it computes, waits for a CPU, and is blocked"},
-	[CAUSE_RESPOND] = {"while the response was being written", false,
+	[CAUSE_RESPOND] = {"respond", "while the response was being written", false,
 			   "it is long or streamed, or the client reads it slowly"},
-	[CAUSE_TRANSMIT] = {"waiting to leave the server's host", false,
+	[CAUSE_TRANSMIT] = {"transmit queue", "waiting to leave the server's host", false,
 			    "its network card, or a limit on it, is full"},
 };
 
@@ -95,6 +98,7 @@ __attribute__((format(printf, 2, 3))) static bool unknown(struct report_verdict 
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
+	verdict->part = NULL;
 	snprintf(verdict->text, sizeof(verdict->text), "not known where the time goes: %s", why);
 	return true;
 }
@@ -147,6 +151,9 @@ static bool conclude(struct account *account, const struct run_service *service,
 	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
 	name_server(service, name);
 	page_share(percent > 100 ? 100 : percent, share);
+	verdict->part = rules[cause].part;
+	verdict->percent = percent > 100 ? 100 : percent;
+	verdict->total_ns = account->total_ns;
 	if (percent < 100 * DOMINANT_SHARE)
 		snprintf(verdict->text, sizeof(verdict->text),
 			 "no part holds half of %s: most, %s, passed %s", of, share,

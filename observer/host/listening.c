@@ -13,7 +13,7 @@
 #define PORTS_TOLD 8
 
 struct wanted {
-	uint16_t port;
+	uint16_t first, last;
 	bool found;
 };
 
@@ -21,27 +21,28 @@ static void match_udp(void *context, const struct resource_socket *socket)
 {
 	struct wanted *wanted = context;
 
-	wanted->found |= socket->source_port == wanted->port;
+	wanted->found |=
+		socket->source_port >= wanted->first && socket->source_port <= wanted->last;
 }
 
-static bool is_bound_udp(uint16_t port)
+static bool is_bound_udp(uint16_t first, uint16_t last)
 {
-	struct wanted wanted = {.port = port};
+	struct wanted wanted = {.first = first, .last = last};
 
 	return sockets_udp(match_udp, &wanted) < 0 || wanted.found;
 }
 
-bool listening_at(uint16_t port, uint16_t protocol)
+bool listening_within(uint16_t first, uint16_t last, uint16_t protocol)
 {
 	autofree struct process_listener *listeners = NULL;
 	size_t count;
 
 	if (protocol == IPPROTO_UDP)
-		return is_bound_udp(port);
+		return is_bound_udp(first, last);
 	if (process_listeners(0, &listeners, &count) < 0)
 		return true;
 	for (size_t i = 0; i < count; i++)
-		if (listeners[i].port == port)
+		if (listeners[i].port >= first && listeners[i].port <= last)
 			return true;
 	return false;
 }

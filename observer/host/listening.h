@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether there is a TCP listener, or with IPPROTO_UDP a bound socket. True also if that cannot be found out. */
-bool listening_at(uint16_t port, uint16_t protocol);
+/*
+ * Whether there is a TCP listener, or with IPPROTO_UDP a bound socket, at a port from @first to @last; true also where
+ * it cannot be told.
+ */
+bool listening_within(uint16_t first, uint16_t last, uint16_t protocol);
 
 /* "22, 80, 8080 and 3 more", of TCP; "" where there is none. */
 void listening_ports(char *text, size_t size);

@@ -9,12 +9,6 @@
 #include "host/netns.h"
 #include "sojourn/array.h"
 
-void snapshot_clients_free(struct snapshot_clients *clients)
-{
-	free(clients->list);
-	*clients = (struct snapshot_clients){};
-}
-
 void clients_visit(void *context, const struct resource_socket *socket)
 {
 	const struct clients_search *search = context;

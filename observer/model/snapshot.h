@@ -7,6 +7,7 @@
 #define OBSERVER_MODEL_SNAPSHOT_H
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "sojourn/run.h"
 
@@ -28,7 +29,11 @@ struct snapshot_clients {
 	bool partial;	    /* there was no memory for some */
 };
 
-void snapshot_clients_free(struct snapshot_clients *clients);
+static inline void snapshot_clients_free(struct snapshot_clients *clients)
+{
+	free(clients->list);
+	*clients = (struct snapshot_clients){};
+}
 
 /* How much of the past a page wants. */
 struct snapshot_past {

@@ -38,7 +38,7 @@ static int check_targets(const struct cli_command *command, int argc, char **arg
 			 struct observe_options *options)
 {
 	if (next < argc)
-		return cli_error(command, "'%s': unexpected, it takes no words", argv[next]);
+		return options_refuse_word(command, argv[next], "it takes no words");
 	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
 		return cli_error(command, "give only one of --port, --pid and --all-listeners");
 	if (!options->port_count && !options->pid)

@@ -22,7 +22,8 @@
 
 #define HIGHEST_RATE 1000000000ULL
 
-#define PORTS_ALLOWED "ports from 1 to 65535, separated by commas, each a TCP port or with /udp"
+#define PORTS_ALLOWED "ports from 1 to 65535 like 80, 8000-8010 or 53/udp, separated by commas"
+#define PORTS_MANY    "at most 64 ports; --all-listeners takes those that have a listener"
 
 /* Cuts "/tcp" or "/udp" off @word. -EINVAL if something else follows a slash. */
 static int cut_protocol(char *word, uint16_t *ret_protocol)
@@ -37,21 +38,49 @@ static int cut_protocol(char *word, uint16_t *ret_protocol)
 	return 0;
 }
 
-static const char *add_port(struct observe_options *options, char *word)
+/* "8000" or "8000-8010". -EINVAL or -ERANGE. */
+static int parse_range(char *word, uint64_t *ret_first, uint64_t *ret_last)
 {
-	uint16_t protocol;
-	uint64_t port;
+	char *dash = strchr(word, '-');
+	int r;
 
-	if (cut_protocol(word, &protocol) < 0 || units_parse_u64(word, 1, 65535, &port) < 0)
-		return PORTS_ALLOWED;
+	if (dash)
+		*dash++ = 0;
+	r = units_parse_u64(word, 1, UINT16_MAX, ret_first);
+	if (r < 0)
+		return r;
+	*ret_last = *ret_first;
+	return dash ? units_parse_u64(dash, *ret_first, UINT16_MAX, ret_last) : 0;
+}
+
+static bool has_port(const struct observe_options *options, uint64_t port, uint16_t protocol)
+{
 	for (size_t i = 0; i < options->port_count; i++) {
 		if (options->ports[i].port == port && options->ports[i].protocol == protocol)
-			return NULL;
+			return true;
 	}
-	if (options->port_count == OPTIONS_PORTS)
-		return "at most 64 ports";
-	options->ports[options->port_count].port = (uint16_t)port;
-	options->ports[options->port_count++].protocol = protocol;
+	return false;
+}
+
+static const char *add_ports(struct observe_options *options, char *word)
+{
+	uint64_t first, last;
+	uint16_t protocol;
+
+	if (cut_protocol(word, &protocol) < 0 || parse_range(word, &first, &last) < 0)
+		return PORTS_ALLOWED;
+	for (uint64_t port = first; port <= last; port++) {
+		if (has_port(options, port, protocol))
+			continue;
+		if (options->port_count == OPTIONS_PORTS)
+			return PORTS_MANY;
+		options->ports[options->port_count++] = (struct observe_port){
+			.port = (uint16_t)port,
+			.protocol = protocol,
+			.first = (uint16_t)first,
+			.last = (uint16_t)last,
+		};
+	}
 	options->udp |= protocol == IPPROTO_UDP;
 	return NULL;
 }
@@ -63,13 +92,13 @@ static const char *set_port(void *target, const char *value)
 	for (const char *at = value; at && !error;) {
 		const char *comma = strchr(at, ',');
 		size_t length = comma ? (size_t)(comma - at) : strlen(at);
-		char word[16];
+		char word[sizeof("65535-65535/udp")];
 
 		if (length >= sizeof(word))
 			length = 0;
 		memcpy(word, at, length);
 		word[length] = 0;
-		error = add_port(target, word);
+		error = add_ports(target, word);
 		at = comma ? comma + 1 : NULL;
 	}
 	return error;
@@ -132,9 +161,9 @@ static const char *set_cgroup(void *cgroup, const char *value)
 #define AT(member) CLI_AT(struct observe_options, member)
 
 static const struct cli_option observe_rows[] = {
-	{"port", 'p', "PORT[/udp][,...]",
+	{"port", 'p', "PORT[-PORT][/udp][,...]",
 	 "Observe the services on these ports here, now or later: TCP listeners, or with /udp "
-	 "bound UDP sockets.",
+	 "bound UDP sockets. At most 64 ports; 8000-8010 are eleven.",
 	 CLI_SET, .set = set_port},
 	{"pid", 0, "PID", "Observe what this process listens on, in its own network namespace.",
 	 CLI_NUMBER, AT(pid), .minimum = 1, .maximum = 4194304,
@@ -144,8 +173,8 @@ static const struct cli_option observe_rows[] = {
 	{"interval", 'i', "DURATION", "Print a line per service this often.", CLI_DURATION,
 	 AT(interval_ns), .minimum = SHORTEST_INTERVAL_NS,
 	 .allowed = "a duration of at least 10ms, e.g. 1s or 500ms"},
-	{"for", 0, "DURATION", "Stop after this time.", CLI_DURATION, AT(for_ns), .minimum = 1,
-	 .allowed = "a duration above zero, e.g. 10s or 2m"},
+	{"for", 'd', "DURATION", "Stop after this time.", CLI_DURATION, AT(for_ns), .minimum = 1,
+	 .allowed = "a duration above zero, e.g. 10s or 2m", .elsewhere = "duration"},
 	{"json", 'j', "FILE", "Write the run document to FILE at the end; - is standard output.",
 	 CLI_TEXT, AT(json), .minimum = 1, .allowed = "a file, or - for standard output"},
 	{"listen", 'l', "ADDR:PORT",
@@ -225,6 +254,15 @@ const struct cli_option *options_observe_row(const char *name)
 			return &observe_rows[i];
 	}
 	return NULL;
+}
+
+int options_refuse_word(const struct cli_command *command, const char *word, const char *else_)
+{
+	size_t digits = strspn(word, "0123456789");
+
+	if (digits && (!word[digits] || strchr("-,/", word[digits])))
+		return cli_error(command, "'%s': unexpected: did you mean --port %s?", word, word);
+	return cli_error(command, "'%s': unexpected; %s", word, else_);
 }
 
 static const struct cli_table observe_table = {"Options", observe_rows, ARRAY_SIZE(observe_rows),
@@ -326,8 +364,7 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 	if (r < 0)
 		return r;
 	if (next < argc && strcmp(argv[next - 1], "--"))
-		return cli_error(&observe_command, "'%s': unexpected; a command follows --",
-				 argv[next]);
+		return options_refuse_word(&observe_command, argv[next], "a command follows --");
 	ret_options->command = next < argc ? argv + next : NULL;
 	return check_observe(ret_options);
 }

@@ -18,11 +18,14 @@
 /* The pause that ends a response, and a message without one, by default. */
 #define OPTIONS_QUIET_NS 200000000ULL
 
+struct observe_port {
+	uint16_t port;
+	uint16_t protocol;    /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t first, last; /* the range that it was given in, or the port itself */
+};
+
 struct observe_options {
-	struct {
-		uint16_t port;
-		uint16_t protocol; /* IPPROTO_TCP or IPPROTO_UDP */
-	} ports[OPTIONS_PORTS];
+	struct observe_port ports[OPTIONS_PORTS];
 	size_t port_count;
 	bool udp; /* one of them is UDP */
 	uint32_t pid;

@@ -8,4 +8,7 @@
 /* The row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
 const struct cli_option *options_observe_row(const char *name);
 
+/* Refuses a word that is no option, which may have been meant as a port; @else_: what is allowed. -EINVAL. */
+int options_refuse_word(const struct cli_command *command, const char *word, const char *else_);
+
 #endif

@@ -61,7 +61,7 @@ _Static_assert(JOIN_SLOWEST_MAX == 10000, "as --slowest says");
 static const struct cli_option rows[] = {
 	{"output", 'o', "FILE",
 	 "Write the report to FILE, in the form that its end names: .html is a page with charts.",
-	 CLI_TEXT, AT(output), FILE_OR_STDOUT},
+	 CLI_TEXT, AT(output), FILE_OR_STDOUT, .elsewhere = "html"},
 	{"format", 'f', "FORM", "Which form: text (default), html, markdown, json, csv or hlog.",
 	 CLI_SET, .offset = offsetof(struct options, format), .set = set_format},
 	{"compare", 'c', NULL,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clients.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/report.h"
@@ -464,6 +465,40 @@ static void share(struct http_document **slot, const struct request *request,
 		lend(*slot, reply);
 }
 
+/* ---- clients ---- */
+
+static void reply_clients_errno(struct http_reply *reply, int r)
+{
+	if (r == -ESRCH)
+		http_reply_error(reply, MHD_HTTP_NOT_FOUND, "no TCP service has this port");
+	else if (r == -ENODATA)
+		http_reply_error(reply, MHD_HTTP_NOT_FOUND,
+				 "not known: the service is in another network namespace");
+	else if (r)
+		reply_errno(reply, r);
+}
+
+/* Every connection of the host is looked at, of which there may be many. */
+static void get_clients(const struct request *request, struct http_reply *reply)
+{
+	uint64_t begin_ns = cpu_time_ns(), port = 0;
+
+	if (!request->query->port || !parse_number(request->query->port, 1, UINT16_MAX, &port)) {
+		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
+	} else if (!has_credit(request->routes)) {
+		http_reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+				 "too much was asked for in the last seconds");
+		reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
+		snprintf(reply->value, sizeof(reply->value), "1");
+	} else {
+		reply->status = MHD_HTTP_OK;
+		reply->type = JSON;
+		reply_clients_errno(reply, http_clients(&request->routes->source, (uint16_t)port,
+							&reply->body));
+		charge(request->routes, cpu_time_ns() - begin_ns);
+	}
+}
+
 /* ---- routes ---- */
 
 static void get_routes(const struct request *request, struct http_reply *reply);
@@ -484,6 +519,7 @@ static const struct route table[] = {
 	{"GET",  "/v1/run",              get_run,     "run document since the observation began", true},
 	{"GET",  "/v1/services",         get_services, "the same without single exchanges", true},
 	{"GET",  "/v1/past",             get_past,    "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", false},
+	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", false},
 	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true},
 	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false},
 	{"POST", "/v1/phases/{id}/renew", renew_phase, "let it go on; without, it ends with its lease", false},

@@ -30,7 +30,7 @@ void http_reply_done(struct http_reply *reply);
 void http_document_release(void *document);
 
 /* A row of the table has one, and metrics have one for each format. */
-#define HTTP_DOCUMENTS 11
+#define HTTP_DOCUMENTS 12
 
 /* Data of the answers. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {

@@ -114,6 +114,7 @@ static bool multiplexed(const struct run_service *service, char *text, size_t si
 	return true;
 }
 
+/* By the words of a report. */
 static bool losses(const struct run_service *service, char *text, size_t size)
 {
 	size_t used = 0;
@@ -122,9 +123,12 @@ static bool losses(const struct run_service *service, char *text, size_t size)
 		if (!service->losses[i] || i == RUN_LOSS_MULTIPLEXED || used >= size)
 			continue;
 		used += (size_t)snprintf(text + used, size - used, "%s%s %ju",
-					 used ? ", " : "losses: ", run_loss_names[i],
+					 used ? ", " : "caveats: ", run_loss_names[i],
 					 (uintmax_t)service->losses[i]);
 	}
+	for (char *c = text; used && *c; c++)
+		if (*c == '_')
+			*c = ' ';
 	return used;
 }
 

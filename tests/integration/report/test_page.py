@@ -241,12 +241,19 @@ def test_names_from_elsewhere_are_text(measured, tmp_path):
     document["host"] = evil
     document["command"] = ["sojourn-drive", evil]
     document["services"][0]["processes"][0]["comm"] = "<b>\"'</b>"
+    # As of --http: what is zero needs no column.
+    streams = {"reason": None, "connections": 4, "given_up": 0, "streams": 321, "reset_by_client": 7, "reset_by_server": 0,
+               "refused": 0, "lost": 0, "goaways": 0}
+    document["services"][0]["http2"] = streams
     path, target = tmp_path / "evil.json", tmp_path / "report.html"
     path.write_text(json.dumps(document))
     report(path, "-o", target)
     page = Page(target, tmp_path / "profile")
     assert page.console == []
     assert evil in page.text
+    assert_same_as(page, [document])
+    assert {name for name in page.cells if ".http2." in name} == {
+        f"0:services.0.http2.{member}" for member in ("connections", "streams", "reset_by_client")}
     markdown = report(path, "-f", "markdown").stdout
     assert "<img" not in re.sub(r"```sh.*?```", "", markdown, flags=re.DOTALL).replace("\\<", "")
 

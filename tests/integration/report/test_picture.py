@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The README's picture: its bars are to scale, and its figures equal a report's."""
+"""The README's pictures: bars are to scale, and figures those of a report; a screen is that of the program."""
 import re
 import xml.etree.ElementTree as xml
 
 from support import BUILD, ROOT
+from support.conditions import needs_program
 from support.net import Netns
 from support.process import run
 
@@ -39,6 +40,32 @@ def test_it_is_drawn_to_scale(tmp_path):
         run([ROOT / "tools/picture", "--build", BUILD, "--output", tmp_path / "a.svg", "--seconds", "0.5"], netns=netns)
     check(tmp_path / "a.svg")
     check(ROOT / "docs/round-trip.svg")
+
+
+def screen(path):
+    """The lines of words, and the colours of the blocks."""
+    picture, lines = xml.parse(path).getroot(), {}
+    for each in picture.iter(f"{SVG}text"):
+        lines.setdefault(float(each.get("y")), []).append(each.text)
+    return [" ".join(words) for _, words in sorted(lines.items())], {each.get("fill") for each in picture.iter(f"{SVG}rect")}
+
+
+def check_live(path):
+    """A row for each service, of which shop's requests wait for longer than they are worked on; bars of several stages."""
+    lines, colours = screen(path)
+    assert lines[0].startswith("sojourn live · web · every 250 ms") and "lost 0" in lines[0]
+    rows = {line.lstrip("> ").split()[1]: line for line in lines if re.match(r"(> ?)?80\d\d ", line)}
+    assert set(rows) == {"shop", "search", "static", "login"}
+    waiting, working = [in_ms(re.sub(r"(\d)([nµm]?s)$", r"\1 \2", word)) for word in rows["shop"].split()[4:8:2]]
+    assert waiting > 3 * working > 3, rows["shop"]
+    assert len(colours) >= 4
+
+
+@needs_program("tmux")
+def test_the_live_view_is_drawn(tmp_path):
+    run([ROOT / "tools/picture", "live", "--build", BUILD, "--output", tmp_path / "a.svg", "--seconds", "1"])
+    check_live(tmp_path / "a.svg")
+    check_live(ROOT / "docs/live.svg")
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path):

@@ -194,7 +194,7 @@ static const struct refusal refusals[] = {
 	{{"-H", "content-length: 5", URL}, {"--header", "Content-Length", "cannot be set"}},
 	{{"--body=@/nonexistent", URL}, {"--body", "'/nonexistent'", "No such file"}},
 	{{"--json=", URL}, {"--json", "empty", "standard output"}},
-	{{"--observer=127.0.0.1:1", URL}, {"--observer", "'127.0.0.1:1'", "http://"}},
+	{{"--observer=localhost", URL}, {"--observer", "'localhost'", "http://"}},
 	{{"--observer=https://", URL}, {"--observer", "'https://'", "https://server"}},
 	{{"--observer-token-file=/dev/null", URL}, {"--observer-token-file", "no token", "letters"}},
 	{{"--observer-token-file=/nonexistent", URL}, {"--observer-token-file", "'/nonexistent'", "No such"}},

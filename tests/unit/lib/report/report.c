@@ -475,6 +475,26 @@ static void several_services(void **state)
 	support_check_golden(run, "several-services", 100);
 }
 
+/* A row each, the busiest first, in a screen; what was lost, who hangs and what is not known stands there, too. */
+static void many_services(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_service *hung, *multiplexed;
+
+	(void)state;
+	support_add_service(run, 8081, 20);
+	support_add_service(run, 8082, 2000)->losses[RUN_LOSS_STORAGE_FAILED] = 3;
+	support_add_service(run, 8083, 0)->accepted = 0;
+	strcpy(support_add_service(run, 53, 300)->protocol, "udp");
+	hung = support_add_service(run, 8084, 0);
+	hung->open.read = hung->open.unread = (struct run_number){true, 4};
+	hung->open.oldest_ns = (struct run_number){true, 12300000000};
+	multiplexed = support_add_service(run, 8085, 10);
+	multiplexed->losses[RUN_LOSS_MULTIPLEXED] = multiplexed->accepted;
+	support_check_short(run, "many-services", 100);
+	support_check_short(run, "many-services-60", 60);
+}
+
 static void several_drivers(void **state)
 {
 	autorun struct run *run = fleet_member("client-1", 1795248000000000000);
@@ -646,6 +666,7 @@ int main(void)
 		cmocka_unit_test(source_ports_are_told_once),
 		cmocka_unit_test(first_byte_only_where_it_differs),
 		cmocka_unit_test(several_services),
+		cmocka_unit_test(many_services),
 		cmocka_unit_test(several_drivers),
 		cmocka_unit_test(driven_service_is_found),
 		cmocka_unit_test(units_follow_the_round_trip),

@@ -241,7 +241,7 @@ static void test_findings(void **state)
 	assert_note(run, true, "1001: accept queue overflowed: 7 connections");
 	service->losses[RUN_LOSS_CUT_OFF] = 3;
 	service->losses[RUN_LOSS_OVERLAPPED] = 2;
-	assert_note(run, false, "1001: losses: overlapped 2, cut_off 3");
+	assert_note(run, false, "1001: caveats: overlapped 2, cut off 3");
 	run->services_dropped = 4;
 	run->connections_dropped = 9;
 	assert_note(run, true, "4 services found no slot: 9 connections");

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Many services, a row each: how much each does, how long a request is there, and what holds most of that. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+
+#define RATE_COLUMNS 10
+#define MEAN_COLUMNS 10
+#define P99_COLUMNS  12
+#define LAST_COLUMNS 18 /* "socket queue 77 %"; more has a second line */
+#define GAP	     2
+/* So old an open request is worth a word. */
+#define OLD_NS NSEC_PER_SEC
+
+/* Where the columns stand. */
+struct layout {
+	unsigned int name; /* columns of it */
+	bool percentiles;
+	unsigned int last; /* where what holds most begins */
+};
+
+const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME])
+{
+	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
+	const struct run_process *first = service->process_count ? service->processes : NULL;
+
+	snprintf(buffer, REPORT_NAME, "%s %s%s%s:%u%s%.*s", service->protocol, open,
+		 service->address, close, service->port, first ? " " : "",
+		 first ? (int)sizeof(first->comm) : 0, first ? first->comm : "");
+	return buffer;
+}
+
+/* Nearly all are of TCP. */
+static const char *name_of(const struct run_service *service, char buffer[static REPORT_NAME])
+{
+	report_name(service, buffer);
+	return strncmp(buffer, "tcp ", 4) ? buffer : buffer + 4;
+}
+
+static struct layout layout_of(const struct page *page, const struct run_service **services,
+			       size_t count)
+{
+	unsigned int most = page->width >= 80 ? 36 : 20;
+	struct layout layout = {0};
+	char name[REPORT_NAME];
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned int columns = page_columns(name_of(services[i], name));
+
+		if (columns <= most && columns > layout.name)
+			layout.name = columns;
+	}
+	layout.last = layout.name + RATE_COLUMNS + MEAN_COLUMNS + GAP;
+	layout.percentiles = layout.last + 2 * P99_COLUMNS + LAST_COLUMNS <= page->width;
+	layout.last += layout.percentiles ? 2 * P99_COLUMNS : 0;
+	return layout;
+}
+
+static void print_titles(const struct page *page, const struct layout *layout)
+{
+	page_style(page, STYLE_DIM);
+	page_left(page, layout->name, "service");
+	page_right(page, RATE_COLUMNS, "requests");
+	page_right(page, MEAN_COLUMNS, "mean");
+	if (layout->percentiles) {
+		page_right(page, P99_COLUMNS, "p99 waiting");
+		page_right(page, P99_COLUMNS, "p99 service");
+	}
+	page_left(page, GAP, "%s", "");
+	page_wrap(page, layout->last, "most of the mean");
+	page_style(page, STYLE_PLAIN);
+}
+
+static uint64_t p99_of(const struct run_stage *stage)
+{
+	return stage->measured && stage->histogram.count
+		       ? histogram_quantile(&stage->histogram, 0.99)
+		       : 0;
+}
+
+static uint64_t p99_waiting(const struct run_service *service)
+{
+	uint64_t accept = p99_of(&service->stages[STAGE_ACCEPT_QUEUE]);
+	uint64_t socket = p99_of(&service->stages[STAGE_SOCKET_QUEUE]);
+
+	return accept > socket ? accept : socket;
+}
+
+static bool is_old(const struct run_open *open)
+{
+	return open->oldest_ns.known && open->oldest_ns.value >= OLD_NS;
+}
+
+/* " · open 3, oldest 12.3 s": a server that hangs must be seen. */
+static const char *old_requests(const struct run_open *open, char buffer[static 96])
+{
+	char count[SHORT_TEXT], age[SHORT_TEXT];
+
+	*buffer = 0;
+	if (is_old(open))
+		snprintf(buffer, 96, " \u00b7 open %s, oldest %s",
+			 page_count(open->read.value + open->unread.value, count),
+			 page_time((double)open->oldest_ns.value, age));
+	return buffer;
+}
+
+static void print_times(const struct page *page, const struct layout *layout,
+			const struct run_service *service, const struct report_verdict *verdict)
+{
+	char text[SHORT_TEXT], old[96];
+
+	page_right(page, MEAN_COLUMNS, "%s", page_time(verdict->total_ns, text));
+	if (layout->percentiles) {
+		page_right(page, P99_COLUMNS, "%s", page_time((double)p99_waiting(service), text));
+		page_right(page, P99_COLUMNS, "%s",
+			   page_time((double)p99_of(&service->stages[STAGE_SERVICE]), text));
+	}
+	page_left(page, GAP, "%s", "");
+	page_wrap(page, layout->last, "%s %s%s", verdict->part, page_share(verdict->percent, text),
+		  old_requests(&service->open, old));
+}
+
+/* Of a service without times: why. */
+static void print_reason(const struct page *page, unsigned int column,
+			 const struct run_service *service, const char *reason)
+{
+	char count[SHORT_TEXT], old[96];
+
+	page_left(page, GAP, "%s", "");
+	old_requests(&service->open, old);
+	if (reason)
+		page_wrap(page, column + GAP, "%s%s", reason, old);
+	else
+		page_wrap(page, column + GAP, "no exchanges \u00b7 accepted %s%s",
+			  page_count(service->accepted, count), old);
+}
+
+static void print_row(const struct page *page, const struct layout *layout, const struct run *run,
+		      const struct run_service *service)
+{
+	struct report_verdict verdict = {0};
+	bool judged = report_service_verdict(service, &verdict);
+	char buffer[REPORT_NAME], text[SHORT_TEXT];
+	const char *name = name_of(service, buffer);
+	unsigned int column = layout->name;
+
+	page_style(page, is_old(&service->open) ? STYLE_HOT : STYLE_PLAIN);
+	page_left(page, layout->name, "%s", name);
+	page_style(page, STYLE_PLAIN);
+	if (page_columns(name) > layout->name) {
+		fputc('\n', page->file);
+		page_left(page, layout->name, "%s", "");
+	}
+	if (service->exchanges) {
+		page_right(page, RATE_COLUMNS, "%s/s",
+			   page_rate(service->exchanges, report_span(run, service), text));
+		column += RATE_COLUMNS;
+	}
+	if (verdict.part)
+		print_times(page, layout, service, &verdict);
+	else
+		print_reason(page, column, service, judged ? verdict.text : NULL);
+}
+
+/* The busiest first, and before them those that may hang. */
+static int compare_services(const void *a, const void *b)
+{
+	const struct run_service *one = *(const struct run_service *const *)a;
+	const struct run_service *other = *(const struct run_service *const *)b;
+
+	if (is_old(&one->open) != is_old(&other->open))
+		return is_old(&one->open) ? -1 : 1;
+	if (one->exchanges != other->exchanges)
+		return one->exchanges < other->exchanges ? 1 : -1;
+	return one->port - other->port;
+}
+
+/* What was missed of them, and where to read more. */
+static void print_sum(const struct page *page, const struct run *run,
+		      const struct run_service **services, size_t count)
+{
+	const struct run_service none = {0};
+	uint64_t of_all = report_lost(run, &none), lost = of_all, not_timed = 0;
+	struct items items = items_begin(page, "", 0);
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		lost += report_lost(run, services[i]) - of_all;
+		not_timed += report_not_timed(services[i]);
+	}
+	items_add(&items, "lost %s", page_count(lost, text));
+	if (not_timed)
+		items_add(&items, "not timed %s", page_count(not_timed, text));
+	items_add(&items, "-v or --port PORT tells the stages of each");
+	items_end(&items);
+}
+
+void report_many(const struct page *page, const struct run *run,
+		 const struct run_service **services, size_t count)
+{
+	struct layout layout;
+
+	qsort(services, count, sizeof(*services), compare_services);
+	layout = layout_of(page, services, count);
+	print_titles(page, &layout);
+	for (size_t i = 0; i < count; i++)
+		print_row(page, &layout, run, services[i]);
+	print_sum(page, run, services, count);
+}
