@@ -579,6 +579,7 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
+	o->outputs.user = geteuid();
 	exit_code = outputs_prepare(&o->outputs, o->options);
 	if (!exit_code)
 		exit_code = find_cgroup(o);
