@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "model/budget.h"
 #include "model/model.h"
+#include "options/listen.h"
 #include "outputs.h"
 #include "process/notify.h"
 #include "kernel/plan.h"
@@ -52,7 +53,8 @@ struct observation {
 	uint32_t netns;
 	struct observer_config config;
 	struct budget budget;
-	int cgroup_fd; /* with --transmit; -1: none */
+	int cgroup_fd;		  /* with --transmit; -1: none */
+	struct confine_user user; /* that it is once it observes */
 	char cgroup_reason[256];
 };
 
@@ -413,6 +415,55 @@ static int divide_memory(struct observation *o)
 	return 0;
 }
 
+/* ---- privileges ---- */
+
+/* A command is to be root's if root starts it, and so are the files that are made. */
+static bool changes_user(const struct observe_options *options)
+{
+	return options->listen && !options->command && !options_names_files(options);
+}
+
+/* Once it is confined, no names are looked up any more. */
+static int find_user(struct observation *o)
+{
+	const char *name = o->options->user;
+	int r = 0;
+
+	o->user = (struct confine_user){geteuid(), getegid()};
+	if (changes_user(o->options))
+		r = confine_find_user(name, &o->user);
+	o->outputs.user = o->user.uid;
+	if (r == -ENOENT) {
+		log_error("--user: '%s': this host has no such user", name);
+		return EXIT_USAGE;
+	}
+	if (r == -EPERM)
+		log_error("--user: '%s': to change to it takes root with CAP_SETUID and CAP_SETGID",
+			  name);
+	else if (r < 0)
+		log_errno(r, "cannot look up users");
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Who answers over a network for weeks holds nothing that it does not use. */
+static int give_up(const struct observation *o)
+{
+	const struct observe_options *options = o->options;
+	const struct confine_options confinement = {
+		.user = o->user,
+		.other_netns = o->netns_fd >= 0,
+		.files = options_names_files(options),
+	};
+	int r = options->listen && !options->command ? confine(&confinement) : 0;
+
+	if (r < 0)
+		log_errno(r, "cannot give up privileges");
+	else if (changes_user(options) && !options->user && !geteuid())
+		log_warn("goes on as root, without capabilities to write: CAP_SETUID and "
+			 "CAP_SETGID are missing to become another user");
+	return r;
+}
+
 /* ---- start ---- */
 
 static int load(struct observation *o)
@@ -526,6 +577,7 @@ static void explain_memory(const struct observation *o)
 
 static int start(struct observation *o)
 {
+	autoclose int manager_fd = -1;
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -553,14 +605,11 @@ static int start(struct observation *o)
 			return EXIT_FAILURE;
 		}
 	}
-	/* A process that answers over a network for weeks keeps no privilege that it does not use. */
-	r = o->options->serve ? confine(o->netns_fd >= 0) : 0;
-	if (r < 0) {
-		log_errno(r, "cannot give up privileges");
+	manager_fd = notify_open();
+	if (give_up(o) < 0)
 		return EXIT_FAILURE;
-	}
 	reserve_fill();
-	notify_ready(outputs_url(&o->outputs));
+	notify_ready(manager_fd, outputs_url(&o->outputs));
 	return EXIT_SUCCESS;
 }
 
@@ -599,6 +648,8 @@ static int run_observation(struct observation *o)
 	int status = 0, exit_code, r;
 
 	exit_code = outputs_prepare(&o->outputs, o->options);
+	if (!exit_code)
+		exit_code = find_user(o);
 	if (!exit_code)
 		exit_code = find_cgroup(o);
 	if (!exit_code)

@@ -164,6 +164,7 @@ static int open_endpoint(struct outputs *outputs, const struct snapshot_source *
 	int r;
 
 	access.own_token = options_own_token(options);
+	access.user = outputs->user;
 	access.say = say_secret;
 	warn_of_public_secrets(&access);
 	r = sink_http_open(&options->address, source, &access, &sink);

@@ -12,6 +12,7 @@ struct outputs {
 	const struct observe_options *options;
 	struct sink *list[OUTPUTS_MAX];
 	size_t count;
+	uid_t user;		    /* that the process is when they are closed */
 	struct sink *record, *otlp; /* of these; NULL: not asked for */
 };
 

@@ -5,12 +5,14 @@
  * observer serves, and change nothing.
  *
  * The file is PORT-NETNS.token (NETNS: inode of the network namespace, whose ports are its own) in root's /run/sojourn, in
- * /run/sojourn-serve of the systemd unit, else in /run/user/UID/sojourn, or /tmp/sojourn-UID where there is none.
+ * /run/sojourn-serve of the systemd unit, else in /run/user/UID/sojourn, or /tmp/sojourn-UID where there is none. Root
+ * that goes on as another user makes that one a folder /run/sojourn/UID: it can remove the file there, and not read it.
  */
 #ifndef SOJOURN_OWN_TOKEN_H
 #define SOJOURN_OWN_TOKEN_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /* 128 bits, in hexadecimal digits. */
 #define OWN_TOKEN_LENGTH 32
@@ -22,10 +24,10 @@ struct own_token {
 
 /*
  * Makes a token for the endpoint at @port of the current network namespace, in place of an older one there. The
- * folder comes from $RUNTIME_DIRECTORY where a service manager sets that. 0 or -errno: the file could not be
- * written; then nobody knows the token.
+ * folder comes from $RUNTIME_DIRECTORY where a service manager sets that; @user is who will remove the file. 0 or
+ * -errno: the file could not be written; then nobody knows the token.
  */
-int own_token_make(struct own_token *token, uint16_t port);
+int own_token_make(struct own_token *token, uint16_t port, uid_t user);
 
 /* Removes the file. */
 void own_token_drop(struct own_token *token);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static int path_in(const char *folder, uint16_t port, char **ret_path)
 }
 
 /* In /tmp anybody may have made it. */
-static int make_folder(const char *folder)
+static int make_folder(const char *folder, uid_t user)
 {
 	struct stat made;
 
@@ -63,9 +64,39 @@ static int make_folder(const char *folder)
 		return -errno;
 	if (lstat(folder, &made))
 		return -errno;
-	if (!S_ISDIR(made.st_mode) || made.st_uid != geteuid() || made.st_mode & 022)
+	if (!S_ISDIR(made.st_mode) || made.st_mode & 022)
 		return -EPERM;
-	return 0;
+	if (made.st_uid == geteuid() && user != geteuid())
+		return chown(folder, user, (gid_t)-1) ? -errno : 0;
+	return made.st_uid == user ? 0 : -EPERM;
+}
+
+/* Within @ret_folder, which is ours, one of another user's. */
+static int make_users_folder(uid_t user, char **ret_folder)
+{
+	autofree char *folder = TAKE_PTR(*ret_folder);
+
+	if (asprintf(ret_folder, "%s/%u", folder, (unsigned int)user) < 0) {
+		*ret_folder = NULL;
+		return -ENOMEM;
+	}
+	return make_folder(*ret_folder, user);
+}
+
+/* Those in the folders of the users that observers of root's have become. -ENOENT: none. */
+static int users_files(const char *folder, uint16_t port, glob_t *ret_files)
+{
+	autofree char *folders = NULL, *pattern = NULL;
+	int r;
+
+	if (asprintf(&folders, "%s/[0-9]*", folder) < 0) {
+		folders = NULL;
+		return -ENOMEM;
+	}
+	r = path_in(folders, port, &pattern);
+	if (r)
+		return r;
+	return glob(pattern, GLOB_NOSORT, NULL, ret_files) ? -ENOENT : 0;
 }
 
 static int make_text(char text[OWN_TOKEN_LENGTH + 1])
@@ -80,19 +111,30 @@ static int make_text(char text[OWN_TOKEN_LENGTH + 1])
 }
 
 /* An older file is of an observer that was killed: this one has the port. */
+static int drop_older(const char *folder, uint16_t port)
+{
+	CLEANUP(globfree) glob_t files = {0};
+	autofree char *path = NULL;
+	int r = path_in(folder, port, &path);
+
+	if (r)
+		return r;
+	(void)users_files(folder, port, &files);
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		unlink(files.gl_pathv[i]);
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
 static int write_file(const char *path, const char *text)
 {
-	autoclose int fd = -1;
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	if (unlink(path) && errno != ENOENT)
-		return -errno;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	return dprintf(fd, "%s\n", text) == OWN_TOKEN_LENGTH + 1 ? 0 : -EIO;
 }
 
-int own_token_make(struct own_token *token, uint16_t port)
+int own_token_make(struct own_token *token, uint16_t port, uid_t user)
 {
 	autofree char *folder = NULL;
 	autofree char *path = NULL;
@@ -101,7 +143,11 @@ int own_token_make(struct own_token *token, uint16_t port)
 	if (!r)
 		r = own_folder(&folder);
 	if (!r)
-		r = make_folder(folder);
+		r = make_folder(folder, geteuid());
+	if (!r)
+		r = drop_older(folder, port);
+	if (!r && user != geteuid())
+		r = make_users_folder(user, &folder);
 	if (!r)
 		r = path_in(folder, port, &path);
 	if (!r)
@@ -120,16 +166,12 @@ void own_token_drop(struct own_token *token)
 }
 
 /* Only root can make a folder in /run; in any other place @owned: the file is ours or root's, or it is not taken. */
-static int read_file(const char *folder, bool owned, uint16_t port, char **ret_token)
+static int read_file(const char *path, bool owned, char **ret_token)
 {
 	char text[OWN_TOKEN_LENGTH + 2] = "";
-	autofree char *path = NULL;
 	autoclose int fd = -1;
 	struct stat found;
-	int r = path_in(folder, port, &path);
 
-	if (r)
-		return r;
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &found))
 		return -errno;
@@ -142,16 +184,39 @@ static int read_file(const char *folder, bool owned, uint16_t port, char **ret_t
 	return *ret_token ? 0 : -ENOMEM;
 }
 
+static int find_in(const char *folder, bool owned, uint16_t port, char **ret_token)
+{
+	autofree char *path = NULL;
+	int r = path_in(folder, port, &path);
+
+	return r ? r : read_file(path, owned, ret_token);
+}
+
+static int find_in_users(const char *folder, uint16_t port, char **ret_token)
+{
+	CLEANUP(globfree) glob_t found = {0};
+	int r = users_files(folder, port, &found);
+
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		r = read_file(found.gl_pathv[i], false, ret_token);
+		if (!r)
+			break;
+	}
+	return r;
+}
+
 int own_token_find(uint16_t port, char **ret_token)
 {
 	autofree char *folder = NULL;
 	int r = user_folder(&folder);
 
 	if (!r)
-		r = read_file(folder, true, port, ret_token);
+		r = find_in(folder, true, port, ret_token);
 	for (size_t i = 0; r && i < ARRAY_SIZE(system_folders); i++) {
-		int found = read_file(system_folders[i], false, port, ret_token);
+		int found = find_in(system_folders[i], false, port, ret_token);
 
+		if (found == -ENOENT)
+			found = find_in_users(system_folders[i], port, ret_token);
 		/* That it is another's says more than that it is not here. */
 		if (found != -ENOENT)
 			r = found;

@@ -161,7 +161,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 	command.tables[1] = &options_listen;
 	command.tables[2] = &options_otlp;
 	*ret_options = (struct observe_options){
-		.quiet = true, .listen = true, .serve = true, .quiet_ns = OPTIONS_QUIET_NS};
+		.quiet = true, .listen = true, .quiet_ns = OPTIONS_QUIET_NS};
 	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
 	r = cli_parse(&command, argc, argv, ret_options, NULL, &next);
 	if (!r)

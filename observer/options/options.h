@@ -37,6 +37,7 @@ struct observe_options {
 	bool listen;
 	struct sockaddr_storage address;
 	struct sink_http_access access; /* its texts live as long as the process */
+	const char *user;		/* that root changes to; NULL: the usual one */
 	bool open_to_all;		/* not loopback, and neither TLS nor token */
 	struct otlp_target otlp;	/* its url is NULL: nothing is sent */
 	enum accept_source accept_source;
@@ -57,7 +58,6 @@ struct observe_options {
 	bool verbose;		   /* the whole report */
 	bool debug;		   /* what libbpf says, too */
 	char **command;		   /* NULL: none */
-	bool serve;		   /* over HTTP, until stopped */
 	bool live;		   /* on the terminal, until it is left */
 	uint64_t wait_floor_ns;	   /* live: p99 of waiting up to that is not warned of */
 	const char *replay;	   /* live: a recording to play instead of observing; NULL: none */

@@ -1,56 +1,91 @@
 // SPDX-License-Identifier: MIT
-/* What is kept and what is forbidden, as tables; see confine.h. */
+/* Which capabilities are kept, and who the process becomes; see confine.h. */
 #include "confine.h"
 
 #include <cap-ng.h>
 #include <errno.h>
-#include <grp.h>
-#include <seccomp.h>
+#include <pwd.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "sojourn/cleanup.h"
 
 static const struct {
 	unsigned int capability;
-	bool other_netns; /* only there */
+	unsigned int tasks; /* that it is kept for */
 } kept[] = {
-	{CAP_BPF, false},	      /* maps and iterators, before 6.0 and where sysctl says so */
-	{CAP_PERFMON, false},	      /* the doctor's programs that begin later */
-	{CAP_NET_ADMIN, false},	      /* sockets over netlink, with all they tell */
-	{CAP_SYS_PTRACE, false},      /* descriptors of other users' processes */
-	{CAP_DAC_READ_SEARCH, false}, /* likewise their /proc/PID/fd */
-	{CAP_SYS_ADMIN, true},	      /* setns() */
+	{CAP_BPF, CALLS_OBSERVE},     /* maps and iterators, before 6.0 and where sysctl says so */
+	{CAP_PERFMON, CALLS_OBSERVE}, /* iterators read the kernel's memory */
+	{CAP_NET_ADMIN, CALLS_OBSERVE},	      /* sockets over netlink, with all they tell */
+	{CAP_SYS_PTRACE, CALLS_OBSERVE},      /* descriptors of other users' processes */
+	{CAP_DAC_READ_SEARCH, CALLS_OBSERVE}, /* likewise their /proc/PID/fd; tokens of root's */
+	{CAP_SYS_ADMIN, CALLS_NETNS},	      /* setns() */
+	{CAP_DAC_OVERRIDE, CALLS_FILES},      /* root writes into users' folders */
+	{CAP_FOWNER, CALLS_FILES},	      /* and replaces their files in /tmp */
 };
 
-/* Denied by name: what this architecture does not have is left out. */
-static const char *const forbidden[] = {
-	/* clang-format off */
-	"execve", "execveat", "fork", "vfork",
-	"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp",
-	"mount", "umount2", "move_mount", "open_tree", "fsopen", "fsmount", "fsconfig", "pivot_root", "chroot",
-	"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
-	"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid",
-	"add_key", "keyctl", "request_key", "userfaultfd", "personality", "iopl", "ioperm", "acct",
-	"swapon", "swapoff", "sethostname", "setdomainname", "settimeofday", "clock_settime", "adjtimex",
-	"unshare", "open_by_handle_at", "name_to_handle_at", "quotactl", "syslog",
-	"chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat",
-	"mknod", "mknodat", "link", "linkat", "symlink", "symlinkat",
-	/* clang-format on */
-};
+/* On hosts without a user of that name, too. */
+#define NOBODY 65534
 
-static int keep_capabilities(bool other_netns)
+/* ---- the user ---- */
+
+static int find_name(const char *name, struct confine_user *ret_user)
 {
-	bool keep[ARRAY_SIZE(kept)], bounds;
+	const struct passwd *entry;
+
+	errno = 0;
+	entry = getpwnam(name);
+	if (!entry)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -ENOENT;
+	*ret_user = (struct confine_user){entry->pw_uid, entry->pw_gid};
+	return 0;
+}
+
+static bool held(unsigned int capability)
+{
+	return capng_have_capability(CAPNG_EFFECTIVE, capability);
+}
+
+static bool may_change(void)
+{
+	return !geteuid() && !capng_get_caps_process() && held(CAP_SETUID) && held(CAP_SETGID);
+}
+
+int confine_find_user(const char *name, struct confine_user *ret_user)
+{
+	const struct confine_user own = {geteuid(), getegid()};
+	struct confine_user found = own;
+	int r = 0;
+
+	if (name)
+		r = find_name(name, &found);
+	else if (may_change() && find_name("sojourn", &found) < 0 &&
+		 find_name("nobody", &found) < 0)
+		found = (struct confine_user){NOBODY, NOBODY};
+	if (r < 0)
+		return r;
+	if (found.uid != own.uid && !may_change())
+		return -EPERM;
+	*ret_user = found;
+	return 0;
+}
+
+/* ---- capabilities ---- */
+
+/* Of what the process has now, puts down what stays; whether the bounding set can be changed. */
+static int choose(unsigned int tasks, bool *ret_bounds)
+{
+	bool keep[ARRAY_SIZE(kept)];
 
 	if (capng_get_caps_process())
 		return -EIO;
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		keep[i] = (!kept[i].other_netns || other_netns) &&
-			  capng_have_capability(CAPNG_EFFECTIVE, kept[i].capability);
 	/* Without CAP_SETPCAP the bounding set stays; no_new_privs makes it harmless. */
-	bounds = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
+	*ret_bounds = held(CAP_SETPCAP);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		keep[i] = kept[i].tasks & tasks && held(kept[i].capability);
 	capng_clear(CAPNG_SELECT_BOTH);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		if (keep[i])
@@ -58,57 +93,45 @@ static int keep_capabilities(bool other_netns)
 				     CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
 				     kept[i].capability);
 	}
-	return capng_apply(bounds ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS) ? -EPERM : 0;
+	return 0;
 }
 
-static void close_filter(scmp_filter_ctx *filter)
+static int give_up(unsigned int tasks, const struct confine_user *user)
 {
-	if (*filter)
-		seccomp_release(*filter);
+	bool bounds;
+	int r = choose(tasks, &bounds);
+
+	if (r < 0)
+		return r;
+	if (bounds && capng_apply(CAPNG_SELECT_BOUNDS))
+		return -EPERM;
+	if (user->uid != geteuid())
+		r = capng_change_id((int)user->uid, (int)user->gid, CAPNG_DROP_SUPP_GRP);
+	else
+		r = capng_apply(CAPNG_SELECT_CAPS);
+	return r ? -EPERM : 0;
 }
 
-static int forbid_calls(bool other_netns)
+/* ---- all of it ---- */
+
+static int allow_only(unsigned int tasks)
 {
-	CLEANUP(close_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	int r = filter ? 0 : -ENOMEM;
-
-	for (size_t i = 0; !r && i < ARRAY_SIZE(forbidden); i++) {
-		int number = seccomp_syscall_resolve_name(forbidden[i]);
-
-		if (number >= 0)
-			r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
-	}
-	if (!r && !other_netns)
-		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0);
-	return r ? r : seccomp_load(filter);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : calls_allow(tasks);
 }
 
-static int forbid_others(bool other_netns)
+int confine(const struct confine_options *options)
 {
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : forbid_calls(other_netns);
+	unsigned int tasks = CALLS_OBSERVE | (options->other_netns ? CALLS_NETNS : 0U) |
+			     (options->files ? CALLS_FILES : 0U);
+	int r = give_up(tasks, &options->user);
+
+	return r ? r : allow_only(tasks);
 }
-
-int confine(bool other_netns)
-{
-	int r = keep_capabilities(other_netns);
-
-	return r ? r : forbid_others(other_netns);
-}
-
-/* Root without capabilities is still the owner of root's files. */
-#define NOBODY 65534
 
 int confine_all(void)
 {
-	bool bounds =
-		!capng_get_caps_process() && capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
+	const struct confine_user own = {geteuid(), getegid()}, nobody = {NOBODY, NOBODY};
+	int r = give_up(CALLS_SEND, may_change() ? &nobody : &own);
 
-	if (!geteuid() && setgroups(0, NULL) < 0)
-		return -errno;
-	capng_clear(CAPNG_SELECT_BOTH);
-	if (geteuid() ? capng_apply(bounds ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS)
-		      : capng_change_id(NOBODY, NOBODY,
-					bounds ? CAPNG_CLEAR_BOUNDING : CAPNG_NO_FLAG))
-		return -EPERM;
-	return forbid_others(false);
+	return r ? r : allow_only(CALLS_SEND);
 }

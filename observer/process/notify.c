@@ -31,31 +31,44 @@ static int parse_address(const char *text, struct sockaddr_un *ret_address, sock
 	return 0;
 }
 
-static int tell_manager(void)
+static int connect_to(const char *text, int *ret_fd)
 {
-	static const char message[] = "READY=1";
-	const char *text = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address;
 	socklen_t length = 0;
 	autoclose int fd = -1;
-	int r = text ? parse_address(text, &address, &length) : 0;
+	int r = parse_address(text, &address, &length);
 
-	if (r < 0 || !text)
+	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || sendto(fd, message, strlen(message), MSG_NOSIGNAL,
-			     (const struct sockaddr *)&address, length) < 0)
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, length) < 0)
 		return -errno;
+	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-void notify_ready(const char *url)
+static void say(int error)
 {
-	int r = tell_manager();
+	log_errno(error, "cannot tell the service manager at NOTIFY_SOCKET=%s",
+		  getenv("NOTIFY_SOCKET"));
+}
+
+int notify_open(void)
+{
+	const char *text = getenv("NOTIFY_SOCKET");
+	int fd = -1, r = text ? connect_to(text, &fd) : 0;
 
 	if (r < 0)
-		log_errno(r, "cannot notify the service manager at NOTIFY_SOCKET=%s",
-			  getenv("NOTIFY_SOCKET"));
+		say(r);
+	return fd;
+}
+
+void notify_ready(int fd, const char *url)
+{
+	static const char message[] = "READY=1";
+
+	if (fd >= 0 && send(fd, message, strlen(message), MSG_NOSIGNAL) < 0)
+		say(-errno);
 	if (url)
 		fprintf(stderr, "sojourn: listening on %s\n", url);
 	else

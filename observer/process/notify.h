@@ -4,9 +4,12 @@
 #define OBSERVER_PROCESS_NOTIFY_H
 
 /*
- * Report the listening address (@url, NULL: none) to the user on standard error. Report readiness to the service
- * manager that named $NOTIFY_SOCKET, such as systemd: sd_notify(3). Its failure is logged.
+ * Connects to the service manager that named $NOTIFY_SOCKET, such as systemd: sd_notify(3). The descriptor; -1: there
+ * is none, or it cannot be reached, which is said. Another user might not reach it: before confine().
  */
-void notify_ready(const char *url);
+int notify_open(void);
+
+/* Tells the user, on standard error, where it listens (@url, NULL: nowhere), and the manager at @fd, -1: none. */
+void notify_ready(int fd, const char *url);
 
 #endif

@@ -43,7 +43,7 @@ def time_waits(netns=None):
 def own_token(url, netns=None):
     """Return the token that an observer on loopback has left for its user's drivers."""
     own = os.stat(netns.path if netns else "/proc/self/ns/net").st_ino
-    folders = ["/run/sojourn", f"/run/user/{os.geteuid()}/sojourn", f"/tmp/sojourn-{os.geteuid()}"]
+    folders = ["/run/sojourn", *Path("/run/sojourn").glob("[0-9]*"), f"/run/user/{os.geteuid()}/sojourn", f"/tmp/sojourn-{os.geteuid()}"]
     paths = [Path(folder, f"{url.rsplit(':', 1)[1]}-{own}.token") for folder in folders]
     return next(path.read_text(encoding="ascii").strip() for path in paths if path.exists())
 

@@ -601,8 +601,8 @@ int sink_http_open_limited(const struct sockaddr_storage *address,
 	http_address_url(&sink->address, sink->access.tls_key, sink->url);
 	opened->url = sink->url;
 	if (sink->access.own_token)
-		opened->locked =
-			own_token_make(&sink->own_token, http_address_port(&sink->address));
+		opened->locked = own_token_make(&sink->own_token, http_address_port(&sink->address),
+						sink->access.user);
 	r = http_secrets_check(&sink->access);
 	if (r)
 		return r;

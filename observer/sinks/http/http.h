@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "sinks/sink.h"
 #include "sojourn/metrics.h"
@@ -41,6 +42,7 @@ struct sink_http_access {
 	 * is for all.
 	 */
 	bool own_token;
+	uid_t user;	     /* who removes the own token's file in the end */
 	const char *tls_key; /* PEM; with tls_cert: HTTPS */
 	const char *tls_cert;
 	const char *tls_client_ca; /* PEM: clients must have a certificate of it */

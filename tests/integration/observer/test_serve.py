@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`sojourn serve` before real clients: Prometheus, curl with certificates, a browser."""
+import contextlib
 import json
 import math
+import os
+import pwd
 import re
 import shutil
 import signal
@@ -18,7 +21,7 @@ from support.browser import Page, needs_browser, with_probe
 from support.documents import parse, service
 from support.net import free_port
 from support.process import Process, run, wait_until
-from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx
+from support.programs import DRIVER, LAB, OBSERVER, Driver, Lab, Nginx
 
 TOKEN = "0123456789abcdefghijklmnopqr"
 
@@ -425,11 +428,23 @@ def status_of(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
+USER = next((entry for entry in pwd.getpwall() if entry.pw_name == "sojourn"), pwd.getpwnam("nobody"))
+
+
+def owner_of(pid):
+    """Its user and group, of which it has no other: (uid, gid)."""
+    status = status_of(pid)
+    assert not status["Groups"].strip()
+    (uid,), (gid,) = set(status["Uid"].split()), set(status["Gid"].split())
+    return int(uid), int(gid)
+
+
 def test_it_gives_up_what_it_does_not_need(start):
-    """The kernel's own view: capabilities, no_new_privs, seccomp. The observer still counts."""
+    """The kernel's own view: user, capabilities, no_new_privs, seccomp; and it still counts."""
     nginx = start(Nginx())
     serve = start(Serve(nginx.port))
     status = status_of(serve.pid)
+    assert owner_of(serve.pid) == (USER.pw_uid, USER.pw_gid)
     allowed = sum(1 << n for n in (NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF))
     for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
         assert int(status[name], 16) & ~allowed == 0, name
@@ -439,6 +454,81 @@ def test_it_gives_up_what_it_does_not_need(start):
     document = parse(serve.get("/v1/run"))
     assert document["services"][0]["exchanges"] == 50
     assert document["services"][0]["processes"][0]["open_fds"] > 0
+
+
+def test_as_another_user_it_sees_and_does_what_root_does(start):
+    """Descriptors of root's server are counted and found to end, root's driver finds the token, not that of an observer
+    that was killed, and begins and ends its phase; and the token is gone in the end."""
+    lab = start(Process(["prlimit", "--nofile=64:64", LAB, "--listen", "127.0.0.1:0"]))
+    port = int(lab.wait_for(r"^listening on \S+:(\d+)$")[1])
+    at = free_port()
+    older = Path(f"/run/sojourn/{at}-{os.stat('/proc/self/ns/net').st_ino}.token")
+    older.parent.mkdir(exist_ok=True)
+    older.write_text("0" * 32 + "\n")
+    serve = start(Serve(port, "--listen", f"127.0.0.1:{at}"))
+    token = older.parent / str(USER.pw_uid) / older.name
+    assert not older.exists()
+    assert (token.stat().st_uid, token.stat().st_mode & 0o777) == (0, 0o600)
+    driver = Driver(f"http://127.0.0.1:{port}/", count=100, observer=serve)
+    assert service(driver.document, port)["exchanges"] == 100
+
+    def is_found():
+        found = parse(serve.get("/v1/run"))["findings"]
+        return [one for one in found if one["resource"] == "descriptors"
+                and lab.pid in [owner["pid"] for owner in one["owners"]]]
+
+    with contextlib.ExitStack() as held:
+        for _ in range(70):
+            held.enter_context(socket.create_connection(("127.0.0.1", port)))
+        wait_until(is_found, 60)
+    (process,) = parse(serve.get("/v1/run"))["services"][0]["processes"]
+    assert (process["pid"], process["fd_limit"]) == (lab.pid, 64)
+    assert serve.stop() == 0 and not token.exists()
+
+
+@pytest.mark.parametrize("name", ["daemon", "root"])
+def test_the_user_is_chosen(start, name):
+    serve = start(Serve(free_port(), "--user", name))
+    uids = set(status_of(serve.pid)["Uid"].split())
+    assert uids == {str(pwd.getpwnam(name).pw_uid)}
+    assert "goes on as root" not in serve.stderr
+
+
+def test_a_recording_goes_on_as_another_user(start, tmp_path):
+    """To the file that it has open; with --max-size it makes others, as who has started it."""
+    nginx, path = start(Nginx()), tmp_path / "run.rec"
+    for options, uid in (([], USER.pw_uid), (["--max-size", "1M"], 0)):
+        record = start(Process([OBSERVER, "record", "-o", path, "--port", nginx.port, "--listen", "127.0.0.1:0", *options]))
+        record.wait_for("listening on", "stderr", 30)
+        status = status_of(record.pid)
+        assert (int(status["Uid"].split()[0]), status["Seccomp"]) == (uid, "2")
+        Driver(nginx.url, connections=2, count=50)
+        assert record.stop() == 0
+        report = json.loads(run([OBSERVER, "report", path, "--json", "-"]).stdout)
+        assert service(report, nginx.port)["exchanges"] >= 50
+
+
+@pytest.mark.parametrize("prefix, options, status, said", [
+    ([], ["--user", "nobody-has-this-name"], 2, "--user: 'nobody-has-this-name': this host has no such user"),
+    (["setpriv", "--bounding-set=-setuid", "--"], ["--user", "daemon"], 1, "--user: 'daemon': to change to it takes root"),
+])
+def test_a_user_that_it_cannot_be_is_refused(prefix, options, status, said):
+    result = run([*prefix, OBSERVER, "serve", "--port", free_port(), "--listen", "127.0.0.1:0", *options], check=False)
+    assert result.status == status and said in result.stderr
+
+
+def test_without_the_capability_to_change_it_says_that_it_is_root(start):
+    """As in a container that has been given the five alone."""
+    kept = "-all,+bpf,+perfmon,+net_admin,+sys_ptrace,+dac_read_search"
+    nginx = start(Nginx())
+    serve = start(Process(["setpriv", f"--inh-caps={kept}", f"--bounding-set={kept}", "--", OBSERVER, "serve",
+                           "--port", nginx.port, "--listen", "127.0.0.1:0"]))
+    url = serve.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    status = status_of(serve.pid)
+    assert (set(status["Uid"].split()), status["Seccomp"]) == ({"0"}, "2")
+    Driver(nginx.url, connections=2, count=50)
+    assert service(parse(http.request(url + "/v1/run", "GET", None)), nginx.port)["exchanges"] == 50
+    assert serve.stderr.count("goes on as root") == 1
 
 
 @pytest.mark.parametrize("more", [[], ["sys_ptrace", "dac_read_search"]], ids=["three", "five"])

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which system calls are allowed, as tables; see calls.h. All others fail with ENOSYS.
+ *
+ * Nothing ends the process, because a library of tomorrow may try a call that nobody has listed, and an observer
+ * that dies of it helps nobody. It is ENOSYS and not EPERM, because a C library that is told "not in this kernel"
+ * takes the older call, which is listed, whereas "not permitted" is its final answer (clone3 in containers). So
+ * clone3, openat2 and io_uring need no row: their arguments are in memory, where no filter sees them.
+ *
+ * There is no Landlock beside it. A process in any Landlock domain may not look at processes outside of it, whatever
+ * else the domain allows (hook_ptrace_access_check() of the kernel): readlink() of /proc/PID/fd and /proc/PID/ns
+ * fails with EACCES even for root, and whose socket is whose would not be known. That no file is opened for
+ * writing the filter sees in the flags of open().
+ */
+#include "calls.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/netlink.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sojourn/cleanup.h"
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
+/* By name: what this architecture does not have is left out. */
+static const char *const always[] = {
+	/* clang-format off */
+	"read", "readv", "pread64", "write", "writev", "lseek", "_llseek", "close", "close_range", "fcntl", "fcntl64",
+	"dup", "dup2", "dup3", "pipe", "pipe2", "eventfd", "eventfd2", "memfd_create", "socketpair",
+	"stat", "stat64", "lstat", "lstat64", "fstat", "fstat64", "fstatat64", "newfstatat", "statx", "statfs", "statfs64",
+	"fstatfs", "fstatfs64", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getdents", "getdents64",
+	"getcwd", "unlink", "unlinkat", "ftruncate", "ftruncate64", "fsync", "fdatasync",
+	"poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
+	"epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+	"recv", "recvfrom", "recvmsg", "recvmmsg", "recvmmsg_time64", "send", "sendto", "sendmsg", "sendmmsg", "sendfile",
+	"sendfile64", "accept", "accept4", "bind", "connect", "shutdown", "getsockname", "getpeername", "getsockopt",
+	"setsockopt",
+	"timerfd_create", "timerfd_settime", "timerfd_settime64", "timerfd_gettime", "signalfd4",
+	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "rt_sigtimedwait_time64", "rt_sigpending",
+	"rt_sigsuspend", "sigaltstack", "sigreturn", "restart_syscall", "wait4", "waitid",
+	"brk", "mmap", "mmap2", "mremap", "munmap", "mprotect", "madvise",
+	"futex", "futex_time64", "futex_waitv", "set_robust_list", "set_tid_address", "rseq", "membarrier",
+	"sched_yield", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "getcpu",
+	"nanosleep", "clock_nanosleep", "clock_nanosleep_time64", "clock_gettime", "clock_gettime64", "clock_getres",
+	"clock_getres_time64", "gettimeofday", "time", "times",
+	"getpid", "getppid", "gettid", "getpgrp", "getpgid", "getsid", "getuid", "getuid32", "geteuid", "geteuid32", "getgid",
+	"getgid32", "getegid", "getegid32", "getresuid", "getresuid32", "getresgid", "getresgid32", "getgroups",
+	"getgroups32", "capget", "getrlimit", "ugetrlimit", "getrusage", "getrandom", "sysinfo", "uname",
+	"exit", "exit_group",
+	/* clang-format on */
+};
+
+/* For CALLS_FILES besides: new files, which take the place of old ones. */
+static const char *const writing[] = {
+	/* clang-format off */
+	"open", "openat", "rename", "renameat", "renameat2", "fchmod", "flock", "pwrite64", "umask",
+	/* clang-format on */
+};
+
+#define WRITES	 (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+#define WHOLE	 UINT32_MAX
+#define ANYTHING (CALLS_OBSERVE | CALLS_SEND)
+/* What all do that have not CALLS_FILES. */
+#define ONLY_READS (1U << 31)
+/* A thread may be made, a process or a namespace may not. */
+#define NEW_SPACE                                                                      \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+	 CLONE_NEWPID | CLONE_NEWNET)
+
+/* Allowed for @tasks where the masked argument has this value; several rows of a call are alternatives. */
+static const struct conditional {
+	const char *call;
+	unsigned int argument;
+	uint64_t mask, value;
+	unsigned int tasks;
+} conditionals[] = {
+	{"open", 1, WRITES, O_RDONLY, ONLY_READS},
+	{"openat", 2, WRITES, O_RDONLY, ONLY_READS},
+	{"bpf", 0, WHOLE, BPF_MAP_LOOKUP_ELEM, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_MAP_UPDATE_ELEM, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_MAP_DELETE_ELEM, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_MAP_GET_NEXT_KEY, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_MAP_LOOKUP_BATCH, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_OBJ_GET_INFO_BY_FD, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_ITER_CREATE, CALLS_OBSERVE},
+	{"setns", 1, WHOLE, CLONE_NEWNET, CALLS_NETNS},
+	{"socket", 0, WHOLE, AF_UNIX, CALLS_SEND}, /* names are asked for, also in these two ways */
+	{"socket", 0, WHOLE, AF_NETLINK, CALLS_SEND},
+	{"socket", 0, WHOLE, AF_INET, CALLS_SEND},
+	{"socket", 0, WHOLE, AF_INET6, CALLS_SEND},
+	{"clone", 0, CLONE_THREAD | NEW_SPACE, CLONE_THREAD, CALLS_SEND},
+	{"ioctl", 1, WHOLE, TCGETS, ANYTHING},
+	{"ioctl", 1, WHOLE, TIOCGWINSZ, ANYTHING},
+	{"ioctl", 1, WHOLE, FIONBIO, ANYTHING},
+	{"ioctl", 1, WHOLE, FIONREAD, ANYTHING},
+	{"ioctl", 1, WHOLE, PERF_EVENT_IOC_DISABLE, CALLS_OBSERVE},
+	{"prctl", 0, WHOLE, PR_SET_NAME, ANYTHING},
+	{"prctl", 0, WHOLE, PR_SET_VMA, ANYTHING},
+	{"prctl", 0, WHOLE, PR_SET_PDEATHSIG, CALLS_SEND},
+	{"prlimit64", 2, UINT64_MAX, 0, ANYTHING},
+	{"kill", 1, WHOLE, 0, CALLS_OBSERVE},	    /* whether a process is there */
+	{"kill", 1, WHOLE, SIGKILL, CALLS_OBSERVE}, /* the process that sends, at the end */
+};
+
+static void close_filter(scmp_filter_ctx *filter)
+{
+	if (*filter)
+		seccomp_release(*filter);
+}
+
+static int allow_names(scmp_filter_ctx filter, const char *const *names, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < count; i++) {
+		int number = seccomp_syscall_resolve_name(names[i]);
+
+		/* Below zero it is unknown, or of other architectures. */
+		if (number >= 0)
+			r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+	}
+	return r;
+}
+
+static struct scmp_arg_cmp argument_is(unsigned int argument, uint64_t mask, uint64_t value)
+{
+	return (struct scmp_arg_cmp){
+		.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
+}
+
+static int allow_if(scmp_filter_ctx filter, const char *name, unsigned int count,
+		    const struct scmp_arg_cmp *conditions)
+{
+	int number = seccomp_syscall_resolve_name(name);
+
+	return number < 0
+		       ? 0
+		       : seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, count, conditions);
+}
+
+/* With CAP_NET_ADMIN, other protocols of netlink would configure the network. */
+static int allow_inet_diag(scmp_filter_ctx filter)
+{
+	const struct scmp_arg_cmp conditions[] = {argument_is(0, WHOLE, AF_NETLINK),
+						  argument_is(2, WHOLE, NETLINK_SOCK_DIAG)};
+
+	return allow_if(filter, "socket", ARRAY_SIZE(conditions), conditions);
+}
+
+/* abort(), as an assertion of a library makes it. */
+static int allow_own_signals(scmp_filter_ctx filter)
+{
+	const struct scmp_arg_cmp condition = argument_is(0, WHOLE, (uint64_t)getpid());
+
+	return allow_if(filter, "tgkill", 1, &condition);
+}
+
+int calls_allow(unsigned int tasks)
+{
+	CLEANUP(close_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	int r = filter ? allow_names(filter, always, ARRAY_SIZE(always)) : -ENOMEM;
+
+	if (!r && tasks & CALLS_FILES)
+		r = allow_names(filter, writing, ARRAY_SIZE(writing));
+	else
+		tasks |= ONLY_READS;
+	for (size_t i = 0; !r && i < ARRAY_SIZE(conditionals); i++) {
+		const struct conditional *row = &conditionals[i];
+		const struct scmp_arg_cmp condition =
+			argument_is(row->argument, row->mask, row->value);
+
+		if (row->tasks & tasks)
+			r = allow_if(filter, row->call, 1, &condition);
+	}
+	if (!r && tasks & CALLS_OBSERVE)
+		r = allow_inet_diag(filter);
+	if (!r)
+		r = allow_own_signals(filter);
+	return r ? r : seccomp_load(filter);
+}
