@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The status of responses, with --http: looked at in the write with which a response begins, and counted. These are
+ * functions of their own, which the verifier goes through once, not once for each way to them: status.bpf.c.
+ * Neighbours: exchange.h (HTTP/1), streams.h (HTTP/2), protocol/status.h.
+ */
+#ifndef BPF_TCP_STATUS_H
+#define BPF_TCP_STATUS_H
+
+#include <linux/types.h>
+
+#include "protocol/http2.h"
+
+/* With status_count(): the response was not timed. */
+#define STATUS_UNTIMED (~0ULL)
+
+/*
+ * That of HTTP/1's response which the write under way begins, of @count bytes; STATUS_UNKNOWN. An interim one is
+ * returned if nothing follows it in this write.
+ */
+int status_written(__u32 count);
+
+/* That of the server's HEADERS, of which enough was seen. */
+int status_in_headers(const struct http2_side *side);
+
+/* One more response of @service had it. Returns 0: such functions have to return something. */
+int status_count(__u32 service, __u32 status, __u64 service_ns);
+
+#endif
