@@ -345,6 +345,22 @@ function listenerTable(run, service, i) {
 	}));
 }
 
+// Those of HTTP that were looked at, the most frequent first, and what those that failed took.
+function statusTable(run, service, i) {
+	const {count: all, status, statuses} = service.responses;
+	const rows = statuses.map(([name, n], k) => [name, n, `statuses.${k}.1`]).sort((a, b) => b[1] - a[1]);
+	if (status.other) rows.push(["not known", status.other, "status.other"]);
+	const node = element("div", {}, table(["status", "responses", "share"], rows.map(([name, n, member]) => [
+		element("td", {class: "text"}, title(run, `${serviceName(service)} · ${name}`)),
+		cell(count(n), path(run, `services.${i}.responses.${member}`), n), percent(n / all)])));
+	for (const of of ["4xx", "5xx"]) {
+		const failed = service.responses[`service_${of}`];
+		if (failed.count)
+			node.append(element("p", {}, title(run, `${serviceName(service)}: service of ${of}: ${count(failed.count)}, mean ${time(failed.mean_ns)}, p50 ${time(failed.p50_ns)}, p99 ${time(failed.p99_ns)}, max ${time(failed.max_ns)}`)));
+	}
+	return node;
+}
+
 function serviceSection() {
 	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
 	if (!rows.length) return;
@@ -353,6 +369,7 @@ function serviceSection() {
 		"accept queue max", "retransmits", "fds"], rows));
 	for (const run of runs)
 		(run.services || []).forEach((service, i) => {
+			if (service.responses) node.append(statusTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 		});
 }
