@@ -89,8 +89,9 @@ static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2
 		return 4;
 	case HTTP2_GOAWAY:
 		return 8;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 /* Whether the frame is one that this side may send here. What is strict in RFC 9113 tells frames from other bytes. */

@@ -417,19 +417,11 @@ static __always_inline void note_held(const struct sock *sk, struct conn *c)
 		c->marks &= ~MARK_HELD;
 }
 
-/* The response that has just begun had it: one of HTTP, or of what may be that and cannot be looked at. */
-static __always_inline void exchange_status(const struct conn *c, __u32 status)
-{
-	if (status || c->marks & MARK_HTTP1)
-		status_count(c->service, status,
-			     c->start_ns ? c->first_write_ns - c->last_read_ns : STATUS_UNTIMED);
-}
-
 /* @http: the status of responses is to be looked at. One that is interim is no response, and begins none. */
 static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
 					   bool http)
 {
-	__u32 status = STATUS_UNKNOWN;
+	int status = STATUS_UNKNOWN;
 	struct service_slot *slot;
 	__u32 read_seq;
 	__u64 now;
@@ -462,14 +454,14 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 	}
 	if (http && c->phase == CONN_READING)
 		status = status_written(bytes);
-	if (http && status_is_interim(status)) {
+	if (status == STATUS_INTERIM) {
 		c->marks |= MARK_HTTP1;
 		return;
 	}
 	if (c->phase == CONN_READING) {
 		exchange_answered(sk, c, slot, bytes, now);
 		if (http)
-			exchange_status(c, status);
+			status_answered(c, status);
 	} else if (c->phase == CONN_RESPONDING) {
 		note_held(sk, c);
 	}

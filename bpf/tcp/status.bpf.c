@@ -83,7 +83,7 @@ __noinline int status_written(__u32 count)
 		if (!head.ended)
 			return STATUS_UNKNOWN;
 		if (!head.left)
-			return status;
+			return STATUS_INTERIM;
 	}
 	return STATUS_UNKNOWN;
 }
@@ -104,19 +104,32 @@ static __always_inline void status_failed(struct service_statuses *all, __u32 st
 		stage_add(&all->failed[STATUS_FAILED_5XX], service_ns);
 }
 
-__noinline int status_count(__u32 service, __u32 status, __u64 service_ns)
+static __always_inline void status_add(__u32 service, __u32 status, __u64 service_ns)
 {
 	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
 	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
 	__u32 place = status - STATUS_LEAST;
 
 	if (!all || !slot_of(service))
-		return 0;
+		return;
 	barrier_var(place);
 	if (place < STATUS_COUNT)
 		all->counts[place]++;
 	else
 		all->unknown++;
 	status_failed(all, status, service_ns);
+}
+
+__noinline int status_count(__u32 service, __u32 status, __u64 service_ns)
+{
+	status_add(service, status, service_ns);
+	return 0;
+}
+
+__noinline int status_answered(const struct conn *c, int status)
+{
+	if (c && (status || c->marks & MARK_HTTP1))
+		status_add(c->service, status,
+			   c->start_ns ? c->first_write_ns - c->last_read_ns : STATUS_UNTIMED);
 	return 0;
 }

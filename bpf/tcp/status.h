@@ -10,20 +10,24 @@
 #include <linux/types.h>
 
 #include "protocol/http2.h"
+#include "state.h"
 
 /* With status_count(): the response was not timed. */
 #define STATUS_UNTIMED (~0ULL)
 
-/*
- * That of HTTP/1's response which the write under way begins, of @count bytes; STATUS_UNKNOWN. An interim one is
- * returned if nothing follows it in this write.
- */
+/* The write has an interim response, and nothing behind it. */
+#define STATUS_INTERIM (-1)
+
+/* That of HTTP/1's response which the write under way begins, of @count bytes; STATUS_UNKNOWN, STATUS_INTERIM. */
 int status_written(__u32 count);
+
+/* The response has begun, and has it: one of HTTP, or of what is that and cannot be looked at. */
+int status_answered(const struct conn *c, int status);
 
 /* That of the server's HEADERS, of which enough was seen. */
 int status_in_headers(const struct http2_side *side);
 
-/* One more response of @service had it. Returns 0: such functions have to return something. */
+/* One more response of @service had it. Both return 0: such functions have to return something. */
 int status_count(__u32 service, __u32 status, __u64 service_ns);
 
 #endif

@@ -136,7 +136,8 @@ static json_t *write_pairs(const uint64_t *counts, size_t count, size_t least)
 
 		if (!counts[i])
 			continue;
-		pair = json_pack("[I, o]", (json_int_t)(least + i), json_from_u64(counts[i]));
+		pair = json_pack("[I, o]", (json_int_t)least + (json_int_t)i,
+				 json_from_u64(counts[i]));
 		if (json_array_append_new(array, pair))
 			return NULL;
 	}
