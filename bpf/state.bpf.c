@@ -14,6 +14,7 @@ struct streams_map streams SEC(".maps");
 struct slots_map slots SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");
+struct statuses_map statuses SEC(".maps");
 struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");

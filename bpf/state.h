@@ -18,6 +18,7 @@
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/event.h"
+#include "wire/status.h"
 
 enum conn_phase {
 	CONN_IDLE,	 /* no request under way */
@@ -251,6 +252,15 @@ struct splits_map {
 	__type(value, struct service_split);
 };
 
+/* [cpu × max_services + service], with --http. */
+struct statuses_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_statuses);
+};
+
 /* The numbers of the services that have slots. */
 struct services_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -354,6 +364,7 @@ extern struct conn_places_map conn_places SEC(".maps");
 extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
+extern struct statuses_map statuses SEC(".maps");
 extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct services_free_map services_free SEC(".maps");

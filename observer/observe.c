@@ -95,7 +95,8 @@ static void say_without_http(const struct observation *o)
 	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
 
 	if (reason)
-		log_warn("--http: refused here, requests of HTTP/2 are not known: %s", reason);
+		log_warn("--http: refused here, requests of HTTP/2 and statuses are not known: %s",
+			 reason);
 }
 
 /* A source that was asked for by name is not silently another one. */

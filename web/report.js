@@ -354,6 +354,20 @@ function streamsTable(run, service, i) {
 	const shown = Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member]);
 	return table(["HTTP/2", ...shown.map((member) => STREAMS[member])], [[element("td", {class: "text"}, title(run, serviceName(service))),
 		...shown.map((member) => cell(count(http2[member]), path(run, `services.${i}.http2.${member}`), http2[member]))]]);
+// Those of HTTP that were looked at, the most frequent first, and what those that failed took.
+function statusTable(run, service, i) {
+	const {count: all, status, statuses} = service.responses;
+	const rows = statuses.map(([name, n], k) => [name, n, `statuses.${k}.1`]).sort((a, b) => b[1] - a[1]);
+	if (status.other) rows.push(["not known", status.other, "status.other"]);
+	const node = element("div", {}, table(["status", "responses", "share"], rows.map(([name, n, member]) => [
+		element("td", {class: "text"}, title(run, `${serviceName(service)} · ${name}`)),
+		cell(count(n), path(run, `services.${i}.responses.${member}`), n), percent(n / all)])));
+	for (const of of ["4xx", "5xx"]) {
+		const failed = service.responses[`service_${of}`];
+		if (failed.count)
+			node.append(element("p", {}, title(run, `${serviceName(service)}: service of ${of}: ${count(failed.count)}, mean ${time(failed.mean_ns)}, p50 ${time(failed.p50_ns)}, p99 ${time(failed.p99_ns)}, max ${time(failed.max_ns)}`)));
+	}
+	return node;
 }
 
 function serviceSection() {
@@ -364,6 +378,7 @@ function serviceSection() {
 		"accept queue max", "retransmits", "fds"], rows));
 	for (const run of runs)
 		(run.services || []).forEach((service, i) => {
+			if (service.responses) node.append(statusTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
 		});

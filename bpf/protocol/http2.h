@@ -11,6 +11,8 @@
 
 #include <linux/types.h>
 
+#include "status.h"
+
 #ifndef HTTP2_COPY
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -18,7 +20,9 @@
 #endif
 
 #define HTTP2_HEADER 9
-/* Of the longest field, GOAWAY's header with the last stream and the error code, and room for the verifier's doubt. */
+/* Of the begin of a header block what tells the status (status.h), behind padding and priority. */
+#define HTTP2_BLOCK 15
+/* Of the longest field, a header with that, and room for the verifier's doubt. */
 #define HTTP2_FIELD 40
 /* The longest frame without permission for more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are not longer. */
 #define HTTP2_LONGEST_UNKNOWN 16384
@@ -38,6 +42,8 @@ enum http2_type {
 
 #define HTTP2_END_STREAM     0x1
 #define HTTP2_END_HEADERS    0x4
+#define HTTP2_PADDED	     0x8
+#define HTTP2_PRIORITISED    0x20
 #define HTTP2_REFUSED_STREAM 0x7 /* an error code of RST_STREAM */
 
 /* One direction. All zeros: at a frame's first byte, of which none has come yet. */
@@ -72,11 +78,20 @@ static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
 }
 
 /* Bytes of the payload that have to be seen. */
-static inline __attribute__((always_inline)) __u32 http2_seen(__u8 type)
+static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2_side *s)
 {
-	if (type == HTTP2_RST_STREAM)
+	switch (s->type) {
+	case HTTP2_HEADERS:
+		if (s->by_client)
+			return 0;
+		return s->payload < HTTP2_BLOCK ? s->payload : HTTP2_BLOCK;
+	case HTTP2_RST_STREAM:
 		return 4;
-	return type == HTTP2_GOAWAY ? 8 : 0;
+	case HTTP2_GOAWAY:
+		return 8;
+	default:
+		return 0;
+	}
 }
 
 /* Whether this side may send the frame here. The strict rules of RFC 9113 distinguish frames from other bytes. */
@@ -134,7 +149,7 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 			return HTTP2_WRONG;
 		s->settled = 1;
 		s->left = s->payload;
-		s->want = HTTP2_HEADER + http2_seen(s->type);
+		s->want = HTTP2_HEADER + http2_seen(s);
 		if (s->want > HTTP2_HEADER)
 			return 0;
 	}
@@ -198,6 +213,26 @@ static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side 
 			return said;
 	}
 	return said | http2_skip(s, room - *used, used);
+}
+
+/* Behind HTTP2_BEGINS of the server's HEADERS: the status in them. */
+static inline __attribute__((always_inline)) __u32 http2_status(const struct http2_side *s)
+{
+	const __u8 *at = s->field + HTTP2_HEADER;
+	struct hpack h = {.left = http2_seen(s)};
+	__u32 padding = s->flags & HTTP2_PADDED ? at[0] : 0;
+
+	h.high = (__u64)http2_u32(at) << 32 | http2_u32(at + 4);
+	h.low = (__u64)http2_u32(at + 8) << 32 | http2_u32(at + 12);
+	if (padding > s->payload)
+		return STATUS_UNKNOWN;
+	if (h.left > s->payload - padding)
+		h.left = s->payload - padding;
+	if (s->flags & HTTP2_PADDED)
+		hpack_next(&h);
+	for (int i = 0; i < 5 && s->flags & HTTP2_PRIORITISED; i++)
+		hpack_next(&h);
+	return status_of_block(&h);
 }
 
 /* @count bytes passed that nobody can see (sendfile, splice): they must be of one frame's payload, of DATA. */

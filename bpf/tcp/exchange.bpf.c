@@ -123,7 +123,7 @@ int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 	struct conn *c = conn_observed(sk, ret);
 
 	if (c)
-		exchange_write(sk, c, ret);
+		exchange_write(sk, c, ret, false);
 	return 0;
 }
 
@@ -154,6 +154,6 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	struct conn *c = conn_observed(sk, ret);
 
 	if (c && !(config.http && http2_write(sk, c, ret)))
-		exchange_write(sk, c, ret);
+		exchange_write(sk, c, ret, config.http);
 	return 0;
 }

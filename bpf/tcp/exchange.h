@@ -16,6 +16,7 @@
 #include "service.h"
 #include "slot.h"
 #include "speaks.h"
+#include "status.h"
 #include "streams.h"
 #include "thread.h"
 #include "transmit.h"
@@ -416,8 +417,11 @@ static __always_inline void note_held(const struct sock *sk, struct conn *c)
 		c->marks &= ~MARK_HELD;
 }
 
-static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes)
+/* @http: the status of responses is to be looked at. One that is interim is no response, and begins none. */
+static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
+					   bool http)
 {
+	int status = STATUS_UNKNOWN;
 	struct service_slot *slot;
 	__u32 read_seq;
 	__u64 now;
@@ -448,10 +452,19 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 		cut_off(c, slot, now);
 		return;
 	}
-	if (c->phase == CONN_READING)
+	if (http && c->phase == CONN_READING)
+		status = status_written(bytes);
+	if (status == STATUS_INTERIM) {
+		c->marks |= MARK_HTTP1;
+		return;
+	}
+	if (c->phase == CONN_READING) {
 		exchange_answered(sk, c, slot, bytes, now);
-	else if (c->phase == CONN_RESPONDING)
+		if (http)
+			status_answered(c, status);
+	} else if (c->phase == CONN_RESPONDING) {
 		note_held(sk, c);
+	}
 	if (c->phase == CONN_RESPONDING)
 		exchange_responding(c, slot, now);
 	else

@@ -30,7 +30,7 @@ static __always_inline void written(const struct sock *sk, int ret)
 		return;
 	c = conn_of(sk);
 	if (c)
-		exchange_write(sk, c, ret);
+		exchange_write(sk, c, ret, false);
 }
 
 /* The programs of writes: of what a process sends, and of sendfile() and splice(), until 6.5 took tcp_sendpage() away. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * HTTP/2's streams as exchanges, with --http. A stream's request begins with its HEADERS, and its response with the
- * server's first HEADERS. The stream is over with the server's END_STREAM, or when either side resets it. The state
+ * server's first HEADERS that are not interim. The stream is over with the server's END_STREAM, or when either side resets it. The state
  * of a connection is in storage of the socket. A stream is in a hash of all connections, as long as it is open.
  *
  * Bytes of either direction are followed from the connection's first one on. If some were not seen or not understood,
@@ -21,6 +21,7 @@
 #include "sample.h"
 #include "service.h"
 #include "slot.h"
+#include "status.h"
 
 /* Of one read or write: as many frames and buffers. The smallest frames that fill 256 KiB. */
 #define STREAMS_STEPS 32768
@@ -414,6 +415,7 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 {
 	const struct http2_side *s = &way->side;
 	struct stream *st;
+	__u32 status;
 
 	if (s->type == HTTP2_RST_STREAM)
 		stream_reset(call, s, COUNTER_STREAMS_BY_SERVER);
@@ -425,8 +427,14 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 	if (!st)
 		return;
 	bytes_add(&st->bytes_out, HTTP2_HEADER + s->payload);
-	if (!(st->flags & STREAM_RESPONDING))
-		stream_answered(call, st);
+	if (st->flags & STREAM_RESPONDING)
+		return;
+	status = status_in_headers(s);
+	if (status_is_interim(status) && !(s->flags & HTTP2_END_STREAM))
+		return;
+	stream_answered(call, st);
+	status_count(call->h->service, status,
+		     st->start_ns ? st->first_write_ns - st->last_read_ns : STATUS_UNTIMED);
 }
 
 static __always_inline void server_frame_ends(struct streams_call *call, struct http2_way *way)

@@ -22,6 +22,11 @@
 
 #define RUN_SCHEMA "sojourn.run/1"
 
+/* Classes of statuses: [0] are those that are not known, or in none; from there on 1xx … 5xx. */
+#define RUN_STATUS_CLASSES 6
+#define RUN_STATUS_LEAST   100
+#define RUN_STATUS_COUNT   500
+
 struct run_process {
 	uint32_t pid;
 	char comm[16];
@@ -40,6 +45,15 @@ struct run_http2 {
 	struct run_number refused; /* the server said that it did nothing for them */
 	struct run_number lost;	   /* found no room, or their connection was given up */
 	struct run_number goaways; /* connections that the server told it ends */
+};
+
+/* Responses of HTTP with --http, by their status. */
+struct run_responses {
+	uint64_t count; /* of which the status is known, or could not be */
+	uint64_t status[RUN_STATUS_CLASSES];
+	uint64_t statuses[RUN_STATUS_COUNT]; /* from RUN_STATUS_LEAST on */
+	struct histogram service_4xx;	     /* of those that were timed */
+	struct histogram service_5xx;
 };
 
 struct run_accept_queue {
@@ -191,6 +205,7 @@ struct run_service {
 	/* Responses whose end Nagle's algorithm held back; known at the next request or FIN. */
 	uint64_t nagle_held;
 	struct run_http2 http2;
+	struct run_responses responses;
 
 	struct run_number quiet_ns;    /* a pause that ended a response (TCP), as it was set */
 	struct run_number connections; /* established now */

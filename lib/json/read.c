@@ -186,24 +186,55 @@ static int read_numbers(struct reader *reader, const json_t *json, const struct 
 			  read_known_number);
 }
 
-/* One [index, count] pair; @next is the lowest index that may follow. */
-static int read_pair(struct reader *reader, const json_t *pair, uint64_t *next, struct histogram *h)
+/* Pairs [index, count]: as many counts as there may be, of which the first one has the index @least. */
+struct pairs {
+	uint64_t *counts;
+	uint64_t count;
+	uint64_t least;
+	uint64_t next; /* the lowest index that may follow */
+};
+
+static int read_pair(struct reader *reader, const json_t *pair, struct pairs *pairs)
 {
-	uint64_t index = 0, count = 0;
+	uint64_t most = pairs->least + pairs->count - 1, index = 0, count = 0;
 	int err;
 
 	if (!json_is_array(pair) || json_array_size(pair) != 2)
 		return reader_refuse(reader, pair, "a pair [index, count]");
-	err = reader_integer(reader, json_array_get(pair, 0), BUCKET_COUNT - 1, &index);
+	err = reader_integer(reader, json_array_get(pair, 0), most, &index);
 	if (!err)
 		err = reader_integer(reader, json_array_get(pair, 1), INT64_MAX, &count);
 	if (err)
 		return err;
-	if (index < *next)
+	if (index < pairs->least)
+		return reader_refuse(reader, json_array_get(pair, 0), "at least %" PRIu64,
+				     pairs->least);
+	if (index < pairs->next)
 		return reader_refuse(reader, json_array_get(pair, 0), "in ascending order");
-	h->buckets[index] = count;
-	*next = index + 1;
+	pairs->counts[index - pairs->least] = count;
+	pairs->next = index + 1;
 	return 0;
+}
+
+static int read_pairs(struct reader *reader, const json_t *json, struct pairs *pairs)
+{
+	int err = check_array(reader, json, pairs->count);
+
+	for (size_t i = 0; i < json_array_size(json) && !err; i++) {
+		size_t before = reader_enter(reader, "[%zu]", i);
+
+		err = read_pair(reader, json_array_get(json, i), pairs);
+		reader_leave(reader, before);
+	}
+	return err;
+}
+
+static int read_statuses(struct reader *reader, const json_t *json, const struct run_member *member,
+			 void *field)
+{
+	struct pairs pairs = {.counts = field, .count = member->size, .least = RUN_STATUS_LEAST};
+
+	return read_pairs(reader, json, &pairs);
 }
 
 /* The sum of the counts may not be what a 64-bit addition makes of them. */
@@ -219,15 +250,9 @@ static bool counts_agree(const struct histogram *h)
 
 static int read_buckets(struct reader *reader, const json_t *json, struct histogram *h)
 {
-	int err = check_array(reader, json, BUCKET_COUNT);
-	uint64_t next = 0;
+	struct pairs pairs = {.counts = h->buckets, .count = BUCKET_COUNT};
+	int err = read_pairs(reader, json, &pairs);
 
-	for (size_t i = 0; i < json_array_size(json) && !err; i++) {
-		size_t before = reader_enter(reader, "[%zu]", i);
-
-		err = read_pair(reader, json_array_get(json, i), &next, h);
-		reader_leave(reader, before);
-	}
 	if (!err && !counts_agree(h))
 		err = reader_refuse(reader, json, "counts that add up to count, %" PRIu64,
 				    h->count);
@@ -393,6 +418,7 @@ static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 	[RUN_KIND_SAMPLES] = read_samples,
 	[RUN_KIND_SERIES] = read_series,
 	[RUN_KIND_NUMBERS] = read_numbers,
+	[RUN_KIND_STATUSES] = read_statuses,
 };
 
 static int read_member(struct reader *reader, const json_t *json, void *structure,

@@ -20,12 +20,12 @@ static json_t *reference(const char *name)
 	return json_pack("{s:s+}", "$ref", "#/$defs/", name);
 }
 
-/* [index, count] */
-static json_t *schema_pair(void)
+/* [[index, count], …] */
+static json_t *schema_pairs(size_t count, uint64_t most)
 {
-	return json_pack("{s:s, s:i, s:i, s:[o, o]}", "type", "array", "minItems", 2, "maxItems", 2,
-			 "prefixItems", schema_integer(BUCKET_COUNT - 1),
-			 schema_integer(INT64_MAX));
+	return schema_array(count, json_pack("{s:s, s:i, s:i, s:[o, o]}", "type", "array",
+					     "minItems", 2, "maxItems", 2, "prefixItems",
+					     schema_integer(most), schema_integer(INT64_MAX)));
 }
 
 static int add_histogram(json_t *object, bool required)
@@ -41,7 +41,7 @@ static int add_histogram(json_t *object, bool required)
 		err = schema_add(object, derived[i], schema_nullable(schema_integer(INT64_MAX)),
 				 false);
 	return err ? err
-		   : schema_add(object, "buckets", schema_array(BUCKET_COUNT, schema_pair()),
+		   : schema_add(object, "buckets", schema_pairs(BUCKET_COUNT, BUCKET_COUNT - 1),
 				required);
 }
 
@@ -147,6 +147,11 @@ static json_t *schema_numbers(const struct run_member *member)
 	return schema_named(member, schema_number);
 }
 
+static json_t *schema_statuses(const struct run_member *member)
+{
+	return schema_pairs(member->size, RUN_STATUS_LEAST + member->size - 1);
+}
+
 static json_t *schema_histogram(const struct run_member *member)
 {
 	(void)member;
@@ -196,6 +201,7 @@ static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
 	[RUN_KIND_STAGES] = schema_stages,     [RUN_KIND_OBJECT] = schema_structure,
 	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
 	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
+	[RUN_KIND_STATUSES] = schema_statuses,
 };
 
 static int add_members(json_t *object, const struct run_members *members)

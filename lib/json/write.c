@@ -126,20 +126,27 @@ static json_t *write_numbers(const struct run_member *member, const void *field)
 	return TAKE_PTR(object);
 }
 
-static json_t *write_buckets(const struct histogram *h)
+/* [[index, count], …], without zeros; the first one has the index @least. */
+static json_t *write_pairs(const uint64_t *counts, size_t count, size_t least)
 {
 	autojson json_t *array = json_array();
 
-	for (unsigned int i = 0; i < BUCKET_COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		json_t *pair;
 
-		if (!h->buckets[i])
+		if (!counts[i])
 			continue;
-		pair = json_pack("[i, o]", (int)i, json_from_u64(h->buckets[i]));
+		pair = json_pack("[I, o]", (json_int_t)least + (json_int_t)i,
+				 json_from_u64(counts[i]));
 		if (json_array_append_new(array, pair))
 			return NULL;
 	}
 	return TAKE_PTR(array);
+}
+
+static json_t *write_statuses(const struct run_member *member, const void *field)
+{
+	return write_pairs(field, member->size, RUN_STATUS_LEAST);
 }
 
 /* In integers: a double would not hold every sum. */
@@ -180,7 +187,9 @@ static int write_histogram_into(json_t *object, const struct histogram *h)
 	    write_derived(object, h) ||
 	    json_object_set_new(object, "max_ns", h->count ? json_from_u64(h->max) : json_null()))
 		return -ENOMEM;
-	return json_object_set_new(object, "buckets", write_buckets(h)) ? -ENOMEM : 0;
+	return json_object_set_new(object, "buckets", write_pairs(h->buckets, BUCKET_COUNT, 0))
+		       ? -ENOMEM
+		       : 0;
 }
 
 static json_t *write_histogram(const struct run_member *member, const void *field)
@@ -280,6 +289,7 @@ static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const
 	[RUN_KIND_SAMPLES] = write_samples,
 	[RUN_KIND_SERIES] = write_series,
 	[RUN_KIND_NUMBERS] = write_numbers,
+	[RUN_KIND_STATUSES] = write_statuses,
 };
 
 static bool is_empty(const struct run_member *member, const void *field)

@@ -311,6 +311,40 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 	}
 }
 
+/* ---- statuses ---- */
+
+static void tell_status(const struct metrics_output *out, const struct run_service *service,
+			const char *status, uint64_t count)
+{
+	struct numbers numbers;
+	struct metrics_labels labels = labels_of(service, &numbers);
+
+	add_label(&labels, "status", status);
+	if (count)
+		out->number(out->context, &labels, count);
+}
+
+/* Those that there were: 500 of a service at most. */
+static void tell_statuses(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_responses", METRICS_COUNTER, METRICS_ONE,
+		"Responses of HTTP by status (--http); unknown: in TLS, by sendfile, by HPACK's "
+		"dynamic table."};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_responses *responses = &run->services[i].responses;
+		char status[16];
+
+		tell_status(out, &run->services[i], "unknown", responses->status[0]);
+		for (unsigned int k = 0; k < RUN_STATUS_COUNT; k++) {
+			snprintf(status, sizeof(status), "%u", RUN_STATUS_LEAST + k);
+			tell_status(out, &run->services[i], status, responses->statuses[k]);
+		}
+	}
+}
+
 /* ---- stages ---- */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -577,6 +611,7 @@ void metrics_tell(struct metrics *metrics, const struct run *run, const struct m
 		tell_metric(out, run, &service_metrics[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds_metrics); i++)
 		tell_kinds(out, run, &kinds_metrics[i]);
+	tell_statuses(out, run);
 	tell_stages(out, metrics, run);
 	tell_findings(out, run);
 	tell_rules(out, run);

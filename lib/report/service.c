@@ -524,6 +524,74 @@ static struct items begin_beside(const struct page *page, const char *label,
 	return items;
 }
 
+/* So many statuses are told one by one: the most frequent ones. */
+#define MAX_STATUSES 6
+
+/* The next one in the order of their counts, behind @last; RUN_STATUS_COUNT: there is none. */
+static unsigned int next_status(const struct run_responses *responses, unsigned int last)
+{
+	const uint64_t *counts = responses->statuses;
+	unsigned int found = RUN_STATUS_COUNT;
+
+	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++) {
+		bool told = last < RUN_STATUS_COUNT &&
+			    (counts[i] > counts[last] || (counts[i] == counts[last] && i <= last));
+
+		if (counts[i] && !told && (found == RUN_STATUS_COUNT || counts[i] > counts[found]))
+			found = i;
+	}
+	return found;
+}
+
+static void add_status(struct items *items, const char *what, uint64_t count, uint64_t all)
+{
+	char text[SHORT_TEXT], share[SHORT_TEXT];
+
+	if (count)
+		items_add(items, "%s %s (%s)", what, page_count(count, text),
+			  page_share(100.0 * (double)count / (double)all, share));
+}
+
+/* Responses of HTTP by their status, and the service of those that failed. */
+static void report_statuses(const struct page *page, const struct run_service *service)
+{
+	const struct run_responses *responses = &service->responses;
+	const struct {
+		const char *label;
+		const struct histogram *histogram;
+	} failed[] = {
+		{"service of 4xx ", &responses->service_4xx},
+		{"service of 5xx ", &responses->service_5xx},
+	};
+	unsigned int status = RUN_STATUS_COUNT;
+	uint64_t left = 0;
+	struct items items;
+	char name[SHORT_TEXT];
+
+	if (!responses->count)
+		return;
+	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++)
+		left += responses->statuses[i];
+	items = items_begin(page, "statuses", LABEL_COLUMNS);
+	for (unsigned int i = 0; i < MAX_STATUSES; i++) {
+		status = next_status(responses, status);
+		if (status == RUN_STATUS_COUNT)
+			break;
+		snprintf(name, sizeof(name), "%u", RUN_STATUS_LEAST + status);
+		add_status(&items, name, responses->statuses[status], responses->count);
+		left -= responses->statuses[status];
+	}
+	add_status(&items, "others", left, responses->count);
+	add_status(&items, "not known", responses->status[0], responses->count);
+	items_end(&items);
+	for (size_t i = 0; i < ARRAY_SIZE(failed); i++) {
+		if (!failed[i].histogram->count)
+			continue;
+		items = begin_beside(page, failed[i].label, failed[i].histogram);
+		items_end(&items);
+	}
+}
+
 static void report_accept_wait(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *stage = &service->stages[STAGE_ACCEPT_QUEUE];
@@ -639,12 +707,14 @@ void report_details(const struct page *page, const struct run_service *service)
 {
 	if (!page->verbose) {
 		report_http2(page, service);
+		report_statuses(page, service);
 		report_caveats(page, service);
 		return;
 	}
 	report_unasked(page, service);
 	report_connections(page, service);
 	report_http2(page, service);
+	report_statuses(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_handshakes(page, service);

@@ -16,6 +16,7 @@ static const struct {
 	{"stages-agree", check_stages_agree},
 	{"split-is-service", check_split},
 	{"parts-of-exchanges", check_parts_of_exchanges},
+	{"statuses-add-up", check_statuses},
 	{"connections-balance", check_connections},
 	{"time-wait-of-closes", check_time_wait},
 	{"followed-responses", check_transmit},

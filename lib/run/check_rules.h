@@ -26,6 +26,7 @@ void check_timed(struct checking *checking);
 void check_stages_agree(struct checking *checking);
 void check_split(struct checking *checking);
 void check_parts_of_exchanges(struct checking *checking);
+void check_statuses(struct checking *checking);
 void check_connections(struct checking *checking);
 void check_time_wait(struct checking *checking);
 void check_transmit(struct checking *checking);

@@ -222,6 +222,43 @@ void check_parts_of_exchanges(struct checking *checking)
 	check_each_service(checking, parts_of_exchanges);
 }
 
+/* Responses are counted by their status, and the histograms of those that failed behind it. */
+static void statuses(struct checking *checking, const struct run_service *service,
+		     const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges;
+	const struct run_responses *responses = &service->responses;
+	uint64_t sums[RUN_STATUS_CLASSES] = {responses->status[0]}, sum = 0;
+	char name[32];
+
+	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++)
+		sums[(RUN_STATUS_LEAST + i) / 100] += responses->statuses[i];
+	for (unsigned int i = 0; i < RUN_STATUS_CLASSES; i++) {
+		snprintf(name, sizeof(name), "responses.status.%uxx", i);
+		check_same(checking, place, (struct check_value){"its responses.statuses", sums[i]},
+			   (struct check_value){name, responses->status[i]});
+		sum += responses->status[i];
+	}
+	check_same(checking, place, (struct check_value){"the sum of responses.status", sum},
+		   (struct check_value){"responses.count", responses->count});
+	nearly_at_most(checking, apart, place,
+		       (struct check_value){"responses.count", responses->count},
+		       (struct check_value){"exchanges", service->exchanges});
+	nearly_at_most(
+		checking, apart, place,
+		(struct check_value){"responses.service_4xx.count", responses->service_4xx.count},
+		(struct check_value){"responses.status.4xx", responses->status[4]});
+	nearly_at_most(
+		checking, apart, place,
+		(struct check_value){"responses.service_5xx.count", responses->service_5xx.count},
+		(struct check_value){"responses.status.5xx", responses->status[5]});
+}
+
+void check_statuses(struct checking *checking)
+{
+	check_each_service(checking, statuses);
+}
+
 /* ---- connections ---- */
 
 /* What is over: the connections that were there before the period, whose number nobody has written down. */

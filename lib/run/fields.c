@@ -100,6 +100,11 @@ void members_free(const struct run_members *members, void *structure)
 
 /* ---- readings of counts: their difference and their sum ---- */
 
+static size_t counts_of(const struct run_member *member)
+{
+	return member->size ? member->size : 1;
+}
+
 /* Counters only grow; two readings that say otherwise were of different things: 0, not 2^64. */
 static void subtract_counts(uint64_t *counts, const uint64_t *earlier, size_t count)
 {
@@ -166,8 +171,8 @@ void members_subtract(const struct run_members *members, void *structure, const 
 			subtract_stages(field, before, member->size);
 		else if (member->kind == RUN_KIND_HISTOGRAM)
 			histogram_subtract(field, before);
-		else /* U64, COUNTERS */
-			subtract_counts(field, before, member->names ? member->size : 1);
+		else /* U64, COUNTERS, STATUSES */
+			subtract_counts(field, before, counts_of(member));
 	}
 }
 
@@ -200,8 +205,8 @@ static bool member_is_zero(const struct run_member *member, const void *field)
 		return stages_are_zero(field, member->size);
 	case RUN_KIND_HISTOGRAM:
 		return !((const struct histogram *)field)->count;
-	default: /* U64, COUNTERS */
-		return counts_are_zero(field, member->names ? member->size : 1);
+	default: /* U64, COUNTERS, STATUSES */
+		return counts_are_zero(field, counts_of(member));
 	}
 }
 
@@ -236,8 +241,8 @@ void members_add(const struct run_members *members, void *structure, void *other
 			add_stages(field, added, member->size);
 		else if (member->kind == RUN_KIND_HISTOGRAM)
 			histogram_add(field, added);
-		else /* U64, COUNTERS */
-			run_counts_add(field, added, member->names ? member->size : 1);
+		else /* U64, COUNTERS, STATUSES */
+			run_counts_add(field, added, counts_of(member));
 	}
 }
 

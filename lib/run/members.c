@@ -83,6 +83,17 @@ static const struct run_member http2_table[] = {
 };
 static const struct run_members http2_members = MEMBERS(struct run_http2, http2_table);
 
+static const struct run_member responses_table[] = {
+	COUNT(struct run_responses, count),
+	COUNTERS(struct run_responses, status, status_names),
+	{MEMBER(struct run_responses, STATUSES, statuses), .size = RUN_STATUS_COUNT, .counts = true},
+	{MEMBER(struct run_responses, HISTOGRAM, service_4xx), .counts = true},
+	{MEMBER(struct run_responses, HISTOGRAM, service_5xx), .counts = true},
+};
+static const struct run_members responses_members =
+	MEMBERS(struct run_responses, responses_table);
+_Static_assert(ARRAY_SIZE(status_names) == RUN_STATUS_CLASSES, "a name for every class of status");
+
 static const struct run_member listener_table[] = {
 	{MEMBER(struct run_listener, U64, inode)},
 	TEXT(struct run_listener, address),
@@ -144,6 +155,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, U64, looked_requests), .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, nagle_held), .counts = true, .optional = true},
 	{MEMBER(struct run_service, OBJECT, http2), .members = &http2_members, .optional = true},
+	{MEMBER(struct run_service, OBJECT, responses), .members = &responses_members, .sparse = true},
 	NUMBER(struct run_service, quiet_ns),
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),

@@ -22,6 +22,7 @@ enum run_kind {
 	RUN_KIND_STRINGS,  /* NULL-terminated char **; null if NULL */
 	RUN_KIND_COUNTERS, /* uint64_t[size], an object with a member for each of @names */
 	RUN_KIND_NUMBERS,  /* struct run_number[size] likewise; null where not known */
+	RUN_KIND_STATUSES, /* uint64_t[RUN_STATUS_COUNT], pairs of a status and its count where there is one */
 	RUN_KIND_HISTOGRAM,
 	RUN_KIND_STAGES,  /* struct run_stage[size], an object with a member for each of @names */
 	RUN_KIND_OBJECT,  /* the structure itself, with @members */

@@ -32,6 +32,7 @@ struct loader {
 	struct services services;
 	size_t slots_bytes;
 	size_t splits_bytes;
+	size_t statuses_bytes;
 	size_t transmits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
@@ -110,6 +111,11 @@ static int map_memories(struct loader *loader)
 	if (r < 0)
 		return r;
 	loader->services.splits = loader->skel->rodata->config.cpu ? memory : NULL;
+	if (loader->skel->rodata->config.http)
+		r = map_memory(loader->skel->maps.statuses, PROT_READ | PROT_WRITE,
+			       (void **)&loader->services.statuses, &loader->statuses_bytes);
+	if (r < 0)
+		return r;
 	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
 		       &loader->gauges_bytes);
 	if (r < 0)
@@ -200,6 +206,8 @@ void loader_close(struct loader *loader)
 		munmap(loader->services.slots, loader->slots_bytes);
 	if (loader->services.splits)
 		munmap(loader->services.splits, loader->splits_bytes);
+	if (loader->services.statuses)
+		munmap(loader->services.statuses, loader->statuses_bytes);
 	if (loader->services.transmits)
 		munmap(loader->services.transmits, loader->transmits_bytes);
 	if (loader->services.spans)
@@ -500,6 +508,15 @@ const struct service_split *loader_split(const struct loader *loader, uint32_t c
 
 	return loader->services.splits ? &loader->services.splits[cpu * max_services + service]
 				       : NULL;
+}
+
+const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t cpu,
+					       uint32_t service)
+{
+	size_t max_services = loader->skel->rodata->config.max_services;
+
+	return loader->services.statuses ? &loader->services.statuses[cpu * max_services + service]
+					 : NULL;
 }
 
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)

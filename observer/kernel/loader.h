@@ -14,6 +14,7 @@
 #include "sojourn/cleanup.h"
 #include "wire/config.h"
 #include "wire/counters.h"
+#include "wire/status.h"
 
 struct loader;
 
@@ -119,6 +120,9 @@ const struct service_transmit *loader_transmit(const struct loader *loader, uint
 /* NULL without config.cpu. */
 const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
 					 uint32_t service);
+/* NULL without config.http. */
+const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t cpu,
+					       uint32_t service);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
 /* Connections that found an accept queue full, of all listeners of the namespace, since the first pass. */
 struct run_number loader_overflows(const struct loader *loader);

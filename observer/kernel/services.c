@@ -152,6 +152,8 @@ static void empty_slot(struct services *services, size_t slot, uint32_t number)
 		memset(&services->transmits[slot], 0, sizeof(*services->transmits));
 	if (services->splits)
 		memset(&services->splits[slot], 0, sizeof(*services->splits));
+	if (services->statuses)
+		memset(&services->statuses[slot], 0, sizeof(*services->statuses));
 	set_generation(services, slot, number);
 }
 

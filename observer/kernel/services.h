@@ -12,12 +12,14 @@
 #include "skeleton.h"
 #include "wire/config.h"
 #include "wire/counters.h"
+#include "wire/status.h"
 
 struct services {
 	struct sojourn_bpf *skel;
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
+	struct service_statuses *statuses;  /* NULL without config.http */
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
 	uint32_t *numbers;		    /* by index: what its slots have now */
 	uint32_t *ring;			    /* what services_free holds */

@@ -203,8 +203,9 @@ static const struct cli_option observe_rows[] = {
 	 "the thread that serves. Our programs then also run at every switch of this host.",
 	 CLI_FLAG, AT(cpu)},
 	{"http", 0, NULL,
-	 "Time the streams of HTTP/2 and gRPC in clear (h2c) as exchanges. Without, their "
-	 "connections are counted, and their requests are not known.",
+	 "Look into HTTP in clear: the streams of HTTP/2 and gRPC (h2c) are exchanges, and "
+	 "responses are counted by status. Without, connections of HTTP/2 are counted, and their "
+	 "requests are not known.",
 	 CLI_FLAG, AT(http)},
 	{"cgroup", 0, "PATH",
 	 "Follow them by TX timestamps of the sockets that belong to this cgroup (version 2).",

@@ -13,6 +13,8 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
+_Static_assert(STATUS_LEAST == RUN_STATUS_LEAST && STATUS_COUNT == RUN_STATUS_COUNT,
+	       "the kernel's statuses are the document's");
 _Static_assert(SPLIT_RUNNING == (int)RUN_CPU_RUNNING && SPLIT_COUNT == (int)RUN_CPU_COUNT &&
 		       SPLIT_BLOCKED == (int)RUN_CPU_BLOCKED,
 	       "the kernel's parts are the document's");
@@ -172,6 +174,39 @@ static void read_split(const struct loader *loader, uint32_t index, struct run_s
 	}
 }
 
+static void add_status(struct run_responses *responses, uint32_t place, uint64_t count)
+{
+	responses->statuses[place] += count;
+	responses->status[(STATUS_LEAST + place) / 100] += count;
+	responses->count += count;
+}
+
+/* Each number is read once: their sums agree, whatever is counted meanwhile. */
+static void add_statuses(struct run_responses *responses, const struct service_statuses *all)
+{
+	uint64_t unknown = __atomic_load_n(&all->unknown, __ATOMIC_RELAXED);
+
+	responses->status[0] += unknown;
+	responses->count += unknown;
+	for (uint32_t i = 0; i < STATUS_COUNT; i++)
+		add_status(responses, i, __atomic_load_n(&all->counts[i], __ATOMIC_RELAXED));
+	add_part(&responses->service_4xx, &all->failed[STATUS_FAILED_4XX]);
+	add_part(&responses->service_5xx, &all->failed[STATUS_FAILED_5XX]);
+}
+
+static void read_responses(const struct loader *loader, uint32_t index,
+			   struct run_responses *responses)
+{
+	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
+		const struct service_statuses *all = loader_statuses(loader, cpu, index);
+
+		if (all)
+			add_statuses(responses, all);
+	}
+	count_buckets(&responses->service_4xx);
+	count_buckets(&responses->service_5xx);
+}
+
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	uint64_t depth_max = 0;
@@ -213,6 +248,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 		count_buckets(h);
 	}
 	read_split(loader, index, service->cpu);
+	read_responses(loader, index, &service->responses);
 	read_span(loader, index, SPAN_ABANDONED, &service->abandoned);
 	read_span(loader, index, SPAN_TLS_HANDSHAKE, &service->tls_handshake);
 	timed = service->stages[STAGE_SERVICE].histogram.count;

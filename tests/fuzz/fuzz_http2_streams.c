@@ -1,19 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
- * they are cut into pieces. The first byte gives the sender and the length of the pieces.
+ * Any bytes as frames of HTTP/2, through the kernel's own walker: what it says must not depend on the pieces they come
+ * in. The first byte says whose they are, and the length of the pieces. A status that it knows is that of nghttp2.
  */
+#include <nghttp2/nghttp2.h>
+#include <stdio.h>
+
 #include "fuzz.h"
 #include "walker.h"
 
+/* nghttp2 may refuse what comes before the field, or behind it; what it says is what we say. */
+static void compare_status(const struct http2_side *s, uint32_t status)
+{
+	size_t begin = (s->flags & HTTP2_PADDED ? 1 : 0) + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
+	size_t seen = http2_seen(s);
+	nghttp2_hd_inflater *inflater;
+	nghttp2_nv field = {0};
+	int flags = 0;
+	char text[8];
+
+	if (!status)
+		return;
+	snprintf(text, sizeof(text), "%u", status);
+	require(begin < seen && !nghttp2_hd_inflate_new(&inflater));
+	if (nghttp2_hd_inflate_hd2(inflater, &field, &flags, s->field + HTTP2_HEADER + begin,
+				   seen - begin, 0) >= 0) {
+		require(flags & NGHTTP2_HD_INFLATE_EMIT);
+		require(field.namelen == 7 && !memcmp(field.name, ":status", 7));
+		require(field.valuelen == 3 && !memcmp(field.value, text, 3));
+	}
+	nghttp2_hd_inflate_del(inflater);
+}
+
+/* All that was said, in a number. */
 static void add(void *context, const struct http2_side *s, uint32_t what)
 {
 	uint64_t *sum = context;
+	uint32_t status = 0;
 
+	if (what & HTTP2_BEGINS && s->type == HTTP2_HEADERS && !s->by_client) {
+		status = http2_status(s);
+		compare_status(s, status);
+	}
 	/* A frame may begin and end in two steps or in one. */
 	if (what & HTTP2_BEGINS)
 		*sum = *sum * 31 + (s->stream ^ (uint64_t)s->payload << 32 ^
-				    (uint64_t)s->type << 56 ^ s->flags);
+				    (uint64_t)s->type << 56 ^ s->flags ^ (uint64_t)status << 8);
 	if (what & HTTP2_ENDS)
 		*sum = *sum * 31 + 1 + (uint64_t)!!http2_is_last(s);
 	if (what & HTTP2_WRONG)

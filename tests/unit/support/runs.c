@@ -173,6 +173,13 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_number(&service->http2.refused, sequence);
 	set_number(&service->http2.lost, sequence);
 	set_number(&service->http2.goaways, sequence);
+	service->responses.count = next(sequence);
+	set_counters(service->responses.status, RUN_STATUS_CLASSES, sequence);
+	service->responses.statuses[0] = next(sequence);
+	service->responses.statuses[304] = next(sequence);
+	service->responses.statuses[RUN_STATUS_COUNT - 1] = next(sequence);
+	set_histogram(&service->responses.service_4xx, sequence);
+	set_histogram(&service->responses.service_5xx, sequence);
 	set_number(&service->quiet_ns, sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);

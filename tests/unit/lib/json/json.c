@@ -283,6 +283,12 @@ static bool is_histogram_member(const char *name)
 	return false;
 }
 
+/* Pairs of a status and its count. */
+static bool is_pairs(const json_t *json)
+{
+	return json_is_array(json_array_get(json, 0));
+}
+
 /* No number occurs twice: a member written from another's place would show. */
 static void check_distinct(const json_t *json, bool seen[static LARGEST_NUMBER])
 {
@@ -299,7 +305,7 @@ static void check_distinct(const json_t *json, bool seen[static LARGEST_NUMBER])
 		seen[json_integer_value(json)] = true;
 	}
 	json_array_foreach (json, i, value)
-		check_distinct(value, seen);
+		check_distinct(is_pairs(json) ? json_array_get(value, 1) : value, seen);
 	json_object_foreach ((json_t *)json, name, value)
 		/* A sample's connection is an index into a list, not a number of its own. */
 		if (strcmp(name, "flow") && (!is_histogram_member(name) || json_is_object(value)))

@@ -77,6 +77,9 @@ static struct run *sound_run(void)
 	assert_int_equal(join_run(run, JOIN_SLOWEST), 0);
 	count_samples(service);
 	support_split(service, 10);
+	service->responses = (struct run_responses){.count = 1000,
+						    .status = {3, [2] = 990, [4] = 7},
+						    .statuses = {[100] = 990, [304] = 7}};
 	service->open.read = service->open.unread = service->open.unaccepted =
 		service->open.closing = (struct run_number){.known = true};
 	add_series(service, run->duration_ns);
@@ -92,6 +95,22 @@ static struct run *sound_run(void)
 static void lose_bucket(struct run *run)
 {
 	STAGE(SERVICE)->buckets[0]++;
+}
+
+static void forget_status(struct run *run)
+{
+	SERVICE->responses.statuses[304]--;
+}
+
+static void answer_more(struct run *run)
+{
+	SERVICE->responses.status[0]++;
+	SERVICE->responses.count++;
+}
+
+static void fail_more(struct run *run)
+{
+	histogram_record(&SERVICE->responses.service_5xx, 5);
 }
 
 static void raise_mean(struct run *run)
@@ -322,6 +341,9 @@ static const struct {
 	{"split-is-service", divide_more, "the sum of the parts is"},
 	{"split-is-service", divide_others, "runnable is 991, must be cpu.running.count, which is 990"},
 	{"parts-of-exchanges", overlap_all, "overlapped is 1001, must be at most exchanges, which is 1000"},
+	{"statuses-add-up", forget_status, "its responses.statuses is 6, must be responses.status.4xx, which is 7"},
+	{"statuses-add-up", answer_more, "responses.count is 1001, must be at most exchanges, which is 1000"},
+	{"statuses-add-up", fail_more, "responses.service_5xx.count is 1, must be at most responses.status.5xx, which is 0"},
 	{"connections-balance", forget_close, "accepted is 64, must be at most closes + connections + open.closing, which is 63"},
 	{"connections-balance", accept_more, "which is 64"},
 	{"time-wait-of-closes", time_wait_more, "is 65, must be at most the sum of closes, which is 64"},

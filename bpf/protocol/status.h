@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The status of a response, from the begin of what a server writes: HTTP/1's status line (RFC 9112, 4) and the first
+ * field of HTTP/2's header block (RFC 7541), as far as that stands for itself. What refers to the fields of earlier
+ * blocks is not known: the table that they make takes more than a look. Neighbour: http2.h.
+ *
+ * The same source runs in the kernel and in its unit test.
+ */
+#ifndef BPF_PROTOCOL_STATUS_H
+#define BPF_PROTOCOL_STATUS_H
+
+#include <linux/types.h>
+
+#include "wire/status.h"
+
+/* "HTTP/1.1 200" */
+#define STATUS_LINE 12
+
+/* Those of HPACK's static table, which all have the name ":status". */
+#define HPACK_STATUS_FIRST 8
+#define HPACK_STATUS_LAST  14
+#define HPACK_INDEXED	   0x80
+#define HPACK_ADDED	   0x40 /* a literal that goes into the dynamic table */
+#define HPACK_RESIZE	   0x20
+#define HPACK_HUFFMAN	   0x80
+/* Of those bytes of a header block that are kept: two changes of the table's size, the field, its length and its value. */
+#define HPACK_RESIZES	   2
+#define HPACK_RESIZE_BYTES 4
+
+static inline __attribute__((always_inline)) __u32 status_of(__u32 hundreds, __u32 tens, __u32 ones)
+{
+	if (hundreds < 1 || hundreds > 5 || tens > 9 || ones > 9)
+		return STATUS_UNKNOWN;
+	return hundreds * 100 + tens * 10 + ones;
+}
+
+/* Another response follows. 101 is none of these: what follows it is another protocol. */
+static inline __attribute__((always_inline)) int status_is_interim(__u32 status)
+{
+	return status >= 100 && status < 200 && status != 101;
+}
+
+/* @line: STATUS_LINE bytes. */
+static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *line)
+{
+	if (line[0] != 'H' || line[1] != 'T' || line[2] != 'T' || line[3] != 'P' ||
+	    line[4] != '/' || line[5] != '1' || line[6] != '.' || line[8] != ' ')
+		return STATUS_UNKNOWN;
+	return status_of((__u32)line[9] - '0', (__u32)line[10] - '0', (__u32)line[11] - '0');
+}
+
+/* ---- HPACK ---- */
+
+/* Up to 16 bytes, the next one at the top: taken by shifting, which no verifier has to bound. */
+struct hpack {
+	__u64 high, low;
+	__u32 left;
+	__u32 over; /* more were taken than there are */
+};
+
+static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
+{
+	__u32 byte = (__u32)(h->high >> 56);
+
+	h->high = h->high << 8 | h->low >> 56;
+	h->low <<= 8;
+	if (h->left)
+		h->left--;
+	else
+		h->over = 1;
+	return byte;
+}
+
+/* Bits of @word from the top on are three digits in Huffman's code (RFC 7541, B): of 5 bits up to 2, of 6 from 3 on. */
+static inline __attribute__((always_inline)) __u32 hpack_digits(__u32 word, __u32 bytes)
+{
+	__u32 digits[3] = {0}, used = 0, rest;
+
+#ifdef __bpf__
+#pragma clang loop unroll(full)
+#endif
+	for (int i = 0; i < 3; i++) {
+		if (word >> 27 <= 2) {
+			digits[i] = word >> 27;
+			word <<= 5;
+			used += 5;
+		} else if (word >> 26 >= 0x19) {
+			digits[i] = (word >> 26) - 0x19 + 3;
+			word <<= 6;
+			used += 6;
+		} else {
+			return STATUS_UNKNOWN;
+		}
+	}
+	/* What is left of the last byte are ones. */
+	if (used > 8 * bytes || 8 * bytes - used > 7)
+		return STATUS_UNKNOWN;
+	rest = 8 * bytes - used;
+	if (word >> 24 != (0xff00U >> rest & 0xff))
+		return STATUS_UNKNOWN;
+	return status_of(digits[0], digits[1], digits[2]);
+}
+
+/* The value of a literal field. */
+static inline __attribute__((always_inline)) __u32 hpack_value(struct hpack *h)
+{
+	__u32 length = hpack_next(h), huffman = length & HPACK_HUFFMAN;
+	__u32 a = hpack_next(h), b = hpack_next(h), c = 0;
+
+	length &= ~HPACK_HUFFMAN;
+	if (length == 3)
+		c = hpack_next(h);
+	if (h->over)
+		return STATUS_UNKNOWN;
+	if (huffman && (length == 2 || length == 3))
+		return hpack_digits(a << 24 | b << 16 | c << 8, length);
+	return length == 3 ? status_of(a - '0', b - '0', c - '0') : STATUS_UNKNOWN;
+}
+
+/* Changes of the table's size, which may stand before the first field; returns the first byte behind them. */
+static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
+{
+	__u32 byte = hpack_next(h);
+
+	for (int i = 0; i < HPACK_RESIZES && (byte & 0xe0) == HPACK_RESIZE; i++) {
+		__u32 more = (byte & 0x1f) == 0x1f;
+
+		for (int k = 1; k < HPACK_RESIZE_BYTES && more; k++)
+			more = hpack_next(h) & 0x80;
+		if (more)
+			h->over = 1;
+		byte = hpack_next(h);
+	}
+	return byte;
+}
+
+/* Of a header block that begins with @h: its first field is the status, if it is a response's. */
+static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack *h)
+{
+	__u32 byte = hpack_first(h), index;
+
+	if (h->over)
+		return STATUS_UNKNOWN;
+	if (byte & HPACK_INDEXED) {
+		switch (byte & ~HPACK_INDEXED) {
+		case 8:
+			return 200;
+		case 9:
+			return 204;
+		case 10:
+			return 206;
+		case 11:
+			return 304;
+		case 12:
+			return 400;
+		case 13:
+			return 404;
+		case 14:
+			return 500;
+		default:
+			return STATUS_UNKNOWN;
+		}
+	}
+	index = byte & HPACK_ADDED ? byte & 0x3f : byte & 0x0f;
+	if ((byte & 0xe0) == HPACK_RESIZE || index < HPACK_STATUS_FIRST ||
+	    index > HPACK_STATUS_LAST)
+		return STATUS_UNKNOWN;
+	return hpack_value(h);
+}
+
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Statuses of responses: where they stand in a write, and what is counted of them. See status.h. */
+#include "status.h"
+
+#include "bytes.h"
+#include "slot.h"
+#include "state.h"
+
+/* The first line may be in as many buffers: some servers give each of its words one. */
+#define STATUS_BUFFERS 8
+/* Of one write: interim responses may stand before the one that is asked for. */
+#define STATUS_HEADS	 4
+#define STATUS_HEAD_MOST 4096
+
+#define HEAD_END 0x0d0a0d0a /* "\r\n\r\n" */
+
+struct head {
+	struct bytes bytes; /* from the next one on */
+	__u32 left;	    /* of the write */
+	__u32 window;	    /* the latest 4 bytes */
+	__u32 ended;
+	__u32 pad;
+};
+
+/* The first line's begin, whose bytes are passed. */
+static __always_inline __u32 head_status(struct head *head)
+{
+	__u8 line[32] = {};
+	__u32 have = 0;
+
+	if (head->left < STATUS_LINE)
+		return STATUS_UNKNOWN;
+	head->left -= STATUS_LINE;
+	for (int i = 0; i < STATUS_BUFFERS && have < STATUS_LINE; i++) {
+		__u32 room = STATUS_LINE - have;
+
+		if (!bytes_more(&head->bytes))
+			return STATUS_UNKNOWN;
+		if (room > head->bytes.left)
+			room = head->bytes.left;
+		barrier_var(room); /* or the verifier does not see the bounds */
+		barrier_var(have);
+		room &= 15;
+		have &= 15;
+		if (bpf_probe_read_user(line + have, room, (void *)head->bytes.at))
+			return STATUS_UNKNOWN;
+		bytes_pass(&head->bytes, room);
+		have += room;
+	}
+	return have == STATUS_LINE ? status_of_line(line) : STATUS_UNKNOWN;
+}
+
+static long head_step(__u32 i, struct head *head)
+{
+	__u8 byte = 0;
+
+	if (!head->left || !bytes_more(&head->bytes))
+		return 1;
+	if (!head->bytes.left)
+		return 0;
+	if (bpf_probe_read_user(&byte, 1, (void *)head->bytes.at))
+		return 1;
+	bytes_pass(&head->bytes, 1);
+	head->left--;
+	head->window = head->window << 8 | byte;
+	head->ended = head->window == HEAD_END;
+	return head->ended;
+}
+
+__noinline int status_written(__u32 count)
+{
+	struct head head = {.left = count};
+	__u32 status = STATUS_UNKNOWN;
+
+	bytes_begin(&head.bytes, count);
+	for (int i = 0; i < STATUS_HEADS; i++) {
+		status = head_status(&head);
+		if (!status_is_interim(status))
+			return status;
+		head.window = 0;
+		head.ended = 0;
+		bpf_loop(STATUS_HEAD_MOST, head_step, &head, 0);
+		if (!head.ended)
+			return STATUS_UNKNOWN;
+		if (!head.left)
+			return STATUS_INTERIM;
+	}
+	return STATUS_UNKNOWN;
+}
+
+__noinline int status_in_headers(const struct http2_side *side)
+{
+	return side ? http2_status(side) : STATUS_UNKNOWN;
+}
+
+static __always_inline void status_failed(struct service_statuses *all, __u32 status,
+					  __u64 service_ns)
+{
+	if (service_ns == STATUS_UNTIMED || status < 400)
+		return;
+	if (status < 500)
+		stage_add(&all->failed[STATUS_FAILED_4XX], service_ns);
+	else
+		stage_add(&all->failed[STATUS_FAILED_5XX], service_ns);
+}
+
+static __always_inline void status_add(__u32 service, __u32 status, __u64 service_ns)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
+	__u32 place = status - STATUS_LEAST;
+
+	if (!all || !slot_of(service))
+		return;
+	barrier_var(place);
+	if (place < STATUS_COUNT)
+		all->counts[place]++;
+	else
+		all->unknown++;
+	status_failed(all, status, service_ns);
+}
+
+__noinline int status_count(__u32 service, __u32 status, __u64 service_ns)
+{
+	status_add(service, status, service_ns);
+	return 0;
+}
+
+__noinline int status_answered(const struct conn *c, int status)
+{
+	if (c && (status || c->marks & MARK_HTTP1))
+		status_add(c->service, status,
+			   c->start_ns ? c->first_write_ns - c->last_read_ns : STATUS_UNTIMED);
+	return 0;
+}

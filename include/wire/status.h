@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* Responses of HTTP by their status, with --http: what the kernel side counts for one service on one CPU. */
+#ifndef WIRE_STATUS_H
+#define WIRE_STATUS_H
+
+#include <linux/types.h>
+
+#include "wire/counters.h"
+
+#define STATUS_UNKNOWN 0
+#define STATUS_LEAST   100
+#define STATUS_COUNT   500 /* up to 599 */
+
+/* Service of those that failed. */
+enum status_failed {
+	STATUS_FAILED_4XX,
+	STATUS_FAILED_5XX,
+	STATUS_FAILED_COUNT
+};
+
+struct service_statuses {
+	__u64 unknown; /* responses whose status is not known */
+	__u64 counts[STATUS_COUNT];
+	struct stage_histogram failed[STATUS_FAILED_COUNT];
+};
+
+_Static_assert(sizeof(struct service_statuses) ==
+		       8 * (1 + STATUS_COUNT) +
+			       STATUS_FAILED_COUNT * sizeof(struct stage_histogram),
+	       "no padding");
+
+#endif

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""Responses by status (--http): what servers that are not ours have in their logs, and bytes that a test has in its own
+hands. The decoding by itself, against nghttp2's encoder: tests/unit/bpf/protocol/status.c.
+
+tools/mutate: "statuses of the dynamic table are taken for others".
+"""
+import os
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.conditions import needs_program
+from support.documents import service
+from support.process import Process, run, wait_until
+from support.programs import Nginx, Observer
+from support.timing import MS
+from .scene import Scene
+
+SERVER = """
+    access_log {folder}/statuses.log statuses;
+    location /none { return 204; }
+    location /moved { return 301 /; }
+    location /missing { return 404; }
+    location /broken { return 500 "broken"; }
+    location /bad { proxy_pass http://127.0.0.1:1; }
+    location /busy { return 503; }
+    location /odd { return 418 "teapot"; }
+    location /files/ { alias {folder}/; sendfile on; }
+"""
+PATHS = ("", "none", "moved", "missing", "broken", "bad", "busy", "odd", "files/statuses.txt", "files/nothing")
+
+
+def counted(entry):
+    """Each status with its count, None for those that are not known; all that is said of them agrees."""
+    responses = entry["responses"]
+    statuses = {status: count for status, count in responses["statuses"]}
+    classes = Counter()
+    for status, count in statuses.items():
+        classes[f"{status // 100}xx"] += count
+    assert {name: n for name, n in responses["status"].items() if n and name != "other"} == dict(classes)
+    assert responses["count"] == entry["exchanges"]
+    for name in ("4xx", "5xx"):
+        assert responses[f"service_{name}"]["count"] == responses["status"][name]
+    unknown = responses["status"]["other"]
+    return {**statuses, None: unknown} if unknown else statuses
+
+
+@needs_program("h2load")
+@needs_program("nghttp")
+@needs_program("curl")
+@pytest.mark.parametrize("listen_options", ["", "http2"])
+def test_nginx_logs_the_same(start, listen_options):
+    """Every status of nginx's own log, of clients that share connections; a file by sendfile(), and 100 Continue."""
+    nginx = start(Nginx(listen_options=listen_options, server=SERVER,
+                        http_block="log_format statuses '$status';"))
+    folder = Path(nginx.files.name)
+    folder.chmod(0o755)
+    (folder / "statuses.txt").write_bytes(os.urandom(100_000))
+    observer = start(Observer("--http", ports=[nginx.port]))
+    urls = [nginx.url + path for path in PATHS]
+    h2load = ["h2load", "-n", 1000, "-c", 4, *(["-m", 10] if listen_options else ["--h1"])]
+    assert "1000 done" in run([*h2load, *urls]).stdout
+    curl = ["curl", "--silent", "--http2-prior-knowledge" if listen_options else "--http1.1", "--output", "/dev/null"]
+    for urls_at_once in [[url] for url in urls] if listen_options else [urls]:  # curl 7.88 fails to share h2c
+        run([*curl, *urls_at_once])
+    if listen_options:
+        run(["nghttp", "-n", *urls])
+    else:
+        run([*curl, "--header", "Expect: 100-continue", "--data-binary", f"@{folder}/statuses.txt", urls[0]])
+    observer.stop()
+    nginx.stop()
+    logged = Counter(int(line) for line in (folder / "statuses.log").read_text().split())
+    entry = service(observer.summary(), nginx.port)
+    assert len(logged) == 8 and logged.total() == entry["exchanges"]
+    assert counted(entry) == dict(logged)
+    assert entry["stages"]["service"]["count"] == entry["exchanges"]
+    assert re.search(rf"statuses +200 {logged[200]} \(20 %\) · 404 {logged[404]} \(20 %\)", observer.stdout), observer.stdout
+    assert re.search(r"service of 5xx \d+ · mean", observer.stdout), observer.stdout
+
+
+@needs_program("node")
+@needs_program("h2load")
+def test_what_the_dynamic_table_holds_is_not_known(start, tmp_path):
+    """Node's encoder puts 418 and 503 there with the first response of a connection: never taken for others."""
+    script = tmp_path / "server.js"
+    script.write_text("""
+        const server = require("http2").createServer();
+        server.on("stream", (stream, headers) => {
+            stream.respond({":status": Number(headers[":path"].slice(1))});
+            stream.end("hello");
+        });
+        server.listen(0, "127.0.0.1", () => console.log(`port ${server.address().port}`));
+    """)
+    node = start(Process(["node", script]))
+    port = int(node.wait_for(r"port (\d+)", "stdout", 30)[1])
+    observer = start(Observer("--http", ports=[port]))
+    urls = [f"http://127.0.0.1:{port}/{status}" for status in (418, 200, 503, 404)]
+    assert "400 done" in run(["h2load", "-n", 400, "-c", 2, "-m", 5, *urls]).stdout
+    observer.stop()
+    statuses = counted(service(observer.summary(), port))
+    assert statuses.pop(200) == statuses.pop(404) == 100
+    known = statuses.pop(418), statuses.pop(503)
+    assert all(0 < count < 100 for count in known)
+    assert statuses == {None: 200 - sum(known)}
+
+
+# ---- bytes in the test's own hands ----
+
+def line(status, headers=""):
+    return f"HTTP/1.1 {status} whatever\r\n{headers}\r\n".encode()
+
+
+def words(end, data):
+    """Each word in a buffer of its own, and empty ones between, as some servers write."""
+    os.writev(end.fileno(), [piece for word in re.split(rb"(?<= )", data) for piece in (word, b"")])
+
+
+def by_sendfile(folder):
+    def write(end, data):
+        path = folder / "response"
+        path.write_bytes(data)
+        with open(path, "rb") as file:
+            assert os.sendfile(end.fileno(), file.fileno(), 0, len(data)) == len(data)
+    return write
+
+
+def in_pieces(size):
+    def write(end, data):
+        end.sendall(data[:size])
+        time.sleep(0.01)
+        end.sendall(data[size:])
+    return write
+
+
+def whole(end, data):
+    end.sendall(data)
+
+
+def separately(*parts):
+    def write(end, _data):
+        for part in parts:
+            end.sendall(part)
+            time.sleep(0.01)
+    return write
+
+
+LONG = "Link: </" + "x" * 3000 + ">; rel=preload\r\n"
+
+
+def responses(folder):
+    """What is written, how, and the status that it has; None: which is not known."""
+    return [
+        (line(200), whole, 200), (b"HTTP/1.0 404\r\n\r\n", whole, 404), (line(599), whole, 599),
+        (line(302), words, 302), (line(201), in_pieces(12), 201), (line(201), in_pieces(11), None),
+        (line(200), by_sendfile(folder), None), (line(600), whole, None), (b"hello, world\n", whole, None),
+        (line(101), whole, 101),
+        # Interim ones: alone, long, before the one that is asked for, twice, without an end, and cut.
+        (line(100) + line(204), separately(line(100), line(204)), 204),
+        (line(103, LONG) + line(500), separately(line(103, LONG), line(500)), 500),
+        (line(103, LONG) + line(404), words, 404),
+        (line(100) + line(103) + line(410), whole, 410),
+        (line(100) + line(102) + line(411), separately(line(100), line(102), line(411)), 411),
+        (line(103, 2 * LONG) + line(200), whole, None),
+        (line(103, LONG) + line(200), in_pieces(1000), None),
+    ]
+
+
+def test_the_status_is_what_was_written(start, tmp_path):
+    """On connections of their own and on one after the other: each response is an exchange, with its status or none."""
+    scene = Scene(start, "--http", "--samples", "1000")
+    cases = responses(tmp_path)
+    shared = scene.connect()
+    for data, write, _ in cases:
+        for client, end in (scene.connect(), shared):
+            client.sendall(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            assert end.recv(4096)
+            write(end, data)
+            left = len(data)
+            while left:
+                left -= len(client.recv(left))
+    entry = scene.end()
+    assert entry["exchanges"] == entry["stages"]["service"]["count"] == 2 * len(cases)
+    assert counted(entry) == {status: 2 * n for status, n in Counter(status for _, _, status in cases).items()}
+
+
+def test_service_of_those_that_fail_is_told_apart(start):
+    """It is what the samples of the same exchanges have; an interim response does not end it."""
+    scene = Scene(start, "--http", "--samples", "1000")
+    client, end = scene.connect()
+    order = (200, 503, 404, 200, 500, 429)
+    for status in order:
+        client.sendall(b"POST / HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+        assert end.recv(4096)
+        end.sendall(line(100))
+        assert client.recv(4096)
+        client.sendall(b"body")
+        assert end.recv(4096) == b"body"
+        time.sleep(0.03 if status == 503 else 0.001)
+        end.sendall(line(status))
+        assert client.recv(4096)
+    entry = scene.end()
+    assert counted(entry) == dict(Counter(order))
+    took = dict(zip(entry["samples"]["index"], entry["samples"]["stages"]["service"]))
+    for name, failed in (("5xx", (1, 4)), ("4xx", (2, 5))):
+        told = entry["responses"][f"service_{name}"]
+        assert told["count"] == 2 and told["sum_ns"] == sum(took[index] for index in failed)
+        assert told["max_ns"] == max(took[index] for index in failed)
+    assert entry["responses"]["service_5xx"]["max_ns"] >= 30 * MS
+    assert entry["stages"]["receive"]["count"] == len(order) and entry["stages"]["receive"]["sum_ns"] > 0
+
+
+def test_streams_have_interim_responses(start):
+    """HTTP/2's 103 begins no response: service ends with the one that follows."""
+    pytest.importorskip("h2")
+    from .test_http2 import H2Scene
+
+    scene = H2Scene(start)
+    talk = scene.talk()
+    for stream in (1, 3):
+        talk.request(stream)
+        talk.ask()
+        talk.answers.send_headers(stream, [(":status", "103"), ("link", "</style.css>")])
+        talk.answer()
+        time.sleep(0.02)
+        talk.response(stream, b"hello")
+        talk.answer()
+    entry = scene.end()
+    statuses = counted(entry)
+    # The second 103 is in the dynamic table: it may be interim or not, and is not known.
+    assert statuses == {200: 1, None: 1}
+    assert entry["stages"]["service"]["max_ns"] >= 20 * MS
+
+
+def test_statuses_are_metrics(start):
+    """By status, since the begin; nothing of other services, nor without the option."""
+    nginx = start(Nginx(server="location /missing { return 404; }"))
+    observer = start(Observer("--http", ports=[nginx.port]))
+    plain = start(Observer(ports=[nginx.port]))
+    for path in ("", "missing", "missing"):
+        run(["curl", "--silent", nginx.url + path])
+
+    def told():
+        text = observer.get("/metrics")
+        return {status: int(n) for status, n in
+                re.findall(r'^sojourn_responses_total\{[^}]*status="(\w+)"\} (\d+)', text, re.MULTILINE)}
+
+    wait_until(lambda: told() == {"200": 1, "404": 2})
+    plain.stop()
+    assert "responses" not in service(plain.summary(), nginx.port)

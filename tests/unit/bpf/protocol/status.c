@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bpf/protocol/status.h, the kernel's own source: statuses as nghttp2 writes them, and what is not known, in frames that
+ * are cut anywhere.
+ */
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unit.h"
+#include "walker.h"
+
+#define PRIORITY_BYTES 5
+
+struct seen {
+	unsigned int frames;
+	__u32 status;
+};
+
+static void look(void *context, const struct http2_side *s, uint32_t what)
+{
+	struct seen *seen = context;
+
+	if (!(what & HTTP2_BEGINS) || s->type != HTTP2_HEADERS)
+		return;
+	seen->frames++;
+	seen->status = http2_status(s);
+}
+
+/* That of a server's HEADERS with @block, padded by @padding bytes; the same however they are cut. */
+static __u32 status_in(uint8_t flags, uint8_t padding, const void *block, size_t length)
+{
+	uint8_t bytes[1024] = {0}, *at = bytes + HTTP2_HEADER;
+	__u32 status = STATUS_UNKNOWN;
+	size_t size;
+
+	if (flags & HTTP2_PADDED)
+		*at++ = padding;
+	if (flags & HTTP2_PRIORITISED)
+		at += PRIORITY_BYTES;
+	memcpy(at, block, length);
+	size = (size_t)(at + length - bytes) + padding;
+	assert_true(size <= sizeof(bytes));
+	bytes[1] = (uint8_t)((size - HTTP2_HEADER) >> 8);
+	bytes[2] = (uint8_t)(size - HTTP2_HEADER);
+	bytes[3] = HTTP2_HEADERS;
+	bytes[4] = flags | HTTP2_END_HEADERS;
+	bytes[8] = 1;
+	for (size_t cut = 0; cut <= size; cut++) {
+		struct http2_side s = {.settled = 1};
+		struct seen seen = {0};
+
+		/* What another frame has left there must not count. */
+		memset(s.field, 0x88, sizeof(s.field));
+		assert_true(walker_feed(&s, bytes, cut, look, &seen));
+		assert_true(walker_feed(&s, bytes + cut, size - cut, look, &seen));
+		assert_int_equal(seen.frames, 1);
+		if (cut)
+			assert_int_equal(seen.status, status);
+		status = seen.status;
+	}
+	return status;
+}
+
+#define BLOCK(text)	  text, sizeof(text) - 1
+#define PLAIN_BLOCK(text) status_in(0, 0, BLOCK(text))
+
+/* ---- as an encoder writes them ---- */
+
+static size_t deflate(nghttp2_hd_deflater *deflater, unsigned int status, uint8_t *block,
+		      size_t size)
+{
+	char value[8];
+	nghttp2_nv fields[] = {
+		{(uint8_t *)":status", (uint8_t *)value, 7, 3, NGHTTP2_NV_FLAG_NONE},
+		{(uint8_t *)"server", (uint8_t *)"none", 6, 4, NGHTTP2_NV_FLAG_NONE},
+	};
+	ssize_t length;
+
+	snprintf(value, sizeof(value), "%u", status);
+	length = nghttp2_hd_deflate_hd(deflater, block, size, fields, 2);
+	assert_true(length > 0);
+	return (size_t)length;
+}
+
+static bool is_static(unsigned int status)
+{
+	return status == 200 || status == 204 || status == 206 || status == 304 || status == 400 ||
+	       status == 404 || status == 500;
+}
+
+/* The first time as it is, then from the dynamic table; behind a change of the table's size the first time again. */
+static void nghttp2_writes_each(void **state)
+{
+	(void)state;
+	for (unsigned int status = 100; status < 600; status++) {
+		nghttp2_hd_deflater *deflater;
+		uint8_t block[256];
+		size_t length;
+
+		assert_int_equal(nghttp2_hd_deflate_new(&deflater, 4096), 0);
+		length = deflate(deflater, status, block, sizeof(block));
+		assert_int_equal(status_in(0, 0, block, length), status);
+		assert_int_equal(status_in(HTTP2_PADDED, 9, block, length), status);
+		length = deflate(deflater, status, block, sizeof(block));
+		assert_int_equal(status_in(0, 0, block, length), is_static(status) ? status : 0);
+		assert_int_equal(nghttp2_hd_deflate_change_table_size(deflater, 0), 0);
+		assert_int_equal(nghttp2_hd_deflate_change_table_size(deflater, 4096), 0);
+		length = deflate(deflater, status, block, sizeof(block));
+		assert_int_equal(block[0], 0x20);
+		assert_int_equal(status_in(0, 0, block, length), status);
+		assert_int_equal(status_in(HTTP2_PADDED | HTTP2_PRIORITISED, 200, block, length),
+				 status);
+		nghttp2_hd_deflate_del(deflater);
+	}
+}
+
+static void literals_of_any_form(void **state)
+{
+	(void)state;
+	assert_int_equal(PLAIN_BLOCK("\x08\x03"
+				     "418"),
+			 418); /* not indexed */
+	assert_int_equal(PLAIN_BLOCK("\x18\x03"
+				     "503"),
+			 503); /* never indexed */
+	assert_int_equal(PLAIN_BLOCK("\x48\x03"
+				     "301"),
+			 301); /* by any of the names */
+	assert_int_equal(PLAIN_BLOCK("\x4e\x03"
+				     "301"),
+			 301);
+	assert_int_equal(PLAIN_BLOCK("\x0e\x03"
+				     "599"),
+			 599);
+	assert_int_equal(PLAIN_BLOCK("\x08\x82\x08\x01"), 100); /* 1, 0, 0 are 15 bits, and a one */
+	assert_int_equal(PLAIN_BLOCK("\x3f\xe1\x1f\x88"), 200);
+	assert_int_equal(status_in(HTTP2_PRIORITISED, 0, BLOCK("\x88")), 200);
+}
+
+static void what_does_not_stand_there_is_not_known(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+	} blocks[] = {
+		{BLOCK("")},
+		{BLOCK("\xbe")},	 /* the dynamic table's first entry */
+		{BLOCK("\x87")},	 /* :scheme */
+		{BLOCK("\x8f")},	 /* accept-charset */
+		{BLOCK("\xff\x80\x01")}, /* far in the dynamic table */
+		{BLOCK("\x47\x03"
+		       "200")}, /* another name */
+		{BLOCK("\x4f\x03"
+		       "200")},
+		{BLOCK("\x00\x07:status\x03"
+		       "200")}, /* a name that is spelled out */
+		{BLOCK("\x48")},
+		{BLOCK("\x48\x03"
+		       "20")},
+		{BLOCK("\x48\x02"
+		       "20")},
+		{BLOCK("\x48\x04"
+		       "2000")},
+		{BLOCK("\x48\x03"
+		       "099")},
+		{BLOCK("\x48\x03"
+		       "600")},
+		{BLOCK("\x48\x03"
+		       "2x0")},
+		{BLOCK("\x08\x82\x08\x00")},	 /* what fills the last byte are no ones */
+		{BLOCK("\x08\x83\x08\x01\xff")}, /* a byte too many */
+		{BLOCK("\x08\x82\x60\x00")},	 /* no digit */
+		{BLOCK("\x20")},
+		{BLOCK("\x20\x20\x20\x88")}, /* more changes than there may be */
+		{BLOCK("\x3f\xff\xff\xff\xff\x01\x88")},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+		assert_int_equal(status_in(0, 0, blocks[i].bytes, blocks[i].length),
+				 STATUS_UNKNOWN);
+	/* Padding is no field: nothing is there but that. */
+	assert_int_equal(status_in(HTTP2_PADDED, 3, BLOCK("")), STATUS_UNKNOWN);
+	assert_int_equal(status_in(HTTP2_PADDED, 4, BLOCK("\x48\x03")), STATUS_UNKNOWN);
+	/* A length of padding that no frame can have. */
+	assert_int_equal(status_in(HTTP2_PADDED, 0, BLOCK("")), STATUS_UNKNOWN);
+}
+
+/* The value of @length bytes at the top of @value: 1 if it is a status, which must be nghttp2's. */
+static unsigned int compare_value(uint32_t value, uint8_t length)
+{
+	uint8_t block[] = {0x08, 0x80 | length, (uint8_t)(value >> 16), (uint8_t)(value >> 8),
+			   (uint8_t)value};
+	size_t size = 2U + length;
+	struct hpack h = {.left = (uint32_t)size};
+	nghttp2_hd_inflater *inflater;
+	nghttp2_nv field = {0};
+	char text[8];
+	__u32 status;
+	int flags = 0;
+
+	for (size_t i = 0; i < sizeof(block); i++)
+		h.high |= (uint64_t)block[i] << (56 - 8 * i);
+	status = status_of_block(&h);
+	if (!status)
+		return 0;
+	snprintf(text, sizeof(text), "%u", status);
+	assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
+	assert_int_equal(nghttp2_hd_inflate_hd2(inflater, &field, &flags, block, size, 1), size);
+	assert_int_equal(field.valuelen, 3);
+	assert_memory_equal(field.value, text, 3);
+	nghttp2_hd_inflate_del(inflater);
+	return 1;
+}
+
+/* Of all values of two bytes, and those of three that end in ones as they must, 500 are statuses: as many as there are. */
+static void any_value_is_nghttp2s_or_not_known(void **state)
+{
+	unsigned int known = 0;
+
+	(void)state;
+	for (uint32_t value = 0; value < 1U << 16; value++)
+		known += compare_value(value << 8, 2);
+	for (uint32_t value = 0; value < 1U << 18; value++)
+		known += compare_value(value << 6 | 0x3f, 3);
+	assert_int_equal(known, 500);
+}
+
+/* ---- HTTP/1 ---- */
+
+static __u32 line(const char *text)
+{
+	return status_of_line((const __u8 *)text);
+}
+
+static void lines_of_http1(void **state)
+{
+	(void)state;
+	assert_int_equal(line("HTTP/1.1 404"), 404);
+	assert_int_equal(line("HTTP/1.0 200"), 200);
+	assert_int_equal(line("HTTP/1.1 599"), 599);
+	assert_int_equal(line("HTTP/1.1 100"), 100);
+	assert_int_equal(line("HTTP/1.1 600"), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 099"), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 20 "), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1\t200"), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/2.0 200"), STATUS_UNKNOWN);
+	assert_int_equal(line("http/1.1 200"), STATUS_UNKNOWN);
+	assert_int_equal(line("\x17\x03\x03\x00\x20zzzzzzz"), STATUS_UNKNOWN);
+	assert_true(status_is_interim(100) && status_is_interim(103) && !status_is_interim(101) &&
+		    !status_is_interim(200) && !status_is_interim(STATUS_UNKNOWN));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nghttp2_writes_each),
+		cmocka_unit_test(literals_of_any_form),
+		cmocka_unit_test(what_does_not_stand_there_is_not_known),
+		cmocka_unit_test(any_value_is_nghttp2s_or_not_known),
+		cmocka_unit_test(lines_of_http1),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
