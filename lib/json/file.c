@@ -153,7 +153,7 @@ static int write_in_place(const char *path, const struct content *content)
 static int write_stdout(const struct content *content)
 {
 	errno = 0;
-	if (content->run)
+	if (!content->text)
 		return print_document(content->run, stdout);
 	return fputs(content->text, stdout) == EOF || fflush(stdout) ? -(errno ?: EIO) : 0;
 }
