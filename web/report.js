@@ -354,6 +354,8 @@ function streamsTable(run, service, i) {
 	const shown = Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member]);
 	return table(["HTTP/2", ...shown.map((member) => STREAMS[member])], [[element("td", {class: "text"}, title(run, serviceName(service))),
 		...shown.map((member) => cell(count(http2[member]), path(run, `services.${i}.http2.${member}`), http2[member]))]]);
+}
+
 // Those of HTTP that were looked at, the most frequent first, and what those that failed took.
 function statusTable(run, service, i) {
 	const {count: all, status, statuses} = service.responses;

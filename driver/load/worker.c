@@ -315,7 +315,7 @@ int worker_error(const struct worker *worker)
 	return worker->error;
 }
 
-const struct sampler *worker_sampler(const struct worker *worker)
+struct sampler *worker_sampler(struct worker *worker)
 {
 	return &worker->sampler;
 }

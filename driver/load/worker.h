@@ -90,7 +90,7 @@ const struct engine_result *worker_connect_failure(struct worker *worker);
 
 /* What it recorded in the measured phase; only while it is quiet. */
 const struct stats *worker_stats(const struct worker *worker);
-const struct sampler *worker_sampler(const struct worker *worker);
+struct sampler *worker_sampler(struct worker *worker);
 const struct series *worker_series(const struct worker *worker);
 /* -ENOMEM if an interval could not be kept; only while it is quiet. */
 int worker_error(const struct worker *worker);

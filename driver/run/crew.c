@@ -20,28 +20,32 @@ uint32_t crew_worker_samples(const struct run_settings *settings)
 	return (settings->samples + settings->threads - 1) / settings->threads;
 }
 
-static int add_samples(struct sampler *sum, const struct sampler *other)
+/* @other keeps none: all of them twice would be some MiB. */
+static int take_samples(struct sampler *sum, struct sampler *other)
 {
-	int err = 0;
+	int err;
 
 	if (!other->capacity)
 		return 0;
-	if (!sum->capacity)
-		err = sampler_open(sum, other->capacity);
-	if (!err)
-		err = sampler_reserve(sum, sum->count + other->count);
+	if (!sum->capacity) {
+		*sum = *other;
+		*other = (struct sampler){0};
+		return 0;
+	}
+	err = sampler_reserve(sum, sum->count + other->count);
 	if (!err)
 		sampler_merge(sum, other);
+	sampler_close(other);
 	return err;
 }
 
 int crew_result_add(struct crew_result *result, const struct stats *stats,
-		    const struct series *series, const struct sampler *samples)
+		    const struct series *series, struct sampler *samples)
 {
 	int err = series_add(&result->series, series);
 
 	stats_add(&result->stats, stats);
-	return err ? err : add_samples(&result->samples, samples);
+	return err ? err : take_samples(&result->samples, samples);
 }
 
 void crew_result_clear(struct crew_result *result)
@@ -205,7 +209,7 @@ int crew_collect(struct crew *crew, struct crew_result *result)
 	cpu_time_read(&now);
 	cpu_time_add(&result->cpu, &crew->cpu_begin, &now);
 	for (uint32_t i = 0; i < crew->worker_count && !err; i++) {
-		const struct worker *worker = crew->workers[i];
+		struct worker *worker = crew->workers[i];
 
 		err = worker_error(worker);
 		if (!err)

@@ -48,9 +48,9 @@ struct crew_result {
 	struct cpu_time cpu;
 };
 
-/* Adds what one worker counted to a @result that begins zeroed. -ENOMEM. */
+/* Adds what one worker counted to a @result that begins zeroed, and takes over its @samples. -ENOMEM. */
 int crew_result_add(struct crew_result *result, const struct stats *stats,
-		    const struct series *series, const struct sampler *samples);
+		    const struct series *series, struct sampler *samples);
 void crew_result_clear(struct crew_result *result);
 
 struct crew;
@@ -75,7 +75,7 @@ void crew_ask_snapshot(struct crew *crew);
 bool crew_has_snapshot(struct crew *crew);
 void crew_add_snapshot(struct crew *crew, struct stats *sum);
 
-/* Adds what they recorded to @result; while quiet, after the measured phase. -errno. */
+/* Adds what they recorded to @result, and takes their samples; while quiet, after the measured phase. -errno. */
 int crew_collect(struct crew *crew, struct crew_result *result);
 
 /* How many samples each worker may keep: as many in all as the settings say, or a few more. */

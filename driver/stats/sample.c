@@ -98,19 +98,40 @@ static void fill(const struct sample *sample, bool rated, bool stepped,
 	ret_sample->response_ns = sample->wait_ns + sample->round_trip_ns;
 }
 
-struct run_samples *sampler_result(const struct sampler *sampler, bool rated, bool stepped)
+#define SAMPLES_AT_ONCE 1024
+
+/* Gives back what is behind the last one; a list that cannot be made shorter stays. */
+static void shorten(struct sampler *sampler)
+{
+	struct sample *list;
+
+	if (!sampler->count) {
+		sampler_close(sampler);
+		return;
+	}
+	list = reallocarray(sampler->list, sampler->count, sizeof(*list));
+	if (!list)
+		return;
+	sampler->list = list;
+	sampler->capacity = sampler->count;
+}
+
+struct run_samples *sampler_result(struct sampler *sampler, bool rated, bool stepped)
 {
 	autosamples struct run_samples *samples = run_samples_new();
 
-	if (!samples)
+	if (!samples || run_samples_reserve(samples, sampler->count))
 		return NULL;
 	samples->threshold = sampler->threshold;
-	for (uint32_t i = 0; i < sampler->count; i++) {
+	/* From the end: both lists are never there as a whole. */
+	while (sampler->count) {
 		struct run_sample *sample = run_add_sample(samples);
 
 		if (!sample)
 			return NULL;
-		fill(&sampler->list[i], rated, stepped, sample);
+		fill(&sampler->list[--sampler->count], rated, stepped, sample);
+		if (sampler->count % SAMPLES_AT_ONCE == 0)
+			shorten(sampler);
 	}
 	return TAKE_PTR(samples);
 }

@@ -54,7 +54,7 @@ void sampler_reset(struct sampler *sampler);
 /* Adds those of @other; the lower of both thresholds is that of the sum. */
 void sampler_merge(struct sampler *sum, const struct sampler *other);
 
-/* They as part of the run document; @rated: wait_ns counts; @stepped: step does. NULL without memory. */
-struct run_samples *sampler_result(const struct sampler *sampler, bool rated, bool stepped);
+/* They as part of the run document, and none is left; @rated: wait_ns counts; @stepped: step does. NULL without memory. */
+struct run_samples *sampler_result(struct sampler *sampler, bool rated, bool stepped);
 
 #endif

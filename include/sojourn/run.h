@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
@@ -500,6 +501,8 @@ DEFINE_CLEANUP(struct run_samples *, run_samples_free)
 
 /* Appends one zeroed sample; NULL without memory. Pointers to other samples become invalid. */
 struct run_sample *run_add_sample(struct run_samples *samples);
+/* Makes room for @capacity samples in all. -ENOMEM. */
+int run_samples_reserve(struct run_samples *samples, size_t capacity);
 /* Lowers the threshold to @threshold, if it is above, and drops the samples that it no longer holds. */
 void run_samples_lower(struct run_samples *samples, uint64_t threshold);
 /* By flow, then index: an order for qsort() and bsearch(). */
@@ -588,6 +591,9 @@ char *run_format_time(uint64_t wall_ns);
  * The JSON text of the document, ending in a newline; NULL without memory. The caller frees it.
  */
 char *run_to_json(const struct run *run);
+
+/* The same text into @file. 0; -ENOMEM, or what a write met with: then a part of it may be there. */
+int run_print_json(const struct run *run, FILE *file);
 
 /* The JSON Schema (draft 2020-12) of every such text; likewise. */
 char *run_schema_to_json(void);

@@ -3,7 +3,9 @@
 #include "columns.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "schema_parts.h"
@@ -14,7 +16,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
 
 static char *row_at(const struct run_rows *rows, size_t index)
 {
-	return (char *)rows->rows + index * rows->size;
+	return (char *)rows->rows + (rows->order ? rows->order[index] : index) * rows->size;
 }
 
 static uint32_t *known_of(const struct run_rows *rows, size_t index)
@@ -102,6 +104,34 @@ int run_columns_write(json_t *object, const struct run_column *columns, size_t c
 					write_column(&columns[i], rows)))
 			return -ENOMEM;
 	return 0;
+}
+
+static void print_column(const struct run_column *column, const struct run_rows *rows, FILE *file)
+{
+	fprintf(file, "\"%s\":[", column->name);
+	for (size_t i = 0; i < rows->count; i++) {
+		uint64_t value = value_of(column, row_at(rows, i));
+
+		if (i)
+			fputc(',', file);
+		if (is_known(column, rows, i))
+			fprintf(file, "%" PRIu64, value > INT64_MAX ? INT64_MAX : value);
+		else
+			fputs("null", file);
+	}
+	fputc(']', file);
+}
+
+void run_columns_print(const struct run_column *columns, size_t column_count,
+		       const struct run_rows *rows, const char *separator, FILE *file)
+{
+	for (size_t i = 0; i < column_count; i++) {
+		if (!is_there(&columns[i], rows))
+			continue;
+		fputs(separator, file);
+		print_column(&columns[i], rows, file);
+		separator = ",";
+	}
 }
 
 static int read_value(struct reader *reader, const json_t *json, const struct run_column *column,

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "reader.h"
 #include "sojourn/series.h"
@@ -27,6 +28,7 @@ struct run_column {
 /* An array of structures: @count of @size bytes each, with a uint32_t mask at @known_offset. */
 struct run_rows {
 	void *rows;
+	const uint32_t *order; /* their places as they are written; NULL: as they stand */
 	size_t count;
 	size_t size;
 	size_t known_offset;
@@ -35,6 +37,10 @@ struct run_rows {
 /* Adds an array for each of @columns to @object; -ENOMEM. */
 int run_columns_write(json_t *object, const struct run_column *columns, size_t column_count,
 		      const struct run_rows *rows);
+
+/* The same as text, whichever objects they are within; @separator stands before the first one that is there. */
+void run_columns_print(const struct run_column *columns, size_t column_count,
+		       const struct run_rows *rows, const char *separator, FILE *file);
 
 /*
  * Reads them back into zeroed rows and sets the bits of what is there. Arrays must have as many
@@ -47,8 +53,9 @@ int run_columns_read(struct reader *reader, const json_t *object, const struct r
 int run_columns_schema(json_t *schema, const struct run_column *columns, size_t column_count,
 		       size_t limit);
 
+/* samples.c: the text of an object. -ENOMEM. */
+int run_samples_print(const struct run_samples *samples, FILE *file);
 /* samples.c, series.c: NULL without memory. */
-json_t *run_samples_write(const struct run_samples *samples);
 json_t *run_series_write(const struct run_series *series);
 json_t *run_samples_schema(void);
 json_t *run_series_schema(void);

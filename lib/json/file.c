@@ -28,6 +28,41 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
+/* What a file is to hold: a text, or a document, of which no text is made. */
+struct content {
+	const char *text;
+	const struct run *run;
+};
+
+static int print_document(const struct run *run, FILE *file)
+{
+	int err = run_print_json(run, file);
+
+	if (fflush(file) && !err)
+		err = errno ? -errno : -EIO;
+	return err ? err : ferror(file) ? -EIO : 0;
+}
+
+static int write_content(int fd, const struct content *content)
+{
+	FILE *file;
+	int err, copy;
+
+	if (content->text)
+		return write_all(fd, content->text, strlen(content->text));
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file = copy < 0 ? NULL : fdopen(copy, "w");
+	if (!file) {
+		err = -errno;
+		cleanup_close(&copy);
+		return err;
+	}
+	err = print_document(content->run, file);
+	if (fclose(file) && !err)
+		err = -errno;
+	return err;
+}
+
 /* Creates a file beside @path whose name nobody else has; umask applies. */
 static int create_beside(const char *path, mode_t mode, char **ret_name)
 {
@@ -64,7 +99,7 @@ static void sync_folder_of(const char *path)
 }
 
 /* A reader of @path sees the old document or the new one, never a part: not after a power failure, either. */
-static int replace_file(const char *path, const struct stat *old, const char *text)
+static int replace_file(const char *path, const struct stat *old, const struct content *content)
 {
 	autofree char *name = NULL;
 	autoclose int fd = create_beside(path, 0666, &name);
@@ -72,7 +107,7 @@ static int replace_file(const char *path, const struct stat *old, const char *te
 
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, text, strlen(text));
+	err = write_content(fd, content);
 	if (!err && old && fchmod(fd, old->st_mode & 07777))
 		err = -errno;
 	if (!err && fsync(fd) && errno != EINVAL && errno != ENOSYS)
@@ -90,7 +125,7 @@ static int replace_file(const char *path, const struct stat *old, const char *te
  * A pipe may wait for a reader that never comes, and then for one that does not read. Who writes is at its end and
  * looks at no signal any more: the usual ones end it meanwhile, as any program that waits for a pipe.
  */
-static int write_in_place(const char *path, const char *text)
+static int write_in_place(const char *path, const struct content *content)
 {
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	struct sigaction before[ARRAY_SIZE(ending)];
@@ -108,31 +143,41 @@ static int write_in_place(const char *path, const char *text)
 	if (fd < 0)
 		err = -errno;
 	else
-		err = write_all(fd, text, strlen(text));
+		err = write_content(fd, content);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
 		sigaction(ending[i], &before[i], NULL);
 	return err;
 }
 
-int run_write_text(const char *text, const char *path)
+static int write_stdout(const struct content *content)
+{
+	errno = 0;
+	if (!content->text)
+		return print_document(content->run, stdout);
+	return fputs(content->text, stdout) == EOF || fflush(stdout) ? -(errno ?: EIO) : 0;
+}
+
+static int write_path(const struct content *content, const char *path)
 {
 	autofree char *target = NULL;
 	struct stat old;
 
-	if (!strcmp(path, "-")) {
-		if (fputs(text, stdout) == EOF || fflush(stdout))
-			return errno ? -errno : -EIO;
-		return 0;
-	}
+	if (!strcmp(path, "-"))
+		return write_stdout(content);
 	if (stat(path, &old))
-		return errno == ENOENT ? replace_file(path, NULL, text) : -errno;
+		return errno == ENOENT ? replace_file(path, NULL, content) : -errno;
 	/* What is not a regular file (a pipe, /dev/null) is written to, never replaced. */
 	if (!S_ISREG(old.st_mode))
-		return write_in_place(path, text);
+		return write_in_place(path, content);
 	/* A symbolic link stays one: what it points to is replaced. */
 	target = realpath(path, NULL);
-	return target ? replace_file(target, &old, text) : -errno;
+	return target ? replace_file(target, &old, content) : -errno;
+}
+
+int run_write_text(const char *text, const char *path)
+{
+	return write_path(&(struct content){.text = text}, path);
 }
 
 /* As replace_file() will, but that nothing is replaced. */
@@ -165,9 +210,7 @@ int run_try_write(const char *path)
 
 int run_write(const struct run *run, const char *path)
 {
-	autofree char *text = run_to_json(run);
-
-	return text ? run_write_text(text, path) : -ENOMEM;
+	return write_path(&(struct content){.run = run}, path);
 }
 
 /*

@@ -5,7 +5,9 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +21,13 @@ DEFINE_CLEANUP(json_t *, json_decref)
 /* As many as fit into a text of RUN_TEXT_LIMIT. */
 #define MAX_SAMPLES (1U << 20)
 
-/* A sample as it is written: its flow is an index. */
+/* A sample as it is read: its flow is an index. */
 struct row {
+	struct run_sample sample; /* first: a column is at the same place in it as in the row */
 	uint32_t flow;
-	struct run_sample sample;
 };
+
+#define FLOW_COLUMN 0 /* of the columns: the one that no sample has */
 
 /* clang-format off */
 #define COLUMN(field, bit) \
@@ -67,7 +71,8 @@ static struct run_rows rows_of(struct row *rows, size_t count)
 	};
 }
 
-static json_t *write_address(const uint32_t words[4])
+/* Neither has anything in it that JSON would have escaped. */
+static void print_address(const uint32_t words[4], FILE *file)
 {
 	const struct in6_addr *address = (const void *)words;
 	char text[INET6_ADDRSTRLEN];
@@ -76,79 +81,112 @@ static json_t *write_address(const uint32_t words[4])
 		inet_ntop(AF_INET, &words[3], text, sizeof(text));
 	else
 		inet_ntop(AF_INET6, address, text, sizeof(text));
-	return json_string(text);
-}
-
-static int append_flow(json_t *const columns_of_flow[4], const struct flow *flow)
-{
-	if (json_array_append_new(columns_of_flow[0], write_address(flow->client)) ||
-	    json_array_append_new(columns_of_flow[1], json_integer(flow->client_port)) ||
-	    json_array_append_new(columns_of_flow[2], write_address(flow->server)) ||
-	    json_array_append_new(columns_of_flow[3], json_integer(flow->server_port)))
-		return -ENOMEM;
-	return 0;
+	fprintf(file, "\"%s\"", text);
 }
 
 static const char *const flow_names[] = {"client", "client_port", "server", "server_port"};
 
-/* The table of flows of @rows, which are in their order; numbers them on the way. */
-static json_t *write_flows(struct row *rows, size_t count)
+static void print_flow_member(const struct flow *flow, unsigned int member, FILE *file)
 {
-	autojson json_t *object = json_object();
-	json_t *lists[4];
+	switch (member) {
+	case 0:
+		print_address(flow->client, file);
+		break;
+	case 1:
+		fprintf(file, "%u", flow->client_port);
+		break;
+	case 2:
+		print_address(flow->server, file);
+		break;
+	default:
+		fprintf(file, "%u", flow->server_port);
+	}
+}
+
+/* Whether the sample at @i of the order is of another flow than the one before it. */
+static bool begins_flow(const struct run_samples *samples, const uint32_t *order, size_t i)
+{
+	return !i || memcmp(&samples->samples[order[i]].flow, &samples->samples[order[i - 1]].flow,
+			    sizeof(struct flow));
+}
+
+static void print_flows(const struct run_samples *samples, const uint32_t *order, FILE *file)
+{
+	for (unsigned int member = 0; member < ARRAY_SIZE(flow_names); member++) {
+		fprintf(file, "%s\"%s\":[", member ? "," : "", flow_names[member]);
+		for (size_t i = 0; i < samples->count; i++) {
+			if (!begins_flow(samples, order, i))
+				continue;
+			if (i)
+				fputc(',', file);
+			print_flow_member(&samples->samples[order[i]].flow, member, file);
+		}
+		fputc(']', file);
+	}
+}
+
+/* Of each sample which flow it is of. */
+static void print_flow_column(const struct run_samples *samples, const uint32_t *order, FILE *file)
+{
 	uint32_t flows = 0;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(lists); i++) {
-		lists[i] = json_array();
-		if (json_object_set_new(object, flow_names[i], lists[i]))
-			return NULL;
+	fprintf(file, ",\"%s\":[", columns[FLOW_COLUMN].name);
+	for (size_t i = 0; i < samples->count; i++) {
+		flows += begins_flow(samples, order, i);
+		fprintf(file, "%s%" PRIu32, i ? "," : "", flows - 1);
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct flow *flow = &rows[i].sample.flow;
-
-		if (!i || memcmp(flow, &rows[i - 1].sample.flow, sizeof(*flow))) {
-			if (append_flow(lists, flow))
-				return NULL;
-			flows++;
-		}
-		rows[i].flow = flows - 1;
-	}
-	return TAKE_PTR(object);
+	fputc(']', file);
 }
 
-static int compare_rows(const void *a, const void *b)
+static int compare_places(const void *a, const void *b, void *samples)
 {
-	const struct row *x = a, *y = b;
+	const struct run_sample *list = samples;
 
-	return run_sample_compare(&x->sample, &y->sample);
+	return run_sample_compare(&list[*(const uint32_t *)a], &list[*(const uint32_t *)b]);
 }
 
-static int write_rows(json_t *object, struct row *rows, size_t count)
+/* The samples' places, by flow, then index; NULL without memory. */
+static uint32_t *order_of(const struct run_samples *samples)
 {
-	struct run_column stages[STAGE_COUNT];
-	struct run_rows table = rows_of(rows, count);
+	uint32_t *order = calloc(samples->count + 1, sizeof(*order));
 
-	stage_columns(stages);
-	if (json_object_set_new(object, "flows", write_flows(rows, count)) ||
-	    json_object_set_new(object, "stages", json_object()) ||
-	    run_columns_write(object, columns, ARRAY_SIZE(columns), &table))
-		return -ENOMEM;
-	return run_columns_write(object, stages, STAGE_COUNT, &table);
-}
-
-json_t *run_samples_write(const struct run_samples *samples)
-{
-	autojson json_t *object = json_pack(
-		"{s:I, s:I, s:I}", "threshold", (json_int_t)samples->threshold, "lost",
-		(json_int_t)samples->lost, "inconsistent", (json_int_t)samples->inconsistent);
-	autofree struct row *rows = calloc(samples->count + 1, sizeof(*rows));
-
-	if (!object || !rows)
+	if (!order)
 		return NULL;
 	for (size_t i = 0; i < samples->count; i++)
-		rows[i].sample = samples->samples[i];
-	qsort(rows, samples->count, sizeof(*rows), compare_rows);
-	return write_rows(object, rows, samples->count) ? NULL : TAKE_PTR(object);
+		order[i] = (uint32_t)i;
+	qsort_r(order, samples->count, sizeof(*order), compare_places, samples->samples);
+	return order;
+}
+
+/* Neither a tree is made of them, in which each number would take the memory of five, nor a copy in their order. */
+int run_samples_print(const struct run_samples *samples, FILE *file)
+{
+	autofree uint32_t *order = order_of(samples);
+	struct run_column stages[STAGE_COUNT];
+	const struct run_rows table = {
+		.rows = samples->samples,
+		.order = order,
+		.count = samples->count,
+		.size = sizeof(*samples->samples),
+		.known_offset = offsetof(struct run_sample, known),
+	};
+
+	if (!order)
+		return -ENOMEM;
+	stage_columns(stages);
+	fprintf(file,
+		"{\"threshold\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"inconsistent\":%" PRIu64
+		",\"flows\":{",
+		samples->threshold, samples->lost, samples->inconsistent);
+	print_flows(samples, order, file);
+	fputs("},\"stages\":{", file);
+	run_columns_print(stages, STAGE_COUNT, &table, "", file);
+	fputc('}', file);
+	print_flow_column(samples, order, file);
+	run_columns_print(columns + FLOW_COLUMN + 1, ARRAY_SIZE(columns) - FLOW_COLUMN - 1, &table,
+			  ",", file);
+	fputc('}', file);
+	return 0;
 }
 
 static int add_flows(json_t *object)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The run document as JSON text; run/members.c says what is in it, read.c reads it back. */
+/*
+ * The run document as JSON text; run/members.c says what is in it, read.c reads it back. The text is printed member by
+ * member, for the tree of a whole document takes some ten times the memory of its text.
+ */
 #include "sojourn/run.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "columns.h"
@@ -12,8 +16,6 @@
 
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
-
-static json_t *write_object(const void *object, const struct run_members *members);
 
 /* JSON integers are read into 64 signed bits nearly everywhere: that is the document's range. */
 static json_t *json_from_u64(uint64_t value)
@@ -225,35 +227,6 @@ static json_t *write_stages(const struct run_member *member, const void *field)
 	return TAKE_PTR(object);
 }
 
-static json_t *write_embedded(const struct run_member *member, const void *field)
-{
-	return write_object(field, member->members);
-}
-
-static json_t *write_pointer(const struct run_member *member, const void *field)
-{
-	const void *object = *(void *const *)field;
-
-	return object ? write_object(object, member->members) : json_null();
-}
-
-/* @field is the list's pointer; its length lies elsewhere in the same structure. */
-static json_t *write_list(const struct run_member *member, const void *field)
-{
-	const char *structure = (const char *)field - member->offset;
-	const char *elements = *(char *const *)field;
-	size_t count = *(const size_t *)(structure + member->count_offset);
-	autojson json_t *array = json_array();
-
-	for (size_t i = 0; i < count; i++) {
-		const void *element = elements + i * member->members->size;
-
-		if (json_array_append_new(array, write_object(element, member->members)))
-			return NULL;
-	}
-	return TAKE_PTR(array);
-}
-
 static json_t *write_series(const struct run_member *member, const void *field)
 {
 	const struct run_series *series = *(struct run_series *const *)field;
@@ -262,14 +235,7 @@ static json_t *write_series(const struct run_member *member, const void *field)
 	return series ? run_series_write(series) : json_null();
 }
 
-static json_t *write_samples(const struct run_member *member, const void *field)
-{
-	const struct run_samples *samples = *(struct run_samples *const *)field;
-
-	(void)member;
-	return samples ? run_samples_write(samples) : json_null();
-}
-
+/* Not of what has members of its own, which are written one by one, nor of samples. */
 static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const void *) = {
 	[RUN_KIND_U64] = write_u64,
 	[RUN_KIND_U32] = write_u32,
@@ -283,10 +249,6 @@ static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const
 	[RUN_KIND_COUNTERS] = write_counters,
 	[RUN_KIND_HISTOGRAM] = write_histogram,
 	[RUN_KIND_STAGES] = write_stages,
-	[RUN_KIND_OBJECT] = write_embedded,
-	[RUN_KIND_POINTER] = write_pointer,
-	[RUN_KIND_LIST] = write_list,
-	[RUN_KIND_SAMPLES] = write_samples,
 	[RUN_KIND_SERIES] = write_series,
 	[RUN_KIND_NUMBERS] = write_numbers,
 	[RUN_KIND_STATUSES] = write_statuses,
@@ -297,43 +259,104 @@ static bool is_empty(const struct run_member *member, const void *field)
 	return member->kind == RUN_KIND_TEXT ? !*(const char *)field : !*(void *const *)field;
 }
 
-/* Adds the members of @structure to @object. */
-static int write_members(json_t *object, const void *structure, const struct run_members *members)
+static int print_members(const void *structure, const struct run_members *members, FILE *file);
+
+/* Takes @value; NULL: there was no memory for it. */
+static int print_value(json_t *value, FILE *file)
 {
-	for (size_t i = 0; i < members->count; i++) {
+	autojson json_t *json = value;
+
+	if (!json)
+		return -ENOMEM;
+	errno = 0;
+	if (json_dumpf(json, file, JSON_COMPACT | JSON_ENCODE_ANY))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static int print_object(const void *structure, const struct run_members *members, FILE *file)
+{
+	int err;
+
+	fputc('{', file);
+	err = print_members(structure, members, file);
+	fputc('}', file);
+	return err;
+}
+
+/* @field is the list's pointer; its length lies elsewhere in the same structure. */
+static int print_list(const struct run_member *member, const void *field, FILE *file)
+{
+	const char *structure = (const char *)field - member->offset;
+	const char *elements = *(char *const *)field;
+	size_t count = *(const size_t *)(structure + member->count_offset);
+	int err = 0;
+
+	fputc('[', file);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (i)
+			fputc(',', file);
+		err = print_object(elements + i * member->members->size, member->members, file);
+	}
+	fputc(']', file);
+	return err;
+}
+
+static int print_member(const struct run_member *member, const void *field, FILE *file)
+{
+	if (member->kind == RUN_KIND_LIST)
+		return print_list(member, field, file);
+	if (member->kind == RUN_KIND_POINTER || member->kind == RUN_KIND_SAMPLES)
+		field = *(void *const *)field;
+	else if (member->kind != RUN_KIND_OBJECT)
+		return print_value(writers[member->kind](member, field), file);
+	if (!field)
+		return print_value(json_null(), file);
+	return member->kind == RUN_KIND_SAMPLES ? run_samples_print(field, file)
+						: print_object(field, member->members, file);
+}
+
+static int print_members(const void *structure, const struct run_members *members, FILE *file)
+{
+	const char *separator = "";
+	int err = 0;
+
+	for (size_t i = 0; i < members->count && !err; i++) {
 		const struct run_member *member = &members->list[i];
 		const void *field = (const char *)structure + member->offset;
 
 		if (member->sparse && is_empty(member, field))
 			continue;
-		if (json_object_set_new(object, member->name, writers[member->kind](member, field)))
-			return -ENOMEM;
+		fprintf(file, "%s\"%s\":", separator, member->name);
+		err = print_member(member, field, file);
+		separator = ",";
 	}
-	return 0;
+	return err;
 }
 
-static json_t *write_object(const void *structure, const struct run_members *members)
+int run_print_json(const struct run *run, FILE *file)
 {
-	autojson json_t *object = json_object();
+	int err;
 
-	return write_members(object, structure, members) ? NULL : TAKE_PTR(object);
+	fprintf(file, "{\"schema\":\"%s\",\"buckets\":", RUN_SCHEMA);
+	err = print_value(json_pack("{s:s, s:i, s:i}", "layout", RUN_BUCKET_LAYOUT, "sub_bits",
+				    BUCKET_SUB_BITS, "value_bits", BUCKET_VALUE_BITS),
+			  file);
+	fputc(',', file);
+	if (!err)
+		err = print_members(run, &run_document_members, file);
+	fputs("}\n", file);
+	return err;
 }
 
 char *run_to_json(const struct run *run)
 {
-	autojson json_t *document = json_object();
-	autofree char *json = NULL;
-	char *text;
+	autofree char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	int err = file ? run_print_json(run, file) : -ENOMEM;
 
-	if (json_object_set_new(document, "schema", json_string(RUN_SCHEMA)) ||
-	    json_object_set_new(document, "buckets",
-				json_pack("{s:s, s:i, s:i}", "layout", RUN_BUCKET_LAYOUT,
-					  "sub_bits", BUCKET_SUB_BITS, "value_bits",
-					  BUCKET_VALUE_BITS)) ||
-	    write_members(document, run, &run_document_members))
-		return NULL;
-	json = json_dumps(document, JSON_COMPACT);
-	if (!json || asprintf(&text, "%s\n", json) < 0)
-		return NULL;
-	return text;
+	if (file && fclose(file))
+		err = -ENOMEM;
+	return err ? NULL : TAKE_PTR(text);
 }

@@ -23,19 +23,27 @@ void run_samples_free(struct run_samples *samples)
 	free(samples);
 }
 
+int run_samples_reserve(struct run_samples *samples, size_t capacity)
+{
+	void *grown;
+
+	if (capacity <= samples->capacity)
+		return 0;
+	grown = reallocarray(samples->samples, capacity, sizeof(*samples->samples));
+	if (!grown)
+		return -ENOMEM;
+	samples->samples = grown;
+	samples->capacity = capacity;
+	return 0;
+}
+
 struct run_sample *run_add_sample(struct run_samples *samples)
 {
 	struct run_sample *sample;
 
-	if (samples->count == samples->capacity) {
-		size_t capacity = samples->capacity ? 2 * samples->capacity : 64;
-		void *grown = reallocarray(samples->samples, capacity, sizeof(*sample));
-
-		if (!grown)
-			return NULL;
-		samples->samples = grown;
-		samples->capacity = capacity;
-	}
+	if (samples->count == samples->capacity &&
+	    run_samples_reserve(samples, samples->capacity ? 2 * samples->capacity : 64))
+		return NULL;
 	sample = &samples->samples[samples->count++];
 	memset(sample, 0, sizeof(*sample));
 	return sample;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Code shared by the benchmarks: pinning, CPU time of a command, interleaving, medians, the machine."""
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -115,6 +116,18 @@ class Priority:
     def give(cls, pid):
         if cls.real_time:
             os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
+
+    @classmethod
+    @contextlib.contextmanager
+    def first(cls):
+        """This process, which only switches now and then, before those that have been given it."""
+        if cls.real_time:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(3))
+        try:
+            yield
+        finally:
+            if cls.real_time:
+                os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
     @classmethod
     def name(cls):

@@ -17,8 +17,9 @@ Server and client share one kernel: the client's sockets pass the same programs,
 of the floor is theirs. "Client elsewhere" is without that half: the cost for a server whose client is on
 another host.
 
-Last come p99 from whole runs of wrk, the BPF time per request (run statistics), and the observer's own CPU time
-and memory. The BPF time is beyond the floor, which there includes the statistics' own clock reads.
+Last come p99, by pairs of windows within one load (tests/bench/paired.py, whose controls show the resolution of
+the method), the BPF time per request (run statistics), and the observer's own CPU time and memory. The BPF time is
+beyond the floor, which there includes the statistics' own clock reads. "--only" measures p99 alone.
 """
 import argparse
 import contextlib
@@ -33,16 +34,18 @@ import time
 from pathlib import Path
 
 from common import (
-    ROUNDS, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
+    ROUNDS, Priority, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
 
+import paired
 from adopted import Crowd
+from paired import CONTROLS, NOTHING, Latencies, print_verdicts
 from support import BUILD
 from support.cgroup import Cgroup
 from support.net import free_port
 from support.programs import Observer
 
 PINGPONG = BUILD / "tests" / "bench" / "pingpong"
-OFF, FLOOR, DEFAULT, OTHER = "not observed", "floor", "observed", "other build"
+OFF, FLOOR, DEFAULT, OTHER = NOTHING, "floor", "observed", "other build"
 MODES = {DEFAULT: [], "http": ["--http"], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
@@ -52,7 +55,6 @@ STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
 LONGEST = 86400  # seconds of the load, which ends with the windows
 WARM_SECONDS = 4  # in which the observers see the load, and reduce their share of sampled exchanges
 SETTLE_SECONDS = 0.002
-UNITS = {"us": 1, "ms": 1000, "s": 1000000}
 
 
 # ---- loads ----
@@ -189,17 +191,16 @@ def measured(load, modes, more, arguments):
 
 
 def tails(nginx, arguments):
-    found = {mode: [] for mode in (OFF, FLOOR, *TAIL_MODES)}
-    with Crowd(nginx.port, {mode: MODES[mode] for mode in TAIL_MODES}, {}) as crowd:
-        Timed(wrk(nginx, WARM_SECONDS, arguments.connections))
+    """The controls and each mode: as paired.measured()."""
+    modes = [FLOOR, *TAIL_MODES]
+    judged = [] if arguments.only == "controls" else modes
+    with Latencies(nginx, arguments, 2 * arguments.tails * (len(judged) + len(CONTROLS))) as load, \
+            Crowd(nginx.port, {mode: MODES[mode] for mode in TAIL_MODES}, {}) as crowd:
+        load.begin()
+        time.sleep(WARM_SECONDS)
         crowd.take()
-        for _ in range(arguments.tails):
-            for mode in random.sample(list(found), len(found)):
-                switch(crowd, mode)
-                text = Timed(wrk(nginx, 1, arguments.connections)).text
-                p99 = re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
-                found[mode].append(float(p99[1]) * UNITS[p99[2]])
-    return found
+        with Priority.first():
+            return paired.measured(load, modes, lambda mode: switch(crowd, mode), judged)
 
 
 # ---- printing ----
@@ -225,13 +226,6 @@ def print_saturated(found):
     for mode, pairs in found.items():
         print(f"  {mode:<15} throughput {confident([mine[0] / base[0] for mine, base in pairs])} of not observed; "
               f"adds server {confident(added(pairs, 1), 0)} ns, client {confident(added(pairs, 2), 0)} ns")
-
-
-def print_tails(found):
-    print(f"\np99 of {len(found[OFF])} runs of wrk, 1 s each: {statistics.median(found[OFF]):,.0f} µs not observed")
-    for mode, values in found.items():
-        if mode != OFF:
-            print(f"  {mode:<15} {confident([a / b for a, b in zip(values, found[OFF])])} of not observed")
 
 
 def observed_run(nginx, options, arguments):
@@ -269,14 +263,20 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=ROUNDS, default=150, help="windows of each mode")
     parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.025, help="seconds of each")
-    parser.add_argument("--tails", type=ROUNDS, default=25, help="runs of each mode for p99")
+    parser.add_argument("--tails", type=ROUNDS, default=300, help="pairs of windows of each mode for p99")
+    parser.add_argument("--tail-window", type=bounded(float, 0.01, 60), default=0.05, help="seconds of each of these")
+    parser.add_argument("--burden", type=bounded(int, 1, 90), default=5,
+                        help="percent of the CPU that the server loses in the control that must be found")
+    parser.add_argument("--only", choices=("tails", "controls"), help="p99 alone, or of that the two controls")
     parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     parser.add_argument("--beside", metavar="BUILD", type=Path,
                         help="the default's programs of another build, too: these two alone, until p99")
     parser.add_argument("--urgent", action="store_true",
                         help="the loads get the CPU before all else that runs here (autogroups)")
+    Priority.option(parser)
     arguments = parser.parse_args()
+    Priority.choose(arguments)
     if arguments.beside and not (arguments.beside / "observer" / "sojourn").exists():
         parser.error(f"--beside '{arguments.beside}': wants a folder in which Sojourn is built")
     return arguments
@@ -296,6 +296,10 @@ def main():
         cgroup = stack.enter_context(Cgroup()) if arguments.stamps else None
         more |= dict.fromkeys(STAMPS, {"cgroup": cgroup}) if arguments.stamps else {}
         nginx = stack.enter_context(pinned_nginx(cgroup))
+        if arguments.only:
+            print(machine())
+            print_verdicts(tails(nginx, arguments), arguments)
+            return
         print(f"{machine()}, {arguments.rounds} rounds, medians [95 % confidence]")
         with PingPong(arguments) as load:
             print_exchange(measured(load, {mode: modes[mode] for mode in modes if mode not in STAMPS}, more, arguments))
@@ -303,7 +307,7 @@ def main():
             print_saturated(measured(load, modes, more, arguments))
         if arguments.beside:
             return
-        print_tails(tails(nginx, arguments))
+        print_verdicts(tails(nginx, arguments), arguments)
         for mode in modes:
             print_programs(nginx, mode, modes[mode], arguments)
         print_user_space(nginx, arguments)

@@ -3,32 +3,41 @@
 """The cost of the same question with other tools: how long requests of a port wait in the socket, and how long
 they are served.
 
-One thread exchanges with itself over loopback (pingpong.c). Within that load the default's programs are
-attached by turns with a script of bpftrace. The script has the same three tracepoints, the same filter by port,
-a map by socket and two histograms, as its user would write it. It has neither accept, receive, respond nor
-transmit, no ends of connections, no pipelining, no TLS.
+One thread exchanges with itself over loopback (pingpong.c). Within that load the default's programs are attached
+by turns with those of each peer:
+
+  bpftrace  a script with the same three tracepoints, the same filter by port, a map by socket and two histograms,
+            as its user would write it. It has neither accept, receive, respond nor transmit, no ends of
+            connections, no pipelining, no TLS.
+  Rezolus   its sampler tcp_packet_latency alone: from a segment to the next read, of all sockets of the host in
+            one histogram. It has no filter by port, no service time and no connections. Debian does not have it:
+            cargo install rezolus --locked --version 5.4.0 (with clang). --rezolus names another place. If it is
+            missing or does not attach, the command reports that and continues.
 
 Before and after each turn nothing is attached; medians of the differences have their 95 % confidence. Then the
-kernel times each one's programs for a second (run statistics). These figures include other sockets of this
-host, whose runs return at the filter. Two runs of each program per exchange are the load's own.
+kernel times each one's programs for a second (run statistics). These figures include other sockets of this host.
+Two runs of each program per exchange are the load's own.
 
-Ends with an error if the script did not see every exchange made while it was attached.
+Ends with an error if a peer did not see every exchange made while it was attached.
 """
 import argparse
 import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
-import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 from common import ROUNDS, bounded, confident, machine, need, prefer
 
 from adopted import LIBBPF, Crowd, checked
 from observer import DEFAULT, OFF, PingPong, WARM_SECONDS, switch
-from support.process import Process, run
+from support.net import free_port
+from support.process import Process, run, wait_until
 
 SCRIPT = """
 tracepoint:sock:sk_data_ready /((struct sock *)args->skaddr)->__sk_common.skc_num == PORT/ {
@@ -45,8 +54,22 @@ tracepoint:sock:sock_send_length /args->ret > 0 && ((struct sock *)args->sk)->__
 interval:ms:200 { printf("attached\\n"); }
 END { clear(@arrived); clear(@read); }
 """
-PEER = "bpftrace"
-NAMES = {DEFAULT: "sojourn", PEER: PEER}
+BPFTRACE, REZOLUS = "bpftrace", "Rezolus"
+NAMES = {DEFAULT: "sojourn"}
+REZOLUS_CONFIG = """
+[general]
+listen = "127.0.0.1:PORT"
+[scheduler]
+policy = "normal"
+[log]
+level = "info"
+[defaults]
+enabled = false
+[samplers.tcp_packet_latency]
+enabled = true
+"""
+REZOLUS_READ = "tcp_rcv_space_adjust"  # adds to the histogram
+REZOLUS_PROGRAMS = (REZOLUS_READ, "tcp_probe", "tcp_destroy_sock")
 TRACEFS = "/sys/kernel/tracing"
 RUN_TIME = 0  # BPF_STATS_RUN_TIME
 
@@ -55,10 +78,10 @@ def programs():
     return {about["id"]: about for about in json.loads(run(["bpftool", "-j", "prog", "show"]).stdout)}
 
 
-class Peer(Process):
+class Bpftrace(Process):
     """bpftrace with the script, attached while it runs. Its tracefs is mounted for it alone."""
 
-    def __init__(self, port):
+    def __init__(self, port, _arguments):
         before = programs()
         script = SCRIPT.replace("PORT", str(port))
         mount = "" if os.path.exists(f"{TRACEFS}/events") else f"mount -t tracefs nodev {TRACEFS} && "
@@ -71,12 +94,68 @@ class Peer(Process):
             self.close()
             raise
 
-
-    def seen(self):
+    def seen(self, _timed, _made):
         """End it; return the number of responses in its histogram, which it prints at the end."""
         self.stop(number=signal.SIGINT, seconds=30)
         found = self.stdout.split("@service:")[1]
         return sum(int(count) for count in re.findall(r"^\[[^)\]]*[)\]]\s+(\d+) \|", found, re.MULTILINE))
+
+    @staticmethod
+    def version(_arguments):
+        return run(["bpftrace", "--version"]).stdout.strip()
+
+
+class Rezolus(Process):
+    """Its agent with one sampler."""
+
+    def __init__(self, _port, arguments):
+        before = programs()
+        self.files = tempfile.TemporaryDirectory(prefix="sojourn-bench.")
+        config = Path(self.files.name, "agent.toml")
+        config.write_text(REZOLUS_CONFIG.replace("PORT", str(free_port())), encoding="ascii")
+        super().__init__([arguments.rezolus, config])
+        try:
+            self.numbers = {}
+            wait_until(lambda: self._attached(before), seconds=30)
+        except BaseException:
+            self.close()
+            raise
+
+    def _attached(self, before):
+        if not self.running():
+            raise self.error("ended")
+        self.numbers = {number: about["name"] for number, about in programs().items()
+                        if number not in before and about["name"] in REZOLUS_PROGRAMS}
+        return len(self.numbers) == len(REZOLUS_PROGRAMS)
+
+    def close(self):
+        super().close()
+        self.files.cleanup()
+
+    def seen(self, found, made):
+        """Reads of both ends, two for each exchange."""
+        return int(found.get(REZOLUS_READ, (0, 0))[1] * made / 2 + 0.5)
+
+    @staticmethod
+    def version(arguments):
+        return run([arguments.rezolus, "--version"]).stdout.strip()
+
+
+PEERS = {BPFTRACE: Bpftrace, REZOLUS: Rezolus}
+
+
+def usable(load, arguments):
+    """Return the names of those that can be compared here; print why the others cannot."""
+    found = []
+    for name, peer in PEERS.items():
+        try:
+            peer(load.port, arguments).close()
+            found.append(name)
+            print(f"{name}: {peer.version(arguments)}")
+        except (OSError, AssertionError) as error:
+            lines = str(error).strip().splitlines()
+            print(f"{name}: not compared: {lines[0]}" + (f" … {lines[-1]}" if len(lines) > 1 else ""))
+    return found
 
 
 def windows(load, arguments):
@@ -85,22 +164,22 @@ def windows(load, arguments):
     return statistics.median(window[0] for window in found if window)
 
 
-def attached(mode, crowd, load):
+def attached(mode, crowd, load, arguments):
     """Return a context in which @mode's programs are attached."""
-    if mode == PEER:
-        return Peer(load.port)
+    if mode in PEERS:
+        return PEERS[mode](load.port, arguments)
     switch(crowd, mode)
     return contextlib.nullcontext()
 
 
-def measured(crowd, load, arguments):
+def measured(crowd, load, peers, arguments):
     """Return {mode: [(ns of an exchange, that of its neighbours with nothing attached)]}."""
-    found = {mode: [] for mode in (DEFAULT, PEER)}
+    found = {mode: [] for mode in (DEFAULT, *peers)}
     switch(crowd, OFF)
     before = windows(load, arguments)
     for _ in range(arguments.rounds):
         for mode, pairs in found.items():
-            with attached(mode, crowd, load):
+            with attached(mode, crowd, load, arguments):
                 mine = windows(load, arguments)
             switch(crowd, OFF)
             after = windows(load, arguments)
@@ -142,28 +221,35 @@ class Load(PingPong):
         return batches * self.BATCH
 
 
+def compare_timed(name, load, arguments):
+    with PEERS[name](load.port, arguments) as peer:
+        first = load.count()
+        found = timed(peer.numbers, load)
+        made = load.exchanges(load.count() - first)
+        seen = peer.seen(found, made)
+        if seen < made * 0.99:
+            raise SystemExit(f"{name} saw {seen:,} of at least {made:,} exchanges")
+        print_timed(name, found)
+
+
 def compare(load, arguments):
     with Crowd(load.port, {DEFAULT: []}, {}) as crowd:
         load.begin()
         time.sleep(WARM_SECONDS)
         crowd.take()
-        found = measured(crowd, load, arguments)
+        switch(crowd, OFF)
+        peers = usable(load, arguments)
+        found = measured(crowd, load, peers, arguments)
         base = statistics.median(base for pairs in found.values() for _, base in pairs)
         print(f"\none exchange, both ends: {base:,.0f} ns not observed")
         for mode, pairs in found.items():
-            print(f"  {NAMES[mode]:<15} adds {confident([mine - base for mine, base in pairs], 0)} ns")
+            print(f"  {NAMES.get(mode, mode):<15} adds {confident([mine - base for mine, base in pairs], 0)} ns")
         switch(crowd, DEFAULT)
         print_timed(NAMES[DEFAULT], timed({program.number: program.name for program in
                                       crowd.members[DEFAULT].programs}, load))
         switch(crowd, OFF)
-        with Peer(load.port) as peer:
-            first = load.count()
-            found = timed(peer.numbers, load)
-            made = load.exchanges(load.count() - first)
-            seen = peer.seen()
-            if seen < made:
-                raise SystemExit(f"{PEER} saw {seen:,} of at least {made:,} exchanges")
-            print_timed(PEER, found)
+        for name in peers:
+            compare_timed(name, load, arguments)
 
 
 def parse():
@@ -173,6 +259,8 @@ def parse():
     parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.025, help="seconds of each")
     parser.add_argument("--urgent", action="store_true",
                         help="the load gets the CPU before all else that runs here (autogroups)")
+    parser.add_argument("--rezolus", metavar="PROGRAM", help="where Rezolus is, if not on the PATH or in ~/.cargo/bin",
+                        default=shutil.which("rezolus") or os.path.expanduser("~/.cargo/bin/rezolus"))
     return parser.parse_args()
 
 
@@ -182,8 +270,7 @@ def main():
     with contextlib.ExitStack() as stack:
         stack.callback(prefer, arguments.urgent, "self", nice=0)
         prefer(arguments.urgent, "self")
-        version = subprocess.run(["bpftrace", "--version"], check=True, capture_output=True, text=True).stdout.strip()
-        print(f"{machine()}; {version}; {arguments.rounds} rounds, medians [95 % confidence]")
+        print(f"{machine()}; {arguments.rounds} rounds, medians [95 % confidence]")
         with Load(arguments) as load:
             compare(load, arguments)
 

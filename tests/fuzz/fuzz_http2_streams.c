@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as frames of HTTP/2, through the kernel's own walker: what it says must not depend on the pieces they come
- * in. The first byte says whose they are, and the length of the pieces. A status that it knows is that of nghttp2.
+ * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
+ * they are cut into pieces. The first byte gives the sender and the length of the pieces. A status
+ * that the walker knows equals that of nghttp2.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "fuzz.h"
 #include "walker.h"
 
-/* nghttp2 may refuse what comes before the field, or behind it; what it says is what we say. */
+/* nghttp2 may refuse the bytes before or behind the field; if it accepts them, both agree. */
 static void compare_status(const struct http2_side *s, uint32_t status)
 {
 	size_t begin = (s->flags & HTTP2_PADDED ? 1 : 0) + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
@@ -32,7 +33,6 @@ static void compare_status(const struct http2_side *s, uint32_t status)
 	nghttp2_hd_inflate_del(inflater);
 }
 
-/* All that was said, in a number. */
 static void add(void *context, const struct http2_side *s, uint32_t what)
 {
 	uint64_t *sum = context;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The driver's own cost, by the kernel's figures: memory, alone and per connection, and how gently it opens
-many connections."""
+"""The driver's own cost, by the kernel's figures: memory, alone and per connection, and how gently it
+opens many connections."""
+import json
+import os
 import re
 import resource
 import time
@@ -44,6 +46,19 @@ def test_ten_mebibytes_resident(start, more):
     time.sleep(2)
     assert len(sockets("established", f"dport = :{nginx.port}")) == 64
     assert memory(driver, "VmHWM") <= 10 * MIB_KIB
+
+
+def test_ten_mebibytes_while_writing(start, tmp_path):
+    """A document of many exchanges, too. Its reader waits within the samples, and the driver with it."""
+    nginx, fifo = start(Nginx()), tmp_path / "run.json"
+    os.mkfifo(fifo)
+    driver = start(Process([DRIVER, nginx.url, "-c", 8, "-n", 15_000, "--quiet", "--json", fifo]))
+    with open(fifo, "rb") as file:
+        text = file.read(400_000)
+        most = memory(driver, "VmHWM")
+        text += file.read()
+    assert len(json.loads(text)["driver"]["samples"]["round_trip_ns"]) == 15_000
+    assert most <= 10 * MIB_KIB
 
 
 def established(port, count, seconds=60):

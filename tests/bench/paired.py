@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""Whether something makes the slowest requests slower: a design that can tell.
+
+One load goes on all the time (latencies.c). Windows of some hundredths of a second come in pairs, one with nothing attached
+and one with what is to be judged, next to each other, in an order drawn by lot. A pair lies so close together that the
+machine's drift cancels, and there are hundreds of pairs. A request belongs to the window in which it began.
+
+Of each pair we compare the windows' own p99. If there is no difference, either one is as likely the slower one: the sign test says
+how improbable what was seen is then, whatever the distribution, and the median of the ratios has an interval by the same
+test. A window's p99 is of some dozens of requests, and knows nothing of stalls that come once a second: so we also pool
+the windows of each side, and compare the p99 of the pools. Its interval is of resampled pairs (bootstrap), for
+requests of one window are not independent of each other, and pairs nearly are.
+
+Two controls run along in each measurement, in pairs among the others: nothing against nothing, which must not differ, and a
+server that loses a known share of its CPU, which must. If one of them fails, the method says so.
+"""
+import array
+import math
+import mmap
+import os
+import random
+import statistics
+import struct
+import time
+
+from common import CLIENT_CPU, SERVER_CPU, Priority, confident, pinned, prefer
+from support import BUILD
+
+PROGRAM = BUILD / "tests" / "bench" / "latencies"
+NOTHING, CONTROL, BURDEN = "not observed", "nothing, against nothing", "server slowed down"
+CONTROLS = (CONTROL, BURDEN)
+BURDEN_NS = 10_000  # one percent of each millisecond
+SETTLE_SECONDS = 0.005  # after a switch: several requests on each connection
+RESAMPLES = 400
+UNLIKELY = 0.01  # of the sign test
+QUANTILE = 0.99
+KEPT = 0.05  # of the requests, the slowest: what a resampled p99 may be among
+
+# As in latencies.c.
+STEPS, OCTAVE_MIN, OCTAVES = 128, 14, 18
+BUCKETS = STEPS * OCTAVES
+HEADER = struct.Struct("=4I")
+
+
+def lower_ns(number):
+    """Where a bucket begins."""
+    octave, step = divmod(number, STEPS)
+    return (STEPS + step) * 2 ** (octave + OCTAVE_MIN) / STEPS
+
+
+def bucket(ns):
+    """In which it is."""
+    octave = int(ns).bit_length() - 1
+    return (octave - OCTAVE_MIN) * STEPS + ((int(ns) - (1 << octave)) * STEPS >> octave)
+
+
+class Latencies:
+    """The load, and the histogram of each window."""
+
+    def __init__(self, nginx, arguments, windows):
+        self.nginx, self.arguments, self.windows, self.last = nginx, arguments, windows, 0
+        self.port, self.process = nginx.port, None
+        self.file = os.memfd_create("latencies")
+        size = HEADER.size + (windows + 1) * BUCKETS * 4
+        os.ftruncate(self.file, size)
+        self.map = mmap.mmap(self.file, size)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.file)
+
+    def begin(self):
+        self.process = pinned([str(word) for word in (
+            PROGRAM, self.port, self.arguments.connections, SERVER_CPU, f"/proc/{os.getpid()}/fd/{self.file}")],
+            cpu=CLIENT_CPU)
+        prefer(self.arguments.urgent, self.nginx.workers()[0], self.process.pid)
+        Priority.give(self.process.pid)
+        while not self._header()[2]:
+            self._check()
+            time.sleep(0.01)
+
+    def _check(self):
+        if self.process.poll() is not None:
+            raise SystemExit(f"the load ended with status {self.process.returncode}")
+
+    def _header(self):
+        return HEADER.unpack_from(self.map)
+
+    def _set(self, place, value):
+        struct.pack_into("=I", self.map, place * 4, value)
+
+    def burden(self, burden_ns):
+        self._set(1, burden_ns)
+
+    def window(self):
+        """Its number; of what it holds counts() tells later, when its last requests have ended."""
+        self.last += 1
+        self._set(0, self.last)
+        time.sleep(self.arguments.tail_window)
+        self._set(0, 0)
+        self._check()
+        return self.last
+
+    def counts(self, number):
+        """{bucket: requests} of a window."""
+        begin = HEADER.size + number * BUCKETS * 4
+        found = array.array("I", self.map[begin:begin + BUCKETS * 4])
+        return {place: count for place, count in enumerate(found) if count}
+
+
+def attach(load, mode, modes, switch):
+    """@switch(mode): attaches what is judged, or nothing. Every window has the same behind it: to attach takes its time, in
+    which the load rests from other work, or waits."""
+    load.burden(load.arguments.burden * BURDEN_NS if mode == BURDEN else 0)
+    for each in (modes[0], NOTHING, *([mode] if mode in modes else [])):
+        switch(each)
+    time.sleep(SETTLE_SECONDS)
+
+
+def measured(load, modes, switch, judged):
+    """{mode: [(counts with nothing, counts with it) of each pair]} of the controls and @judged, some of the @modes."""
+    found = {mode: [] for mode in (*CONTROLS, *judged)}
+    for _ in range(load.arguments.tails):
+        for mode in random.sample(list(found), len(found)):
+            order = random.sample([NOTHING, mode], 2)
+            numbers = {}
+            for each in order:
+                attach(load, each, modes, switch)
+                numbers[each] = load.window()
+            found[mode].append((numbers[NOTHING], numbers[mode]))
+    load.burden(0)
+    switch(NOTHING)
+    return {mode: [tuple(load.counts(number) for number in pair) for pair in numbers]
+            for mode, numbers in found.items()}
+
+
+# ---- what the counts say ----
+
+def quantile(counts, total=None):
+    """ns below which QUANTILE of the requests are; @counts may lack fast ones, of @total. Linear within a bucket."""
+    total = total or sum(counts.values())
+    above = total * (1 - QUANTILE)  # how many are slower
+    for number in sorted(counts, reverse=True):
+        if counts[number] >= above:
+            low, high = lower_ns(number), lower_ns(number + 1)
+            return high - (high - low) * above / counts[number]
+        above -= counts[number]
+    raise ValueError("fewer requests are kept than the quantile is of")
+
+
+def pooled(windows):
+    """All of them as one."""
+    found = {}
+    for counts in windows:
+        for number, count in counts.items():
+            found[number] = found.get(number, 0) + count
+    return found
+
+
+def slow_part(windows):
+    """[(the slowest requests, how many there are in all)]: enough for any resampled p99."""
+    pool = pooled(windows)
+    left, floor = sum(pool.values()) * KEPT, 0
+    for floor in sorted(pool, reverse=True):
+        left -= pool[floor]
+        if left <= 0:
+            break
+    return [({number: count for number, count in counts.items() if number >= floor}, sum(counts.values()))
+            for counts in windows]
+
+
+def quantile_of(parts):
+    return quantile(pooled(slow for slow, _ in parts), sum(total for _, total in parts))
+
+
+def resampled(pairs):
+    """(the ratio of the pools' p99, its least and most with 95 % confidence)"""
+    sides = [slow_part(windows) for windows in zip(*pairs)]
+    ratios = []
+    for _ in range(RESAMPLES):
+        chosen = random.choices(range(len(pairs)), k=len(pairs))
+        base, mine = (quantile_of([side[number] for number in chosen]) for side in sides)
+        ratios.append(mine / base)
+    ratios.sort()
+    base, mine = (quantile_of(side) for side in sides)
+    return mine / base, ratios[int(RESAMPLES * 0.025)], ratios[int(RESAMPLES * 0.975)]
+
+
+def improbability(slower, faster):
+    """Two-sided sign test: how probable so uneven a division is where there is no difference."""
+    count, least = slower + faster, min(slower, faster)
+    tail = sum(math.comb(count, k) for k in range(least + 1))
+    return min(1.0, 2 * tail / 2 ** count) if count else 1.0
+
+
+class Verdict:
+    """What the pairs of one mode say."""
+
+    def __init__(self, pairs):
+        self.pairs = [pair for pair in pairs if all(pair)]
+        self.ratios = [quantile(mine) / quantile(base) for base, mine in self.pairs]
+        self.slower = sum(ratio > 1 for ratio in self.ratios)
+        self.probability = improbability(self.slower, sum(ratio < 1 for ratio in self.ratios))
+        self.pooled, self.least, self.most = resampled(self.pairs)
+
+    def line(self):
+        return f"pooled {self.pooled:.3f} [{self.least:.3f} .. {self.most:.3f}]; of windows {confident(self.ratios)}, " \
+            f"{self.slower} of {len(self.ratios)} slower (p = {self.probability:.2g})"
+
+
+def print_verdicts(found, arguments):
+    base = statistics.median(quantile(base) for pairs in found.values() for base, _ in pairs if base)
+    pairs = len(next(iter(found.values())))
+    verdicts = {mode: Verdict(pairs) for mode, pairs in found.items()}
+    print(f"\np99 of {pairs} pairs of windows within one load, ratios to not observed [95 % confidence]: "
+          f"{base / 1000:,.0f} µs not observed, median of windows")
+    for mode, verdict in verdicts.items():
+        print(f"  {mode:<25} {verdict.line()}")
+    print(f"  (slowed down: a real-time thread takes {arguments.burden} % of the server's CPU)")
+    if verdicts[CONTROL].probability < UNLIKELY:
+        print("  not known: nothing differs from nothing, so the other differences may be the method's")
+    if verdicts[BURDEN].probability > UNLIKELY or verdicts[BURDEN].pooled < 1:
+        print("  not known: the slowed server was not found, so such a difference would be overlooked: --tails, --real-time")
