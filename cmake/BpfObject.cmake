@@ -24,6 +24,7 @@ endif()
 
 set(BPF_FLAGS -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_${BPF_TARGET_ARCH} -std=gnu17
 	-Wall -Wextra -Wno-unused-parameter $<$<BOOL:${SOJOURN_WERROR}>:-Werror>
+	${SOJOURN_PATH_FLAGS}
 	-I${CMAKE_SOURCE_DIR}/include $<$<BOOL:${CMAKE_SYSROOT}>:--sysroot=${CMAKE_SYSROOT}>
 	# The multiarch directory of <asm/types.h>, which clang leaves out for other targets.
 	-idirafter ${CMAKE_SYSROOT}/usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE})
@@ -38,6 +39,7 @@ function(bpf_object target)
 			COMMAND ${BPF_CLANG} ${BPF_FLAGS} -I${CMAKE_CURRENT_SOURCE_DIR} -MD -MF ${object}.d -MT ${object}
 				-c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
 			COMMAND ${BPF_STRIP} -g ${object}
+			WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} # what BTF names from there, clang reads for BTF's source lines
 			DEPENDS ${source} DEPFILE ${object}.d COMMAND_EXPAND_LISTS VERBATIM
 			COMMENT "BPF ${source}")
 		list(APPEND objects ${object})

@@ -4,7 +4,8 @@
 
 Makes a network namespace with so many listeners, lets some of them answer requests, and observes them all.
 Prints the observer's own memory, that of its BPF maps, the sum, and how many services it has seen. Its own
-memory is RssAnon; the peak VmHWM includes mapped files and maps.
+memory is RssAnon; the peak VmHWM includes mapped files and maps. With --limit the observer runs in a cgroup
+with this limit, and the peak of the charged memory is printed, the kernel's memory for it included.
 """
 import argparse
 import re
@@ -14,6 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from common import machine  # noqa: E402
+from support.cgroup import MemoryCgroup, memory_controller  # noqa: E402
 from support.net import Netns  # noqa: E402
 from support.process import Process, wait_until  # noqa: E402
 from support.programs import OBSERVER, Observer  # noqa: E402
@@ -49,11 +52,22 @@ def memory(pid, name):
     return 1024 * int(re.search(name + r":\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
 
 
-def measure(args, net):
+class Limited:
+    """A network namespace as Observer takes it, and a cgroup around what is started in it."""
+
+    def __init__(self, net, cgroup):
+        self.path, self.cgroup, self.net = net.path, cgroup, net
+
+    def prefix(self):
+        return self.cgroup.prefix() + self.net.prefix()
+
+
+def measure(args, net, place):
     server = Process([*net.prefix(), "/usr/bin/python3", "-c", LISTENERS, args.listeners, args.active, args.requests])
     try:
         server.wait_for("^ready$", seconds=60)
-        observer = Observer("--all-listeners", *args.option, netns=net, program=args.build / "observer" / "sojourn")
+        observer = Observer("--all-listeners", *args.option, netns=place, program=args.build / "observer" / "sojourn")
+        observer.netns = net  # who asks is not charged
         try:
             server.popen.send_signal(signal.SIGUSR1)
             server.wait_for("^asked$", seconds=600)
@@ -73,11 +87,21 @@ def main():
     parser.add_argument("--active", type=int, default=20, help="of them")
     parser.add_argument("--requests", type=int, default=100, help="to each of these")
     parser.add_argument("--readings", type=int, default=3, help="documents that are asked for")
+    parser.add_argument("--limit", type=int, metavar="MIB", help="of the observer's memory, by a cgroup")
     parser.add_argument("--build", type=Path, default=OBSERVER.parent.parent)
     parser.add_argument("option", nargs="*", help="of the observer, behind --")
     args = parser.parse_args()
+    print(machine())
     with Netns("memory") as net:
-        most, own, document = measure(args, net)
+        if not args.limit:
+            most, own, document = measure(args, net, net)
+        else:
+            if not memory_controller():
+                sys.exit("memory: --limit needs a memory controller of cgroups")
+            with MemoryCgroup(args.limit << 20) as cgroup:
+                most, own, document = measure(args, net, Limited(net, cgroup))
+                print(f"in a cgroup of {args.limit} MiB: at most {megabytes(cgroup.peak())} charged, "
+                      f"{cgroup.kills()} killed, every reading answered")
     counted = sum(service["exchanges"] for service in document["services"])
     maps = document["cost"]["map_bytes"]
     print(f"{args.listeners} listeners, {args.active} used: {megabytes(own + maps)}: own memory {megabytes(own)} "

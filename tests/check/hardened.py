@@ -64,14 +64,7 @@ def problems(_root, options):
 
 
 def built(root, options):
-    """Like problems(), for examples: sources whose first line has the compiler's arguments."""
-    for source in sorted(root.glob("**/*.c")):
-        words = source.read_text().splitlines()[0].removeprefix("// ").split()
-        target = options.build / source.relative_to(root).with_suffix("")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        done = tree.run(["cc", *words, "-o", target, source])
-        if done.returncode:
-            raise tree.Skip(f"cc: {done.stderr.strip()}")
+    tree.compile_examples(root, options.build)
     yield from problems(root, options)
 
 

@@ -77,6 +77,17 @@ def run(command, **options):
         raise Skip(f"{command[0]} is not installed") from error
 
 
+def compile_examples(root, build):
+    """For examples: sources whose first line has the compiler's words, {root} among them, become programs of the build."""
+    for source in sorted(root.glob("**/*.c")):
+        words = source.read_text().splitlines()[0].removeprefix("// ").format(root=root).split()
+        target = build / source.relative_to(root).with_suffix("")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        done = run(["cc", *words, "-o", target, source])
+        if done.returncode:
+            raise Skip(f"cc: {done.stderr.strip()}")
+
+
 def main(problems, examples):
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A test's own cgroup, for programs that are attached to one; never the root."""
+"""A test's own cgroup, for programs that are attached to one, or with a memory limit; never the root."""
 import errno
 import itertools
 import os
+import re
 import time
 from pathlib import Path
 
@@ -53,3 +54,46 @@ class Cgroup:
         """Return the words before a command; the process keeps its pid."""
         return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.path / "cgroup.procs"),
                 *(self.netns.prefix() if self.netns else [])]
+
+    def processes(self):
+        """The pids that are in it."""
+        return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
+
+
+def memory_controller():
+    """(folder in which a cgroup can be made that limits memory, its files' names); None if there is none."""
+    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    own = dict(line.split(":", 2)[1:] for line in lines)
+    first = Path("/sys/fs/cgroup/memory" + own.get("memory", ""))
+    if "memory" in own and first.is_dir():
+        return first, {"limit": "memory.limit_in_bytes", "peak": "memory.max_usage_in_bytes", "kills": "memory.oom_control"}
+    second = cgroup2()
+    if second and "memory" in (second / "cgroup.subtree_control").read_text().split():
+        return second, {"limit": "memory.max", "peak": "memory.peak", "kills": "memory.events"}
+    return None
+
+
+class MemoryCgroup(Cgroup):
+    """The same with at most so many bytes of memory; where memory_controller() is not None."""
+
+    def __init__(self, limit, netns=None):
+        super().__init__(netns)
+        folder, self.files = memory_controller()
+        self.path, self.limit = folder / self.path.name, limit
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            (self.path / self.files["limit"]).write_text(str(self.limit))
+        except BaseException:
+            self.path.rmdir()
+            raise
+        return self
+
+    def peak(self):
+        """The most bytes that were charged to it at a time, the kernel's for it among them."""
+        return int((self.path / self.files["peak"]).read_text())
+
+    def kills(self):
+        """How many of its processes the kernel has killed for want of memory."""
+        return int(re.search(r"^oom_kill (\d+)", (self.path / self.files["kills"]).read_text(), re.MULTILINE)[1])

@@ -14,7 +14,8 @@ import time
 import pytest
 
 from support import ROOT, documents
-from support.conditions import needs_program, privileged
+from support.cgroup import MemoryCgroup, memory_controller
+from support.conditions import needs_program, privileged, skip_if
 from support.net import Netns, free_port, unread, veth, wait_until_read
 from support.packets import Packets, network_of, packet
 from support.process import Process, ProcessError, run, uninterrupted, wait_until
@@ -178,6 +179,16 @@ def test_what_runs_aside_begins_sessions_that_do(start):
     for policy, nice in (("--idle", 19), ("--other", 0)):
         runner = start(["chrt", policy, "0", sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "tests")})
         assert runner.wait_for(r"nice (-?\d+)$")[1] == str(nice)
+
+
+@privileged
+@skip_if(None if memory_controller() else "no memory controller of cgroups")
+def test_memory_of_a_cgroup_is_limited_and_told():
+    with MemoryCgroup(64 << 20) as cgroup:
+        run([sys.executable, "-c", "b'x' * (16 << 20)"], netns=cgroup)
+        assert 16 << 20 <= cgroup.peak() <= 64 << 20 and cgroup.kills() == 0
+        assert run([sys.executable, "-c", "b'x' * (256 << 20)"], netns=cgroup, check=False).status == -signal.SIGKILL
+        assert cgroup.kills() == 1 and not cgroup.processes()
 
 
 def test_ports_differ():

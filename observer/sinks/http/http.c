@@ -537,6 +537,12 @@ static void close_sink(struct sink *base)
 static const struct sink_operations operations = {
 	.fd = fd_of, .timeout_ms = timeout_ms, .run = run, .close = close_sink};
 
+/*
+ * Each connection has this of its listener. The kernel's own grows to 4 MiB: where hundreds read long documents, one
+ * round of writing to them all would keep the next caller waiting for most of a second (tests/bench/endpoint.py).
+ */
+static const int send_buffer = 64 << 10;
+
 static int open_socket(const struct sockaddr_storage *address, int *ret_fd)
 {
 	autoclose int fd =
@@ -544,6 +550,7 @@ static int open_socket(const struct sockaddr_storage *address, int *ret_fd)
 	int on = 1;
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer)) ||
 	    bind(fd, (const struct sockaddr *)address, http_address_length(address)) ||
 	    listen(fd, SOMAXCONN))
 		return -errno;

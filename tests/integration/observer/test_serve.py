@@ -571,3 +571,17 @@ def test_a_service_manager_that_is_gone_is_said(start, tmp_path):
                           env={"NOTIFY_SOCKET": str(tmp_path / "gone")}))
     serve.wait_for("listening on", "stderr", 30)
     assert f"NOTIFY_SOCKET={tmp_path / 'gone'}: No such file" in serve.stderr
+
+
+def test_a_reader_that_does_not_read_holds_little(start):
+    """By the kernel's own figure (ss): the endpoint's send buffers do not grow to megabytes, which the next caller would
+    wait for where there are many readers (tests/bench/endpoint.py)."""
+    lab = start(Lab())
+    serve = start(Serve(lab.port))
+    port = int(serve.url.rsplit(":", 1)[1])
+    with socket.create_connection(("127.0.0.1", port)) as reader:
+        reader.sendall(f"GET /api/v1/run HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert reader.recv(8, socket.MSG_PEEK) == b"HTTP/1.1"
+        shown = run(["ss", "-Htnm", "state", "established", f"( sport = :{port} )"]).stdout
+    (room,) = re.findall(r"\btb(\d+)", shown)
+    assert int(room) <= 128 << 10
