@@ -70,6 +70,16 @@ static int read_number(struct reader *reader, const json_t *json, const struct r
 	return err;
 }
 
+static int read_signed(struct reader *reader, const json_t *json, const struct run_member *member,
+		       void *field)
+{
+	(void)member;
+	if (!json_is_integer(json))
+		return reader_refuse(reader, json, "a whole number");
+	*(struct run_signed *)field = (struct run_signed){true, json_integer_value(json)};
+	return 0;
+}
+
 static int read_ratio(struct reader *reader, const json_t *json, const struct run_member *member,
 		      void *field)
 {
@@ -379,6 +389,7 @@ static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 	[RUN_KIND_U32] = read_u32,
 	[RUN_KIND_U16] = read_u16,
 	[RUN_KIND_BOOL] = read_bool,
+	[RUN_KIND_SIGNED] = read_signed,
 	[RUN_KIND_RATIO] = read_ratio,
 	[RUN_KIND_NUMBER] = read_number,
 	[RUN_KIND_STRING] = read_string,

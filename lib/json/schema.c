@@ -90,6 +90,13 @@ static json_t *schema_u16(const struct run_member *member)
 	return schema_integer(UINT16_MAX);
 }
 
+static json_t *schema_signed(const struct run_member *member)
+{
+	(void)member;
+	return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)INT64_MIN,
+			 "maximum", (json_int_t)INT64_MAX);
+}
+
 static json_t *schema_bool(const struct run_member *member)
 {
 	(void)member;
@@ -194,6 +201,7 @@ static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
 	[RUN_KIND_STRINGS] = schema_strings,   [RUN_KIND_COUNTERS] = schema_counters,
 	[RUN_KIND_NUMBERS] = schema_numbers,   [RUN_KIND_HISTOGRAM] = schema_histogram,
 	[RUN_KIND_STAGES] = schema_stages,     [RUN_KIND_OBJECT] = schema_structure,
+	[RUN_KIND_SIGNED] = schema_signed,
 	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
 	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
 };

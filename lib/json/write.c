@@ -54,6 +54,14 @@ static json_t *write_u16(const struct run_member *member, const void *field)
 	return json_from_u64(*(const uint16_t *)field);
 }
 
+static json_t *write_signed(const struct run_member *member, const void *field)
+{
+	const struct run_signed *number = field;
+
+	(void)member;
+	return number->known ? json_integer(number->value) : json_null();
+}
+
 static json_t *write_bool(const struct run_member *member, const void *field)
 {
 	(void)member;
@@ -266,6 +274,7 @@ static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const
 	[RUN_KIND_U32] = write_u32,
 	[RUN_KIND_U16] = write_u16,
 	[RUN_KIND_BOOL] = write_bool,
+	[RUN_KIND_SIGNED] = write_signed,
 	[RUN_KIND_RATIO] = write_ratio,
 	[RUN_KIND_NUMBER] = write_number,
 	[RUN_KIND_STRING] = write_string,
