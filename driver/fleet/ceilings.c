@@ -77,9 +77,8 @@ static bool parse_host(char *text, struct entry *ret_entry)
 		return false;
 	*end = '\0';
 	ret_entry->port = (uint16_t)port;
-	return *text &&
-	       snprintf(ret_entry->host, sizeof(ret_entry->host), "%s", text) <
-		       (int)sizeof(ret_entry->host);
+	return *text && snprintf(ret_entry->host, sizeof(ret_entry->host), "%s", text) <
+				(int)sizeof(ret_entry->host);
 }
 
 /* The next entry of the list at *@at, which is moved on. -ENOENT: there is none; -EINVAL with a sentence. */
@@ -231,7 +230,8 @@ static int check_rate(const struct ceilings *ceilings, const struct load_setting
 
 	if (!load->schedule.rate)
 		return refuse(ret_error,
-			      "its --max-rate %" PRIu64 " needs a rate: a closed loop sends as fast "
+			      "its --max-rate %" PRIu64
+			      " needs a rate: a closed loop sends as fast "
 			      "as the server answers; add --rate",
 			      ceilings->rate);
 	if (own <= (double)ceilings->rate)

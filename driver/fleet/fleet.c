@@ -183,30 +183,67 @@ static void add_document(const struct run_driver *driver, struct stats *sum)
 	histogram_add(&sum->response_time, &driver->response_time);
 }
 
-static void on_tick(uv_timer_t *timer)
+/* What all have told, and since when they measure by the coordinator's clock; 0: none has told anything yet. */
+static uint64_t add_documents(struct fleet *fleet)
 {
-	struct fleet *fleet = timer->data;
 	struct progress *progress = &fleet->progress;
-	bool before = fleet->measured;
+	uint64_t begin_ns = 0;
 
 	progress->now = (struct stats){0};
 	for (uint32_t i = 0; i < fleet->count; i++) {
-		const struct member *member = &fleet->members[i];
+		const struct run_driver *driver =
+			fleet->members[i].run ? fleet->members[i].run->driver : NULL;
 
-		if (!member->run)
+		if (!driver)
 			continue;
-		fleet->measured = true;
-		add_document(member->run->driver, &progress->now);
+		if (!begin_ns || driver->begin_ns < begin_ns)
+			begin_ns = driver->begin_ns;
+		add_document(driver, &progress->now);
 		if (i < progress->part_count)
-			progress->parts[i].now = member->run->driver->requests;
+			progress->parts[i].now = driver->requests;
 	}
-	if (fleet->measured && !before)
-		progress_begin_phase(progress, fleet->options->load.duration_ns,
-				     fleet->options->load.requests);
-	else if (fleet->measured)
-		progress_update(progress);
+	return begin_ns;
+}
+
+/* The phase has begun before its first documents came, which no rate can be made of yet. */
+static void begin_measured(struct fleet *fleet, uint64_t begin_ns)
+{
+	const struct load_settings *load = &fleet->options->load;
+	struct progress *progress = &fleet->progress;
+	uint64_t wall_ns = clock_wall_ns();
+
+	fleet->measured = true;
+	progress_begin_phase(progress, load->duration_ns, load->requests);
+	progress->begin_ns -= wall_ns > begin_ns ? wall_ns - begin_ns : 0;
+	progress->last = progress->now;
+	for (uint32_t i = 0; i < progress->part_count; i++)
+		progress->parts[i].last = progress->parts[i].now;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct fleet *fleet = timer->data;
+	uint64_t begin_ns = add_documents(fleet);
+
+	if (fleet->measured)
+		progress_update(&fleet->progress);
+	else if (begin_ns)
+		begin_measured(fleet, begin_ns);
 	else
-		progress_warmup(progress);
+		progress_warmup(&fleet->progress);
+}
+
+/* Halfway between the times at which members tell, so that each second has one document of each. */
+static void start_ticks(struct fleet *fleet, uint64_t at_ns)
+{
+	uint64_t wall_ns = clock_wall_ns(), warmup_ns = fleet->options->load.warmup_ns;
+	uint64_t until_ns = at_ns > wall_ns ? at_ns - wall_ns : 0;
+
+	if (!progress_is_shown(&fleet->progress))
+		return;
+	progress_begin_phase(&fleet->progress, warmup_ns, 0);
+	uv_timer_start(&fleet->tick, on_tick,
+		       (until_ns + warmup_ns) / NSEC_PER_MSEC % TICK_MS + TICK_MS / 2, TICK_MS);
 }
 
 static void open_progress(struct fleet *fleet, const char *what)
@@ -310,16 +347,13 @@ static void begin(struct fleet *fleet)
 	fleet->running = true;
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_begin(&fleet->members[i], at_ns);
+	start_ticks(fleet, at_ns);
 }
 
 /* Until each has told its result, or is lost. */
 static void measure(struct fleet *fleet)
 {
 	begin(fleet);
-	if (progress_is_shown(&fleet->progress)) {
-		progress_begin_phase(&fleet->progress, fleet->options->load.warmup_ns, 0);
-		uv_timer_start(&fleet->tick, on_tick, TICK_MS, TICK_MS);
-	}
 	if (!are_all(fleet, member_is_over))
 		uv_run(&fleet->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&fleet->tick);
@@ -487,8 +521,8 @@ int fleet_run(const struct fleet_options *fleet_options, const struct options *o
 	fleet->options = options;
 	fleet->scenario = scenario;
 	err = open_all(fleet, ret_error);
-	if (!err && asprintf(&what, "%s from %u hosts", options->url ? options->url : "several targets",
-			     fleet->count) < 0)
+	if (!err && asprintf(&what, "%s from %u hosts",
+			     options->url ? options->url : "several targets", fleet->count) < 0)
 		err = -ENOMEM;
 	if (!err) {
 		open_progress(fleet, what);

@@ -162,8 +162,7 @@ void fleet_options_help(FILE *file)
 	      "\n"
 	      "Examples:\n"
 	      "  $ sojourn-drive fleet --hosts a,b,c -- http://server:8080/ -c 300 -d 60s\n"
-	      "  $ sojourn-drive fleet --via 'kubectl exec -i {host} --' --hosts pod-0,pod-1 \\\n"
-	      "      -- http://server:8080/ --rate 20k\n",
+	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n",
 	      file);
 }
 
@@ -176,7 +175,9 @@ void agent_options_help(FILE *file)
 	cli_help_tables(&agent_command, file);
 	fputs("\n"
 	      "Examples:\n"
-	      "  $ sojourn-drive agent --allow 10.0.0.0/8,server:8080 --max-rate 5k\n",
+	      "  In authorized_keys of sshd, a key that can do nothing else:\n"
+	      "  command=\"sojourn-drive agent --allow 10.0.0.0/8 --max-rate 5k\" ssh-ed25519 "
+	      "...\n",
 	      file);
 }
 

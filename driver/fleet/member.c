@@ -92,8 +92,8 @@ static void send_ping(struct member *member)
 	member->pings++;
 	member->ping_wall_ns = clock_wall_ns();
 	member->ping_ns = clock_now_ns();
-	(void)send_message(member, json_pack("{s:s, s:i}", "type", "ping", "number",
-					     (int)member->pings));
+	(void)send_message(member,
+			   json_pack("{s:s, s:i}", "type", "ping", "number", (int)member->pings));
 }
 
 static void take_hello(struct member *member, const json_t *message)
@@ -231,9 +231,9 @@ static const struct {
 	const char *type;
 	void (*take)(struct member *member, const json_t *message);
 } kinds[] = {
-	{"hello", take_hello},	     {"refused", take_refusal}, {"ready", take_ready},
-	{"pong", take_pong},	     {"beat", take_beat},	{"document", take_document},
-	{"failed", take_failure},    {"error", take_error},
+	{"hello", take_hello},	  {"refused", take_refusal}, {"ready", take_ready},
+	{"pong", take_pong},	  {"beat", take_beat},	     {"document", take_document},
+	{"failed", take_failure}, {"error", take_error},
 };
 
 /* A shell that logs in may say what it likes before the agent is there. */

@@ -61,7 +61,8 @@ struct member {
 	int signal;
 	struct channel_lines lines;
 	struct channel_document document;
-	char said[256]; /* the last line of its standard error, or of what came before the agent's hello */
+	char said
+		[256]; /* the last line of its standard error, or of what came before the agent's hello */
 	unsigned int pings;
 	uint64_t ping_wall_ns;
 	uint64_t ping_ns;

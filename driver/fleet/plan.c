@@ -52,8 +52,7 @@ int plan_check(const struct options *options, uint32_t members, char **ret_error
 	int err;
 
 	if (options->command != COMMAND_DRIVE)
-		return refuse(ret_error,
-			      "fleet: %s is not divided between hosts: %s; give a URL",
+		return refuse(ret_error, "fleet: %s is not divided between hosts: %s; give a URL",
 			      options->command == COMMAND_SWEEP ? "a sweep" : "a scenario",
 			      options->command == COMMAND_SWEEP
 				      ? "each of its loads would be a run of its own"
@@ -155,7 +154,8 @@ static int add_words(struct plan *plan, const struct cli_words *words, char **re
 		json_t *word = json_string(words->list[i]);
 
 		if (!word)
-			return refuse(ret_error, "'%s' is no UTF-8, in which it is sent to the members",
+			return refuse(ret_error,
+				      "'%s' is no UTF-8, in which it is sent to the members",
 				      words->list[i]);
 		if (json_array_append_new(plan->arguments, word))
 			return -ENOMEM;
@@ -281,8 +281,8 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 
 	if (!bytes)
 		return -ENOMEM;
-	if (number > inbox->file_count || number >= FILES_MAX || size % 4 || length > size / 4 * 3 ||
-	    size / 4 * 3 - length > 2 ||
+	if (number > inbox->file_count || number >= FILES_MAX || size % 4 ||
+	    length > size / 4 * 3 || size / 4 * 3 - length > 2 ||
 	    EVP_DecodeBlock(bytes, (const unsigned char *)(size ? json_string_value(text) : ""),
 			    (int)size) < 0)
 		return refuse_message("file", ret_error);

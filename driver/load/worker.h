@@ -38,8 +38,8 @@ struct worker_setup {
 	uint32_t first_slot;	  /* how many slots the workers before it have */
 	uint32_t all_slots;
 	uint32_t first_client; /* how many slots the sharers before it have, of other drivers too */
-	uint64_t interval_ns; /* of the series */
-	uint32_t sharer;      /* of the schedule and the ramp: which one it is, from 0 */
+	uint64_t interval_ns;  /* of the series */
+	uint32_t sharer;       /* of the schedule and the ramp: which one it is, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
 	struct row_stats *steps; /* its own row; NULL: there are none */

@@ -105,9 +105,8 @@ char *message_next(struct message *message, struct message_room *room, uint32_t 
 	buffer = room->bytes + slot * room->size; /* of one byte or more: see message_room_max() */
 	turn.client = (uint64_t)room->first + slot + 1;
 	turn.values = values;
-	turn.number = number_of(
-		&message->numbers,
-		atomic_fetch_add_explicit(&message->number, 1, memory_order_relaxed));
+	turn.number = number_of(&message->numbers, atomic_fetch_add_explicit(&message->number, 1,
+									     memory_order_relaxed));
 	*ret_length = template_render(&message->template, &turn, buffer);
 	if (message->body.count)
 		*ret_length += render_body(message, &turn, buffer + *ret_length);

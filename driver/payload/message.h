@@ -20,8 +20,8 @@ struct message {
 	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP, where it does not */
 	atomic_uint_fast64_t number; /* of requests so far, of all workers; unless fixed */
 	struct request_numbers numbers;
-	char *fixed;		     /* its bytes, if they never vary; else NULL */
-	size_t length;		     /* of them, or the most that there can be */
+	char *fixed;   /* its bytes, if they never vary; else NULL */
+	size_t length; /* of them, or the most that there can be */
 };
 
 /* Of --payload. -EINVAL with a sentence in @ret_error, -ENOMEM. */

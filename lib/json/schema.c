@@ -194,16 +194,16 @@ static json_t *schema_series(const struct run_member *member)
 }
 
 static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
-	[RUN_KIND_U64] = schema_u64,	       [RUN_KIND_U32] = schema_u32,
-	[RUN_KIND_U16] = schema_u16,	       [RUN_KIND_BOOL] = schema_bool,
-	[RUN_KIND_NUMBER] = schema_u64,	       [RUN_KIND_RATIO] = schema_ratio,
-	[RUN_KIND_STRING] = schema_string,     [RUN_KIND_TEXT] = schema_text,
-	[RUN_KIND_STRINGS] = schema_strings,   [RUN_KIND_COUNTERS] = schema_counters,
-	[RUN_KIND_NUMBERS] = schema_numbers,   [RUN_KIND_HISTOGRAM] = schema_histogram,
-	[RUN_KIND_STAGES] = schema_stages,     [RUN_KIND_OBJECT] = schema_structure,
-	[RUN_KIND_SIGNED] = schema_signed,
-	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
-	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
+	[RUN_KIND_U64] = schema_u64,	     [RUN_KIND_U32] = schema_u32,
+	[RUN_KIND_U16] = schema_u16,	     [RUN_KIND_BOOL] = schema_bool,
+	[RUN_KIND_NUMBER] = schema_u64,	     [RUN_KIND_RATIO] = schema_ratio,
+	[RUN_KIND_STRING] = schema_string,   [RUN_KIND_TEXT] = schema_text,
+	[RUN_KIND_STRINGS] = schema_strings, [RUN_KIND_COUNTERS] = schema_counters,
+	[RUN_KIND_NUMBERS] = schema_numbers, [RUN_KIND_HISTOGRAM] = schema_histogram,
+	[RUN_KIND_STAGES] = schema_stages,   [RUN_KIND_OBJECT] = schema_structure,
+	[RUN_KIND_SIGNED] = schema_signed,   [RUN_KIND_POINTER] = schema_structure,
+	[RUN_KIND_LIST] = schema_list,	     [RUN_KIND_SAMPLES] = schema_samples,
+	[RUN_KIND_SERIES] = schema_series,
 };
 
 static int add_members(json_t *object, const struct run_members *members)

@@ -270,24 +270,15 @@ static json_t *write_samples(const struct run_member *member, const void *field)
 }
 
 static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const void *) = {
-	[RUN_KIND_U64] = write_u64,
-	[RUN_KIND_U32] = write_u32,
-	[RUN_KIND_U16] = write_u16,
-	[RUN_KIND_BOOL] = write_bool,
-	[RUN_KIND_SIGNED] = write_signed,
-	[RUN_KIND_RATIO] = write_ratio,
-	[RUN_KIND_NUMBER] = write_number,
-	[RUN_KIND_STRING] = write_string,
-	[RUN_KIND_TEXT] = write_text,
-	[RUN_KIND_STRINGS] = write_strings,
-	[RUN_KIND_COUNTERS] = write_counters,
-	[RUN_KIND_HISTOGRAM] = write_histogram,
-	[RUN_KIND_STAGES] = write_stages,
-	[RUN_KIND_OBJECT] = write_embedded,
-	[RUN_KIND_POINTER] = write_pointer,
-	[RUN_KIND_LIST] = write_list,
-	[RUN_KIND_SAMPLES] = write_samples,
-	[RUN_KIND_SERIES] = write_series,
+	[RUN_KIND_U64] = write_u64,	      [RUN_KIND_U32] = write_u32,
+	[RUN_KIND_U16] = write_u16,	      [RUN_KIND_BOOL] = write_bool,
+	[RUN_KIND_SIGNED] = write_signed,     [RUN_KIND_RATIO] = write_ratio,
+	[RUN_KIND_NUMBER] = write_number,     [RUN_KIND_STRING] = write_string,
+	[RUN_KIND_TEXT] = write_text,	      [RUN_KIND_STRINGS] = write_strings,
+	[RUN_KIND_COUNTERS] = write_counters, [RUN_KIND_HISTOGRAM] = write_histogram,
+	[RUN_KIND_STAGES] = write_stages,     [RUN_KIND_OBJECT] = write_embedded,
+	[RUN_KIND_POINTER] = write_pointer,   [RUN_KIND_LIST] = write_list,
+	[RUN_KIND_SAMPLES] = write_samples,   [RUN_KIND_SERIES] = write_series,
 	[RUN_KIND_NUMBERS] = write_numbers,
 };
 

@@ -266,8 +266,7 @@ static void fill_members(struct run_driver *driver, struct sequence *sequence)
 		member->rate = next(sequence);
 		member->requests = next(sequence);
 		member->limited = text("its loop was late");
-		member->clock_offset_ns =
-			(struct run_signed){true, -(int64_t)next(sequence)};
+		member->clock_offset_ns = (struct run_signed){true, -(int64_t)next(sequence)};
 		set_number(&member->clock_uncertainty_ns, sequence);
 		set_number(&member->start_skew_ns, sequence);
 		member->lost = true;

@@ -104,8 +104,7 @@ static void compare_members(const struct run_driver *a, const struct run_driver 
 		assert_same_text(a->members[i].limited, b->members[i].limited);
 		assert_same_text(a->members[i].reason, b->members[i].reason);
 		ASSERT_SAME(struct run_fleet_member, &a->members[i], &b->members[i],
-			    left_.host = right_.host = NULL,
-			    left_.limited = right_.limited = NULL,
+			    left_.host = right_.host = NULL, left_.limited = right_.limited = NULL,
 			    left_.reason = right_.reason = NULL);
 	}
 }
@@ -147,8 +146,8 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 		    left_.interrupted = right_.interrupted = NULL,
 		    left_.failures = right_.failures = NULL,
 		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
-		    left_.members = right_.members = NULL,
-		    support_forget_rows(&left_, &right_), left_.unsampled = right_.unsampled = NULL,
+		    left_.members = right_.members = NULL, support_forget_rows(&left_, &right_),
+		    left_.unsampled = right_.unsampled = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
 }
 
