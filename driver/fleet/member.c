@@ -170,10 +170,11 @@ static int read_document(struct member *member, char **ret_error)
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
 	int err = run_from_json(member->document.text, member->document.length, &run, ret_error);
 
-	if (!err && !run->driver)
-		err = refuse(ret_error, "there is no driver's part in it");
-	if (!err)
-		err = settle_times(member, run);
+	if (err)
+		return err;
+	if (!run->driver)
+		return refuse(ret_error, "there is no driver's part in it");
+	err = settle_times(member, run);
 	if (err)
 		return err;
 	run_free(member->run);
