@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/agent.h"
+#include "fleet/fleet.h"
 #include "run/drive.h"
-#include "scenario/engine.h"
 #include "host/forecast.h"
-#include "transport/host_limits.h"
 #include "options/options.h"
+#include "scenario/job.h"
 #include "scenario/scenario.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
@@ -176,10 +177,22 @@ static void tell_remarkable(const struct run_driver *driver)
 {
 	char text[512];
 
+	for (size_t i = 0; i < driver->member_count; i++)
+		if (driver->members[i].lost)
+			log_error("%s was lost: %s", driver->members[i].host,
+				  driver->members[i].reason);
 	if (report_interrupted(driver, sizeof(text), text))
 		log_warn("%s", text);
 	if (report_redirected(driver, sizeof(text), text))
 		log_warn("%s", text);
+}
+
+static bool has_lost(const struct run_driver *driver)
+{
+	for (size_t i = 0; i < driver->member_count; i++)
+		if (driver->members[i].lost)
+			return true;
+	return false;
 }
 
 static void free_sentences(char ***sentences)
@@ -198,7 +211,7 @@ static int conclude(const struct options *options, const struct run *run)
 	tell_remarkable(run->driver);
 	broken = check_assertions(options, run, &sentences);
 	if (write_outputs(options, run, sentences) || observer_error || broken ||
-	    has_errors(options, run->driver))
+	    has_lost(run->driver) || has_errors(options, run->driver))
 		return EXIT_DEGRADED;
 	return EXIT_SUCCESS;
 }
@@ -217,27 +230,6 @@ static int conclude_sweep(const struct options *options, const struct run *run)
 	return write_outputs(options, run, NULL) || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
-/* The most at any time of the run, by each of its sockets: of a sweep those of its last step. */
-static uint32_t most_connections(const struct options *options)
-{
-	const struct ladder *ladder = &options->ladder;
-
-	if (options->command != COMMAND_SWEEP || ladder->of_rates)
-		return options->load.connections;
-	return (uint32_t)ladder->loads[ladder->count - 1];
-}
-
-static int raise_files(const struct options *options, struct drive_job *job, char **ret_error)
-{
-	const struct limits_need need = {
-		.connections = most_connections(options),
-		.sockets = job->sockets,
-		.threads = options->run.threads,
-	};
-
-	return limits_raise_files(&need, &job->own_files, ret_error);
-}
-
 static void warn_of_ports(const struct options *options, const struct scenario *scenario,
 			  const struct drive_job *job)
 {
@@ -251,23 +243,9 @@ static void warn_of_ports(const struct options *options, const struct scenario *
 		return;
 	for (uint32_t i = 0; i < rows->count; i++)
 		targets[i] = rows->list[i].target;
-	load.connections = most_connections(options);
+	load.connections = scenario_most_connections(options);
 	if (!forecast_ports(&options->link, &load, targets, rows->count, &text) && text)
 		log_warn("%s", text);
-}
-
-/* All but what carries it out. */
-static struct drive_job job_of(const struct options *options, const struct drive_rows *rows,
-			       char **command)
-{
-	return (struct drive_job){
-		.url = options->url,
-		.link = &options->link,
-		.load = &options->load,
-		.settings = &options->run,
-		.rows = rows,
-		.command = command,
-	};
 }
 
 /* On standard error, as all that a run says before its end. */
@@ -281,7 +259,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	int err = raise_files(options, job, &error);
+	int err = scenario_job_raise_files(options, job, &error);
 
 	if (!err)
 		warn_of_ports(options, scenario, job);
@@ -301,27 +279,23 @@ static int drive(const struct options *options, const struct scenario *scenario,
 static int prepare_and_drive(const struct options *options, struct scenario *scenario,
 			     char **command)
 {
-	struct scenario_engine prepared = {0};
-	struct drive_rows rows = {0};
-	struct drive_job job = job_of(options, &rows, command);
-	autofree char *error = NULL, *expected = NULL;
-	int err, status;
+	struct scenario_job job = {0};
+	autofree char *error = NULL;
+	int err = scenario_job_open(options, scenario, command, &job, &error);
+	int status = err ? fail(err, error, EXIT_DEGRADED) : drive(options, scenario, &job.job);
 
-	scenario_rows(scenario, &rows);
-	err = options_expected(options, &expected);
-	if (!err)
-		err = scenario_engine_prepare(scenario, &options->request, &options->link,
-					      &prepared, &error);
-	if (err)
-		return fail(err, error, EXIT_DEGRADED);
-	job.expected = expected;
-	job.engine = prepared.engine;
-	job.shared = prepared.shared;
-	job.sockets = prepared.sockets;
-	job.unsampled = prepared.unsampled;
-	status = drive(options, scenario, &job);
-	prepared.engine->release(prepared.shared);
+	scenario_job_close(&job);
 	return status;
+}
+
+static int drive_fleet(const struct fleet_options *fleet, const struct options *options,
+		       const struct scenario *scenario, char **command)
+{
+	autorun struct run *run = NULL;
+	autofree char *error = NULL;
+	int err = fleet_run(fleet, options, scenario, command, &run, &error);
+
+	return err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run);
 }
 
 /* A name that has no address here may have one where the run is to be. */
@@ -338,13 +312,13 @@ static int tell_valid(const struct options *options, struct scenario *scenario)
 {
 	autofree char *error = NULL;
 	struct drive_rows rows = {0};
-	struct drive_job job = job_of(options, &rows, NULL);
+	struct drive_job job = scenario_job_of(options, &rows, NULL);
 
 	job.sockets = scenario_servers(scenario);
 	for (size_t i = 0; i < scenario->step_count; i++)
 		look_up(&scenario->steps[i].target);
 	scenario_rows(scenario, &rows);
-	if (raise_files(options, &job, &error) && error)
+	if (scenario_job_raise_files(options, &job, &error) && error)
 		log_warn("%s", error);
 	warn_of_ports(options, scenario, &job);
 	if (scenario->of_targets)
@@ -355,36 +329,107 @@ static int tell_valid(const struct options *options, struct scenario *scenario)
 	return EXIT_SUCCESS;
 }
 
-static int run(int argc, char **argv)
+static int carry_out(struct options *options, struct scenario *scenario, char **argv,
+		     const struct fleet_options *fleet)
+{
+	autofree char *error = NULL;
+	int err = options->action == OPTIONS_DRIVE ? try_outputs(options, &error) : 0;
+
+	if (!err && fleet && options->action == OPTIONS_DRIVE)
+		err = fleet_check(fleet, options, &error);
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	if (options->action == OPTIONS_HELP)
+		options_help(options->command, stdout);
+	else if (options->action == OPTIONS_VERSION)
+		puts("sojourn-drive " SOJOURN_VERSION);
+	else if (options->check_only)
+		return tell_valid(options, scenario);
+	else
+		return fleet ? drive_fleet(fleet, options, scenario, argv)
+			     : prepare_and_drive(options, scenario, argv);
+	return EXIT_SUCCESS;
+}
+
+/* @command: the whole command line, of which @argv is what concerns the run. */
+static int run(int argc, char **argv, char **command, const struct fleet_options *fleet)
 {
 	struct options options;
 	struct scenario *scenario;
 	autofree char *error = NULL;
-	int err, status = EXIT_SUCCESS;
+	int err = scenario_of_command(argc, argv, &options, &scenario, &error);
+	int status;
 
-	log_open("sojourn-drive", false);
-	signal(SIGPIPE, SIG_IGN); /* a server that goes away is an errno */
-	err = scenario_of_command(argc, argv, &options, &scenario, &error);
 	if (err)
 		return fail(err, error, EXIT_USAGE);
-	err = options.action == OPTIONS_DRIVE ? try_outputs(&options, &error) : 0;
-	if (err)
-		status = fail(err, error, EXIT_USAGE);
-	else if (options.action == OPTIONS_HELP)
-		options_help(options.command, stdout);
-	else if (options.action == OPTIONS_VERSION)
-		puts("sojourn-drive " SOJOURN_VERSION);
-	else if (options.check_only)
-		status = tell_valid(&options, scenario);
-	else
-		status = prepare_and_drive(&options, scenario, argv);
+	status = carry_out(&options, scenario, command, fleet);
 	scenario_free(scenario);
 	options_clear(&options);
 	return status;
 }
 
+static int run_fleet(int argc, char **argv, char **command)
+{
+	struct fleet_options fleet;
+	autofree char *error = NULL;
+	int rest = 0, status = EXIT_SUCCESS;
+	int err = fleet_options_parse(argc, argv, &fleet, &rest, &error);
+
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	if (fleet.help)
+		fleet_options_help(stdout);
+	else
+		status = run(argc - rest, argv + rest, command, &fleet);
+	fleet_options_clear(&fleet);
+	return status;
+}
+
+static int run_agent(int argc, char **argv, char **command)
+{
+	struct agent_options agent;
+	autofree char *error = NULL;
+	int err = agent_options_parse(argc, argv, &agent, &error);
+
+	(void)command;
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	if (agent.help)
+		agent_options_help(stdout);
+	else
+		err = agent_run(&agent.ceilings);
+	return err ? fail(err, NULL, EXIT_DEGRADED) : EXIT_SUCCESS;
+}
+
+/* What is not a run of this process alone; `help fleet` is `fleet --help`. */
+static const struct {
+	const char *word;
+	int (*run)(int argc, char **argv, char **command);
+	void (*help)(FILE *file);
+} commands[] = {
+	{"fleet", run_fleet, fleet_options_help},
+	{"agent", run_agent, agent_options_help},
+};
+
+static int dispatch(int argc, char **argv)
+{
+	bool help = argc > 2 && !strcmp(argv[1], "help");
+
+	log_open("sojourn-drive", false);
+	signal(SIGPIPE, SIG_IGN); /* a server that goes away is an errno */
+	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(argv[1 + help], commands[i].word) != 0)
+			continue;
+		if (!help)
+			return commands[i].run(argc - 1, argv + 1, argv);
+		commands[i].help(stdout);
+		return EXIT_SUCCESS;
+	}
+	return run(argc, argv, argv, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	streams_begin();
-	return streams_end(run(argc, argv));
+	return streams_end(dispatch(argc, argv));
 }

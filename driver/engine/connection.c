@@ -386,7 +386,7 @@ static int open_all(struct connections *all)
 	all->memos = calloc(shared->kind_count + 1, all->protocol->memo_size + 1);
 	all->following = calloc(host->slots, sizeof(*all->following));
 	if (!all->memos || !all->following ||
-	    message_room_open(&all->room, size, host->first_slot, host->slots))
+	    message_room_open(&all->room, size, host->first_client, host->slots))
 		return -ENOMEM;
 	return links_init(&all->links, host->loop, &shared->plan, &events);
 }

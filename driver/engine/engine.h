@@ -79,8 +79,9 @@ struct engine_host {
 	uv_loop_t *loop;
 	uint32_t slots;
 	struct engine_client *clients; /* by slot; NULL: all requests are of kind 0 */
-	uint32_t first_slot; /* how many slots the workers before this one have, and all: */
-	uint32_t all_slots;  /* what is divided between them can be divided without collision */
+	uint32_t first_slot;   /* how many slots the workers before this one have, and all: */
+	uint32_t all_slots;    /* what is divided between them can be divided without collision */
+	uint32_t first_client; /* as first_slot, but of the workers of all drivers of the run */
 	/* A request that follows a response may wait until the others that are there are read. */
 	bool batched;
 	void *user; /* of the calls below */

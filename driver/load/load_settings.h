@@ -8,8 +8,16 @@
 #include "schedule.h"
 #include "shape.h"
 
-/* Strings are borrowed. */
+/* One of several drivers whose loads are one. Zeroed: it is alone. */
+struct load_member {
+	uint32_t index;
+	uint32_t count;
+	uint32_t connections; /* of all of them */
+};
+
+/* Strings are borrowed. Rate and ramps are those of all members, connections and requests its own. */
 struct load_settings {
+	struct load_member member;
 	uint32_t connections; /* the most at any time */
 	struct shape ramp;    /* of them, closed loop; without segments: always as many */
 	const char *connections_text;

@@ -19,4 +19,19 @@ static inline uint32_t share_before(uint32_t slots, uint32_t count, uint32_t ind
 	return slots / count * index + (index < rest ? index : rest);
 }
 
+/* The same of what is no number of slots. */
+static inline uint64_t share_of_count(uint64_t all, uint32_t count, uint32_t index)
+{
+	return all / count + (index < all % count);
+}
+
+/*
+ * Threads of several drivers are dealt out in turn: so each driver has every n-th intended time, as it would
+ * with one thread.
+ */
+static inline uint32_t share_sharer(uint32_t driver, uint32_t drivers, uint32_t thread)
+{
+	return thread * drivers + driver;
+}
+
 #endif

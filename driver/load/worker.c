@@ -130,6 +130,7 @@ static int open_engine(struct worker *worker)
 		.slots = worker->setup.slots,
 		.first_slot = worker->setup.first_slot,
 		.all_slots = worker->setup.all_slots,
+		.first_client = worker->setup.first_client,
 		.batched = !worker->paced, /* else each has its time */
 		.user = worker,
 		.may_connect = worker_may_connect,

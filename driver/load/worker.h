@@ -37,8 +37,9 @@ struct worker_setup {
 	const struct shape *ramp; /* of the connections of all workers; NULL: all slots send */
 	uint32_t first_slot;	  /* how many slots the workers before it have */
 	uint32_t all_slots;
-	uint64_t interval_ns; /* of the series */
-	uint32_t sharer;      /* which of the schedule's sharers it is, from 0 */
+	uint32_t first_client; /* how many slots the sharers before it have, of other drivers too */
+	uint64_t interval_ns;  /* of the series */
+	uint32_t sharer;       /* of the schedule and the ramp: which one it is, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
 	struct row_stats *steps; /* its own row; NULL: there are none */

@@ -67,15 +67,15 @@ const struct cli_table option_h2 = {"HTTP/2 (h2, h2c)", h2_rows, ARRAY_SIZE(h2_r
 static const struct cli_option tls_rows[] = {
 	{"ca", 0, "FILE",
 	 "trust the certificates in FILE (PEM), and no others\n(default: the system's authorities)",
-	 CLI_TEXT, AT(link.tls.ca_path)},
+	 CLI_TEXT, AT(link.tls.ca_path), .file = ""},
 	{"insecure", 'k', NULL, "accept any certificate", CLI_FLAG, AT(link.tls.insecure)},
 	{"server-name", 0, "NAME",
 	 "ask for NAME (SNI), and expect it in the certificate\n(default: the URL's host)",
 	 CLI_TEXT, AT(link.tls.server_name)},
 	{"cert", 0, "FILE", "present this certificate, with its chain (PEM)",
-	 CLI_TEXT, AT(link.tls.cert_path)},
+	 CLI_TEXT, AT(link.tls.cert_path), .file = ""},
 	{"key", 0, "FILE", "its private key (default: in the same file)",
-	 CLI_TEXT, AT(link.tls.key_path)},
+	 CLI_TEXT, AT(link.tls.key_path), .file = ""},
 };
 /* clang-format on */
 

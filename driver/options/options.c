@@ -45,7 +45,8 @@ static const char help_drive[] =
 	"Usage: sojourn-drive [OPTION]... URL...\n"
 	"       sojourn-drive sweep [OPTION]... URL...\n"
 	"       sojourn-drive run FILE.yaml [OPTION]... [URL]\n"
-	"       sojourn-drive help [sweep|run]\n"
+	"       sojourn-drive fleet --hosts HOST[,HOST]... -- URL [OPTION]...\n"
+	"       sojourn-drive help [sweep|run|fleet|agent]\n"
 	"Load a server, closed loop or at a rate, and report what its clients see;\n"
 	"or sweep over loads to find what it can do.\n"
 	"\n"
@@ -117,6 +118,9 @@ bool options_were_given(const struct options *options, const char *name, size_t 
 int options_parse_words(int argc, char **argv, struct options *options, char **ret_error)
 {
 	free(options->words.list);
+	free(TAKE_PTR(options->words.uses));
+	options->words.use_count = 0;
+	options->words.keeps_uses = true;
 	options->words.list = calloc((size_t)argc, sizeof(char *));
 	if (!options->words.list)
 		return -ENOMEM;
@@ -552,6 +556,7 @@ void options_clear(struct options *options)
 	free(options->run.observer.url);
 	free(options->run.observer.token);
 	free(options->words.list);
+	free(options->words.uses);
 	for (size_t i = 0; i < options->url_count; i++)
 		free(options->urls[i]);
 	free(options->urls);

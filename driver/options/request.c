@@ -78,7 +78,7 @@ static const struct cli_option http_rows[] = {
 	{"header", 'H', "LINE", "add a header, 'Name: value'; may be repeated",
 	 CLI_APPLY, .apply = apply_header},
 	{"body", 0, "TEXT", "request body; @FILE sends a file's content",
-	 CLI_APPLY, .apply = apply_body, .elsewhere = "data"},
+	 CLI_APPLY, .apply = apply_body, .elsewhere = "data", .file = "@"},
 	{"expect-status", 0, "N[,N]",
 	 "good are responses with one of these, and no others\n(default: all below 400)",
 	 CLI_APPLY, CLI_AT(struct request, expectation), .apply = apply_expect_status},
@@ -180,7 +180,7 @@ static const struct cli_option bytes_rows[] = {
 	{"payload-hex", 0, "HEX", "the request in hexadecimal, without fields",
 	 CLI_APPLY, .apply = apply_payload_hex},
 	{"payload-file", 0, "FILE", "the request is a file's content, with fields",
-	 CLI_APPLY, .apply = apply_payload_file},
+	 CLI_APPLY, .apply = apply_payload_file, .file = ""},
 	{"framing", 0, "HOW",
 	 "where a response ends: fixed:SIZE, delimiter:TEXT,\n"
 	 "length:WIDTH[,be|le][,offset=N][,adjust=N], ber,\nldap, resp, dns, echo or close; udp: only checks it",
@@ -188,7 +188,7 @@ static const struct cli_option bytes_rows[] = {
 	{"replies", 0, "N", "a response is N of these (default 1)", CLI_NUMBER,
 	 CLI_AT(struct request, framing.replies), .minimum = 1, .maximum = REPLIES_MAX},
 	{"rows", 0, "FILE", "lines for {{row}} and, between commas, {{row:1}} …", CLI_APPLY,
-	 CLI_AT(struct request, rows), .apply = apply_rows},
+	 CLI_AT(struct request, rows), .apply = apply_rows, .file = ""},
 	{"no-template", 0, NULL, "{{ is sent as it is",
 	 CLI_FLAG, CLI_AT(struct request, no_template)},
 };

@@ -53,7 +53,7 @@ static bool is_scenario(const char *word)
 /* "swep": what stands where a URL should may be a mistyped subcommand. */
 static const char *nearest_command(const char *word)
 {
-	static const char *const commands[] = {"sweep", "run", "help"};
+	static const char *const commands[] = {"sweep", "run", "fleet", "agent", "help"};
 	struct suggestion suggestion = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)

@@ -30,6 +30,7 @@ int message_build(const struct request *request, struct message *ret_message, ch
 	int err;
 
 	message->template.variables = &request->variables;
+	message->numbers = request->numbers;
 	err = template_add(&message->template, "--payload",
 			   literal ? TEMPLATE_LITERAL : TEMPLATE_BYTES, request->payload,
 			   request->payload_length, &request->rows, ret_error);
@@ -85,6 +86,12 @@ static size_t render_body(const struct message *message, const struct template_t
 	return (size_t)digits + length;
 }
 
+/* Drivers take turns: so {{counter}} and {{row}} are as evenly spread as if there were one. */
+static uint64_t number_of(const struct request_numbers *numbers, uint64_t index)
+{
+	return index * (numbers->drivers ? numbers->drivers : 1) + numbers->driver + 1;
+}
+
 char *message_next(struct message *message, struct message_room *room, uint32_t slot,
 		   const struct template_value *values, size_t *ret_length)
 {
@@ -98,7 +105,8 @@ char *message_next(struct message *message, struct message_room *room, uint32_t 
 	buffer = room->bytes + slot * room->size; /* of one byte or more: see message_room_max() */
 	turn.client = (uint64_t)room->first + slot + 1;
 	turn.values = values;
-	turn.number = atomic_fetch_add_explicit(&message->number, 1, memory_order_relaxed) + 1;
+	turn.number = number_of(&message->numbers, atomic_fetch_add_explicit(&message->number, 1,
+									     memory_order_relaxed));
 	*ret_length = template_render(&message->template, &turn, buffer);
 	if (message->body.count)
 		*ret_length += render_body(message, &turn, buffer + *ret_length);

@@ -19,8 +19,9 @@ struct message {
 	struct template body;		       /* HTTP, where its length must be told and differs */
 	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP, where it does not */
 	atomic_uint_fast64_t number; /* of requests so far, of all workers; unless fixed */
-	char *fixed;		     /* its bytes, if they never vary; else NULL */
-	size_t length;		     /* of them, or the most that there can be */
+	struct request_numbers numbers;
+	char *fixed;   /* its bytes, if they never vary; else NULL */
+	size_t length; /* of them, or the most that there can be */
 };
 
 /* Of --payload. -EINVAL with a sentence in @ret_error, -ENOMEM. */
@@ -32,7 +33,7 @@ void message_clear(struct message *message);
 
 /* One worker's: where it renders, a piece for each slot. A zeroed one is valid and empty. */
 struct message_room {
-	uint32_t first; /* how many slots the workers before this one have */
+	uint32_t first; /* how many clients the workers before this one have, in all drivers */
 	uint64_t random;
 	size_t size; /* of a piece */
 	char *bytes; /* NULL: no request varies */

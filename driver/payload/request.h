@@ -13,6 +13,12 @@
 
 struct capture_list;
 
+/* Where several drivers send the requests of one run, the numbers of each are its own. */
+struct request_numbers {
+	uint32_t driver;  /* which of them this is, from 0 */
+	uint32_t drivers; /* 0 or 1: it is alone */
+};
+
 /*
  * Zeroed: nothing is sent, and any answer below 400 is good. Strings are borrowed, except body and
  * payload, which request_clear() frees together with the list of headers.
@@ -39,6 +45,7 @@ struct request {
 
 	struct template_rows rows;
 	bool no_template;
+	struct request_numbers numbers;
 
 	/* Of a scenario's step, borrowed: */
 	struct template_variables variables;

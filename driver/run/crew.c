@@ -12,6 +12,7 @@ struct crew {
 	uv_async_t news; /* from the workers */
 	struct cpu_time cpu_begin;
 	uint32_t worker_count;
+	uint32_t slots; /* of the workers that there are */
 	struct worker *workers[];
 };
 
@@ -67,19 +68,24 @@ static int start_worker(struct crew *crew, uint32_t index)
 	const struct run_settings *settings = crew->setup.settings;
 	const struct link_settings *link = crew->setup.link;
 	const struct load_settings *load = crew->setup.load;
-	uint32_t all = settings->threads;
+	const struct load_member *member = &load->member;
+	uint32_t members = member->count ? member->count : 1;
+	uint32_t connections = member->count ? member->connections : load->connections;
+	uint32_t all = settings->threads * members;
+	uint32_t sharer = share_sharer(member->index, members, index);
 	/* Slots of a socket, or of a connection, stay together. */
 	uint32_t each = link->datagrams.outstanding * link->streams;
 	struct worker_setup setup = {
 		.engine = crew->setup.engine,
 		.shared = crew->setup.shared,
-		.slots = share_of(load->connections, all, index) * each,
+		.slots = share_of(connections, all, sharer) * each,
 		.slots_each = each,
 		.ramp = load->ramp.count ? &load->ramp : NULL,
-		.first_slot = share_before(load->connections, all, index) * each,
+		.first_slot = crew->slots,
 		.all_slots = load->connections * each,
+		.first_client = share_before(connections, all, sharer) * each,
 		.interval_ns = load->interval_ns,
-		.sharer = index,
+		.sharer = sharer,
 		.sharers = all,
 		.schedule = load->schedule,
 		.tell_failure = settings->fail_fast,
@@ -96,6 +102,7 @@ static int start_worker(struct crew *crew, uint32_t index)
 	setup.steps = row_table_row(&crew->setup.steps, index);
 	setup.statuses = &crew->setup.statuses.list[index];
 	setup.step_count = crew->setup.steps.steps;
+	crew->slots += setup.slots;
 	return worker_new(&setup, &crew->workers[index]);
 }
 

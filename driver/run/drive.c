@@ -40,6 +40,7 @@ struct drive {
 	uv_timer_t patience;
 	uv_signal_t signals[2];
 	uv_signal_t resized;
+	uv_poll_t stopped; /* by the watch */
 	bool interrupted;
 	bool measuring;
 	uint64_t due_ns;   /* when the phase is to end; 0: by its requests */
@@ -82,6 +83,17 @@ static void on_signal(uv_signal_t *handle, int number)
 	stop_load(drive, clock_now_ns());
 }
 
+static void on_stop(uv_poll_t *handle, int status, int events)
+{
+	struct drive *drive = handle->data;
+
+	(void)status;
+	(void)events;
+	uv_poll_stop(handle);
+	drive->interrupted = true;
+	stop_load(drive, clock_now_ns());
+}
+
 static void on_resize(uv_signal_t *handle, int number)
 {
 	struct drive *drive = handle->data;
@@ -90,24 +102,46 @@ static void on_resize(uv_signal_t *handle, int number)
 	progress_resize(&drive->progress);
 }
 
+/* What cannot be told for want of memory is told the next time. */
+static void tell_watch(struct drive *drive)
+{
+	const struct drive_watch *watch = drive->job->watch;
+	autorun struct run *run = run_new("sojourn-drive", drive->job->command);
+
+	if (run && !result_so_far(drive->job, &drive->progress.now, &drive->phase, run))
+		watch->so_far(watch->user, run);
+}
+
 static void show_progress(struct drive *drive)
 {
-	drive->progress.now = (struct stats){0};
-	crew_add_snapshot(drive->crew, &drive->progress.now);
 	for (uint32_t i = 0; i < drive->progress.part_count; i++)
 		drive->progress.parts[i].now = row_table_requests(&drive->phase.steps, i);
 	progress_update(&drive->progress);
+}
+
+static bool is_followed(const struct drive *drive)
+{
+	return progress_is_shown(&drive->progress) || drive->job->watch;
+}
+
+static void follow(struct drive *drive)
+{
+	drive->progress.now = (struct stats){0};
+	crew_add_snapshot(drive->crew, &drive->progress.now);
+	if (drive->job->watch)
+		tell_watch(drive);
+	if (progress_is_shown(&drive->progress))
+		show_progress(drive);
 }
 
 static void on_tick(uv_timer_t *timer)
 {
 	struct drive *drive = timer->data;
 
-	if (!drive->measuring) {
+	if (drive->measuring)
+		crew_ask_snapshot(drive->crew);
+	else if (progress_is_shown(&drive->progress))
 		progress_warmup(&drive->progress);
-		return;
-	}
-	crew_ask_snapshot(drive->crew);
 }
 
 /* Looks whether there is a connection by now: if not one is to be had, waiting is of no use. */
@@ -142,13 +176,15 @@ static void on_ring(void *user)
 
 	/* --fail-fast: the first failure ends the run; once is enough. */
 	if (drive->job->settings->fail_fast && drive->measuring && !drive->phase.stop_ns &&
-	    crew_has_failed(drive->crew))
+	    crew_has_failed(drive->crew)) {
 		stop_load(drive, clock_now_ns());
+		if (drive->job->watch)
+			drive->job->watch->failed(drive->job->watch->user);
+	}
 	if (crew_is_quiet(drive->crew))
 		uv_stop(&drive->loop);
-	else if (drive->measuring && progress_is_shown(&drive->progress) &&
-		 crew_has_snapshot(drive->crew))
-		show_progress(drive);
+	else if (drive->measuring && is_followed(drive) && crew_has_snapshot(drive->crew))
+		follow(drive);
 }
 
 static uint64_t round_up_ms(uint64_t ns)
@@ -192,7 +228,7 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 	if (duration_ns)
 		uv_timer_start(&drive->deadline, on_deadline, round_up_ms(duration_ns + lead_ns),
 			       0);
-	if (progress_is_shown(&drive->progress))
+	if (is_followed(drive))
 		uv_timer_start(&drive->tick, on_tick, TICK_MS, TICK_MS);
 	if (is_worth_patience(drive, duration_ns))
 		uv_timer_start(&drive->patience, on_patience, PATIENCE_MS, PATIENCE_MS);
@@ -245,20 +281,6 @@ static bool is_interrupted(void *user)
 	return drive->interrupted && !before;
 }
 
-/* The driver's results stand without the observer's; the document says why these are missing. */
-static int merge_observer(struct observer *observer, struct run *run)
-{
-	CLEANUP(cleanup_run_free) struct run *observed = NULL;
-	char **ret_reason = &run->driver->observer_error;
-	int err = observer_end(observer, &observed, ret_reason);
-
-	if (!err && observed->driver)
-		err = refuse(ret_reason, "the document does not hold an observer's part alone");
-	if (!err)
-		err = run_merge(run, observed, ret_reason);
-	return err == -ENOMEM ? err : 0;
-}
-
 static int fill_samples(struct drive *drive, struct run_driver *driver)
 {
 	if (!drive->job->settings->samples)
@@ -297,16 +319,6 @@ static int refuse_unreached(const struct drive *drive, char **ret_error)
 		      may_come_up(drive->unreached->error) ? "; --keep-trying waits for it" : "");
 }
 
-/* The observer's part is of no use, but its phase is to end. */
-static void drop_observation(struct observer *observer)
-{
-	autorun struct run *unused = NULL;
-	autofree char *error = NULL;
-
-	if (observer)
-		(void)observer_end(observer, &unused, &error);
-}
-
 static int measure_and_fill(struct drive *drive, struct observer *observer, struct run **ret_run,
 			    char **ret_error)
 {
@@ -317,7 +329,7 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 		return -ENOMEM;
 	err = measure(drive);
 	if (drive->unreached) {
-		drop_observation(observer);
+		observer_drop(observer);
 		return refuse_unreached(drive, ret_error);
 	}
 	drive->phase.interrupted = drive->interrupted;
@@ -326,7 +338,7 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 	if (!err)
 		err = fill_samples(drive, run->driver);
 	if (!err && observer)
-		err = merge_observer(observer, run);
+		err = observer_merge(observer, run);
 	/* Keeps the load on while others still measure. */
 	if (!err && drive->job->load->cooldown_ns && !drive->interrupted)
 		run_phase(drive, WORKER_WARMUP, drive->job->load->cooldown_ns, 0);
@@ -371,11 +383,14 @@ static int await_start(struct drive *drive, bool observed, char **ret_error)
 	const struct run_settings *settings = drive->job->settings;
 	uint64_t early_ns =
 		observed && !drive->job->load->warmup_ns ? OBSERVER_LEAD_NS : 2 * LEAD_NS;
-	int err = start_await_flag(&settings->start, patience, ret_error);
+	const struct drive_watch *watch = drive->job->watch;
+	struct start_spec start = settings->start;
+	int err = watch ? watch->await(watch->user, patience, &start) : 0;
 
 	if (!err)
-		err = start_await_time(&settings->start, early_ns, patience, &drive->start_ns,
-				       ret_error);
+		err = start_await_flag(&start, patience, ret_error);
+	if (!err)
+		err = start_await_time(&start, early_ns, patience, &drive->start_ns, ret_error);
 	if (err == -ECANCELED)
 		return refuse(ret_error, "interrupted before the start: nothing to report");
 	return err;
@@ -413,6 +428,17 @@ static int open_signal(struct drive *drive, uv_signal_t *handle, uv_signal_cb ca
 	return uv_signal_start(handle, call, number);
 }
 
+static int open_stop(struct drive *drive)
+{
+	const struct drive_watch *watch = drive->job->watch;
+	int err = watch ? uv_poll_init(&drive->loop, &drive->stopped, watch->stop_fd) : 0;
+
+	if (!watch || err)
+		return err;
+	drive->stopped.data = drive;
+	return uv_poll_start(&drive->stopped, UV_READABLE, on_stop);
+}
+
 static int open_handles(struct drive *drive)
 {
 	int err;
@@ -426,7 +452,9 @@ static int open_handles(struct drive *drive)
 	err = open_signal(drive, &drive->signals[0], on_signal, SIGINT);
 	if (!err)
 		err = open_signal(drive, &drive->signals[1], on_signal, SIGTERM);
-	return err ? err : open_signal(drive, &drive->resized, on_resize, SIGWINCH);
+	if (!err)
+		err = open_signal(drive, &drive->resized, on_resize, SIGWINCH);
+	return err ? err : open_stop(drive);
 }
 
 static void close_handle(uv_handle_t *handle, void *unused)

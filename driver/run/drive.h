@@ -10,6 +10,21 @@
 #include "sojourn/run.h"
 #include "transport/link_settings.h"
 
+/*
+ * Who follows a run from outside, begins and ends it. All is called on the thread of drive_run(), which goes on
+ * when the call returns.
+ */
+struct drive_watch {
+	void *user;
+	int stop_fd; /* once it can be read, the run ends as by Ctrl-C */
+	/* All is open: returns when settings->start is to be waited for, changed or not; -errno as there. */
+	int (*await)(void *user, struct start_patience patience, struct start_spec *start);
+	/* Once a second while it is measured: the driver's part so far, without intervals and rows. */
+	void (*so_far)(void *user, const struct run *run);
+	/* settings->fail_fast: a request has failed. */
+	void (*failed)(void *user);
+};
+
 struct drive_job {
 	const char *url; /* NULL: there are several */
 	const struct link_settings *link;
@@ -25,6 +40,7 @@ struct drive_job {
 		expected; /* statuses that are good, as --expect-status has them; NULL: not given */
 	char **command;	  /* argv */
 	bool *ret_interrupted; /* set if the run was ended by a signal: of a sweep; may be NULL */
+	const struct drive_watch *watch; /* NULL: nobody does */
 };
 
 /*

@@ -438,3 +438,25 @@ int observer_end(struct observer *observer, struct run **ret_run, char **ret_err
 			      reason ? reason : strerror(-err));
 	return 0;
 }
+
+int observer_merge(struct observer *observer, struct run *run)
+{
+	CLEANUP(cleanup_run_free) struct run *observed = NULL;
+	char **ret_reason = &run->driver->observer_error;
+	int err = observer_end(observer, &observed, ret_reason);
+
+	if (!err && observed->driver)
+		err = refuse(ret_reason, "the document does not hold an observer's part alone");
+	if (!err)
+		err = run_merge(run, observed, ret_reason);
+	return err == -ENOMEM ? err : 0;
+}
+
+void observer_drop(struct observer *observer)
+{
+	autorun struct run *unused = NULL;
+	autofree char *error = NULL;
+
+	if (observer)
+		(void)observer_end(observer, &unused, &error);
+}

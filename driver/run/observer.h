@@ -40,4 +40,12 @@ int observer_begin(struct observer *observer, char **ret_error);
 /* Ends the phase and fetches its run document. Errors as above. */
 int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
 
+/*
+ * Likewise, and merges it into @run, which has the driver's part. That stands without the observer's: where this is
+ * missing, the document says why. -ENOMEM.
+ */
+int observer_merge(struct observer *observer, struct run *run);
+/* Its part is of no use, but its phase is to end. Takes NULL. */
+void observer_drop(struct observer *observer);
+
 #endif

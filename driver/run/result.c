@@ -11,6 +11,7 @@
 #include "engine/target.h"
 #include "host/explain.h"
 #include "host/limited.h"
+#include "load/share.h"
 #include "sojourn/clock.h"
 
 /* What ends by its requests ends with the last one's response or failure. */
@@ -76,13 +77,10 @@ static const struct target *target_of(const struct drive_rows *rows, struct run_
 	return target;
 }
 
-static int fill_failures(const struct drive_job *job, const struct stats *stats,
-			 const struct result_phase *phase, struct run_driver *driver)
+/* One entry for each kind that occurred, in the order of enum run_error. */
+static int fill_failures(const struct stats *stats, const struct result_phase *phase,
+			 struct run_driver *driver)
 {
-	struct explain_run run = {.link = job->link,
-				  .connections = job->load->connections,
-				  .silent = !stats->bytes_in};
-
 	driver->failures = calloc(RUN_ERROR_COUNT, sizeof(*driver->failures));
 	if (!driver->failures)
 		return -ENOMEM;
@@ -96,11 +94,27 @@ static int fill_failures(const struct drive_job *job, const struct stats *stats,
 		failure->count = stats->errors[i];
 		failure->first_ns = since(stats->first_error_ns[i], phase->begin_ns);
 		failure->last_ns = since(stats->last_error_ns[i], phase->begin_ns);
+	}
+	return 0;
+}
+
+/* After fill_failures(): the same kinds in the same order. */
+static void explain_failures(const struct drive_job *job, const struct stats *stats,
+			     struct run_driver *driver)
+{
+	struct explain_run run = {.link = job->link,
+				  .connections = job->load->connections,
+				  .silent = !stats->bytes_in};
+	struct run_failure *failure = driver->failures;
+
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
+		if (!stats->errors[i])
+			continue;
 		run.target = target_of(job->rows, driver, i);
 		failure->explanation =
 			explain_failure((enum run_error)i, stats->error_detail[i], &run);
+		failure++;
 	}
-	return 0;
 }
 
 /* What a step sends, and where to. A target is its name, and sends what all do. */
@@ -203,10 +217,18 @@ static int fill_interrupted(const struct load_settings *load, struct run_driver 
 	return 0;
 }
 
-int result_fill(const struct drive_job *job, struct crew_result *result,
-		const struct result_phase *phase, struct run *run)
+/* So that those of several drivers add up to what was asked for. */
+static uint64_t own_rate(const struct load_settings *load)
 {
-	const struct stats *stats = &result->stats;
+	const struct load_member *member = &load->member;
+
+	return member->count ? share_of_count(load->schedule.rate, member->count, member->index)
+			     : load->schedule.rate;
+}
+
+/* The driver's part with what was asked for. */
+static int describe(const struct drive_job *job, struct run *run)
+{
 	struct run_driver *driver = calloc(1, sizeof(*driver));
 	const struct drive_rows *rows = job->rows;
 	const char *method = rows->kind == DRIVE_STEPS ? NULL : rows->list[0].method;
@@ -222,26 +244,56 @@ int result_fill(const struct drive_job *job, struct crew_result *result,
 	driver->threads = job->settings->threads;
 	driver->new_connections = job->link->new_connections;
 	driver->arrival = describe_arrival(job->load);
-	driver->rate = job->load->schedule.rate;
+	driver->rate = own_rate(job->load);
 	driver->think_ns = job->load->schedule.think_ns;
 	driver->cooldown_ns = job->load->cooldown_ns;
+	driver->expected = job->expected ? strdup(job->expected) : NULL;
+	if ((job->url && !driver->target) || (method && !driver->method) || !driver->arrival ||
+	    (job->expected && !driver->expected))
+		return -ENOMEM;
+	return 0;
+}
+
+int result_so_far(const struct drive_job *job, const struct stats *stats,
+		  const struct result_phase *phase, struct run *run)
+{
+	int err = describe(job, run);
+
+	if (err)
+		return err;
+	fill_counts(stats, run->driver);
+	run->driver->begin_ns = phase->begin_wall_ns;
+	run->driver->warmup_ns = phase->warmup_ns;
+	run->driver->duration_ns = since(clock_now_ns(), phase->begin_ns);
+	run->driver->drained = stats_drained(stats, run->driver->duration_ns);
+	run->duration_ns = run->driver->duration_ns;
+	return fill_failures(stats, phase, run->driver);
+}
+
+int result_fill(const struct drive_job *job, struct crew_result *result,
+		const struct result_phase *phase, struct run *run)
+{
+	const struct stats *stats = &result->stats;
+	const struct drive_rows *rows = job->rows;
+	int err = describe(job, run);
+	struct run_driver *driver = run->driver;
+
+	if (err)
+		return err;
 	fill_counts(stats, driver);
 	fill_phase(result, phase, driver);
 	run->duration_ns = driver->duration_ns;
-	if ((job->url && !driver->target) || (method && !driver->method) || !driver->arrival)
-		return -ENOMEM;
 	if (phase->interrupted && fill_interrupted(job->load, driver))
-		return -ENOMEM;
-	driver->expected = job->expected ? strdup(job->expected) : NULL;
-	if (job->expected && !driver->expected)
 		return -ENOMEM;
 	if (rows->kind != DRIVE_ONE && fill_rows(rows, phase, driver))
 		return -ENOMEM;
 	if (status_table_fill(&phase->statuses, &driver->rows[RUN_ROWS_STATUS]))
 		return -ENOMEM;
 	share_drained(stats->late.count, driver);
-	if (fill_failures(job, stats, phase, driver) ||
-	    series_fill(&result->series, end_of(stats, phase), driver))
+	if (fill_failures(stats, phase, driver))
+		return -ENOMEM;
+	explain_failures(job, stats, driver);
+	if (series_fill(&result->series, end_of(stats, phase), driver))
 		return -ENOMEM;
 	port_watch_fill(phase->ports, phase->begin_ns, driver);
 	return limited_fill(driver, result->cpu.wall_ns);

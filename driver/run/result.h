@@ -31,6 +31,13 @@ struct result_phase {
  */
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase);
 
+/*
+ * Attaches to @run what is known while the phase lasts: counts and histograms, but neither rows nor intervals, nor
+ * explanations of failures. -ENOMEM.
+ */
+int result_so_far(const struct drive_job *job, const struct stats *stats,
+		  const struct result_phase *phase, struct run *run);
+
 /* Attaches the driver's part to @run and sets its duration. -ENOMEM. */
 int result_fill(const struct drive_job *job, struct crew_result *result,
 		const struct result_phase *phase, struct run *run);

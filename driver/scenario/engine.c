@@ -386,13 +386,13 @@ static int open_clients(struct scenario_state *state)
 			state->clients[i].step = draw(state);
 		else if (scenario->of_targets) /* evenly from the first moment on */
 			state->clients[i].step =
-				(state->host.first_slot + i) % (uint32_t)scenario->step_count;
+				(state->host.first_client + i) % (uint32_t)scenario->step_count;
 		err = capture_open(&state->host.clients[i].store, scenario->variables,
 				   scenario->variable_count);
 	}
 	return err ? err
 		   : message_room_open(&state->room, state->shared->set_size,
-				       state->host.first_slot, state->host.slots);
+				       state->host.first_client, state->host.slots);
 }
 
 /* Members that are open have handles on the loop: they are closed as engine/engine.h says. */

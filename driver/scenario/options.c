@@ -17,12 +17,6 @@ const struct scenario_options scenario_run_options = {run_tables, ARRAY_SIZE(run
 const struct scenario_options scenario_request_options = {request_tables,
 							  ARRAY_SIZE(request_tables)};
 
-/* Options whose value is a file's name behind so many bytes. */
-static const struct {
-	const char *name;
-	const char *mark;
-} files[] = {{"rows", ""}, {"payload-file", ""}, {"body", "@"}};
-
 /* Headers have a key of their own, which says the same better; what --help hides is no key. */
 static bool is_key(const struct cli_option *row)
 {
@@ -81,15 +75,12 @@ static int join(struct scenario_reader *reader, const yaml_node_t *list, const c
 }
 
 /* A file's name that does not begin with '/' counts from the scenario's folder. */
-static int resolve(struct scenario_reader *reader, const char *name, const char **text)
+static int resolve(struct scenario_reader *reader, const char *mark, const char **text)
 {
-	const char *slash = strrchr(reader->path, '/'), *mark = NULL;
+	const char *slash = strrchr(reader->path, '/');
 	char *resolved;
 	size_t skip;
 
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (!strcmp(files[i].name, name))
-			mark = files[i].mark;
 	if (!mark || !slash || strncmp(*text, mark, strlen(mark)))
 		return 0;
 	skip = strlen(mark);
@@ -104,9 +95,10 @@ static int resolve(struct scenario_reader *reader, const char *name, const char 
 	return 0;
 }
 
-static int value_text(struct scenario_reader *reader, const yaml_node_t *value, const char *name,
-		      const char **ret_text)
+static int value_text(struct scenario_reader *reader, const yaml_node_t *value,
+		      const struct cli_option *row, const char **ret_text)
 {
+	const char *name = row->name;
 	bool may_be_list = !strcmp(name, "expect-status") || !strcmp(name, "source");
 	int err;
 
@@ -114,7 +106,7 @@ static int value_text(struct scenario_reader *reader, const yaml_node_t *value, 
 		err = join(reader, value, name, ret_text);
 	else
 		err = scenario_text(reader, value, name, ret_text);
-	return err ? err : resolve(reader, name, ret_text);
+	return err ? err : resolve(reader, row->file, ret_text);
 }
 
 /* An option that takes no value is true or false. */
@@ -145,7 +137,7 @@ int scenario_option_apply(struct scenario_reader *reader, const struct scenario_
 
 	if (!row->argument)
 		return apply_flag(reader, row, value, settings);
-	err = value_text(reader, value, row->name, &text);
+	err = value_text(reader, value, row, &text);
 	if (err)
 		return err;
 	err = cli_apply(row, settings, text, &error);

@@ -55,6 +55,8 @@ struct cli_option {
 	int alias; /* another short name, as other tools have it; 0: none */
 	/* What other tools call the option: only to say what it is called here. NULL: nothing else. */
 	const char *elsewhere;
+	/* The value behind this mark ("@", "") is a file's name, whose content is what counts. NULL: it is not. */
+	const char *file;
 	/* Both get the member's address. NULL, or what is allowed, as above: a string that lives on. */
 	const char *(*set)(void *member, const char *value);
 	/* 0, -ENOMEM, or -EINVAL with the whole sentence in @ret_error. */
@@ -87,8 +89,17 @@ struct cli_command {
 	bool getopt;
 };
 
+/* An option as it was applied. */
+struct cli_use {
+	const struct cli_option *option;
+	const char *value; /* NULL: it takes none */
+};
+
 /* What else there was than options. */
 struct cli_words {
+	bool keeps_uses;      /* in the list below, which the caller frees */
+	struct cli_use *uses; /* in their order */
+	size_t use_count;
 	char **list; /* has room for argc; NULL: the first word ends the options */
 	int count;   /* of @list; without one the index of the first word, argc if there is none */
 	uint64_t given[CLI_GIVEN / 64]; /* bits of the rows, over all tables */

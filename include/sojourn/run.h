@@ -316,6 +316,21 @@ struct run_part {
 	struct histogram latency;
 };
 
+/* One driver of a fleet, which a coordinator ran: what it was to do, and how it fared. */
+struct run_fleet_member {
+	char *host;	      /* as the coordinator was given it */
+	uint32_t connections; /* its share */
+	uint64_t rate;	      /* its share of the rate; 0: closed loop */
+	uint64_t requests;    /* complete responses that it told of */
+	char *limited;	      /* why it did not keep up; NULL: it did, or that is not known */
+	/* Its wall clock is ahead of the coordinator's by so much, and by how much that may be wrong. */
+	struct run_signed clock_offset_ns;
+	struct run_number clock_uncertainty_ns;
+	struct run_number start_skew_ns; /* it began to measure so long after the first one */
+	bool lost;
+	char *reason; /* why it was lost; NULL: it was not */
+};
+
 struct run_driver {
 	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
 	char *target; /* URL */
@@ -365,6 +380,8 @@ struct run_driver {
 	struct run_row_list rows[RUN_ROWS_COUNT];
 	struct run_part *parts; /* of a merged document: every driver */
 	size_t part_count;
+	struct run_fleet_member *members; /* of a run of several drivers as one */
+	size_t member_count;
 	struct run_limited *limited;	     /* NULL: the driver kept up */
 	struct run_interrupted *interrupted; /* NULL: it ended by itself */
 	char *expected;			     /* statuses that were asked for; NULL: any below 400 */

@@ -32,6 +32,12 @@ struct run_number {
 	uint64_t value;
 };
 
+/* The same below zero, too. */
+struct run_signed {
+	bool known;
+	int64_t value;
+};
+
 /* A share or a correlation, which no integer can hold; may be missing. */
 struct run_ratio {
 	bool known;

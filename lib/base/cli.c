@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 #include "sojourn/suggest.h"
@@ -291,6 +292,16 @@ __attribute__((format(printf, 2, 3))) static int complain(struct walk *walk, con
 	return length < 0 ? -ENOMEM : -EINVAL;
 }
 
+static int keep_use(struct cli_words *words, const struct cli_option *option, const char *value)
+{
+	struct cli_use *use = ARRAY_APPEND(words->uses, words->use_count);
+
+	if (!use)
+		return -ENOMEM;
+	*use = (struct cli_use){option, value};
+	return 0;
+}
+
 /* @shown: the option as it was written. */
 static int apply(struct walk *walk, const struct found *found, const char *shown, const char *value)
 {
@@ -301,6 +312,8 @@ static int apply(struct walk *walk, const struct found *found, const char *shown
 
 	walk->words->given[found->index / 64] |= UINT64_C(1) << found->index % 64;
 	walk->over = option->kind == CLI_CONSTANT;
+	if (walk->words->keeps_uses && keep_use(walk->words, option, value))
+		return -ENOMEM;
 	if (walk->command->getopt || option->kind == CLI_APPLY)
 		return cli_apply(option, settings, value, walk->ret_error);
 	wrong = store(option, (char *)settings + option->offset, value, text);

@@ -70,6 +70,16 @@ static int read_number(struct reader *reader, const json_t *json, const struct r
 	return err;
 }
 
+static int read_signed(struct reader *reader, const json_t *json, const struct run_member *member,
+		       void *field)
+{
+	(void)member;
+	if (!json_is_integer(json))
+		return reader_refuse(reader, json, "a whole number");
+	*(struct run_signed *)field = (struct run_signed){true, json_integer_value(json)};
+	return 0;
+}
+
 static int read_ratio(struct reader *reader, const json_t *json, const struct run_member *member,
 		      void *field)
 {
@@ -400,23 +410,15 @@ static int read_series(struct reader *reader, const json_t *json, const struct r
 
 static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 					    const struct run_member *, void *) = {
-	[RUN_KIND_U64] = read_u64,
-	[RUN_KIND_U32] = read_u32,
-	[RUN_KIND_U16] = read_u16,
-	[RUN_KIND_BOOL] = read_bool,
-	[RUN_KIND_RATIO] = read_ratio,
-	[RUN_KIND_NUMBER] = read_number,
-	[RUN_KIND_STRING] = read_string,
-	[RUN_KIND_TEXT] = read_text,
-	[RUN_KIND_STRINGS] = read_strings,
-	[RUN_KIND_COUNTERS] = read_counters,
-	[RUN_KIND_HISTOGRAM] = read_histogram,
-	[RUN_KIND_STAGES] = read_stages,
-	[RUN_KIND_OBJECT] = read_embedded,
-	[RUN_KIND_POINTER] = read_pointer,
-	[RUN_KIND_LIST] = read_list,
-	[RUN_KIND_SAMPLES] = read_samples,
-	[RUN_KIND_SERIES] = read_series,
+	[RUN_KIND_U64] = read_u64,	     [RUN_KIND_U32] = read_u32,
+	[RUN_KIND_U16] = read_u16,	     [RUN_KIND_BOOL] = read_bool,
+	[RUN_KIND_SIGNED] = read_signed,     [RUN_KIND_RATIO] = read_ratio,
+	[RUN_KIND_NUMBER] = read_number,     [RUN_KIND_STRING] = read_string,
+	[RUN_KIND_TEXT] = read_text,	     [RUN_KIND_STRINGS] = read_strings,
+	[RUN_KIND_COUNTERS] = read_counters, [RUN_KIND_HISTOGRAM] = read_histogram,
+	[RUN_KIND_STAGES] = read_stages,     [RUN_KIND_OBJECT] = read_embedded,
+	[RUN_KIND_POINTER] = read_pointer,   [RUN_KIND_LIST] = read_list,
+	[RUN_KIND_SAMPLES] = read_samples,   [RUN_KIND_SERIES] = read_series,
 	[RUN_KIND_NUMBERS] = read_numbers,
 	[RUN_KIND_STATUSES] = read_statuses,
 };

@@ -90,6 +90,13 @@ static json_t *schema_u16(const struct run_member *member)
 	return schema_integer(UINT16_MAX);
 }
 
+static json_t *schema_signed(const struct run_member *member)
+{
+	(void)member;
+	return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)INT64_MIN,
+			 "maximum", (json_int_t)INT64_MAX);
+}
+
 static json_t *schema_bool(const struct run_member *member)
 {
 	(void)member;
@@ -201,7 +208,7 @@ static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
 	[RUN_KIND_STAGES] = schema_stages,     [RUN_KIND_OBJECT] = schema_structure,
 	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
 	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
-	[RUN_KIND_STATUSES] = schema_statuses,
+	[RUN_KIND_STATUSES] = schema_statuses, [RUN_KIND_SIGNED] = schema_signed,
 };
 
 static int add_members(json_t *object, const struct run_members *members)

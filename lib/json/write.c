@@ -56,6 +56,14 @@ static json_t *write_u16(const struct run_member *member, const void *field)
 	return json_from_u64(*(const uint16_t *)field);
 }
 
+static json_t *write_signed(const struct run_member *member, const void *field)
+{
+	const struct run_signed *number = field;
+
+	(void)member;
+	return number->known ? json_integer(number->value) : json_null();
+}
+
 static json_t *write_bool(const struct run_member *member, const void *field)
 {
 	(void)member;
@@ -237,21 +245,14 @@ static json_t *write_series(const struct run_member *member, const void *field)
 
 /* Not of what has members of its own, which are written one by one, nor of samples. */
 static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const void *) = {
-	[RUN_KIND_U64] = write_u64,
-	[RUN_KIND_U32] = write_u32,
-	[RUN_KIND_U16] = write_u16,
-	[RUN_KIND_BOOL] = write_bool,
-	[RUN_KIND_RATIO] = write_ratio,
-	[RUN_KIND_NUMBER] = write_number,
-	[RUN_KIND_STRING] = write_string,
-	[RUN_KIND_TEXT] = write_text,
-	[RUN_KIND_STRINGS] = write_strings,
-	[RUN_KIND_COUNTERS] = write_counters,
-	[RUN_KIND_HISTOGRAM] = write_histogram,
-	[RUN_KIND_STAGES] = write_stages,
-	[RUN_KIND_SERIES] = write_series,
-	[RUN_KIND_NUMBERS] = write_numbers,
-	[RUN_KIND_STATUSES] = write_statuses,
+	[RUN_KIND_U64] = write_u64,	      [RUN_KIND_U32] = write_u32,
+	[RUN_KIND_U16] = write_u16,	      [RUN_KIND_BOOL] = write_bool,
+	[RUN_KIND_SIGNED] = write_signed,     [RUN_KIND_RATIO] = write_ratio,
+	[RUN_KIND_NUMBER] = write_number,     [RUN_KIND_STRING] = write_string,
+	[RUN_KIND_TEXT] = write_text,	      [RUN_KIND_STRINGS] = write_strings,
+	[RUN_KIND_COUNTERS] = write_counters, [RUN_KIND_HISTOGRAM] = write_histogram,
+	[RUN_KIND_STAGES] = write_stages,     [RUN_KIND_SERIES] = write_series,
+	[RUN_KIND_NUMBERS] = write_numbers,   [RUN_KIND_STATUSES] = write_statuses,
 };
 
 static bool is_empty(const struct run_member *member, const void *field)

@@ -514,11 +514,40 @@ static void report_drivers(const struct page *page, const struct run_driver *dri
 	}
 }
 
+/* How well members of a fleet began together: by clocks that were compared, so only as well as these were. */
+static void report_fleet(const struct page *page, const struct run_driver *driver)
+{
+	uint64_t skew_ns = 0, doubt_ns = 0;
+	struct items items;
+	char text[SHORT_TEXT];
+
+	if (!driver->member_count)
+		return;
+	for (size_t i = 0; i < driver->member_count; i++) {
+		const struct run_fleet_member *member = &driver->members[i];
+
+		if (member->start_skew_ns.known && member->start_skew_ns.value > skew_ns)
+			skew_ns = member->start_skew_ns.value;
+		if (member->clock_uncertainty_ns.known &&
+		    member->clock_uncertainty_ns.value > doubt_ns)
+			doubt_ns = member->clock_uncertainty_ns.value;
+	}
+	items = items_begin(page, "fleet", label_columns(driver));
+	items_add(&items, "%zu members", driver->member_count);
+	items_add(&items, "began within %s", page_time((double)skew_ns, text));
+	items_add(&items, "clocks compared to ±%s", page_time((double)doubt_ns, text));
+	for (size_t i = 0; i < driver->member_count; i++)
+		if (driver->members[i].limited)
+			items_add(&items, "%s did not keep up", driver->members[i].host);
+	items_end(&items);
+}
+
 void report_driver_rows(const struct page *page, const struct run *run)
 {
 	report_rows(page, run);
 	report_datagrams(page, run->driver);
 	report_drivers(page, run->driver);
+	report_fleet(page, run->driver);
 }
 
 /* Of a response that is read at once both are the same. */

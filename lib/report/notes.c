@@ -47,6 +47,28 @@ bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_
 	return true;
 }
 
+/* Of the first one the reason is told, too; the others' are in the document. */
+static bool tell_lost(const struct run_driver *driver, size_t size, char *ret_text)
+{
+	const struct run_fleet_member *first = NULL;
+	size_t lost = 0;
+
+	for (size_t i = 0; i < driver->member_count; i++) {
+		if (!driver->members[i].lost)
+			continue;
+		first = first ? first : &driver->members[i];
+		lost++;
+	}
+	if (!first)
+		return false;
+	snprintf(ret_text, size,
+		 "%zu of %zu members lost (%s: %.100s): what they told last counts, what they did "
+		 "after that is in no figure",
+		 lost, driver->member_count, first->host ? first->host : "unknown host",
+		 first->reason ? first->reason : "not known why");
+	return true;
+}
+
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES])
 {
@@ -54,6 +76,7 @@ size_t report_notes(const struct run_driver *driver,
 	char count[SHORT_TEXT], of[SHORT_TEXT];
 	size_t notes = report_interrupted(driver, sizeof(ret_notes->text), ret_notes[0].text);
 
+	notes += tell_lost(driver, sizeof(ret_notes->text), ret_notes[notes].text);
 	if (driver->unsent)
 		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
 			 "%s of the %s requests that were due were never sent, %s: they are in no "

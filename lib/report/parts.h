@@ -60,7 +60,7 @@ struct report_note {
 	char text[256];
 };
 
-#define REPORT_NOTES 3U
+#define REPORT_NOTES 4U
 /* How many there are; none if every request was answered. */
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES]);

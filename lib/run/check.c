@@ -33,6 +33,7 @@ static const struct {
 	{"intervals-are-total", check_intervals},
 	{"rows-are-total", check_rows},
 	{"drivers-add-up", check_drivers_parts},
+	{"members-add-up", check_members},
 	{"sweep-steps", check_sweep},
 	{"round-trip-parts", check_joined_parts},
 	{"joined-sums", check_joined_sums},

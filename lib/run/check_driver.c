@@ -294,6 +294,21 @@ void check_drivers_parts(struct checking *checking)
 		   (struct check_value){"driver.requests", driver->requests});
 }
 
+/* A document of a fleet may be merged with others, whose requests are no member's. */
+void check_members(struct checking *checking)
+{
+	const struct run_driver *driver = checking->run->driver;
+	uint64_t requests = 0;
+
+	if (!driver || !driver->member_count)
+		return;
+	for (size_t i = 0; i < driver->member_count; i++)
+		requests += driver->members[i].requests;
+	check_at_most(checking, "driver.members",
+		      (struct check_value){"the sum of requests", requests},
+		      (struct check_value){"driver.requests", driver->requests});
+}
+
 /* ---- sweep ---- */
 
 static void step(struct checking *checking, const char *place, const struct run_sweep_step *step)

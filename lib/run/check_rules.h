@@ -47,6 +47,7 @@ void check_failures(struct checking *checking);
 void check_intervals(struct checking *checking);
 void check_rows(struct checking *checking);
 void check_drivers_parts(struct checking *checking);
+void check_members(struct checking *checking);
 void check_sweep(struct checking *checking);
 
 /* check_joined.c */

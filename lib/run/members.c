@@ -239,6 +239,21 @@ static const struct run_member part_table[] = {
 };
 static const struct run_members part_members = MEMBERS(struct run_part, part_table);
 
+static const struct run_member fleet_member_table[] = {
+	STRING(struct run_fleet_member, host),
+	{MEMBER(struct run_fleet_member, U32, connections)},
+	{MEMBER(struct run_fleet_member, U64, rate)},
+	{MEMBER(struct run_fleet_member, U64, requests)},
+	STRING(struct run_fleet_member, limited),
+	{MEMBER(struct run_fleet_member, SIGNED, clock_offset_ns), .optional = true},
+	NUMBER(struct run_fleet_member, clock_uncertainty_ns),
+	NUMBER(struct run_fleet_member, start_skew_ns),
+	{MEMBER(struct run_fleet_member, BOOL, lost)},
+	STRING(struct run_fleet_member, reason),
+};
+static const struct run_members fleet_member_members =
+	MEMBERS(struct run_fleet_member, fleet_member_table);
+
 static const struct run_member row_table[] = {
 	STRING(struct run_row, name),
 	STRING(struct run_row, target),
@@ -328,6 +343,10 @@ static const struct run_member driver_table[] = {
 	 .merging = RUN_MERGING_OWN, .members = &part_members,
 	 .count_offset = offsetof(struct run_driver, part_count),
 	 .limit = MAX_PARTS, .optional = true},
+	{MEMBER(struct run_driver, LIST, members),
+	 .merging = RUN_MERGING_OWN, .members = &fleet_member_members,
+	 .count_offset = offsetof(struct run_driver, member_count),
+	 .limit = MAX_PARTS, .sparse = true},
 	{MEMBER(struct run_driver, POINTER, limited),
 	 .merging = RUN_MERGING_OWN, .members = &limited_members,
 	 .optional = true},

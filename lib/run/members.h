@@ -16,6 +16,7 @@ enum run_kind {
 	RUN_KIND_U16,	   /* uint16_t */
 	RUN_KIND_BOOL,	   /* bool */
 	RUN_KIND_NUMBER,   /* struct run_number; null if not known */
+	RUN_KIND_SIGNED,   /* struct run_signed; null if not known */
 	RUN_KIND_RATIO,	   /* struct run_ratio; null if not known */
 	RUN_KIND_STRING,   /* char *; null if NULL */
 	RUN_KIND_TEXT,	   /* char[size] */

@@ -79,6 +79,28 @@ static int merge_parts(struct run_driver *driver, struct run_driver *other, char
 	return 0;
 }
 
+/* Two fleets, or a fleet and a driver of its own: each member is named. */
+static int merge_fleet(struct run_driver *driver, struct run_driver *other, char **ret_error)
+{
+	size_t count = driver->member_count + other->member_count;
+	struct run_fleet_member *members;
+
+	if (!other->member_count)
+		return 0;
+	if (count > MAX_PARTS)
+		return refuse(ret_error, "driver.members: %zu drivers, must be at most %d", count,
+			      MAX_PARTS);
+	members = reallocarray(driver->members, count, sizeof(*members));
+	if (!members)
+		return -ENOMEM;
+	memcpy(members + driver->member_count, other->members,
+	       other->member_count * sizeof(*members));
+	other->member_count = 0;
+	driver->members = members;
+	driver->member_count = count;
+	return 0;
+}
+
 /* How much time at least one part covers; they are in order of their begin. */
 static uint64_t union_of(const struct run_part *parts, size_t count)
 {
@@ -318,6 +340,8 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 		err = merge_rows(driver, other, ret_error);
 	if (!err)
 		err = merge_parts(driver, other, ret_error);
+	if (!err)
+		err = merge_fleet(driver, other, ret_error);
 	if (err)
 		return err;
 	driver->duration_ns = union_of(driver->parts, driver->part_count);

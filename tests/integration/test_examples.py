@@ -27,7 +27,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 COMMAND = re.compile(r"(sojourn|sojourn-drive|sojourn-lab|tools/\S+|tests/\S+|curl|ssh|docker|kubectl|systemctl|cmake)( |$)")
 MARK = re.compile(r"<!-- (run|continue|needs: .+) -->")
 FACES = [[OBSERVER], *([OBSERVER, face] for face in ("observe", "live", "serve", "record", "doctor", "report", "probe")),
-         [DRIVER], [DRIVER, "run"], [DRIVER, "sweep"]]
+         [DRIVER], [DRIVER, "run"], [DRIVER, "sweep"], [DRIVER, "fleet"]]
 
 
 def blocks_of(text):

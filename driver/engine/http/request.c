@@ -148,6 +148,7 @@ int http_request_build(const struct request *request, const struct target *targe
 
 	ret_message->template.variables = &request->variables;
 	ret_message->body.variables = &request->variables;
+	ret_message->numbers = request->numbers;
 	add_head(&builder, target);
 	if (request->body)
 		add_body(&builder);

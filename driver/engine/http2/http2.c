@@ -96,7 +96,7 @@ static int open_parts(struct h2 *h2, const struct engine_host *host)
 	h2->out = malloc(H2_OUT_SIZE);
 	if (!h2->places || !h2->out ||
 	    message_room_open(&h2->room, message_room_max(&h2->shared->message, 0),
-			      host->first_slot, host->slots))
+			      host->first_client, host->slots))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < h2->place_count; i++)
 		h2->places[i].h2 = h2;

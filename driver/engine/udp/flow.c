@@ -446,7 +446,7 @@ struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan)
 	udp->sockets = calloc(udp->flows, sizeof(udp->sockets[0]));
 	if (!udp->io || !udp->sockets ||
 	    message_room_open(&udp->room, message_room_max(&plan->message, numbered),
-			      host->first_slot, host->slots)) {
+			      host->first_client, host->slots)) {
 		udp_free(udp);
 		return NULL;
 	}

@@ -262,6 +262,25 @@ static void fill_driver_parts(struct run_driver *driver, struct sequence *sequen
 	}
 }
 
+static void fill_members(struct run_driver *driver, struct sequence *sequence)
+{
+	driver->member_count = 2;
+	driver->members = need(calloc(driver->member_count, sizeof(*driver->members)));
+	for (struct run_fleet_member *member = driver->members; member < driver->members + 2;
+	     member++) {
+		member->host = text("client");
+		member->connections = (uint32_t)next(sequence);
+		member->rate = next(sequence);
+		member->requests = next(sequence);
+		member->limited = text("its loop was late");
+		member->clock_offset_ns = (struct run_signed){true, -(int64_t)next(sequence)};
+		set_number(&member->clock_uncertainty_ns, sequence);
+		set_number(&member->start_skew_ns, sequence);
+		member->lost = true;
+		member->reason = text("nothing was heard of it for 5 s");
+	}
+}
+
 static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 {
 	driver->host = text("client");
@@ -305,6 +324,7 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_number(&driver->streams_allowed, sequence);
 	fill_intervals(driver, sequence);
 	fill_driver_parts(driver, sequence);
+	fill_members(driver, sequence);
 	driver->scenario = text("shop");
 	fill_rows(&driver->rows[RUN_ROWS_STEP], "create", "read", sequence);
 	fill_rows(&driver->rows[RUN_ROWS_TARGET], "http://a/", "http://b/", sequence);

@@ -96,6 +96,19 @@ static void compare_series(const struct run_driver *a, const struct run_driver *
 	}
 }
 
+static void compare_members(const struct run_driver *a, const struct run_driver *b)
+{
+	assert_int_equal(a->member_count, b->member_count);
+	for (size_t i = 0; i < a->member_count; i++) {
+		assert_same_text(a->members[i].host, b->members[i].host);
+		assert_same_text(a->members[i].limited, b->members[i].limited);
+		assert_same_text(a->members[i].reason, b->members[i].reason);
+		ASSERT_SAME(struct run_fleet_member, &a->members[i], &b->members[i],
+			    left_.host = right_.host = NULL, left_.limited = right_.limited = NULL,
+			    left_.reason = right_.reason = NULL);
+	}
+}
+
 static void compare_drivers(const struct run_driver *a, const struct run_driver *b)
 {
 	assert_true(a && b);
@@ -124,6 +137,7 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	assert_same_text(a->observer_error, b->observer_error);
 	support_compare_samples(a->samples, b->samples);
 	compare_series(a, b);
+	compare_members(a, b);
 	support_compare_rows(a, b);
 	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
 		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,
@@ -132,7 +146,8 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 		    left_.interrupted = right_.interrupted = NULL,
 		    left_.failures = right_.failures = NULL,
 		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
-		    support_forget_rows(&left_, &right_), left_.unsampled = right_.unsampled = NULL,
+		    left_.members = right_.members = NULL, support_forget_rows(&left_, &right_),
+		    left_.unsampled = right_.unsampled = NULL,
 		    left_.observer_error = right_.observer_error = NULL);
 }
 
@@ -300,9 +315,12 @@ static void check_distinct(const json_t *json, bool seen[static LARGEST_NUMBER])
 	if (json_is_real(json)) /* the only member of its kind */
 		assert_true(json_real_value(json) < 0 && json_real_value(json) > -0.3);
 	if (json_is_integer(json)) {
-		assert_in_range(json_integer_value(json), 1, LARGEST_NUMBER - 1);
-		assert_false(seen[json_integer_value(json)]);
-		seen[json_integer_value(json)] = true;
+		/* Those that may be negative are. */
+		size_t number = (size_t)llabs(json_integer_value(json));
+
+		assert_in_range(number, 1, LARGEST_NUMBER - 1);
+		assert_false(seen[number]);
+		seen[number] = true;
 	}
 	json_array_foreach (json, i, value)
 		check_distinct(is_pairs(json) ? json_array_get(value, 1) : value, seen);

@@ -278,6 +278,13 @@ static void lose_part(struct run *run)
 	run->driver->parts[0].requests = run->driver->requests - 1;
 }
 
+static void make_up_member(struct run *run)
+{
+	run->driver->members = need(calloc(1, sizeof(*run->driver->members)));
+	run->driver->member_count = 1;
+	run->driver->members[0].requests = run->driver->requests + 1;
+}
+
 static void lose_latency(struct run *run)
 {
 	run->sweep = need(calloc(1, sizeof(*run->sweep)));
@@ -366,6 +373,7 @@ static const struct {
 	{"intervals-are-total", make_up_connect, "the sum of connects is 65, must be at most driver.connects, which is 64"},
 	{"rows-are-total", lose_row, "driver.statuses: the sum of round_trip.sum_ns is"},
 	{"drivers-add-up", lose_part, "the sum of requests is 999, must be driver.requests, which is 1000"},
+	{"members-add-up", make_up_member, "the sum of requests is 1001, must be at most driver.requests, which is 1000"},
 	{"sweep-steps", lose_latency, "sweep.steps[0]: latency.count is 0, must be requests, which is 7"},
 	{"round-trip-parts", lose_network, "joined.slowest[0].parts: network_ns + stages is"},
 	{"joined-sums", join_again, "joined.round_trip: count is 1000, must be the number of joined exchanges, which is 999"},

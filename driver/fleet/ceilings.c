@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/* Whether an agent may do what it is asked for; see ceilings.h. */
+#include "ceilings.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/engine.h"
+#include "load/share.h"
+#include "scenario/scenario.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
+#include "sojourn/units.h"
+
+DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo)
+
+#define ADDRESS_BYTES 16
+
+/* An address of either family, as the bits that a network is compared by. */
+struct address {
+	int family;
+	uint8_t bytes[ADDRESS_BYTES];
+};
+
+/* One entry of --allow: a network, or a host with a port or with any. */
+struct entry {
+	bool network;
+	struct address address; /* of a network */
+	unsigned int bits;
+	char host[256]; /* else */
+	uint16_t port;	/* 0: any */
+};
+
+static bool parse_address(const char *text, struct address *ret_address)
+{
+	*ret_address = (struct address){0};
+	ret_address->family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	return inet_pton(ret_address->family, text, ret_address->bytes) == 1;
+}
+
+static bool parse_network(char *text, char *slash, struct entry *ret_entry)
+{
+	uint64_t bits;
+
+	*slash = '\0';
+	if (!parse_address(text, &ret_entry->address) ||
+	    units_parse_u64(slash + 1, 0, ret_entry->address.family == AF_INET ? 32 : 128, &bits))
+		return false;
+	ret_entry->network = true;
+	ret_entry->bits = (unsigned int)bits;
+	return true;
+}
+
+/* "host", "host:80", "10.0.0.1:80", "[::1]:80", "::1" */
+static bool parse_host(char *text, struct entry *ret_entry)
+{
+	char *colon = strrchr(text, ':'), *end = text + strlen(text);
+	uint64_t port = 0;
+
+	if (*text == '[') {
+		end = strchr(text++, ']');
+		if (!end || (end[1] && end[1] != ':'))
+			return false;
+		colon = end[1] ? end + 1 : NULL;
+	} else if (colon && strchr(text, ':') != colon) {
+		colon = NULL; /* IPv6 without a port */
+	} else if (colon) {
+		end = colon;
+	}
+	if (colon && units_parse_u64(colon + 1, 1, UINT16_MAX, &port))
+		return false;
+	*end = '\0';
+	ret_entry->port = (uint16_t)port;
+	return *text && snprintf(ret_entry->host, sizeof(ret_entry->host), "%s", text) <
+				(int)sizeof(ret_entry->host);
+}
+
+/* The next entry of the list at *@at, which is moved on. -ENOENT: there is none; -EINVAL with a sentence. */
+static int next_entry(const char **at, struct entry *ret_entry, char **ret_error)
+{
+	size_t length = strcspn(*at, ",");
+	autofree char *text = strndup(*at, length), *work = strndup(*at, length);
+	char *slash = work ? strchr(work, '/') : NULL;
+
+	if (!**at)
+		return -ENOENT;
+	if (!text || !work)
+		return -ENOMEM;
+	*ret_entry = (struct entry){0};
+	*at += length + ((*at)[length] == ',');
+	if (slash ? parse_network(work, slash, ret_entry) : parse_host(work, ret_entry))
+		return 0;
+	return refuse(ret_error,
+		      "--allow: '%s' is neither a network nor a host; write it like 10.0.0.0/8, "
+		      "server:8080 or [::1]:8080",
+		      text);
+}
+
+int ceilings_check_list(const char *allow, char **ret_error)
+{
+	struct entry entry;
+	int err;
+
+	if (!*allow)
+		return refuse(ret_error, "--allow: '' allows nothing; give a network or a host, "
+					 "e.g. 10.0.0.0/8 or server:8080");
+	do
+		err = next_entry(&allow, &entry, ret_error);
+	while (!err);
+	return err == -ENOENT ? 0 : err;
+}
+
+static bool is_inside(const struct entry *entry, const struct address *address)
+{
+	unsigned int whole = entry->bits / 8, rest = entry->bits % 8;
+	unsigned int mask = 0xff00U >> rest & 0xff;
+
+	if (entry->address.family != address->family ||
+	    memcmp(entry->address.bytes, address->bytes, whole) != 0)
+		return false;
+	return !rest || !((entry->address.bytes[whole] ^ address->bytes[whole]) & mask);
+}
+
+static struct address address_of(const struct addrinfo *info)
+{
+	struct address address = {.family = info->ai_family};
+
+	if (info->ai_family == AF_INET)
+		memcpy(address.bytes, &((const struct sockaddr_in *)info->ai_addr)->sin_addr, 4);
+	else
+		memcpy(address.bytes, &((const struct sockaddr_in6 *)info->ai_addr)->sin6_addr, 16);
+	return address;
+}
+
+/* A host's own name is compared as text: whatever it resolves to was allowed with it. */
+static bool is_named(const struct entry *entry, const struct target *target)
+{
+	return !entry->network && !strcasecmp(entry->host, target->host) &&
+	       (!entry->port || entry->port == target->port);
+}
+
+static bool matches(const struct entry *entry, const struct target *target,
+		    const struct address *address)
+{
+	struct address own;
+
+	if (entry->network)
+		return is_inside(entry, address);
+	if (entry->port && entry->port != target->port)
+		return false;
+	return parse_address(entry->host, &own) && own.family == address->family &&
+	       !memcmp(own.bytes, address->bytes, sizeof(own.bytes));
+}
+
+/* @address: NULL if the host's name alone is asked for. */
+static bool is_allowed(const char *allow, const struct target *target,
+		       const struct address *address)
+{
+	struct entry entry;
+
+	while (!next_entry(&allow, &entry, &(char *){NULL}))
+		if (address ? matches(&entry, target, address) : is_named(&entry, target))
+			return true;
+	return false;
+}
+
+static int refuse_target(const struct ceilings *ceilings, const struct target *target,
+			 char **ret_error)
+{
+	return refuse(ret_error, "'%s' is no target that its --allow %s has", target->authority,
+		      ceilings->allow);
+}
+
+static int check_target(const struct ceilings *ceilings, const struct target *target,
+			char **ret_error)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	CLEANUP(cleanup_freeaddrinfo) struct addrinfo *list = NULL;
+	int err;
+
+	if (engine_has(target->engine, ENGINE_LOCAL))
+		return refuse_target(ceilings, target, ret_error);
+	if (!engine_has(target->engine, ENGINE_ADDRESSED) ||
+	    is_allowed(ceilings->allow, target, NULL))
+		return 0;
+	err = getaddrinfo(target->host, NULL, &hints, &list);
+	if (err)
+		return refuse(ret_error, "cannot resolve '%s': %s", target->host,
+			      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
+	for (const struct addrinfo *info = list; info; info = info->ai_next) {
+		const struct address address = address_of(info);
+
+		if (!is_allowed(ceilings->allow, target, &address))
+			return refuse_target(ceilings, target, ret_error);
+	}
+	return 0;
+}
+
+int ceilings_check_targets(const struct ceilings *ceilings, const struct scenario *scenario,
+			   char **ret_error)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < scenario->step_count && ceilings->allow && !err; i++)
+		err = check_target(ceilings, &scenario->steps[i].target, ret_error);
+	return err;
+}
+
+/* The highest that the rate of all members ever is. */
+static double peak_rate(const struct schedule_spec *spec)
+{
+	double peak = (double)spec->rate;
+
+	for (size_t i = 0; i < spec->shape.count; i++)
+		peak = fmax(peak, fmax(spec->shape.segments[i].from, spec->shape.segments[i].to));
+	return peak;
+}
+
+static int check_rate(const struct ceilings *ceilings, const struct load_settings *load,
+		      char **ret_error)
+{
+	uint32_t members = load->member.count ? load->member.count : 1;
+	double own = peak_rate(&load->schedule) / members;
+
+	if (!load->schedule.rate)
+		return refuse(ret_error,
+			      "its --max-rate %" PRIu64
+			      " needs a rate: a closed loop sends as fast "
+			      "as the server answers; add --rate",
+			      ceilings->rate);
+	if (own <= (double)ceilings->rate)
+		return 0;
+	return refuse(ret_error, "a rate of %.10g is above its --max-rate %" PRIu64, own,
+		      ceilings->rate);
+}
+
+static int check_duration(const struct ceilings *ceilings, const struct load_settings *load,
+			  char **ret_error)
+{
+	uint64_t all_ns = load->warmup_ns + load->duration_ns + load->cooldown_ns;
+	char asked[32], most[32];
+
+	units_format_duration((double)ceilings->duration_ns, most, sizeof(most));
+	if (!load->duration_ns)
+		return refuse(ret_error,
+			      "its --max-duration %s needs a duration: a number of requests may "
+			      "take any time; add --duration",
+			      most);
+	if (all_ns <= ceilings->duration_ns)
+		return 0;
+	return refuse(ret_error, "%s with warm-up and cool-down are above its --max-duration %s",
+		      units_format_duration((double)all_ns, asked, sizeof(asked)), most);
+}
+
+int ceilings_check_load(const struct ceilings *ceilings, const struct load_settings *load,
+			char **ret_error)
+{
+	int err = 0;
+
+	if (ceilings->connections && load->connections > ceilings->connections)
+		err = refuse(ret_error, "%u connections are above its --max-connections %u",
+			     load->connections, ceilings->connections);
+	if (!err && ceilings->rate)
+		err = check_rate(ceilings, load, ret_error);
+	if (!err && ceilings->duration_ns)
+		err = check_duration(ceilings, load, ret_error);
+	return err;
+}

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The coordinator. Members get ready, each at its own pace; then all begin at one time, and the loop runs until each
+ * has told its result or is lost. Neighbours: member.c (one of them), plan.c (its share), result.c (their sum).
+ */
+#include "fleet.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "member.h"
+#include "plan.h"
+#include "result.h"
+#include "run/observer.h"
+#include "run/progress.h"
+#include "run/start.h"
+#include "sojourn/clock.h"
+#include "sojourn/join.h"
+#include "sojourn/refuse.h"
+#include "sojourn/units.h"
+
+#define WATCH_MS 250U
+#define TICK_MS	 1000U
+
+/* Messages must be there before their time, on a host that is busy, too. */
+#define LEAD_NS	    (500 * NSEC_PER_MSEC)
+#define LEAD_ROUNDS 4U
+
+/* A host that has to be reached over the network, and logged in to. */
+#define HELLO_NS (60 * NSEC_PER_SEC)
+/* An agent that has been left ends at once, unless its host does not answer. */
+#define LEAVE_MS 2000U
+
+struct fleet {
+	const struct fleet_options *fleet;
+	const struct options *options;
+	const struct scenario *scenario;
+	uv_loop_t loop;
+	uv_timer_t watch, tick, leave;
+	uv_signal_t signals[2];
+	uv_signal_t resized;
+	struct plan plan;
+	struct member *members;
+	uint32_t count;
+	bool running;	  /* members have been told to begin */
+	bool interrupted; /* by the user */
+	bool cut;	  /* ended early, by the user or for want of a member */
+	bool measured;	  /* a member has told what it measures */
+	struct progress progress;
+};
+
+int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error)
+{
+	struct plan plan = {0};
+	int err = plan_check(options, (uint32_t)fleet->host_count, ret_error);
+
+	if (!err)
+		err = plan_make(options, (uint32_t)fleet->host_count, &plan, ret_error);
+	plan_clear(&plan);
+	return err;
+}
+
+static bool are_all(const struct fleet *fleet, bool (*is)(const struct member *))
+{
+	for (uint32_t i = 0; i < fleet->count; i++)
+		if (!is(&fleet->members[i]))
+			return false;
+	return true;
+}
+
+static bool is_ready(const struct member *member)
+{
+	return member->state == MEMBER_READY;
+}
+
+static const struct member *find_lost(const struct fleet *fleet)
+{
+	for (uint32_t i = 0; i < fleet->count; i++)
+		if (fleet->members[i].state == MEMBER_LOST)
+			return &fleet->members[i];
+	return NULL;
+}
+
+static void stop_all(struct fleet *fleet)
+{
+	for (uint32_t i = 0; i < fleet->count; i++)
+		member_stop(&fleet->members[i]);
+}
+
+/* ---- what happens ---- */
+
+/* Before the start all have to be there; after it a member that is lost may end the run of the others. */
+static void on_changed(void *user, struct member *member)
+{
+	struct fleet *fleet = user;
+
+	if (!fleet->running) {
+		if (member->state == MEMBER_LOST || are_all(fleet, is_ready))
+			uv_stop(&fleet->loop);
+		return;
+	}
+	if (member->state == MEMBER_LOST && fleet->fleet->on_loss == FLEET_LOSS_STOP) {
+		fleet->cut = true;
+		stop_all(fleet);
+	}
+	if (are_all(fleet, member_is_over))
+		uv_stop(&fleet->loop);
+}
+
+static void on_failed(void *user, struct member *member)
+{
+	(void)member;
+	stop_all(user);
+}
+
+/* The second one is not for us: the user wants to be gone. */
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct fleet *fleet = handle->data;
+
+	if (fleet->interrupted) {
+		progress_close(&fleet->progress);
+		for (uint32_t i = 0; i < fleet->count; i++)
+			member_kill(&fleet->members[i]);
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	fleet->interrupted = true;
+	fleet->cut = true;
+	if (fleet->running)
+		stop_all(fleet);
+	else
+		uv_stop(&fleet->loop);
+}
+
+static void on_resize(uv_signal_t *handle, int number)
+{
+	struct fleet *fleet = handle->data;
+
+	(void)number;
+	progress_resize(&fleet->progress);
+}
+
+static void lose_silent(const struct fleet *fleet, struct member *member)
+{
+	bool starting = member->state == MEMBER_STARTING;
+	uint64_t limit_ns = starting ? HELLO_NS : fleet->fleet->lost_after_ns;
+	char *reason, time[32];
+
+	if (member_is_over(member) ||
+	    !member_is_silent(member, (unsigned int)(limit_ns / NSEC_PER_MSEC / WATCH_MS)))
+		return;
+	units_format_duration((double)limit_ns, time, sizeof(time));
+	if (asprintf(&reason, "%s for %s%s%s",
+		     starting ? "its agent did not answer" : "nothing was heard of it", time,
+		     starting && *member->said ? ": " : "", starting ? member->said : "") < 0)
+		reason = NULL;
+	member_lose(member, reason);
+}
+
+/*
+ * Steps are counted, not time: whoever has stopped the coordinator for a while has not silenced its members, whose
+ * messages are read only after this.
+ */
+static void on_watch(uv_timer_t *timer)
+{
+	struct fleet *fleet = timer->data;
+
+	for (uint32_t i = 0; i < fleet->count; i++)
+		lose_silent(fleet, &fleet->members[i]);
+}
+
+/* ---- progress ---- */
+
+static void add_document(const struct run_driver *driver, struct stats *sum)
+{
+	sum->requests += driver->requests;
+	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
+		sum->errors[i] += driver->errors[i];
+	histogram_add(&sum->round_trip, &driver->round_trip);
+	histogram_add(&sum->response_time, &driver->response_time);
+}
+
+/* What all have told, and since when they measure by the coordinator's clock; 0: none has told anything yet. */
+static uint64_t add_documents(struct fleet *fleet)
+{
+	struct progress *progress = &fleet->progress;
+	uint64_t begin_ns = 0;
+
+	progress->now = (struct stats){0};
+	for (uint32_t i = 0; i < fleet->count; i++) {
+		const struct run_driver *driver =
+			fleet->members[i].run ? fleet->members[i].run->driver : NULL;
+
+		if (!driver)
+			continue;
+		if (!begin_ns || driver->begin_ns < begin_ns)
+			begin_ns = driver->begin_ns;
+		add_document(driver, &progress->now);
+		if (i < progress->part_count)
+			progress->parts[i].now = driver->requests;
+	}
+	return begin_ns;
+}
+
+/* The phase has begun before its first documents came, which no rate can be made of yet. */
+static void begin_measured(struct fleet *fleet, uint64_t begin_ns)
+{
+	const struct load_settings *load = &fleet->options->load;
+	struct progress *progress = &fleet->progress;
+	uint64_t wall_ns = clock_wall_ns();
+
+	fleet->measured = true;
+	progress_begin_phase(progress, load->duration_ns, load->requests);
+	progress->begin_ns -= wall_ns > begin_ns ? wall_ns - begin_ns : 0;
+	progress->last = progress->now;
+	for (uint32_t i = 0; i < progress->part_count; i++)
+		progress->parts[i].last = progress->parts[i].now;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct fleet *fleet = timer->data;
+	uint64_t begin_ns = add_documents(fleet);
+
+	if (fleet->measured)
+		progress_update(&fleet->progress);
+	else if (begin_ns)
+		begin_measured(fleet, begin_ns);
+	else
+		progress_warmup(&fleet->progress);
+}
+
+/* Halfway between the times at which members tell, so that each second has one document of each. */
+static void start_ticks(struct fleet *fleet, uint64_t at_ns)
+{
+	uint64_t wall_ns = clock_wall_ns(), warmup_ns = fleet->options->load.warmup_ns;
+	uint64_t until_ns = at_ns > wall_ns ? at_ns - wall_ns : 0;
+
+	if (!progress_is_shown(&fleet->progress))
+		return;
+	progress_begin_phase(&fleet->progress, warmup_ns, 0);
+	uv_timer_start(&fleet->tick, on_tick,
+		       (until_ns + warmup_ns) / NSEC_PER_MSEC % TICK_MS + TICK_MS / 2, TICK_MS);
+}
+
+static void open_progress(struct fleet *fleet, const char *what)
+{
+	const struct progress_settings settings = {
+		.file = stderr,
+		.quiet = fleet->options->run.quiet,
+		.line = fleet->options->run.no_tui,
+		.what = what,
+	};
+	struct progress *progress = &fleet->progress;
+
+	progress_open(progress, &settings);
+	for (uint32_t i = 0; i < fleet->count && i < PROGRESS_PARTS_MAX; i++)
+		progress->parts[progress->part_count++].name = fleet->members[i].name;
+}
+
+/* ---- the run ---- */
+
+static int start_member(struct fleet *fleet, uint32_t index)
+{
+	struct member *member = &fleet->members[index];
+	char **command = fleet_options_command(fleet->fleet, fleet->fleet->hosts[index]);
+	int err;
+
+	member->name = fleet->fleet->hosts[index];
+	member->index = index;
+	member->plan = &fleet->plan;
+	member->owner = (struct member_owner){fleet, on_changed, on_failed};
+	err = command ? member_start(member, &fleet->loop, command) : -ENOMEM;
+	fleet_options_free_words(command);
+	return err;
+}
+
+/* Why there will be no run; 0: nothing is known against it. */
+static int check_gathered(const struct fleet *fleet, char **ret_error)
+{
+	const struct member *lost = find_lost(fleet);
+
+	if (lost)
+		return refuse(ret_error, "%s: %s; nothing was started", lost->name,
+			      lost->reason ? lost->reason : "no memory");
+	if (fleet->interrupted)
+		return refuse(ret_error, "interrupted before the start: nothing to report");
+	return 0;
+}
+
+/* Returns when all are ready; or why they will not be. */
+static int gather(struct fleet *fleet, char **ret_error)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < fleet->count && !err; i++)
+		err = start_member(fleet, i);
+	if (err)
+		return err;
+	uv_timer_start(&fleet->watch, on_watch, WATCH_MS, WATCH_MS);
+	if (!find_lost(fleet))
+		uv_run(&fleet->loop, UV_RUN_DEFAULT);
+	return check_gathered(fleet, ret_error);
+}
+
+static bool is_interrupted(void *user)
+{
+	struct fleet *fleet = user;
+	bool before = fleet->interrupted;
+
+	uv_run(&fleet->loop, UV_RUN_NOWAIT);
+	return fleet->interrupted && !before;
+}
+
+static uint64_t lead_ns(const struct fleet *fleet)
+{
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < fleet->count; i++)
+		if (fleet->members[i].round_ns > longest_ns)
+			longest_ns = fleet->members[i].round_ns;
+	return LEAD_NS + LEAD_ROUNDS * longest_ns;
+}
+
+/* --wait-for and --start-at are the coordinator's: members have one time, by the clock of each. */
+static int await_start(struct fleet *fleet, char **ret_error)
+{
+	const struct start_spec *start = &fleet->options->run.start;
+	const struct start_patience patience = {.is_over = is_interrupted, .user = fleet};
+	uint64_t unused;
+	int err = start_await_flag(start, patience, ret_error);
+
+	if (!err)
+		err = start_await_time(start, lead_ns(fleet), patience, &unused, ret_error);
+	return err && err != -ECANCELED ? err : check_gathered(fleet, ret_error);
+}
+
+static void begin(struct fleet *fleet)
+{
+	uint64_t at_ns = clock_wall_ns() + lead_ns(fleet);
+
+	if (fleet->options->run.start.at_ns > at_ns)
+		at_ns = fleet->options->run.start.at_ns;
+	fleet->running = true;
+	for (uint32_t i = 0; i < fleet->count; i++)
+		member_begin(&fleet->members[i], at_ns);
+	start_ticks(fleet, at_ns);
+}
+
+/* Until each has told its result, or is lost. */
+static void measure(struct fleet *fleet)
+{
+	begin(fleet);
+	if (!are_all(fleet, member_is_over))
+		uv_run(&fleet->loop, UV_RUN_DEFAULT);
+	uv_timer_stop(&fleet->tick);
+	uv_timer_stop(&fleet->watch);
+	progress_close(&fleet->progress);
+}
+
+static int open_observer(struct fleet *fleet, struct observer **ret_observer, char **ret_error)
+{
+	const struct observer_access *access = &fleet->options->run.observer;
+	struct observer_patience patience = {.is_over = is_interrupted, .user = fleet};
+	int err;
+
+	if (!access->url)
+		return 0;
+	err = observer_new(access, fleet->scenario->steps[0].target.port, patience, ret_observer);
+	return err ? err : observer_begin(*ret_observer, ret_error);
+}
+
+static int take_result(struct fleet *fleet, char **command, struct observer *observer,
+		       struct run **ret_run, char **ret_error)
+{
+	const struct fleet_outcome outcome = {
+		.options = fleet->options,
+		.command = command,
+		.interrupted = fleet->cut,
+	};
+	CLEANUP(cleanup_run_free) struct run *run = NULL;
+	int err = fleet_result(fleet->members, fleet->count, &outcome, &run, ret_error);
+
+	if (err && observer)
+		observer_drop(observer);
+	if (!err && observer)
+		err = observer_merge(observer, run);
+	if (!err && observer)
+		err = join_run(run, fleet->options->run.slowest);
+	if (!err && observer && !fleet->options->run.keep_samples)
+		join_drop_samples(run);
+	if (!err)
+		*ret_run = TAKE_PTR(run);
+	return err;
+}
+
+static int run_members(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
+{
+	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
+	int err = gather(fleet, ret_error);
+
+	if (!err)
+		err = await_start(fleet, ret_error);
+	if (!err)
+		err = open_observer(fleet, &observer, ret_error);
+	if (!err)
+		err = check_gathered(fleet, ret_error);
+	if (err)
+		return err;
+	measure(fleet);
+	return take_result(fleet, command, observer, ret_run, ret_error);
+}
+
+/* ---- opened and closed ---- */
+
+static int open_signal(struct fleet *fleet, uv_signal_t *handle, uv_signal_cb call, int number)
+{
+	int err = uv_signal_init(&fleet->loop, handle);
+
+	if (err)
+		return err;
+	handle->data = fleet;
+	err = uv_signal_start(handle, call, number);
+	uv_unref((uv_handle_t *)handle);
+	return err;
+}
+
+static int open_handles(struct fleet *fleet)
+{
+	uv_timer_t *timers[] = {&fleet->watch, &fleet->tick, &fleet->leave};
+	int err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
+		uv_timer_init(&fleet->loop, timers[i]);
+		timers[i]->data = fleet;
+	}
+	err = open_signal(fleet, &fleet->signals[0], on_signal, SIGINT);
+	if (!err)
+		err = open_signal(fleet, &fleet->signals[1], on_signal, SIGTERM);
+	return err ? err : open_signal(fleet, &fleet->resized, on_resize, SIGWINCH);
+}
+
+static void on_leave(uv_timer_t *timer)
+{
+	struct fleet *fleet = timer->data;
+
+	for (uint32_t i = 0; i < fleet->count; i++)
+		member_kill(&fleet->members[i]);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+	(void)unused;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static bool has_ended(const struct member *member)
+{
+	return !member->spawned || member->ended;
+}
+
+/* Every process is waited for: none is left behind, and none without its end having been seen. */
+static void leave(struct fleet *fleet)
+{
+	for (uint32_t i = 0; i < fleet->count; i++)
+		if (fleet->members[i].spawned)
+			member_leave(&fleet->members[i]);
+	uv_timer_start(&fleet->leave, on_leave, LEAVE_MS, LEAVE_MS);
+	while (!are_all(fleet, has_ended))
+		uv_run(&fleet->loop, UV_RUN_ONCE);
+}
+
+static void close_all(struct fleet *fleet)
+{
+	progress_close(&fleet->progress);
+	leave(fleet);
+	uv_walk(&fleet->loop, close_handle, NULL);
+	uv_run(&fleet->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&fleet->loop);
+	for (uint32_t i = 0; i < fleet->count; i++)
+		member_clear(&fleet->members[i]);
+	free(fleet->members);
+	plan_clear(&fleet->plan);
+	free(fleet);
+}
+
+static int open_all(struct fleet *fleet, char **ret_error)
+{
+	uint32_t count = (uint32_t)fleet->fleet->host_count;
+	int err = open_handles(fleet);
+
+	if (!err)
+		err = plan_make(fleet->options, count, &fleet->plan, ret_error);
+	if (err)
+		return err;
+	fleet->members = calloc(count, sizeof(*fleet->members));
+	if (!fleet->members)
+		return -ENOMEM;
+	for (fleet->count = 0; fleet->count < count; fleet->count++)
+		fleet->members[fleet->count].name = fleet->fleet->hosts[fleet->count];
+	return 0;
+}
+
+int fleet_run(const struct fleet_options *fleet_options, const struct options *options,
+	      const struct scenario *scenario, char **command, struct run **ret_run,
+	      char **ret_error)
+{
+	struct fleet *fleet = calloc(1, sizeof(*fleet));
+	autofree char *what = NULL;
+	int err = fleet ? uv_loop_init(&fleet->loop) : -ENOMEM;
+
+	if (err) {
+		free(fleet);
+		return err;
+	}
+	fleet->fleet = fleet_options;
+	fleet->options = options;
+	fleet->scenario = scenario;
+	err = open_all(fleet, ret_error);
+	if (!err && asprintf(&what, "%s from %u hosts",
+			     options->url ? options->url : "several targets", fleet->count) < 0)
+		err = -ENOMEM;
+	if (!err) {
+		open_progress(fleet, what);
+		err = run_members(fleet, command, ret_run, ret_error);
+	}
+	close_all(fleet);
+	return err;
+}

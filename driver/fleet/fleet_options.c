@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/* What `fleet` and `agent` are told; see fleet_options.h. The options of the run itself are driver/options/'s. */
+#include "fleet_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/array.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/cli.h"
+#include "sojourn/clock.h"
+#include "sojourn/refuse.h"
+
+#define LOST_AFTER_NS	  (5 * NSEC_PER_SEC)
+#define LOST_AFTER_MIN_NS NSEC_PER_SEC /* an agent shows twice a second that it lives */
+
+#define AT(member)	 CLI_AT(struct fleet_options, member)
+#define AGENT_AT(member) CLI_AT(struct agent_options, member)
+
+#define HOST_MARK "{host}"
+
+static const char *const on_loss_names[] = {"stop", "continue"};
+
+/* ---- lists of words ---- */
+
+void fleet_options_free_words(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+}
+
+DEFINE_CLEANUP(char **, fleet_options_free_words)
+
+/* @word is used up. The list ends with a NULL. */
+static int add_word(char ***words, size_t *count, char *word)
+{
+	char **grown = word ? reallocarray(*words, *count + 2, sizeof(**words)) : NULL;
+
+	if (!grown) {
+		free(word);
+		return -ENOMEM;
+	}
+	grown[(*count)++] = word;
+	grown[*count] = NULL;
+	*words = grown;
+	return 0;
+}
+
+static int split(const char *text, const char *separators, char ***ret_words, size_t *ret_count)
+{
+	int err = 0;
+
+	fleet_options_free_words(TAKE_PTR(*ret_words));
+	*ret_count = 0;
+	while (!err && *text) {
+		size_t length = strcspn(text, separators);
+
+		if (length)
+			err = add_word(ret_words, ret_count, strndup(text, length));
+		text += length + (text[length] != '\0');
+	}
+	return err;
+}
+
+/* ---- rows ---- */
+
+static int apply_via(void *target, const char *value, char **ret_error)
+{
+	struct fleet_options *options = target;
+	int err = split(value, " \t", &options->via, &options->via_count);
+
+	if (err || options->via_count)
+		return err;
+	return refuse(ret_error, "--via: '%s' is no command; write it like 'ssh {host}'", value);
+}
+
+static int check_hosts(const struct fleet_options *options, char **ret_error)
+{
+	if (!options->host_count)
+		return refuse(ret_error, "--hosts: '' names none; write them like a,b,c");
+	if (options->host_count > FLEET_HOSTS_MAX)
+		return refuse(ret_error, "--hosts: %zu are given, up to %u are possible",
+			      options->host_count, FLEET_HOSTS_MAX);
+	for (size_t i = 0; i < options->host_count; i++) {
+		if (*options->hosts[i] == '-')
+			return refuse(ret_error, "--hosts: '%s' is no host, but an option",
+				      options->hosts[i]);
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(options->hosts[i], options->hosts[j]))
+				return refuse(ret_error,
+					      "--hosts: '%s' is given twice; --threads uses more "
+					      "of one host",
+					      options->hosts[i]);
+	}
+	return 0;
+}
+
+static int apply_hosts(void *target, const char *value, char **ret_error)
+{
+	struct fleet_options *options = target;
+	int err = split(value, ", \t", &options->hosts, &options->host_count);
+
+	return err ? err : check_hosts(options, ret_error);
+}
+
+static int apply_allow(void *target, const char *value, char **ret_error)
+{
+	struct agent_options *options = target;
+
+	options->ceilings.allow = value;
+	return ceilings_check_list(value, ret_error);
+}
+
+/* clang-format off */
+static const struct cli_option fleet_rows[] = {
+	{"hosts", 0, "HOST[,HOST]", "the members, each once", CLI_APPLY, .apply = apply_hosts},
+	{"via", 0, "COMMAND",
+	 "what reaches a host, with {host} for its name: words\nbetween spaces, not for a shell (default: 'ssh {host}')",
+	 CLI_APPLY, .apply = apply_via},
+	{"agent-program", 0, "PROGRAM", "the driver on the hosts (default: sojourn-drive)", CLI_TEXT,
+	 AT(agent_program), .minimum = 1, .allowed = "the program's name is empty"},
+	{"on-loss", 0, "stop|continue",
+	 "when a member is lost, end the run of the others\n(default), or let them go on", CLI_WORD, AT(on_loss),
+	 .words = on_loss_names, .maximum = 2, .allowed = "is not known; use stop or continue"},
+	{"lost-after", 0, "TIME", "a member that says nothing for TIME is lost\n(default 5s)", CLI_DURATION,
+	 AT(lost_after_ns), .minimum = LOST_AFTER_MIN_NS, .allowed = "is no duration of 1s or more; write it like 5s"},
+	{"help", 'h', NULL, "print this help", CLI_FLAG, AT(help)},
+};
+
+static const struct cli_option agent_rows[] = {
+	{"allow", 0, "TARGET[,TARGET]",
+	 "load nothing but these: networks like 10.0.0.0/8, or\nhosts with or without a port", CLI_APPLY,
+	 .apply = apply_allow},
+	{"max-rate", 0, "N", "at most N requests per second, and no closed loop", CLI_COUNT,
+	 AGENT_AT(ceilings.rate), .minimum = 1, .allowed = "is not a count; write it like 500 or 20k"},
+	{"max-connections", 0, "N", "at most N connections", CLI_NUMBER, AGENT_AT(ceilings.connections),
+	 .minimum = 1, .maximum = 1000000},
+	{"max-duration", 0, "TIME", "at most for TIME, with warm-up and cool-down", CLI_DURATION,
+	 AGENT_AT(ceilings.duration_ns), .minimum = NSEC_PER_MSEC},
+	{"help", 'h', NULL, "print this help", CLI_FLAG, AGENT_AT(help)},
+};
+/* clang-format on */
+
+static const struct cli_table fleet_table = {"Fleet", fleet_rows, ARRAY_SIZE(fleet_rows), 0};
+static const struct cli_table agent_table = {"Ceilings", agent_rows, ARRAY_SIZE(agent_rows), 0};
+static const struct cli_command fleet_command = {.tables = {&fleet_table}, .getopt = true};
+static const struct cli_command agent_command = {.tables = {&agent_table}, .getopt = true};
+
+void fleet_options_help(FILE *file)
+{
+	fputs("Usage: sojourn-drive fleet --hosts HOST[,HOST]... [OPTION]... -- URL [OPTION]...\n"
+	      "Carry out one run by the drivers of several hosts: divided between them, started\n"
+	      "together, ended together, with one report. What follows -- is as without fleet.\n"
+	      "Connections, requests and the rate are those of the whole run, threads those of\n"
+	      "each member. No sweep, no scenario, no --source.\n",
+	      file);
+	cli_help_tables(&fleet_command, file);
+	fputs("\n"
+	      "Exit status: as without fleet; also 1 if a member could not start or was lost.\n"
+	      "\n"
+	      "Examples:\n"
+	      "  $ sojourn-drive fleet --hosts a,b,c -- http://server:8080/ -c 300 -d 60s\n"
+	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n",
+	      file);
+}
+
+void agent_options_help(FILE *file)
+{
+	fputs("Usage: sojourn-drive agent [OPTION]...\n"
+	      "Be one member of a fleet: sojourn-drive fleet starts it on each host and speaks to\n"
+	      "it over standard input and output. It refuses what is above its ceilings.\n",
+	      file);
+	cli_help_tables(&agent_command, file);
+	fputs("\n"
+	      "Examples:\n"
+	      "  In authorized_keys of sshd, a key that can do nothing else:\n"
+	      "  command=\"sojourn-drive agent --allow 10.0.0.0/8 --max-rate 5k\" ssh-ed25519 "
+	      "...\n",
+	      file);
+}
+
+/* ---- command lines ---- */
+
+static int parse(const struct cli_command *command, int argc, char **argv, void *target,
+		 char **ret_error)
+{
+	autofree char **list = calloc((size_t)argc + 1, sizeof(*list));
+	struct cli_words words = {.list = list};
+	int err = list ? cli_walk(command, argc, argv, target, &words, ret_error) : -ENOMEM;
+
+	if (!err && words.count)
+		return refuse(ret_error, "'%s' is no option of %s; --help lists them%s",
+			      words.list[0], argv[0],
+			      command == &fleet_command ? ". What the members do follows --" : "");
+	return err;
+}
+
+static int find_rest(int argc, char **argv)
+{
+	int at = 1;
+
+	while (at < argc && strcmp(argv[at], "--") != 0)
+		at++;
+	return at;
+}
+
+static int settle(struct fleet_options *options, bool has_rest, char **ret_error)
+{
+	if (!options->host_count)
+		return refuse(ret_error, "--hosts: none are given; write e.g. sojourn-drive fleet "
+					 "--hosts a,b,c -- http://server:8080/");
+	if (!has_rest)
+		return refuse(ret_error, "fleet: what the members do follows --: sojourn-drive "
+					 "fleet --hosts a,b,c -- http://server:8080/");
+	return options->via_count ? 0 : apply_via(options, "ssh " HOST_MARK, ret_error);
+}
+
+int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options, int *ret_rest,
+			char **ret_error)
+{
+	struct fleet_options options = {.agent_program = "sojourn-drive",
+					.lost_after_ns = LOST_AFTER_NS};
+	int rest = find_rest(argc, argv);
+	int err = parse(&fleet_command, rest, argv, &options, ret_error);
+
+	if (!err && !options.help)
+		err = settle(&options, rest < argc, ret_error);
+	if (err) {
+		fleet_options_clear(&options);
+		return err;
+	}
+	*ret_rest = rest;
+	*ret_options = options;
+	return 0;
+}
+
+void fleet_options_clear(struct fleet_options *options)
+{
+	fleet_options_free_words(options->via);
+	fleet_options_free_words(options->hosts);
+	*options = (struct fleet_options){0};
+}
+
+int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error)
+{
+	*ret_options = (struct agent_options){0};
+	return parse(&agent_command, argc, argv, ret_options, ret_error);
+}
+
+/* ---- the command of a member ---- */
+
+static char *with_host(const char *word, const char *host)
+{
+	const char *mark = strstr(word, HOST_MARK);
+	char *text;
+
+	if (!mark)
+		return strdup(word);
+	return asprintf(&text, "%.*s%s%s", (int)(mark - word), word, host,
+			mark + strlen(HOST_MARK)) < 0
+		       ? NULL
+		       : text;
+}
+
+/* A shell's command is one word: "sh -c 'sojourn-drive agent'". */
+static bool is_shell(const struct fleet_options *options)
+{
+	return !strcmp(options->via[options->via_count - 1], "-c");
+}
+
+char **fleet_options_command(const struct fleet_options *options, const char *host)
+{
+	CLEANUP(cleanup_fleet_options_free_words) char **words = NULL;
+	size_t count = 0;
+	char *command;
+	int err = 0;
+
+	for (size_t i = 0; i < options->via_count && !err; i++)
+		err = add_word(&words, &count, with_host(options->via[i], host));
+	if (!err && is_shell(options)) {
+		if (asprintf(&command, "exec %s agent", options->agent_program) < 0)
+			command = NULL;
+		err = add_word(&words, &count, command);
+	} else if (!err) {
+		err = add_word(&words, &count, strdup(options->agent_program));
+		if (!err)
+			err = add_word(&words, &count, strdup("agent"));
+	}
+	return err ? NULL : TAKE_PTR(words);
+}

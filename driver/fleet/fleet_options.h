@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The command lines of `sojourn-drive fleet` and `sojourn-drive agent`. What follows "--" is options.h's. */
+#ifndef DRIVER_FLEET_FLEET_OPTIONS_H
+#define DRIVER_FLEET_FLEET_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ceilings.h"
+
+#define FLEET_HOSTS_MAX 256U
+
+enum fleet_on_loss {
+	FLEET_LOSS_STOP,
+	FLEET_LOSS_CONTINUE,
+};
+
+/* Words are owned; fleet_options_clear() frees them. */
+struct fleet_options {
+	bool help;
+	char **via; /* the words of --via, up to a NULL */
+	size_t via_count;
+	char **hosts;
+	size_t host_count;
+	const char *agent_program;
+	enum fleet_on_loss on_loss;
+	uint64_t lost_after_ns;
+};
+
+struct agent_options {
+	bool help;
+	struct ceilings ceilings;
+};
+
+/*
+ * Reads argv[1…]. *@ret_rest is where the words after "--" are preceded by one, as argv[0] is; not set with
+ * options->help. 0; -EINVAL with a sentence in @ret_error; -ENOMEM.
+ */
+int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options, int *ret_rest,
+			char **ret_error);
+void fleet_options_clear(struct fleet_options *options);
+void fleet_options_help(FILE *file);
+
+/* Errors as above. */
+int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error);
+void agent_options_help(FILE *file);
+
+/* The command of one member: the words of --via with its host in place of {host}, then the agent. NULL-terminated. */
+char **fleet_options_command(const struct fleet_options *options, const char *host);
+void fleet_options_free_words(char **words);
+
+#endif

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: MIT
+/* The coordinator's end of a channel; see member.h and channel.h. */
+#include "member.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sojourn/clock.h"
+#include "sojourn/refuse.h"
+
+#define PINGS 8U
+
+static void set_state(struct member *member, enum member_state state)
+{
+	member->state = state;
+	member->owner.changed(member->owner.user, member);
+}
+
+/* ---- sending ---- */
+
+struct sending {
+	uv_write_t request;
+	char *line;
+};
+
+static void on_sent(uv_write_t *request, int status)
+{
+	struct sending *sending = (struct sending *)request;
+
+	(void)status; /* who does not read any more has ended, which shows at the other pipe */
+	free(sending->line);
+	free(sending);
+}
+
+static int send_message(void *user, json_t *message)
+{
+	struct member *member = user;
+	struct sending *sending = calloc(1, sizeof(*sending));
+	char *line = channel_line(message);
+	uv_buf_t buffer;
+	int err;
+
+	if (!sending || !line) {
+		free(sending);
+		free(line);
+		return -ENOMEM;
+	}
+	sending->line = line;
+	buffer = uv_buf_init(line, (unsigned int)strlen(line));
+	err = uv_is_closing((uv_handle_t *)&member->in)
+		      ? -EPIPE
+		      : uv_write(&sending->request, (uv_stream_t *)&member->in, &buffer, 1,
+				 on_sent);
+	if (err) {
+		free(line);
+		free(sending);
+	}
+	return err;
+}
+
+/* ---- what it says ---- */
+
+static void lose(struct member *member, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void lose(struct member *member, const char *format, ...)
+{
+	char *reason = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&reason, format, args) < 0)
+		reason = NULL;
+	va_end(args);
+	member_lose(member, reason);
+}
+
+static const char *text_of(const json_t *message, const char *name)
+{
+	const char *text = json_string_value(json_object_get(message, name));
+
+	return text ? text : "(no text)";
+}
+
+/* Of several answers the quickest leaves the least doubt about when the other clock was read. */
+static void send_ping(struct member *member)
+{
+	member->pings++;
+	member->ping_wall_ns = clock_wall_ns();
+	member->ping_ns = clock_now_ns();
+	(void)send_message(member,
+			   json_pack("{s:s, s:i}", "type", "ping", "number", (int)member->pings));
+}
+
+static void take_hello(struct member *member, const json_t *message)
+{
+	json_int_t protocol = json_integer_value(json_object_get(message, "protocol"));
+	const char *version = text_of(message, "version");
+	int err;
+
+	if (member->state != MEMBER_STARTING)
+		return;
+	if (protocol != CHANNEL_PROTOCOL || strcmp(version, SOJOURN_VERSION)) {
+		lose(member,
+		     "its sojourn-drive is version %s, protocol %" JSON_INTEGER_FORMAT
+		     ", this one %s, %d: install the same one",
+		     version, protocol, SOJOURN_VERSION, CHANNEL_PROTOCOL);
+		return;
+	}
+	err = plan_send(member->plan, member->index, member->name, send_message, member);
+	if (err)
+		lose(member, "the plan could not be sent: %s", strerror(-err));
+	else
+		set_state(member, MEMBER_PLANNED);
+}
+
+static void take_ready(struct member *member, const json_t *message)
+{
+	(void)message;
+	if (member->state != MEMBER_PLANNED)
+		return;
+	set_state(member, MEMBER_TIMING);
+	send_ping(member);
+}
+
+static void take_pong(struct member *member, const json_t *message)
+{
+	uint64_t round_ns = clock_now_ns() - member->ping_ns;
+	json_int_t wall_ns = json_integer_value(json_object_get(message, "wall_ns"));
+
+	if (member->state != MEMBER_TIMING)
+		return;
+	if (!member->clock_known || round_ns < member->round_ns) {
+		member->clock_known = true;
+		member->round_ns = round_ns;
+		member->offset_ns = wall_ns - (int64_t)(member->ping_wall_ns + round_ns / 2);
+	}
+	if (member->pings < PINGS)
+		send_ping(member);
+	else
+		set_state(member, MEMBER_READY);
+}
+
+/* Times of its wall clock become those of the coordinator's. */
+static int settle_times(const struct member *member, struct run *run)
+{
+	struct run_driver *driver = run->driver;
+	uint64_t started_ns;
+	char *text;
+
+	driver->begin_ns = (uint64_t)((int64_t)driver->begin_ns - member->offset_ns);
+	if (!run->started_at || run_parse_time(run->started_at, &started_ns))
+		return 0;
+	text = run_format_time((uint64_t)((int64_t)started_ns - member->offset_ns));
+	if (!text)
+		return -ENOMEM;
+	free(run->started_at);
+	run->started_at = text;
+	free(run->host);
+	run->host = strdup(member->name);
+	return run->host ? 0 : -ENOMEM;
+}
+
+static int read_document(struct member *member, char **ret_error)
+{
+	CLEANUP(cleanup_run_free) struct run *run = NULL;
+	int err = run_from_json(member->document.text, member->document.length, &run, ret_error);
+
+	if (err)
+		return err;
+	if (!run->driver)
+		return refuse(ret_error, "there is no driver's part in it");
+	err = settle_times(member, run);
+	if (err)
+		return err;
+	run_free(member->run);
+	member->run = TAKE_PTR(run);
+	return 0;
+}
+
+static void take_document(struct member *member, const json_t *message)
+{
+	autofree char *error = NULL;
+	int whole, err;
+
+	if (member->state != MEMBER_RUNNING)
+		return;
+	whole = channel_document_add(&member->document, message);
+	if (!whole)
+		return;
+	err = whole < 0 ? whole : read_document(member, &error);
+	channel_document_clear(&member->document);
+	if (err)
+		lose(member, "its document cannot be read: %s", error ? error : strerror(-err));
+	else if (!json_is_true(json_object_get(message, "final")))
+		member->owner.changed(member->owner.user, member);
+	else if (member->run->driver->interrupted && !member->stopped)
+		lose(member, "its driver was ended by a signal on its host");
+	else
+		set_state(member, MEMBER_DONE);
+}
+
+static void take_refusal(struct member *member, const json_t *message)
+{
+	lose(member, "it refuses the plan: %s", text_of(message, "reason"));
+}
+
+/* As a driver alone that has nothing to report: what it told before is no result. */
+static void take_error(struct member *member, const json_t *message)
+{
+	run_free(TAKE_PTR(member->run));
+	lose(member, "%s", text_of(message, "reason"));
+}
+
+static void take_failure(struct member *member, const json_t *message)
+{
+	(void)message;
+	member->owner.failed(member->owner.user, member);
+}
+
+static void take_beat(struct member *member, const json_t *message)
+{
+	(void)member; /* that there was one is all that it says */
+	(void)message;
+}
+
+static const struct {
+	const char *type;
+	void (*take)(struct member *member, const json_t *message);
+} kinds[] = {
+	{"hello", take_hello},	  {"refused", take_refusal}, {"ready", take_ready},
+	{"pong", take_pong},	  {"beat", take_beat},	     {"document", take_document},
+	{"failed", take_failure}, {"error", take_error},
+};
+
+/* A shell that logs in may say what it likes before the agent is there. */
+static void take_line(struct member *member, const char *line)
+{
+	autojson json_t *message = channel_parse(line);
+
+	member->silent = 0;
+	for (size_t i = 0; message && i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(channel_type(message), kinds[i].type)) {
+			kinds[i].take(member, message);
+			return;
+		}
+	if (member->state == MEMBER_STARTING && *line)
+		snprintf(member->said, sizeof(member->said), "%s", line);
+	else if (member->state != MEMBER_STARTING)
+		lose(member, "what it sends is no message: '%.60s'", line);
+}
+
+/* ---- the process ---- */
+
+static void on_allocate(uv_handle_t *handle, size_t size, uv_buf_t *buffer)
+{
+	(void)handle;
+	buffer->base = malloc(size);
+	buffer->len = buffer->base ? size : 0;
+}
+
+/* Of its standard error: mostly that says why there is no agent. */
+static void keep_last_line(struct member *member, const char *text, ssize_t length)
+{
+	const char *begin;
+
+	while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+		length--;
+	if (length <= 0)
+		return;
+	begin = memrchr(text, '\n', (size_t)length);
+	begin = begin ? begin + 1 : text;
+	snprintf(member->said, sizeof(member->said), "%.*s", (int)(length - (begin - text)), begin);
+}
+
+/* What is there by now: to its end it would not do to wait, others may hold it (ssh's ControlPersist). */
+static void drain_errors(struct member *member)
+{
+	char text[4096];
+	ssize_t length;
+	int fd;
+
+	if (uv_fileno((uv_handle_t *)&member->errors, &fd))
+		return;
+	while ((length = read(fd, text, sizeof(text))) > 0)
+		keep_last_line(member, text, length);
+}
+
+/* ": Connection refused", from "ssh: connect to host b port 22: Connection refused" as it was said. */
+static void lose_ended(struct member *member)
+{
+	const char *before = member->state == MEMBER_STARTING ? ", before its agent answered" : "";
+	const char *colon;
+
+	drain_errors(member);
+	colon = *member->said ? ": " : "";
+	if (member->signal)
+		lose(member, "its process was ended by signal %d (%s)%s%s%s", member->signal,
+		     strsignal(member->signal), before, colon, member->said);
+	else
+		lose(member, "its process ended with status %" PRId64 "%s%s%s", member->status,
+		     before, colon, member->said);
+}
+
+/* What it wrote before it ended is read to its end first. */
+static void look_at_end(struct member *member)
+{
+	if (member->ended && member->out_ended && !member_is_over(member))
+		lose_ended(member);
+}
+
+static void on_output(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+	struct member *member = stream->data;
+	int err = 0;
+
+	if (length > 0)
+		err = channel_lines_add(&member->lines, buffer->base, (size_t)length);
+	free(buffer->base);
+	if (err)
+		lose(member, "what it sends is no message: %s", strerror(-err));
+	for (char *line; (line = channel_lines_take(&member->lines)); free(line))
+		if (!member_is_over(member))
+			take_line(member, line);
+	if (length >= 0)
+		return;
+	uv_read_stop(stream);
+	member->out_ended = true;
+	look_at_end(member);
+}
+
+static void on_errors(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+	if (length < 0)
+		uv_read_stop(stream);
+	keep_last_line(stream->data, buffer->base, length);
+	free(buffer->base);
+}
+
+static void on_exit_of(uv_process_t *process, int64_t status, int signal)
+{
+	struct member *member = process->data;
+
+	member->ended = true;
+	member->status = status;
+	member->signal = signal;
+	look_at_end(member);
+}
+
+static int open_pipes(struct member *member, uv_loop_t *loop)
+{
+	uv_pipe_t *pipes[] = {&member->in, &member->out, &member->errors};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pipes) && !err; i++) {
+		err = uv_pipe_init(loop, pipes[i], 0);
+		pipes[i]->data = member;
+	}
+	return err;
+}
+
+/* In a session of its own: Ctrl-C at the terminal is the coordinator's, which ends members in order. */
+static int spawn(struct member *member, uv_loop_t *loop, char **argv)
+{
+	uv_stdio_container_t streams[] = {
+		{.flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+		 .data.stream = (uv_stream_t *)&member->in},
+		{.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		 .data.stream = (uv_stream_t *)&member->out},
+		{.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		 .data.stream = (uv_stream_t *)&member->errors},
+	};
+	const uv_process_options_t options = {
+		.file = argv[0],
+		.args = argv,
+		.exit_cb = on_exit_of,
+		.flags = UV_PROCESS_DETACHED,
+		.stdio = streams,
+		.stdio_count = ARRAY_SIZE(streams),
+	};
+
+	member->process.data = member;
+	return uv_spawn(loop, &member->process, &options);
+}
+
+int member_start(struct member *member, uv_loop_t *loop, char **argv)
+{
+	int err = open_pipes(member, loop);
+
+	if (err)
+		return err;
+	err = spawn(member, loop, argv);
+	if (err) {
+		lose(member, "'%s' cannot be started: %s", argv[0], strerror(-err));
+		return 0;
+	}
+	member->spawned = true;
+	uv_read_start((uv_stream_t *)&member->out, on_allocate, on_output);
+	uv_read_start((uv_stream_t *)&member->errors, on_allocate, on_errors);
+	return 0;
+}
+
+/* ---- what it is told ---- */
+
+void member_begin(struct member *member, uint64_t at_ns)
+{
+	set_state(member, MEMBER_RUNNING);
+	(void)send_message(member, json_pack("{s:s, s:I}", "type", "start", "at_ns",
+					     (json_int_t)at_ns + member->offset_ns));
+}
+
+void member_stop(struct member *member)
+{
+	if (member_is_over(member) || member->stopped)
+		return;
+	member->stopped = true;
+	(void)send_message(member, json_pack("{s:s}", "type", "stop"));
+}
+
+void member_leave(struct member *member)
+{
+	if (!uv_is_closing((uv_handle_t *)&member->in))
+		uv_close((uv_handle_t *)&member->in, NULL);
+}
+
+void member_kill(struct member *member)
+{
+	if (member->spawned && !member->ended)
+		kill(-member->process.pid, SIGKILL);
+}
+
+void member_lose(struct member *member, char *reason)
+{
+	if (member_is_over(member)) {
+		free(reason);
+		return;
+	}
+	member->reason = reason;
+	member_leave(member);
+	member_kill(member);
+	set_state(member, MEMBER_LOST);
+}
+
+bool member_is_silent(struct member *member, unsigned int steps)
+{
+	return member->silent++ >= steps;
+}
+
+void member_clear(struct member *member)
+{
+	run_free(member->run);
+	free(member->reason);
+	channel_lines_clear(&member->lines);
+	channel_document_clear(&member->document);
+	*member = (struct member){0};
+}

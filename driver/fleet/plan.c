@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: MIT
+/* Options to messages and back; see plan.h. */
+#include "plan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "load/share.h"
+#include "options/rows.h"
+#include "sojourn/array.h"
+#include "sojourn/refuse.h"
+#include "sojourn/units.h"
+
+#define FILES_MAX     8U
+#define FILE_MAX      ((size_t)64 << 20)
+#define ARGUMENTS_MAX 4096U
+
+/* A part of a file, encoded: 4 characters for 3 bytes. */
+#define PART_BYTES    ((size_t)CHANNEL_PART / 4 * 3)
+#define ENCODED(size) (((size) + 2) / 3 * 4)
+
+/* ---- what can be divided ---- */
+
+static int check_count(const char *option, uint64_t value, uint32_t members, char **ret_error)
+{
+	if (!value || value >= members)
+		return 0;
+	return refuse(ret_error,
+		      "--%s: %" PRIu64 " cannot be divided between %u members, each needs at "
+		      "least 1; use fewer --hosts, or more of them",
+		      option, value, members);
+}
+
+static int check_observer(const struct options *options, char **ret_error)
+{
+	if (!options->run.observer.url || (!options->load.warmup_ns && !options->load.cooldown_ns))
+		return 0;
+	return refuse(ret_error,
+		      "--observer: with %s the coordinator does not know to the request when all "
+		      "members begin and end to measure; leave one of the two out",
+		      options->load.warmup_ns ? "--warmup" : "--cool-down");
+}
+
+int plan_check(const struct options *options, uint32_t members, char **ret_error)
+{
+	const struct load_settings *load = &options->load;
+	int err;
+
+	if (options->command != COMMAND_DRIVE)
+		return refuse(ret_error, "fleet: %s is not divided between hosts: %s; give a URL",
+			      options->command == COMMAND_SWEEP ? "a sweep" : "a scenario",
+			      options->command == COMMAND_SWEEP
+				      ? "each of its loads would be a run of its own"
+				      : "its steps and files are one host's");
+	if (options->link.sources.count)
+		return refuse(ret_error, "--source: an address is one host's, so it cannot be "
+					 "divided between several; leave it out");
+	if (load->connections < members * options->run.threads)
+		return refuse(ret_error,
+			      "--connections: %u cannot be divided between %u members of %u "
+			      "thread%s each; every thread needs a connection",
+			      load->connections, members, options->run.threads,
+			      options->run.threads > 1 ? "s" : "");
+	err = check_count("requests", load->requests, members, ret_error);
+	if (!err)
+		err = check_count("rate", load->schedule.rate, members, ret_error);
+	if (!err)
+		err = check_count("connect-rate", options->link.policy.connect_rate, members,
+				  ret_error);
+	return err ? err : check_observer(options, ret_error);
+}
+
+/* ---- made ---- */
+
+static bool is_in(const struct cli_table *table, const struct cli_option *option)
+{
+	return option >= table->rows && option < table->rows + table->count;
+}
+
+/* What concerns the report, the observer and the start is the coordinator's alone. */
+static bool is_for_members(const struct cli_option *option)
+{
+	static const char *const also[] = {"interval", "fail-fast"};
+	static const char *const not[] = {"start-at", "wait-for"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(also); i++)
+		if (!strcmp(option->name, also[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(not); i++)
+		if (!strcmp(option->name, not[i]))
+			return false;
+	return !is_in(&option_output, option) && !is_in(&option_observer, option);
+}
+
+/* A pipe has been read already, when the options were checked. */
+static int check_file(const char *name, const char *path, char **ret_error)
+{
+	struct stat status;
+
+	if (stat(path, &status) || S_ISREG(status.st_mode))
+		return 0;
+	return refuse(ret_error,
+		      "--%s: '%s' is no regular file; its content is sent to each member, so give "
+		      "one that can be read again",
+		      name, path);
+}
+
+static int read_file(struct plan *plan, const char *name, const char *path, char **ret_error)
+{
+	struct plan_file *file;
+	int err = check_file(name, path, ret_error);
+
+	if (err)
+		return err;
+	file = ARRAY_APPEND(plan->files, plan->file_count);
+	return file ? option_read_file(name, path, FILE_MAX, &file->bytes, &file->length, ret_error)
+		    : -ENOMEM;
+}
+
+/* "--rate=5", or {"option": "--rows=", "file": 0}. */
+static int add_use(struct plan *plan, const struct cli_use *use, char **ret_error)
+{
+	const char *mark = use->option->file, *name = use->option->name;
+	json_t *argument;
+	int err;
+
+	if (!use->value) {
+		argument = json_sprintf("--%s", name);
+	} else if (mark && !strncmp(use->value, mark, strlen(mark))) {
+		err = read_file(plan, name, use->value + strlen(mark), ret_error);
+		if (err)
+			return err;
+		argument = json_pack("{s:o, s:i}", "option", json_sprintf("--%s=%s", name, mark),
+				     "file", (int)plan->file_count - 1);
+	} else {
+		argument = json_sprintf("--%s=%s", name, use->value);
+	}
+	if (!argument)
+		return refuse(ret_error,
+			      "--%s: its value is no UTF-8, in which it is sent to the members; "
+			      "give it in a file",
+			      name);
+	return json_array_append_new(plan->arguments, argument) ? -ENOMEM : 0;
+}
+
+static int add_words(struct plan *plan, const struct cli_words *words, char **ret_error)
+{
+	for (int i = 0; i < words->count; i++) {
+		json_t *word = json_string(words->list[i]);
+
+		if (!word)
+			return refuse(ret_error,
+				      "'%s' is no UTF-8, in which it is sent to the members",
+				      words->list[i]);
+		if (json_array_append_new(plan->arguments, word))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int plan_make(const struct options *options, uint32_t members, struct plan *ret_plan,
+	      char **ret_error)
+{
+	struct plan plan = {.arguments = json_array(), .members = members};
+	int err = plan.arguments ? 0 : -ENOMEM;
+
+	plan.samples = (options->run.samples + members - 1) / members;
+	for (size_t i = 0; i < options->words.use_count && !err; i++)
+		if (is_for_members(options->words.uses[i].option))
+			err = add_use(&plan, &options->words.uses[i], ret_error);
+	if (!err)
+		err = add_words(&plan, &options->words, ret_error);
+	if (err)
+		plan_clear(&plan);
+	else
+		*ret_plan = plan;
+	return err;
+}
+
+void plan_clear(struct plan *plan)
+{
+	json_decref(plan->arguments);
+	for (size_t i = 0; i < plan->file_count; i++)
+		free(plan->files[i].bytes);
+	free(plan->files);
+	*plan = (struct plan){0};
+}
+
+static int send_part(size_t number, const char *bytes, size_t length,
+		     int (*send)(void *user, json_t *message), void *user)
+{
+	autofree char *encoded = malloc(ENCODED(length) + 1);
+	json_t *message;
+
+	if (!encoded)
+		return -ENOMEM;
+	EVP_EncodeBlock((unsigned char *)encoded, (const unsigned char *)bytes, (int)length);
+	message = json_pack("{s:s, s:i, s:i, s:s}", "type", "file", "file", (int)number, "length",
+			    (int)length, "base64", encoded);
+	return message ? send(user, message) : -ENOMEM;
+}
+
+static int send_file(const struct plan_file *file, size_t number,
+		     int (*send)(void *user, json_t *message), void *user)
+{
+	size_t at = 0;
+	int err;
+
+	do {
+		size_t left = file->length - at, length = left < PART_BYTES ? left : PART_BYTES;
+
+		err = send_part(number, file->bytes + at, length, send, user);
+		at += length;
+	} while (!err && at < file->length);
+	return err;
+}
+
+int plan_send(const struct plan *plan, uint32_t index, const char *name,
+	      int (*send)(void *user, json_t *message), void *user)
+{
+	json_t *message;
+	int err = 0;
+
+	for (size_t i = 0; i < plan->file_count && !err; i++)
+		err = send_file(&plan->files[i], i, send, user);
+	if (err)
+		return err;
+	message = json_pack("{s:s, s:O, s:i, s:i, s:i, s:s}", "type", "plan", "arguments",
+			    plan->arguments, "member", (int)index, "members", (int)plan->members,
+			    "samples", (int)plan->samples, "name", name);
+	return message ? send(user, message) : -ENOMEM;
+}
+
+/* ---- taken ---- */
+
+static int refuse_message(const char *type, char **ret_error)
+{
+	return refuse(ret_error, "the coordinator's message '%s' is not understood", type);
+}
+
+static int open_file(struct plan_inbox *inbox)
+{
+	int *file = ARRAY_APPEND(inbox->files, inbox->file_count);
+
+	if (!file)
+		return -ENOMEM;
+	*file = memfd_create("sojourn-plan", MFD_CLOEXEC);
+	if (*file >= 0)
+		return 0;
+	inbox->file_count--;
+	return -errno;
+}
+
+static int write_all(int fd, const unsigned char *bytes, size_t length)
+{
+	while (length) {
+		ssize_t written = write(fd, bytes, length);
+
+		if (written < 0)
+			return -errno;
+		bytes += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+/* Parts come in their order, one file after the other. */
+int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_error)
+{
+	uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "file"));
+	uint64_t length = (uint64_t)json_integer_value(json_object_get(message, "length"));
+	const json_t *text = json_object_get(message, "base64");
+	size_t size = json_string_length(text);
+	autofree unsigned char *bytes = malloc(size + 1);
+	int err = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	if (number > inbox->file_count || number >= FILES_MAX || size % 4 ||
+	    length > size / 4 * 3 || size / 4 * 3 - length > 2 ||
+	    EVP_DecodeBlock(bytes, (const unsigned char *)(size ? json_string_value(text) : ""),
+			    (int)size) < 0)
+		return refuse_message("file", ret_error);
+	if (number == inbox->file_count)
+		err = open_file(inbox);
+	return err ? err : write_all(inbox->files[number], bytes, length);
+}
+
+/* The member opens the file that it was sent by its descriptor. */
+static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
+{
+	const char *option = json_string_value(json_object_get(json, "option"));
+	const json_t *file = json_object_get(json, "file");
+	uint64_t number = (uint64_t)json_integer_value(file);
+	char *text;
+
+	if (json_is_string(json))
+		return strdup(json_string_value(json));
+	if (!option || !json_is_integer(file) || number >= inbox->file_count)
+		return NULL;
+	return asprintf(&text, "%s/proc/self/fd/%d", option, inbox->files[number]) < 0 ? NULL
+										       : text;
+}
+
+static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, char **ret_error)
+{
+	size_t count = json_array_size(arguments);
+
+	if (!json_is_array(arguments) || !count || count > ARGUMENTS_MAX)
+		return refuse_message("plan", ret_error);
+	inbox->argv = calloc(count + 2, sizeof(*inbox->argv));
+	if (!inbox->argv)
+		return -ENOMEM;
+	inbox->argv[inbox->argc++] = strdup("sojourn-drive");
+	for (size_t i = 0; i < count; i++) {
+		char *argument = argument_of(inbox, json_array_get(arguments, i));
+
+		if (!argument)
+			return refuse_message("plan", ret_error);
+		inbox->argv[inbox->argc++] = argument;
+	}
+	return inbox->argv[0] ? 0 : -ENOMEM;
+}
+
+/* What the options say is of all members. */
+static void take_share(struct options *options, struct scenario *scenario, uint32_t index,
+		       uint32_t count)
+{
+	uint32_t threads = options->run.threads, own = 0, all = options->load.connections;
+	struct connection_policy *policy = &options->link.policy;
+
+	for (uint32_t thread = 0; thread < threads; thread++)
+		own += share_of(all, threads * count, share_sharer(index, count, thread));
+	options->load.member = (struct load_member){index, count, all};
+	options->load.connections = own;
+	options->load.requests = share_of_count(options->load.requests, count, index);
+	policy->connect_rate = share_of_count(policy->connect_rate, count, index);
+	for (size_t i = 0; i < scenario->step_count; i++)
+		scenario->steps[i].request.numbers = (struct request_numbers){index, count};
+}
+
+/* Nothing of a plan writes files of the member's, or speaks to anybody but the targets. */
+static int check_own(const struct options *options, char **ret_error)
+{
+	if (options->action != OPTIONS_DRIVE || options->command != COMMAND_DRIVE ||
+	    options->check_only || options->json_path || options->csv_path || options->hlog_path ||
+	    options->trace_path || options->run.observer.url || options->run.start.flag)
+		return refuse_message("plan", ret_error);
+	return 0;
+}
+
+int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *ret_options,
+	      struct scenario **ret_scenario, char **ret_error)
+{
+	json_int_t index = json_integer_value(json_object_get(message, "member"));
+	json_int_t count = json_integer_value(json_object_get(message, "members"));
+	json_int_t samples = json_integer_value(json_object_get(message, "samples"));
+	int err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
+
+	if (err)
+		return err;
+	if (count < 1 || count > UINT16_MAX || index < 0 || index >= count || samples < 0)
+		return refuse_message("plan", ret_error);
+	err = scenario_of_command((int)inbox->argc, inbox->argv, ret_options, ret_scenario,
+				  ret_error);
+	if (err) {
+		*ret_scenario = NULL;
+		return err;
+	}
+	err = check_own(ret_options, ret_error);
+	if (!err)
+		err = plan_check(ret_options, (uint32_t)count, ret_error);
+	if (err)
+		return err;
+	take_share(ret_options, *ret_scenario, (uint32_t)index, (uint32_t)count);
+	ret_options->run.quiet = true;
+	ret_options->run.samples = samples < UINT16_MAX ? (uint32_t)samples : UINT16_MAX;
+	ret_options->link.sampling = samples != 0;
+	return 0;
+}
+
+void plan_inbox_clear(struct plan_inbox *inbox)
+{
+	for (size_t i = 0; i < inbox->file_count; i++)
+		close(inbox->files[i]);
+	free(inbox->files);
+	for (size_t i = 0; i < inbox->argc; i++)
+		free(inbox->argv[i]);
+	free(inbox->argv);
+	*inbox = (struct plan_inbox){0};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* From options and steps, checked, to what run/drive.h carries out. */
+#ifndef DRIVER_SCENARIO_JOB_H
+#define DRIVER_SCENARIO_JOB_H
+
+#include "engine.h"
+#include "run/drive.h"
+#include "scenario.h"
+
+/* Zeroed: none is open. Its address stays. */
+struct scenario_job {
+	struct drive_job job;
+	struct drive_rows rows;
+	struct scenario_engine prepared;
+	char *expected;
+};
+
+/* All but what carries it out; borrows from all. */
+struct drive_job scenario_job_of(const struct options *options, const struct drive_rows *rows,
+				 char **command);
+
+/*
+ * Looks targets up and prepares their engines. @command: as the document has it. -EINVAL with a sentence in
+ * @ret_error; -errno.
+ */
+int scenario_job_open(const struct options *options, struct scenario *scenario, char **command,
+		      struct scenario_job *ret_job, char **ret_error);
+void scenario_job_close(struct scenario_job *job);
+
+/* The most at any time of the run, by each of its sockets: of a sweep those of its last step. */
+uint32_t scenario_most_connections(const struct options *options);
+
+/* Sees to it that descriptors will do. Errors as above. */
+int scenario_job_raise_files(const struct options *options, struct drive_job *job,
+			     char **ret_error);
+
+#endif

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""One run by several hosts: network namespaces, each with an address of its own, behind one server's."""
+import contextlib
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from support import documents
+from support.net import Netns
+from support.process import Process, run, wait_until
+from support.programs import DRIVER, Lab, Nginx, Observer
+
+HOSTS = 3
+SERVER = "10.201.0.1"
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """Namespaces that share a bridge, which is in that of the server. The server's is the first."""
+    with contextlib.ExitStack() as stack:
+        server, *members = [stack.enter_context(Netns(name)) for name in ("server", "a", "b", "c")]
+        server.exec(["ip", "link", "add", "bridge", "type", "bridge"])
+        server.exec(["ip", "address", "add", f"{SERVER}/24", "dev", "bridge"])
+        server.exec(["ip", "link", "set", "bridge", "up"])
+        for number, member in enumerate(members):
+            run(["ip", "link", "add", f"to{number}", "netns", server.name, "type", "veth", "peer", "name", "eth0",
+                 "netns", member.name])
+            server.exec(["ip", "link", "set", f"to{number}", "master", "bridge", "up"])
+            member.exec(["ip", "address", "add", f"10.201.0.{number + 10}/24", "dev", "eth0"])
+            member.exec(["ip", "link", "set", "eth0", "up"])
+        yield server, members
+
+
+def fleet(members, url, *options, own=(), agent=DRIVER, via="ip netns exec {host}"):
+    """The command line of a run by these namespaces."""
+    names = ",".join(getattr(member, "name", member) for member in members)
+    return [DRIVER, "fleet", "--via", via, "--agent-program", agent, "--hosts", names, *own, "--", url, *options]
+
+
+def drive(members, url, *options, status=0, **named):
+    """The process after its end, and the driver's part of its document."""
+    done = run([*fleet(members, url, *options, **named), "--json", "-"], check=False)
+    assert done.status == status, done.error(f"ended with status {done.status}")
+    return done, documents.parse(done.stdout)["driver"]
+
+
+def agents_in(member):
+    """The agents in a namespace."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[:2] == [bytes(DRIVER), b"agent"] and os.stat(folder / "ns/net").st_ino == member.inode:
+                found.append(int(folder.name))
+    return found
+
+
+def test_counts_are_the_servers_to_the_last_request(start, hosts):
+    """nginx counts what all members count together; shares, rows of the merged document and histograms are exact."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    _, result = drive(members, nginx.url, "-c", "7", "-n", "1000", "-t", "2")
+    assert result["requests"] == nginx.status()["requests"] == 1000
+    assert [member["requests"] for member in result["members"]] == [334, 333, 333]
+    assert sum(member["connections"] for member in result["members"]) == result["connections"] == 7
+    assert [member["host"] for member in result["members"]] == [member.name for member in members]
+    assert not any(member["lost"] for member in result["members"])
+    assert result["round_trip"]["count"] == sum(part["requests"] for part in result["parts"]) == 1000
+    assert sum(interval["requests"] for interval in result["intervals"]) == 1000
+    for member in result["members"]:  # they have one clock
+        assert abs(member["clock_offset_ns"]) <= member["clock_uncertainty_ns"]
+    assert not any(agents_in(member) for member in members)
+
+
+def test_rate_of_the_whole(start, hosts):
+    """Members take turns in one schedule: as many requests are due as the rate says, and each is told."""
+    server, members = hosts
+    lab = start(Lab(netns=server, address=SERVER))
+    for rate, due in (("1000", 500), ("500..1500", 500)):
+        done, result = drive(members, lab.url, "--rate", rate, "-t", "2", "-d", "500ms", "--timeout", "20s")
+        assert result["rate"] == 1000 and abs(result["scheduled"] - due) <= 2
+        assert result["requests"] + result["unsent"] == result["scheduled"], done.stderr
+        assert sum(member["rate"] for member in result["members"]) == 1000
+        assert max(result["members"], key=lambda member: member["requests"])["requests"] <= due / HOSTS + 2
+
+
+def test_numbers_clients_and_rows_are_divided(start, hosts, tmp_path):
+    """What fields give is different in every request of the whole run, and so are rows of a file."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,), http_block="log_format fields '$request_uri $http_x_row $remote_addr';",
+                        server="access_log {folder}/fields.log fields;"))
+    rows = tmp_path / "rows"
+    rows.write_text("".join(f"row-{number}\n" for number in range(1, 301)))
+    _, result = drive(members, nginx.url + "{{counter}}/{{client}}", "-c", "6", "-n", "300", "-H", "X-Row: {{row}}",
+                      "--rows", rows)
+    assert result["requests"] == 300
+    log = Path(nginx.files.name, "fields.log")
+    wait_until(lambda: log.read_text().count("\n") == 300)  # a line is written after its response
+    lines = log.read_text().splitlines()
+    numbers, clients, names, addresses = zip(*(re.match(r"/(\d+)/(\d+) (\S+) (\S+)", line).groups() for line in lines))
+    assert sorted(map(int, numbers)) == list(range(1, 301))
+    assert set(names) == {f"row-{number}" for number in range(1, 301)}
+    assert len(set(addresses)) == HOSTS
+    assert {int(client) for client in clients} <= set(range(1, 7))
+    assert len(set(zip(clients, addresses))) == len(set(clients)), "a client is of one host"
+
+
+@pytest.mark.parametrize("number, options, reason", (
+    (signal.SIGKILL, ("--on-loss", "continue"), "signal 9"),
+    (signal.SIGSTOP, ("--on-loss", "stop", "--lost-after", "2s"), "nothing was heard of it for 2 s"),
+), ids=("killed", "held"))
+def test_a_lost_member_is_named_and_counts_as_far_as_it_told(start, hosts, number, options, reason):
+    """Killed, or held: what it told last is in the sums, which hold; the others go on, or end."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    killed = number == signal.SIGKILL
+    driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "3s" if killed else "60s", "--json", "-",
+                                 own=options)))
+    wait_until(lambda: nginx.status()["requests"] >= 420)  # 1.4 s: each has told once
+    agent, = agents_in(members[1])
+    os.kill(agent, number)
+    assert driver.wait() == 1
+    assert f"{members[1].name} was lost: " in driver.stderr and reason in driver.stderr
+    result = documents.parse(driver.stdout)["driver"]
+    lost = result["members"][1]
+    assert [member["lost"] for member in result["members"]] == [False, True, False] and reason in lost["reason"]
+    assert 0 < lost["requests"] and sum(member["requests"] for member in result["members"]) == result["requests"]
+    assert result["requests"] <= nginx.status()["requests"]
+    others = result["requests"] - lost["requests"]
+    assert others + result["unsent"] == 600 if killed else others < 12000 and result["interrupted"]
+    wait_until(lambda: not any(agents_in(member) for member in members))
+
+
+def test_members_that_cannot_start(start, hosts, tmp_path):
+    """A host that is not there, or a plan above a ceiling: said with the member's name, and nothing is sent."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    done = run(fleet([*members[:2], "nowhere"], nginx.url), check=False)
+    assert done.status == 1 and "nowhere: its process ended" in done.stderr
+    assert 'Cannot open network namespace "nowhere"' in done.stderr
+    for ceiling, options, reason in (
+            ("--allow=10.202.0.0/16,[::1]:80", (), "is no target that its --allow"),
+            ("--max-rate=99", ("--rate=300",), "a rate of 100 is above its --max-rate 99"),
+            ("--max-rate=99", (), "a closed loop sends as fast as"),
+            ("--max-connections=4", ("-c", "15"), "5 connections are above its --max-connections 4"),
+            ("--max-duration=1s", ("-d", "1s", "--warmup", "1ms"), "are above its --max-duration 1 s")):
+        agent = tmp_path / "agent"  # as a command that sshd forces
+        agent.write_text(f"#!/bin/sh\nexec {DRIVER} agent --allow=10.201.0.0/16 {ceiling}\n")
+        agent.chmod(0o755)
+        done = run(fleet(members, nginx.url, *options, agent=agent), check=False)
+        assert done.status == 1 and "it refuses the plan" in done.stderr and reason in done.stderr, done.stderr
+    assert nginx.status()["requests"] == 0
+
+
+def test_is_ended_as_one(start, hosts):
+    """Ctrl-C ends all members, each with its result; all that the server answered is in the sum."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    driver = start(Process(fleet(members, nginx.url, "-c", "3", "-d", "60s", "--json", "-")))
+    wait_until(lambda: nginx.status()["requests"] >= 300)
+    driver.send(signal.SIGINT)
+    assert driver.wait() == 0, driver.stderr
+    result = documents.parse(driver.stdout)["driver"]
+    assert result["interrupted"]["duration_ns"] == 60_000_000_000
+    assert result["requests"] == nginx.status()["requests"]
+    assert not any(member["lost"] for member in result["members"])
+
+
+def test_the_first_failure_ends_all(start, hosts):
+    """--fail-fast at one member is one of the run; --assert is judged on the sums."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,), server="location = /101 { return 503; }"))
+    _, result = drive(members, nginx.url + "{{counter}}", "-d", "60s", "--rate", "300", "--fail-fast", status=1)
+    assert result["errors"]["status"] == 1 and not result["interrupted"] and result["duration_ns"] < 30e9
+    done, _ = drive(members, nginx.url, "-n", "30", "--assert", "requests>=31", status=1)
+    assert "'requests>=31' does not hold: it is 30" in done.stderr
+
+
+def test_observer_at_the_coordinator(start, hosts):
+    """It brackets the run of all members, and exchanges of all of them are joined."""
+    server, members = hosts
+    lab = start(Lab(netns=server, address=SERVER))
+    observer = start(Observer(ports=[lab.port], netns=server))
+    done = run([*fleet(members, lab.url, "-n", "600", "--observer", observer.url), "--json", "-"], netns=server)
+    document = documents.parse(done.stdout)
+    assert document["services"][0]["exchanges"] == document["driver"]["requests"] == 600
+    assert document["joined"]["joined"] == 600
+
+
+def test_what_cannot_be_divided():
+    """Bad usage is told before anything is started."""
+    for options, words in (
+            (["127.0.0.1:1", "--source", "127.0.0.1"], "--source: an address is one host's"),
+            (["127.0.0.1:1", "-c", "2"], "--connections: 2 cannot be divided between 3 members"),
+            (["127.0.0.1:1", "-n", "2"], "--requests: 2 cannot be divided between 3 members"),
+            (["127.0.0.1:1", "--rate", "2"], "--rate: 2 cannot be divided between 3 members"),
+            (["127.0.0.1:1", "--body", "@/dev/null"], "--body: '/dev/null' is no regular file"),
+            (["sweep", "127.0.0.1:1"], "a sweep is not divided"),
+            (["127.0.0.1:1", "--rte", "2"], "unknown option '--rte'")):
+        done = run([DRIVER, "fleet", "--via", "false", "--hosts", "a,b,c", "--", *options], check=False)
+        assert done.status == 2 and words in done.stderr, done.stderr
+    for own, words in ((["--hosts", "a,a"], "'a' is given twice"), ([], "--hosts: none are given"),
+                       (["--hosts", "a", "--on-loss", "x"], "--on-loss: 'x' is not known")):
+        done = run([DRIVER, "fleet", *own, "--", "127.0.0.1:1"], check=False)
+        assert done.status == 2 and words in done.stderr, done.stderr
