@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The workers of a run, and how what they counted is added up. Neighbour: load/worker.h (one of them). */
+/* The workers of a run and the sum of their counts. Neighbour: load/worker.h (one worker). */
 #include "crew.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static int start_worker(struct crew *crew, uint32_t index)
 	const struct link_settings *link = crew->setup.link;
 	const struct load_settings *load = crew->setup.load;
 	uint32_t all = settings->threads;
-	/* Slots of a socket, or of a connection, stay together. */
+	/* Slots of one socket or connection stay together. */
 	uint32_t each = link->datagrams.outstanding * link->streams;
 	struct worker_setup setup = {
 		.engine = crew->setup.engine,

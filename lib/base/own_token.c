@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the file is, and what is trusted of it; see own_token.h. */
+/* Where the token file is, and when it is trusted; see own_token.h. */
 #include "sojourn/own_token.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define ROOT_FOLDER "/run/sojourn"
 
-/* Root's, and that of packaging/sojourn.service: which belongs to that service's user, and goes when it ends. */
+/* Root's folder, and that of packaging/sojourn.service, owned by the service's user. */
 static const char *const system_folders[] = {ROOT_FOLDER, "/run/sojourn-serve"};
 
 static int user_folder(char **ret_folder)
@@ -32,7 +32,7 @@ static int user_folder(char **ret_folder)
 	return asprintf(ret_folder, "%s/sojourn", home) < 0 ? -ENOMEM : 0;
 }
 
-/* A service's manager has made its folder. */
+/* A service's manager has made the folder. */
 static int own_folder(char **ret_folder)
 {
 	const char *given = getenv("RUNTIME_DIRECTORY");
@@ -54,7 +54,7 @@ static int path_in(const char *folder, uint16_t port, char **ret_path)
 		       : 0;
 }
 
-/* In /tmp anybody may have made it. */
+/* In /tmp anybody may have made the folder. */
 static int make_folder(const char *folder)
 {
 	struct stat made;
@@ -79,7 +79,7 @@ static int make_text(char text[OWN_TOKEN_LENGTH + 1])
 	return 0;
 }
 
-/* An older file is of an observer that was killed: this one has the port. */
+/* Replace a killed observer's file: this observer has the port now. */
 static int write_file(const char *path, const char *text)
 {
 	autoclose int fd = -1;
@@ -119,7 +119,10 @@ void own_token_drop(struct own_token *token)
 	*token = (struct own_token){};
 }
 
-/* Only root can make a folder in /run; in any other place @owned: the file is ours or root's, or it is not taken. */
+/*
+ * Only root can make a folder in /run. Elsewhere, with @owned, trust only files of this user or
+ * root.
+ */
 static int read_file(const char *folder, bool owned, uint16_t port, char **ret_token)
 {
 	char text[OWN_TOKEN_LENGTH + 2] = "";
@@ -152,7 +155,7 @@ int own_token_find(uint16_t port, char **ret_token)
 	for (size_t i = 0; r && i < ARRAY_SIZE(system_folders); i++) {
 		int found = read_file(system_folders[i], false, port, ret_token);
 
-		/* That it is another's says more than that it is not here. */
+		/* "Another user's" is more informative than "not here". */
 		if (found != -ENOENT)
 			r = found;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The run document as JSON text; run/members.c says what is in it, read.c reads it back. */
+/* The run document as JSON text; run/members.c has its contents, read.c reads it. */
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -15,13 +15,13 @@ DEFINE_CLEANUP(json_t *, json_decref)
 
 static json_t *write_object(const void *object, const struct run_members *members);
 
-/* JSON integers are read into 64 signed bits nearly everywhere: that is the document's range. */
+/* Most JSON readers use 64 signed bits for integers: that is the document's range. */
 static json_t *json_from_u64(uint64_t value)
 {
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
-/* A process may call itself anything. */
+/* A process may have any name, UTF-8 or not. */
 static json_t *json_from_text(const char *text, size_t length)
 {
 	json_t *json = json_stringn(text, length);
@@ -142,13 +142,13 @@ static json_t *write_buckets(const struct histogram *h)
 	return TAKE_PTR(array);
 }
 
-/* In integers: a double would not hold every sum. */
+/* Use integers: a double cannot hold every sum. */
 static uint64_t rounded_mean(const struct histogram *h)
 {
 	return h->sum / h->count + (h->sum % h->count >= h->count - h->sum % h->count);
 }
 
-/* What follows from the buckets: written for readers that do not want to compute it. */
+/* Write values derived from the buckets, for readers that do not compute them. */
 static int write_derived(json_t *object, const struct histogram *h)
 {
 	static const struct {
@@ -172,7 +172,6 @@ static int write_derived(json_t *object, const struct histogram *h)
 	return err;
 }
 
-/* Adds @h's members to @object. */
 static int write_histogram_into(json_t *object, const struct histogram *h)
 {
 	if (json_object_set_new(object, "count", json_from_u64(h->count)) ||
@@ -228,7 +227,7 @@ static json_t *write_pointer(const struct run_member *member, const void *field)
 	return object ? write_object(object, member->members) : json_null();
 }
 
-/* @field is the list's pointer; its length lies elsewhere in the same structure. */
+/* @field is the list's pointer; its length is elsewhere in the structure. */
 static json_t *write_list(const struct run_member *member, const void *field)
 {
 	const char *structure = (const char *)field - member->offset;
@@ -287,7 +286,6 @@ static bool is_empty(const struct run_member *member, const void *field)
 	return member->kind == RUN_KIND_TEXT ? !*(const char *)field : !*(void *const *)field;
 }
 
-/* Adds the members of @structure to @object. */
 static int write_members(json_t *object, const void *structure, const struct run_members *members)
 {
 	for (size_t i = 0; i < members->count; i++) {
