@@ -24,9 +24,9 @@
 #include "sweep/sweep.h"
 #include "engine/target.h"
 
-#define EXIT_DEGRADED 1 /* requests failed, the observer's part is missing, or no result */
+#define EXIT_DEGRADED 1 /* failed requests, no observer data, or no result */
 
-/* One line: the module's sentence, or the errno's. */
+/* Log one line: the module's sentence, or that of the errno. */
 static int fail(int err, const char *reason, int status)
 {
 	if (reason)
@@ -78,7 +78,7 @@ static int write_document(const char *path, const struct run *run)
 	return err ? log_errno(err, "cannot write '%s'", path) : 0;
 }
 
-/* @broken: the assertions that do not hold. */
+/* @broken: the failed assertions. */
 static int write_report(const struct options *options, const struct run *run, char **broken)
 {
 	struct report_options report;
@@ -93,7 +93,7 @@ static int write_report(const struct options *options, const struct run *run, ch
 	return err ? log_errno(err, "cannot write the report") : 0;
 }
 
-/* Each by itself: a run is not lost because one of its files could not be written. */
+/* Write each output even if another fails: one unwritable file must not lose the run. */
 static int write_outputs(const struct options *options, const struct run *run, char **broken)
 {
 	int err = write_document(options->json_path, run);
@@ -105,7 +105,7 @@ static int write_outputs(const struct options *options, const struct run *run, c
 	return (options->trace_path ? write_trace(options->trace_path, run) : 0) ?: err;
 }
 
-/* What cannot be written is told before the load, not after it. */
+/* Report outputs that cannot be written before the load, not after it. */
 static int try_outputs(const struct options *options, char **ret_error)
 {
 	const struct {
@@ -129,7 +129,7 @@ static int try_outputs(const struct options *options, char **ret_error)
 	return 0;
 }
 
-/* How many do not hold; each is one line, and a sentence of the report. */
+/* Return how many assertions fail; log each, and add it to the report. */
 static size_t check_assertions(const struct options *options, const struct run *run,
 			       char ***ret_sentences)
 {
@@ -160,7 +160,7 @@ static bool is_asserted(const struct options *options, enum run_error error)
 	return false;
 }
 
-/* Errors that no assertion allows. Want of ports or descriptors is the driver's own failure. */
+/* Return whether an error occurred that no assertion limits, or that is the driver's own. */
 static bool has_errors(const struct options *options, const struct run_driver *driver)
 {
 	if (driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE] ||
@@ -172,7 +172,7 @@ static bool has_errors(const struct options *options, const struct run_driver *d
 	return false;
 }
 
-/* What the report says, for those who see only standard error. */
+/* Log the report's remarks for readers of standard error alone. */
 static void tell_remarkable(const struct run_driver *driver)
 {
 	char text[512];
@@ -216,7 +216,7 @@ static int conclude(const struct options *options, const struct run *run)
 	return EXIT_SUCCESS;
 }
 
-/* Overload makes errors, which is what a sweep is for; a server that never does what it should is none. */
+/* Overload causes errors, as a sweep intends; a server without one good response fails. */
 static int conclude_sweep(const struct options *options, const struct run *run)
 {
 	uint64_t requests = 0, good = 0;
@@ -238,7 +238,7 @@ static void warn_of_ports(const struct options *options, const struct scenario *
 	struct load_settings load = options->load;
 	autofree char *text = NULL;
 
-	/* Of a mix it is not known how its requests are divided between the servers. */
+	/* A mix divides its requests between servers in a way that is not known. */
 	if (scenario->order != SCENARIO_CYCLE && job->sockets > 1)
 		return;
 	for (uint32_t i = 0; i < rows->count; i++)
@@ -248,7 +248,7 @@ static void warn_of_ports(const struct options *options, const struct scenario *
 		log_warn("%s", text);
 }
 
-/* On standard error, as all that a run says before its end. */
+/* Print on standard error, as everything a run reports before its end. */
 static void tell_step(const struct run_sweep *sweep, const struct run_sweep_step *step)
 {
 	report_sweep_step(sweep, step, stderr);
@@ -275,7 +275,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 	return conclude(options, run);
 }
 
-/* The steps have been checked with the options: nothing of bad usage is left. */
+/* Steps were checked with the options: no bad usage is left. */
 static int prepare_and_drive(const struct options *options, struct scenario *scenario,
 			     char **command)
 {
@@ -298,7 +298,7 @@ static int drive_fleet(const struct fleet_options *fleet, const struct options *
 	return err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run);
 }
 
-/* A name that has no address here may have one where the run is to be. */
+/* A name may have an address only on the host of the run. */
 static void look_up(struct target *target)
 {
 	autofree char *error = NULL;
@@ -307,7 +307,7 @@ static void look_up(struct target *target)
 		log_warn("%s: whether the source ports will do is not known", error);
 }
 
-/* --check: what this host would say to the run. Nothing is sent to a server. */
+/* --check: report how this host would judge the run. Nothing is sent to a server. */
 static int tell_valid(const struct options *options, struct scenario *scenario)
 {
 	autofree char *error = NULL;

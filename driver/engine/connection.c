@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A slot's requests, one after the other on a link of its own. Time limits are checked by sweeping.
- * Neighbours: transport/link.c (bytes to and from the server), http/http.c, stream/stream.c.
+ * A slot's requests, one after the other on a link of its own. Neighbours: transport/link.c (bytes
+ * to and from the server), http/http.c, stream/stream.c.
  */
 #include "connection.h"
 
@@ -71,7 +71,7 @@ const char *connection_other_scheme(const struct connection *connection)
 	return schemes[speech_of(connection->piece.data, connection->piece.length)];
 }
 
-/* What has no word of its own: how far it had come by then. */
+/* Describe an error: the protocol words it, or else how far the request came. */
 static void tell_of(struct connection *connection, enum run_error error, char *text, size_t size)
 {
 	const struct connection_protocol *protocol = all_of(connection)->protocol;
@@ -108,13 +108,13 @@ static bool is_over(const struct connection *connection)
 			      policy->lifetime_ns ? clock_now_ns() : 0);
 }
 
-/* Answers the slot's start(): reports the result. True: the slot's next request is to follow. */
+/* Report the result of the slot's start(). Return true if its next request follows. */
 static bool connection_report(struct connection *connection, enum run_error error, uint64_t end_ns)
 {
 	const struct engine_host *host = all_of(connection)->host;
 
 	connection->result.end_ns = end_ns;
-	/* The server may answer, or hang up, before it has all of the request. */
+	/* The server may answer or close before it has read the whole request. */
 	if (connection->link.unsent_length <= connection->result.bytes_out)
 		connection->result.bytes_out -= connection->link.unsent_length;
 	connection->result.error = error;
@@ -136,7 +136,7 @@ static void connection_finish(struct connection *connection, enum run_error erro
 		connection_start(connection);
 }
 
-/* After a response, while libuv goes through what can be read: on_check() comes before it waits. */
+/* Start the slot's next request: at once, or in on_check(), before libuv waits again. */
 static void connection_follow(struct connection *connection)
 {
 	struct connections *all = all_of(connection);
@@ -148,8 +148,8 @@ static void connection_follow(struct connection *connection)
 }
 
 /*
- * All responses that were there are read: the next requests leave together. Reading is cheap, writing
- * is not: no response waits for the requests of others any more, and both go faster in a row.
+ * All available responses are read: send the next requests together. Reading is cheap and writing
+ * is not, so no response waits for the requests of other slots.
  */
 static void on_check(uv_check_t *check)
 {
@@ -189,7 +189,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 	enum connection_verdict verdict;
 
 	if (connection->state != CONNECTION_BUSY) {
-		connection_close(connection); /* the server sent what nobody asked for */
+		connection_close(connection); /* nobody asked for these bytes */
 		return;
 	}
 	if (!connection->result.bytes_in)
@@ -218,7 +218,7 @@ static void on_ended(struct link *link, enum run_error error)
 		connection_finish(connection, RUN_ERROR_CLOSED_EARLY);
 }
 
-/* Once per connection: the kernel has chosen its port by now. */
+/* Read the flow once per connection, when the kernel has chosen its port. */
 static void connection_learn_flow(struct connection *connection)
 {
 	const struct link_plan *plan = connection->link.all->plan;
@@ -252,7 +252,7 @@ static void on_failed(struct link *link, enum run_error error)
 		connection_finish(connection, error);
 }
 
-/* A response that is complete before its request left: the connection goes, see is_reusable(). */
+/* A response that is complete before its request has left: the connection closes. */
 static void on_drained(struct link *link)
 {
 	(void)link;
@@ -432,7 +432,7 @@ void connections_free(void *state)
 	free(all);
 }
 
-/* ---- what all workers share ---- */
+/* ---- shared by all workers ---- */
 
 struct connection_kind *connections_add(struct connections_shared *shared,
 					const struct request *request)

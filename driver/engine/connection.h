@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of a worker's slots, with one request at a time: sending it, receiving its response,
- * time limits. What the bytes mean is a protocol's: http/http.c and stream/stream.c.
+ * The connections of a worker's slots, with one request at a time: sending it, receiving its
+ * response, time limits. http/http.c and stream/stream.c interpret the bytes.
  */
 #ifndef DRIVER_ENGINE_CONNECTION_H
 #define DRIVER_ENGINE_CONNECTION_H
@@ -16,32 +16,32 @@
 #include "transport/link.h"
 
 enum connection_state {
-	CONNECTION_CLOSED,  /* no handle */
-	CONNECTION_BLOCKED, /* no handle; the listener's queue (AF_UNIX) is full, a request waits */
-	CONNECTION_CONNECTING, /* a request waits for it */
+	CONNECTION_CLOSED,     /* no handle */
+	CONNECTION_BLOCKED,    /* no handle; the listener's queue (AF_UNIX) is full */
+	CONNECTION_CONNECTING, /* a request waits for the connection */
 	CONNECTION_IDLE,
-	CONNECTION_BUSY, /* a request is under way */
+	CONNECTION_BUSY, /* a request is in flight */
 	CONNECTION_CLOSING,
 };
 
-/* What was received last. */
+/* The last bytes received. */
 struct connection_piece {
 	const char *data;
 	size_t length;
 };
 
-/* One kind of request, and what becomes of its responses. */
+/* One kind of request, and how its responses are judged. */
 struct connection_kind {
 	struct message message;
-	const struct request *request;	     /* what it was made of, and is expected; borrowed */
+	const struct request *request;	     /* source and expectations of the message; borrowed */
 	const struct capture_list *captures; /* NULL: nothing is captured */
 	bool head;			     /* HTTP: responses have no body */
 };
 
-/* What all workers share. */
+/* Shared by all workers. */
 struct connections_shared {
 	struct link_plan plan;
-	struct connection_kind **kinds; /* the messages' addresses stay */
+	struct connection_kind **kinds; /* messages must not move */
 	uint32_t kind_count;
 };
 
@@ -49,8 +49,8 @@ struct connection {
 	struct link link; /* the first member */
 	uint32_t slot;
 	enum connection_state state;
-	bool wanted;	    /* CLOSING: the next request waits for a new connection */
-	uint64_t begin_ns;  /* of connecting, or of the request: what the time limit counts from */
+	bool wanted;	    /* CLOSING: a request waits for a new connection */
+	uint64_t begin_ns;  /* start of the time limit: of connecting, or of the request */
 	uint64_t opened_ns; /* established, TLS included */
 	uint64_t served;    /* requests since then */
 	bool has_flow;
@@ -59,30 +59,30 @@ struct connection {
 	struct engine_result result;
 	struct connection_piece piece; /* of a malformed response; valid during done() only */
 
-	/* Set by the protocol: */
-	const struct connection_kind *kind; /* of the request: by connection_begin() */
-	void *memo;			    /* of that kind: likewise */
-	uv_buf_t request;		    /* likewise; stays until the next one */
-	bool keep_alive; /* of a complete response: the connection may be used again */
+	/* Set by the protocol, the first three by connection_begin(): */
+	const struct connection_kind *kind; /* of the request */
+	void *memo;			    /* of that kind */
+	uv_buf_t request;		    /* stays until the next one */
+	bool keep_alive; /* after a complete response: the connection may be used again */
 };
 
 enum connection_verdict {
-	CONNECTION_MORE,     /* as far as it goes, it is a response */
-	CONNECTION_COMPLETE, /* its last byte was the last one received */
+	CONNECTION_MORE,     /* a valid response so far */
+	CONNECTION_COMPLETE, /* the last byte received ends the response */
 	CONNECTION_MALFORMED,
 	CONNECTION_TRUNCATED, /* the connection ended before the response did */
 };
 
 struct connection_protocol {
-	size_t size;	  /* of its connections, which begin with struct connection */
-	size_t memo_size; /* of what a worker keeps of each kind, zeroed at first */
-	/* Before each request. */
+	size_t size;	  /* of its connections, whose first member is struct connection */
+	size_t memo_size; /* of a worker's memory for each kind, zeroed at first */
+	/* Prepare for the next request. */
 	void (*begin)(struct connection *connection);
 	enum connection_verdict (*receive)(struct connection *connection, const char *data,
 					   size_t length);
-	/* The peer has closed: COMPLETE or TRUNCATED. */
+	/* The peer has closed: return COMPLETE or TRUNCATED. */
 	enum connection_verdict (*end)(struct connection *connection);
-	/* Appends why the response is malformed, or not good, to @text. NULL: nothing is known. */
+	/* Append why the response is malformed or bad to @text. NULL: nothing is known. */
 	void (*tell)(struct connection *connection, enum run_error error, char *text, size_t size);
 };
 
@@ -100,7 +100,7 @@ struct connections {
 };
 
 /*
- * What engines have in common, see engine.h. @protocol: what to agree on in TLS, NULL: nothing. @add: the
+ * Shared parts of engines, see engine.h. @protocol: for TLS to negotiate, or NULL. @add: the
  * engine's, for the first kind.
  */
 int connections_prepare(const struct request *request, const struct link_settings *link,
@@ -110,7 +110,7 @@ int connections_prepare(const struct request *request, const struct link_setting
 			void **ret_shared, char **ret_error);
 void connections_release(void *shared);
 
-/* A kind of request whose message is still to be made; NULL without memory. */
+/* Add a kind of request, still without its message. Return NULL without memory. */
 struct connection_kind *connections_add(struct connections_shared *shared,
 					const struct request *request);
 
@@ -118,7 +118,7 @@ int connections_open(const struct engine_host *host, const struct connections_sh
 		     const struct connection_protocol *protocol, void **ret_state);
 void connections_free(void *state);
 
-/* Makes the next request of the kind that the slot is to send. */
+/* Render the next request of the slot's kind. */
 void connection_begin(struct connection *connection);
 
 static inline const struct engine_host *connection_host(const struct connection *connection)
@@ -126,16 +126,16 @@ static inline const struct engine_host *connection_host(const struct connection 
 	return ((const struct connections *)connection->link.all)->host;
 }
 
-/* Of the slot's captured values. */
+/* The slot's captured values. */
 static inline struct capture_store *connection_store(const struct connection *connection)
 {
 	return &connection_host(connection)->clients[connection->slot].store;
 }
 
-/* The scheme of what the server speaks instead of plain HTTP/1, by a first piece; NULL: not known. */
+/* Return the scheme that the server speaks instead of plain HTTP/1; NULL: not known. */
 const char *connection_other_scheme(const struct connection *connection);
 
-/* Appends how a malformed response begins, if that is in its last piece. */
+/* Append the start of a malformed response, if its last piece contains that. */
 void connection_tell_begin(const struct connection *connection, char *text, size_t size);
 
 void connections_start(void *state, uint32_t slot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is the same of all engines, and tables of them. */
+/* Functions shared by all engines, and look-ups in their table. */
 #include "engine.h"
 
 #include <stdio.h>

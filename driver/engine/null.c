@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * null://: requests that take no time and no I/O, so that what remains is the driver itself: the
- * ceiling of clock, worker and statistics.
+ * null://: requests without time or I/O, which measure the driver itself: the ceiling of clock,
+ * worker and statistics.
  */
 #include "engine.h"
 
@@ -10,7 +10,7 @@
 
 #include "sojourn/clock.h"
 
-/* Requests per turn of the loop and slot: stop commands are seen in between. */
+/* Requests per slot and turn of the loop; stop commands are seen in between. */
 #define BURST 256
 
 struct null {

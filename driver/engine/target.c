@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whom to load. Neighbour: url.c, which takes URLs apart; names are getaddrinfo's. */
+/* The server to load. Neighbour: url.c splits URLs; getaddrinfo() resolves names. */
 #include "target.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo)
 
-/* A host for getaddrinfo(): "fe80::1%25eth0" names the zone eth0 (RFC 6874). */
+/* Copy the host for getaddrinfo(): "fe80::1%25eth0" names the zone eth0 (RFC 6874). */
 static char *copy_host(const struct url *url)
 {
 	char *host = strndup(url->host.text, url->host.length);
@@ -32,7 +32,7 @@ static char *copy_host(const struct url *url)
 	return host;
 }
 
-/* Without the default port, and without a zone, which means nothing to the server. */
+/* Omit the default port, and a zone, which means nothing to the server. */
 static int fill_authority(const struct url *url, uint16_t default_port, struct target *target)
 {
 	char port[8] = "";
@@ -45,7 +45,7 @@ static int fill_authority(const struct url *url, uint16_t default_port, struct t
 	return length < 0 ? -ENOMEM : 0;
 }
 
-/* "http://unix:/run/server.sock", as others write it. */
+/* Accept "http://unix:/run/server.sock", as other tools write it. */
 static bool names_socket(const struct url *url)
 {
 	return url->host.length == 4 && !strncmp(url->host.text, "unix", 4) && url->port.text &&
@@ -157,7 +157,7 @@ int target_parse(const struct engine *const *engines, const char *text, struct t
 	return 0;
 }
 
-/* Whether something accepts connections there. */
+/* Return whether something accepts connections at the address. */
 static bool accepts(const struct addrinfo *info)
 {
 	autoclose int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -174,7 +174,7 @@ static bool accepts(const struct addrinfo *info)
 	return !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) && !error;
 }
 
-/* One address is taken as it is: a connection of ours would show in the server's counters. */
+/* A single address is not probed: the connection would show in the server's counters. */
 static const struct addrinfo *choose(const struct addrinfo *list)
 {
 	if (list->ai_next)
@@ -185,8 +185,8 @@ static const struct addrinfo *choose(const struct addrinfo *list)
 }
 
 /*
- * RFC 6761, 6.3: localhost is both loopback addresses, though /etc/hosts may name one. True: the server is at the
- * other one, now in @ret_other.
+ * RFC 6761, 6.3: localhost is both loopback addresses, though /etc/hosts may name one. Return true
+ * if the server is at the other one, in @ret_other.
  */
 static bool is_at_other_loopback(const struct target *target, const struct addrinfo *only,
 				 const char *port, struct addrinfo **ret_other)
@@ -200,7 +200,7 @@ static bool is_at_other_loopback(const struct target *target, const struct addri
 	return !getaddrinfo(other, port, &hints, ret_other) && accepts(*ret_other);
 }
 
-/* @probing: of several addresses, the first that accepts connections; else the first. */
+/* @probing: of several addresses, take the first that accepts connections; otherwise the first. */
 static int resolve(struct target *target, bool probing, char **ret_error)
 {
 	const bool datagrams = engine_has(target->engine, ENGINE_DATAGRAMS);
@@ -216,7 +216,7 @@ static int resolve(struct target *target, bool probing, char **ret_error)
 	if (err)
 		return refuse(ret_error, "cannot resolve '%s': %s", target->host,
 			      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
-	chosen = datagrams || !probing ? list : choose(list); /* nothing accepts datagrams */
+	chosen = datagrams || !probing ? list : choose(list); /* datagrams cannot be probed */
 	if (!datagrams && probing && is_at_other_loopback(target, list, port, &other))
 		chosen = other;
 	memcpy(&target->address, chosen->ai_addr, chosen->ai_addrlen);

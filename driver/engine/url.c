@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A URL taken apart: see url.h. */
+/* Splits a URL: see url.h. */
 #include "url.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* What no host is made of: delimiters of URLs, of HTTP, and '%', which would be decoded. */
+/* Characters that no host contains: delimiters of URLs and HTTP, and '%', an escape. */
 static const char no_host[] = " \"#$%&'()*+,/:;<=>?@[\\]^`{|}";
 
 static bool is_in(char c, const char *set)
@@ -13,7 +13,7 @@ static bool is_in(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-/* Whether @text is free of what would break the request line. */
+/* Return whether nothing in @text would break the request line. */
 static bool is_printable(const char *text)
 {
 	for (; *text; text++)
@@ -22,7 +22,7 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* "HTTP://…" → "http"; returns what follows, NULL if it is none. */
+/* Split "HTTP://…": scheme "http". Return the rest, or NULL without a scheme. */
 static const char *split_scheme(const char *text, struct url *url)
 {
 	size_t length = strcspn(text, ":");
@@ -38,7 +38,7 @@ static const char *split_scheme(const char *text, struct url *url)
 	return text + length + 3;
 }
 
-/* A zone may be any name of an interface; the address itself is getaddrinfo's to judge. */
+/* A zone may be any interface name; getaddrinfo() judges the address. */
 static const char *check_ipv6(struct url_part host)
 {
 	size_t length = strnlen(host.text, host.length);
@@ -58,7 +58,7 @@ static const char *check_name(struct url_part host)
 	return NULL;
 }
 
-/* "name", "name:80", "[::1]:80" between @begin and @end. */
+/* Split "name", "name:80" or "[::1]:80" between @begin and @end. */
 static const char *split_host(const char *begin, const char *end, struct url *url)
 {
 	const char *colon;
@@ -106,7 +106,7 @@ static const char *split_authority(const char *begin, const char *end, struct ur
 	return wrong ? wrong : check_port(url->port);
 }
 
-/* The part behind '#' is the client's own. */
+/* The part after '#' stays with the client. */
 static void split_path(const char *text, struct url *url)
 {
 	size_t all = strcspn(text, "#"), length = strcspn(text, "?#");

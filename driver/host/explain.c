@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Explanations, a function per kind of failure. Neighbours: run/result.c (asks), transport/host_limits.c. */
+/*
+ * Explains failures, a function for each kind. Neighbours: run/result.c, transport/host_limits.c.
+ */
 #include "explain.h"
 
 #include <arpa/inet.h>
@@ -41,7 +43,7 @@ unsigned int explain_time_wait_s(const struct target *target)
 	return PREFLIGHT_TIME_WAIT_S;
 }
 
-/* UDP sockets of this host: each has its port for itself, wherever it sends to. */
+/* Count UDP sockets of this host: each has its own port. */
 static uint64_t count_datagram_sockets(const struct target *target)
 {
 	bool v4 = target->address.ss_family == AF_INET;
@@ -75,7 +77,7 @@ static char *explain_datagram_ports(uint64_t ports, const struct target *target)
 	return text;
 }
 
-/* "501 of 501 ports towards 127.0.0.1:80 in use, 100 % TIME_WAIT", as far as the kernel tells. */
+/* Write "501 of 501 ports towards 127.0.0.1:80 in use, 100 % TIME_WAIT", if known. */
 static int tell_use(const struct explain_run *run, uint32_t range, uint64_t ports, char **ret_text)
 {
 	struct port_fullest now;
@@ -179,7 +181,7 @@ static char *explain_tls_timeout(const struct explain_run *run)
 	return text;
 }
 
-/* A port of TLS closes when it is spoken to without; some servers say so, others nothing at all. */
+/* A TLS port closes on plain requests; some servers explain that, others say nothing. */
 static char *explain_silence(const struct explain_run *run)
 {
 	const struct engine *engine = run->target->engine;
@@ -194,13 +196,13 @@ static char *explain_silence(const struct explain_run *run)
 	return text;
 }
 
-/* What one may do about what TLS says. */
+/* Advice on errors of TLS. */
 static const char *const advice[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_CERTIFICATE] =
 		"give --ca=FILE or --server-name=NAME, or do without the check: --insecure",
 };
 
-/* The explanation by what is known of this host, and which of them the first one adds to. */
+/* Explanations from the state of this host. @alone: without the first failure's detail. */
 static const struct {
 	char *(*explain)(const struct explain_run *);
 	bool alone;
@@ -215,7 +217,7 @@ static const struct {
 	[RUN_ERROR_CLOSED_EARLY] = {explain_silence, false},
 };
 
-/* Any part may be missing; NULL if all are. */
+/* Join the given parts, any of which may be NULL; @advice_ needs another. */
 static char *join(const char *general, const char *detail, const char *advice_)
 {
 	bool both = general && detail;
@@ -241,7 +243,7 @@ char *explain_failure(enum run_error error, const char *detail, const struct exp
 	return join(general, told ? detail : NULL, told ? advice[error] : NULL);
 }
 
-/* "127.0.0.1:80": with the port, though the URL may have none. */
+/* Write "127.0.0.1:80", with the port even if the URL has none. */
 static int tell_address(const struct target *target, char **ret_text)
 {
 	bool v6 = target->address.ss_family == AF_INET6 && strchr(target->host, ':');

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Gathers what preflight.c reckons with. Neighbours: port_count.c, transport/host_limits.c, main.c (tells it). */
+/*
+ * Collects the input of preflight.c. Neighbours: port_count.c, transport/host_limits.c, main.c
+ * (logs).
+ */
 #include "forecast.h"
 
 #include <string.h>
@@ -11,7 +14,7 @@
 #include "preflight.h"
 #include "sojourn/clock.h"
 
-/* The largest number if the product is larger. */
+/* Multiply, up to UINT64_MAX. */
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -19,7 +22,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Ports that others, or a run before, have towards the target. What cannot be asked for is taken as free. */
+/* Count ports held towards the target by others or an earlier run; on failure none. */
 static void look(const struct link_settings *link, const struct target *target, uint32_t range,
 		 struct preflight *preflight)
 {
@@ -28,11 +31,11 @@ static void look(const struct link_settings *link, const struct target *target, 
 	if (port_count_towards(target, &link->sources, range, &now))
 		return;
 	preflight->held = now.used - now.time_wait;
-	/* Those that are reused at once are as good as free. */
+	/* Ports in TIME_WAIT that are reused at once count as free. */
 	preflight->used = preflight->block_s < PREFLIGHT_TIME_WAIT_S ? preflight->held : now.used;
 }
 
-/* @share: of the requests, how many in @of are for this target. */
+/* @share: requests for this target, in @of. */
 static int check(const struct link_settings *link, const struct load_settings *load,
 		 const struct target *target, size_t share, size_t of, char **ret_text)
 {
@@ -66,7 +69,7 @@ int forecast_ports(const struct link_settings *link, const struct load_settings 
 	size_t most = 0;
 
 	*ret_text = NULL;
-	/* Ports are counted per destination, so that the one asked most often decides. */
+	/* Ports are counted per destination: the busiest one decides. */
 	for (size_t i = 0; i < count; i++) {
 		const char *name = engine_has(targets[i]->engine, ENGINE_ADDRESSED)
 					   ? targets[i]->authority

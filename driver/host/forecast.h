@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this host's source ports will do for a run: what it wants, and what is in use by now. */
+/* Whether this host's source ports suffice for a run: what it needs, and what is in use. */
 #ifndef DRIVER_HOST_FORECAST_H
 #define DRIVER_HOST_FORECAST_H
 
@@ -10,9 +10,9 @@
 #include "transport/link_settings.h"
 
 /*
- * What will go wrong, as a sentence that the caller frees, in *ret_text; NULL: nothing, or it cannot be
- * known. Requests are divided evenly between the targets: it is about the one that is asked most. Their
- * addresses are known; where one is not (AF_UNSPEC) nothing is said of it. -ENOMEM.
+ * Write what will go wrong as a sentence that the caller frees in *ret_text; NULL: nothing, or not
+ * known. Requests are divided evenly between the targets: the busiest one decides. An unresolved
+ * target (AF_UNSPEC) is skipped. -ENOMEM.
  */
 int forecast_ports(const struct link_settings *link, const struct load_settings *load,
 		   const struct target *const *targets, size_t count, char **ret_text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rules that tell a result which the client limited. The first one that holds is reported. */
+/* The rules for results limited by the client. The first one that holds is reported. */
 #include "limited.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 
 #define CPU_FULL      0.95
 #define DELAY_HIGH_NS (1 * NSEC_PER_MSEC)
-#define SPAN_LEAST_NS (100 * NSEC_PER_MSEC) /* else its beginning is all there is */
-#define DELAYS_LEAST  100		    /* else one of them is more than 1 % */
+#define SPAN_LEAST_NS (100 * NSEC_PER_MSEC) /* a shorter span is mostly its start */
+#define DELAYS_LEAST  100		    /* with fewer, one of them is more than 1 % */
 
 #define TEXT 64
 
-/* CPUs that the driver's threads can have at once. */
+/* Return how many CPUs the driver's threads can use at once. */
 static double usable_cpus(const struct run_driver *driver)
 {
 	cpu_set_t set;
@@ -66,7 +66,7 @@ static int is_cpu_full(const struct run_driver *driver, uint64_t cpu_span_ns, ch
 			driver->threads > 1 ? "s" : "");
 }
 
-/* However many CPUs there are, a thread that is never at rest cannot do more. */
+/* A thread that never idles cannot do more, however many CPUs there are. */
 static int is_never_idle(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	double used = (double)(driver->cpu_user_ns + driver->cpu_system_ns);
@@ -98,7 +98,9 @@ static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char *
 			units_format_duration((double)p99, time, sizeof(time)));
 }
 
-/* Each returns 0 if it does not hold, the length of *ret_why if it does, negative without memory. */
+/*
+ * Each returns 0 if the rule does not hold, otherwise the length of *ret_why, or -1 without memory.
+ */
 static const struct {
 	const char *by;
 	int (*holds)(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why);

@@ -17,9 +17,9 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/inet_diag.h"
 
-/* All but TCP_LISTEN and TCP_CLOSE: those have no destination. */
+/* All states with a destination: not TCP_LISTEN and TCP_CLOSE. */
 #define STATES (0xfff & ~(1 << TCP_LISTEN) & ~(1 << TCP_CLOSE))
-/* So small that a look is many short calls, between which others get the CPU. */
+/* Small, so that a look is many short calls between which others get the CPU. */
 #define ANSWER_SIZE 8192
 
 struct address {
@@ -29,23 +29,25 @@ struct address {
 struct goal {
 	struct address address;
 	uint16_t port; /* host order */
-	uint64_t used; /* of the look under way */
+	uint64_t used; /* in the current look */
 	uint64_t time_wait;
 };
 
 struct port_count {
 	uint16_t low, high;
-	struct address *sources; /* in order */
+	struct address *sources; /* sorted */
 	size_t source_count;
-	bool routed; /* none was asked for: those that reach the targets */
+	bool routed; /* sources not given: those that reach the targets */
 	struct goal goals[PORT_COUNT_TARGETS_MAX];
 	size_t goal_count;
 };
 
-/* One condition of the kernel's filter: a destination, and what to do if it is that. */
+/* One condition of the kernel's filter: a destination, and what follows a match. */
 struct condition {
 	struct inet_diag_bc_op op;
-	/* As struct inet_diag_hostcond, which ends in an array and can be no member. */
+	/*
+	 * The fields of struct inet_diag_hostcond, which ends in an array and cannot be a member.
+	 */
 	uint8_t family;
 	uint8_t prefix_length;
 	int32_t port;
@@ -137,7 +139,7 @@ void port_count_free(struct port_count *count)
 	free(count);
 }
 
-/* Which address of ours the kernel would send from: connecting datagrams only looks up the route. */
+/* Find the kernel's source address: connecting a datagram socket only looks up the route. */
 static int add_route(struct port_count *count, const struct target *target)
 {
 	struct sockaddr_storage own = {0};
@@ -189,11 +191,11 @@ uint64_t port_count_sources(const struct port_count *count)
 	return count->routed ? 1 : count->source_count;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 /*
- * A chain of conditions: behind one that holds is a jump to the end, which means yes; from one that does not
- * it goes to the next, and from the last one beyond the end, which means no (inet_diag_bc_run()).
+ * Write a chain of conditions. After a match comes a jump to the end: yes. Without one, the next
+ * condition follows; the last one leads beyond the end: no (inet_diag_bc_run()).
  */
 static size_t write_conditions(const struct port_count *count, struct condition *conditions)
 {

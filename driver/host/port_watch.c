@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Looks at the source ports now and then; see port_watch.h. Neighbour: port_count.c (one look).
+ * Looks at the source ports at intervals; see port_watch.h. Neighbour: port_count.c (one look).
  */
 #include "port_watch.h"
 
@@ -19,7 +19,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
-/* A look per interval at most, never more than one a second, and 200 times its CPU time apart. */
+/* Look at most once per interval and second, and after 200 times the last look's CPU time. */
 #define APART_NS  NSEC_PER_SEC
 #define CPU_SHARE 200
 #define LOOKS_MAX (2 * RUN_INTERVALS_MAX)
@@ -31,7 +31,7 @@ struct look {
 
 struct port_watch {
 	struct port_count *count;
-	uint64_t ports; /* of one source address */
+	uint64_t ports; /* per source address */
 	uint64_t apart_ns;
 	uint64_t cpu_ns; /* of the last look */
 	pthread_t thread;
@@ -59,7 +59,7 @@ static void look(struct port_watch *watch)
 	watch->cpu_ns = thread_cpu_ns() - before_ns;
 	if (watch->failed)
 		return;
-	/* Of a very long phase every other look is forgotten: its intervals are as long. */
+	/* In a very long phase forget every other look, as its intervals are as long. */
 	if (watch->look_count == LOOKS_MAX) {
 		for (size_t i = 0; i < LOOKS_MAX / 2; i++)
 			watch->looks[i] = watch->looks[2 * i + 1];
@@ -92,7 +92,7 @@ static void *run(void *user)
 	struct port_watch *watch = user;
 	uint64_t next_ns = clock_now_ns() + watch->apart_ns;
 
-	/* The workers' times must not show that somebody looks. */
+	/* Looking must not affect the workers' times. */
 	(void)pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
 	while (!is_over(watch, next_ns)) {
 		if (clock_now_ns() < next_ns)
@@ -110,7 +110,7 @@ static int open_watch(struct port_watch *watch, const struct source_set *sources
 	uint32_t range = limits_port_range();
 	int err = port_count_new(sources, range, &watch->count);
 
-	/* Those that connections are made to; datagrams have ports of their own. */
+	/* Add targets with connections; datagrams have ports of their own. */
 	for (size_t i = 0; i < count && !err; i++)
 		err = port_count_add(watch->count, targets[i]);
 	if (err)
@@ -163,7 +163,7 @@ void port_watch_free(struct port_watch *watch)
 	free(watch);
 }
 
-/* A look at about an interval's end is of that interval, be it a little late or early. */
+/* A look near an interval's end, slightly early or late, belongs to that interval. */
 static size_t interval_of(const struct run_driver *driver, uint64_t since_ns)
 {
 	size_t ends = (size_t)((since_ns + driver->interval_ns / 2) / driver->interval_ns);
@@ -179,7 +179,7 @@ void port_watch_fill(const struct port_watch *watch, uint64_t begin_ns, struct r
 		uint64_t at_ns = watch->looks[i].at_ns;
 		size_t of = at_ns > begin_ns ? interval_of(driver, at_ns - begin_ns) : SIZE_MAX;
 
-		/* The last one is behind the end, however short the last interval is. */
+		/* The last look is after the end, however short the last interval is. */
 		if (i + 1 == count && !watch->failed)
 			of = driver->interval_count - 1;
 		if (of < driver->interval_count)

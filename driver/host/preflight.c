@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Source ports that the run needs, and those it has. Neighbour: transport/host_limits.c (what this host allows). */
+/* Compares the source ports that the run needs with those available. */
 #include "preflight.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static uint64_t free_ports(const struct preflight *p)
 	return p->used < all_ports(p) ? all_ports(p) - p->used : 0;
 }
 
-/* For good: what is in TIME_WAIT now will be free again. */
+/* Return the ports available in the long run: those in TIME_WAIT become free again. */
 static uint64_t lasting_ports(const struct preflight *p)
 {
 	return p->held < all_ports(p) ? all_ports(p) - p->held : 0;
@@ -61,7 +61,7 @@ static int tell_too_few(const struct preflight *p, char **ret_text)
 			needed, number(p->used, used), there, sources, wait);
 }
 
-/* How many connections the policy opens per second; 0: as many as it can. */
+/* Return how many connections the policy opens per second; 0: as many as possible. */
 static uint64_t opens_per_s(const struct preflight *p)
 {
 	const struct connection_policy *policy = &p->policy;
@@ -76,7 +76,7 @@ static uint64_t opens_per_s(const struct preflight *p)
 	return opens;
 }
 
-/* Whether connections that this side closes first, each blocking its port for a while, use them up. */
+/* Return whether connections that the driver closes first exhaust the ports, each blocking one. */
 static bool is_going_to_stall(const struct preflight *p, uint64_t opens)
 {
 	const struct connection_policy *policy = &p->policy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the source ports will do, told before the run: pure arithmetic. */
+/* Whether the source ports suffice, computed before the run: pure arithmetic. */
 #ifndef DRIVER_HOST_PREFLIGHT_H
 #define DRIVER_HOST_PREFLIGHT_H
 
@@ -11,18 +11,18 @@
 #define PREFLIGHT_TIME_WAIT_S 60U
 
 struct preflight {
-	uint64_t ports;	      /* of the range, for one source address */
+	uint64_t ports;	      /* of the range, per source address */
 	uint64_t sources;     /* at least 1 */
-	uint64_t used;	      /* of the ports of all of them: what this run cannot have now */
-	uint64_t held;	      /* of these: not by TIME_WAIT, and so nobody knows until when */
+	uint64_t used;	      /* of all sources' ports: unavailable now */
+	uint64_t held;	      /* of @used: not by TIME_WAIT, so without a known end */
 	uint64_t connections; /* at a time */
-	uint64_t rate;	      /* requests/s; 0: as fast as it goes */
-	uint64_t requests;    /* all of the run; 0: not known */
+	uint64_t rate;	      /* requests/s; 0: as fast as possible */
+	uint64_t requests;    /* of the whole run; 0: not known */
 	struct connection_policy policy;
 	uint64_t block_s; /* how long a port is blocked by TIME_WAIT */
 };
 
-/* What will go wrong, as a sentence that the caller frees, in *ret_text; NULL: nothing. -ENOMEM. */
+/* Write what will go wrong in *ret_text, freed by the caller; NULL: nothing. -ENOMEM. */
 int preflight_check(const struct preflight *preflight, char **ret_text);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A timerfd on a libuv loop. It is never read: arming it anew makes it unready as well. */
+/* A timerfd on a libuv loop. It is never read: arming it again also makes it unready. */
 #include "alarm.h"
 
 #include <errno.h>

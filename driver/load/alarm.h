@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call at a time in nanoseconds: libuv's timers count in milliseconds. */
+/* A call at a time in nanoseconds, where libuv's timers count milliseconds. */
 #ifndef DRIVER_LOAD_ALARM_H
 #define DRIVER_LOAD_ALARM_H
 
@@ -10,18 +10,18 @@
 struct alarm {
 	uv_poll_t poll;
 	int fd;		   /* timerfd; -1: not open */
-	uint64_t armed_ns; /* UINT64_MAX: not */
-	uint64_t due_ns;   /* when it should have rung, while it does */
+	uint64_t armed_ns; /* UINT64_MAX: not armed */
+	uint64_t due_ns;   /* intended time of the ring() in progress */
 	void (*ring)(void *user);
 	void *user;
 };
 
-/* -errno; then there is nothing to close. */
+/* Open the alarm. After -errno there is nothing to close. */
 int alarm_open(struct alarm *alarm, uv_loop_t *loop, void (*ring)(void *user), void *user);
-/* The handle is gone when the loop has run out; takes one that is not open. */
+/* Close the alarm, even if it is not open. Its handle is gone when the loop has ended. */
 void alarm_close(struct alarm *alarm);
 
-/* Rings once, at @at_ns of CLOCK_MONOTONIC or soon after; UINT64_MAX: never. */
+/* Ring once, at @at_ns of CLOCK_MONOTONIC or soon after; UINT64_MAX: never. */
 void alarm_set(struct alarm *alarm, uint64_t at_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many requests may still start in this phase: shared by the workers, handed out in portions. */
+/* How many requests may still start in this phase. The workers share them in portions. */
 #ifndef DRIVER_LOAD_BUDGET_H
 #define DRIVER_LOAD_BUDGET_H
 
@@ -11,10 +11,10 @@
 
 struct budget {
 	_Atomic uint64_t left;
-	uint32_t sharers; /* workers */
+	uint32_t sharers; /* number of workers */
 };
 
-/* Portions shrink towards the end, so that no worker is left with the last ones. */
+/* Portions shrink towards the end, so that no worker is left with the last requests. */
 static inline uint64_t budget_portion(const struct budget *budget, uint64_t left)
 {
 	uint64_t portion = left / (8U * (uint64_t)budget->sharers) + 1;
@@ -22,7 +22,7 @@ static inline uint64_t budget_portion(const struct budget *budget, uint64_t left
 	return portion < BUDGET_PORTION_MAX ? portion : BUDGET_PORTION_MAX;
 }
 
-/* A number of requests that the caller may start; 0: none any more. */
+/* Take a number of requests that the caller may start; 0: none are left. */
 static inline uint64_t budget_take(struct budget *budget)
 {
 	uint64_t left = atomic_load_explicit(&budget->left, memory_order_relaxed);

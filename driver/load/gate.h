@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many connections may be opened per second: shared by the workers. */
+/* A limit of connections per second, which the workers share. */
 #ifndef DRIVER_LOAD_GATE_H
 #define DRIVER_LOAD_GATE_H
 
@@ -8,15 +8,15 @@
 
 #include "sojourn/clock.h"
 
-/* What timers of a millisecond make late is caught up with; longer pauses are not. */
+/* Catch up on what timers of a millisecond delay, but not on longer pauses. */
 #define GATE_CATCH_UP_NS (10 * NSEC_PER_MSEC)
 
 struct gate {
-	_Atomic uint64_t next_ns; /* when the next one may go */
+	_Atomic uint64_t next_ns; /* when the next connection may open */
 	uint64_t rate;		  /* per second; 0: no limit */
 };
 
-/* 0: go; else the time (ns) when it is worth asking again. */
+/* Return 0 if a connection may open, or the time (ns) to ask again. */
 static inline uint64_t gate_pass(struct gate *gate, uint64_t now_ns)
 {
 	uint64_t next_ns = atomic_load_explicit(&gate->next_ns, memory_order_relaxed);

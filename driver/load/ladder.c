@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From a word of the command line to the steps of a sweep; see ladder.h. */
+/* Parses the steps of a sweep; see ladder.h. */
 #include "ladder.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static int add_step(struct ladder *ladder, uint64_t load)
 	return 0;
 }
 
-/* From one load to the next: by a factor, then by an addend. */
+/* The step from one load to the next: multiply, then add. */
 struct stride {
 	double factor;
 	uint64_t addend;
@@ -46,7 +46,7 @@ static int parse_stride(const char *text, struct stride *ret_stride)
 	return *end || !(ret_stride->factor > 1 && ret_stride->factor <= 1000) ? -EINVAL : 0;
 }
 
-/* At least one more: a factor of 1.5 leads from 1 to 2. */
+/* Advance by at least 1: a factor of 1.5 leads from 1 to 2. */
 static uint64_t next_load(uint64_t load, const struct stride *stride)
 {
 	uint64_t next = (uint64_t)((double)load * stride->factor + 0.5) + stride->addend;

@@ -18,16 +18,16 @@ struct load_member {
 /* Strings are borrowed. Rate and ramps are those of all members, connections and requests its own. */
 struct load_settings {
 	struct load_member member;
-	uint32_t connections; /* the most at any time */
-	struct shape ramp;    /* of them, closed loop; without segments: always as many */
+	uint32_t connections; /* maximum at any time */
+	struct shape ramp;    /* of the connections, closed loop; without segments: constant */
 	const char *connections_text;
-	uint64_t duration_ns; /* 0: until requests are through */
-	uint64_t requests;    /* 0: until the duration is over */
+	uint64_t duration_ns; /* 0: until @requests are done */
+	uint64_t requests;    /* 0: until @duration_ns is over */
 	uint64_t warmup_ns;
 	uint64_t cooldown_ns;
 	uint64_t interval_ns;
 	struct schedule_spec schedule;
-	const char *rate_text; /* --rate as it was given */
+	const char *rate_text; /* --rate as given */
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Slots at rest and requests that are due. Neighbours: schedule.c (when), worker.c (sends). */
+/* Resting slots and due requests. Neighbours: schedule.c (when), worker.c (sends). */
 #include "pacer.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static struct pacer_rest heap_pop(struct pacer *pacer)
 	return top;
 }
 
-/* The one that is free for longest, so that all connections are used. */
+/* Take the slot that has been free for longest, so that all connections are used. */
 static struct pacer_rest ring_pop(struct pacer *pacer)
 {
 	struct pacer_rest entry = pacer->rest[pacer->first];
@@ -107,7 +107,7 @@ void pacer_begin_level(struct pacer *pacer, uint64_t now_ns)
 	begin(pacer, &level, now_ns);
 }
 
-/* Takes the next request that is due by @now_ns, those returned first. */
+/* Take the next request due by @now_ns; returned ones come first. */
 static bool take_request(struct pacer *pacer, uint64_t now_ns, uint64_t *ret_intended_ns)
 {
 	if (pacer->returned) {
@@ -139,7 +139,7 @@ void pacer_absent(struct pacer *pacer, uint64_t from_ns, uint64_t to_ns)
 	pacer->absent_ns[1] = to_ns;
 }
 
-/* @free_ns: since when there has been a slot for it. */
+/* @free_ns: since when a slot has been free for the request. */
 static struct pacer_due due_since(const struct pacer *pacer, uint32_t slot, uint64_t intended_ns,
 				  uint64_t free_ns)
 {
@@ -169,8 +169,8 @@ bool pacer_take(struct pacer *pacer, uint64_t now_ns, struct pacer_due *ret_due)
 }
 
 /*
- * A slot that has just had its response sends what is due before those at rest do: it is at hand. The
- * request could have left from one of these nevertheless, and what it is late by is the driver's.
+ * A slot that has just had its response sends the next due request, before resting slots do. If one
+ * of these was free earlier, the delay since then is the driver's.
  */
 static bool take_at_once(struct pacer *pacer, uint32_t slot, uint64_t now_ns,
 			 struct pacer_due *ret_due)
@@ -196,7 +196,7 @@ bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, struct pace
 	return false;
 }
 
-/* Closed loop: the slot that comes to rest next sends it. */
+/* Closed loop: the next slot to rest sends the request. */
 void pacer_return(struct pacer *pacer, uint64_t intended_ns)
 {
 	if (is_open_loop(pacer) && pacer->returned < pacer->slots)
@@ -215,6 +215,6 @@ uint64_t pacer_wake_ns(const struct pacer *pacer)
 uint64_t pacer_unsent(struct pacer *pacer, uint64_t stop_ns)
 {
 	if (pacer->resting)
-		return 0; /* what is due this very moment */
+		return 0; /* omit requests due at this very moment */
 	return pacer->returned + schedule_skip(&pacer->schedule, stop_ns);
 }

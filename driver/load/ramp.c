@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How many connections there are when: see ramp.h. */
+/* The number of connections over time: see ramp.h. */
 #include "ramp.h"
 
 #include <math.h>

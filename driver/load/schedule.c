@@ -18,7 +18,7 @@ const char *const schedule_think_names[2] = {
 	[SCHEDULE_THINK_EXPONENTIAL] = "exponential",
 };
 
-/* Between two requests of all sharers. */
+/* Time between two requests of all sharers. */
 static double interval_ns(const struct schedule_spec *spec)
 {
 	return (double)NSEC_PER_SEC / (double)spec->rate;
@@ -35,7 +35,7 @@ struct schedule_spec schedule_level(const struct schedule_spec *spec)
 	return level;
 }
 
-/* SCHEDULE_NEVER where the shape ends in nothing. */
+/* Return SCHEDULE_NEVER if the shape ends at 0. */
 static uint64_t shaped_ns(const struct schedule *schedule, double number)
 {
 	double due_ns = shape_due_ns(&schedule->spec.shape, number);
@@ -43,7 +43,7 @@ static uint64_t shaped_ns(const struct schedule *schedule, double number)
 	return isinf(due_ns) ? SCHEDULE_NEVER : schedule->begin_ns + (uint64_t)due_ns;
 }
 
-/* From the index, not from the last one: roundings must not add up to another rate. */
+/* Compute from the index, not from the last arrival: rounding errors must not change the rate. */
 static uint64_t constant_ns(const struct schedule *schedule)
 {
 	double number = (double)schedule->index * schedule->sharers + schedule->sharer;

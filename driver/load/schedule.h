@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When requests are due: pure functions of a specification, a starting time and a random state, so
- * that rate and distribution can be tested without a clock. Several sharers (workers) together
- * keep the whole rate: constant arrivals interleave, Poisson ones superpose.
+ * When requests are due: pure functions of a specification, a start time and a random state, so
+ * that tests need no clock. Several sharers (workers) together keep the whole rate: constant
+ * arrivals interleave, Poisson ones superpose.
  */
 #ifndef DRIVER_LOAD_SCHEDULE_H
 #define DRIVER_LOAD_SCHEDULE_H
@@ -27,8 +27,8 @@ enum schedule_think {
 struct schedule_spec {
 	enum schedule_arrival arrival;
 	uint64_t rate;		   /* requests per second, of all sharers; 0 if closed */
-	struct shape shape;	   /* of the rate over time; then @rate is its mean */
-	uint64_t think_ns;	   /* closed: from a response to the next request; mean */
+	struct shape shape;	   /* of the rate over time, whose mean is @rate */
+	uint64_t think_ns;	   /* closed: mean time from a response to the next request */
 	enum schedule_think think; /* closed */
 	uint64_t seed;
 };
@@ -37,10 +37,10 @@ struct schedule_spec {
 extern const char *const schedule_arrival_names[3];
 extern const char *const schedule_think_names[2];
 
-/* The same load without a shape: at the rate that it begins with, 1/s at least. */
+/* Return the same load without its shape, at the shape's initial rate, but 1/s at least. */
 struct schedule_spec schedule_level(const struct schedule_spec *spec);
 
-/* Open loop: the arrivals of one sharer, one after the other. */
+/* Open loop: the successive arrivals of one sharer. */
 struct schedule {
 	struct schedule_spec spec;
 	uint32_t sharer; /* from 0 */
@@ -48,7 +48,7 @@ struct schedule {
 	uint64_t begin_ns;
 	uint64_t index;
 	double elapsed_ns; /* Poisson: from begin_ns to next_ns, unrounded */
-	double number;	   /* Poisson with a shape: the same in requests */
+	double number;	   /* Poisson with a shape: elapsed requests */
 	uint64_t random;
 	uint64_t next_ns; /* when the next request is due; SCHEDULE_NEVER if closed */
 };
@@ -57,13 +57,13 @@ struct schedule {
 void schedule_begin(struct schedule *schedule, const struct schedule_spec *spec, uint32_t sharer,
 		    uint32_t sharers, uint64_t begin_ns);
 
-/* Moves next_ns on by one request. */
+/* Advance next_ns by one request. */
 void schedule_advance(struct schedule *schedule);
 
-/* How many requests are due before @until_ns, from next_ns on; they are skipped. */
+/* Skip requests due before @until_ns, from next_ns on. Return how many. */
 uint64_t schedule_skip(struct schedule *schedule, uint64_t until_ns);
 
-/* Closed loop: how long to think now. */
+/* Closed loop: return the next think time. */
 uint64_t schedule_think_ns(const struct schedule_spec *spec, uint64_t *random);
 
 #endif

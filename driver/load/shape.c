@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses shapes and inverts their integral; see shape.h. */
+/* Parses shapes and inverts their integral: see shape.h. */
 #include "shape.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static int take_value(const struct shape_kind *kind, const char *text, size_t le
 	return 0;
 }
 
-/* VALUE, VALUE..VALUE, with :TIME behind it or without; @length characters. */
+/* Parse VALUE or VALUE..VALUE, with or without :TIME, of @length characters. */
 static int parse_segment(const struct shape_kind *kind, const char *text, size_t length,
 			 struct shape_segment *ret_segment)
 {
@@ -69,7 +69,9 @@ static int parse_segment(const struct shape_kind *kind, const char *text, size_t
 	return 0;
 }
 
-/* All with a length, none, or all but the last; and some requests at all. */
+/*
+ * Check that all segments have a length, or none, or all but the last, and some value is 1 or more.
+ */
 static int check(const struct shape *shape)
 {
 	size_t timed = 0;
@@ -160,8 +162,8 @@ int shape_settle(struct shape *shape, uint64_t duration_ns, char **ret_error)
 }
 
 /*
- * The time t within a segment at which n requests are due: n = from·t + (to − from)·t²/2T, solved
- * in the form that loses no digits when the rate hardly changes.
+ * Return the time t within a segment at which n requests are due. Solve n = from·t + (to −
+ * from)·t²/2T without losing digits when the rate hardly changes.
  */
 static double within_ns(const struct shape_segment *segment, double n)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* How many of all slots, or connections, fall to each worker: they are dealt out in turn. */
+/* Each worker's share of all slots or connections, dealt out in turn. */
 #ifndef DRIVER_LOAD_SHARE_H
 #define DRIVER_LOAD_SHARE_H
 
 #include <stdint.h>
 
-/* Of worker @index, below @count. */
+/* Return the share of worker @index, below @count. */
 static inline uint32_t share_of(uint32_t slots, uint32_t count, uint32_t index)
 {
 	return slots / count + (index < slots % count);
 }
 
-/* Of all workers before it. */
+/* Return the shares of all workers before @index. */
 static inline uint32_t share_before(uint32_t slots, uint32_t count, uint32_t index)
 {
 	uint32_t rest = slots % count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread with a loop. Commands come in through two atomics and an async handle; everything else of
- * a worker belongs to its thread alone, the statistics too, until it is quiet.
+ * A thread with a loop. Commands arrive by two atomics and an async handle. Everything else belongs
+ * to the worker's thread alone, even its statistics until it is quiet.
  */
 #include "worker.h"
 
@@ -104,7 +104,7 @@ static void open_timers(struct worker *worker)
 	}
 }
 
-/* Leaves nothing behind if it fails. */
+/* A failure leaves nothing open. */
 static int open_pacing(struct worker *worker)
 {
 	const struct worker_setup *setup = &worker->setup;
@@ -131,7 +131,7 @@ static int open_engine(struct worker *worker)
 		.first_slot = worker->setup.first_slot,
 		.all_slots = worker->setup.all_slots,
 		.first_client = worker->setup.first_client,
-		.batched = !worker->paced, /* else each has its time */
+		.batched = !worker->paced, /* a paced request has its own time */
 		.user = worker,
 		.may_connect = worker_may_connect,
 		.connected = worker_connected,
@@ -142,13 +142,13 @@ static int open_engine(struct worker *worker)
 	return worker->setup.engine->open(&worker->host, worker->setup.shared, &worker->engine);
 }
 
-/* What a thread opens it closes: where it has a table of descriptors of its own, nobody else could. */
+/* The thread closes what it opens: with its own table of descriptors, nobody else could. */
 static int open_all(struct worker *worker)
 {
 	int err;
 
 	if (worker->setup.own_files)
-		limits_own_files(); /* main.c has seen that it can be done */
+		limits_own_files(); /* main.c has checked that this works */
 	err = open_pacing(worker);
 	if (!err) {
 		err = open_engine(worker);
@@ -172,7 +172,7 @@ static void *run_thread(void *argument)
 	return NULL;
 }
 
-/* Signals are the main thread's. Returns when the worker is there, or is not to be. */
+/* Start the thread; signals stay with the main thread. Return when the worker is open or failed. */
 static int start_thread(struct worker *worker)
 {
 	sigset_t all, before;
@@ -192,7 +192,7 @@ static int start_thread(struct worker *worker)
 	return worker->error;
 }
 
-/* The loop and the handle that wakes it are of both threads: they are there before the worker's. */
+/* Both threads use the loop and the handle that wakes it: open them before the worker's thread. */
 static int open_loop(struct worker *worker)
 {
 	int err = uv_loop_init(&worker->loop);
@@ -216,7 +216,7 @@ static void free_parts(struct worker *worker)
 	free(worker);
 }
 
-/* After the thread, if there was one. */
+/* Close the loop after the thread, if there was one. */
 static void close_loop(struct worker *worker)
 {
 	uv_run(&worker->loop, UV_RUN_DEFAULT);

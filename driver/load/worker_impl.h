@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker from inside: shared by worker.c (thread and commands) and worker_load.c (its requests). */
+/* The inside of a worker, for worker.c (thread and commands) and worker_load.c (requests). */
 #ifndef DRIVER_LOAD_WORKER_IMPL_H
 #define DRIVER_LOAD_WORKER_IMPL_H
 
@@ -10,12 +10,12 @@
 #include "pacer.h"
 #include "worker.h"
 
-/* A slot whose connection failed waits here: ever longer, so that healthy ones do not starve. */
+/* A slot. After a failed connection it waits, ever longer, so that healthy ones do not starve. */
 struct slot {
 	struct worker *worker;
-	uint32_t retry_ms;    /* 0: its last connection was established */
-	uint64_t intended_ns; /* paced: when its request was meant to leave */
-	uint64_t delay_ns;    /* and how much later than it could it did */
+	uint32_t retry_ms;    /* 0: the last connection was established */
+	uint64_t intended_ns; /* paced: intended start of its request */
+	uint64_t delay_ns;    /* how much later than possible the request left */
 	uv_timer_t retry;
 	bool parked; /* beyond the ramp's number */
 };
@@ -25,7 +25,7 @@ struct worker {
 	struct engine_host host;
 	void *engine;
 	pthread_t thread;
-	uv_sem_t opened; /* the thread has opened what it needs, or @error says why not */
+	uv_sem_t opened; /* the thread has opened everything, or set @error */
 	uv_loop_t loop;
 	uv_async_t wake;
 	uv_timer_t sweep;
@@ -36,7 +36,7 @@ struct worker {
 	atomic_bool quiet;
 	atomic_bool failed;
 	atomic_bool connected;
-	atomic_bool cannot_connect; /* connect_failure is set, and stays */
+	atomic_bool cannot_connect; /* connect_failure is set and stays */
 	struct engine_result connect_failure;
 	atomic_bool snapshot_wanted;
 	atomic_bool snapshot_ready;
@@ -44,36 +44,36 @@ struct worker {
 	struct stats snapshot;
 
 	enum worker_phase phase;
-	/* Slots that found no source port or descriptor wait here; a few at a time try again. */
+	/* Slots without a source port or descriptor wait here; a few at a time try again. */
 	uint32_t *starved;
 	uint32_t starved_count;
-	uint32_t probe_ms;    /* 0: ports and descriptors are there */
-	uint32_t probe_batch; /* how many try at once: doubles with success */
-	uint64_t starved_ns;  /* since when nothing was to be had; 0: it was */
+	uint32_t probe_ms;    /* 0: ports and descriptors are available */
+	uint32_t probe_batch; /* slots that try at once; doubles with success */
+	uint64_t starved_ns;  /* since when none was available; 0: some are */
 	uv_timer_t probe;
 
-	/* Slots that may not connect yet wait here. */
+	/* Slots that may not connect yet. */
 	uint32_t *held;
 	uint32_t held_count;
-	uint64_t gate_ns; /* when it is worth asking again */
+	uint64_t gate_ns; /* when to ask again */
 	uv_timer_t gate;
 
 	uint64_t ramp_begin_ns;
-	uv_timer_t ramp; /* when @active changes next */
+	uv_timer_t ramp; /* next change of @active */
 
-	bool paced; /* a schedule or a think time says when requests start */
+	bool paced; /* a schedule or think time starts requests */
 	struct pacer pacer;
 	struct alarm alarm;
 
-	uint32_t active; /* slots that may send: those below it; 0 unless issuing */
+	uint32_t active; /* slots below this number may send; 0 unless issuing */
 	bool issuing;
 	bool recording;
-	bool drains;	  /* the phase has ended, responses still come */
-	uint64_t stop_ns; /* when it ends; SCHEDULE_NEVER: not known yet */
-	bool spent;	  /* the budget, as far as this worker knows */
-	uint64_t tickets; /* requests that it may start without asking the budget */
+	bool drains;	  /* the phase has ended, responses still arrive */
+	uint64_t stop_ns; /* end of the phase; SCHEDULE_NEVER: not known yet */
+	bool spent;	  /* the budget is spent, as far as this worker knows */
+	uint64_t tickets; /* requests to start before asking the budget again */
 	uint32_t under_way;
-	/* Of the interval that runs until roll_ns; then it is added to the others and begins anew. */
+	/* Statistics of the interval until roll_ns, when they are added to @total and reset. */
 	struct stats stats;
 	struct sampler sampler;
 	uint64_t roll_ns;
@@ -88,7 +88,7 @@ void worker_begin_load(struct worker *worker, enum worker_phase phase, uint64_t 
 void worker_end_load(struct worker *worker);
 void worker_tell_if_quiet(struct worker *worker);
 
-/* Called back by the alarm and by the engine. */
+/* Callbacks of the alarm and the engine. */
 void worker_on_alarm(void *user);
 bool worker_may_connect(void *user);
 void worker_connected(void *user, uint32_t slot, uint64_t connect_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When a worker's slots start requests, and what becomes of the results: closed loop, along a ramp, paced,
- * waiting after a failure, waiting for a port. Runs on the worker's thread alone.
+ * When a worker's slots start requests, and how their results count: closed loop, along a ramp,
+ * paced, waiting after a failure or for a port. Runs on the worker's thread alone.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define RETRY_MIN_MS 1U
 #define RETRY_MAX_MS 100U
 
-/* The last interval ends with the phase, though responses still come. */
+/* The last interval ends with the phase, though responses still arrive. */
 static void set_roll(struct worker *worker, uint64_t now_ns)
 {
 	uint64_t end_ns = series_end_of(&worker->series, now_ns);
@@ -26,7 +26,7 @@ static void set_roll(struct worker *worker, uint64_t now_ns)
 		worker->roll_ns = end_ns < worker->stop_ns ? end_ns : worker->stop_ns;
 }
 
-/* The interval that has passed joins the others. */
+/* Add the finished interval to the series and the total. */
 static void roll(struct worker *worker, uint64_t now_ns)
 {
 	int err = 0;
@@ -94,22 +94,22 @@ void worker_tell_if_quiet(struct worker *worker)
 	uv_async_send(worker->setup.news);
 }
 
-/* The slot has nothing under way, and may not send: it is beyond the ramp's number, or all are at rest. */
+/* Park an idle slot that may not send: it is beyond the ramp's number, or all slots rest. */
 static void park(struct worker *worker, uint32_t slot)
 {
 	if (!worker->issuing)
-		return; /* its connection stays for the next phase */
+		return; /* keep its connection for the next phase */
 	worker->slots[slot].parked = true;
 	if (worker->setup.engine->retire)
 		worker->setup.engine->retire(worker->engine, slot);
 }
 
 /*
- * Under a rate the worker looks this often though no slot is at rest: it learns whether it was absent, and so
- * whether what is late then is the server's doing or its own.
+ * Under a rate, look this often even if no slot rests: an absence must show, to tell the server's
+ * delays from the driver's.
  */
 #define LOOK_NS (10 * NSEC_PER_MSEC)
-/* A loop that is busy comes as late. */
+/* A busy loop is late by as much. */
 #define ABSENT_LEAST_NS NSEC_PER_MSEC
 
 static void set_alarm(struct worker *worker)
@@ -123,13 +123,13 @@ static void set_alarm(struct worker *worker)
 	alarm_set(&worker->alarm, over || wake_ns >= worker->stop_ns ? SCHEDULE_NEVER : wake_ns);
 }
 
-/* What is due when the phase ends, or later, is not sent. */
+/* Requests due at the end of the phase, or later, are not sent. */
 static uint64_t due_by(const struct worker *worker, uint64_t now_ns)
 {
 	return now_ns < worker->stop_ns ? now_ns : worker->stop_ns - 1;
 }
 
-/* The slot's request leaves now, unless there is nothing that it could leave by. */
+/* The slot's request leaves now, if a connection, port and descriptor are available. */
 static void note_sent(struct worker *worker, uint32_t slot, uint64_t intended_ns, uint64_t delay_ns)
 {
 	worker->slots[slot].intended_ns = intended_ns;
@@ -137,7 +137,7 @@ static void note_sent(struct worker *worker, uint32_t slot, uint64_t intended_ns
 	worker->stats.scheduled += worker->recording;
 }
 
-/* Starts what is due and finds a slot. start() may report a failure before it returns. */
+/* Start due requests that find a slot. start() may report a failure before it returns. */
 static void start_due(struct worker *worker)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -184,7 +184,7 @@ static void start_slot(struct worker *worker, uint32_t slot)
 	worker->setup.engine->start(worker->engine, slot);
 }
 
-/* The slot may send again: now, or when the pacer says so. */
+/* Let the slot send again: now, or when the pacer says so. */
 static void resume_slot(struct worker *worker, uint32_t slot)
 {
 	if (worker->paced) {
@@ -212,21 +212,21 @@ static void probe_later(struct worker *worker)
 		uv_timer_start(&worker->probe, on_probe, worker->probe_ms, 0);
 }
 
-/* The slot's request has not left: another slot, or this one later, will send it. */
+/* Give the slot's unsent request back: another slot, or this one later, will send it. */
 static void give_back(struct worker *worker, uint32_t slot)
 {
 	worker->tickets++;
 	worker->spent = false;
 	if (worker->paced && worker->recording)
-		worker->stats.scheduled--; /* it will be counted when it leaves */
+		worker->stats.scheduled--; /* counted again when it leaves */
 	if (worker->paced)
 		pacer_return(&worker->pacer, worker->slots[slot].intended_ns);
 }
 
 /*
- * No port or descriptor is a state of this host, not an answer to this request: it goes back and
- * waits, and the slots that do have a connection serve it. If there are none for a time limit
- * it is given up, so that a counted run ends.
+ * A lack of ports or descriptors is a state of this host, no answer to the request. Give the
+ * request back, for slots with a connection. After a whole time limit without any, fail it, so that
+ * a counted run ends.
  */
 static void starve(struct worker *worker, uint32_t slot, uint64_t now_ns)
 {
@@ -265,7 +265,7 @@ static bool is_starved(const struct engine_result *result)
 
 static void open_gate_later(struct worker *worker);
 
-/* Those that find it closed again are back in the list. */
+/* Slots that find the gate closed again return to the list. */
 static void on_gate(uv_timer_t *timer)
 {
 	struct worker *worker = timer->data;
@@ -347,7 +347,10 @@ void worker_secured(void *user, uint64_t tls_ns)
 		stats_record_tls(&worker->stats, tls_ns);
 }
 
-/* After a response. A request that waited for this slot, no other being free, leaves at once: no delay of ours. */
+/*
+ * After a response, return whether the slot sends again. A request that waited for this slot was
+ * not delayed by the driver.
+ */
 static bool goes_on(struct worker *worker, uint32_t slot, uint32_t step, uint64_t now_ns)
 {
 	const uint64_t *thinks = worker->setup.step_think_ns;
@@ -381,7 +384,7 @@ static void tell_failure(struct worker *worker, const struct engine_result *resu
 		uv_async_send(worker->setup.news);
 }
 
-/* Whether it is kept depends on its hash alone: the observer decides the same way. */
+/* The hash alone decides whether to keep a sample: the observer decides the same way. */
 static void sample(struct worker *worker, uint32_t slot, const struct engine_result *result)
 {
 	uint32_t hash = exchange_hash(result->flow_hash, result->index);
@@ -411,7 +414,7 @@ static void record(struct worker *worker, uint32_t slot, const struct engine_res
 
 	if (result->end_ns >= worker->roll_ns)
 		roll(worker, result->end_ns);
-	/* A complete response after the phase had ended. */
+	/* a response that ended after the phase */
 	late = worker->drains && result->error == RUN_NO_ERROR && result->end_ns > worker->stop_ns;
 	if (!status_rows_is_same(worker->setup.statuses, result))
 		status_rows_record(worker->setup.statuses, result, intended_ns, late,
@@ -437,7 +440,7 @@ void worker_note(void *user, enum run_datagram what, uint64_t count)
 		worker->stats.datagrams[what] += count;
 }
 
-/* Those of which the server, or the way to it, says no. A time limit says nothing. */
+/* Failures by which the server, or the way to it, refuses. A time limit proves nothing. */
 static const bool is_refusal[RUN_ERROR_COUNT + 1] = {
 	[RUN_ERROR_REFUSED] = true,	[RUN_ERROR_CONNECT_OTHER] = true,  [RUN_ERROR_TLS] = true,
 	[RUN_ERROR_CERTIFICATE] = true, [RUN_ERROR_NOT_NEGOTIATED] = true,
@@ -449,7 +452,7 @@ static void note_refusal(struct worker *worker, const struct engine_result *resu
 	    atomic_load_explicit(&worker->cannot_connect, memory_order_relaxed))
 		return;
 	worker->connect_failure = *result;
-	worker->connect_failure.tell = NULL; /* its connection may be gone when somebody asks */
+	worker->connect_failure.tell = NULL; /* valid only while its connection exists */
 	atomic_store_explicit(&worker->cannot_connect, true, memory_order_release);
 }
 
@@ -458,7 +461,7 @@ enum engine_next worker_done(const struct engine_host *host, uint32_t slot,
 {
 	struct worker *worker = host->user;
 
-	/* A scenario's slot waits no longer for another server than it has to. */
+	/* A scenario's slot retries another server soon after a success. */
 	if (result->error == RUN_NO_ERROR)
 		worker->slots[slot].retry_ms = 0;
 	if (worker->recording && !result->not_yet)
@@ -481,7 +484,7 @@ enum engine_next worker_done(const struct engine_host *host, uint32_t slot,
 	return ENGINE_REST;
 }
 
-/* ---- closed loop along a shape of --connections: slots beyond the number of the moment are parked ---- */
+/* ---- closed loop along a shape of --connections: surplus slots are parked ---- */
 
 static uint32_t follow_ramp(struct worker *worker);
 
@@ -493,7 +496,7 @@ static void on_ramp(uv_timer_t *timer)
 	if (!worker->issuing)
 		return;
 	worker->active = follow_ramp(worker);
-	/* Those that are under way park when they have their response. */
+	/* Slots in flight park when their response has come. */
 	for (uint32_t i = before; i < worker->active; i++) {
 		if (!worker->slots[i].parked)
 			continue;
@@ -503,7 +506,7 @@ static void on_ramp(uv_timer_t *timer)
 	worker_tell_if_quiet(worker);
 }
 
-/* How many slots may send now; sees to it that somebody looks again when this changes. */
+/* Return how many slots may send now, and set the timer for the next change. */
 static uint32_t follow_ramp(struct worker *worker)
 {
 	const struct worker_setup *setup = &worker->setup;
@@ -523,7 +526,7 @@ static uint32_t follow_ramp(struct worker *worker)
 	return share_of(count, setup->sharers, setup->sharer) * setup->slots_each;
 }
 
-/* Warm-up and cool-down have what the shape begins with. */
+/* Warm-up and cool-down have the initial number of connections. */
 static void begin_ramp(struct worker *worker, uint64_t begin_ns)
 {
 	worker->ramp_begin_ns = begin_ns;
@@ -532,7 +535,7 @@ static void begin_ramp(struct worker *worker, uint64_t begin_ns)
 		worker->active = follow_ramp(worker);
 	for (uint32_t i = 0; i < worker->setup.slots; i++) {
 		worker->slots[i].parked = false;
-		/* With think times all begin at rest, and park when they rise from it. */
+		/* With think times all slots begin at rest, and park when their time comes. */
 		if (i >= worker->active && !worker->paced)
 			park(worker, i);
 	}
@@ -566,9 +569,9 @@ void worker_end_load(struct worker *worker)
 	uint64_t now_ns = clock_now_ns();
 
 	if (worker->paced)
-		start_due(worker); /* this word may be here before the alarm for what was due */
+		start_due(worker); /* this command may precede the alarm of due requests */
 	if (now_ns < worker->stop_ns)
-		worker->stop_ns = now_ns; /* earlier than was asked for */
+		worker->stop_ns = now_ns; /* earlier than planned */
 	if (worker->paced && worker->issuing && !worker->spent && worker->recording) {
 		uint64_t unsent = pacer_unsent(&worker->pacer, worker->stop_ns);
 

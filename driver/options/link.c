@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How the server is reached: connections, HTTP/2, TLS, and sockets of datagrams. */
+/* Options for connections, HTTP/2, TLS and datagram sockets. */
 #include "rows.h"
 
 #include "engine/http2/grpc.h"
@@ -12,7 +12,7 @@
 
 #define ABOVE_ZERO "is not a number above 0; write it like 1, 500 or 20k"
 
-/* By what the policy has: whether to reset, and whether to delay. */
+/* Indexed by the policy's @reset and @delay. */
 static const char *const closes[] = {"fin", "rst"}, *const switches[] = {"on", "off"};
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How much load, for how long, and when requests start. */
+/* Options for the load, its duration, and when requests start. */
 #include "rows.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@ static int apply_connections(void *settings, const char *value, char **ret_error
 	return err;
 }
 
-/* curl and hey take a body by -d. */
+/* In curl and hey, -d gives the body. */
 static int apply_duration(void *settings, const char *value, char **ret_error)
 {
 	static const struct cli_option duration = {"duration", .kind = CLI_DURATION,
@@ -46,7 +46,7 @@ static int apply_duration(void *settings, const char *value, char **ret_error)
 	return cli_apply(&duration, settings, value, ret_error);
 }
 
-/* The mean is known when the duration is; until then any rate says that there is one. */
+/* The mean is known with the duration; until then any rate marks that one was given. */
 static int apply_rate(void *settings, const char *value, char **ret_error)
 {
 	struct load_settings *load = settings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The observer to mark the measured phase on, and how to be let in there. */
+/* Options for the observer that marks the measured phase, and access to it. */
 #include "rows.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static const char *set_observer(void *target, const char *value)
 	return access->url ? NULL : "does not fit into memory";
 }
 
-/* @where: the option's or the variable's name; never says what is in it. */
+/* @where: the name of the option or variable. Messages never quote the token. */
 static int take_token(struct observer_access *access, const char *where, const char *text,
 		      size_t size, char **ret_error)
 {

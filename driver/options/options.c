@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command line. Neighbours: the other files here, the rows; sojourn/cli.h, which reads words by them. */
+/* The command line. Neighbours: the other files here (rows), sojourn/cli.h (parsing). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct cli_command command_drive = {
 		   &option_sweep},
 	.getopt = true,
 };
-/* Of the same words, for --help. */
+/* The command `run`, for --help. */
 static const struct cli_command command_run = {
 	.tables = {&option_load, &option_request, &option_connection, &option_h2, &option_tls,
 		   &option_stream, &option_datagram, &option_observer, &option_output},
@@ -65,14 +65,14 @@ static const char help_run[] =
 	"and report what each took. Options replace the file's settings, URL its target."
 	"\n" URL_FORMS "\n";
 
-/* What stands above the forms of URLs. */
+/* Help above the URL forms. */
 static const char *const helps[] = {
 	[COMMAND_DRIVE] = help_drive,
 	[COMMAND_SWEEP] = help_sweep,
 	[COMMAND_RUN] = help_run,
 };
 
-/* What stands below everything else. */
+/* Help below everything else. */
 static const char *const examples[] = {
 	[COMMAND_DRIVE] =
 		"  $ sojourn-drive 127.0.0.1:8080 -c 64 -d 10s\n"
@@ -145,14 +145,14 @@ static bool is_timed(const struct shape *shape)
 	return shape->count && shape->segments[shape->count - 1].duration_ns;
 }
 
-/* One segment without a length and of one value is no shape. */
+/* A single segment without a length and of one value is no shape. */
 static bool is_level(const struct shape *shape)
 {
 	return shape->count == 1 && !is_timed(shape) &&
 	       shape->segments[0].from == shape->segments[0].to;
 }
 
-/* The segments' sum is the duration where none is given. */
+/* The sum of the segments is the default duration. */
 static int settle_lengths(struct options *options, struct shape *shape, char **ret_error)
 {
 	uint64_t total_ns = 0;
@@ -164,7 +164,7 @@ static int settle_lengths(struct options *options, struct shape *shape, char **r
 	return shape_settle(shape, options->load.duration_ns, ret_error);
 }
 
-/* The mean is what the rest goes by. */
+/* Checks and forecasts use the mean rate. */
 static int settle_rate(struct options *options, char **ret_error)
 {
 	struct schedule_spec *spec = &options->load.schedule;
@@ -240,7 +240,7 @@ static bool is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
-/* "folder/name" with the folder's real path; NULL: it cannot be told. */
+/* Return "folder/name" with the folder's real path; NULL: not known. */
 static char *real_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -251,7 +251,7 @@ static char *real_name(const char *path)
 	return real && asprintf(&all, "%s/%s", real, name) >= 0 ? all : NULL;
 }
 
-/* Whether what is written to one replaces what is written to the other: not so of /dev/null. */
+/* Return whether writing to one path replaces the other's contents; /dev/null has none. */
 static bool is_same_file(const char *a, const char *b)
 {
 	autofree char *real_a = NULL, *real_b = NULL;
@@ -382,7 +382,7 @@ int options_settle(struct options *options, char **ret_error)
 	if (options->trace_path && !options->run.observer.url)
 		return refuse(ret_error, "--trace: the timelines are the observer's; add "
 					 "--observer=URL");
-	/* Only what is joined or written is worth its memory. */
+	/* Keep samples only if they are joined or written. */
 	if (!options->run.observer.url && !options->json_path)
 		options->run.samples = 0;
 	options->link.sampling = options->run.samples != 0;
@@ -398,7 +398,7 @@ int options_settle(struct options *options, char **ret_error)
 	return err ? err : settle_schedule(options, ret_error);
 }
 
-/* The words that are no options. */
+/* Take the words that are not options. */
 static int take_words(struct options *options, char **ret_error)
 {
 	int left = options->words.count;

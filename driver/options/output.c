@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the results go, and what is printed instead of a run. */
+/* Options for output files, the report, and what is printed instead of a run. */
 #include "rows.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
 
-/* So that a document with those of both sides is far below what a reader refuses. */
+/* A document with both sides' samples stays far below a reader's limit. */
 #define SAMPLES_MAX 50000U
 
 #define EMPTY "'' is no file; give one, or - for standard output"
@@ -42,7 +42,7 @@ static const struct cli_option rows[] = {
 	 "0: none)", CLI_COUNT, AT(run.samples), .maximum = SAMPLES_MAX,
 	 .allowed = "is not a count from 0 to 50000; write it like 20k"},
 	{"slowest", 0, "N",
-	 "joined exchanges that are told with their timeline\n(default 10)",
+	 "joined exchanges printed with their timeline\n(default 10)",
 	 CLI_NUMBER, AT(run.slowest), .maximum = JOIN_SLOWEST_MAX},
 	{"trace", 0, "FILE",
 	 "write these timelines to FILE, for ui.perfetto.dev", CLI_TEXT,

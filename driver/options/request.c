@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is asked of the server: requests over HTTP, and those of bytes for what the driver does not speak. */
+/* Options for requests: over HTTP, and as bytes for other protocols. */
 #include "rows.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ const struct cli_table option_request = {"Requests over HTTP", http_rows, ARRAY_
 #define ROWS_MAX    ((size_t)256 << 20)
 #define REPLIES_MAX 1000000
 
-/* There is one request. @bytes are used up. */
+/* Set the one payload, which takes over @bytes. */
 static int take_payload(struct request *request, const char *option, char *bytes, size_t length,
 			char **ret_error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What only a sweep has. */
+/* Options, defaults and refusals of a sweep. */
 #include "rows.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static const struct cli_option rows[] = {
 
 const struct cli_table option_sweep = {"Sweep", rows, ARRAY_SIZE(rows), 0};
 
-/* Which option has no meaning where every step is a run of its own; NULL: none. */
+/* Return an option without meaning in a sweep, where every step is a run; NULL: none. */
 static const char *option_against_sweep(const struct options *options)
 {
 	if (options->load.requests)

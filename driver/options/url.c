@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* URLs as people type them: an address without a scheme means HTTP. Neighbour: engine/url.c, which is strict. */
+/* URLs as people type them: an address without a scheme means HTTP. engine/url.c is strict. */
 #include "options.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 #include "sojourn/refuse.h"
 #include "sojourn/suggest.h"
 
-/* "tcp:…": a URL of ours, whole or with something wrong that its own check names better. */
+/* Accept "tcp:…" too: if it is wrong, its own check has the better message. */
 static bool has_scheme(const char *word)
 {
 	size_t length = strcspn(word, ":");
@@ -29,7 +29,7 @@ static bool has_scheme(const char *word)
 	return engine_find(engines, scheme);
 }
 
-/* A single word may be anything: what has a port, or is an address of this host, is meant as one. */
+/* A word with a port, or that is an address of this host, is meant as an address. */
 static bool is_address(const char *word)
 {
 	size_t length = strcspn(word, "/?#");
@@ -50,7 +50,7 @@ static bool is_scenario(const char *word)
 	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
 }
 
-/* "swep": what stands where a URL should may be a mistyped subcommand. */
+/* A word instead of a URL may be a mistyped subcommand, like "swep". */
 static const char *nearest_command(const char *word)
 {
 	static const char *const commands[] = {"sweep", "run", "fleet", "agent", "help"};

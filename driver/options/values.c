@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What values of several options have in common. */
+/* Reads files that options name. */
 #include "rows.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
-/* Grows as it reads: a pipe does not say how long it is. */
+/* Grow while reading: a pipe has no known length. */
 static int read_all(FILE *file, size_t max, char **ret_bytes, size_t *ret_length)
 {
 	autofree char *bytes = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Values taken from responses. JSON is jansson's work, regular expressions are the C library's. */
+/* Captures values from responses, with jansson for JSON and the C library for patterns. */
 #include "capture.h"
 
 #include <errno.h>
@@ -24,9 +24,9 @@ struct capture_kind {
 	const char *name;
 	bool from_headers;
 	int (*parse)(struct capture *capture, const char *text, char **ret_error);
-	/* Of a body; false: it is not there, or too long. NULL: from headers. */
+	/* Take from the body; false: missing, or too long. NULL: from headers. */
 	bool (*take)(const struct capture *capture, struct capture_store *store);
-	/* What was not there, where that was not taken for being too long. */
+	/* Describe what was missing, unless it was too long. */
 	void (*tell)(const struct capture *capture, const struct capture_store *store, char *text,
 		     size_t size);
 };
@@ -41,7 +41,7 @@ static int parse_header(struct capture *capture, const char *text, char **ret_er
 	return 0;
 }
 
-/* RFC 6901: empty, or '/' and names, in which ~0 and ~1 stand for ~ and /. */
+/* RFC 6901: empty, or names after '/', where ~0 and ~1 stand for ~ and /. */
 static int parse_json(struct capture *capture, const char *text, char **ret_error)
 {
 	for (const char *tilde = text; (tilde = strchr(tilde, '~')); tilde++)
@@ -103,7 +103,7 @@ static bool take_bytes(const struct capture *capture, struct capture_store *stor
 			   capture->length);
 }
 
-/* The first group, or all that matches where there is none. */
+/* Take the first group, or the whole match if there is none. */
 static bool take_regex(const struct capture *capture, struct capture_store *store)
 {
 	regmatch_t match[2] = {{.rm_so = 0, .rm_eo = (regoff_t)store->body_length}};
@@ -116,7 +116,7 @@ static bool take_regex(const struct capture *capture, struct capture_store *stor
 			   (size_t)(match[group].rm_eo - match[group].rm_so));
 }
 
-/* One name of a pointer, from behind its '/'; into @name, of the text's size. */
+/* Copy one name of a pointer, after its '/', to @name, which has the text's size. */
 static const char *next_name(const char *text, char *name)
 {
 	for (; *text && *text != '/'; text++) {
@@ -139,7 +139,7 @@ static const json_t *json_step(const json_t *json, const char *name)
 	return json_array_get(json, index);
 }
 
-/* NULL: there is nothing, or no memory. */
+/* Return NULL if nothing is there, or without memory. */
 static const json_t *json_at(const json_t *json, const char *pointer)
 {
 	autofree char *name = malloc(strlen(pointer) + 1);
@@ -191,7 +191,7 @@ static void tell_header(const struct capture *capture, const struct capture_stor
 	detail_add(text, size, "no header '%s' that fits", capture->text);
 }
 
-/* Where the text ends that jansson would not go on from. */
+/* Describe where parsing failed. */
 static void tell_json(const struct capture *capture, const struct capture_store *store, char *text,
 		      size_t size)
 {
@@ -351,7 +351,7 @@ void capture_append(struct capture_store *store, const char *data, size_t length
 	}
 	memcpy(store->body + store->body_length, data, length);
 	store->body_length = needed;
-	store->body[needed] = '\0'; /* sanitizers know regexec() without REG_STARTEND only */
+	store->body[needed] = '\0'; /* for sanitizers, which do not know REG_STARTEND */
 }
 
 void capture_body(const struct capture_list *list, struct capture_store *store, const char *data,

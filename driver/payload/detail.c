@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pieces of what is said of a failure. Neighbours: stats/stats.c (keeps the first), host/explain.c (tells it). */
+/* Phrases that describe a failure. Neighbours: stats/stats.c (keeps the first), host/explain.c. */
 #include "detail.h"
 
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <uv.h>
 
-#define BYTES_MAX 24U /* of what is quoted */
+#define BYTES_MAX 24U /* maximum of a quotation */
 #define WORD	  96
 
-/* Half a character at the end goes. */
+/* Remove half a character at the end. */
 static void trim(char *text)
 {
 	size_t length = strlen(text);

@@ -43,7 +43,7 @@ int expectation_parse_status(struct expectation *expectation, const char *value,
 	return err;
 }
 
-/* How many bytes of the text are matched after the next one, @c, if @matched were before. */
+/* Return how many bytes of the text match after @c, if @matched did before it. */
 static size_t step(const struct expectation *expectation, size_t matched, char c)
 {
 	while (matched && expectation->body[matched] != c)

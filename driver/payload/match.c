@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which request a datagram answers. Neighbour: engine/udp/ledger.c, the requests that are known. */
+/* Which request a datagram answers. Neighbour: engine/udp/ledger.c (the known requests). */
 #include "match.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ uint64_t match_ids(const struct match *match)
 	return match->width == 8 ? 0 : UINT64_C(1) << (8 * match->width);
 }
 
-/* Where the byte of value 256^@i stands. */
+/* Return where the byte of value 256^@i is. */
 static size_t place_of(const struct match *match, unsigned int i)
 {
 	return match->little_endian ? i : match->width - 1U - i;
@@ -112,7 +112,7 @@ static uint64_t read_id(const struct match *match, const char *at)
 	return id;
 }
 
-/* FNV-1a over words, and the rest; what it finds is compared byte by byte afterwards. */
+/* FNV-1a over words, then the rest. Matches are then compared byte by byte. */
 static uint64_t hash(const char *data, size_t length)
 {
 	uint64_t h = 0xcbf29ce484222325ULL ^ length, word;

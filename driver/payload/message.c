@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The bytes of requests, and where they are rendered. */
+/* Builds and renders the bytes of requests. */
 #include "message.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ size_t message_room_max(const struct message *message, size_t size)
 	return needed > size ? needed : size;
 }
 
-/* The body is rendered behind the room for its length, and then moved up to it. */
+/* Render the body after the room for its length, then move it to the length's end. */
 static size_t render_body(const struct message *message, const struct template_turn *turn,
 			  char *buffer)
 {
@@ -102,7 +102,7 @@ char *message_next(struct message *message, struct message_room *room, uint32_t 
 		*ret_length = message->length;
 		return message->fixed;
 	}
-	buffer = room->bytes + slot * room->size; /* of one byte or more: see message_room_max() */
+	buffer = room->bytes + slot * room->size; /* not empty: see message_room_max() */
 	turn.client = (uint64_t)room->first + slot + 1;
 	turn.values = values;
 	turn.number = number_of(&message->numbers, atomic_fetch_add_explicit(&message->number, 1,

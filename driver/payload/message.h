@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of requests: the same each time, or rendered anew. Neighbours: engine/http/request.c makes those
- * of HTTP, template.c renders.
+ * The bytes of requests: constant, or rendered for each request. Neighbours: engine/http/request.c
+ * makes those of HTTP, template.c renders.
  */
 #ifndef DRIVER_PAYLOAD_MESSAGE_H
 #define DRIVER_PAYLOAD_MESSAGE_H
@@ -11,43 +11,43 @@
 #include "request.h"
 #include "template.h"
 
-#define MESSAGE_LENGTH_SIZE 32U /* what stands between head and body: "123\r\n\r\n" */
+#define MESSAGE_LENGTH_SIZE 32U /* between head and body: "123\r\n\r\n" */
 
-/* One kind of request; shared by all workers. Its address stays: the templates point into it. */
+/* One kind of request, shared by all workers. It must not move: its templates point into it. */
 struct message {
-	struct template template;	       /* all of it, or up to the body's length */
-	struct template body;		       /* HTTP, where its length must be told and differs */
-	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP, where it does not */
-	atomic_uint_fast64_t number; /* of requests so far, of all workers; unless fixed */
+	struct template template;	       /* everything, or up to the body's length */
+	struct template body;		       /* HTTP: a body of varying length */
+	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP: the length of a constant one */
+	atomic_uint_fast64_t number;	       /* requests so far, of all workers; not if @fixed */
 	struct request_numbers numbers;
-	char *fixed;   /* its bytes, if they never vary; else NULL */
-	size_t length; /* of them, or the most that there can be */
+	char *fixed;   /* the bytes of a constant request, or NULL */
+	size_t length; /* of @fixed, or the maximum */
 };
 
-/* Of --payload. -EINVAL with a sentence in @ret_error, -ENOMEM. */
+/* Build the message of --payload. -EINVAL with @ret_error, -ENOMEM. */
 int message_build(const struct request *request, struct message *ret_message, char **ret_error);
-/* What those who fill the templates call last. -ENOMEM. */
+/* Finish a message whose templates are filled. -ENOMEM. */
 int message_settle(struct message *message);
-/* A zeroed @message is fine. */
+/* Free the parts; a zeroed @message is valid. */
 void message_clear(struct message *message);
 
-/* One worker's: where it renders, a piece for each slot. A zeroed one is valid and empty. */
+/* One worker's memory for rendering, a piece for each slot. A zeroed one is valid and empty. */
 struct message_room {
-	uint32_t first; /* how many clients the workers before this one have, in all drivers */
+	uint32_t first; /* slots of the workers before this one */
 	uint64_t random;
 	size_t size; /* of a piece */
-	char *bytes; /* NULL: no request varies */
+	char *bytes; /* NULL: all requests are constant */
 };
 
-/* For requests of up to @size bytes in each of @slots slots, 0: none varies. @first: see above. -ENOMEM. */
+/* Make room for requests of up to @size bytes in each slot; 0: all are constant. -ENOMEM. */
 int message_room_open(struct message_room *room, size_t size, uint32_t first, uint32_t slots);
 void message_room_close(struct message_room *room);
-/* What a room needs for @message, and for what else needs @size. */
+/* Return the room for requests of @message, and at least @size. */
 size_t message_room_max(const struct message *message, size_t size);
 
 /*
- * The next request and its length; it stays until the slot's next one. @values: of the slot's variables; NULL:
- * there are none.
+ * Return the next request and its length; it stays until the slot's next one. @values: of the
+ * slot's variables, or NULL.
  */
 char *message_next(struct message *message, struct message_room *room, uint32_t slot,
 		   const struct template_value *values, size_t *ret_length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers that cost a few instructions: splitmix64 (Steele, Lea, Flood 2014). Not for secrets. */
+/* Fast random numbers: splitmix64 (Steele, Lea, Flood 2014). Not for secrets. */
 #ifndef DRIVER_PAYLOAD_RANDOM_H
 #define DRIVER_PAYLOAD_RANDOM_H
 
@@ -15,7 +15,7 @@ static inline uint64_t random_next(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* Exponentially distributed with this mean. */
+/* Return an exponentially distributed number with this mean. */
 static inline double random_exponential(uint64_t *state, double mean)
 {
 	double uniform = ((double)(random_next(state) >> 11) + 0.5) * 0x1p-53; /* 0 < u < 1 */

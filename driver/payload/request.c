@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a request owns. */
+/* Frees everything that a request owns. */
 #include "request.h"
 
 #include <stdlib.h>

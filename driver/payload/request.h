@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is sent, and which answers to it are good. Neighbours: message.h makes the bytes of it. */
+/* A request, and which responses to it are good. Neighbour: message.h renders it. */
 #ifndef DRIVER_PAYLOAD_REQUEST_H
 #define DRIVER_PAYLOAD_REQUEST_H
 
@@ -20,8 +20,8 @@ struct request_numbers {
 };
 
 /*
- * Zeroed: nothing is sent, and any answer below 400 is good. Strings are borrowed, except body and
- * payload, which request_clear() frees together with the list of headers.
+ * Zeroed, it is empty and any response below 400 is good. Strings are borrowed. request_clear()
+ * frees body, payload and the list of headers.
  */
 struct request {
 	/* HTTP: */
@@ -36,10 +36,10 @@ struct request {
 	struct grpc_expectation grpc_expectation;
 
 	/* Bytes: */
-	const char *payload_option; /* that gave it; NULL: none, or it is a default */
+	const char *payload_option; /* the option given; NULL: none, or a default */
 	char *payload;		    /* NULL: none */
 	size_t payload_length;
-	bool payload_literal; /* no template */
+	bool payload_literal; /* without fields */
 	struct framing framing;
 	struct match match; /* datagrams: which request a reply answers */
 
@@ -47,7 +47,7 @@ struct request {
 	bool no_template;
 	struct request_numbers numbers;
 
-	/* Of a scenario's step, borrowed: */
+	/* From a scenario's step, borrowed: */
 	struct template_variables variables;
 	const struct capture_list *captures; /* NULL: none */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Templates: taking them apart, and rendering them. */
+/* Parses and renders templates. */
 #include "template.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int refuse_field(const char *option, const char *text, char **ret_error)
 		      option, text, template_forms);
 }
 
-/* Why a variable cannot stand there. */
+/* Refuse a variable, with the reason. */
 static int refuse_variable(const struct template *template, const char *option, const char *text,
 			   char **ret_error)
 {
@@ -84,7 +84,7 @@ static int append_field(struct template *template, const char *option, enum temp
 	return append(template, &part, part.encoded ? 3 * max : max);
 }
 
-/* The field at "{{"; moves @at behind it. */
+/* Add the field at "{{", and move @at past it. */
 static int add_field(struct template *template, const char *option, enum template_form form,
 		     const char **at, const char *end, const struct template_rows *rows,
 		     char **ret_error)
@@ -131,7 +131,7 @@ void template_clear(struct template *template)
 	*template = (struct template){0};
 }
 
-/* What RFC 3986 calls unreserved stays. */
+/* RFC 3986's unreserved characters stay. */
 static bool is_plain(unsigned char byte)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -140,7 +140,7 @@ static bool is_plain(unsigned char byte)
 	return byte && strchr(plain, byte);
 }
 
-/* In place, backwards: @buffer has room for three times as much. */
+/* Encode in place, backwards: @buffer has room for three times the length. */
 static size_t encode(char *buffer, size_t length)
 {
 	static const char digits[] = "0123456789ABCDEF";
@@ -162,7 +162,7 @@ static size_t encode(char *buffer, size_t length)
 	return encoded;
 }
 
-/* What a server or a file gives must not end the line that it stands in. */
+/* Values from a server or file must not end their line. */
 static void keep_on_line(char *buffer, size_t length)
 {
 	for (size_t i = 0; i < length; i++)

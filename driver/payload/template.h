@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes with fields like {{counter}} in them, rendered anew for every request. Knows no protocol.
- * Neighbour: template_field.c, the table of fields.
+ * Bytes with fields like {{counter}}, rendered for every request. Knows no protocol. Neighbour:
+ * template_field.c, the table of fields.
  */
 #ifndef DRIVER_PAYLOAD_TEMPLATE_H
 #define DRIVER_PAYLOAD_TEMPLATE_H
@@ -15,26 +15,26 @@ struct template_rows {
 	char *text;
 	struct template_row {
 		const char *begin;
-		size_t length; /* without the line's end */
+		size_t length; /* without the end of the line */
 	} *list;
 	size_t count;
 };
 
-/* Takes @text, which malloc() gave, whatever becomes of it. -EINVAL if there is no row, -ENOMEM. */
+/* Take over @text, from malloc(), even on failure. -EINVAL if it has no row, -ENOMEM. */
 int template_rows_take(char *text, size_t length, struct template_rows *ret_rows);
 void template_rows_clear(struct template_rows *rows);
 
 enum template_form {
-	TEMPLATE_LITERAL, /* nothing in it is a field */
+	TEMPLATE_LITERAL, /* no fields */
 	TEMPLATE_BYTES,	  /* any field */
-	TEMPLATE_LINE,	  /* no field of arbitrary bytes: it must stay one line of text */
-	TEMPLATE_URL,	  /* what a field gives is percent-encoded */
+	TEMPLATE_LINE,	  /* no binary field: stays one line of text */
+	TEMPLATE_URL,	  /* values are percent-encoded */
 };
 
-/* What a scenario's steps keep from each other: {{var:NAME}}. */
+/* Variables that a scenario's steps share: {{var:NAME}}. */
 struct template_variable {
 	const char *name;
-	size_t max; /* bytes of its value */
+	size_t max; /* maximum of a value, in bytes */
 };
 
 struct template_value {
@@ -45,43 +45,43 @@ struct template_value {
 struct template_variables {
 	const struct template_variable *list;
 	size_t count;	  /* at most 64 */
-	uint64_t visible; /* bits: those that have a value when the template is rendered */
+	uint64_t visible; /* bits: variables with a value when the template is rendered */
 };
 
 /* A zeroed one is valid and empty. */
 struct template
 {
-	const struct template_variables *variables; /* template_add() looks there; NULL: none */
+	const struct template_variables *variables; /* known to template_add(); NULL: none */
 	struct template_part *parts;
 	size_t count;
-	size_t max;  /* bytes that template_render() writes at most */
-	size_t min;  /* and at least: those outside of fields */
+	size_t max;  /* maximum of rendered bytes */
+	size_t min;  /* minimum: those outside of fields */
 	bool varies; /* has a field */
-	bool unique; /* has one that no two requests have in common */
+	bool unique; /* has a field that differs in every request */
 };
 
 /*
- * Appends @text. @rows may be NULL; it and @text are borrowed. -EINVAL with a sentence in @ret_error that
- * begins with @option, or -ENOMEM.
+ * Append @text. @rows may be NULL; both are borrowed. -EINVAL with @ret_error that begins with
+ * @option, or -ENOMEM.
  */
 int template_add(struct template *template, const char *option, enum template_form form,
 		 const char *text, size_t length, const struct template_rows *rows,
 		 char **ret_error);
 void template_clear(struct template *template);
 
-/* What the fields of one request have in common. */
+/* Shared by the fields of one request. */
 struct template_turn {
 	uint64_t number;		     /* of the request, from 1: {{counter}} */
-	uint64_t client;		     /* which connection sends it, from 1: {{client}} */
+	uint64_t client;		     /* its connection, from 1: {{client}} */
 	uint64_t *random;		     /* state of a generator, see random.h */
-	const struct template_value *values; /* of the variables, if there are any */
+	const struct template_value *values; /* of the variables, if any */
 };
 
-/* Writes the bytes of one request to @buffer, of at least template.max, and returns their number. */
+/* Render one request into @buffer, of at least template.max bytes. Return its length. */
 size_t template_render(const struct template *template, const struct template_turn *turn,
 		       char *buffer);
 
-/* What may stand between the braces, for --help and messages. */
+/* The fields, for --help and messages. */
 extern const char template_forms[];
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of fields: how each is written, how long it may get, what it gives. */
+/* The table of fields: syntax, maximum length, and rendering of each. */
 #include "template_field.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static int parse_range(const char *text, struct template_part *part)
 	return units_parse_u64(dash + 1, part->a, UINT64_MAX - 1, &part->b);
 }
 
-/* a: the column, 0 the whole row. */
+/* a: the column; 0: the whole row. */
 static int parse_row(const char *text, struct template_part *part)
 {
 	if (!part->rows || !part->rows->count)
@@ -65,7 +65,7 @@ static int parse_row(const char *text, struct template_part *part)
 	return text ? units_parse_u64(text, 1, COLUMN_MAX, &part->a) : 0;
 }
 
-/* a: which one. -ENODATA: there is none of this name that has a value. */
+/* a: the variable's index. -ENODATA: no variable of this name has a value. */
 static int parse_variable(const char *text, struct template_part *part)
 {
 	const struct template_variables *variables = part->variables;
@@ -112,7 +112,7 @@ static size_t max_row(const struct template_part *part)
 	return max;
 }
 
-/* Decimal, with leading zeros up to @width. */
+/* Write a decimal number, with leading zeros up to @width. */
 static size_t put_number(uint64_t value, uint64_t width, char *buffer)
 {
 	char digits[DIGITS_MAX];
@@ -148,7 +148,7 @@ static size_t render_counter_le(const struct template_part *part, const struct t
 	return part->a;
 }
 
-/* The high half of the product: even enough, and without a division (Lemire 2019). */
+/* The high half of the product is even enough, without a division (Lemire 2019). */
 static size_t render_random(const struct template_part *part, const struct template_turn *turn,
 			    char *buffer)
 {
@@ -227,7 +227,7 @@ static size_t render_timestamp_ns(const struct template_part *part,
 	return put_number(clock_wall_ns(), 1, buffer);
 }
 
-/* The @column-th part of the row between commas, from 1; empty where there are not so many. */
+/* Return the @column-th part of the row between commas, from 1; empty beyond the last. */
 static struct template_row column_of(struct template_row row, uint64_t column)
 {
 	const char *end = row.begin + row.length;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Assertions: METRIC, a comparison, a limit. Latency is the response time under a rate, else the round trip. */
+/*
+ * Assertions: METRIC, a comparison, a limit. Latency is the response time, without a rate the round
+ * trip.
+ */
 #include "assertion.h"
 
 #include <errno.h>
@@ -19,7 +22,7 @@ enum kind {
 	ERRORS,
 	UNSENT,
 	TIMEOUTS,
-	UNANSWERED, /* at the server, by the observer's count */
+	UNANSWERED, /* at the server, as counted by the observer */
 	RATE,
 	REQUESTS
 };
@@ -108,13 +111,13 @@ bool assertion_needs_observer(const struct assertion *assertion)
 	return metrics[assertion->metric].kind == UNANSWERED;
 }
 
-/* How many of how many, where a share may be asked for. */
+/* A count, and the total for a share. */
 struct part {
 	uint64_t count;
 	uint64_t of;
 };
 
-/* The service whose count it is about, if that is complete. */
+/* Return the service whose count is asserted, if that is complete. */
 static const struct run_service *counted_service(const struct run *run)
 {
 	const struct run_service *service = report_driven_service(run);
@@ -122,7 +125,7 @@ static const struct run_service *counted_service(const struct run *run)
 	return service && service->open.read.known && service->open.unread.known ? service : NULL;
 }
 
-/* A server that hangs ends nothing: what is open when the phase is over has no answer either. */
+/* Requests open at the end of the phase count as unanswered: a server that hangs ends nothing. */
 static struct part unanswered_part(const struct run_service *service)
 {
 	uint64_t unanswered = service->losses[RUN_LOSS_UNANSWERED] + service->open.read.value +
@@ -131,7 +134,7 @@ static struct part unanswered_part(const struct run_service *service)
 	return (struct part){unanswered, unanswered + service->exchanges};
 }
 
-/* Errors as a share are requests that failed; as a number all that occurred, attempts to connect too. */
+/* As a share, errors are failed requests; as a count, failed attempts to connect are included. */
 static struct part part_of(const struct assertion *assertion, const struct run *run)
 {
 	const struct run_driver *driver = run->driver;
@@ -171,9 +174,9 @@ static double actual_value(const struct assertion *assertion, const struct run *
 	return assertion->share ? 100.0 * (double)part.count / (double)part.of : (double)part.count;
 }
 
-#define ROUNDING 1e-6 /* of a request: 1 - 0.999 is a little less than 0.001 */
+#define ROUNDING 1e-6 /* in requests: 1 - 0.999 is slightly below 0.001 */
 
-/* Whether the request of this rank, the missing ones being the slowest, has a latency at all. */
+/* Return whether the request of this rank has a latency; missing ones count as the slowest. */
 static bool is_answered(const struct metric *metric, const struct run_driver *driver)
 {
 	uint64_t missing = run_driver_missing(driver);
@@ -182,7 +185,7 @@ static bool is_answered(const struct metric *metric, const struct run_driver *dr
 	return metric->quantile < 0 || (double)missing <= (1 - metric->quantile) * all + ROUNDING;
 }
 
-/* False: there is a value. */
+/* Return false if there is a value. */
 static bool is_unknown(const struct assertion *assertion, const struct run *run,
 		       char ret_why[static ASSERTION_TEXT])
 {

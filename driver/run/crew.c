@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The workers of a run, and how what they counted is added up. Neighbour: load/worker.h (one of them). */
+/* The workers of a run and the sum of their counts. Neighbour: load/worker.h (one worker). */
 #include "crew.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static int start_worker(struct crew *crew, uint32_t index)
 	uint32_t connections = member->count ? member->connections : load->connections;
 	uint32_t all = settings->threads * members;
 	uint32_t sharer = share_sharer(member->index, members, index);
-	/* Slots of a socket, or of a connection, stay together. */
+	/* Slots of one socket or connection stay together. */
 	uint32_t each = link->datagrams.outstanding * link->streams;
 	struct worker_setup setup = {
 		.engine = crew->setup.engine,

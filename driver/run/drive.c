@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Carries a run out. The main thread has a loop of its own, with signals, the end of a phase and the
- * progress line; it runs while a phase lasts, and in between the observer is spoken to. Workers do
- * the load; they are never touched but by load/worker.h's calls.
+ * Carries a run out. The main thread's loop has signals, the end of a phase and the progress line.
+ * It runs during a phase; between phases the thread talks to the observer. Workers carry the load;
+ * only load/worker.h's calls touch them.
  */
 #include "drive.h"
 
@@ -22,13 +22,13 @@
 #include "sojourn/refuse.h"
 
 #define TICK_MS 1000U
-/* So that every worker is awake when the first request of a schedule is due. */
+/* Wakes every worker before the first request of a schedule is due. */
 #define LEAD_NS (5 * NSEC_PER_MSEC)
 
-/* --start-at without warm-up: so long before it the observer is told. */
+/* --start-at without warm-up: talk to the observer this long before the start. */
 #define OBSERVER_LEAD_NS (200 * NSEC_PER_MSEC)
 
-/* So long without one connection, and with a server that says no, and the run is over. */
+/* End the run after this long without one connection, if the server refuses. */
 #define PATIENCE_NS (1 * NSEC_PER_SEC)
 #define PATIENCE_MS 50U
 
@@ -43,18 +43,18 @@ struct drive {
 	uv_poll_t stopped; /* by the watch */
 	bool interrupted;
 	bool measuring;
-	uint64_t due_ns;   /* when the phase is to end; 0: by its requests */
-	uint64_t start_ns; /* of the first phase, by CLOCK_MONOTONIC; 0: as soon as it can */
+	uint64_t due_ns;   /* planned end of the phase; 0: ended by its requests */
+	uint64_t start_ns; /* start of the first phase, by CLOCK_MONOTONIC; 0: at once */
 	struct budget budget;
 	struct gate gate;
 	struct crew *crew;
 	struct result_phase phase;
 	struct progress progress;
 	struct crew_result total;
-	const struct engine_result *unreached; /* why there was no connection; NULL: go on */
+	const struct engine_result *unreached; /* why there was no connection; NULL: continue */
 };
 
-/* What is under way runs out; news tells when. */
+/* Start no more requests; on_ring() reports when those in flight have ended. */
 static void stop_load(struct drive *drive, uint64_t now_ns)
 {
 	if (!drive->phase.stop_ns)
@@ -66,10 +66,10 @@ static void on_deadline(uv_timer_t *timer)
 {
 	struct drive *drive = timer->data;
 
-	stop_load(drive, drive->due_ns); /* the workers have stopped then, by themselves */
+	stop_load(drive, drive->due_ns); /* the workers know this time and have stopped */
 }
 
-/* The second one is not for us: the user wants to be gone. */
+/* A second signal means that the user wants to leave: let it end the process. */
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct drive *drive = handle->data;
@@ -144,7 +144,7 @@ static void on_tick(uv_timer_t *timer)
 		progress_warmup(&drive->progress);
 }
 
-/* Looks whether there is a connection by now: if not one is to be had, waiting is of no use. */
+/* End the run if no connection was established: waiting longer is useless. */
 static void on_patience(uv_timer_t *timer)
 {
 	struct drive *drive = timer->data;
@@ -158,12 +158,12 @@ static void on_patience(uv_timer_t *timer)
 		return;
 	drive->unreached = crew_connect_failure(drive->crew);
 	if (!drive->unreached)
-		return; /* no attempt has failed yet, or none in a way that lasts */
+		return; /* no failed attempt yet, or none that would repeat */
 	uv_timer_stop(timer);
 	stop_load(drive, now_ns);
 }
 
-/* A phase that is over by then is reported as it was. */
+/* A shorter phase is reported as it was. */
 static bool is_worth_patience(const struct drive *drive, uint64_t duration_ns)
 {
 	return !drive->job->settings->keep_trying && !crew_has_connected(drive->crew) &&
@@ -174,7 +174,7 @@ static void on_ring(void *user)
 {
 	struct drive *drive = user;
 
-	/* --fail-fast: the first failure ends the run; once is enough. */
+	/* --fail-fast: the first failure ends the run, once. */
 	if (drive->job->settings->fail_fast && drive->measuring && !drive->phase.stop_ns &&
 	    crew_has_failed(drive->crew)) {
 		stop_load(drive, clock_now_ns());
@@ -199,7 +199,7 @@ static bool is_paced(const struct drive *drive)
 	return schedule->rate || schedule->think_ns || drive->job->rows->think_ns;
 }
 
-/* When the phase that is started now begins for the workers. */
+/* Return when the phase being started begins for the workers. */
 static uint64_t begin_of_phase(struct drive *drive)
 {
 	uint64_t begin_ns = clock_now_ns() + (is_paced(drive) ? LEAD_NS : 0);
@@ -210,9 +210,7 @@ static uint64_t begin_of_phase(struct drive *drive)
 	return begin_ns;
 }
 
-/*
- * Returns when every worker is quiet: nothing of this phase reaches into the next one.
- */
+/* Run a phase until every worker is quiet, so that nothing reaches into the next phase. */
 static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t duration_ns,
 		      uint64_t requests)
 {
@@ -267,11 +265,11 @@ static int measure(struct drive *drive)
 	port_watch_stop(drive->phase.ports);
 	err = crew_collect(drive->crew, &drive->total);
 	if (!drive->phase.stop_ns && !drive->total.stats.last_ns)
-		drive->phase.stop_ns = clock_now_ns(); /* a counted run without one response */
+		drive->phase.stop_ns = clock_now_ns(); /* a counted run without a response */
 	return err;
 }
 
-/* Lets Ctrl-C be noticed while libcurl waits: the loop does not run then. */
+/* Notice Ctrl-C while libcurl waits, as the loop does not run then. */
 static bool is_interrupted(void *user)
 {
 	struct drive *drive = user;
@@ -295,13 +293,13 @@ static int fill_samples(struct drive *drive, struct run_driver *driver)
 	return driver->samples ? 0 : -ENOMEM;
 }
 
-/* A server may be started yet; its certificate does not change. */
+/* A server may still start; its certificate will not change. */
 static bool may_come_up(enum run_error error)
 {
 	return error == RUN_ERROR_REFUSED || error == RUN_ERROR_CONNECT_OTHER;
 }
 
-/* Without one connection there is nothing to report but that. */
+/* Without one connection, report only that. */
 static int refuse_unreached(const struct drive *drive, char **ret_error)
 {
 	const struct drive_rows *rows = drive->job->rows;
@@ -339,10 +337,10 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 		err = fill_samples(drive, run->driver);
 	if (!err && observer)
 		err = observer_merge(observer, run);
-	/* Keeps the load on while others still measure. */
+	/* Keep the load on while other drivers still measure. */
 	if (!err && drive->job->load->cooldown_ns && !drive->interrupted)
 		run_phase(drive, WORKER_WARMUP, drive->job->load->cooldown_ns, 0);
-	/* Exchange by exchange; the raw samples are not needed any more then, unless they are wanted. */
+	/* Join exchanges one by one. Afterwards drop the raw samples, unless they are wanted. */
 	if (!err && observer)
 		err = join_run(run, drive->job->settings->slowest);
 	if (!err && observer && !drive->job->settings->keep_samples)
@@ -352,7 +350,7 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 	return err;
 }
 
-/* Whether the observer answers as one must be known before any load, and warm-up is load. */
+/* Check that the observer works before any load, and warm-up is load. */
 static int rehearse_observer(struct observer *observer, char **ret_error)
 {
 	autorun struct run *unused = NULL;
@@ -376,7 +374,7 @@ static int open_observer(struct drive *drive, struct observer **ret_observer, ch
 	return err;
 }
 
-/* The flag, then the time: shortly before that, as run_phase() and the observer need a moment. */
+/* Wait for the flag, then until shortly before the time, for run_phase() and the observer. */
 static int await_start(struct drive *drive, bool observed, char **ret_error)
 {
 	const struct start_patience patience = {.is_over = is_interrupted, .user = drive};
@@ -478,7 +476,7 @@ static void drive_close(struct drive *drive)
 	free(drive);
 }
 
-/* What is loaded, for the view's title. */
+/* Return the name of the load, for the view's title. */
 static const char *name_of(const struct drive_job *job)
 {
 	if (job->url)

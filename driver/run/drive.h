@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries a run out: warm-up, measured phase, and the observer's bracket around the latter. */
+/* Carries a run out: warm-up, measured phase, and the observer's marks around the latter. */
 #ifndef DRIVER_RUN_DRIVE_H
 #define DRIVER_RUN_DRIVE_H
 
@@ -26,27 +26,26 @@ struct drive_watch {
 };
 
 struct drive_job {
-	const char *url; /* NULL: there are several */
+	const char *url; /* NULL: several */
 	const struct link_settings *link;
 	const struct load_settings *load;
 	const struct run_settings *settings;
 	const struct drive_rows *rows;
 	const struct engine *engine;
-	const void *shared;    /* of the engine */
-	uint32_t sockets;      /* that a connection of the options may consist of */
-	bool own_files;	       /* of the workers: see load/worker.h */
+	const void *shared;    /* the engine's */
+	uint32_t sockets;      /* maximum of sockets per configured connection */
+	bool own_files;	       /* of the workers, see load/worker.h */
 	const char *unsampled; /* why no exchange can be sampled, for people; NULL: they can */
-	const char *
-		expected; /* statuses that are good, as --expect-status has them; NULL: not given */
-	char **command;	  /* argv */
-	bool *ret_interrupted; /* set if the run was ended by a signal: of a sweep; may be NULL */
+	const char *expected;  /* good statuses, in the form of --expect-status; NULL: not given */
+	char **command;	       /* argv */
+	bool *ret_interrupted; /* of a sweep: set if a signal ended the run; may be NULL */
 	const struct drive_watch *watch; /* NULL: nobody does */
 };
 
 /*
- * 0 with the complete document, merged with the observer's if that was asked for (or with
- * driver->observer_error set). -EINVAL with a reason for people in @ret_error (freed by the caller) if
- * there was nothing to measure; another -errno.
+ * Return 0 with the complete document. It includes the observer's if requested, or has
+ * driver->observer_error set. -EINVAL with @ret_error if there was nothing to measure; another
+ * -errno.
  */
 int drive_run(const struct drive_job *job, struct run **ret_run, char **ret_error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run asks for in turn: the steps of a scenario, or several targets. Each is a row of the result. */
+/* The steps of a scenario, or several targets, requested in turn. Each is a row of the result. */
 #ifndef DRIVER_RUN_DRIVE_ROWS_H
 #define DRIVER_RUN_DRIVE_ROWS_H
 
@@ -12,22 +12,22 @@ struct target;
 
 struct drive_row {
 	const char *name;
-	const char *method; /* NULL: a request has none */
+	const char *method; /* NULL: requests have none */
 	const struct target *target;
 };
 
 enum drive_rows_kind {
-	DRIVE_ONE, /* one row: all requests are the same, and the result has no rows */
+	DRIVE_ONE, /* one row: all requests are equal, and the result has no rows */
 	DRIVE_TARGETS,
 	DRIVE_STEPS,
 };
 
 struct drive_rows {
 	enum drive_rows_kind kind;
-	const char *scenario; /* name of the steps */
+	const char *scenario; /* name of the scenario */
 	struct drive_row list[DRIVE_ROWS_MAX];
 	uint32_t count;
-	const uint64_t *think_ns; /* after each; NULL: none thinks */
+	const uint64_t *think_ns; /* after each step; NULL: no think times */
 };
 
 #endif

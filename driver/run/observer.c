@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The observer over HTTP, by libcurl, from the main thread while no load runs:
- * POST /v1/phases → 201 {"phase": N, "lease_s": S}; POST /v1/phases/N/end → 200 and a run document.
- * And POST /v1/phases/N/renew meanwhile, from a thread that sleeps, or the observer would take the driver for dead.
+ * The observer over HTTP, by libcurl. The main thread calls while no load runs: POST /v1/phases →
+ * 201 {"phase": N, "lease_s": S}, and POST /v1/phases/N/end → 200 and a run document. During the
+ * phase a sleeping thread sends POST /v1/phases/N/renew, or the observer would take the driver for
+ * dead.
  */
 #include "observer.h"
 
@@ -25,10 +26,10 @@
 
 #define CONNECT_TIMEOUT_S 3L
 #define TOTAL_TIMEOUT_S	  30L
-/* A driver that was killed is forgotten after so long. */
+/* The observer forgets a killed driver after this long. */
 #define LEASE_S	    "60"
-#define LEASE_MAX_S 86400 /* an observer's longest */
-/* Longer than any run document that is read. */
+#define LEASE_MAX_S 86400 /* maximum lease of an observer */
+/* Larger than any run document accepted. */
 #define BODY_MAX	(64UL << 20)
 #define RENEW_TIMEOUT_S 10L
 
@@ -38,16 +39,16 @@ struct observer {
 	struct observer_patience patience;
 	uint16_t port; /* of the target */
 	int64_t phase;
-	bool others_token; /* the endpoint's user is another one */
+	bool others_token; /* the endpoint belongs to another user */
 	char *token;
-	FILE *body;  /* of the answer that is read */
-	size_t left; /* bytes that it may still have */
+	FILE *body;  /* of the answer being read */
+	size_t left; /* bytes that the answer may still have */
 	const char *ca_path;
 	pthread_t renewer;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uint64_t lease_s; /* 0: no thread renews */
-	bool over;	  /* nothing is to be renewed any more */
+	bool over;	  /* stop renewing */
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -63,7 +64,7 @@ static int on_progress(void *user, curl_off_t total_in, curl_off_t in, curl_off_
 	return observer->patience.is_over(observer->patience.user);
 }
 
-/* The token goes to this observer alone: nothing redirects. libcurl copies it. */
+/* Follow no redirects: the token is for this observer alone. libcurl copies it. */
 static void set_options(const struct observer *observer, CURL *curl, long timeout_s)
 {
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -82,7 +83,7 @@ static void set_options(const struct observer *observer, CURL *curl, long timeou
 	curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, observer->token);
 }
 
-/* An endless answer would end as memory does. */
+/* Limit the answer, as an endless one would exhaust memory. */
 static size_t take_body(char *text, size_t size, size_t count, void *user)
 {
 	struct observer *observer = user;
@@ -118,13 +119,13 @@ static bool is_loopback(const struct url *url)
 	       (inet_pton(AF_INET, host, &in) == 1 && ntohl(in.s_addr) >> 24 == 127);
 }
 
-/* What an observer of this user's on loopback has left for its drivers. */
+/* Find the token that this user's observer on loopback has left for its drivers. */
 static char *find_own_token(struct observer *observer)
 {
 	char *token = NULL;
 	struct url url;
 
-	/* Checked when the option was read. */
+	/* The URL was checked with its option. */
 	if (url_split(observer->base, &url) || !url.port.length || !is_loopback(&url))
 		return NULL;
 	observer->others_token =
@@ -165,7 +166,7 @@ static int ends_with_the_run(void *user, curl_off_t total_in, curl_off_t in, cur
 	return over;
 }
 
-/* If it fails, the next one may not; and if all do, the phase's end will say what is wrong. */
+/* Renew once. The next renewal may succeed; if all fail, the end of the phase reports it. */
 static void renew(struct observer *observer)
 {
 	CURL *curl = curl_easy_init();
@@ -185,7 +186,7 @@ static void renew(struct observer *observer)
 		curl_easy_cleanup(curl);
 }
 
-/* Three times in each lease: one may get lost. */
+/* Renew three times per lease, as one may get lost. */
 static void *keep_renewing(void *user)
 {
 	struct observer *observer = user;
@@ -212,7 +213,7 @@ static void *keep_renewing(void *user)
 	return NULL;
 }
 
-/* An observer that knows no leases says none. Signals are the main thread's. */
+/* Old observers have no leases. Signals belong to the main thread. */
 static int begin_renewing(struct observer *observer, uint64_t lease_s)
 {
 	sigset_t all, before;
@@ -245,7 +246,7 @@ static void end_renewing(struct observer *observer)
 
 /* ---- the observer ---- */
 
-/* The wall clock may be set meanwhile. */
+/* Use CLOCK_MONOTONIC: the wall clock may be set meanwhile. */
 static void init_lock(struct observer *observer)
 {
 	pthread_condattr_t monotonic;
@@ -299,7 +300,7 @@ void observer_free(struct observer *observer)
 	free(observer);
 }
 
-/* What is to be typed on the observer's host. Beyond loopback it answers only those it knows. */
+/* Write the command to type on the observer's host, with a token and TLS beyond loopback. */
 static int tell_command(const struct observer *observer, char **ret_text)
 {
 	char services[32] = "--all-listeners";
@@ -328,7 +329,7 @@ static int tell_command(const struct observer *observer, char **ret_text)
 			(int)port.length, port.text, access);
 }
 
-/* libcurl's words; where nobody answers, what would. */
+/* Report libcurl's reason, and how to start an observer if nobody answers. */
 static int refuse_transfer(const struct observer *observer, const char *url, CURLcode code,
 			   char **ret_error)
 {
@@ -381,7 +382,7 @@ static int perform(struct observer *observer, const char *path, FILE *body, long
 	return 0;
 }
 
-/* The answer's text in @ret_text, to be freed by the caller, also on failure. */
+/* POST and return the answer's text in @ret_text, freed by the caller, also on failure. */
 static int post(struct observer *observer, const char *path, long wanted_status, char **ret_text,
 		size_t *ret_length, char **ret_error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The observer over HTTP: marks the measured phase there and fetches what it saw of it. */
+/* The observer over HTTP: marks the measured phase there and fetches its document. */
 #ifndef DRIVER_RUN_OBSERVER_H
 #define DRIVER_RUN_OBSERVER_H
 
@@ -11,33 +11,30 @@
 
 struct observer;
 
-/* Asked several times a second while a request to the observer is under way. */
+/* Asked several times a second during a request to the observer. */
 struct observer_patience {
-	bool (*is_over)(void *user); /* true: give up, the user wants to leave */
+	bool (*is_over)(void *user); /* true: the user wants to leave, give up */
 	void *user;
 };
 
-/* Where it is, and how to be let in. */
+/* The observer's address, and the driver's access. */
 struct observer_access {
 	char *url;	     /* "http://HOST:PORT" or https:; NULL: no observer */
-	char *token;	     /* the bearer token; NULL: none */
-	const char *ca_path; /* the authority of its certificate; NULL: those of the system */
+	char *token;	     /* bearer token; NULL: none */
+	const char *ca_path; /* authority of its certificate; NULL: the system's */
 };
 
-/* @access is borrowed. @port: of the target, which the observer is to look at; 0: none. -ENOMEM. */
+/* @access is borrowed. @port: the target's, for the observer to look at; 0: none. -ENOMEM. */
 int observer_new(const struct observer_access *access, uint16_t port,
 		 struct observer_patience patience, struct observer **ret_observer);
 /* Takes NULL. */
 void observer_free(struct observer *observer);
 DEFINE_CLEANUP(struct observer *, observer_free)
 
-/*
- * Marks the begin of a phase. -EINVAL with a reason in @ret_error (freed by the caller) if the
- * observer cannot be reached or does not answer as one; -ENOMEM.
- */
+/* Mark the begin of a phase. -EINVAL with @ret_error if no observer answers there; -ENOMEM. */
 int observer_begin(struct observer *observer, char **ret_error);
 
-/* Ends the phase and fetches its run document. Errors as above. */
+/* End the phase and fetch its run document. Errors as above. */
 int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
 
 /*

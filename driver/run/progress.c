@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Readings become figures, and these a screen or a line; see progress.h. */
+/* Turns readings into figures, and shows them on a screen or line; see progress.h. */
 #include "progress.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/screen.h"
 
-/* Whoever draws from the background is stopped for it. */
+/* A background process that draws on the terminal is stopped (SIGTTOU). */
 static bool is_in_foreground(FILE *file)
 {
 	return tcgetpgrp(fileno(file)) == getpgrp();
@@ -49,7 +49,7 @@ void progress_begin_phase(struct progress *progress, uint64_t duration_ns, uint6
 
 /* ---- showing ---- */
 
-/* A terminal that cannot be drawn on has the line. */
+/* Fall back to the line on a terminal without a screen. */
 static void open_screen(struct progress *progress)
 {
 	if (progress->shown || !progress->view)
@@ -94,7 +94,7 @@ void progress_close(struct progress *progress)
 
 /* ---- figures ---- */
 
-/* How much is over, by the time that has passed or the requests that are done, whatever ends it first. */
+/* Return the finished share of the phase, by time or by requests, whichever ends it first. */
 static double share_of(const struct progress *progress, double elapsed_ns)
 {
 	double by_time = progress->duration_ns ? elapsed_ns / (double)progress->duration_ns : NAN;
@@ -102,10 +102,10 @@ static double share_of(const struct progress *progress, double elapsed_ns)
 				  ? (double)progress->now.requests / (double)progress->requests
 				  : NAN;
 
-	return fmin(fmax(by_time, by_count), 1); /* of a number and NAN: the number */
+	return fmin(fmax(by_time, by_count), 1); /* fmin() and fmax() ignore a NAN */
 }
 
-/* How long it will go on: by time, or by the requests that are left at the rate so far. */
+/* Write how long the phase still takes: by time, or by remaining requests at this rate. */
 static void tell_left(struct progress *progress, double elapsed_ns)
 {
 	uint64_t done = progress->now.requests;
@@ -150,7 +150,7 @@ static void add_point(struct progress_figures *figures, const double point[stati
 	figures->count = last + 1;
 }
 
-/* The times of the second that has passed; what was before is left in `last`, which is overwritten. */
+/* Return the times of the last second, in `last`, which this overwrites. */
 static const struct histogram *take_recent(struct progress *progress)
 {
 	const struct histogram *now = &progress->now.round_trip;

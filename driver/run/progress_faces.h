@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two faces of progress, drawn from its figures; for progress.c. */
+/* Progress drawn as a line or screen; for progress.c. */
 #ifndef DRIVER_RUN_PROGRESS_FACES_H
 #define DRIVER_RUN_PROGRESS_FACES_H
 
@@ -8,7 +8,7 @@
 void progress_line_print(const struct progress *progress);
 void progress_line_clear(const struct progress *progress);
 
-/* On the screen, which is open. */
+/* The screen is open. */
 void progress_view_draw(const struct progress *progress);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define LINE_START "\r\033[K"
 
-/* A line that wraps cannot be rewritten. */
+/* A wrapped line could not be rewritten. */
 static size_t columns_of(FILE *file)
 {
 	struct winsize size;
@@ -18,7 +18,7 @@ static size_t columns_of(FILE *file)
 	return !ioctl(fileno(file), TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
 }
 
-/* "  create 412/s" each, as far as there is room after @used columns. */
+/* Print "  create 412/s" for each part that fits after @used columns. */
 static void print_parts(const struct progress *progress, size_t used)
 {
 	size_t columns = columns_of(progress->file);

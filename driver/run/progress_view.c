@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Progress as a screen: how far it is, the rate and the times second by second, how they are distributed. */
+/* Progress as a screen: finished share, rate and times second by second, and their distribution. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "sojourn/screen.h"
 #include "sojourn/units.h"
 
-#define NARROW	    40 /* columns: below, nothing is indented */
+#define NARROW	    40 /* columns: a narrower screen has no indentation */
 #define VALUE_WIDTH 9
 #define STEPS_MAX   20
 #define CHART_MAX   4  /* lines of one series */
-#define FOOT_FROM   12 /* lines of a screen that has room for the keys */
-#define CALM_FROM   16 /* and for empty lines */
+#define FOOT_FROM   12 /* lines of a screen with room for the keys */
+#define CALM_FROM   16 /* lines of a screen with room for empty ones */
 
-/* A label and a value beside it, which all rows have; what is drawn follows. */
+/* All rows have a label and a value, then a drawing. */
 static int label_width(void)
 {
 	return screen_columns() < NARROW ? 10 : 12;
@@ -55,7 +55,7 @@ static void draw_head(const struct progress *progress)
 		screen_put(0, columns - width, width, SCREEN_TITLE, SCREEN_RIGHT, text);
 }
 
-/* How much of the run is over, and how long the rest takes. */
+/* Draw how much of the run is over, and the remaining time. */
 static void draw_share(const struct progress *progress, int y)
 {
 	const struct progress_figures *figures = &progress->figures;
@@ -90,7 +90,7 @@ static char *format_time(double ns, char *buffer, size_t size)
 static const struct {
 	const char *label;
 	char *(*format)(double value, char *buffer, size_t size);
-	int from_rows; /* lines of a screen that has room for it */
+	int from_rows; /* minimum lines of the screen */
 } rows[PROGRESS_SERIES] = {
 	[PROGRESS_RATE] = {"requests/s", format_rate, 0},
 	[PROGRESS_P50] = {"p50", format_time, 7},
@@ -98,7 +98,7 @@ static const struct {
 	[PROGRESS_ERRORS] = {"errors", format_rate, 0},
 };
 
-/* What is told of the errors is all of them; what is drawn, when they came. */
+/* Errors are counted over the whole run, and drawn by the second. */
 static double value_of(const struct progress_figures *figures, enum progress_series i)
 {
 	if (i == PROGRESS_ERRORS)
@@ -120,7 +120,6 @@ static void draw_series(const struct progress_figures *figures, enum progress_se
 	shown = shown < figures->count ? shown : figures->count;
 	put_row(foot, rows[i].label, failed ? SCREEN_ALARM : SCREEN_BOLD,
 		rows[i].format(value_of(figures, i), value, sizeof(value)));
-	/* Without an error there is nothing to draw. */
 	if (!shown || (i == PROGRESS_ERRORS && !failed))
 		return;
 	max = screen_chart(y, x, height, failed ? SCREEN_ALARM : SCREEN_ACCENT,
@@ -132,7 +131,7 @@ static void draw_series(const struct progress_figures *figures, enum progress_se
 static int draw_past(const struct progress *progress, int y, int height)
 {
 	for (enum progress_series i = 0; i < PROGRESS_SERIES; i++) {
-		int lines = i == PROGRESS_ERRORS ? 1 : height; /* mostly there are none */
+		int lines = i == PROGRESS_ERRORS ? 1 : height; /* errors are rare */
 
 		if (screen_rows() < rows[i].from_rows)
 			continue;
@@ -142,9 +141,9 @@ static int draw_past(const struct progress *progress, int y, int height)
 	return y;
 }
 
-/* ---- since the begin ---- */
+/* ---- since the start ---- */
 
-/* "2xx 39,000 · 4xx 677 · refused 12": what came, and what failed. */
+/* Draw "2xx 39,000 · 4xx 677 · refused 12": responses and failures. */
 static int draw_outcomes(const struct progress *progress, int y)
 {
 	static const char *const classes[] = {"other status", "1xx", "2xx", "3xx", "4xx", "5xx"};
@@ -199,7 +198,7 @@ static void draw_step(const struct histogram_step *step, uint64_t highest, int y
 		screen_bar(y, x, room, SCREEN_ACCENT, (double)step->count / (double)highest);
 }
 
-/* Up to line @end, not included. Returns the next line. */
+/* Draw up to line @end, exclusive. Return the next line. */
 static int draw_distribution(const struct progress *progress, int y, int end)
 {
 	bool paced = progress->figures.paced;
@@ -238,7 +237,7 @@ static void draw_part(const struct progress_part *part, double highest, int y)
 		screen_bar(y, x, screen_columns() - x - 1, SCREEN_ACCENT, part->rate / highest);
 }
 
-/* How many lines they get: a third of the screen at most. */
+/* Return the number of lines: a third of the screen at most. */
 static int parts_height(const struct progress *progress)
 {
 	int most = screen_rows() / 3, count = (int)progress->part_count;
@@ -264,7 +263,7 @@ static void draw_parts(const struct progress *progress, int y, int end)
 
 /* ---- the page ---- */
 
-/* Lines of each chart: what is left beside the distribution, where the screen is high. */
+/* Return the lines of each chart: a high screen has room beside the distribution. */
 static int chart_height(void)
 {
 	int height = (screen_rows() - FOOT_FROM - STEPS_MAX) / (PROGRESS_SERIES - 1);

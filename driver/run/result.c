@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From what the workers counted to the driver's part of the run document. */
+/* Converts the workers' counts to the driver's part of the run document. */
 #include "result.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "load/share.h"
 #include "sojourn/clock.h"
 
-/* What ends by its requests ends with the last one's response or failure. */
+/* A phase limited by requests ends with the last response or failure. */
 static uint64_t end_of(const struct stats *stats, const struct result_phase *phase)
 {
 	return phase->stop_ns ? phase->stop_ns : stats->last_ns;
@@ -59,7 +59,7 @@ static struct run_row_list *rows_of(struct run_driver *driver, const struct driv
 	return &driver->rows[rows->kind == DRIVE_TARGETS ? RUN_ROWS_TARGET : RUN_ROWS_STEP];
 }
 
-/* Of several targets the one that had most of these. */
+/* Return the target with most of these errors. */
 static const struct target *target_of(const struct drive_rows *rows, struct run_driver *driver,
 				      unsigned int error)
 {
@@ -117,7 +117,7 @@ static void explain_failures(const struct drive_job *job, const struct stats *st
 	}
 }
 
-/* What a step sends, and where to. A target is its name, and sends what all do. */
+/* Describe a step's request and target. A target has a name only, as all send the same. */
 static int describe_row(const struct drive_rows *rows, const struct drive_row *from,
 			struct run_row *row)
 {
@@ -137,7 +137,7 @@ static int describe_row(const struct drive_rows *rows, const struct drive_row *f
 	return length < 0 ? -ENOMEM : 0;
 }
 
-/* A row for each step, or target. */
+/* Fill a row for each step or target. */
 static int fill_rows(const struct drive_rows *asked, const struct result_phase *phase,
 		     struct run_driver *driver)
 {
@@ -162,7 +162,7 @@ static int fill_rows(const struct drive_rows *asked, const struct result_phase *
 	return err || !driver->scenario ? -ENOMEM : 0;
 }
 
-/* Rows have counted their late responses: what is in no rate is shared out among these. */
+/* Divide the responses excluded from rates among the rows, by their late responses. */
 static void share_drained(uint64_t late, struct run_driver *driver)
 {
 	for (size_t by = 0; late && by < ARRAY_SIZE(driver->rows); by++)
@@ -186,7 +186,7 @@ static void fill_phase(const struct crew_result *result, const struct result_pha
 	driver->cpu_wait_ns.value = result->cpu.wait_ns;
 }
 
-/* "constant", "poisson along 100..1k", "closed, connections along 1..64". NULL without memory. */
+/* Return "constant", "poisson along 100..1k" or "closed, connections along 1..64", or NULL. */
 static char *describe_arrival(const struct load_settings *load)
 {
 	const char *name = schedule_arrival_names[load->schedule.arrival];
@@ -201,7 +201,7 @@ static char *describe_arrival(const struct load_settings *load)
 	return asprintf(&text, "%s along %s", name, load->rate_text) < 0 ? NULL : text;
 }
 
-/* What there is, is whole; that it is less than was asked for is said. */
+/* Record that the run is shorter than requested; its results are complete. */
 static int fill_interrupted(const struct load_settings *load, struct run_driver *driver)
 {
 	bool early = load->duration_ns ? driver->duration_ns < load->duration_ns : load->requests;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From what the workers counted to the driver's part of the run document. */
+/* Converts the workers' counts to the driver's part of the run document. */
 #ifndef DRIVER_RUN_RESULT_H
 #define DRIVER_RUN_RESULT_H
 
@@ -13,21 +13,21 @@
 #include "stats/rows.h"
 #include "stats/statuses.h"
 
-/* The measured phase as the main thread saw it; CLOCK_MONOTONIC ns. */
+/* The measured phase as seen by the main thread; CLOCK_MONOTONIC ns. */
 struct result_phase {
 	uint64_t begin_ns;
-	uint64_t begin_wall_ns; /* the same by the wall clock */
-	uint64_t stop_ns;	/* when requests ceased to start */
-	uint64_t warmup_ns;	/* as it really was */
+	uint64_t begin_wall_ns; /* the same, by the wall clock */
+	uint64_t stop_ns;	/* when requests stopped starting */
+	uint64_t warmup_ns;	/* actual length */
 	struct row_table steps; /* or targets */
 	struct status_table statuses;
-	struct port_watch *ports; /* NULL: nobody looked */
+	struct port_watch *ports; /* NULL: not watched */
 	bool interrupted;	  /* by a signal */
 };
 
 /*
- * First request to last response, but at least to the time when requests ceased to start: a server
- * that stops answering must not shorten the run that it is judged by.
+ * Return the time from the first request to the last response, or until requests stopped starting
+ * if that is later. A server that stops answering must not shorten the run.
  */
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase);
 
@@ -38,7 +38,7 @@ uint64_t result_duration_ns(const struct stats *stats, const struct result_phase
 int result_so_far(const struct drive_job *job, const struct stats *stats,
 		  const struct result_phase *phase, struct run *run);
 
-/* Attaches the driver's part to @run and sets its duration. -ENOMEM. */
+/* Attach the driver's part to @run and set the duration. -ENOMEM. */
 int result_fill(const struct drive_job *job, struct crew_result *result,
 		const struct result_phase *phase, struct run *run);
 

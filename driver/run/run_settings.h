@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a run is carried out: when it begins, by how many, and who looks on. */
+/* Settings of a run: its start, threads, observer and progress. */
 #ifndef DRIVER_RUN_RUN_SETTINGS_H
 #define DRIVER_RUN_RUN_SETTINGS_H
 
@@ -10,18 +10,18 @@
 #include "observer.h"
 #include "start.h"
 
-/* Strings are borrowed, but for the observer's token. */
+/* Strings are borrowed, except the observer's token. */
 struct run_settings {
 	uint32_t threads;
 	struct start_spec start;
 	struct observer_access observer;
-	uint32_t samples;  /* kept to be joined; 0: none */
-	bool keep_samples; /* in the document, although they are joined */
-	size_t slowest;	   /* joined exchanges with their timeline */
+	uint32_t samples;  /* to be joined; 0: none */
+	bool keep_samples; /* in the document, after joining */
+	size_t slowest;	   /* joined exchanges shown with their timeline */
 	bool fail_fast;
 	bool keep_trying; /* without a connection */
 	bool quiet;
-	bool no_tui; /* progress is a line, on a terminal, too */
+	bool no_tui; /* progress is a line even on a terminal */
 };
 
 #endif

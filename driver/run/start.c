@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Waits for a time or a flag, in short steps between which Ctrl-C is noticed. */
+/* Waits for a time or a flag, in short steps that notice Ctrl-C. */
 #include "start.h"
 
 #include <ctype.h>
@@ -20,10 +20,10 @@
 #include "sojourn/units.h"
 
 #define STEP_NS	     (5 * NSEC_PER_MSEC)
-#define URL_STEPS    20 /* between two requests */
+#define URL_STEPS    20 /* steps between requests */
 #define URL_LIMIT_MS 2000L
 
-/* ".25" at *@text: a part of a second. */
+/* Take ".25" at *@text, a fraction of a second. */
 static uint64_t take_fraction(const char **text)
 {
 	uint64_t ns = 0, digit = NSEC_PER_SEC / 10;
@@ -51,7 +51,7 @@ static int parse_epoch(const char *text, uint64_t *ret_ns)
 	return 0;
 }
 
-/* "Z", "+01:00", "-0530" or nothing: seconds east of UTC. */
+/* Parse "Z", "+01:00", "-0530" or "": seconds east of UTC. */
 static int parse_zone(const char *text, bool *ret_local, int *ret_east_s)
 {
 	unsigned int hours, minutes;
@@ -70,7 +70,7 @@ static int parse_zone(const char *text, bool *ret_local, int *ret_east_s)
 	return 0;
 }
 
-/* mktime() and timegm() would make the 3rd of March of the 31st of February. */
+/* mktime() and timegm() turn 31 February into 3 March: refuse that. */
 static bool is_normal(const struct tm *tm, time_t time, bool local)
 {
 	struct tm again;
@@ -190,7 +190,7 @@ static size_t drop_body(const char *data, size_t size, size_t count, void *user)
 	return size * count;
 }
 
-/* Errors are no answer yet: the server may not be there so far. */
+/* An error means not yet: the server may still be starting. */
 static int is_url_up(const char *url)
 {
 	CURL *curl = curl_easy_init();
@@ -243,7 +243,7 @@ int start_await_flag(const struct start_spec *spec, struct start_patience patien
 	}
 }
 
-/* The wall clock may be set while we wait: what is left is asked of it anew in each step. */
+/* Ask the wall clock again in each step, as it may be set meanwhile. */
 int start_await_time(const struct start_spec *spec, uint64_t early_ns,
 		     struct start_patience patience, uint64_t *ret_ns, char **ret_error)
 {

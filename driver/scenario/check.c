@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether the steps of a scenario make sense, each by itself and in their order. */
+/* Checks the steps of a scenario, each alone and in their order. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "scenario.h"
 #include "sojourn/refuse.h"
 
-/* The last one counts: a step's own key stands behind its defaults. */
+/* The last place counts: a step's own key follows its defaults. */
 static const struct scenario_place *find_place(const struct scenario_places *places,
 					       const char *name, size_t length)
 {
@@ -33,7 +33,7 @@ int scenario_refuse_at(const char *path, const struct scenario_places *places,
 	if (!place && !strncmp(key, "header:", 7))
 		place = find_place(places, "headers", 7);
 	if (place)
-		sentence = key; /* as it is written there */
+		sentence = key; /* as written there */
 	if (!place)
 		place = fallback;
 	if (!place)
@@ -104,7 +104,7 @@ static int replace_path(struct scenario_step *step)
 	return 0;
 }
 
-/* The scenario's target, which may have come from the command line. */
+/* Refuse the default target, which the file or the command line gave. */
 static int refuse_default(const struct scenario *scenario, const struct options *run,
 			  const char *sentence, char **ret_error)
 {
@@ -152,7 +152,7 @@ static int check_request(const struct scenario *scenario, const struct scenario_
 
 	scenario_step_request(scenario, step, &run->request, &request);
 	if (!engine_has(engine, ENGINE_TLS))
-		link.tls = (struct tls_options){0}; /* they are for the other steps */
+		link.tls = (struct tls_options){0}; /* options of TLS are for other steps */
 	link.datagrams.given &= engine_has(engine, ENGINE_DATAGRAMS); /* likewise */
 	err = options_check(&request, &link, engine, &error);
 	if (!err && engine->check)
@@ -170,7 +170,7 @@ static int check_request(const struct scenario *scenario, const struct scenario_
 	return err;
 }
 
-/* Its template tells how long the variable may get. */
+/* Check a value to set; its template limits the length of the variable. */
 static int check_set(struct scenario *scenario, struct scenario_step *step,
 		     const struct scenario_set *set, char **ret_error)
 {
@@ -212,7 +212,7 @@ static int check_weight(const struct scenario *scenario, struct scenario_step *s
 	return 0;
 }
 
-/* @visible: the variables that steps before it leave; those of this one are added. */
+/* @visible: variables set by earlier steps; this step's are added. */
 static int check_step(struct scenario *scenario, struct scenario_step *step,
 		      const struct options *run, uint64_t *visible, char **ret_error)
 {
@@ -237,7 +237,7 @@ static int check_step(struct scenario *scenario, struct scenario_step *step,
 	return err;
 }
 
-/* Options of TLS and of datagrams are for the steps that have these: there must be one. */
+/* Options of TLS or datagrams need a step that uses them. */
 static int check_unused(const struct scenario *scenario, const struct options *options,
 			char **ret_error)
 {

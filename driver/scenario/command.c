@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the command line asks for: URLs, or `run FILE.yaml`: the file's settings first, then the command line's, which replace them. So the words
- * are walked twice: to find the file, and to apply what stands beside it.
+ * The command line's request: URLs, or `run FILE.yaml`. A file's settings come first and the
+ * command line's replace them. The words are therefore read twice: to find the file, and to apply
+ * the options.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "scenario.h"
 #include "sojourn/refuse.h"
 
-/* The first word that is no option; whatever is wrong with the others is told here. */
+/* Find the first word that is no option. Errors in the other words are reported here. */
 static int find_file(int argc, char **argv, struct options *options, const char **ret_file,
 		     char **ret_error)
 {
@@ -45,7 +46,7 @@ static int refuse_request(const struct options *options, char **ret_error)
 		      given);
 }
 
-/* Whether @sentence names an option ("--rate") that stood on the command line. */
+/* Return whether @sentence names an option ("--rate") given on the command line. */
 static bool names_given(const struct options *options, const char *sentence)
 {
 	for (const char *name = sentence; (name = strstr(name, "--"));) {
@@ -64,7 +65,7 @@ static int settle(const struct scenario *scenario, struct options *options, char
 	autofree char *error = NULL;
 	int err = options_settle(options, &error);
 
-	/* The file may be right by itself. */
+	/* The file alone may be right. */
 	if (err == -EINVAL && error && names_given(options, error))
 		return refuse(ret_error, "%s: with the command line: %s", scenario->path, error);
 	if (err == -EINVAL && error)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The steps of a scenario. Each slot is a client with a step that comes next and variables of its own;
- * what a step sends is up to the engine of its target. Steps towards the same server share that
- * engine's state, so that a client has one connection to each server. Neighbours: scenario.h (what is
- * carried out), load/worker_load.c (when).
+ * Carries out the steps of a scenario. Each slot is a client with a next step and variables; the
+ * engine of a step's target sends its request. Steps towards the same server share its engine's
+ * state, so that a client has one connection to each server. Neighbours: scenario.h (the steps),
+ * load/worker_load.c (when).
  */
 #include "engine.h"
 
@@ -16,20 +16,20 @@
 #include "scenario.h"
 #include "sojourn/clock.h"
 
-/* A server, and the kinds of request that are for it. */
+/* A server, and the number of its kinds of request. */
 struct member {
 	const struct engine *engine;
 	void *shared;
 	uint32_t kinds;
 };
 
-/* What of a step is shared by all workers. */
+/* A step, shared by all workers. */
 struct step {
 	const struct scenario_step *scenario;
-	struct request request; /* members borrow from it, and from link */
+	struct request request; /* members borrow from it and from @link */
 	struct link_settings link;
 	uint32_t member;
-	uint32_t kind; /* of the member's */
+	uint32_t kind; /* within the member */
 	struct message *sets;
 };
 
@@ -40,24 +40,24 @@ struct scenario_shared {
 	struct step *steps;
 	uint32_t step_count;
 	uint64_t weight; /* of all steps */
-	size_t set_size; /* what a worker needs to render the longest */
+	size_t set_size; /* room for the longest rendering */
 };
 
-/* Where a client is. */
+/* The state of a client. */
 struct client {
 	uint32_t step;
-	bool ready; /* its variables are set: the request may be made, again, too */
+	bool ready; /* variables are set: the request can be rendered, even again */
 };
 
-/* One worker's. */
+/* The state of one worker. */
 struct scenario_state {
-	struct engine_host host; /* the first member; the worker's, with clients and steps */
+	struct engine_host host; /* first member; the worker's, with clients and steps */
 	const struct engine_host *worker;
 	struct scenario_shared *shared;
 	struct client *clients;
-	struct message_room room; /* of set values, one after the other */
+	struct message_room room; /* for values to set, one at a time */
 	uint64_t random;
-	void *members[]; /* their states */
+	void *members[]; /* states of the members */
 };
 
 static bool is_same_server(const struct target *a, const struct target *b)
@@ -65,7 +65,7 @@ static bool is_same_server(const struct target *a, const struct target *b)
 	return a->engine == b->engine && !strcmp(a->authority, b->authority);
 }
 
-/* The first step of the same server whose engine can take more kinds; itself if there is none. */
+/* Return the first step with the same server, if the engine can add kinds; otherwise @step. */
 static uint32_t find_first(const struct scenario *scenario, uint32_t step)
 {
 	const struct target *target = &scenario->steps[step].target;
@@ -121,7 +121,7 @@ static int join_member(struct scenario_shared *shared, struct step *step, uint32
 	return 0;
 }
 
-/* The values that a step sets before its request is made. */
+/* Build the values that a step sets before its request. */
 static int build_sets(struct scenario_shared *shared, struct step *step, char **ret_error)
 {
 	const struct scenario_step *from = step->scenario;
@@ -208,7 +208,7 @@ static int prepare_steps(struct scenario *scenario, const struct request *reques
 	return err;
 }
 
-/* Of one server: because of its engine, or of any of its steps. */
+/* Return why one server's exchanges are not sampled: due to its engine or one of its steps. */
 static const char *member_unsampled(const struct scenario_shared *shared, uint32_t member)
 {
 	const char *why = NULL;
@@ -234,7 +234,7 @@ static const char *unsampled(const struct scenario_shared *all)
 	return first;
 }
 
-/* By weight: the step in whose share a random number falls. */
+/* Draw a step by weight. */
 static uint32_t draw(struct scenario_state *state)
 {
 	const struct scenario_shared *shared = state->shared;
@@ -260,7 +260,7 @@ static uint32_t next_step(struct scenario_state *state, uint32_t step, bool fail
 	return step + 1 == state->shared->step_count ? 0 : step + 1;
 }
 
-/* Gives the step's variables their values, once per request. */
+/* Set the step's variables, once per request. */
 static void set_variables(struct scenario_state *state, uint32_t slot, const struct step *step)
 {
 	struct capture_store *store = &state->host.clients[slot].store;
@@ -274,7 +274,7 @@ static void set_variables(struct scenario_state *state, uint32_t slot, const str
 	}
 }
 
-/* The slot's next request is about to be made. */
+/* Prepare the slot's next request. */
 static const struct step *begin_step(struct scenario_state *state, uint32_t slot)
 {
 	struct client *client = &state->clients[slot];
@@ -298,7 +298,9 @@ static void scenario_start(void *user, uint32_t slot)
 	state->shared->members[step->member].engine->start(state->members[step->member], slot);
 }
 
-/* A request that was not sent is the client's next one still; but a target that is down holds no other up. */
+/*
+ * Retry an unsent request; with several targets skip it, as a dead one must not block the others.
+ */
 static void finish_step(struct scenario_state *state, uint32_t slot,
 			const struct engine_result *result)
 {
@@ -310,7 +312,7 @@ static void finish_step(struct scenario_state *state, uint32_t slot,
 	client->ready = false;
 }
 
-/* The engine that has just finished goes on by itself only if the next request is its, too. */
+/* The engine that has just finished continues only if it also serves the next request. */
 static enum engine_next scenario_done(const struct engine_host *host, uint32_t slot,
 				      struct engine_result *result)
 {
@@ -384,7 +386,7 @@ static int open_clients(struct scenario_state *state)
 	for (uint32_t i = 0; i < state->host.slots && !err; i++) {
 		if (scenario->order == SCENARIO_MIX)
 			state->clients[i].step = draw(state);
-		else if (scenario->of_targets) /* evenly from the first moment on */
+		else if (scenario->of_targets) /* spread evenly from the start */
 			state->clients[i].step =
 				(state->host.first_client + i) % (uint32_t)scenario->step_count;
 		err = capture_open(&state->host.clients[i].store, scenario->variables,
@@ -395,7 +397,7 @@ static int open_clients(struct scenario_state *state)
 				       state->host.first_client, state->host.slots);
 }
 
-/* Members that are open have handles on the loop: they are closed as engine/engine.h says. */
+/* After a failure, open members have handles on the loop: close them by engine/engine.h's rule. */
 static int open_members(struct scenario_state *state)
 {
 	int err = 0;
@@ -408,7 +410,7 @@ static int open_members(struct scenario_state *state)
 
 static int scenario_open(const struct engine_host *host, const void *shared, void **ret_state)
 {
-	struct scenario_shared *all = (struct scenario_shared *)shared; /* it counts requests */
+	struct scenario_shared *all = (struct scenario_shared *)shared; /* counts requests */
 	struct scenario_state *state =
 		calloc(1, sizeof(*state) + all->member_count * sizeof(state->members[0]));
 	int err;
@@ -445,7 +447,7 @@ static const struct engine engine_scenario = {
 	.free = scenario_free_state,
 };
 
-/* Without a detour: all requests are for one target, and the same. */
+/* A single step needs only its target's engine. */
 static int prepare_only(struct scenario_step *step, const struct link_settings *link,
 			struct scenario_engine *ret_engine, char **ret_error)
 {

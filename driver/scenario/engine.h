@@ -7,23 +7,23 @@
 
 struct scenario;
 
-/* What carries a scenario out. */
+/* A scenario's engine, prepared. */
 struct scenario_engine {
 	const struct engine *engine;
-	void *shared;	       /* engine->release() frees it */
-	uint32_t sockets;      /* servers that each client has a connection to, at most */
+	void *shared;	       /* freed by engine->release() */
+	uint32_t sockets;      /* maximum of servers that each client connects to */
 	const char *unsampled; /* why no exchange is sampled, for people; NULL: some are */
 };
 
 /*
- * As engine->prepare(). @request: what is not of a step, but of all. What has one target only is carried
- * out by the engine of that.
+ * Prepare like engine->prepare(). @request: settings for all steps. A single step uses its target's
+ * engine alone.
  */
 int scenario_engine_prepare(struct scenario *scenario, const struct request *request,
 			    const struct link_settings *link, struct scenario_engine *ret_engine,
 			    char **ret_error);
 
-/* The sockets before anything is prepared. */
+/* Return @sockets before anything is prepared. */
 uint32_t scenario_servers(const struct scenario *scenario);
 
 #endif

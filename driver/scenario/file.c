@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scenario files as YAML: libyaml reads them, nodes have places, aliases stand for what they name. What
- * is read is bounded by the tables' depth and by the sizes of scenario.h, however often it is named.
+ * Reads scenario files with libyaml: YAML with line numbers and aliases. The depth of the tables
+ * and the sizes in scenario.h limit what is read, however often an alias repeats it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "reader.h"
 #include "sojourn/refuse.h"
 
-#define DEPTH_MAX   16 /* the tables reach to five */
+#define DEPTH_MAX   16 /* the tables reach 5 */
 #define ANCHORS_MAX 256U
 
 int scenario_refuse(struct scenario_reader *reader, const yaml_node_t *node, const char *format,
@@ -147,7 +147,7 @@ static bool is_same_key(const yaml_node_t *a, const yaml_node_t *b)
 	       !memcmp(a->data.scalar.value, b->data.scalar.value, a->data.scalar.length);
 }
 
-/* A key is a value, without a NUL, that was not there before. */
+/* A key is a scalar without a NUL, given once. */
 static int check_key(struct scenario_reader *reader, const yaml_node_t *mapping,
 		     const yaml_node_pair_t *pair, const char *what)
 {
@@ -205,7 +205,7 @@ int scenario_read_mapping(struct scenario_reader *reader, yaml_node_t *node,
 				  &walk);
 }
 
-/* What libyaml says, where it says it. A byte that is no UTF-8 has an offset only. */
+/* Report libyaml's error with its place. A byte that is not UTF-8 has only an offset. */
 static int refuse_syntax(const yaml_parser_t *parser, const char *path, char **ret_error)
 {
 	const char *problem = parser->problem ? parser->problem : "it cannot be read";
@@ -220,7 +220,7 @@ static int refuse_syntax(const yaml_parser_t *parser, const char *path, char **r
 		      parser->context ? ", " : "", parser->context ? parser->context : "");
 }
 
-/* What one event adds to the depth of the nodes. */
+/* Return how an event changes the depth. */
 static int depth_of(yaml_event_type_t type)
 {
 	if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
@@ -242,7 +242,7 @@ static bool has_anchor(const yaml_event_t *event)
 	}
 }
 
-/* What was seen of a text so far. */
+/* The state of check_events(). */
 struct seen {
 	unsigned int documents, anchors;
 	int depth;
@@ -270,8 +270,8 @@ static int check_event(const yaml_event_t *event, struct seen *seen, const char 
 }
 
 /*
- * Before anything is kept of it: syntax, depth and anchors, since libyaml's time for a document grows
- * with the square of the depth, and with the product of anchors and aliases.
+ * Check syntax, depth and anchors before building a document: libyaml's time grows with the square
+ * of the depth, and with anchors times aliases.
  */
 static int check_events(const char *path, const char *text, size_t length, char **ret_error)
 {

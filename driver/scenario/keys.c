@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What may be written in a scenario, but for its steps: step.c. */
+/* The keys of a scenario; those of its steps are in step.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int apply_load(struct scenario_reader *reader, yaml_node_t *key, yaml_nod
 	return scenario_read_mapping(reader, value, &scenario_load_mapping, object);
 }
 
-/* One of two names. */
+/* Parse one of two names. */
 static int apply_choice(struct scenario_reader *reader, const yaml_node_t *value, const char *what,
 			const char *const names[static 2], unsigned int *ret_choice)
 {
@@ -96,7 +96,7 @@ static int add_assertion(struct scenario_reader *reader, const yaml_node_t *node
 	return err;
 }
 
-/* One condition, or a list of them. */
+/* Parse one condition or a list. */
 static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			void *object)
 {
@@ -112,7 +112,7 @@ static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_n
 	return err;
 }
 
-/* What is wrong in it is told here, once; each step takes it over by itself. */
+/* Report errors in the defaults once, here; each step applies them again. */
 static int apply_defaults(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			  void *object)
 {
@@ -125,7 +125,7 @@ static int apply_defaults(struct scenario_reader *reader, yaml_node_t *key, yaml
 	return err;
 }
 
-/* Defaults count wherever they stand in the file. */
+/* Find the defaults, wherever they are in the file. */
 static yaml_node_t *find_defaults(struct scenario_reader *reader)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
@@ -141,7 +141,7 @@ static yaml_node_t *find_defaults(struct scenario_reader *reader)
 	return NULL;
 }
 
-/* Rows are known by their names, also where documents are merged. */
+/* Names identify rows, also when documents are merged. */
 static bool has_twin(const struct scenario *scenario, const struct scenario_step *step)
 {
 	for (const struct scenario_step *other = scenario->steps; other < step; other++)
@@ -157,10 +157,10 @@ static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node
 	int err = 0;
 
 	scenario_place_of(node, "", &step->place);
-	scenario->step_count++; /* it is freed with the others from now on */
+	scenario->step_count++; /* freed with the others from here on */
 	if (defaults)
 		err = scenario_read_mapping(reader, defaults, &scenario_defaults_mapping, step);
-	/* Their keys stand elsewhere, and may be given again here. */
+	/* The step may repeat keys of the defaults. */
 	options_inherit_request(&step->request);
 	if (!err)
 		err = scenario_read_mapping(reader, node, &scenario_step_mapping, step);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tables of keys share. Private to this folder. */
+/* Shared by the tables of keys. Private to this folder. */
 #ifndef DRIVER_SCENARIO_KEYS_H
 #define DRIVER_SCENARIO_KEYS_H
 
 #include "reader.h"
 
-/* Step keys that may be given once for all steps. */
+/* Step keys with defaults for all steps. */
 extern const struct scenario_mapping scenario_defaults_mapping;
-/* How a capture is written. */
+/* The keys of a capture. */
 extern const struct scenario_mapping scenario_capture_mapping;
 
-/* Whether a name is printable and short enough for a report. Errors as scenario_load(). */
+/* Check that a name is printable and short enough for a report. Errors as scenario_load(). */
 int scenario_check_name(struct scenario_reader *reader, const yaml_node_t *node, const char *what,
 			const char *name);
 

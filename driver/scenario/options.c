@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options of the command line as keys of a scenario: the same rows, values and checks. Names of files
- * count from the scenario's folder.
+ * Command-line options as keys of a scenario, with the same rows, values and checks. File names are
+ * relative to the scenario's folder.
  */
 #include "options.h"
 
@@ -17,7 +17,7 @@ const struct scenario_options scenario_run_options = {run_tables, ARRAY_SIZE(run
 const struct scenario_options scenario_request_options = {request_tables,
 							  ARRAY_SIZE(request_tables)};
 
-/* Headers have a key of their own, which says the same better; what --help hides is no key. */
+/* Headers have a better key of their own; hidden options are no keys. */
 static bool is_key(const struct cli_option *row)
 {
 	return row->help && strcmp(row->name, "header") != 0;
@@ -47,7 +47,7 @@ void scenario_option_list(const struct scenario_options *which, FILE *file)
 		}
 }
 
-/* "a", "b" → "a,b" */
+/* Join "a", "b" to "a,b". */
 static int join(struct scenario_reader *reader, const yaml_node_t *list, const char *name,
 		const char **ret_text)
 {
@@ -74,7 +74,7 @@ static int join(struct scenario_reader *reader, const yaml_node_t *list, const c
 	return err;
 }
 
-/* A file's name that does not begin with '/' counts from the scenario's folder. */
+/* Prefix a relative file name with the scenario's folder. */
 static int resolve(struct scenario_reader *reader, const char *mark, const char **text)
 {
 	const char *slash = strrchr(reader->path, '/');
@@ -109,7 +109,7 @@ static int value_text(struct scenario_reader *reader, const yaml_node_t *value,
 	return err ? err : resolve(reader, row->file, ret_text);
 }
 
-/* An option that takes no value is true or false. */
+/* Apply an option without a value: true or false. */
 static int apply_flag(struct scenario_reader *reader, const struct cli_option *row,
 		      const yaml_node_t *value, void *settings)
 {

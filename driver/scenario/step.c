@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What may be written in a step. Neighbour: keys.c. */
+/* The keys of a step. Neighbour: keys.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static int apply_think(struct scenario_reader *reader, yaml_node_t *key, yaml_no
 	return err;
 }
 
-/* The same header of the defaults gives way. */
+/* Remove the defaults' header of this name. */
 static void drop_header(struct request *request, const char *name)
 {
 	size_t length = strlen(name), kept = 0;
@@ -163,7 +163,7 @@ static int apply_headers(struct scenario_reader *reader, yaml_node_t *key, yaml_
 
 #define VARIABLE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-/* The variable of this name, new or not. */
+/* Find or add the variable of this name. */
 static int find_variable(struct scenario_reader *reader, const yaml_node_t *node,
 			 uint32_t *ret_variable)
 {
@@ -219,7 +219,7 @@ static int apply_set(struct scenario_reader *reader, yaml_node_t *key, yaml_node
 	return scenario_each_pair(reader, value, "set", SCENARIO_VARIABLES_MAX, add_set, object);
 }
 
-/* One capture as it is written: a source, and how long its value may get. */
+/* A capture in the file: its source and maximum length. */
 struct written_capture {
 	yaml_node_t *kind;
 	const char *text;

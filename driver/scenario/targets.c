@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several URLs on one command line: a scenario whose steps are the same request, one for each target, so
- * that every client asks them in turn. Neighbours: scenario.h, engine.c (carries it out).
+ * Several URLs on a command line, as a scenario: a step of the same request for each target, which
+ * every client asks in turn. Neighbours: scenario.h, engine.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "scenario.h"
 #include "sojourn/refuse.h"
 
-/* What of an engine decides how a request for it is written. */
+/* Return whether requests for both engines have the same form. */
 static bool is_same_kind(const struct engine *a, const struct engine *b)
 {
 	const unsigned int kind = ENGINE_PLAIN | ENGINE_DATAGRAMS | ENGINE_HTTP2;
@@ -34,7 +34,7 @@ static int check_kind(const struct scenario *scenario, const struct scenario_ste
 		      step->target.engine->scheme);
 }
 
-/* Those of TLS are for the targets that have it. */
+/* Options of TLS are for targets with TLS. */
 static int check_options(const struct scenario *scenario, const struct scenario_step *step,
 			 const struct options *run, bool tls, char **ret_error)
 {
@@ -65,7 +65,7 @@ static int check(const struct scenario *scenario, const struct options *options,
 	return err;
 }
 
-/* Rows are known by their names, also where documents are merged. */
+/* Names identify rows, also when documents are merged. */
 static bool has_step(const struct scenario *scenario, const char *name)
 {
 	for (size_t i = 0; i < scenario->step_count; i++)

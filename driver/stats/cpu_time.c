@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* CPU time and waiting for it, as the kernel counts them for each thread. */
+/* CPU time and the wait for it, as the kernel counts them per thread. */
 #include "cpu_time.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ static uint64_t time_ns(struct timeval time)
 	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_usec * NSEC_PER_USEC;
 }
 
-/* "ran waited times", in ns: Documentation/scheduler/sched-stats.rst of the kernel. */
+/* Read "ran waited times", in ns, see the kernel's Documentation/scheduler/sched-stats.rst. */
 static bool read_wait(const char *tid, uint64_t *ret_ns)
 {
 	char path[64], text[128];

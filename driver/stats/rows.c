@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What each step counts. row_stats_record() runs for every request of a scenario. */
+/* The counts of each step. row_stats_record() runs for every request of a scenario. */
 #include "rows.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ int row_table_open(struct row_table *table, uint32_t steps, uint32_t workers)
 	void *memory;
 
 	if (steps) {
-		/* What no worker touches takes no memory. */
+		/* Memory that no worker touches costs nothing. */
 		memory = mmap(NULL, size_of(&opened), PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED)
@@ -93,7 +93,7 @@ void row_stats_record(struct row_stats *stats, const struct engine_result *resul
 		stats->errors[failure]++;
 	if (result->error != RUN_NO_ERROR)
 		return;
-	/* row_table_requests() may look at any time. */
+	/* row_table_requests() may read at any time. */
 	__atomic_store_n(&stats->requests, stats->requests + 1, __ATOMIC_RELAXED);
 	stats->late += late;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;

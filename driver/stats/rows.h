@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each step of a scenario, or target, counts: a row for each worker. Neighbours: stats.h (the same of all requests), statuses.h (the same by status), run/result.c (adds
- * the rows up).
+ * The counts of each step or target: a row for each worker. Neighbours: stats.h (counts of all
+ * requests), statuses.h (by status), run/result.c (adds rows up).
  */
 #ifndef DRIVER_STATS_ROWS_H
 #define DRIVER_STATS_ROWS_H
@@ -13,10 +13,10 @@
 #include "sojourn/histogram.h"
 #include "sojourn/run.h"
 
-/* Members mean what they mean in struct stats. */
+/* Members as in struct stats. */
 struct row_stats {
 	uint64_t requests;
-	uint64_t late; /* responses after the phase had ended */
+	uint64_t late; /* responses after the end of the phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t status[6];
@@ -25,7 +25,7 @@ struct row_stats {
 	struct histogram response_time;
 };
 
-/* A zeroed one is valid: there are no steps. */
+/* A zeroed one is valid: without steps. */
 struct row_table {
 	uint32_t steps;
 	uint32_t workers;
@@ -36,19 +36,19 @@ struct row_table {
 int row_table_open(struct row_table *table, uint32_t steps, uint32_t workers);
 void row_table_close(struct row_table *table);
 
-/* The row of a worker, a struct for each step; NULL if there are none. Only that worker writes it. */
+/* Return a worker's row, a struct for each step, which only that worker writes; NULL: no steps. */
 struct row_stats *row_table_row(const struct row_table *table, uint32_t worker);
 
-/* Adds all workers' of a step to @sum; while they are quiet. */
+/* Add all workers' counts of a step to @sum, while they are quiet. */
 void row_table_add(const struct row_table *table, uint32_t step, struct row_stats *sum);
-/* How many requests of a step were completed so far; at any time. */
+/* Return how many requests of a step are complete so far, at any time. */
 uint64_t row_table_requests(const struct row_table *table, uint32_t step);
 
 void row_stats_add(struct row_stats *sum, const struct row_stats *stats);
-/* All but what names the row. */
+/* Fill everything but the row's name. */
 void row_stats_fill(const struct row_stats *stats, struct run_row *row);
 
-/* @intended_ns: when it was meant to leave, under a rate; else 0. @late: the phase had ended. */
+/* @intended_ns: intended start under a rate, otherwise 0. @late: after the end of the phase. */
 void row_stats_record(struct row_stats *stats, const struct engine_result *result,
 		      uint64_t intended_ns, bool late);
 

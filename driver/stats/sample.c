@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which exchanges are kept to be joined; see sample.h. */
+/* Which exchanges are kept for joining; see sample.h. */
 #include "sample.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void lower_threshold(struct sampler *sampler, uint64_t threshold)
 	sampler->count = kept;
 }
 
-/* Ends at a threshold of 0 at the latest, below which there is nothing. */
+/* Ends at the latest at threshold 0, which keeps nothing. */
 void sampler_add(struct sampler *sampler, const struct sample *sample)
 {
 	while (sampler->count == sampler->capacity && sampler->threshold)
@@ -83,7 +83,7 @@ static void fill(const struct sample *sample, bool rated, bool stepped,
 		.index = sample->index,
 		.known = RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP | RUN_SAMPLE_BYTES_IN |
 			 RUN_SAMPLE_BYTES_OUT,
-		.bytes_in = sample->bytes_out, /* the request's, as the server sees it */
+		.bytes_in = sample->bytes_out, /* of the request, as the server sees it */
 		.bytes_out = sample->bytes_in,
 		.start_ns = sample->start_ns,
 		.round_trip_ns = sample->round_trip_ns,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exchanges that one worker keeps to be joined with the observer's, chosen by hash alone so that
- * both sides choose the same ones (wire/flow.h). Memory is bounded: when it is full the threshold is
- * halved, and what is no longer below it is dropped.
+ * The exchanges that one worker keeps for joining with the observer's. The hash alone chooses them,
+ * so that both sides choose the same (wire/flow.h). Memory is bounded: when full, the threshold is
+ * halved and samples above it are dropped.
  */
 #ifndef DRIVER_STATS_SAMPLE_H
 #define DRIVER_STATS_SAMPLE_H
@@ -20,7 +20,7 @@ struct sample {
 	uint32_t step;	   /* of a scenario */
 	uint64_t start_ns; /* request handed to the kernel */
 	uint64_t round_trip_ns;
-	uint64_t wait_ns; /* under a rate: when it was due → start */
+	uint64_t wait_ns; /* under a rate: due → start */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 };
@@ -32,26 +32,26 @@ struct sampler {
 	uint64_t threshold; /* 0 … RUN_SAMPLE_ALL */
 };
 
-/* Takes up to @capacity samples; 0: none. -ENOMEM. */
+/* Keep up to @capacity samples; 0: none. -ENOMEM. */
 int sampler_open(struct sampler *sampler, uint32_t capacity);
 void sampler_close(struct sampler *sampler);
 
-/* Whether an exchange of this hash is to be given to sampler_add(): one compare. */
+/* Return whether to give an exchange of this hash to sampler_add(): one compare. */
 static inline bool sampler_wants(const struct sampler *sampler, uint32_t hash)
 {
 	return hash < sampler->threshold;
 }
 
-/* Adds a wanted sample, unless making room for it drops it. */
+/* Add a wanted sample, unless making room drops it. */
 void sampler_add(struct sampler *sampler, const struct sample *sample);
 
-/* Makes room for @capacity in all, if there is less. -ENOMEM. */
+/* Make room for at least @capacity. -ENOMEM. */
 int sampler_reserve(struct sampler *sampler, uint32_t capacity);
 
-/* Begins anew, with nothing kept. */
+/* Empty the sampler. */
 void sampler_reset(struct sampler *sampler);
 
-/* Adds those of @other; the lower of both thresholds is that of the sum. */
+/* Add @other's samples, with the lower of both thresholds. */
 void sampler_merge(struct sampler *sum, const struct sampler *other);
 
 /* They as part of the run document, and none is left; @rated: wait_ns counts; @stepped: step does. NULL without memory. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Intervals as lists of buckets in use: a histogram is taken apart and put together once a second. */
+/* Intervals as lists of used buckets: a histogram is packed and unpacked once a second. */
 #include "series.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ static int add_part(struct series_part *part, const struct series_part *other)
 	return add_latency(part, latency);
 }
 
-/* Intervals of twice the length. */
+/* Double the length of the intervals. */
 static int join(struct series *series)
 {
 	size_t half = series->count / 2 + series->count % 2;
@@ -113,7 +113,7 @@ static int join(struct series *series)
 	return err;
 }
 
-/* Makes room for the interval @index, joining intervals where that is too many. */
+/* Make room for the interval of @at_ns; join intervals if there are too many. */
 static int reach(struct series *series, uint64_t at_ns, size_t *ret_index)
 {
 	struct series_part *list;
@@ -154,7 +154,7 @@ int series_put(struct series *series, uint64_t at_ns, const struct stats *stats)
 	return add_latency(part, series->by_intention ? &stats->response_time : &stats->round_trip);
 }
 
-/* @series becomes as coarse as @other, whose intervals then lie within its own. */
+/* Make @series as coarse as @other, so that its intervals contain those of @other. */
 int series_add(struct series *series, const struct series *other)
 {
 	size_t index;
@@ -172,7 +172,7 @@ int series_add(struct series *series, const struct series *other)
 	return err;
 }
 
-/* What is left for the last interval of a phase of @length_ns. */
+/* Return the length of the last interval of a phase of @length_ns. */
 static uint64_t last_length(const struct series *series, uint64_t length_ns)
 {
 	uint64_t before_ns = (series->count - 1) * series->interval_ns;
@@ -187,7 +187,7 @@ int series_fill(struct series *series, uint64_t end_ns, struct run_driver *drive
 	size_t index;
 	int err;
 
-	/* No interval, either, where the phase was over before a thread began it. */
+	/* The phase may end before a thread has begun it: there is no interval then. */
 	if (end_ns <= series->begin_ns || !series->interval_ns)
 		return 0;
 	err = reach(series, end_ns - 1, &index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The measured phase cut into intervals, kept small: of every interval the counts and the buckets in
- * use. Neighbours: stats.h (counts one interval at a time), run/result.c (makes the document's intervals).
+ * The measured phase in compact intervals: counts and used buckets. Neighbours: stats.h (counts one
+ * interval at a time), run/result.c (writes the document's intervals).
  */
 #ifndef DRIVER_STATS_SERIES_H
 #define DRIVER_STATS_SERIES_H
@@ -35,29 +35,29 @@ struct series_part {
 struct series {
 	uint64_t begin_ns; /* of the phase */
 	uint64_t interval_ns;
-	bool by_intention; /* latency is the response time, else the round trip */
+	bool by_intention; /* latency is the response time, otherwise the round trip */
 	size_t count;
 	struct series_part *list;
 };
 
-/* Empty, from @begin_ns on. */
+/* Begin an empty series at @begin_ns. */
 void series_begin(struct series *series, uint64_t begin_ns, uint64_t interval_ns,
 		  bool by_intention);
 void series_clear(struct series *series);
 
-/* When the interval that holds @at_ns ends. */
+/* Return the end of the interval that contains @at_ns. */
 uint64_t series_end_of(const struct series *series, uint64_t at_ns);
 
 /*
- * Adds @stats to the interval that holds @at_ns. Beyond RUN_INTERVALS_MAX intervals become longer.
- * -ENOMEM.
+ * Add @stats to the interval that contains @at_ns. Beyond RUN_INTERVALS_MAX, intervals become
+ * longer. -ENOMEM.
  */
 int series_put(struct series *series, uint64_t at_ns, const struct stats *stats);
 
-/* Adds every interval of @other, a series of the same phase; a zeroed @series begins as @other. -ENOMEM. */
+/* Add every interval of @other, of the same phase; a zeroed @series starts like @other. -ENOMEM. */
 int series_add(struct series *series, const struct series *other);
 
-/* The document's intervals of a phase that ended at @end_ns, and its drift. -ENOMEM. */
+/* Fill the document's intervals and drift, for a phase that ended at @end_ns. -ENOMEM. */
 int series_fill(struct series *series, uint64_t end_ns, struct run_driver *driver);
 
 #endif

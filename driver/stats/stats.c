@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What one worker counts. stats_record() runs for every request. */
+/* The counts of one worker. stats_record() runs for every request. */
 #include "stats.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "payload/detail.h"
 #include "sojourn/run_sum.h"
 
-/* Once per kind and interval: words take longer than counting. */
+/* Once per kind and interval: wording costs more than counting. */
 static void record_first(struct stats *stats, enum run_error error,
 			 const struct engine_result *result)
 {

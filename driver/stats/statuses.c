@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is counted by status code: see statuses.h. */
+/* Counts by status code: see statuses.h. */
 #include "statuses.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 int status_table_open(struct status_table *table, uint32_t workers)
 {
-	/* What no worker touches takes no memory. */
+	/* Memory that no worker touches costs nothing. */
 	void *memory = mmap(NULL, workers * sizeof(*table->list), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -30,7 +30,7 @@ void status_table_close(struct status_table *table)
 	*table = (struct status_table){0};
 }
 
-/* Rows that were not used stay untouched: they would take memory. */
+/* Do not touch unused rows: they would take memory. */
 void status_rows_clear(struct status_rows *rows)
 {
 	uint32_t used = rows->count + (rows->count == STATUSES_MAX);
@@ -67,7 +67,7 @@ static bool has_counted(const struct stats *stats)
 	return stats->requests || stats_errors(stats);
 }
 
-/* False: this is the first result of all, and the totals will be its row. */
+/* Return false for the first result of all, as the totals are its row. */
 static bool begin_rows(struct status_rows *rows, const struct engine_result *result,
 		       const struct stats *total, const struct stats *stats)
 {
@@ -121,7 +121,7 @@ static int append(struct run_row_list *list, const struct row_stats *stats, uint
 		       : 0;
 }
 
-/* All have three digits, and come before "other". */
+/* Codes have three digits and sort before "other". */
 static int compare_names(const void *a, const void *b)
 {
 	const struct run_row *first = a, *second = b;

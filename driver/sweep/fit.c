@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Steadiness, outliers, and two straight lines through log throughput over log load; see fit.h. */
+/* Steadiness, outliers, and two straight lines through log throughput over log load: see fit.h. */
 #include "fit.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #define STANDARD_ERRORS	 2.0
 #define SCATTER_MAX	 0.25
 #define GAIN		 1.03
-#define BEYOND		 1.05 /* so much more load than the knee's is beyond it */
-#define KNEES_PER_OCTAVE 200  /* tried: the knee is found to 0.2 % */
+#define BEYOND		 1.05 /* times the knee's load: beyond the knee */
+#define KNEES_PER_OCTAVE 200  /* candidates tried: the knee is found to 0.2 % */
 
 struct moments {
 	double mean;
@@ -68,8 +68,8 @@ bool fit_only_queues(const struct fit_point *points, size_t count)
 }
 
 /*
- * The line for a given knee: log throughput − min(log load, log knee) = level − decline × how far the
- * load is beyond it. Returns the sum of squares.
+ * Fit the line for a given knee: log throughput − min(log load, log knee) = level − decline × how
+ * far the load is beyond it. Return the sum of squares.
  */
 static double fit_line(const struct fit_point *points, size_t count, double knee, struct fit *fit)
 {
@@ -111,7 +111,7 @@ static size_t count_beyond(const struct fit_point *points, size_t count, double 
 	return beyond;
 }
 
-/* Where the straight line through two steps, in logarithms, is at @load. */
+/* Return the straight line through two steps, in logarithms, at @load. */
 static double line_through(const struct fit_point *a, const struct fit_point *b, double load)
 {
 	double slope = log(b->throughput / a->throughput) / log(b->load / a->load);
@@ -129,7 +129,7 @@ static double highest_but(const struct fit_point *points, size_t count, size_t b
 	return highest;
 }
 
-/* How far the step is off the others, as a logarithm; 0: it may well be as it is. */
+/* Return the logarithmic distance of a step from the others; 0: it is plausible. */
 static double distance_of(const struct fit_point *points, size_t count, size_t i)
 {
 	const struct fit_point *point = &points[i], *before = point - 1, *after = point + 1;
@@ -160,7 +160,7 @@ size_t fit_find_outlier(const struct fit_point *points, const bool *settled, siz
 	return found;
 }
 
-/* The line with the least squares, whatever its knee. */
+/* Return the best line over all knees. */
 static struct fit best_line(const struct fit_point *points, size_t count)
 {
 	double first = log(points[0].load), last = log(points[count - 1].load);
@@ -205,13 +205,12 @@ static bool has_collapsed(const struct fit_point *points, size_t count, struct f
 	return false;
 }
 
-/* What is wrong with the line, and with what it is to go through. */
 static enum fit_verdict judge(const struct fit_point *points, size_t count, const struct fit *fit)
 {
 	bool grew = fit->growth > GAIN - 1;
 	bool ends = count_beyond(points, count, fit->knee) >= FIT_BEYOND_MIN;
 
-	/* Growth in two steps is none by chance, whatever the line says. */
+	/* Growth in each of two steps is no chance, whatever the line says. */
 	if (grew && growth_at(points, count - 2) > GAIN - 1)
 		return FIT_GREW;
 	if (ends && fit->misfit <= FIT_OFF_MAX)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sweep is a sequence of ordinary runs, each with a warm-up, repeated until it was steady. Neighbours:
- * load/ladder.h (which loads), fit.h (what follows from the figures), run/drive.h (one run).
+ * A sweep is a sequence of ordinary runs, each with a warm-up and repeated until steady.
+ * Neighbours: load/ladder.h (the loads), fit.h (conclusions), run/drive.h (one run).
  */
 #include "sweep.h"
 
@@ -20,11 +20,11 @@
 #include "verdict.h"
 
 #define ATTEMPTS   3
-#define INTERVALS  10 /* of each step, to tell whether it was steady */
+#define INTERVALS  10 /* of each step, to judge steadiness */
 #define SHARE	   0.75
-#define FAILED_MAX 0.5 /* a step in which more of the requests did ends the sweep */
+#define FAILED_MAX 0.5 /* a larger share of failed requests ends the sweep */
 
-/* What differs from run to run. */
+/* Settings that differ between runs. */
 struct sweep_settings {
 	struct load_settings load;
 	struct run_settings run;
@@ -34,15 +34,15 @@ struct sweep {
 	const struct drive_job *job;
 	const struct ladder *ladder;
 	sweep_watch *watch;
-	struct sweep_settings settings; /* of the next run; what they point to is the job's */
+	struct sweep_settings settings; /* of the next run; they point into the job's */
 	bool interrupted;
 	struct run *run;
 	struct run_sweep *result;
 	struct run_outcome outcome;  /* of the last run */
-	bool repeated[LADDER_MAX];   /* of the steps */
-	size_t point_count;	     /* steps with good responses: the others say nothing */
-	size_t step_of[LADDER_MAX];  /* of each point */
-	bool is_settled[LADDER_MAX]; /* likewise: not to be measured again */
+	bool repeated[LADDER_MAX];   /* by step */
+	size_t point_count;	     /* steps with good responses; others have no point */
+	size_t step_of[LADDER_MAX];  /* by point */
+	bool is_settled[LADDER_MAX]; /* by point: not to be measured again */
 	struct fit_point points[LADDER_MAX];
 };
 
@@ -51,7 +51,7 @@ static const char only_queues[] =
 static const char unanswered[] = "no request was answered";
 static const char exhausted[] = "the driver's host has no more source ports or descriptors";
 
-/* As many threads as there are connections for. */
+/* Use at most one thread per connection. */
 static void set_connections(struct sweep_settings *settings, uint32_t connections)
 {
 	settings->load.connections = connections;
@@ -67,7 +67,7 @@ static void set_rate(struct load_settings *load, uint64_t rate)
 		load->schedule.arrival = SCHEDULE_CONSTANT;
 }
 
-/* The last interval is what is left of the phase: it is no measure. */
+/* Leave out the last interval, the rest of the phase, which is no measure. */
 static bool was_steady(const struct run_driver *driver)
 {
 	uint64_t counts[4 * INTERVALS];
@@ -79,13 +79,13 @@ static bool was_steady(const struct run_driver *driver)
 	return fit_is_steady(counts, count);
 }
 
-/* All services at the target's port: one, unless it is bound at several addresses. */
+/* Sum all services at the target's port: one, unless bound at several addresses. */
 static void fill_server(const struct run *run, uint16_t port, struct run_sweep_step *step)
 {
 	uint64_t exchanges = 0;
 
 	if (!run->cost || !port)
-		return; /* nobody observed */
+		return; /* not observed */
 	for (size_t i = 0; i < run->service_count; i++)
 		if (run->services[i].port == port)
 			exchanges += run->services[i].exchanges;
@@ -93,7 +93,7 @@ static void fill_server(const struct run *run, uint16_t port, struct run_sweep_s
 	step->server_duration_ns = (struct run_number){true, run->driver->duration_ns};
 }
 
-/* Of several targets what was for each; their names go over to the step. */
+/* Move the counts of several targets, with their names, to the step. */
 static int fill_targets(struct run_driver *driver, struct run_sweep_step *step)
 {
 	struct run_row_list *rows = &driver->rows[RUN_ROWS_TARGET];
@@ -153,7 +153,7 @@ static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
 	job.settings = &settings->run;
 	job.ret_interrupted = &sweep->interrupted;
 	err = drive_run(&job, &run, ret_error);
-	/* The observer's part missing is the sweep's failure, as no step would have it. */
+	/* Without the observer's part the sweep fails, as every step would lack it. */
 	if (!err && run->driver->observer_error)
 		err = refuse(ret_error, "the observer's part is missing: %s",
 			     run->driver->observer_error);
@@ -163,7 +163,7 @@ static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
 	return fill_step(run, sweep->job->rows->list[0].target->port, step);
 }
 
-/* A step that was not steady is measured again, after twice the warm-up. */
+/* Measure a step again, after twice the warm-up, until it is steady. */
 static int measure(struct sweep *sweep, const struct sweep_settings *once,
 		   struct run_sweep_step *step, char **ret_error)
 {
@@ -174,7 +174,7 @@ static int measure(struct sweep *sweep, const struct sweep_settings *once,
 		err = attempt(sweep, &settings, step, ret_error);
 		step->attempts++;
 		sweep->settings.run.start = settings.run.start = (struct start_spec){0};
-		/* It was there: should it go away now, the steps so far are a result. */
+		/* The server was reachable: if it disappears now, the steps so far are a result. */
 		sweep->settings.run.keep_trying = settings.run.keep_trying = true;
 		if (err || step->steady)
 			break;
@@ -189,7 +189,6 @@ static void show(const struct sweep *sweep, const struct run_sweep_step *step)
 		sweep->watch(sweep->result, step);
 }
 
-/* As a step of its own, with @load. */
 static int measure_load(struct sweep *sweep, uint64_t load, struct run_sweep_step *step,
 			char **ret_error)
 {
@@ -203,7 +202,7 @@ static int measure_load(struct sweep *sweep, uint64_t load, struct run_sweep_ste
 	return measure(sweep, &settings, step, ret_error);
 }
 
-/* Without a good response a step says nothing of what the server can do: the others still do. */
+/* Skip steps without a good response, which say nothing about the server's capacity. */
 static void gather_points(struct sweep *sweep)
 {
 	sweep->point_count = 0;
@@ -214,7 +213,7 @@ static void gather_points(struct sweep *sweep)
 		if (throughput <= 0)
 			continue;
 		sweep->step_of[sweep->point_count] = i;
-		/* What the driver lacked it lacks again. */
+		/* A lack on the driver's side would recur. */
 		sweep->is_settled[sweep->point_count] = sweep->repeated[i] || step->limited;
 		sweep->points[sweep->point_count++] =
 			(struct fit_point){.load = (double)step->load,
@@ -231,7 +230,7 @@ static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 	if (!step)
 		return -ENOMEM;
 	err = measure_load(sweep, load, step, ret_error);
-	if (err || sweep->interrupted) { /* it is not whole */
+	if (err || sweep->interrupted) { /* not complete */
 		run_sweep_step_clear(step);
 		sweep->result->step_count--;
 		return err;
@@ -241,13 +240,13 @@ static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 	return 0;
 }
 
-/* What was measured first is told, and counts no more. */
+/* Measure a step again; the report names the first result, which no longer counts. */
 static int repeat(struct sweep *sweep, size_t index, char **ret_error)
 {
 	struct run_sweep_step *step = &sweep->result->steps[index], again = {0};
 	int err = measure_load(sweep, step->load, &again, ret_error);
 
-	/* A server that has gone meanwhile takes nothing of what it had done. */
+	/* If the server is gone, keep the first result. */
 	if (err || sweep->interrupted || run_sweep_throughput(&again) <= 0) {
 		run_sweep_step_clear(&again);
 		return err;
@@ -260,7 +259,7 @@ static int repeat(struct sweep *sweep, size_t index, char **ret_error)
 	return 0;
 }
 
-/* Each once: a second time of the same is how it is. */
+/* Repeat outliers once each; a second equal result stands. */
 static int repeat_outliers(struct sweep *sweep, char **ret_error)
 {
 	int err = 0;
@@ -278,7 +277,7 @@ static int repeat_outliers(struct sweep *sweep, char **ret_error)
 	return err;
 }
 
-/* Why the next step is not worth its time; NULL: it is. */
+/* Return why the sweep ends here; NULL: continue. */
 static const char *reason_to_stop(const struct sweep *sweep)
 {
 	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
@@ -296,7 +295,7 @@ static const char *reason_to_stop(const struct sweep *sweep)
 	return NULL;
 }
 
-/* What is there when the user ends a sweep is reported. */
+/* Report the complete steps of an interrupted sweep. */
 static int excuse_interruption(const struct sweep *sweep, int err, char **ret_error)
 {
 	if (!sweep->interrupted)
@@ -309,7 +308,7 @@ static int excuse_interruption(const struct sweep *sweep, int err, char **ret_er
 	return 0;
 }
 
-/* The next step, and behind the last one those again that are off the others. */
+/* Measure the next step, and repeat the outliers after the last one. */
 static int go_on(struct sweep *sweep, size_t next, const char **reason, char **ret_error)
 {
 	int err = climb(sweep, sweep->ladder->loads[next], ret_error);
@@ -325,7 +324,7 @@ static int go_on(struct sweep *sweep, size_t next, const char **reason, char **r
 	if (sweep->interrupted)
 		*reason = "interrupted";
 	else if (*reason == only_queues && !fit_only_queues(sweep->points, sweep->point_count))
-		*reason = NULL; /* it was a bad moment */
+		*reason = NULL; /* a passing disturbance */
 	return err;
 }
 
@@ -343,7 +342,7 @@ static int go_through(struct sweep *sweep, char **ret_error)
 	return sweep->result->stopped ? 0 : -ENOMEM;
 }
 
-/* Whether the last step, which was asked for something, had nothing good where a smaller one had. */
+/* Return whether the last step had requests but no good response, unlike a smaller one. */
 static bool ended_without_good(const struct sweep *sweep)
 {
 	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
@@ -374,8 +373,8 @@ static int fit(struct sweep *sweep)
 }
 
 /*
- * Twice the knee's connections: enough that a request seldom waits for one, few enough that they are
- * no load of their own.
+ * Use twice the knee's connections: requests seldom wait for one, and the connections are no load
+ * of their own.
  */
 static void set_three_quarters(struct sweep *sweep, struct sweep_settings *settings, uint64_t rate)
 {
@@ -418,7 +417,7 @@ static int open_result(struct sweep *sweep)
 {
 	const struct drive_job *job = sweep->job;
 	struct run_sweep *result = calloc(1, sizeof(*result));
-	const char *method = job->rows->list[0].method; /* all targets take the same */
+	const char *method = job->rows->list[0].method; /* all targets have the same */
 
 	sweep->run = run_new("sojourn-drive", job->command);
 	if (!sweep->run || !result) {
@@ -435,14 +434,14 @@ static int open_result(struct sweep *sweep)
 	return 0;
 }
 
-/* What every step has in common. Single exchanges are of no use: the observer's are not joined. */
+/* Set what all steps share. Single exchanges are not joined: keep no samples. */
 static void set_common(struct sweep *sweep)
 {
 	struct load_settings *load = &sweep->settings.load;
 	uint64_t interval_ns = load->duration_ns / INTERVALS;
 
 	sweep->settings.run.samples = 0;
-	/* The steps that have ended stand above the line. */
+	/* Finished steps are printed above the line. */
 	sweep->settings.run.no_tui = true;
 	if (load->interval_ns > interval_ns)
 		load->interval_ns = interval_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A sentence for each verdict but the good one; see verdict.h. */
+/* A sentence for each verdict except FIT_FOUND; see verdict.h. */
 #include "verdict.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define NUMBER 32
 
-/* Rates below 10 are no whole numbers. */
+/* Rates below 10 keep decimals. */
 static const char *number(double value, char text[static NUMBER])
 {
 	if (value < 10)

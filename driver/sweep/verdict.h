@@ -6,8 +6,8 @@
 #include "fit.h"
 
 /*
- * Of any verdict but FIT_FOUND, with what fit_plateau() got and gave; @unit is what the loads are.
- * NULL without memory; freed by the caller.
+ * Explain any verdict except FIT_FOUND, with the arguments and results of fit_plateau(). @unit: of
+ * the loads. Return NULL without memory; the caller frees the sentence.
  */
 char *verdict_explain(enum fit_verdict verdict, const struct fit *fit,
 		      const struct fit_point *points, size_t count, const char *unit);

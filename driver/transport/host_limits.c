@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What this host allows the driver: descriptors and source ports. */
+/* This host's limits for the driver: descriptors and source ports. */
 #include "host_limits.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
-/* Standard streams, signal pipe, libraries; and an epoll, an event and a null fd for every loop. */
+/* Standard streams, signal pipe, libraries; each loop's epoll, event and null descriptors. */
 #define FILES_BASE	 32U
 #define FILES_PER_THREAD 8U
 
-/* In each table, of @tables that share the connections. */
+/* Return the need of each of @tables tables that share the connections. */
 static uint64_t files_of(const struct limits_need *need, uint32_t tables)
 {
 	uint64_t connections = (need->connections - 1) / tables + 1;
@@ -73,7 +73,7 @@ int limits_raise_files(const struct limits_need *need, bool *ret_own_files, char
 	return 0;
 }
 
-/* Containers may forbid unshare(), but not close_range(), which is there from Linux 5.9 on. */
+/* Containers may forbid unshare(), but not close_range() (Linux 5.9). */
 int limits_own_files(void)
 {
 	if (!close_range(UINT_MAX, UINT_MAX, CLOSE_RANGE_UNSHARE) || !unshare(CLONE_FILES))

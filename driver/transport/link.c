@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams on libuv. Plain, what is sent or received costs one system call; in TLS too, with OpenSSL
- * in between. The receive buffer is the worker's. Neighbour: tls.c.
+ * Streams on libuv. Sending or receiving costs one system call, even in TLS, where OpenSSL works in
+ * memory. The receive buffer is the worker's. Neighbour: tls.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "sojourn/clock.h"
 
 #define PORT_TRIES 64U
-#define TLS_PIECE  (64U << 10) /* plaintext that is encrypted ahead of the socket */
+#define TLS_PIECE  (64U << 10) /* plaintext encrypted ahead of the socket */
 
 struct error_row {
 	int code; /* libuv's */
@@ -31,7 +31,7 @@ static const struct error_row connect_errors[] = {
 	{UV_ETIMEDOUT, RUN_ERROR_CONNECT_TIMEOUT},
 };
 
-/* ETIMEDOUT: the kernel gave up retransmitting. Any failure takes the connection with it. */
+/* ETIMEDOUT: the kernel gave up retransmitting. Any failure ends the connection. */
 static const struct error_row transfer_errors[] = {
 	{UV_ECONNRESET, RUN_ERROR_RESET},
 	{UV_EPIPE, RUN_ERROR_RESET},
@@ -68,7 +68,7 @@ enum run_error link_transfer_failure(struct link *link, int code)
 
 static void on_write(uv_write_t *write, int status);
 
-/* The slow path: @rest waits for room in the socket, and must stay until on_write(). */
+/* The slow path: @rest waits for room in the socket and must stay until on_write(). */
 static int write_rest(struct link *link, const char *rest, size_t length)
 {
 	uv_buf_t buffer = uv_buf_init((char *)rest, (unsigned int)length);
@@ -78,7 +78,7 @@ static int write_rest(struct link *link, const char *rest, size_t length)
 	return err;
 }
 
-/* As much as fits at once; *@ret_sent bytes. */
+/* Write as much as fits at once: *@ret_sent bytes. */
 static int try_write(struct link *link, const char *data, size_t length, size_t *ret_sent)
 {
 	uv_buf_t buffer = uv_buf_init((char *)data, (unsigned int)length);
@@ -88,7 +88,7 @@ static int try_write(struct link *link, const char *data, size_t length, size_t 
 	return written >= 0 || written == UV_EAGAIN ? 0 : written;
 }
 
-/* What TLS wants sent is the worker's buffer: it is free again when this returns. */
+/* Send what TLS wrote into the worker's buffer, which is free again afterwards. */
 static int flush(struct link *link)
 {
 	struct tls_buffers *buffers = &link->all->tls;
@@ -99,7 +99,7 @@ static int flush(struct link *link)
 	if (!length)
 		return 0;
 	if (link->writing)
-		return -ENOBUFS; /* TLS speaks up by itself while the server reads nothing */
+		return -ENOBUFS; /* TLS has something to say while the server does not read */
 	err = try_write(link, buffers->out, length, &sent);
 	if (err || sent == length)
 		return err;
@@ -110,7 +110,7 @@ static int flush(struct link *link)
 	return write_rest(link, link->ciphertext, length - sent);
 }
 
-/* What does not fit at once follows in pieces: of one that fails nobody knows how much had left. */
+/* Write the rest in pieces, as a failed write does not report how much has left. */
 #define PLAIN_PIECE (256 * 1024)
 
 static int send_rest(struct link *link)
@@ -187,7 +187,7 @@ static void fail_in_tls(struct link *link)
 	const char *detail;
 	enum run_error error = tls_failure(link->tls, &detail);
 
-	flush(link); /* the alert that tells the server */
+	flush(link); /* send the alert */
 	fail(link, error, detail);
 }
 
@@ -217,7 +217,7 @@ static void handshake(struct link *link)
 	link_opened(link);
 }
 
-/* Ends when the owner closes, or all is read. */
+/* Read until the owner closes, or all is read. */
 static void read_tls(struct link *link)
 {
 	const char *plaintext = link->all->tls.plaintext;
@@ -250,7 +250,7 @@ static void receive(struct link *link, const char *data, size_t length)
 	read_tls(link);
 }
 
-/* libuv takes data with a RST behind it for data with a FIN behind it: the socket knows better. */
+/* libuv reports a FIN after data for a RST, too: ask the socket. */
 static int check_end(struct link *link, int code)
 {
 	socklen_t length = sizeof(int);
@@ -262,7 +262,7 @@ static int check_end(struct link *link, int code)
 	return error ? -error : code;
 }
 
-/* In TLS an end that was not announced may be somebody else's: what came is not all. */
+/* Without an announced end of TLS, somebody else may have cut the stream: it is not complete. */
 static void end(struct link *link, int code)
 {
 	bool open = link->state == LINK_OPEN;
@@ -328,7 +328,7 @@ static void on_connect(uv_connect_t *connect, int status)
 		on_established(link);
 }
 
-/* Ports of our own choice may be another's: connect() tells, and the next one is tried. */
+/* A port of our own choice may be taken: connect() then fails, and the next one is tried. */
 static int connect_from(struct link *link)
 {
 	const struct link_plan *plan = link->all->plan;
@@ -355,15 +355,15 @@ static int open_tcp(struct link *link)
 	int err = uv_tcp_init_ex(link->all->loop, &link->tcp, link->all->plan->address.ss_family);
 
 	if (err)
-		return err; /* and there is no handle to close */
+		return err; /* there is no handle to close */
 	link->handle.data = link;
 	link->state = LINK_CONNECTING;
 	err = connect_from(link);
-	/* Reading from now on, not from on_connect(), spares two epoll_ctl() per connection. */
+	/* Reading from here on, not from on_connect(), saves two epoll_ctl() per connection. */
 	return err ? err : uv_read_start(&link->stream, on_alloc, on_read);
 }
 
-/* Connecting to a local socket does not take time: it is done, fails, or the queue is full (EAGAIN). */
+/* Connect to a local socket, which ends at once: connected, failed, or queue full (EAGAIN). */
 static int connect_local(const struct link_plan *plan)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -436,7 +436,7 @@ void link_close(struct link *link)
 
 	if (link->state == LINK_CLOSED || link->state == LINK_CLOSING)
 		return;
-	/* The server is told where TLS ends, if it can be told at once. */
+	/* Announce the end of TLS to the server, if that is possible at once. */
 	if (!reset && link->state == LINK_OPEN && link->tls && !link->writing) {
 		tls_bye(link->tls);
 		flush(link);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Connections' policy on the socket. Neighbours: options/link.c, engine/connection.c. */
+/* Applies the connection policy to sockets. Neighbours: options/link.c, engine/connection.c. */
 #include "policy.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
-/* 0 if @size is below what the file says, or the file cannot be read. */
+/* Return 0 if @size is within the limit in the file, or the file cannot be read. */
 static int check_buffer(const char *option, uint32_t size, const char *sysctl, char **ret_error)
 {
 	autofclose FILE *file = NULL;

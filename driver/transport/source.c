@@ -16,7 +16,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
-#define DISCARD 9 /* the port that stands for any: nothing gets there */
+#define DISCARD 9 /* the discard port, as any will do: nothing is sent */
 
 #ifndef TCP_FASTOPEN_NO_COOKIE
 #define TCP_FASTOPEN_NO_COOKIE 34 /* Linux 4.15 */
@@ -37,7 +37,7 @@ static int parse_address(const char *text, struct sockaddr_storage *ret_address)
 	return 0;
 }
 
-/* The last 32 bits of an address, network order; a range counts them up. */
+/* Return the last 32 bits of an address, in network order, which a range counts up. */
 static uint32_t *tail_of(struct sockaddr_storage *address)
 {
 	if (address->ss_family == AF_INET)
@@ -62,7 +62,7 @@ static int append(struct source_set *set, const struct sockaddr_storage *first, 
 	return 0;
 }
 
-/* Whether the two differ in their last 32 bits alone, and @last is not below @first. */
+/* Return whether the addresses differ only in their last 32 bits, and @last is not below @first. */
 static bool is_range(struct sockaddr_storage first, struct sockaddr_storage last)
 {
 	uint32_t low = ntohl(*tail_of(&first)), high = ntohl(*tail_of(&last));
@@ -119,7 +119,7 @@ static void print_address(const struct sockaddr_storage *address,
 		    INET6_ADDRSTRLEN, NULL, 0, NI_NUMERICHOST);
 }
 
-/* Its ports would be counted twice. */
+/* Ports of a repeated address would count twice. */
 static int refuse_twice(const struct source_set *set, char **ret_error)
 {
 	autofree struct sockaddr_storage *sorted = calloc(set->count, sizeof(*sorted));
@@ -176,8 +176,8 @@ int source_check(const struct source_set *set, int family, char **ret_error)
 }
 
 /*
- * Sockets of TCP Fast Open that need no cookie get their source port in connect() and leave the SYN to the
- * first write(), which never comes: no packet, no counter, no TIME_WAIT.
+ * TCP Fast Open without a cookie: connect() chooses the source port, and the SYN waits for a first
+ * write(), which never comes. No packet, no counter, no TIME_WAIT.
  */
 static int prepare(int fd, uint32_t range)
 {
@@ -204,7 +204,7 @@ static int choose_port(uint32_t range, uint16_t *ret_port)
 
 	if (err)
 		return err;
-	/* EINPROGRESS: a SYN did leave, as after much trouble with Fast Open. Something refuses it. */
+	/* EINPROGRESS: a SYN left, as the kernel has suspended Fast Open; it is refused. */
 	if ((connect(fd, (const struct sockaddr *)&goal, sizeof(goal)) && errno != EINPROGRESS) ||
 	    getsockname(fd, (struct sockaddr *)&own, &length))
 		return -errno;
@@ -212,7 +212,7 @@ static int choose_port(uint32_t range, uint16_t *ret_port)
 	return 0;
 }
 
-/* Whether they are of both parities. */
+/* Return whether both parities occur. */
 static bool is_mixed(const uint16_t *ports, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -284,7 +284,7 @@ static int family_of(int fd)
 	return family;
 }
 
-/* Every address gets its turn before the next port does. */
+/* Use every address before the next port. */
 static int bind_port(const struct source_set *set, struct source_cursor *cursor, int fd)
 {
 	uint32_t low = cursor->own_ports & 0xffff, high = cursor->own_ports >> 16;
@@ -298,7 +298,7 @@ static int bind_port(const struct source_set *set, struct source_cursor *cursor,
 
 		if (set->count)
 			address = set->addresses[next % addresses];
-		/* The same place in both families. */
+		/* The port is at the same place in both families. */
 		((struct sockaddr_in *)&address)->sin_port =
 			htons((uint16_t)(low + next / addresses % (high - low + 1)));
 		if (!bind(fd, (struct sockaddr *)&address, source_address_length(&address)))
@@ -317,7 +317,7 @@ static int bind_address(const struct source_set *set, struct source_cursor *curs
 	if (!set->count)
 		return 0;
 	address = &set->addresses[cursor->next++ % set->count];
-	/* Without it bind() chooses a port that nothing else may use, half of the range is lost. */
+	/* Otherwise bind() chooses a port for exclusive use, and half of the range is lost. */
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	return bind(fd, (const struct sockaddr *)address, source_address_length(address)) ? -errno
 											  : 0;
@@ -346,7 +346,7 @@ int source_replace(const struct source_set *set, struct source_cursor *cursor, i
 	return dup3(fresh, fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* wire/flow.h's form: IPv4 as ::ffff:a.b.c.d. */
+/* Use wire/flow.h's form: IPv4 as ::ffff:a.b.c.d. */
 static void fill_end(const struct sockaddr_storage *from, __u32 address[static 4], __u16 *ret_port)
 {
 	struct sockaddr_in6 v6;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Protocols told apart by how a server's side of them begins; see speech.h. */
+/* Distinguishes protocols by the first bytes of a server; see speech.h. */
 #include "speech.h"
 
 #include <string.h>
 
 #include "sojourn/cleanup.h"
 
-/* RFC 8446, 5.1: the types of records from change_cipher_spec to application_data, then version 3.x. */
+/* RFC 8446, 5.1: record types from change_cipher_spec to application_data, then version 3.x. */
 static int is_tls(const unsigned char *bytes, size_t length)
 {
 	return length >= 3 && bytes[0] >= 20 && bytes[0] <= 23 && bytes[1] == 3 && bytes[2] <= 4;
 }
 
-/* RFC 9113, 3.4: a server begins with SETTINGS (type 4) on stream 0; their length is a multiple of 6. */
+/* RFC 9113, 3.4: a server starts with SETTINGS (type 4) on stream 0, of a length divisible by 6. */
 static int is_http2(const unsigned char *bytes, size_t length)
 {
 	static const unsigned char stream[4] = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* TLS over bytes in memory: what connections share (whom to trust, who we are, what is offered), and one of them. */
+/* TLS over bytes in memory: the shared context (trust, identity, ALPN), and connections. */
 #include "tls.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 
 #define OUT_MIN 4096U
 
-/* What all connections of a run share. */
+/* Shared by all connections of a run. */
 struct tls_context {
 	SSL_CTX *ssl;
 	BIO_METHOD *method;
@@ -27,16 +27,16 @@ struct tls {
 	SSL *ssl;
 	struct tls_context *context;
 	struct tls_buffers *buffers;
-	const char *in; /* fed and not read yet */
+	const char *in; /* fed but not read yet */
 	size_t in_length;
-	bool fed;		  /* something has come */
-	enum speech speech;	  /* of what came first */
-	enum tls_verdict pending; /* of the next tls_read(); TLS_DONE: it has to ask */
+	bool fed;		  /* something was fed */
+	enum speech speech;	  /* by the first bytes */
+	enum tls_verdict pending; /* for the next tls_read(); TLS_DONE: call OpenSSL */
 	enum run_error error;
 	const char *detail;
 };
 
-/* OpenSSL's reads and writes end in our buffers. */
+/* OpenSSL reads from and writes to our buffers. */
 static int on_bio_read(BIO *bio, char *data, int size)
 {
 	struct tls *tls = BIO_get_data(bio);
@@ -102,7 +102,7 @@ static BIO_METHOD *bio_method_new(void)
 	return method;
 }
 
-/* Returns -EINVAL, as refuse() does; what OpenSSL has to say comes last. */
+/* Return -EINVAL, like refuse(); OpenSSL's reason comes last. */
 static int refuse_file(char **ret_error, const char *option, const char *path)
 {
 	unsigned long code = ERR_peek_error();
@@ -116,7 +116,7 @@ static int refuse_file(char **ret_error, const char *option, const char *path)
 	return err;
 }
 
-/* OpenSSL would ask on the terminal. */
+/* OpenSSL would prompt on the terminal. */
 static int no_passphrase(char *buffer, int size, int writing, void *user)
 {
 	(void)buffer;
@@ -154,7 +154,7 @@ static int load_identity(SSL_CTX *ssl, const struct tls_options *options, char *
 	return 0;
 }
 
-/* An address goes into no SNI (RFC 6066), but must stand in the certificate. */
+/* SNI never has an address (RFC 6066), but the certificate must name it. */
 static int set_name(struct tls_context *context, const char *name)
 {
 	X509_VERIFY_PARAM *param = SSL_CTX_get0_param(context->ssl);
@@ -168,14 +168,14 @@ static int set_name(struct tls_context *context, const char *name)
 
 static int offer(struct tls_context *context, const char *protocol)
 {
-	char list[32]; /* a length and a name */
+	char list[32]; /* a length byte and a name */
 	size_t length = protocol ? strlen(protocol) : 0;
 
 	context->protocol = protocol;
 	if (!protocol)
 		return 0;
 	snprintf(list, sizeof(list), "%c%s", (int)length, protocol);
-	/* 0 is success here. */
+	/* 0 is success. */
 	return SSL_CTX_set_alpn_protos(context->ssl, (const unsigned char *)list,
 				       (unsigned int)length + 1)
 		       ? -ENOMEM
@@ -193,7 +193,7 @@ static int fill_context(struct tls_context *context, const struct tls_options *o
 		return -ENOMEM;
 	SSL_CTX_set_options(context->ssl, SSL_OP_NO_RENEGOTIATION);
 	SSL_CTX_set_session_cache_mode(context->ssl, SSL_SESS_CACHE_OFF);
-	/* An idle connection keeps no buffers of 16 KiB. */
+	/* Free an idle connection's buffers of 16 KiB. */
 	SSL_CTX_set_mode(context->ssl, SSL_MODE_RELEASE_BUFFERS);
 	err = load_trust(context->ssl, options, ret_error);
 	if (!err)
@@ -310,7 +310,7 @@ static enum tls_verdict fail(struct tls *tls, enum run_error error, const char *
 	return TLS_FAILED;
 }
 
-/* What the server speaks instead of TLS; NULL: it is not known, or TLS. */
+/* Return the protocol spoken instead of TLS; NULL: not known, or TLS. */
 static const char *other_speech(const struct tls *tls)
 {
 	const char *protocol = tls->context->protocol;
@@ -339,7 +339,7 @@ static enum tls_verdict fail_by_queue(struct tls *tls)
 	return fail(tls, RUN_ERROR_TLS, code ? ERR_reason_error_string(code) : NULL);
 }
 
-/* What a call of OpenSSL that did not succeed means. */
+/* Translate the failure of an OpenSSL call. */
 static enum tls_verdict judge(struct tls *tls, int result)
 {
 	switch (SSL_get_error(tls->ssl, result)) {
@@ -352,7 +352,7 @@ static enum tls_verdict judge(struct tls *tls, int result)
 	}
 }
 
-/* Without ALPN's answer a server speaks HTTP/1.1, whatever was offered. */
+/* A server that ignores ALPN speaks HTTP/1.1. */
 static enum tls_verdict check_protocol(struct tls *tls)
 {
 	const char *wanted = tls->context->protocol;
@@ -377,7 +377,7 @@ enum tls_verdict tls_handshake(struct tls *tls)
 	return result == 1 ? check_protocol(tls) : judge(tls, result);
 }
 
-/* Fills the plaintext buffer, and says what came behind. */
+/* Fill the plaintext buffer. Return what follows. */
 static enum tls_verdict fill(struct tls *tls, size_t *ret_length)
 {
 	char *plaintext = tls->buffers->plaintext;
@@ -395,7 +395,7 @@ static enum tls_verdict fill(struct tls *tls, size_t *ret_length)
 	return result == 1 ? TLS_DONE : judge(tls, result);
 }
 
-/* What came before the end is handed over first. */
+/* Return bytes before the end or failure that follows them. */
 enum tls_verdict tls_read(struct tls *tls, size_t *ret_length)
 {
 	enum tls_verdict verdict = tls->pending;

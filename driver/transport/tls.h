@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TLS by OpenSSL, over bytes in memory: link.c carries them. One context for all connections of a run:
- * certificates are read once. No session is resumed, every handshake is a full one.
+ * TLS by OpenSSL, over bytes in memory that link.c carries. All connections of a run share a
+ * context, so that certificates are read once. No session is resumed: every handshake is a full
+ * one.
  */
 #ifndef DRIVER_TRANSPORT_TLS_H
 #define DRIVER_TRANSPORT_TLS_H
@@ -13,31 +14,31 @@
 
 #define TLS_PLAINTEXT_SIZE (64U << 10)
 
-/* Strings point into argv; NULL where not given. */
+/* Strings point into argv; NULL: not given. */
 struct tls_options {
-	const char *ca_path;	 /* PEM: who is trusted; NULL: the system's authorities */
-	const char *cert_path;	 /* PEM: ours, with its chain */
-	const char *key_path;	 /* PEM: of that */
-	const char *server_name; /* in SNI and expected in the certificate; NULL: the URL's host */
-	bool insecure;		 /* any certificate will do */
+	const char *ca_path;	 /* PEM: trusted authorities; NULL: the system's */
+	const char *cert_path;	 /* PEM: the client's certificate, with its chain */
+	const char *key_path;	 /* PEM: the key for it */
+	const char *server_name; /* for SNI and the certificate; NULL: the URL's host */
+	bool insecure;		 /* accept any certificate */
 };
 
-/* The first of them that was given, as "--ca"; NULL: none. */
+/* Return the first option given, as "--ca"; NULL: none. */
 const char *tls_option_given(const struct tls_options *options);
 
 struct tls_context;
 
 /*
- * @protocol is offered by ALPN, NULL: nothing is. -EINVAL with a sentence in @ret_error (freed by the
- * caller), -ENOMEM. tls_context_free() takes NULL.
+ * Make a context. @protocol is offered by ALPN; NULL: none. -EINVAL with @ret_error, -ENOMEM.
+ * tls_context_free() takes NULL.
  */
 int tls_context_new(const struct tls_options *options, const char *host, const char *protocol,
 		    struct tls_context **ret_context, char **ret_error);
 void tls_context_free(struct tls_context *context);
 
-/* Shared by the connections of a worker. Zeroed, they are fine for tls_buffers_clear(). */
+/* Shared by the connections of a worker. tls_buffers_clear() takes zeroed ones. */
 struct tls_buffers {
-	char *out; /* to be sent before anything else happens */
+	char *out; /* to send before anything else */
 	size_t out_length, out_capacity;
 	char *plaintext; /* TLS_PLAINTEXT_SIZE */
 };
@@ -51,26 +52,26 @@ struct tls;
 struct tls *tls_new(struct tls_context *context, struct tls_buffers *buffers);
 void tls_free(struct tls *tls);
 
-/* What was received, which must stay until the calls below have asked for more. */
+/* Pass received bytes, which must stay until the calls below return TLS_MORE. */
 void tls_feed(struct tls *tls, const char *data, size_t length);
 
 enum tls_verdict {
-	TLS_MORE, /* all that was fed is used up */
+	TLS_MORE, /* all fed bytes are used */
 	TLS_DONE,
-	TLS_ENDED,  /* the peer said that it ends here */
-	TLS_FAILED, /* tls_failure() says why */
+	TLS_ENDED,  /* the peer announced the end */
+	TLS_FAILED, /* see tls_failure() */
 };
 
 /*
- * Each may leave bytes in buffers->out, which are to be sent whatever the verdict is.
- * tls_read() fills buffers->plaintext; DONE: with *@ret_length bytes, and asks to be called again.
+ * After each call send the bytes in buffers->out, whatever it returns. tls_read() fills
+ * buffers->plaintext; after DONE with *@ret_length bytes, call it again.
  */
 enum tls_verdict tls_handshake(struct tls *tls);
 enum tls_verdict tls_read(struct tls *tls, size_t *ret_length);
 enum tls_verdict tls_write(struct tls *tls, const char *data, size_t length);
 void tls_bye(struct tls *tls);
 
-/* Why the last call failed, also in words (a constant). */
+/* Return why the last call failed, and its description (a constant). */
 enum run_error tls_failure(const struct tls *tls, const char **ret_detail);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays that grow one entry at a time, without a capacity beside their count. */
+/* Arrays that grow one entry at a time, without a stored capacity. */
 #ifndef SOJOURN_ARRAY_H
 #define SOJOURN_ARRAY_H
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* @array with room for an entry after @count: it doubles when the count is a power of two. NULL: no memory. */
+/* Return @array with room for an entry after @count, doubled at powers of two. NULL: no memory. */
 static inline void *array_room(void *array, size_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -17,8 +17,8 @@ static inline void *array_room(void *array, size_t count, size_t size)
 }
 
 /*
- * Make room in @array, an lvalue whose only entries were added so, for one after its @count. 0, or -ENOMEM
- * and the array is as it was. The caller stores the entry and raises the count.
+ * Make room for an entry after @count in @array, an lvalue that only grew this way. 0, or -ENOMEM
+ * and the array is unchanged. The caller stores the entry and raises the count.
  */
 #define ARRAY_GROW(array, count)                                               \
 	__extension__({                                                        \
@@ -29,8 +29,8 @@ static inline void *array_room(void *array, size_t count, size_t size)
 	})
 
 /*
- * Append a zeroed entry to @array, an lvalue however it was made, and raise its @count. The entry; NULL: no
- * memory, and both are as they were. Entries of one array may move.
+ * Append a zeroed entry to @array, an lvalue however it was made, and raise its @count. Return the
+ * entry; NULL: no memory, and both are unchanged. Entries may move.
  */
 #define ARRAY_APPEND(array, count)                                                              \
 	__extension__({                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lifetimes that show in the declaration: `autofree char *name = NULL;` is freed when its scope
- * ends, and leaves it only by TAKE_PTR / TAKE_FD.
+ * Lifetimes visible in the declaration: `autofree char *name = NULL;` is freed at the end of its
+ * scope, unless TAKE_PTR / TAKE_FD moves it out.
  */
 #ifndef SOJOURN_CLEANUP_H
 #define SOJOURN_CLEANUP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time as the whole project counts it: CLOCK_MONOTONIC, nanoseconds. */
+/* Time in the whole project: CLOCK_MONOTONIC, nanoseconds. */
 #ifndef SOJOURN_CLOCK_H
 #define SOJOURN_CLOCK_H
 
@@ -16,7 +16,7 @@ static inline uint64_t clock_timespec_ns(const struct timespec *ts)
 	return (uint64_t)ts->tv_sec * NSEC_PER_SEC + (uint64_t)ts->tv_nsec;
 }
 
-/* The same clock as the kernel's bpf_ktime_get_ns() (outside of time namespaces). */
+/* Read the clock of the kernel's bpf_ktime_get_ns() (outside of time namespaces). */
 static inline uint64_t clock_now_ns(void)
 {
 	struct timespec ts;
@@ -25,7 +25,7 @@ static inline uint64_t clock_now_ns(void)
 	return clock_timespec_ns(&ts);
 }
 
-/* Wall-clock time, for labels in documents only: never for a duration. */
+/* Read the wall clock, for labels in documents only, never for a duration. */
 static inline uint64_t clock_wall_ns(void)
 {
 	struct timespec ts;
@@ -34,7 +34,7 @@ static inline uint64_t clock_wall_ns(void)
 	return clock_timespec_ns(&ts);
 }
 
-/* CPU time that this process has used, all threads. */
+/* Read the CPU time of this process, all threads. */
 static inline uint64_t clock_process_cpu_ns(void)
 {
 	struct timespec ts;
@@ -43,7 +43,7 @@ static inline uint64_t clock_process_cpu_ns(void)
 	return clock_timespec_ns(&ts);
 }
 
-/* Until clock_now_ns() is @at_ns, signals notwithstanding. */
+/* Sleep until clock_now_ns() is @at_ns, despite signals. */
 static inline void clock_sleep_until(uint64_t at_ns)
 {
 	const struct timespec at = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The TCP sockets of this network namespace as the kernel tells them (inet_diag over netlink). Needs no
- * privilege and no library: the static driver asks, too.
+ * The TCP sockets of this network namespace, by inet_diag over netlink. Needs no privilege and no
+ * library, and so works in the static driver.
  */
 #ifndef SOJOURN_INET_DIAG_H
 #define SOJOURN_INET_DIAG_H
@@ -10,30 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel fills at most so many bytes per read, if the reader has room for them. */
+/* Maximum of bytes that the kernel writes per read. */
 #define INET_DIAG_ANSWER_MAX 32768
 
-/* A question: which sockets, and who is told of each. */
+/* A question: which sockets to visit. */
 struct inet_diag_question {
-	uint32_t states;    /* bits 1 << TCP_ESTABLISHED … */
-	uint8_t extensions; /* attributes: bits 1 << (INET_DIAG_INFO - 1) … */
-	const void *filter; /* bytecode that selects (struct inet_diag_bc_op); NULL: every socket */
-	size_t filter_bytes; /* of it */
-	/* Bytes per read, up to INET_DIAG_ANSWER_MAX: with few, others get the CPU in between. */
+	uint32_t states;     /* bits 1 << TCP_ESTABLISHED … */
+	uint8_t extensions;  /* attributes: bits 1 << (INET_DIAG_INFO - 1) … */
+	const void *filter;  /* bytecode that selects sockets (struct inet_diag_bc_op); NULL: all */
+	size_t filter_bytes; /* size of @filter */
+	/* Bytes per read, up to INET_DIAG_ANSWER_MAX; small reads leave the CPU to others. */
 	size_t answer_bytes;
 	/* @length: bytes of @socket and the attributes after it. */
 	void (*visit)(void *context, const struct inet_diag_msg *socket, size_t length);
 	void *context;
 };
 
-/* Asks, and visits every socket of the answer. 0 or -errno. */
+/* Ask, and visit every socket of the answer. 0 or -errno. */
 int inet_diag_ask(const struct inet_diag_question *question);
 
-/* Asks for one socket alone, by its ends and cookie. 0, -ENOENT if it is gone, or -errno. */
+/* Ask for one socket, by its ends and cookie. 0, -ENOENT if it is gone, or -errno. */
 int inet_diag_ask_one(const struct inet_diag_question *question, uint8_t family,
 		      const struct inet_diag_sockid *id);
 
-/* The content of the attribute INET_DIAG_… of a socket; NULL if there is none of @least bytes or more. */
+/* Return a socket's attribute INET_DIAG_…, or NULL without one of @least bytes. */
 const void *inet_diag_attribute(const struct inet_diag_msg *socket, size_t length, uint16_t type,
 				size_t least);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joins the driver's samples and the observer's, exchange by exchange (docs/measurement.md, joining
- * with the driver). Only durations of the two sides are compared: their clocks never meet.
+ * Joins the samples of driver and observer, exchange by exchange (docs/measurement.md, joining with
+ * the driver). Only durations of the two sides are compared, never their clocks.
  */
 #ifndef SOJOURN_JOIN_H
 #define SOJOURN_JOIN_H
@@ -10,19 +10,18 @@
 
 #include "sojourn/run.h"
 
-/* How many of the slowest exchanges are kept with their timeline, unless asked otherwise. */
+/* Default number of the slowest exchanges kept with their timeline. */
 #define JOIN_SLOWEST	 10
 #define JOIN_SLOWEST_MAX 10000
 
 /*
- * Fills run->joined where the document has both sides, with the @slowest slowest exchanges; where
- * nothing could be joined its reason says why. A document that was joined already, and whose samples
- * are gone, stays as it is, but for the slowest, of which there are no more than @slowest then.
- * -ENOMEM.
+ * Fill run->joined of a document with both sides, with the @slowest slowest exchanges. If nothing
+ * could be joined, its reason says why. An already joined document without samples only loses
+ * exchanges beyond @slowest. -ENOMEM.
  */
 int join_run(struct run *run, size_t slowest);
 
-/* Drops the raw samples of a document that is joined: what follows from them is exact. */
+/* Drop the samples of a joined document; the results are exact without them. */
 void join_drop_samples(struct run *run);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The token by which an observer on loopback knows its own user: it makes one, in a file that only this user and
- * root can read, and a driver of theirs finds it by the port. Other users of the host may read what the
- * observer serves, and change nothing.
+ * The token by which an observer on loopback recognises its own user. The observer writes a file
+ * that only this user and root can read; their drivers find it by the port. Other users of the host
+ * may only read what the observer serves.
  *
  * The file is PORT-NETNS.token (NETNS: inode of the network namespace, whose ports are its own) in root's /run/sojourn, in
  * /run/sojourn-serve of the systemd unit, else in /run/user/UID/sojourn, or /tmp/sojourn-UID where there is none. Root
@@ -14,12 +14,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 128 bits, in hexadecimal digits. */
+/* 128 bits, in hexadecimal. */
 #define OWN_TOKEN_LENGTH 32
 
 struct own_token {
 	char text[OWN_TOKEN_LENGTH + 1];
-	char *path; /* NULL: there is none */
+	char *path; /* NULL: no file */
 };
 
 /*
@@ -29,12 +29,11 @@ struct own_token {
  */
 int own_token_make(struct own_token *token, uint16_t port, uid_t user);
 
-/* Removes the file. */
 void own_token_drop(struct own_token *token);
 
 /*
- * The token of the endpoint at @port of the current network namespace; to be freed by the caller. -ENOENT: none is
- * here; -EACCES: it is another user's; other -errno.
+ * Return the token of the endpoint at @port of the current network namespace, freed by the caller.
+ * -ENOENT: none; -EACCES: another user's; other -errno.
  */
 int own_token_find(uint16_t port, char **ret_token);
 

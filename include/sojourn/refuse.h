@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How modules hand a reason for people to the top layer, which alone logs it. */
+/* How modules pass a reason for people to the top layer, which alone logs it. */
 #ifndef SOJOURN_REFUSE_H
 #define SOJOURN_REFUSE_H
 
-/* Stores the sentence in @ret_error, to be freed by the caller, and returns -EINVAL (or -ENOMEM). */
+/*
+ * Store the sentence in @ret_error, freed by the caller, and return -EINVAL (or -ENOMEM). "-EINVAL
+ * with @ret_error" means this.
+ */
 __attribute__((format(printf, 2, 3))) int refuse(char **ret_error, const char *format, ...);
 
 #endif

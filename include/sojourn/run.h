@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run document in memory: what was measured, by whom, at what cost and with what losses. The
- * observer and the driver fill it, lib/json/write.c and lib/json/read.c write and read it as JSON
- * (docs/run-document.md), reports are made from it alone.
+ * The run document in memory: measurements, their origin, cost and losses. Observer and driver fill
+ * it, lib/json/write.c and lib/json/read.c write and read it as JSON (docs/run-document.md), and
+ * reports need nothing else.
  *
  * Every structure owns what it points to; a zeroed one is valid and empty.
  */
@@ -35,17 +35,17 @@ struct run_process {
 	struct run_number fd_limit; /* soft RLIMIT_NOFILE */
 };
 
-/* HTTP/2 with --http: streams as exchanges. What is not known was not asked for, or not possible. */
+/* HTTP/2 with --http: streams as exchanges. Unknown numbers were not requested, or not possible. */
 struct run_http2 {
-	char *reason;		       /* why not; NULL: it was */
+	char *reason;		       /* why there are none; NULL: there are */
 	struct run_number connections; /* whose streams were followed */
-	struct run_number given_up;    /* of these: bytes were not seen, or not understood */
+	struct run_number given_up;    /* of these: bytes not seen or not understood */
 	struct run_number streams;     /* opened by clients */
 	struct run_number reset_by_client;
 	struct run_number reset_by_server;
-	struct run_number refused; /* the server said that it did nothing for them */
-	struct run_number lost;	   /* found no room, or their connection was given up */
-	struct run_number goaways; /* connections that the server told it ends */
+	struct run_number refused; /* not processed, according to the server */
+	struct run_number lost;	   /* without room, or on a connection given up */
+	struct run_number goaways; /* connections whose end the server announced */
 };
 
 /* Responses of HTTP with --http, by their status. */
@@ -58,42 +58,42 @@ struct run_responses {
 };
 
 struct run_accept_queue {
-	struct run_number listeners; /* now; each has a queue of its own */
+	struct run_number listeners; /* now; each has its own queue */
 	struct run_number depth;     /* now, all listeners of the service */
-	struct run_number depth_max; /* high-water mark, of any one listener */
+	struct run_number depth_max; /* high-water mark of any one listener */
 	struct run_number limit; /* sk_max_ack_backlog: listen()'s backlog capped by somaxconn */
-	struct run_number overflows; /* connections that found it full */
-	struct run_number drops;     /* segments that its listeners dropped, for whatever reason */
+	struct run_number overflows; /* connections that found the queue full */
+	struct run_number drops;     /* segments that the listeners dropped, for any reason */
 };
 
-/* One of several listeners of a service, since it was seen first. */
+/* One of several listeners of a service, since first seen. */
 struct run_listener {
-	uint64_t inode;	       /* of its socket, as `ss -e` shows it */
-	char address[48];      /* as that of the service */
-	struct run_number pid; /* the process that holds it; not known if there are several */
+	uint64_t inode;	       /* of the socket, see `ss -e` */
+	char address[48];      /* like the service's */
+	struct run_number pid; /* the process that holds it; not known if several do */
 	char comm[16];
-	struct run_number holders; /* processes that hold it */
+	struct run_number holders; /* number of processes that hold it */
 	struct run_number depth;   /* now */
 	struct run_number depth_max;
 	struct run_number limit;
-	struct run_number overflows; /* connections that found it full: at most so many */
+	struct run_number overflows; /* connections that found the queue full, at most */
 	struct run_number drops;
 };
 
-/* Requests under way at the period's end, and connections that are being closed. */
+/* Requests in flight at the period's end, and closing connections. */
 struct run_open {
-	struct run_number read;	      /* by the server, and not answered */
-	struct run_number unread;     /* in the socket */
+	struct run_number read;	      /* read by the server, not answered */
+	struct run_number unread;     /* still in the socket */
 	struct run_number unaccepted; /* of these: in the accept queue */
-	struct run_number oldest_ns; /* age of the oldest; 0: there is none, or none of known age */
+	struct run_number oldest_ns;  /* 0: none, or none of known age */
 	struct run_number oldest_unread_ns;
-	uint64_t ages[RUN_AGE_COUNT];	 /* of those whose age is known */
+	uint64_t ages[RUN_AGE_COUNT];	 /* of requests of known age */
 	struct run_number unread_bytes;	 /* of all connections */
-	struct run_number closing;	 /* closed by the server, and not yet over */
-	struct run_number closing_bytes; /* which they still have to send */
+	struct run_number closing;	 /* closed by the server, not yet over */
+	struct run_number closing_bytes; /* still to be sent on them */
 };
 
-/* What of a sample is known, as bits of run_sample.known; below them stands one for each stage. */
+/* Known members of a sample, as bits of run_sample.known. The bits below are the stages'. */
 enum run_sample_value {
 	RUN_SAMPLE_PID = 1 << 16,
 	RUN_SAMPLE_BYTES_IN = 1 << 17,
@@ -112,55 +112,54 @@ enum run_sample_value {
 _Static_assert(STAGE_COUNT <= 16, "the stages' bits of run_sample.known");
 
 /*
- * One exchange, as the observer or the driver saw it; the two sides' samples of the same exchange
- * have the same flow and index (docs/measurement.md, consistent sampling).
+ * One exchange, as seen by the observer or the driver. Both sides' samples of an exchange have the
+ * same flow and index (docs/measurement.md, consistent sampling).
  */
 struct run_sample {
 	struct flow flow;
-	uint32_t index; /* on its connection, from 0 */
-	uint32_t
-		known; /* enum run_sample_value and RUN_SAMPLE_STAGE(): what of the rest is valid */
-	uint32_t pid;  /* of the server's process that began the response */
+	uint32_t index;	    /* on its connection, from 0 */
+	uint32_t known;	    /* valid members: enum run_sample_value and RUN_SAMPLE_STAGE() */
+	uint32_t pid;	    /* server process that began the response */
 	uint64_t bytes_in;  /* of the request */
 	uint64_t bytes_out; /* of the response */
 
-	/* The observer's. Times are its CLOCK_MONOTONIC. */
+	/* From the observer. Times are by its CLOCK_MONOTONIC. */
 	uint64_t arrival_ns; /* the request became readable */
 	/*
-	 * Those up to STAGE_RESPOND sum to the residence exactly: here STAGE_ACCEPT_QUEUE is only the
-	 * part of the connection's wait in which this request was already there, mostly 0.
+	 * Stages up to STAGE_RESPOND sum to the residence exactly. STAGE_ACCEPT_QUEUE is only the
+	 * part of the connection's wait after this request had arrived, mostly 0.
 	 */
 	uint64_t stage_ns[STAGE_COUNT];
-	uint64_t running_ns;  /* of STAGE_SERVICE: the thread was on a CPU */
-	uint64_t runnable_ns; /* of STAGE_SERVICE: it could have run and waited for a CPU */
+	uint64_t running_ns;  /* of STAGE_SERVICE: the thread ran */
+	uint64_t runnable_ns; /* of STAGE_SERVICE: the thread waited for a CPU */
 
-	/* The driver's. Times are its CLOCK_MONOTONIC. */
+	/* From the driver. Times are by its CLOCK_MONOTONIC. */
 	uint64_t start_ns;	/* request handed to the kernel */
-	uint64_t round_trip_ns; /* from there to the last byte of the response read */
+	uint64_t round_trip_ns; /* from start_ns to the last byte of the response read */
 	uint64_t response_ns;	/* under a rate: from the intended start */
-	uint32_t step;		/* of a scenario: which of the driver's rows it was */
+	uint32_t step;		/* of a scenario: index of the driver's row */
 };
 
 /*
- * The exchanges of a period whose exchange_hash() is below the threshold, in no particular order. All
- * of them, but for @lost (which counts while a higher threshold was in use, too) and what the
- * observer never samples: connections older than itself, multiplexed ones, untimed exchanges.
+ * The exchanges of a period whose exchange_hash() is below the threshold, in any order. Missing are
+ * @lost ones (also counted under an earlier, higher threshold) and those never sampled by the
+ * observer: on older or multiplexed connections, and untimed.
  */
 struct run_samples {
 	uint64_t threshold; /* 0 … RUN_SAMPLE_ALL */
 	uint64_t lost;
-	uint64_t inconsistent; /* told with times out of order: left out; there should be none */
+	uint64_t inconsistent; /* left out, as their times were out of order; should be 0 */
 	struct run_sample *samples;
 	size_t count;
 	size_t capacity;
 };
 
-/* The threshold that is above every hash. */
+/* A threshold above every hash. */
 #define RUN_SAMPLE_ALL (1ULL << 32)
 
 struct run_series; /* series.h */
 
-/* Services that gave their slots to others, when they had ended or nobody used them any more: one sum of them. */
+/* The sum of services that lost their slots to others, when ended or unused. */
 struct run_reclaimed {
 	uint64_t services;
 	uint64_t accepted;
@@ -170,12 +169,12 @@ struct run_reclaimed {
 };
 
 struct run_service {
-	char *host;	  /* in a document of several observers; NULL: that of the document */
+	char *host;	  /* in a document of several observers; otherwise NULL */
 	char protocol[8]; /* "tcp" */
-	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*" for several */
+	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*": several */
 	uint16_t port;	  /* host order */
-	uint32_t netns;	  /* inode number, as in /proc/PID/ns/net */
-	/* Another one than before: the service has given its slot to others since, and got one again. */
+	uint32_t netns;	  /* inode number, see /proc/PID/ns/net */
+	/* Changes when the service gets a slot again after losing one to another service. */
 	uint64_t turn;
 
 	uint64_t accepted;
@@ -185,78 +184,79 @@ struct run_service {
 	uint64_t closes[RUN_CLOSE_COUNT];
 	uint64_t losses[RUN_LOSS_COUNT];
 	/*
-	 * CLOCK_MONOTONIC ns of the first arrival and the last write in this period; 0 if none, or
-	 * if not known (the first arrival after run_subtract(), unless the observer restarted it).
+	 * CLOCK_MONOTONIC ns of the first arrival and last write in this period. 0: none, or not
+	 * known (the first arrival after run_subtract(), unless the observer restarted it).
 	 */
 	uint64_t first_message_ns;
 	uint64_t last_message_ns;
 	struct run_stage stages[STAGE_COUNT];
-	/* Exchanges whose request was readable before accept() returned, and their sum of that wait. */
+	/*
+	 * Exchanges whose request was readable before accept() returned, and the sum of that wait.
+	 */
 	uint64_t accept_delayed;
 	uint64_t accept_delay_ns;
-	/* Of the same exchanges; for each they add up to its service. */
+	/* The parts of service, all of the same exchanges: they sum to each one's service. */
 	struct run_stage cpu[RUN_CPU_COUNT];
-	uint64_t transmit_followed; /* exchanges whose transmit_queue and ack were looked for */
-	uint64_t tls;		    /* connections that speak TLS */
-	struct histogram
-		tls_handshake; /* ClientHello's first byte was readable → the last flight */
-	/* Of a sample of the reads with which an exchange begins: how many requests began in them. */
+	uint64_t transmit_followed;	/* exchanges followed for transmit_queue and ack */
+	uint64_t tls;			/* connections with TLS */
+	struct histogram tls_handshake; /* ClientHello's first byte readable → last flight */
+	/* Of a sample of the reads that begin an exchange: how many requests began in them. */
 	uint64_t looked;
 	uint64_t looked_requests;
-	/* Responses whose end Nagle's algorithm held back; known at the next request or FIN. */
+	/* Responses whose end Nagle's algorithm delayed; known at the next request or FIN. */
 	uint64_t nagle_held;
 	struct run_http2 http2;
 	struct run_responses responses;
 
-	struct run_number quiet_ns;    /* a pause that ended a response (TCP), as it was set */
-	struct run_number connections; /* established now */
-	struct run_number srtt_ns;    /* mean of their smoothed round-trip times, as TCP measures */
-	struct run_number min_rtt_ns; /* the lowest of them */
-	uint64_t retransmits;	      /* segments sent again */
-	struct run_number time_wait;  /* TIME_WAIT sockets on the service's port now */
+	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
+	struct run_number connections; /* now established */
+	struct run_number srtt_ns;     /* mean of their smoothed round-trip times, by TCP */
+	struct run_number min_rtt_ns;  /* the lowest of their round-trip times */
+	uint64_t retransmits;	       /* segments sent again */
+	struct run_number time_wait;   /* now, with the service's port */
 	uint64_t time_wait_created;
 	struct run_open open;
-	struct histogram abandoned; /* age of the unanswered requests when their connection ended */
-	struct run_ports ports;	    /* of the service's network namespace, whoever opened them */
+	struct histogram abandoned; /* age of unanswered requests at the end of their connection */
+	struct run_ports ports;	    /* of the service's network namespace, for all users */
 	struct run_accept_queue accept_queue;
-	struct run_listener *listeners; /* if there are two or more */
+	struct run_listener *listeners; /* only if there are several */
 	size_t listener_count;
 	struct run_process *processes;
 	size_t process_count;
-	struct run_samples *samples; /* NULL: none were taken */
-	struct run_series *series;   /* series.h; NULL: none was kept */
+	struct run_samples *samples; /* NULL: none taken */
+	struct run_series *series;   /* series.h; NULL: none kept */
 };
 
 struct run_program {
 	char name[32];
 	struct run_number runs;	   /* only with BPF run statistics on */
-	struct run_number run_ns;  /* likewise, sum over all runs */
-	uint64_t recursion_misses; /* events that this program did not see */
+	struct run_number run_ns;  /* likewise; sum of all runs */
+	uint64_t recursion_misses; /* events that this program missed */
 };
 
-/* What observing cost, and what it lost as a whole. */
+/* The cost of observing, and losses as a whole. */
 struct run_cost {
-	uint64_t cpu_ns;	 /* the observer's user-space CPU time in this period */
-	uint64_t resident_bytes; /* its peak resident set */
-	uint64_t map_bytes;	 /* memory of its BPF maps */
+	uint64_t cpu_ns;	 /* the observer's user-space CPU time in the period */
+	uint64_t resident_bytes; /* the observer's peak resident set */
+	uint64_t map_bytes;	 /* of the observer's BPF maps */
 	struct run_program *programs;
 	size_t program_count;
 	struct run_machine machine;
 };
 
-/* What of the driver itself kept it from making the load that was asked for. */
+/* Why the driver itself could not make the requested load. */
 struct run_limited {
 	char *by;  /* "cpu", "schedule", "ports", "files" */
 	char *why; /* a sentence with the numbers */
 };
 
-/* A run that a signal ended: how much of it was asked for. Of a merged one nothing is known. */
+/* The planned extent of a run that a signal ended; not known after merging. */
 struct run_interrupted {
 	struct run_number duration_ns;
 	struct run_number requests;
 };
 
-/* One kind of failure; times count from the begin of the measured phase. */
+/* One kind of failure; times count from the start of the measured phase. */
 struct run_failure {
 	char kind[24]; /* one of run_error_names[] */
 	uint64_t count;
@@ -265,27 +265,24 @@ struct run_failure {
 	char *explanation; /* with numbers from the driver's host; NULL: none */
 };
 
-/* One stretch of the measured phase; a response counts where it ended. */
+/* One part of the measured phase; a response counts where it ended. */
 struct run_interval {
-	uint64_t begin_ns; /* from the begin of the measured phase; a multiple of interval_ns */
+	uint64_t begin_ns; /* from the start of the measured phase; a multiple of interval_ns */
 	uint64_t duration_ns;
 	uint64_t requests; /* complete responses */
 	uint64_t errors;
 	uint64_t connects;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	struct run_number ports;  /* at its end: run_driver.ports.used */
-	struct histogram latency; /* response time under a rate, else round trip */
+	struct run_number ports;  /* at the interval's end: run_driver.ports.used */
+	struct histogram latency; /* response time under a rate, otherwise round trip */
 };
 
 #define RUN_ROWS_MAX 256U
 
-/*
- * Those of the requests that are of one step, for one target or answered with one status; members mean
- * what they mean in struct run_driver.
- */
+/* The requests of one step, target or status; members as in struct run_driver. */
 struct run_row {
-	char *name;   /* of the step; the target's URL; the status: "404" */
+	char *name;   /* of the step; the target's URL; or the status: "404" */
 	char *target; /* of steps */
 	char *method; /* of steps; NULL: the protocol has none */
 	uint64_t requests;
@@ -303,7 +300,7 @@ struct run_row_list {
 	size_t count;
 };
 
-/* One driver of several whose documents were merged. */
+/* One driver of a merged document. */
 struct run_part {
 	char *host;
 	char *target;
@@ -332,7 +329,7 @@ struct run_fleet_member {
 };
 
 struct run_driver {
-	char *host;   /* the driver's host, set by run_merge(); NULL: that of the document */
+	char *host;   /* set by run_merge(); NULL: the document's */
 	char *target; /* URL */
 	char *method; /* NULL: the protocol has none */
 	uint32_t connections;
@@ -340,87 +337,87 @@ struct run_driver {
 	uint32_t threads;     /* of all processes */
 	bool new_connections; /* one connection per request */
 	uint64_t begin_ns;    /* of the measured phase: wall clock, ns since 1970; 0: not known */
-	uint64_t duration_ns; /* the measured phase; of several drivers, the union of theirs */
+	uint64_t duration_ns; /* of the measured phase; of several drivers, the union */
 	uint64_t warmup_ns;
 	uint64_t cooldown_ns;
 	char *arrival;	    /* "closed", "constant", "poisson"; NULL: not known */
-	uint64_t rate;	    /* requests per second asked for; 0: closed loop */
+	uint64_t rate;	    /* requests per second, as requested; 0: closed loop */
 	uint64_t think_ns;  /* closed loop: mean think time */
-	uint64_t scheduled; /* requests due in the measured phase, where a schedule says so */
-	uint64_t unsent;    /* of these: still waiting for a connection at its end */
-	uint64_t requests;  /* complete responses to what was sent in the measured phase */
-	uint64_t drained;   /* of these: came after its end, and are in no rate */
-	uint64_t connects;  /* connections established in the measured phase */
+	uint64_t scheduled; /* requests due in the measured phase, with a schedule */
+	uint64_t unsent;    /* of these: without a connection by the end */
+	uint64_t requests;  /* complete responses to requests of the measured phase */
+	uint64_t drained;   /* of these: came after the phase, excluded from rates */
+	uint64_t connects;  /* established in the measured phase */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
 	uint64_t grpc[RUN_GRPC_STATUS_COUNT]; /* complete responses by gRPC status */
-	uint32_t streams;		      /* at a time on a connection; 0: not known */
-	struct run_number streams_allowed;    /* by the server, the least of all connections */
-	uint64_t status[6]; /* by hundreds, [1] = 1xx … [5] = 5xx; [0] anything else */
+	uint32_t streams;		      /* at a time per connection; 0: not known */
+	struct run_number streams_allowed;    /* by the server; the minimum of all connections */
+	uint64_t status[6];		      /* by hundreds, [1] = 1xx … [5] = 5xx; [0] others */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* udp: */
-	struct run_failure *failures;		/* those that occurred */
+	struct run_failure *failures;		/* only kinds that occurred */
 	size_t failure_count;
 	uint64_t cpu_user_ns;
 	uint64_t cpu_system_ns;
-	struct run_ports ports;	       /* of all its source addresses, at the end */
-	struct run_number cpu_wait_ns; /* its threads were ready to run, others had the CPU */
+	struct run_ports ports;	       /* of all source addresses, at the end */
+	struct run_number cpu_wait_ns; /* threads were ready to run, others had the CPU */
 	struct histogram round_trip;   /* request handed to the kernel → last response byte read */
 	struct histogram connect;      /* connect() → established */
-	struct histogram tls;	       /* from there to the end of TLS' handshake */
+	struct histogram tls;	       /* established → TLS established */
 	struct histogram first_byte;   /* request handed to the kernel → first response byte read */
 	struct histogram response_time;	 /* under a rate: intended start → last response byte */
-	struct histogram schedule_delay; /* could be sent → was sent: the driver's own error */
-	uint64_t interval_ns;		 /* length of the intervals but for the last one */
+	struct histogram schedule_delay; /* possible start → start: the driver's own error */
+	uint64_t interval_ns;		 /* of all intervals except the last */
 	struct run_interval *intervals;	 /* in order of time, without gaps */
 	size_t interval_count;
 	struct run_ratio drift; /* correlation of the intervals' rate with time, -1 … 1 */
-	char *scenario;		/* name or file; NULL: every request was the same */
-	/* Steps in the scenario's order, targets as given, statuses from the lowest up. */
+	char *scenario;		/* name or file; NULL: all requests were equal */
+	/* Steps in the scenario's order, targets as given, statuses ascending. */
 	struct run_row_list rows[RUN_ROWS_COUNT];
-	struct run_part *parts; /* of a merged document: every driver */
+	struct run_part *parts; /* every driver of a merged document */
 	size_t part_count;
 	struct run_fleet_member *members; /* of a run of several drivers as one */
 	size_t member_count;
 	struct run_limited *limited;	     /* NULL: the driver kept up */
-	struct run_interrupted *interrupted; /* NULL: it ended by itself */
-	char *expected;			     /* statuses that were asked for; NULL: any below 400 */
-	struct run_samples *samples;	     /* NULL: none were taken */
-	char *unsampled; /* why there are no samples although they were asked for; NULL: there are */
-	char *observer_error; /* why the observer's part is missing; NULL if not asked or there */
+	struct run_interrupted *interrupted; /* NULL: not interrupted */
+	char *expected;			     /* expected statuses; NULL: any below 400 */
+	struct run_samples *samples;	     /* NULL: none taken */
+	char *unsampled; /* why there are no samples although requested; NULL: there are */
+	/* why the observer's part is missing; NULL: not requested, or present */
+	char *observer_error;
 };
 
 /*
- * What a joined exchange consists of, or the sums of several, in ns:
+ * The parts of a joined exchange, or their sums, in ns:
  *
  *     round_trip = network + the stages of the residence + transmit_queue − overhang
  *
- * to the nanosecond. A stage that is not known (transmit_queue where it was not followed) is in
- * network. ack is no part of the sum.
+ * to the nanosecond. An unknown stage (transmit_queue if not followed) is included in network. ack
+ * is no part of the sum.
  */
 struct run_parts {
-	uint64_t wait_ns; /* under a rate: when the request was due → handed to the kernel */
+	uint64_t wait_ns; /* under a rate: due → handed to the kernel */
 	uint64_t round_trip_ns;
 	uint64_t network_ns;
-	/* The client had the whole response before the server's write returned, by this much. */
+	/* How long before the end of the server's write the client had the whole response. */
 	uint64_t overhang_ns;
 	struct run_number stages[STAGE_COUNT];
-	/* service, divided: all known or none */
+	/* service, divided: all are known or none */
 	struct run_number running_ns;
 	struct run_number runnable_ns;
 	struct run_number blocked_ns;
 };
 
-/* The joined exchanges that were slower than a percentile of all that the driver measured. */
+/* The joined exchanges above a percentile of all the driver's measurements. */
 struct run_tail {
 	uint32_t per_mille; /* 990: p99 */
-	uint64_t
-		above_ns; /* the percentile: of the response time under a rate, else the round trip */
+	uint64_t above_ns;  /* of response time or round trip, as in intervals */
 	uint64_t count;
 	struct run_parts sum;
 };
 
-/* The joined exchanges that were a step of a scenario. */
+/* The joined exchanges of one step of a scenario. */
 struct run_joined_step {
 	char *name;
 	uint64_t count;
@@ -442,8 +439,8 @@ struct run_exchange {
 
 /* The driver's and the observer's views of the same exchanges (docs/measurement.md, joining). */
 struct run_joined {
-	char *reason;	    /* why some or all could not be joined; NULL: all were */
-	uint64_t threshold; /* the lower one of both sides; RUN_SAMPLE_ALL: every exchange */
+	char *reason;	    /* why exchanges could not be joined; NULL: all were */
+	uint64_t threshold; /* the lower one of both sides; RUN_SAMPLE_ALL: all exchanges */
 	uint64_t joined;
 	uint64_t early; /* of these: with an overhang */
 	uint64_t repeated;
@@ -454,20 +451,20 @@ struct run_joined {
 	uint64_t other_clients;
 	uint64_t ambiguous;
 	uint64_t implausible;
-	uint64_t begin_ns; /* the earliest start of a joined exchange, by the driver's clock */
+	uint64_t begin_ns; /* earliest start of a joined exchange, by the driver's clock */
 	struct run_parts sum;
 	struct histogram round_trip;
 	struct histogram network;
 	struct run_stage stages[STAGE_COUNT];
-	struct run_tail *tail; /* from the lowest percentile up */
+	struct run_tail *tail; /* ascending percentiles */
 	size_t tail_count;
-	struct run_joined_step *steps; /* of a scenario: one for each of the driver's rows */
+	struct run_joined_step *steps; /* of a scenario: one per row of the driver */
 	size_t step_count;
-	struct run_exchange *slowest; /* the slowest first */
+	struct run_exchange *slowest; /* slowest first */
 	size_t slowest_count;
 };
 
-struct run_finding; /* finding.h, as is struct run_look */
+struct run_finding; /* finding.h, also for struct run_look */
 struct run_look;
 struct run_sweep; /* sweep.h */
 
@@ -475,95 +472,95 @@ struct run {
 	char *host;
 	char *kernel;
 	char *tool;	  /* "sojourn 0.1.0" */
-	char *started_at; /* RFC 3339, UTC, of the period's begin */
+	char *started_at; /* RFC 3339, UTC, start of the period */
 	uint64_t duration_ns;
-	char **command; /* NULL-terminated argv, may be NULL */
+	char **command; /* NULL-terminated argv; may be NULL */
 	struct run_service *services;
 	size_t service_count;
-	struct run_cost *cost;		/* NULL in a document of the driver alone */
-	uint64_t services_dropped;	/* services that found no slot when they had traffic */
-	uint64_t connections_dropped;	/* of these: they are in no count */
-	uint64_t listeners_idle;	/* now: they get a slot with their first connection */
-	struct run_reclaimed reclaimed; /* services that are no longer in `services` */
-	char dropped_ports[96];	   /* some of those without a slot, for a finding; in no document */
-	char *connections_in;	   /* where the observer kept connections; NULL: no observer's */
-	struct run_driver *driver; /* NULL in a document of the observer alone */
-	struct run_joined *joined; /* NULL unless both sides' samples were there; see join.h */
-	struct run_sweep *sweep; /* NULL unless loads were gone through; then there is no driver */
+	struct run_cost *cost;		/* NULL: no observer */
+	uint64_t services_dropped;	/* services with traffic but without a slot */
+	uint64_t connections_dropped;	/* of these: in no count */
+	uint64_t listeners_idle;	/* now; they get a slot with their first connection */
+	struct run_reclaimed reclaimed; /* services that are no longer in @services */
+	/* ports of services without a slot, for a finding; in no document */
+	char dropped_ports[96];
+	char *connections_in;	      /* where the observer kept connections; NULL: no observer */
+	struct run_driver *driver;    /* NULL: no driver */
+	struct run_joined *joined;    /* NULL: not both sides' samples; see join.h */
+	struct run_sweep *sweep;      /* NULL: no sweep; otherwise there is no driver */
 	struct run_finding *findings; /* worst first */
 	size_t finding_count;
-	char **not_seen;	       /* what the doctor could not see; NULL: it did not look */
-	struct run_finding *resources; /* of `sojourn doctor`: all that it looked at */
+	char **not_seen;	       /* by the doctor; NULL: it did not look */
+	struct run_finding *resources; /* everything that `sojourn doctor` looked at */
 	size_t resource_count;
-	struct run_look *looked_at; /* likewise; NULL: another's document */
+	struct run_look *looked_at; /* by the doctor; NULL: not known */
 };
 
-/* NULL without memory. Fills host, kernel, tool and started_at from this machine. */
+/* Make a run with host, kernel, tool and started_at from this machine; NULL without memory. */
 struct run *run_new(const char *program, char **command);
 void run_free(struct run *run);
 DEFINE_CLEANUP(struct run *, run_free)
 #define autorun CLEANUP(cleanup_run_free)
 
-/* Appends one zeroed service; NULL without memory. Pointers to other services become invalid. */
+/* Append one zeroed service; NULL without memory. Pointers to other services become invalid. */
 struct run_service *run_add_service(struct run *run);
-/* Appends one zeroed process to @service; NULL without memory. */
+/* Append one zeroed process or listener to @service; NULL without memory. */
 struct run_process *run_add_process(struct run_service *service);
 struct run_listener *run_add_listener(struct run_service *service);
 
-/* No samples yet, threshold RUN_SAMPLE_ALL; NULL without memory. */
+/* Make an empty list with threshold RUN_SAMPLE_ALL; NULL without memory. */
 struct run_samples *run_samples_new(void);
 void run_samples_free(struct run_samples *samples);
 DEFINE_CLEANUP(struct run_samples *, run_samples_free)
 #define autosamples CLEANUP(cleanup_run_samples_free)
 
-/* Appends one zeroed sample; NULL without memory. Pointers to other samples become invalid. */
+/* Append one zeroed sample; NULL without memory. Pointers to other samples become invalid. */
 struct run_sample *run_add_sample(struct run_samples *samples);
 /* Makes room for @capacity samples in all. -ENOMEM. */
 int run_samples_reserve(struct run_samples *samples, size_t capacity);
-/* Lowers the threshold to @threshold, if it is above, and drops the samples that it no longer holds. */
+/* Lower the threshold to @threshold if that is lower, and drop the samples above it. */
 void run_samples_lower(struct run_samples *samples, uint64_t threshold);
-/* By flow, then index: an order for qsort() and bsearch(). */
+/* Order by flow, then index, for qsort() and bsearch(). */
 int run_sample_compare(const void *a, const void *b);
 
 /*
- * Makes @run, the later reading, cover only the time since @earlier, a reading of the same
- * observation: counts, sums and histograms are subtracted, gauges (depth, TIME_WAIT, fds), the
- * high-water mark and findings stay, samples that @earlier has too are removed.
- * Services are matched by (netns, protocol, port); one that is not in @earlier stays whole.
+ * Subtract @earlier, an earlier reading of the same observation, from @run: counts, sums and
+ * histograms. Gauges (depth, TIME_WAIT, fds), the high-water mark and findings stay; samples also
+ * in @earlier are removed. Services are matched by (netns, protocol, port); new ones stay whole.
  */
 void run_subtract(struct run *run, const struct run *earlier);
-/* Takes out of @run, which will be subtracted, the services of which nothing was counted: that changes nothing. */
+/* Remove services without counts from @run, which is then subtracted without a difference. */
 void run_drop_idle(struct run *run);
 
 /*
- * Adds @other to @run: what one document of both would hold. A driver's and an observer's part become
- * one document with host, kernel, started_at and duration_ns of the observer; counts and histograms of
- * several drivers add, their period is the union of theirs; likewise those of several observers.
- * @other is used up and stays to be freed by the caller. -EINVAL with the member that cannot be merged
- * in @ret_error (freed by the caller), -ENOMEM; then @run is not to be used either.
+ * Add @other to @run, as if one document had both. A driver's and an observer's part become one
+ * document with the observer's host, kernel, started_at and duration_ns. Counts and histograms of
+ * several drivers or observers add; their period is the union. @other is used up and freed by the
+ * caller. -EINVAL with the member that cannot be merged in @ret_error, or -ENOMEM; @run is then
+ * invalid too.
  */
 int run_merge(struct run *run, struct run *other, char **ret_error);
 /*
- * Whether the documents of a driver and of an observer, given by their files, can be of the same requests: -EINVAL,
- * with the reason as above, if their times do not overlap. Clocks of two hosts may differ by a minute.
+ * Check that documents of a driver and an observer can be of the same requests. -EINVAL, as above,
+ * if their times do not overlap. Clocks may differ by a minute.
  */
 int run_check_times(const struct run *run, const struct run *other, char **ret_error);
 
 void run_joined_free(struct run_joined *joined);
 DEFINE_CLEANUP(struct run_joined *, run_joined_free)
 
-/* Adds the parts of another exchange to @sum; a stage is known if it is in any of them. */
+/* Add another exchange's parts to @sum; a stage is known if it is known in any. */
 void run_parts_add(struct run_parts *sum, const struct run_parts *parts);
 
-/* What the user waited: under a rate from when the request was due. */
+/* Return the user's wait: under a rate from when the request was due. */
 static inline uint64_t run_parts_total(const struct run_parts *parts)
 {
 	return parts->wait_ns + parts->round_trip_ns;
 }
 
-/* Frees what it holds; it is empty then. */
+/* Free the rows and empty the list. */
 void run_row_list_clear(struct run_row_list *rows);
-/* Responses as far as they lay within the measured phase: what rates are of. */
+/* Return the responses within the measured phase, from which rates are computed. */
 static inline uint64_t run_timely(uint64_t requests, uint64_t drained)
 {
 	return requests > drained ? requests - drained : 0;
@@ -579,57 +576,55 @@ static inline uint64_t run_row_timely(const struct run_row *row)
 	return run_timely(row->requests, row->drained);
 }
 
-/* Sum of a row's errors. */
 uint64_t run_row_errors(const struct run_row *row);
 
-/* Sum of the driver's errors. */
 uint64_t run_driver_errors(const struct run_driver *driver);
 
-/* Latency as its intervals have it: the response time under a rate, else the round trip. */
+/* Return the response time under a rate, otherwise the round trip, as in the intervals. */
 const struct histogram *run_driver_latency(const struct run_driver *driver);
 
-/* More intervals than these are joined by two, see run_join_intervals(). */
+/* More intervals are joined in pairs, see run_join_intervals(). */
 #define RUN_INTERVALS_MAX 600U
 
-/* Makes the intervals twice as long, each of two of the former ones. */
+/* Join intervals in pairs, twice as long. */
 void run_join_intervals(struct run_driver *driver);
 
 /*
- * Pearson's correlation of rate and time over the intervals of full length: near 1 or -1 the rate rose
- * or fell all the time. Not known below three of them, or if the rate never changed.
+ * Return Pearson's correlation of rate and time over the full intervals: near 1 or -1 if the rate
+ * always rose or fell. Not known below three intervals, or with a constant rate.
  */
 struct run_ratio run_drift(const struct run_driver *driver);
 
-/* RFC 3339 text of document times, to and from ns since 1970. -EINVAL; NULL without memory. */
+/* Convert document times between RFC 3339 and ns since 1970. -EINVAL; NULL without memory. */
 int run_parse_time(const char *text, uint64_t *ret_wall_ns);
 char *run_format_time(uint64_t wall_ns);
 
 /*
- * The JSON text of the document, ending in a newline; NULL without memory. The caller frees it.
+ * Return the document's JSON text, ending in a newline, freed by the caller; NULL without memory.
  */
 char *run_to_json(const struct run *run);
 
 /* The same text into @file. 0; -ENOMEM, or what a write met with: then a part of it may be there. */
 int run_print_json(const struct run *run, FILE *file);
 
-/* The JSON Schema (draft 2020-12) of every such text; likewise. */
+/* Return the JSON Schema (draft 2020-12) of every such text; likewise. */
 char *run_schema_to_json(void);
 
 /*
- * Parses a document. -EINVAL if it is not one of RUN_SCHEMA; then @ret_error (to be freed by the
- * caller) says which line or member is wrong and what is allowed.
+ * Parse a document. -EINVAL if it is not one of RUN_SCHEMA, with the wrong line or member and what
+ * is allowed in @ret_error.
  */
 int run_from_json(const char *text, size_t length, struct run **ret_run, char **ret_error);
 
-/* The same from and to a file; "-" is standard input or output. Writing replaces atomically. */
+/* Read or write a file likewise; "-" is standard input or output. Writing replaces atomically. */
 int run_read(const char *path, struct run **ret_run, char **ret_error);
 int run_write(const struct run *run, const char *path);
 
-/* The text alone, of whatever is there: one byte more than a document may have at most. */
+/* Read any text, up to one byte more than a document's maximum. */
 int run_read_text(const char *path, char **ret_text, size_t *ret_length);
-/* Writes any text in that way. */
+/* Write any text likewise. */
 int run_write_text(const char *text, const char *path);
-/* Whether that will go, as far as it can be told before; leaves @path as it is. 0 or -errno. */
+/* Check as far as possible that writing will work; @path stays as it is. 0 or -errno. */
 int run_try_write(const char *path);
 
 #endif

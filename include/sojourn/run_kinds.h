@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of things that a run document counts, each with its name and its meaning for people:
- * closes, losses, errors, datagrams. Neighbours: run.h (the document), lib/run/names.c.
+ * The kinds of things that a run document counts, with names and explanations: closes, losses,
+ * errors, datagrams. Neighbours: run.h (the document), lib/run/names.c.
  */
 #ifndef SOJOURN_RUN_KINDS_H
 #define SOJOURN_RUN_KINDS_H
@@ -20,7 +20,7 @@ enum run_close {
 	RUN_CLOSE_COUNT
 };
 
-/* What could not be seen or does not enter a stage: measurement.md's list, per service. */
+/* Events not seen, or not in a stage: measurement.md's list, per service. */
 enum run_loss {
 	RUN_LOSS_OVERLAPPED,
 	RUN_LOSS_UNSOLICITED,
@@ -51,10 +51,10 @@ enum run_loss {
 	RUN_LOSS_COUNT
 };
 
-/* Ages of open requests: wire/config.h's, in the same order. */
+/* Age classes of open requests, in the order of wire/config.h. */
 #define RUN_AGE_COUNT 7
 
-/* What went wrong for the driver, one counter each. */
+/* The driver's errors. */
 enum run_error {
 	RUN_ERROR_REFUSED,	       /* connect: ECONNREFUSED */
 	RUN_ERROR_ADDRESS_UNAVAILABLE, /* connect: EADDRNOTAVAIL, no source port left */
@@ -62,45 +62,45 @@ enum run_error {
 	RUN_ERROR_CONNECT_TIMEOUT,
 	RUN_ERROR_CONNECT_OTHER,
 	RUN_ERROR_TLS_TIMEOUT,	  /* TLS: the handshake took too long */
-	RUN_ERROR_TLS,		  /* TLS: it failed, in a way not named below */
-	RUN_ERROR_CERTIFICATE,	  /* TLS: the server's certificate is not accepted */
-	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the protocol asked for */
-	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE with a request outstanding */
-	RUN_ERROR_TRANSFER_OTHER, /* any other errno then */
+	RUN_ERROR_TLS,		  /* TLS: it failed in another way */
+	RUN_ERROR_CERTIFICATE,	  /* TLS: the server's certificate was refused */
+	RUN_ERROR_NOT_NEGOTIATED, /* TLS: the server does not speak the requested protocol */
+	RUN_ERROR_RESET,	  /* ECONNRESET or EPIPE during a request */
+	RUN_ERROR_TRANSFER_OTHER, /* any other errno during a request */
 	RUN_ERROR_CLOSED_EARLY,	  /* FIN before the response was complete */
-	RUN_ERROR_STREAM_RESET,	  /* HTTP/2: the server reset the stream, the connection stays */
-	RUN_ERROR_UNPROCESSED,	  /* HTTP/2: the server says it did not process the request */
+	RUN_ERROR_STREAM_RESET,	  /* HTTP/2: the server reset the stream; the connection stays */
+	RUN_ERROR_UNPROCESSED,	  /* HTTP/2: not processed, according to the server */
 	RUN_ERROR_TIMEOUT,	  /* no complete response in time */
-	RUN_ERROR_MALFORMED,	  /* the response is not what the protocol or framing allows */
-	RUN_ERROR_STATUS,	  /* complete response that says failure: HTTP 400 and above */
-	RUN_ERROR_UNEXPECTED,	  /* complete response that is not what the user expects */
+	RUN_ERROR_MALFORMED,	  /* a response against the protocol or framing */
+	RUN_ERROR_STATUS,	  /* complete response that reports failure: HTTP 400 and above */
+	RUN_ERROR_UNEXPECTED,	  /* complete response against the user's expectation */
 	RUN_ERROR_COUNT
 };
 
 #define RUN_NO_ERROR RUN_ERROR_COUNT
 
-/* gRPC's statuses 0 to 16, and what is none of them. */
+/* gRPC's statuses 0 to 16, and all others. */
 #define RUN_GRPC_STATUS_COUNT 18
 
-/* Datagrams that are no exchange of their own, one counter each. */
+/* Datagrams that are no exchange. */
 enum run_datagram {
-	RUN_DATAGRAM_LATE,	    /* a reply to what was given up already */
-	RUN_DATAGRAM_DUPLICATE,	    /* a reply to what was answered already */
-	RUN_DATAGRAM_UNMATCHED,	    /* answers nothing that is known */
-	RUN_DATAGRAM_DROPPED,	    /* reached the driver's socket and found its buffer full */
-	RUN_DATAGRAM_RETRANSMITTED, /* a request, sent again */
+	RUN_DATAGRAM_LATE,	    /* a reply to a request already given up */
+	RUN_DATAGRAM_DUPLICATE,	    /* a reply to a request already answered */
+	RUN_DATAGRAM_UNMATCHED,	    /* a reply to no known request */
+	RUN_DATAGRAM_DROPPED,	    /* dropped, as the driver's receive buffer was full */
+	RUN_DATAGRAM_RETRANSMITTED, /* a request sent again */
 	RUN_DATAGRAM_COUNT
 };
 
-/* What the stage service divides into, by the state of the thread that served. */
+/* The parts of the stage service, by the state of the serving thread. */
 enum run_cpu {
-	RUN_CPU_RUNNING,  /* it was on a CPU */
-	RUN_CPU_RUNNABLE, /* it could have run and waited for a CPU */
-	RUN_CPU_BLOCKED,  /* it waited for something else */
+	RUN_CPU_RUNNING,  /* on a CPU */
+	RUN_CPU_RUNNABLE, /* ready to run, waiting for a CPU */
+	RUN_CPU_BLOCKED,  /* waiting for something else */
 	RUN_CPU_COUNT
 };
 
-/* What a driver's requests are told apart by, a list of rows each. */
+/* The properties that distinguish a driver's requests, a list of rows each. */
 enum run_rows_by {
 	RUN_ROWS_STEP,	 /* of a scenario */
 	RUN_ROWS_TARGET, /* of several URLs */
@@ -108,7 +108,7 @@ enum run_rows_by {
 	RUN_ROWS_COUNT
 };
 
-/* Names as in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
+/* Names in the document, e.g. "socket_queue", "closed_by_server", "address_unavailable". */
 extern const char *const run_stage_names[STAGE_COUNT];
 extern const char *const run_cpu_names[RUN_CPU_COUNT];
 extern const char *const run_close_names[RUN_CLOSE_COUNT];
@@ -120,10 +120,10 @@ extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
 extern const char *const run_rows_names[RUN_ROWS_COUNT]; /* of the lists: "steps" … */
 extern const char *const run_row_names[RUN_ROWS_COUNT];	 /* of one row: "step" … */
 
-/* Whether an event was missed; else nothing was, and it is not timed, or not an exchange. */
+/* Whether an event was missed; otherwise it was seen, but not timed or no exchange. */
 extern const bool run_loss_is_lost[RUN_LOSS_COUNT];
 
-/* The same for people: one clause each, e.g. "request readable before the previous response". */
+/* Explanations for people, a clause each, e.g. "request readable before the previous response". */
 extern const char *const run_loss_help[RUN_LOSS_COUNT];
 extern const char *const run_error_help[RUN_ERROR_COUNT];
 extern const char *const run_datagram_help[RUN_DATAGRAM_COUNT];

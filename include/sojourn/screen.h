@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal: taken over, written to, and given back on every way out, a crash included. All text
- * of the live views goes through here; nothing else knows of colours or of what the terminal can show.
- * Linked from a library of its own (sojourn_screen), as it needs ncurses.
+ * The terminal: taken over, drawn on, and restored on every exit, even a crash. All text of the
+ * live views passes here; nothing else knows colours or the terminal's abilities. In a library of
+ * its own (sojourn_screen), as it needs ncurses.
  */
 #ifndef SOJOURN_SCREEN_H
 #define SOJOURN_SCREEN_H
@@ -13,7 +13,7 @@
 
 #include "wire/stage.h"
 
-/* Of text; a stage has one of its own. */
+/* The style of a text. */
 enum screen_style {
 	SCREEN_PLAIN,
 	SCREEN_BOLD,
@@ -21,9 +21,9 @@ enum screen_style {
 	SCREEN_TITLE, /* reverse */
 	SCREEN_ALARM,
 	SCREEN_NOTICE,
-	SCREEN_HUNG,   /* louder than all others */
+	SCREEN_HUNG,   /* the loudest */
 	SCREEN_ACCENT, /* charts */
-	SCREEN_STAGE,  /* + enum stage, to its last */
+	SCREEN_STAGE,  /* plus enum stage */
 	SCREEN_STYLES = SCREEN_STAGE + STAGE_COUNT
 };
 
@@ -33,42 +33,42 @@ enum screen_align {
 };
 
 /*
- * Takes the terminal of @out over. @keys: what is typed there is read; NULL: it is left alone. -ENOTTY:
- * one of them is no terminal; -EOPNOTSUPP: of a kind that cannot be drawn on; -EBUSY: it is taken already.
+ * Take over the terminal of @out. @keys: read typed keys there; NULL: do not. -ENOTTY: not a
+ * terminal; -EOPNOTSUPP: cannot be drawn on; -EBUSY: already taken over.
  */
 int screen_open(FILE *out, FILE *keys);
-/* Gives it back as it was. Does nothing if it is not taken. */
+/* Restore the terminal, if it was taken over. */
 void screen_close(void);
 
-void screen_begin(void); /* an empty page */
-void screen_end(void);	 /* shows it */
+void screen_begin(void); /* start an empty page */
+void screen_end(void);	 /* show it */
 void screen_resize(void);
 int screen_rows(void);
 int screen_columns(void);
 
-/* The next key that was typed, KEY_… of curses.h or a byte; -1: none. */
+/* Return the next typed key, KEY_… of curses.h or a byte; -1: none. */
 int screen_key(void);
 
 /*
- * Writes UTF-8 text into @width columns from @x on, cut off or filled with blanks; what the terminal
- * cannot show is replaced. Off the screen, nothing is written.
+ * Write UTF-8 text into @width columns from @x on, cut or padded with blanks. Replace characters
+ * that the terminal cannot show. Outside of the screen, write nothing.
  */
 void screen_put(int y, int x, int width, unsigned int style, enum screen_align align,
 		const char *text);
-/* The same from @x to the end of the line, from a format. */
+/* Write from @x to the end of the line, by a format. */
 __attribute__((format(printf, 4, 5))) void screen_line(int y, int x, unsigned int style,
 						       const char *format, ...);
 
-/* Whether characters beyond ASCII can be shown, and whether styles differ by colour. */
+/* Return whether non-ASCII characters can be shown, and whether styles have colours. */
 bool screen_utf8(void);
 bool screen_colour(void);
 
-/* A bar of @share (0 … 1) of @width columns, to an eighth of one where the terminal can show it. */
+/* Draw a bar of @share (0 … 1) of @width columns, in eighths of a column where the terminal can. */
 void screen_bar(int y, int x, int width, unsigned int style, double share);
 
 /*
- * Columns of a chart, a point each, from 0 to the largest; NAN, which is not known, is a blank. @y is its
- * upper line, of @height. Returns the largest, 0 if there is none.
+ * Draw a chart with a column per point, from 0 to the maximum; NAN (not known) is blank. @y: its
+ * top line; @height: its lines. Return the maximum, or 0 without points.
  */
 double screen_chart(int y, int x, int height, unsigned int style, const double *points,
 		    size_t count);

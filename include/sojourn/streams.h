@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard input, output and error as the caller has left them: closed, full, or a pipe that nobody reads. */
+/* Standard streams as the caller left them: closed, full, or a pipe without a reader. */
 #ifndef SOJOURN_STREAMS_H
 #define SOJOURN_STREAMS_H
 
 /*
- * First of all in main(): opens /dev/null for those of the three that are closed. Or the first file that is opened
- * would be taken for one, and get what is meant for people.
+ * Open /dev/null for closed standard streams, first of all in main(). Otherwise the next file
+ * opened would receive their output.
  */
 void streams_begin(void);
 
 /*
- * Last of all: @status, or 1 where it was 0 and not all of standard output could be written, which is logged.
+ * Return @status, or 1 instead of 0 if standard output could not be written completely, which is
+ * logged. Call last.
  */
 int streams_end(int status);
 

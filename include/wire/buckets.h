@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The one bucket layout of the project: kernel, observer and driver count into the same buckets, so
- * that histograms made by any of them can be added, compared and subtracted without conversion.
+ * The bucket layout of the whole project: histograms of kernel, observer and driver can be added,
+ * compared and subtracted without conversion.
  *
- * Log-linear: values below 64 have a bucket each; above, every power of two is cut into 64 equal
- * parts. A bucket is therefore never wider than 1/64 = 1.5625 % of its lower edge. Values from 2^40
- * (18.3 minutes in ns) on are counted in the last bucket.
+ * Log-linear: values below 64 have a bucket each; above, every power of two has 64 equal parts. A
+ * bucket is thus at most 1/64 = 1.5625 % of its lower edge wide. The last bucket counts values from
+ * 2^40 (18.3 minutes in ns) on.
  */
 #ifndef WIRE_BUCKETS_H
 #define WIRE_BUCKETS_H
@@ -19,11 +19,11 @@
 
 _Static_assert(BUCKET_COUNT == 2240, "changing the layout makes stored histograms unreadable");
 
-/* Position of the highest set bit of @value, which must not be 0 and must be below 2^40. */
+/* Return the highest set bit of @value, which is above 0 and below 2^40. */
 static inline __attribute__((always_inline)) __u32 bucket_log2(__u64 value)
 {
 #ifdef __bpf__
-	/* The BPF instruction set has no count-leading-zeros, and clang's expansion of it is longer. */
+	/* BPF has no instruction to count leading zeros, and clang's expansion is longer. */
 	__u32 bits = 0;
 
 	if (value >> 32) {
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) __u32 bucket_log2(__u64 value)
 #endif
 }
 
-/* Index of the bucket that counts @value, 0 … BUCKET_COUNT - 1. */
+/* Return the index of the bucket for @value, 0 … BUCKET_COUNT - 1. */
 static inline __attribute__((always_inline)) __u32 bucket_index(__u64 value)
 {
 	__u32 shift;
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) __u32 bucket_index(__u64 value)
 	return ((shift + 1) << BUCKET_SUB_BITS) + ((__u32)(value >> shift) & (BUCKET_SUB - 1));
 }
 
-/* Smallest value that bucket @index counts. */
+/* Return the smallest value of bucket @index. */
 static inline __u64 bucket_lower(__u32 index)
 {
 	__u32 octave = index >> BUCKET_SUB_BITS;
@@ -74,7 +74,7 @@ static inline __u64 bucket_lower(__u32 index)
 	return octave ? (BUCKET_SUB + part) << (octave - 1) : part;
 }
 
-/* Largest value that bucket @index counts (inclusive, as Prometheus's `le` wants it). */
+/* Return the largest value of bucket @index (inclusive, like Prometheus's `le`). */
 static inline __u64 bucket_upper(__u32 index)
 {
 	__u32 octave = index >> BUCKET_SUB_BITS;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* A sampled exchange, as the kernel side tells it over the ring buffer when it is complete. */
+/* A sampled exchange, sent over the ring buffer when it is complete. */
 #ifndef WIRE_EVENT_H
 #define WIRE_EVENT_H
 
 #include <linux/types.h>
 #include "wire/flow.h"
 
-/* CLOCK_MONOTONIC, nanoseconds. on_wire_ns and acked_ns are 0 where they were not measured. */
+/* CLOCK_MONOTONIC, nanoseconds. on_wire_ns and acked_ns are 0 if not measured. */
 struct exchange_event {
 	struct flow flow;
 	__u32 index; /* of the exchange on its connection, from 0 */
 	__u32 service;
-	__u32 pid; /* that wrote the response, as the observer sees it; 0: unknown */
+	__u32 pid; /* writer of the response, in the observer's pid namespace; 0: unknown */
 	__u32 bytes_in;
 	__u32 bytes_out;
-	__u64 arrival_ns;  /* the request became readable: here residence begins */
-	__u64 accepted_ns; /* of a connection's first exchange, where it is later; else 0 */
+	__u64 arrival_ns;  /* the request became readable: start of residence */
+	__u64 accepted_ns; /* of a connection's first exchange, if later; otherwise 0 */
 	__u64 first_read_ns;
 	__u64 last_read_ns;
 	__u64 first_write_ns;
-	__u64 last_write_ns; /* here residence ends */
+	__u64 last_write_ns; /* end of residence */
 	__u64 on_wire_ns;
 	__u64 acked_ns;
-	/* Of service: the thread ran; wanted to run and did not. running_ns is 0 where not measured. */
+	/* Of service: the thread ran; waited for a CPU. running_ns is 0 if not measured. */
 	__u64 running_ns;
 	__u64 runnable_ns;
 };

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* What the doctor counts as it happens, per process and address: bpf/doctor. */
+/* Events that the doctor counts, per process and address: bpf/doctor. */
 #ifndef WIRE_EVENTS_H
 #define WIRE_EVENTS_H
 
 #include <linux/types.h>
 
-/* Room for as many different keys; what finds none is counted as lost. */
+/* Maximum of different keys; further ones count as lost. */
 #define EVENT_FAILURES_MAX 1024
 #define EVENT_ACTIONS_MAX  8192
 #define EVENT_LISTENERS	   4096
 #define EVENT_NAMES	   4096
 
 enum event_kind {
-	/* Failures; the address is the destination, or the one that bind() asked for. */
+	/* Failures; the address is the destination, or the one for bind(). */
 	EVENT_NO_PORT,	      /* connect(): EADDRNOTAVAIL, no source port was left */
 	EVENT_ADDRESS_IN_USE, /* bind(): EADDRINUSE */
 	EVENT_NO_DESCRIPTOR,  /* EMFILE: the process's limit */
 	EVENT_NO_FILE,	      /* ENFILE: the host's limit */
-	EVENT_FAILURES,	      /* how many kinds of failures */
+	EVENT_FAILURES,	      /* number of failures above */
 	/* Actions. */
 	EVENT_CONNECTED = EVENT_FAILURES, /* time: in connect() until the SYN left */
-	EVENT_TIME_WAIT_CLIENT,		  /* left behind by whoever connected: the destination */
-	EVENT_TIME_WAIT_SERVER,		  /* by whoever accepted: its own port, no address */
-	EVENT_RESET_CLIENT,		  /* an RST instead of a FIN, as above */
+	EVENT_TIME_WAIT_CLIENT,		  /* left by the connecting side: the destination */
+	EVENT_TIME_WAIT_SERVER,		  /* left by the accepting side: its port, no address */
+	EVENT_RESET_CLIENT,		  /* an RST instead of a FIN, sides as above */
 	EVENT_RESET_SERVER,
 	EVENT_KINDS
 };
 
 struct event_key {
 	__u32 netns; /* inode number, as in /proc/PID/ns/net */
-	__u32 pid;   /* thread group, in the initial pid namespace; 0: closed before we came */
+	__u32 pid;   /* thread group, in the initial pid namespace; 0: closed before start */
 	__u8 address[16]
 		__attribute__((aligned(8))); /* network order; IPv4: the first four bytes */
 	__u16 family;			     /* 0: no address */
@@ -42,7 +42,7 @@ struct event_count {
 	__u64 time_ns; /* of EVENT_CONNECTED and EVENT_NO_PORT */
 };
 
-/* A process's name when it was last counted: it may have ended when somebody asks. By pid. */
+/* A process's name when last counted, by pid: it may have ended since. */
 struct event_name {
 	char comm[16];
 };

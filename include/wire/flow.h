@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Who talks to whom, in one form for kernel, observer and driver, and the hash by which all of them
- * sample the same exchanges without talking to each other (docs/measurement.md, consistent sampling).
+ * The two ends of a flow, in one form for kernel, observer and driver. By its hash all of them
+ * sample the same exchanges without communicating (docs/measurement.md, consistent sampling).
  */
 #ifndef WIRE_FLOW_H
 #define WIRE_FLOW_H
@@ -10,7 +10,7 @@
 
 /*
  * A TCP connection or a UDP pair. Addresses in network order, IPv4 as ::ffff:a.b.c.d (RFC 4291,
- * 2.5.5.2): a server on [::] and its IPv4 client name the same flow alike. Ports in host order.
+ * 2.5.5.2): a server on [::] and its IPv4 client use the same form. Ports in host order.
  */
 struct flow {
 	__u32 client[4];
@@ -21,7 +21,7 @@ struct flow {
 
 _Static_assert(sizeof(struct flow) == 36, "compared as bytes: no padding");
 
-/* MurmurHash3's finalizer (Appleby, 2011, public domain): every bit of @h reaches every other. */
+/* MurmurHash3's finalizer (Appleby, 2011, public domain): every bit of @h affects every other. */
 static inline __attribute__((always_inline)) __u32 flow_mix(__u32 h)
 {
 	h ^= h >> 16;
@@ -38,8 +38,8 @@ static inline __attribute__((always_inline)) __u32 flow_add(__u32 h, __u32 word)
 }
 
 /*
- * Hash of @flow; the order of its words matters. Member by member: read through a pointer to words,
- * the ports would be those of before they were set (GCC, strict aliasing).
+ * Hash @flow, depending on the order of its words. Member by member: through a pointer to words,
+ * stale ports could be read (GCC, strict aliasing).
  */
 static inline __attribute__((always_inline)) __u32 flow_hash(const struct flow *flow)
 {
@@ -53,8 +53,8 @@ static inline __attribute__((always_inline)) __u32 flow_hash(const struct flow *
 }
 
 /*
- * Hash of the exchange that is number @index (from 0) on a connection whose flow_hash() is
- * @connection. It is sampled where this is below the threshold: uniform over 0 … 2^32 - 1.
+ * Hash exchange @index (from 0) of the connection with flow_hash() @connection, uniformly over 0 …
+ * 2^32 - 1. The exchange is sampled if the hash is below the threshold.
  */
 static inline __attribute__((always_inline)) __u32 exchange_hash(__u32 connection, __u32 index)
 {

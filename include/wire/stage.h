@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The stages of an exchange, in the order in which a request passes through them. Their definitions
- * are in docs/measurement.md; their names as users see them in lib/run/names.c. Those before
- * STAGE_RESIDENCE_END make up the residence, and are timed for every exchange; those behind it follow
- * the response on its way, of a sample of the exchanges and only when asked for.
+ * The stages of an exchange, in a request's order. docs/measurement.md defines them;
+ * lib/run/names.c has their names for users. Stages before STAGE_RESIDENCE_END make up the
+ * residence and are timed for every exchange. The others follow the response of a sample of
+ * exchanges, on request only.
  */
 #ifndef WIRE_STAGE_H
 #define WIRE_STAGE_H
@@ -15,8 +15,8 @@ enum stage {
 	STAGE_SERVICE,	    /* last read → first write */
 	STAGE_RESPOND,	    /* first write → last write */
 	STAGE_RESIDENCE_END,
-	STAGE_TRANSMIT_QUEUE = STAGE_RESIDENCE_END, /* last write → last byte given to the driver */
-	STAGE_ACK,				    /* from there → the peer has acknowledged it */
+	STAGE_TRANSMIT_QUEUE = STAGE_RESIDENCE_END, /* last write → last byte given to the device */
+	STAGE_ACK,				    /* from there → acknowledged by the peer */
 	STAGE_COUNT
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* A stream of HTTP/2 that is open: what the kernel side keeps of it, and user space reads to tell which are under way. */
+/* An open HTTP/2 stream on the kernel side, read by user space to find those in flight. */
 #ifndef WIRE_STREAM_H
 #define WIRE_STREAM_H
 
 #include <linux/types.h>
 
-/* With observer_config.http: streams that are followed at once. What finds no room is counted. */
+/* With observer_config.http: maximum of streams at once. Streams without room are counted. */
 #define STREAMS_AT_ONCE 32768
 
 enum stream_flag {
 	STREAM_RESPONDING = 1 << 0, /* the response has begun */
-	STREAM_SAMPLED = 1 << 1,    /* will be told as an event */
-	STREAM_CARRIED = 1 << 2, /* its response began in an earlier epoch, and this is counted */
+	STREAM_SAMPLED = 1 << 1,    /* an event will report it */
+	STREAM_CARRIED = 1 << 2,    /* the response began in an earlier epoch, and was counted so */
 };
 
 /* CLOCK_MONOTONIC, nanoseconds. */
@@ -25,8 +25,8 @@ struct stream {
 	__u32 service;
 	__u32 bytes_in; /* of its frames */
 	__u32 bytes_out;
-	__u32 pid;	      /* of a sampled one: that began the response */
-	__u16 respond_bucket; /* as in struct conn */
+	__u32 pid;	      /* of a sampled stream: the process that began the response */
+	__u16 respond_bucket; /* see struct conn */
 	__u16 flags;	      /* enum stream_flag */
 	__u32 pad;
 };

@@ -29,7 +29,7 @@ int cli_error(const struct cli_command *command, const char *format, ...)
 
 /* ---- help ---- */
 
-/* Prints @text in columns @column … HELP_WIDTH; the cursor stands at @at. Newlines are kept. */
+/* Print @text in columns @column … HELP_WIDTH, from column @at on. Newlines are kept. */
 static void print_wrapped(FILE *file, const char *text, size_t at, size_t column)
 {
 	while (*text) {
@@ -118,7 +118,7 @@ static void store_number(void *member, size_t size, uint64_t number)
 		*(uint8_t *)member = (uint8_t)number;
 }
 
-/* Whether @number is from the row's minimum to its maximum, if it has one. */
+/* Return whether @number is within the row's minimum and maximum, if it has one. */
 static bool is_inside(const struct cli_option *option, uint64_t number)
 {
 	return number >= option->minimum && (!option->maximum || number <= option->maximum);
@@ -152,7 +152,7 @@ static const char *parse_word(const struct cli_option *option, const char *value
 
 #define WRONG_SIZE 96
 
-/* NULL: @value is in @member. Else what is wrong; it may be in @text. */
+/* Store @value in @member. Return NULL, or what is wrong, possibly in @text. */
 static const char *store(const struct cli_option *option, void *member, const char *value,
 			 char text[static WRONG_SIZE])
 {
@@ -210,25 +210,25 @@ int cli_apply(const struct cli_option *option, void *settings, const char *value
 
 /* ---- parsing ---- */
 
-/* Where the parsing of a command line is. */
+/* The state of parsing. */
 struct walk {
 	const struct cli_command *command;
 	int argc, at;
 	char **argv;
 	void *target;
 	struct cli_words *words;
-	bool over; /* a CLI_CONSTANT was there */
+	bool over; /* a CLI_CONSTANT was found */
 	char **ret_error;
 };
 
-/* A row, and where it was found. */
+/* A row and its place. */
 struct found {
 	const struct cli_option *option;
 	size_t offset; /* of its settings in the target */
-	size_t index;  /* over all tables */
+	size_t index;  /* among the rows of all tables */
 };
 
-/* By @letter, or if that is 0 by the first @length characters of @name; how many there are. */
+/* Find rows by @letter, or if that is 0 by @name, of @length characters. Return how many match. */
 static size_t find(const struct cli_command *command, const char *name, size_t length, int letter,
 		   struct found *ret_found)
 {
@@ -260,7 +260,7 @@ bool cli_was_given(const struct cli_command *command, const struct cli_words *wo
 	       (words->given[found.index / 64] >> found.index % 64 & 1);
 }
 
-/* The name that the first @length characters of @typed may have meant; NULL: none is close. */
+/* Return the option that @typed, of @length characters, may have meant; NULL: none is close. */
 static const char *nearest(const struct cli_command *command, const char *typed, size_t length)
 {
 	struct suggestion suggestion = {0};
@@ -279,7 +279,7 @@ static const char *nearest(const struct cli_command *command, const char *typed,
 	return suggestion.best;
 }
 
-/* A sentence in our own style, with the words as they are. */
+/* Return a sentence in sojourn's own style, with the words as typed. */
 __attribute__((format(printf, 2, 3))) static int complain(struct walk *walk, const char *format,
 							  ...)
 {
@@ -302,7 +302,7 @@ static int keep_use(struct cli_words *words, const struct cli_option *option, co
 	return 0;
 }
 
-/* @shown: the option as it was written. */
+/* @shown: the option as typed. */
 static int apply(struct walk *walk, const struct found *found, const char *shown, const char *value)
 {
 	const struct cli_option *option = found->option;
@@ -324,7 +324,7 @@ static int apply(struct walk *walk, const struct found *found, const char *shown
 	return complain(walk, "%s: '%s' is not allowed: give %s", shown, value, wrong);
 }
 
-/* Applies an option with the value that is glued to it, or else the next word. */
+/* Apply an option with its attached value, or with the next word. */
 static int take(struct walk *walk, const struct found *found, const char *shown, const char *glued)
 {
 	const struct cli_option *option = found->option;
@@ -340,7 +340,7 @@ static int take(struct walk *walk, const struct found *found, const char *shown,
 	return complain(walk, "%s: needs a value: %s", shown, option->argument);
 }
 
-/* No option is called @shown, or several begin so. */
+/* Refuse an unknown or ambiguous option. */
 static int refuse_name(struct walk *walk, const char *shown, size_t found)
 {
 	const char *name = nearest(walk->command, shown + 2, strlen(shown + 2));
@@ -379,7 +379,7 @@ static int take_long(struct walk *walk, const char *word)
 		      : complain(walk, "%s: takes no value, got '%s'", shown, word + length + 1);
 }
 
-/* Of "-abc" one letter after the other, until one has a value, which is the rest. */
+/* Take the letters of "-abc"; the first with a value takes the rest. */
 static int take_letters(struct walk *walk, const char *word)
 {
 	struct found found;

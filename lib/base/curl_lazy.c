@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Those functions of libcurl that we call, each of which loads the library first: it and the
- * 25 that it needs take 4 MiB and a tenth of a second, and few runs ask anybody over HTTP. The program is
- * not linked with libcurl; a function that is missing here is missing when it is linked.
+ * The functions of libcurl in use, which load the library on demand. It and its 25 dependencies
+ * take 4 MiB and 0.1 s, and few runs use HTTP. The program is not linked with libcurl: a function
+ * missing here fails at link time.
  */
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 #include "sojourn/cleanup.h"
 
-/* The headers wrap these to check arguments. */
+/* The headers wrap these in argument checks. */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -53,7 +53,7 @@ static void end(void)
 
 static void load(void)
 {
-	/* A static program could only load what was made with the very same C library. */
+	/* A static program can only load libraries of exactly its C library. */
 #ifdef SOJOURN_STATIC
 	void *library = NULL;
 #else
@@ -71,7 +71,7 @@ static void load(void)
 	loaded = library && !curl.global_init(CURL_GLOBAL_NOTHING) && !atexit(end);
 }
 
-/* NULL if the library is not to be had; every other function needs what this one gives. */
+/* Return NULL if the library is not available; every other function needs this one's result. */
 CURL *curl_easy_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -80,7 +80,7 @@ CURL *curl_easy_init(void)
 	return loaded ? curl.init() : NULL;
 }
 
-/* Every kind of argument is a pointer or a number of its size. */
+/* Every argument is a pointer or a number of its size. */
 CURLcode curl_easy_setopt(CURL *handle, CURLoption option, ...)
 {
 	va_list arguments;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arithmetic on histograms; the bucket layout itself is wire/buckets.h. */
+/* Arithmetic on histograms; wire/buckets.h has the bucket layout. */
 #include "sojourn/histogram.h"
 
 #include <float.h>
@@ -16,7 +16,7 @@ void histogram_add(struct histogram *h, const struct histogram *other)
 		h->buckets[i] += other->buckets[i];
 }
 
-/* Upper edge of the highest bucket in use, 0 if none is; the last bucket has no upper edge. */
+/* Return the upper edge of the highest used bucket, or 0. The last bucket has no upper edge. */
 static uint64_t highest_edge(const struct histogram *h)
 {
 	for (unsigned int i = BUCKET_COUNT; i-- > 0;)
@@ -30,7 +30,7 @@ static uint64_t since(uint64_t now, uint64_t earlier)
 	return now > earlier ? now - earlier : 0;
 }
 
-/* What has left its bucket went up: it is taken from the next one above that has some. */
+/* A value that left its bucket moved up: subtract it from the next higher used one. */
 static void subtract_buckets(struct histogram *h, const struct histogram *earlier)
 {
 	uint64_t moved = 0;
@@ -51,7 +51,7 @@ void histogram_subtract(struct histogram *h, const struct histogram *earlier)
 	h->sum = since(h->sum, earlier->sum);
 	subtract_buckets(h, earlier);
 
-	/* One that was set since then is in the highest bucket, and stays exact. */
+	/* A maximum set since then is in the highest bucket, and stays exact. */
 	edge = highest_edge(h);
 	if (edge < h->max)
 		h->max = edge;
@@ -62,7 +62,7 @@ double histogram_mean(const struct histogram *h)
 	return h->count ? (double)h->sum / (double)h->count : 0;
 }
 
-/* The last bucket has no upper edge but the largest value. */
+/* The last bucket has no upper edge: use the maximum. */
 static double centre_of(const struct histogram *h, unsigned int i)
 {
 	double lower = (double)bucket_lower(i);
@@ -89,7 +89,7 @@ double histogram_stddev(const struct histogram *h)
 	return sqrt(squares);
 }
 
-/* Nearest rank, 1 … count. The product may round above an integer that it mathematically equals. */
+/* Return the nearest rank, 1 … count. The product may round above the integer it equals. */
 static uint64_t rank_of(const struct histogram *h, double quantile)
 {
 	double product = quantile * (double)h->count;
@@ -111,13 +111,13 @@ uint64_t histogram_quantile(const struct histogram *h, double quantile)
 		if (seen >= rank)
 			return bucket_upper(i) < h->max ? bucket_upper(i) : h->max;
 	}
-	/* The last bucket also counts everything too large for the layout. */
+	/* The last bucket also counts values beyond the layout. */
 	return h->max;
 }
 
 /* ---- steps ---- */
 
-/* Values in the buckets up to that of @bound. */
+/* Count the values in buckets up to that of @bound. */
 static uint64_t count_up_to(const struct histogram *h, uint64_t bound)
 {
 	uint64_t count = 0;
@@ -127,7 +127,7 @@ static uint64_t count_up_to(const struct histogram *h, uint64_t bound)
 	return count;
 }
 
-/* A step narrower than a bucket would be a comb. */
+/* Steps narrower than a bucket would be partly empty. */
 static size_t steps_between(uint64_t from, uint64_t to, size_t most)
 {
 	uint32_t buckets = bucket_index(to) - bucket_index(from) + 1;

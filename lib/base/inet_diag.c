@@ -14,8 +14,8 @@
 #include "sojourn/cleanup.h"
 
 /*
- * The request of before 3.3 (inet_diag_dump_compat()): only it gets both families in one walk over the
- * kernel's hash, which with 100,000 sockets costs 10 ms and more.
+ * Use the request from before 3.3 (inet_diag_dump_compat()). It alone gets both families in one
+ * walk over the kernel's hash, which takes 10 ms with 100,000 sockets.
  */
 static int send_question(const struct inet_diag_question *question, int fd)
 {
@@ -45,7 +45,7 @@ static int send_question(const struct inet_diag_question *question, int fd)
 	return sendmsg(fd, &message, 0) < 0 ? -errno : 0;
 }
 
-/* No dump: the kernel looks the socket up in its hash, and sends nothing after it. */
+/* Ask without a dump: the kernel looks up one socket, and sends nothing after it. */
 static int send_one(const struct inet_diag_question *question, int fd, uint8_t family,
 		    const struct inet_diag_sockid *id)
 {
@@ -66,7 +66,7 @@ static int send_one(const struct inet_diag_question *question, int fd, uint8_t f
 	return send(fd, &message, sizeof(message), 0) < 0 ? -errno : 0;
 }
 
-/* 1: there is more to come; 0: that was all; -errno. */
+/* Return 1 if more follows, 0 at the end, or -errno. */
 static int take_message(const struct inet_diag_question *question, const struct nlmsghdr *header)
 {
 	size_t length = header->nlmsg_len - NLMSG_HDRLEN;
@@ -96,7 +96,7 @@ static int take_answer(const struct inet_diag_question *question, const char *an
 	return more;
 }
 
-/* Reads until the kernel says that it was all, or after the first part if @one. */
+/* Read to the kernel's end message, or only the first part if @one. */
 static int read_answer(const struct inet_diag_question *question, int fd, bool one)
 {
 	_Alignas(struct nlmsghdr) char answer[INET_DIAG_ANSWER_MAX];

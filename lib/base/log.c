@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages to the user on standard error: one call, one line, written at once. */
+/* Messages to the user on standard error: each call writes one line at once. */
 #include "sojourn/log.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ bool log_is_verbose(void)
 	return log_state.verbose;
 }
 
-/* @reason may be NULL. The stream is locked: lines of several threads do not mix. */
+/* @reason may be NULL. The locked stream keeps lines of threads apart. */
 static void log_line(const char *severity, const char *reason, const char *format, va_list args)
 	__attribute__((format(printf, 3, 0)));
 
@@ -32,7 +32,7 @@ static void log_line(const char *severity, const char *reason, const char *forma
 {
 	char message[2048];
 
-	/* Whatever names the object may itself come from elsewhere: one line, nothing for a terminal to obey. */
+	/* Quoted names may come from elsewhere: one line, without control characters. */
 	vsnprintf(message, sizeof(message), format, args);
 	text_make_printable(message, ' ');
 

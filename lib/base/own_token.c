@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the file is, and what is trusted of it; see own_token.h. */
+/* Where the token file is, and when it is trusted; see own_token.h. */
 #include "sojourn/own_token.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define ROOT_FOLDER "/run/sojourn"
 
-/* Root's, and that of packaging/sojourn.service: which belongs to that service's user, and goes when it ends. */
+/* Root's folder, and that of packaging/sojourn.service, owned by the service's user. */
 static const char *const system_folders[] = {ROOT_FOLDER, "/run/sojourn-serve"};
 
 static int user_folder(char **ret_folder)
@@ -33,7 +33,7 @@ static int user_folder(char **ret_folder)
 	return asprintf(ret_folder, "%s/sojourn", home) < 0 ? -ENOMEM : 0;
 }
 
-/* A service's manager has made its folder. */
+/* A service's manager has made the folder. */
 static int own_folder(char **ret_folder)
 {
 	const char *given = getenv("RUNTIME_DIRECTORY");
@@ -55,7 +55,7 @@ static int path_in(const char *folder, uint16_t port, char **ret_path)
 		       : 0;
 }
 
-/* In /tmp anybody may have made it. */
+/* In /tmp anybody may have made the folder. */
 static int make_folder(const char *folder, uid_t user)
 {
 	struct stat made;
@@ -110,7 +110,7 @@ static int make_text(char text[OWN_TOKEN_LENGTH + 1])
 	return 0;
 }
 
-/* An older file is of an observer that was killed: this one has the port. */
+/* Replace a killed observer's file: this observer has the port now. */
 static int drop_older(const char *folder, uint16_t port)
 {
 	CLEANUP(globfree) glob_t files = {0};
@@ -165,7 +165,10 @@ void own_token_drop(struct own_token *token)
 	*token = (struct own_token){};
 }
 
-/* Only root can make a folder in /run; in any other place @owned: the file is ours or root's, or it is not taken. */
+/*
+ * Only root can make a folder in /run. Elsewhere, with @owned, trust only files of this user or
+ * root.
+ */
 static int read_file(const char *path, bool owned, char **ret_token)
 {
 	char text[OWN_TOKEN_LENGTH + 2] = "";
@@ -217,7 +220,7 @@ int own_token_find(uint16_t port, char **ret_token)
 
 		if (found == -ENOENT)
 			found = find_in_users(system_folders[i], port, ret_token);
-		/* That it is another's says more than that it is not here. */
+		/* "Another user's" is more informative than "not here". */
 		if (found != -ENOENT)
 			r = found;
 	}

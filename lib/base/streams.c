@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is opened for a stream that is closed, and what is said of one that is full. */
+/* Opens closed standard streams, and reports a full one. */
 #include "sojourn/streams.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "sojourn/log.h"
 
-/* open() takes the lowest that is free. */
+/* open() takes the lowest free descriptor. */
 void streams_begin(void)
 {
 	int fd;
@@ -27,7 +27,7 @@ int streams_end(int status)
 	int before = ferror(stdout);
 	int error = fflush(stdout) ? errno : 0;
 
-	/* A reader that has seen enough, such as head, is no failure. */
+	/* A reader that stops early, such as head, is no failure. */
 	if (error == EPIPE || (!before && !error))
 		return status;
 	if (error)

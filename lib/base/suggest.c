@@ -11,7 +11,7 @@ static unsigned int least(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
-/* One row of the matrix from the two before it: @i characters of @a against all of @b. */
+/* Compute row @i of the matrix: @i characters of @a against all of @b. */
 static void fill_row(const char *a, size_t i, const char *b, size_t length,
 		     unsigned int rows[3][LONGEST + 1])
 {
@@ -48,7 +48,7 @@ void suggest_try(struct suggestion *suggestion, const char *typed, size_t length
 	if (!length || length > LONGEST || other > LONGEST)
 		return;
 	found = distance(typed, length, candidate, other);
-	/* A third of a word may be wrong: beyond that any short word is close to any other. */
+	/* Allow a third of the word to be wrong: beyond that any short words are close. */
 	if (found > least((unsigned int)length, (unsigned int)other) / 3)
 		return;
 	if (suggestion->best && found >= suggestion->distance)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that came from elsewhere, and sentences for people that quote them. */
+/* Texts from elsewhere, and sentences that quote them. */
 #include "sojourn/refuse.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 
-/* How many bytes the character at @text has, which is @ret_code; 0: it is no UTF-8 (RFC 3629, 3 and 4). */
+/* Return the character's length, and its code in @ret_code; 0: not UTF-8 (RFC 3629, 3 and 4). */
 static size_t character(const unsigned char *text, uint32_t *ret_code)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -34,7 +34,7 @@ static size_t character(const unsigned char *text, uint32_t *ret_code)
 	return length;
 }
 
-/* What is not seen, but changes what is: terminals obey the first two, and the others turn text around or hide it. */
+/* Invisible characters: terminals obey the first two ranges; the others reverse or hide text. */
 static bool is_control(uint32_t code)
 {
 	static const struct {
@@ -92,7 +92,7 @@ int refuse(char **ret_error, const char *format, ...)
 	va_end(args);
 	if (length < 0)
 		return -ENOMEM;
-	/* Values are quoted as the user gave them, with decoded line ends too; the sentence is one line. */
+	/* The message is one line, even if a quoted value has line ends. */
 	text_make_printable(text, ' ');
 	*ret_error = text;
 	return -EINVAL;

@@ -24,7 +24,7 @@ static const struct unit duration_units[] = {
 	{"ns", 1},
 	{"us", NSEC_PER_USEC},
 	{"\u00b5s", NSEC_PER_USEC}, /* MICRO SIGN */
-	{"\u03bcs", NSEC_PER_USEC}, /* GREEK SMALL LETTER MU, which some keyboards give */
+	{"\u03bcs", NSEC_PER_USEC}, /* GREEK SMALL LETTER MU, from some keyboards */
 	{"ms", NSEC_PER_MSEC},
 	{"s", NSEC_PER_SEC},
 	{"m", 60 * NSEC_PER_SEC},
@@ -49,7 +49,7 @@ struct decimal {
 	bool too_large;
 };
 
-/* Digits up to the end of the number; -EINVAL unless there is one at least. */
+/* Take digits; -EINVAL without one. */
 static int scan_whole(const char **text, struct decimal *number)
 {
 	const char *c = *text;
@@ -64,7 +64,7 @@ static int scan_whole(const char **text, struct decimal *number)
 	return 0;
 }
 
-/* Digits beyond the 18th are below anything that a unit resolves: read, but not used. */
+/* Digits after the 18th are smaller than any unit resolves: skip them. */
 static int scan_fraction(const char **text, struct decimal *number)
 {
 	uint64_t place = FRACTION_ONE;
@@ -103,7 +103,7 @@ static const struct unit *find_unit(const struct unit *units, size_t count, cons
 	return NULL;
 }
 
-/* @ret_rest: what is left below one, in units of 1 / FRACTION_ONE. */
+/* @ret_rest: the fraction, in units of 1 / FRACTION_ONE. */
 static int parse_scaled(const char *text, const struct unit *units, size_t count,
 			uint64_t *ret_value, uint64_t *ret_rest)
 {
@@ -177,10 +177,10 @@ char *units_format_duration(double ns, char *buffer, size_t size)
 	static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};
 	size_t unit = 0;
 
-	/* What would print as 1000 of one unit is 1 of the next. */
+	/* Print 1000 of one unit as 1 of the next. */
 	for (; unit < ARRAY_SIZE(names) - 1 && fabs(ns) >= 999.5; unit++)
 		ns /= 1000;
-	/* "%.3g" without ever an exponent. */
+	/* "%.3g", but never with an exponent. */
 	if (fabs(ns) >= 999.5)
 		snprintf(buffer, size, "%.0f %s", ns, names[unit]);
 	else if (fabs(ns) < 0.001)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which figures of two runs are compared, and the test whether they differ; see sojourn/compare.h. */
+/* The figures of two runs to compare, and the test for a difference; see sojourn/compare.h. */
 #include "sojourn/compare.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 struct value {
 	double value;
-	bool first; /* of the first sample */
+	bool first; /* belongs to the first sample */
 };
 
 static int by_value(const void *a, const void *b)
@@ -22,7 +22,7 @@ static int by_value(const void *a, const void *b)
 	return (one->value > other->value) - (one->value < other->value);
 }
 
-/* Sum of the first sample's ranks, equal values sharing theirs; @ret_ties is the sum of t³ − t. */
+/* Return the first sample's rank sum; equal values share ranks. @ret_ties: the sum of t³ − t. */
 static double sum_ranks(const struct value *values, size_t count, double *ret_ties)
 {
 	double sum = 0, ties = 0;
@@ -109,7 +109,7 @@ static struct run_ratio get_errors(const struct run *run, unsigned int which)
 			   : (struct run_ratio){0};
 }
 
-/* Figures of a histogram: a percentile in thousandths of a per cent, or its mean. */
+/* A histogram's figure: a percentile in thousandths of a per cent, or the mean. */
 #define MEAN 0U
 
 static struct run_ratio of_histogram(const struct histogram *h, unsigned int which)
@@ -135,7 +135,7 @@ static struct run_ratio get_server_rate(const struct run *run, unsigned int whic
 	return per_second(service->exchanges, service->last_message_ns - service->first_message_ns);
 }
 
-/* @which is a stage, above it the figure. */
+/* @which: a stage, and above it the figure. */
 #define OF_STAGE(stage, figure) ((unsigned int)(stage) | (figure) << 4)
 
 static struct run_ratio get_stage(const struct run *run, unsigned int which)
@@ -150,7 +150,7 @@ static struct run_ratio get_stage(const struct run *run, unsigned int which)
 
 _Static_assert(STAGE_COUNT <= 16, "OF_STAGE()");
 
-/* What a sweep found: one value of many runs. */
+/* A sweep's result: one value from many runs. */
 static struct run_ratio get_plateau(const struct run *run, unsigned int which)
 {
 	(void)which;
@@ -195,7 +195,7 @@ struct figure {
 	bool lower_is_better;
 	unsigned int which;
 	struct run_ratio (*get)(const struct run *run, unsigned int which);
-	/* The same of one interval; NULL: intervals do not have it. */
+	/* The figure of one interval; NULL: intervals lack it. */
 	struct run_ratio (*interval)(const struct run_interval *interval, unsigned int which);
 };
 
@@ -218,7 +218,7 @@ static const struct figure figures[] = {
 	{"p99 at 75 %", "ns", true, 99000, get_three_quarters, NULL},
 };
 
-/* @figure of every interval of full length; the last one is mostly shorter and tells less. */
+/* Collect @figure of every full interval; the last one is mostly shorter. */
 static size_t collect(const struct run *run, const struct figure *figure, double *values)
 {
 	const struct run_driver *driver = run->driver;

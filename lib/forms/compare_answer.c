@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What changed between runs, and how surely, in sentences; see sojourn/compare.h. */
+/* Changes between runs, and their certainty, as sentences; see sojourn/compare.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
 
-#define WHOLE 99.5 /* from here on a rate is told without decimals */
+#define WHOLE 99.5 /* from here on a rate has no decimals */
 
 enum compare_verdict compare_judge(const struct compare_row *row, const struct compare_side *side)
 {
@@ -64,7 +64,7 @@ const char *compare_figure(const struct compare_row *row, struct run_ratio value
 	return ret_text;
 }
 
-/* "latency, p99 1.2 ms → 1.5 ms (+25.0 %, p = 4e-05)"; the figures only of what is shown. */
+/* Write "latency, p99 1.2 ms → 1.5 ms (+25.0 %, p = 4e-05)"; values only for proven changes. */
 static void put_change(const struct compare_row *row, const struct compare_side *side, FILE *file)
 {
 	char before[COMPARE_TEXT], after[COMPARE_TEXT];
@@ -91,7 +91,7 @@ static size_t count_of(const struct compare *compare, size_t side, enum compare_
 	return count;
 }
 
-/* Figures that differ; nothing if there are none. */
+/* List the figures with this verdict that differ, or nothing. */
 static void put_all(const struct compare *compare, size_t side, enum compare_verdict verdict,
 		    const char *lead, FILE *file)
 {
@@ -109,7 +109,7 @@ static void put_all(const struct compare *compare, size_t side, enum compare_ver
 	fputs(count ? "\n" : "", file);
 }
 
-/* Why nothing was tested: the reason of the first figure that could be. */
+/* Return the first reason why no figure could be tested. */
 static const char *why_untested(const struct compare *compare, size_t side)
 {
 	for (size_t i = 0; i < compare->row_count; i++) {
@@ -140,7 +140,7 @@ static void put_headline(const struct compare *compare, size_t side, FILE *file)
 		fprintf(file, "no change from %s to %s is shown at 1 %%\n", first, name);
 }
 
-/* A figure of a driver that was at its end is the driver's. */
+/* A figure limited by the driver says nothing about the server. */
 static void put_limited(const struct compare *compare, size_t side, FILE *file)
 {
 	const size_t which[] = {0, side + 1};

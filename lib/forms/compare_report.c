@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several runs against the first, as text: for each of the others the answer, the settings, and a table. */
+/* Several runs against the first, as text: an answer, the settings and a table for each. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define FIGURE_WIDTH	  13
 #define CHANGE_WIDTH	  11
 #define TABLE_WIDTH	  (LABEL_WIDTH + 2 * FIGURE_WIDTH + CHANGE_WIDTH)
-#define SURETY_WIDTH	  31 /* of the longest that is common */
+#define SURETY_WIDTH	  31 /* of the longest common text */
 #define PROBABILITY_WIDTH 12
 
 static enum style style_of(const struct compare_row *row, const struct compare_side *side)
@@ -27,7 +27,7 @@ static enum style style_of(const struct compare_row *row, const struct compare_s
 	return styles[compare_judge(row, side)];
 }
 
-/* What there is room for; the answer above has it all. */
+/* Print as much as fits; the answer above is complete. */
 static void print_surety(const struct page *page, const struct compare_row *row,
 			 const struct compare_side *side)
 {
@@ -57,7 +57,7 @@ static void print_row(const struct page *page, const struct compare_row *row,
 	fputc('\n', page->file);
 }
 
-/* The end of a long path says more than its begin. */
+/* The end of a long path says more than its start. */
 static const char *tail_of(const char *name)
 {
 	size_t length = strlen(name);

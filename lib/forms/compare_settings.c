@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which settings of two runs differ: what the documents say of them, and of the command lines the words
- * that no member of the document stands for.
+ * Settings that differ between two runs: members of the documents, and words of the command lines
+ * that no member represents.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "sojourn/compare.h"
 #include "sojourn/sweep.h"
 
-#define DURATION_APART 0.05 /* runs of a number of requests never take exactly as long */
+#define DURATION_APART 0.05 /* runs by requests never take equally long */
 
 struct texts {
 	char number[SHORT_TEXT];
@@ -132,7 +132,7 @@ static const char *get_interval(const struct run *run, struct texts *texts)
 	return run->driver ? duration(run->driver->interval_ns, texts) : NULL;
 }
 
-/* Of the observer alone; a driver's target says it otherwise. */
+/* Only without a driver, whose target includes the port. */
 static const char *get_port(const struct run *run, struct texts *texts)
 {
 	const struct run_service *service = run->driver ? NULL : compare_service(run);
@@ -207,7 +207,7 @@ static void put_duration(const struct run *first, const struct run *other, FILE 
 	fprintf(file, "duration %s \u2192 %s", page_time(a, before), page_time(b, after));
 }
 
-/* Options whose values stand above, or that say where results go. Short ones with what they are short for. */
+/* Options with values shown above, or about output; short forms next to long ones. */
 static const struct {
 	const char *name;
 	bool has_value;
@@ -250,7 +250,7 @@ static const struct {
 	{"--observer-token-file", true},
 };
 
-/* How many words from @at on are told elsewhere: 0, or an option and its value. */
+/* Return how many words from @at on are shown elsewhere: 0, or an option and its value. */
 static size_t count_named(char *const *at)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
@@ -266,7 +266,7 @@ static size_t count_named(char *const *at)
 	return 0;
 }
 
-/* An option and its value are one: 2 words, unless it is the last, or another follows. */
+/* Return 2 for an option and its value, unless it is the last word or another option follows. */
 static size_t count_together(char *const *at)
 {
 	bool alone =
@@ -288,7 +288,7 @@ static bool has_words(char *const *command, char *const *words, size_t count)
 	return false;
 }
 
-/* What only @run's command line has; "nothing" if that is nothing. */
+/* Write the words only in @run's command line, or "nothing". */
 static size_t put_words_of(const struct run *run, const struct run *other, FILE *file)
 {
 	const char *target = get_target(run, &(struct texts){""});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's figures as comma-separated values (RFC 4180): a row per interval, one for each kind of
- * latency of the whole run, of its steps, targets and statuses, and one per step of a sweep. Times are
- * in ns but for the first columns, which spreadsheets draw over. What is not known is left empty.
+ * The driver's figures as comma-separated values (RFC 4180). A row per interval, per step of a
+ * sweep, and per kind of latency of the run, its steps, targets and statuses. Times are in ns,
+ * except the first columns, which spreadsheets use as an axis. Unknown values are empty.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,18 +18,18 @@
 
 struct row {
 	const char *part;    /* "interval", "overall", "step" */
-	const char *latency; /* of what the percentiles are */
+	const char *latency; /* source of the percentiles */
 	const uint64_t *load;
 	const uint64_t *begin_ns;
 	uint64_t duration_ns;
 	uint64_t requests;
-	uint64_t drained; /* of these: not in the rate */
+	uint64_t drained; /* of these: excluded from the rate */
 	uint64_t errors;
 	const uint64_t *connects, *bytes_in, *bytes_out;
 	const struct histogram *h;
 	const char *name; /* of the step, target or status; NULL: none */
 	const struct run_number *ports;
-	const struct run_number *good; /* NULL: not told apart */
+	const struct run_number *good; /* NULL: not known */
 };
 
 static const struct {
@@ -47,7 +47,7 @@ static void print_number(const uint64_t *number, FILE *file)
 		fprintf(file, "%" PRIu64, *number);
 }
 
-/* To the ns. */
+/* Print to the nanosecond. */
 static void print_seconds(const uint64_t *ns, FILE *file)
 {
 	fputc(',', file);
@@ -70,7 +70,7 @@ static void print_latency(const struct row *row, FILE *file)
 	fprintf(file, ",%" PRIu64, row->h->max);
 }
 
-/* In quotes where it needs them, which are doubled within. */
+/* Quote if needed, and double quotes inside. */
 static void print_text(const char *text, FILE *file)
 {
 	bool quoted = text && strpbrk(text, ",\"\r\n");
@@ -164,7 +164,7 @@ static void print_overall(const struct run_driver *driver, FILE *file)
 	}
 }
 
-/* Of a step, a target or a status. */
+/* Print a step, a target or a status. */
 static void print_part(const struct run_driver *driver, const char *part, const char *latency,
 		       const struct run_row *row, const struct histogram *h, FILE *file)
 {
@@ -201,7 +201,7 @@ static void print_parts(const struct run_driver *driver, enum run_rows_by by, FI
 	}
 }
 
-/* A mean and nothing else: of joined exchanges only sums are kept. */
+/* Print a mean only: joined exchanges keep sums. */
 static void print_mean(const struct run_joined_step *step, const char *of, uint64_t sum_ns,
 		       FILE *file)
 {
@@ -213,7 +213,7 @@ static void print_mean(const struct run_joined_step *step, const char *of, uint6
 	fputs(",,\r\n", file);
 }
 
-/* wait, round_trip = network + stages - overhang; running, runnable and blocked are of service. */
+/* wait, round_trip = network + stages - overhang; running, runnable and blocked divide service. */
 static void print_joined(const struct run_joined_step *step, FILE *file)
 {
 	const struct run_parts *sum = &step->sum;
@@ -238,7 +238,7 @@ static void print_joined(const struct run_joined_step *step, FILE *file)
 			print_mean(step, run_stage_names[i], sum->stages[i].value, file);
 }
 
-/* The step, and with several targets what of it was for each. */
+/* Print a step, and its counts for each of several targets. */
 static void print_step(const char *const parts[2], const char *latency,
 		       const struct run_sweep_step *step, FILE *file)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's latency as an HdrHistogram log (".hlog", format version 1.3, payloads V2 compressed),
- * which the HdrHistogram tools and libraries read: a line per interval, or one for the whole run.
+ * The driver's latency as an HdrHistogram log (".hlog", format version 1.3, payloads V2
+ * compressed), a line per interval or one for the run.
  *
  * HdrHistogram with 2 significant digits cuts each power of two into 128 parts, twice as many as
- * wire/buckets.h, at the same edges. A bucket is written at its upper edge, so that its readers'
- * percentiles are ours; the highest one in use at the maximum.
+ * wire/buckets.h, at the same edges. Buckets are written at their upper edges, so that readers
+ * compute our percentiles; the highest used one at the maximum.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static void put_u64(struct bytes *bytes, uint64_t value)
 	put_u32(bytes, (uint32_t)value);
 }
 
-/* ZigZag LEB128; the ninth byte has all of its 8 bits. */
+/* Write ZigZag LEB128; the ninth byte has 8 bits. */
 static void put_varint(struct bytes *bytes, int64_t number)
 {
 	uint64_t value = ((uint64_t)number << 1) ^ (uint64_t)(number >> 63);
@@ -54,7 +54,7 @@ static void put_varint(struct bytes *bytes, int64_t number)
 	bytes->data[bytes->length++] = (uint8_t)value;
 }
 
-/* The cell that counts @value: below 256 one each, above, 128 for each power of two. */
+/* Return the cell of @value: one each below 256, then 128 for each power of two. */
 static uint32_t cell_of(uint64_t value)
 {
 	uint32_t octave;
@@ -65,7 +65,7 @@ static uint32_t cell_of(uint64_t value)
 	return (octave << HALF_BITS) + (uint32_t)(value >> octave);
 }
 
-/* Runs of zeros as one negative number; none at the end. */
+/* Write runs of zeros as one negative number, except at the end. */
 static void put_cells(struct bytes *bytes, const uint64_t cells[static CELLS])
 {
 	int64_t zeros = 0;
@@ -100,10 +100,10 @@ static int encode(const struct histogram *h, struct bytes *bytes)
 	}
 	bytes->length = 0;
 	put_u32(bytes, COOKIE);
-	put_u32(bytes, 0); /* the length of the cells, below */
+	put_u32(bytes, 0); /* length of the cells, filled in below */
 	put_u32(bytes, 0); /* normalizing index offset */
 	put_u32(bytes, DIGITS);
-	put_u64(bytes, 1); /* lowest value that can be told from 0 */
+	put_u64(bytes, 1); /* lowest value distinguished from 0 */
 	put_u64(bytes, HIGHEST - 1);
 	put_u64(bytes, ratio_bits);
 	put_cells(bytes, cells);
@@ -147,7 +147,7 @@ static int print_histogram(const struct histogram *h, struct bytes *plain, FILE 
 	return 0;
 }
 
-/* Times in seconds from the start, the maximum in ms, as the format's readers take them. */
+/* Write seconds from the start, and the maximum in ms, as the format requires. */
 static int print_line(uint64_t begin_ns, uint64_t duration_ns, const struct histogram *h,
 		      struct bytes *scratch, FILE *file)
 {

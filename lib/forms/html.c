@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report as one self-contained HTML file: the documents as they are, and web/ that draws them. It
- * loads nothing, and its content security policy forbids it to.
+ * The report as one self-contained HTML file: the documents, and web/ to draw them. It loads
+ * nothing, and its content security policy forbids loading.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -15,7 +15,7 @@
 #include "report/parts.h"
 #include "web.h"
 
-/* Before and behind the policy's word on connections. */
+/* Before and after the policy's connect-src. */
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -34,7 +34,7 @@ static const char *const scripts[] = {
 	web_compare_js,	      web_sweep_js,  web_report_js,
 };
 
-/* JSON inside of a script element: '<' stands only in texts, and there may not end the element. */
+/* JSON in a script element: escape '<', which occurs only in texts, or it might end the element. */
 static void put_json(const char *json, FILE *file)
 {
 	for (const char *at = json; *at; at++) {
@@ -50,7 +50,7 @@ static json_t *ratio(struct run_ratio value)
 	return value.known ? json_real(value.value) : json_null();
 }
 
-/* Whether the difference is a good one; null where it may be chance. */
+/* Whether a difference is an improvement; null: it may be chance. */
 static json_t *is_better(const struct compare_row *row, const struct compare_side *side)
 {
 	enum compare_verdict verdict = compare_judge(row, side);
@@ -78,7 +78,7 @@ static json_t *row_json(const struct compare_row *row, size_t side_count)
 			 ratio(row->first), "after", after);
 }
 
-/* What changed from the first run to that of a side, and which settings did. */
+/* Changes from the first run to a side's, and differing settings. */
 static json_t *side_json(const struct compare *compare, size_t side)
 {
 	autofree char *answer = compare_answer(compare, side);
@@ -143,7 +143,7 @@ static int put_runs(struct run *const *runs, size_t count, FILE *file)
 	return 0;
 }
 
-/* Which service of each run its driver drove; null: none. */
+/* Write the service that each run's driver loaded; null: none. */
 static void put_driven(struct run *const *runs, size_t count, FILE *file)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -157,7 +157,6 @@ static void put_driven(struct run *const *runs, size_t count, FILE *file)
 	}
 }
 
-/* A text, or null. */
 static int put_text(const char *text, FILE *file)
 {
 	json_t *json = text ? json_stringn_nocheck(text, strlen(text)) : json_null();
@@ -170,7 +169,7 @@ static int put_text(const char *text, FILE *file)
 	return 0;
 }
 
-/* Those of the observer alone; where the driver has a sentence they say less than that. */
+/* Write verdicts on services without a driver, whose verdict says more. */
 static int put_service_verdicts(const struct run *run, FILE *file)
 {
 	struct report_verdict verdict;
@@ -185,7 +184,7 @@ static int put_service_verdicts(const struct run *run, FILE *file)
 	return r;
 }
 
-/* The sentences that the text report has: on the whole, on why it is not divided, and on each service. */
+/* Write the text report's sentences: on the run, on why it is not divided, on each service. */
 static int put_verdict(const struct run *run, FILE *file)
 {
 	const struct run_service *driven = report_driven_service(run);
@@ -218,7 +217,7 @@ static int put_verdicts(struct run *const *runs, size_t count, FILE *file)
 	return r;
 }
 
-/* What is to be known before the percentiles of each run are used. */
+/* Write the caveats on each run's percentiles. */
 static void put_notes(struct run *const *runs, size_t count, FILE *file)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -235,7 +234,7 @@ static void put_notes(struct run *const *runs, size_t count, FILE *file)
 	}
 }
 
-/* Of each run, for each of its services. */
+/* Write the hints, by run and service. */
 static void put_hints(struct run *const *runs, size_t count, FILE *file)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -280,7 +279,7 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 	return r;
 }
 
-/* An empty report's data: the page has none of its own. */
+/* Data of an empty report, as the live page has none. */
 static const char no_data[] = "{\"names\":[],\"driven\":[],\"verdicts\":[],\"notes\":[],\"hints\":["
 			      "],\"runs\":[],\"compare\":null}\n";
 

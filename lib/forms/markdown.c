@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report as Markdown tables: what one pastes into an issue. */
+/* The report as Markdown tables, to paste into an issue. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
 
-#define SWEEP_BAR 20 /* characters of the highest throughput */
+#define SWEEP_BAR 20 /* characters for the highest throughput */
 
-/* Text of elsewhere in a table's cell or a line: nothing in it may be markup. */
+/* Escape foreign text for a table's cell or a line: it must not be markup. */
 static void put_text(const char *text, FILE *file)
 {
 	for (; *text; text++) {
@@ -71,7 +71,7 @@ static void put_notes(const struct run_driver *driver, FILE *file)
 		fprintf(file, "\nnote: %s\n", notes[i].text);
 }
 
-/* A sentence in a paragraph of its own. */
+/* Write a sentence as a paragraph. */
 static void put_sentence(const struct report_verdict *verdict, FILE *file)
 {
 	fputs("\n**", file);
@@ -79,7 +79,7 @@ static void put_sentence(const struct report_verdict *verdict, FILE *file)
 	fputs("**\n", file);
 }
 
-/* What the text report begins with. */
+/* Write the first sentences of the text report. */
 static void put_verdict(const struct run *run, FILE *file)
 {
 	const struct run_service *service = report_driven_service(run);
@@ -131,7 +131,7 @@ static void put_mean(const char *name, double mean_ns, const struct report_means
 		fputs(" - |\n", file);
 }
 
-/* What the driver's round trip consists of. */
+/* Write the parts of the driver's round trip. */
 static void put_means(const struct run *run, FILE *file)
 {
 	const struct run_service *service = report_driven_service(run);
@@ -172,7 +172,7 @@ static void put_lost(const struct run *run, const struct run_service *service, F
 			fprintf(file, "- %s %s\n", page_count(caveat.count, text), caveat.text);
 }
 
-/* What service divides into. */
+/* Write the parts of the service stage. */
 static void put_split(const struct run_stage *parts, FILE *file)
 {
 	char name[SHORT_TEXT];
@@ -183,7 +183,7 @@ static void put_split(const struct run_stage *parts, FILE *file)
 	}
 }
 
-/* How the ends of those stages were told for which there are several ways. */
+/* Write how the end of a stage was detected, if there are several ways. */
 static void put_source(const struct run_service *service, enum stage which, FILE *file)
 {
 	const struct run_stage *stage = &service->stages[which];
@@ -204,7 +204,7 @@ static void put_number(struct run_number number, FILE *file)
 		fputs(" - |", file);
 }
 
-/* Each by itself, where there are several. */
+/* Write each of several listeners. */
 static void put_listeners(const struct run_service *service, FILE *file)
 {
 	if (service->listener_count)
@@ -317,7 +317,7 @@ static void put_step(const struct run_joined *joined, const struct run_joined_st
 	fputc('\n', file);
 }
 
-/* Steps of which no exchange was joined have no line. */
+/* Leave out steps without joined exchanges. */
 static void put_steps(const struct run_joined *joined, FILE *file)
 {
 	bool headed = false;
@@ -344,7 +344,7 @@ static void put_bar(double share, FILE *file)
 		fputs("\u2588", file);
 }
 
-/* What of a step was for each of several targets; their rows have no load. */
+/* Write a step's counts for each of several targets, without a load. */
 static void put_sweep_targets(const struct run_sweep_step *step, FILE *file)
 {
 	char rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], errors[SHORT_TEXT];
@@ -482,7 +482,7 @@ static void put_side(const struct compare_row *row, const struct compare_side *s
 	fprintf(file, " %s |", compare_surety(row, side, text));
 }
 
-/* The answer, which settings differ. */
+/* Write the answer and the differing settings. */
 static int put_answer(const struct compare *compare, size_t side, FILE *file)
 {
 	autofree char *answer = compare_answer(compare, side);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace events, as "Trace Event Format" (Google, 2016) has them: X is a slice on a track, which must lie
- * within or beside its neighbours; b and e bound what may overlap them; M names tracks. Times are µs.
+ * Events of the "Trace Event Format" (Google, 2016). X is a slice on a track, which must lie within
+ * or beside its neighbours; b and e bound slices that may overlap; M names tracks. Times are in µs.
  *
- * All times are the client's. How the network's time divides into the two directions is not known: the
- * server's stages are drawn in the middle.
+ * All times are the client's. The division of the network's time between the directions is not
+ * known: the server's stages are drawn in the middle.
  */
 #include "sojourn/trace.h"
 
@@ -24,7 +24,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
 
 struct trace {
 	json_t *events;
-	uint64_t begin_ns; /* all times are relative to this */
+	uint64_t begin_ns; /* origin of all times */
 };
 
 /* Nanoseconds to µs: exact below 2^53 ns, 104 days. */
@@ -33,7 +33,7 @@ static json_t *micros(uint64_t ns)
 	return json_real((double)ns / NSEC_PER_USEC);
 }
 
-/* An event of kind @phase at @at_ns; takes the reference of @args. */
+/* Add an event of kind @phase at @at_ns; it takes over @args. */
 static int add_event(struct trace *trace, const char *phase, const char *name, unsigned int tid,
 		     uint64_t at_ns, json_t *args, json_t **ret_event)
 {
@@ -58,7 +58,7 @@ static int add_slice(struct trace *trace, const char *name, unsigned int tid, ui
 	return json_object_set_new(event, "dur", micros(length_ns));
 }
 
-/* What may overlap the slices of its track gets a track of its own. */
+/* Give an event that may overlap slices a track of its own. */
 static int add_beside(struct trace *trace, const char *name, unsigned int tid, unsigned int id,
 		      uint64_t at_ns, uint64_t length_ns)
 {
@@ -80,7 +80,7 @@ static int add_name(struct trace *trace, const char *kind, unsigned int tid, con
 			 NULL);
 }
 
-/* Where the next slice begins, and what is left of the request's. */
+/* The start of the next slice, and the rest of the request. */
 struct place {
 	unsigned int tid;
 	uint64_t at_ns;
@@ -88,8 +88,8 @@ struct place {
 };
 
 /*
- * A part of the request. One that ended after the client had the response (overhang) is cut to fit; its
- * arguments have its full length.
+ * Add a part of the request. A part that ended after the client had the response (overhang) is cut
+ * to fit; its arguments have the full length.
  */
 static int add_part(struct trace *trace, struct place *place, const char *name, uint64_t length_ns)
 {
@@ -143,7 +143,7 @@ static int add_parts(struct trace *trace, const struct run_joined *joined,
 		   : add_part(trace, place, "network (half of it)", parts->network_ns - there_ns);
 }
 
-/* Under a rate: the time for which it was due already, mostly while its connection was busy. */
+/* Under a rate: add the time since the request was due, mostly while its connection was busy. */
 static int add_wait(struct trace *trace, const struct run_exchange *exchange, unsigned int tid,
 		    unsigned int id)
 {
@@ -154,7 +154,7 @@ static int add_wait(struct trace *trace, const struct run_exchange *exchange, un
 	return add_beside(trace, "due, not sent", tid, id, exchange->start_ns - wait_ns, wait_ns);
 }
 
-/* From the wire on: while the response is on its way and after that. */
+/* Add the time from the wire to the acknowledgement, during and after the response's way. */
 static int add_ack(struct trace *trace, const struct run_exchange *exchange, unsigned int tid,
 		   unsigned int id)
 {
@@ -187,7 +187,7 @@ static int add_exchange(struct trace *trace, const struct run_joined *joined,
 	return err ? err : add_ack(trace, exchange, tid, 2 * id + 1);
 }
 
-/* The connections, each of which gets a track. */
+/* The connections, a track each. */
 struct tracks {
 	const char **clients; /* sorted, each once */
 	size_t count;
@@ -241,7 +241,7 @@ static int add_exchanges(struct trace *trace, const struct run *run)
 
 	if (!err)
 		err = add_name(trace, "process_name", 0, target ? target : "sojourn");
-	/* Tracks are numbered from 1. */
+	/* Track numbers start at 1. */
 	for (size_t i = 0; i < tracks.count && !err; i++)
 		err = add_name(trace, "thread_name", (unsigned int)i + 1, tracks.clients[i]);
 	for (size_t i = 0; i < run->joined->slowest_count && !err; i++) {

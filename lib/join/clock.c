@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether joined exchanges can be the same, without knowing how the clocks of the two hosts differ.
+ * Whether joined exchanges can be the same, without knowing the difference of the hosts' clocks.
  *
- * A request cannot arrive before it was sent, nor its response be complete before the server had read
- * the request. Each pair thus bounds what the server's clock is ahead of the client's, from both
- * sides; all true pairs allow the same difference, and one whose bounds exclude it was matched with
- * another request of its connection (a server that answers before it has read the whole request
- * shifts the count). The difference is the one that most pairs allow: K. Marzullo's intersection
- * (1984), which NTP chooses its sources by (RFC 5905, 11.2.1). It is used for nothing else.
+ * A request cannot arrive before it was sent, nor a response be complete before the server read the
+ * request. Each pair thus bounds the difference of the clocks, and all true pairs allow the true
+ * one. A pair that excludes it was matched with another request of its connection. That happens if
+ * a server answers before it has read the whole request, which shifts the count. The difference is
+ * the one that most pairs allow, by K. Marzullo's intersection (1984), with which NTP selects
+ * sources (RFC 5905, 11.2.1). It is used for nothing else.
  */
 #include <stdlib.h>
 
 #include "match.h"
 
-/* Pairs that are looked at together: enough for a majority, few enough for clocks not to drift. */
+/* Pairs per window: enough for a majority, few enough that clocks do not drift. */
 #define WINDOW_PAIRS 64
 
-/* What two clocks may drift apart in a window: 50 ppm to either side. */
+/* Maximum drift between two clocks in a window: 50 ppm to either side. */
 #define DRIFT_PER_NS 20000
 
 struct bounds {
-	int64_t low, high; /* ns that the server's clock may be ahead */
+	int64_t low, high; /* ns by which the server's clock may be ahead */
 };
 
 struct edge {
 	int64_t at;
-	int step; /* +1: a pair's bounds begin; -1: they end behind it */
+	int step; /* +1: a pair's bounds begin; -1: they end after it */
 };
 
-/* When the last of the request had been read, by the server's clock. */
+/* Return when the whole request had been read, by the server's clock. */
 static uint64_t read_ns(const struct run_sample *seen)
 {
 	return seen->arrival_ns + seen->stage_ns[STAGE_ACCEPT_QUEUE] +
@@ -45,7 +45,7 @@ static struct bounds bounds_of(const struct join_pair *pair, uint64_t slack_ns)
 	};
 }
 
-/* Begins before ends, so that bounds which only touch share a difference. */
+/* Sort begins before ends, so that bounds which touch share a difference. */
 static int compare_edges(const void *a, const void *b)
 {
 	const struct edge *left = a, *right = b;
@@ -55,7 +55,7 @@ static int compare_edges(const void *a, const void *b)
 	return right->step - left->step;
 }
 
-/* Whether one difference is allowed by more than half of the pairs; the one that most allow. */
+/* Find the difference that most pairs allow. Return whether more than half of them do. */
 static bool find_difference(const struct bounds *bounds, size_t count, struct edge *edges,
 			    int64_t *ret_difference)
 {
@@ -78,7 +78,7 @@ static bool find_difference(const struct bounds *bounds, size_t count, struct ed
 	return deepest > count / 2;
 }
 
-/* Keeps the plausible ones of @window at @kept; returns how many. */
+/* Keep the plausible pairs of @window in @kept. Return how many. */
 static size_t check_window(const struct join_pair *window, size_t count, struct edge *edges,
 			   struct join_pair *kept)
 {
@@ -105,7 +105,7 @@ void join_check_clocks(struct join_match *match)
 	for (size_t i = 0, size; i < match->count; i += size) {
 		size_t left = match->count - i;
 
-		/* The last window takes the rest: a few alone would have no majority. */
+		/* The last window takes the rest, as a few pairs have no majority. */
 		size = left < 2 * WINDOW_PAIRS ? left : WINDOW_PAIRS;
 		kept += check_window(&match->pairs[i], size, edges, &match->pairs[kept]);
 	}

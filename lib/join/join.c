@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the samples of both sides to run->joined. match.c says which belong together, parts.c
- * what they consist of, reason.c why others do not.
+ * From the samples of both sides to run->joined. match.c finds pairs, parts.c computes their parts,
+ * reason.c explains why others were not joined.
  */
 #include "sojourn/join.h"
 
@@ -12,7 +12,7 @@
 #include "match.h"
 #include "parts.h"
 
-/* The percentiles whose tails are told, in thousandths. */
+/* Percentiles with a tail, in thousandths. */
 static const uint32_t tail_per_mille[] = {500, 900, 990, 999};
 
 static uint64_t lowest_threshold(const struct run *run)
@@ -86,7 +86,7 @@ static int open_tail(const struct run_driver *driver, struct run_joined *joined)
 	return 0;
 }
 
-/* By their names, for the documents of drivers may have been merged since. */
+/* Match steps by name, as documents of drivers may have been merged since. */
 static int open_steps(const struct run_row_list *rows, struct run_joined *joined)
 {
 	joined->steps = calloc(rows->count + 1, sizeof(*joined->steps));
@@ -102,7 +102,7 @@ static int open_steps(const struct run_row_list *rows, struct run_joined *joined
 	return 0;
 }
 
-/* A stage of which no joined exchange knows is missing for the service's reason. */
+/* A stage without joined exchanges is missing for the service's reason. */
 static int tell_missing(const struct run *run, struct run_joined *joined)
 {
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {
@@ -120,7 +120,7 @@ static int tell_missing(const struct run *run, struct run_joined *joined)
 	return 0;
 }
 
-/* Of several services one that was inferred is enough: then nobody knows which wait it was. */
+/* If one of several services inferred accept, the kind of wait is not known for all. */
 static int tell_accept_source(const struct run *run, struct run_joined *joined)
 {
 	struct run_stage *accept = &joined->stages[STAGE_ACCEPT_QUEUE];
@@ -143,7 +143,7 @@ static int compare_total(const void *a, const void *b)
 	return (one < other) - (one > other);
 }
 
-/* Sorts the pairs: the slowest come first from here on. */
+/* Sort the pairs, slowest first, and keep the first ones. */
 static int keep_slowest(struct join_match *match, size_t slowest, struct run_joined *joined)
 {
 	size_t count = match->count < slowest ? match->count : slowest;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two sorted lists are walked side by side: by connection, and on each by index. The key is all of
- * both; the hash by which samples were chosen decides nothing here.
+ * Two sorted lists are walked side by side: by connection, then by index. Both form the key; the
+ * hash that chose the samples decides nothing here.
  *
- * A key occurs more than once where a source port was used again within the run. If it occurs equally
- * often on both sides, the n-th here is the n-th there: connections of one key follow each other.
+ * A key repeats if a source port was used again within the run. If it occurs equally often on both
+ * sides, the n-th matches the n-th, as connections of one key follow each other.
  */
 #include "match.h"
 
@@ -18,7 +18,7 @@ struct side {
 	size_t count;
 };
 
-/* A stretch of a side: samples of one connection, or of one key. */
+/* Successive samples of a side with the same connection or key. */
 struct span {
 	const struct run_sample **list;
 	size_t count;
@@ -54,7 +54,7 @@ static bool is_wanted(const struct run_sample *sample, uint64_t threshold, uint3
 	       exchange_hash(flow_hash(&sample->flow), sample->index) < threshold;
 }
 
-/* Those of @samples below @threshold that have the times which are @needed: all of a real document. */
+/* Collect @samples below @threshold with the times @needed, as all of a real document have. */
 static void collect(const struct run_samples *samples, uint64_t threshold, uint32_t needed,
 		    struct side *side)
 {
@@ -84,7 +84,7 @@ static bool same_key(const struct run_sample *a, const struct run_sample *b)
 	return a->index == b->index && same_flow(a, b);
 }
 
-/* The samples at the begin of @rest that are the same as its first. */
+/* Return the samples at the start of @rest that equal its first. */
 static struct span leading(struct span rest,
 			   bool (*same)(const struct run_sample *, const struct run_sample *))
 {
@@ -114,7 +114,7 @@ static void match_key(struct span sent, struct span seen, struct join_match *mat
 			(struct join_pair){.sent = sent.list[i], .seen = seen.list[i]};
 }
 
-/* Both have samples of this connection. */
+/* Match a connection that both sides sampled. */
 static void match_connection(struct span sent, struct span seen, struct join_match *match)
 {
 	uint32_t first = sent.list[0]->index, last = sent.list[sent.count - 1]->index;

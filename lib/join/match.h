@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of the driver's samples and of the observer's are the same exchange; see match.c. */
+/* Finds samples of driver and observer that are the same exchange; see match.c. */
 #ifndef LIB_JOIN_MATCH_H
 #define LIB_JOIN_MATCH_H
 
@@ -13,26 +13,26 @@ struct join_pair {
 struct join_match {
 	struct join_pair *pairs;
 	size_t count;
-	uint64_t driver_only;	/* nothing of the observer's has their key */
-	uint64_t unknown_flow;	/* of these: the observer has nothing of their connection at all */
-	uint64_t observer_only; /* on the driver's connections, within what it measured there */
-	uint64_t unmeasured;	/* on the driver's connections, before or after what it measured */
-	uint64_t other_clients; /* on connections that the driver has no sample of */
-	uint64_t repeated;    /* pairs whose key occurs more than once: told apart by their order */
-	uint64_t ambiguous;   /* the driver's, of a key that occurs a different number of times */
-	uint64_t implausible; /* left out: their times contradict those of the others */
+	uint64_t driver_only;	/* the observer has no sample of their key */
+	uint64_t unknown_flow;	/* of these: the observer has no sample of their connection */
+	uint64_t observer_only; /* on the driver's connections, within its samples there */
+	uint64_t unmeasured;	/* on the driver's connections, before or after its samples */
+	uint64_t other_clients; /* on connections without a sample of the driver */
+	uint64_t repeated;	/* pairs with a repeated key, distinguished by order */
+	uint64_t ambiguous;	/* of the driver, with a key repeated differently often */
+	uint64_t implausible;	/* left out: their times contradict the others' */
 };
 
 /*
- * Matches @sent with the samples of all services of @run, as far as their hash is below @threshold.
- * The pairs are in the order of their start and point to the samples; the caller frees them. -ENOMEM.
+ * Match @sent with the samples of all services of @run whose hash is below @threshold. Pairs are in
+ * order of start and point to the samples; the caller frees them. -ENOMEM.
  */
 int join_match(const struct run_samples *sent, const struct run *run, uint64_t threshold,
 	       struct join_match *ret_match);
 
 /*
- * clock.c: leaves out pairs that cannot be the same exchange. Takes pairs in the order of their
- * start, lowers match->count, counts implausible.
+ * clock.c: remove pairs that cannot be the same exchange, from pairs in order of start. Lower
+ * match->count and count implausible.
  */
 void join_check_clocks(struct join_match *match);
 

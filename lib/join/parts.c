@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a joined exchange consists of: parts that add up to its round trip exactly. */
+/* The parts of a joined exchange, which sum to its round trip exactly. */
 #include "parts.h"
 
 #include "sojourn/units.h"
@@ -9,7 +9,7 @@ static struct run_number number_of(const struct run_sample *sample, uint32_t bit
 	return sample->known & bit ? (struct run_number){true, value} : (struct run_number){0};
 }
 
-/* Of a thread that is neither on a CPU nor waiting for one, nothing else is known. */
+/* A thread neither on a CPU nor waiting for one counts as blocked. */
 static void divide_service(const struct run_sample *seen, struct run_parts *parts)
 {
 	uint64_t on_cpu_ns = seen->running_ns + seen->runnable_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why exchanges could not be joined, in a sentence for people, as far as the document tells. */
+/* Why exchanges could not be joined, as a sentence, as far as the document shows. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "parts.h"
 
-/* What keeps exchanges of a service from being sampled there. */
+/* Losses that prevent a service's exchanges from being sampled. */
 static const enum run_loss causes[] = {
 	RUN_LOSS_PREEXISTING, RUN_LOSS_MULTIPLEXED, RUN_LOSS_UNTIMED,
 	RUN_LOSS_CUT_OFF,     RUN_LOSS_UNMATCHED,   RUN_LOSS_STORAGE_FAILED,
@@ -35,7 +35,7 @@ static uint64_t count_seen(const struct run *run)
 	return count;
 }
 
-/* "; the observer lost 12 samples; 3 connections older than the observation". */
+/* Write "; the observer lost 12 samples; 3 connections older than the observation". */
 static void write_causes(FILE *text, const struct run *run)
 {
 	uint64_t lost = count_lost(run);
@@ -53,7 +53,7 @@ static void write_causes(FILE *text, const struct run *run)
 	}
 }
 
-/* Nothing was joined, and nothing was left out for another reason. */
+/* Explain why nothing was joined, if nothing was left out for another reason. */
 static void write_none(FILE *text, const struct run *run, const struct run_joined *joined)
 {
 	if (!run->driver->samples->count) {

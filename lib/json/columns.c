@@ -72,7 +72,7 @@ static json_t *write_column(const struct run_column *column, const struct run_ro
 	return TAKE_PTR(array);
 }
 
-/* Whether some structure has a value to tell. */
+/* Return whether any structure has a value. */
 static bool is_there(const struct run_column *column, const struct run_rows *rows)
 {
 	for (size_t i = 0; i < rows->count; i++)
@@ -82,7 +82,7 @@ static bool is_there(const struct run_column *column, const struct run_rows *row
 	return !column->known && !column->occurring;
 }
 
-/* The object that holds @column, made where it is not there; NULL without memory. */
+/* Return the object for @column, making it if needed; NULL without memory. */
 static json_t *make_within(json_t *object, const struct run_column *column)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(column->within) && column->within[i]; i++) {
@@ -166,7 +166,7 @@ static int read_column(struct reader *reader, const json_t *json, const struct r
 	return err;
 }
 
-/* @object is that at @level of those which @column is in; absent ones hold nothing. */
+/* Read @column from @object, at @level of its nested objects; absent objects are empty. */
 static int read_within(struct reader *reader, const json_t *object, const struct run_column *column,
 		       size_t level, const struct run_rows *rows)
 {

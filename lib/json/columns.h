@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many structures of the same type as JSON: an array of numbers for each member. What no structure
- * knows is absent, what one does not know is null.
+ * Structures of one type as JSON: an array of numbers per member. A member that none knows is
+ * absent; a single unknown value is null.
  */
 #ifndef LIB_JSON_COLUMNS_H
 #define LIB_JSON_COLUMNS_H
@@ -16,13 +16,12 @@
 #include "sojourn/series.h"
 
 struct run_column {
-	const char *
-		within[2]; /* the objects that it is in, from the outermost; NULL: no further one */
+	const char *within[2]; /* its nested objects, outermost first; NULL: no further one */
 	const char *name;
 	size_t offset;
-	size_t size;	/* 4 or 8: of the uint32_t or uint64_t at @offset */
-	uint32_t known; /* its bit in the structure's mask; 0: known in all */
-	bool occurring; /* known in all: absent where it is 0 in all */
+	size_t size;	/* 4 or 8: uint32_t or uint64_t at @offset */
+	uint32_t known; /* its bit in the structure's mask; 0: always known */
+	bool occurring; /* always known: absent if 0 in all */
 };
 
 /* An array of structures: @count of @size bytes each, with a uint32_t mask at @known_offset. */
@@ -34,7 +33,7 @@ struct run_rows {
 	size_t known_offset;
 };
 
-/* Adds an array for each of @columns to @object; -ENOMEM. */
+/* Add an array for each of @columns to @object; -ENOMEM. */
 int run_columns_write(json_t *object, const struct run_column *columns, size_t column_count,
 		      const struct run_rows *rows);
 
@@ -43,13 +42,13 @@ void run_columns_print(const struct run_column *columns, size_t column_count,
 		       const struct run_rows *rows, const char *separator, FILE *file);
 
 /*
- * Reads them back into zeroed rows and sets the bits of what is there. Arrays must have as many
- * elements as there are rows; only those with a bit may be absent.
+ * Read arrays into zeroed rows, and set the bits of values present. Arrays have an element per row;
+ * only columns with a bit may be absent.
  */
 int run_columns_read(struct reader *reader, const json_t *object, const struct run_column *columns,
 		     size_t column_count, const struct run_rows *rows);
 
-/* Adds the schema of each of @columns, of at most @limit elements, to that of an object; -ENOMEM. */
+/* Add the schema of each of @columns, of at most @limit elements, to an object's; -ENOMEM. */
 int run_columns_schema(json_t *schema, const struct run_column *columns, size_t column_count,
 		       size_t limit);
 
@@ -59,7 +58,7 @@ int run_samples_print(const struct run_samples *samples, FILE *file);
 json_t *run_series_write(const struct run_series *series);
 json_t *run_samples_schema(void);
 json_t *run_series_schema(void);
-/* What is read is set, to be freed by the caller, also if it is refused. */
+/* Even a refused result is set, and freed by the caller. */
 int run_samples_read(struct reader *reader, const json_t *json, struct run_samples **ret_samples);
 int run_series_read(struct reader *reader, const json_t *json, struct run_series **ret_series);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether what a document derives from its buckets follows from them: readers ignore these members, people and other
- * programs do not. Part of sojourn/check.h, for that needs the text.
+ * Whether a document's derived values follow from its buckets: our reader ignores them, people and
+ * other programs do not. Part of sojourn/check.h, as this needs the text.
  */
 #include "sojourn/check.h"
 
@@ -39,7 +39,7 @@ static int say(struct comparing *comparing, const char *name, const json_t *writ
 	return run_add_text(comparing->broken, text);
 }
 
-/* A writer that does not know a percentile leaves it out, or null. */
+/* A writer without a percentile omits it, or writes null. */
 static int compare_histogram(struct comparing *comparing, const json_t *written,
 			     const json_t *follows)
 {
@@ -72,7 +72,7 @@ static int enter(struct comparing *comparing, const char *name, size_t index, co
 	return err;
 }
 
-/* What one of both lacks is not compared; it is as deep as the members' tables. */
+/* Compare members that both have; the depth is that of the members' tables. */
 static int compare(struct comparing *comparing, const json_t *written, const json_t *follows)
 {
 	size_t count = json_array_size(written);

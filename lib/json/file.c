@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The run document from and to files; its text is read.c's and write.c's. */
+/* The run document in files; read.c and write.c handle its text. */
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static int write_content(int fd, const struct content *content)
 	return err;
 }
 
-/* Creates a file beside @path whose name nobody else has; umask applies. */
+/* Create a file next to @path under an unused name; umask applies. */
 static int create_beside(const char *path, mode_t mode, char **ret_name)
 {
 	for (unsigned int attempt = 0; attempt < 16; attempt++) {
@@ -88,7 +88,7 @@ static int create_beside(const char *path, mode_t mode, char **ret_name)
 	return -EEXIST;
 }
 
-/* The file's name is in the folder's own data. What cannot be synced (a folder of FUSE) was written all the same. */
+/* The file's name is the folder's data. A folder that cannot be synced (FUSE) was still written. */
 static void sync_folder_of(const char *path)
 {
 	autofree char *copy = strdup(path);
@@ -98,7 +98,7 @@ static void sync_folder_of(const char *path)
 		(void)fsync(fd);
 }
 
-/* A reader of @path sees the old document or the new one, never a part: not after a power failure, either. */
+/* A reader of @path sees the old or the new document, never a part, even after a power failure. */
 static int replace_file(const char *path, const struct stat *old, const struct content *content)
 {
 	autofree char *name = NULL;
@@ -122,8 +122,8 @@ static int replace_file(const char *path, const struct stat *old, const struct c
 }
 
 /*
- * A pipe may wait for a reader that never comes, and then for one that does not read. Who writes is at its end and
- * looks at no signal any more: the usual ones end it meanwhile, as any program that waits for a pipe.
+ * A pipe may wait for its reader without end. The writing program is ending and handles no signals
+ * any more: the usual ones may terminate it here.
  */
 static int write_in_place(const char *path, const struct content *content)
 {
@@ -167,10 +167,10 @@ static int write_path(const struct content *content, const char *path)
 		return write_stdout(content);
 	if (stat(path, &old))
 		return errno == ENOENT ? replace_file(path, NULL, content) : -errno;
-	/* What is not a regular file (a pipe, /dev/null) is written to, never replaced. */
+	/* Write to anything but regular files (a pipe, /dev/null), never replace it. */
 	if (!S_ISREG(old.st_mode))
 		return write_in_place(path, content);
-	/* A symbolic link stays one: what it points to is replaced. */
+	/* Keep a symbolic link, and replace its target. */
 	target = realpath(path, NULL);
 	return target ? replace_file(target, &old, content) : -errno;
 }
@@ -180,7 +180,7 @@ int run_write_text(const char *text, const char *path)
 	return write_path(&(struct content){.text = text}, path);
 }
 
-/* As replace_file() will, but that nothing is replaced. */
+/* Try the steps of replace_file(), without replacing. */
 static int try_beside(const char *path)
 {
 	autofree char *name = NULL;
@@ -202,7 +202,7 @@ int run_try_write(const char *path)
 		return errno == ENOENT ? try_beside(path) : -errno;
 	if (S_ISDIR(old.st_mode))
 		return -EISDIR;
-	if (!S_ISREG(old.st_mode)) /* to open a pipe would wait for its reader */
+	if (!S_ISREG(old.st_mode)) /* opening a pipe would wait for its reader */
 		return access(path, W_OK) ? -errno : 0;
 	target = realpath(path, NULL);
 	return target ? try_beside(target) : -errno;
@@ -214,8 +214,8 @@ int run_write(const struct run *run, const char *path)
 }
 
 /*
- * All of @fd, one byte more than RUN_TEXT_LIMIT at most: run_from_json() refuses that much, and a
- * file without end (/dev/zero) does.
+ * Read @fd up to one byte more than RUN_TEXT_LIMIT, which run_from_json() refuses: a file may be
+ * endless (/dev/zero).
  */
 static int read_all(int fd, char **ret_text, size_t *ret_length)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run document from JSON text, which may come from anywhere: everything is checked, and what is
- * refused is named by its path. Members that are not known are ignored; run/members.c has the rest.
+ * The run document from untrusted JSON text: everything is checked, and errors name the path.
+ * Unknown members are ignored; run/members.c has the others.
  */
 #include "sojourn/run.h"
 
@@ -119,7 +119,7 @@ static int read_text(struct reader *reader, const json_t *json, const struct run
 	return 0;
 }
 
-/* -EINVAL unless @json is an array of at most @limit elements. */
+/* Return -EINVAL unless @json is an array of at most @limit elements. */
 static int check_array(struct reader *reader, const json_t *json, size_t limit)
 {
 	if (!json_is_array(json) || json_array_size(json) > limit)
@@ -149,7 +149,7 @@ static int read_strings(struct reader *reader, const json_t *json, const struct 
 	return err;
 }
 
-/* The elements of an array, each @size bytes long, by their names; @read gets NULL for one that is not there. */
+/* Read an array's elements, of @size bytes, by name; @read gets NULL for missing ones. */
 static int read_named(struct reader *reader, const json_t *json, const struct run_member *member,
 		      char *first, size_t size,
 		      int (*read)(struct reader *, const json_t *, const struct run_member *,
@@ -169,7 +169,7 @@ static int read_named(struct reader *reader, const json_t *json, const struct ru
 	return err;
 }
 
-/* A counter that the writer did not know yet counted nothing. */
+/* An older writer's missing counter is 0. */
 static int read_counter(struct reader *reader, const json_t *json, const struct run_member *member,
 			void *field)
 {
@@ -182,7 +182,7 @@ static int read_counters(struct reader *reader, const json_t *json, const struct
 	return read_named(reader, json, member, field, sizeof(uint64_t), read_counter);
 }
 
-/* A number that the writer did not know yet is not known. */
+/* An older writer's missing number is not known. */
 static int read_known_number(struct reader *reader, const json_t *json,
 			     const struct run_member *member, void *field)
 {
@@ -247,7 +247,7 @@ static int read_statuses(struct reader *reader, const json_t *json, const struct
 	return read_pairs(reader, json, &pairs);
 }
 
-/* The sum of the counts may not be what a 64-bit addition makes of them. */
+/* Check the sum of the counts for overflow too. */
 static bool counts_agree(const struct histogram *h)
 {
 	uint64_t sum = 0;
@@ -269,7 +269,7 @@ static int read_buckets(struct reader *reader, const json_t *json, struct histog
 	return err;
 }
 
-/* One integer member of a histogram; null stands for a value that an empty one does not have. */
+/* Read an integer member of a histogram; null is a value that an empty one lacks. */
 static int read_value(struct reader *reader, const json_t *json, const char *name, bool nullable,
 		      uint64_t *ret_value)
 {
@@ -328,7 +328,7 @@ static const struct run_members stage_members = {
 	.count = ARRAY_SIZE(stage_table),
 };
 
-/* A stage that the document lacks is as good as one that it calls missing. */
+/* A missing stage is like one marked as missing. */
 static int read_stage(struct reader *reader, const json_t *json, const struct run_member *member,
 		      void *field)
 {
@@ -381,7 +381,7 @@ static int read_list(struct reader *reader, const json_t *json, const struct run
 	elements = calloc(count, member->members->size);
 	if (!elements)
 		return -ENOMEM;
-	/* Zeroed elements are valid: from here on the structure's owner frees them. */
+	/* Zeroed elements are valid: the structure's owner frees them from here on. */
 	*(char **)field = elements;
 	*(size_t *)(structure + member->count_offset) = count;
 	for (size_t i = 0; i < count && !err; i++) {
@@ -419,8 +419,7 @@ static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
 	[RUN_KIND_STAGES] = read_stages,     [RUN_KIND_OBJECT] = read_embedded,
 	[RUN_KIND_POINTER] = read_pointer,   [RUN_KIND_LIST] = read_list,
 	[RUN_KIND_SAMPLES] = read_samples,   [RUN_KIND_SERIES] = read_series,
-	[RUN_KIND_NUMBERS] = read_numbers,
-	[RUN_KIND_STATUSES] = read_statuses,
+	[RUN_KIND_NUMBERS] = read_numbers,   [RUN_KIND_STATUSES] = read_statuses,
 };
 
 static int read_member(struct reader *reader, const json_t *json, void *structure,
@@ -476,7 +475,7 @@ static int check_integer(struct reader *reader, const json_t *json, const char *
 	return err;
 }
 
-/* Counts of another layout would silently become other values. */
+/* Counts in another layout would silently mean other values. */
 static int check_layout(struct reader *reader, const json_t *document)
 {
 	const json_t *layout = json_object_get(document, "buckets");

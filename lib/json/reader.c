@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON text of unknown origin into a tree, within limits, and the reader's place in it, with its complaints:
- * see reader.h.
+ * Parses untrusted JSON text within limits, and tracks the reader's place for errors: see reader.h.
  */
 #include "reader.h"
 
@@ -39,7 +38,7 @@ void reader_leave(struct reader *reader, size_t before)
 	reader->path[before] = '\0';
 }
 
-/* What stands at the refused place, in a few words. */
+/* Describe the refused value in a few words. */
 static const char *describe(const json_t *json, char *buffer, size_t size)
 {
 	static const char *const types[] = {
@@ -98,7 +97,7 @@ int reader_member(struct reader *reader, const json_t *object, const char *name,
 	return err;
 }
 
-/* Every object and array costs the parser a hundred bytes or more for two or three of text. */
+/* The parser needs a hundred bytes or more per object and array, the text two or three. */
 static size_t count_containers(const char *text, size_t length)
 {
 	size_t count = 0;

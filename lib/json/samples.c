@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampled exchanges to and from JSON, at about 80 bytes each: every flow once, and a column for each
- * number. An address is text; one of IPv4 is written as IPv4, whatever the socket's family.
+ * Sampled exchanges as JSON, about 80 bytes each: every flow once, and a column per number.
+ * Addresses are text; IPv4 ones are written as IPv4 for any socket family.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,10 +18,10 @@
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
 
-/* As many as fit into a text of RUN_TEXT_LIMIT. */
+/* As many as fit into RUN_TEXT_LIMIT. */
 #define MAX_SAMPLES (1U << 20)
 
-/* A sample as it is read: its flow is an index. */
+/* A sample in JSON: its flow is an index. */
 struct row {
 	struct run_sample sample; /* first: a column is at the same place in it as in the row */
 	uint32_t flow;
@@ -288,7 +288,7 @@ static int read_flows(struct reader *reader, const json_t *json, struct flow *fl
 	return err;
 }
 
-/* How many elements the array @name of @json has; not more than MAX_SAMPLES. */
+/* Return the length of the array @name of @json; at most MAX_SAMPLES. */
 static int read_count(struct reader *reader, const json_t *json, const char *name,
 		      size_t *ret_count)
 {
@@ -335,7 +335,7 @@ static int read_rows(struct reader *reader, const json_t *json, struct row *rows
 	return err ? err : run_columns_read(reader, json, stages, STAGE_COUNT, &table);
 }
 
-/* Rows, and the flows that they name, become samples. */
+/* Combine rows and their flows into samples. */
 static int take_rows(struct reader *reader, const struct row *rows, size_t count,
 		     const struct flow *flows, size_t flow_count, struct run_samples *samples)
 {

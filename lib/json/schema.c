@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON Schema of the run document, made from the tables that write it: run/members.c. */
+/* The JSON Schema of the run document, from the writer's tables: run/members.c. */
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
 
 static json_t *schema_members(const struct run_members *members);
 
-/* ---- what is the same in many places ---- */
+/* ---- shared definitions ---- */
 
 static json_t *reference(const char *name)
 {
@@ -52,7 +52,7 @@ static json_t *define_histogram(void)
 	return add_histogram(object, true) ? NULL : TAKE_PTR(object);
 }
 
-/* A histogram's members, if it was measured; else why not. */
+/* A histogram's members if measured, otherwise the reason. */
 static json_t *define_stage(void)
 {
 	autojson json_t *object = schema_object();
@@ -115,7 +115,7 @@ static json_t *schema_string(const struct run_member *member)
 	return json_pack("{s:s}", "type", "string");
 }
 
-/* The limit is one of bytes; there are never more characters. */
+/* The limit is in bytes; there are never more characters. */
 static json_t *schema_text(const struct run_member *member)
 {
 	return json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)member->size - 1);
@@ -126,7 +126,7 @@ static json_t *schema_strings(const struct run_member *member)
 	return schema_array(member->limit, schema_string(NULL));
 }
 
-/* An object with a member for each name; those that a writer did not know yet are missing. */
+/* An object with a member per name; older writers may lack some. */
 static json_t *schema_named(const struct run_member *member,
 			    json_t *(*schema)(const struct run_member *))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a JSON Schema (draft 2020-12), for those files that write parts of the run document. Each function
- * returns NULL, or -ENOMEM, without memory, and accepts NULL for a schema that could not be made.
+ * Parts of a JSON Schema (draft 2020-12), for files that write parts of the run document. Each
+ * function returns NULL or -ENOMEM without memory, and accepts NULL for a failed schema.
  */
 #ifndef LIB_JSON_SCHEMA_PARTS_H
 #define LIB_JSON_SCHEMA_PARTS_H
@@ -14,17 +14,17 @@
 /* A whole number from 0 to @max. */
 json_t *schema_integer(uint64_t max);
 
-/* An array of at most @limit elements; takes @element over. */
+/* An array of at most @limit elements; takes over @element. */
 json_t *schema_array(size_t limit, json_t *element);
 
-/* The same as @schema, or null; takes @schema over. */
+/* @schema or null; takes over @schema. */
 json_t *schema_nullable(json_t *schema);
 
-/* An object without members, to which schema_add() adds one; takes @member over. */
+/* An object without members; schema_add() adds one, and takes over @member. */
 json_t *schema_object(void);
 int schema_add(json_t *object, const char *name, json_t *member, bool required);
 
-/* The schema of the member @name, which is an object; it is added where it is missing. */
+/* Return the schema of the object member @name, adding it if missing. */
 json_t *schema_within(json_t *object, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A service's past to and from JSON, in columns: a point takes about 200 bytes. */
+/* A service's history as JSON, in columns: about 200 bytes per point. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
 
-/* As many as any document has, and some more: the endpoint's past of a day has a point every ten seconds. */
+/* Above any document's maximum: a day's history at the endpoint has a point every ten seconds. */
 #define MAX_POINTS (16 * RUN_SERIES_MAX)
 
 /* clang-format off */
@@ -52,7 +52,7 @@ static const struct run_column cpu_columns[] = {
 };
 /* clang-format on */
 
-/* Each stage has four, of which one that was not measured at any point has none. */
+/* Each stage has four columns, or none if it was not measured at any point. */
 #define STAGE_COLUMNS (4 * STAGE_COUNT)
 
 static void stage_columns(struct run_column ret_columns[static STAGE_COLUMNS])
@@ -78,7 +78,7 @@ static void stage_columns(struct run_column ret_columns[static STAGE_COLUMNS])
 	}
 }
 
-/* Counts by kind, of which few ever occur. */
+/* Counts by kind, few of which occur. */
 #define KIND_COLUMNS (RUN_CLOSE_COUNT + RUN_LOSS_COUNT)
 
 static void kind_columns(struct run_column ret_columns[static KIND_COLUMNS])
@@ -144,7 +144,7 @@ json_t *run_series_schema(void)
 	return TAKE_PTR(object);
 }
 
-/* How many points there are is told by their begins. */
+/* The number of points is that of their starts. */
 static int read_points(struct reader *reader, const json_t *json, struct run_series *series)
 {
 	const json_t *begins = json_object_get(json, columns[0].name);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The run document as JSON text; run/members.c says what is in it, read.c reads it back. The text is printed member by
- * member, for the tree of a whole document takes some ten times the memory of its text.
- */
+/* The run document as JSON text; run/members.c has its contents, read.c reads it. */
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -17,13 +14,13 @@
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
 
-/* JSON integers are read into 64 signed bits nearly everywhere: that is the document's range. */
+/* Most JSON readers use 64 signed bits for integers: that is the document's range. */
 static json_t *json_from_u64(uint64_t value)
 {
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
-/* A process may call itself anything. */
+/* A process may have any name, UTF-8 or not. */
 static json_t *json_from_text(const char *text, size_t length)
 {
 	json_t *json = json_stringn(text, length);
@@ -159,13 +156,13 @@ static json_t *write_statuses(const struct run_member *member, const void *field
 	return write_pairs(field, member->size, RUN_STATUS_LEAST);
 }
 
-/* In integers: a double would not hold every sum. */
+/* Use integers: a double cannot hold every sum. */
 static uint64_t rounded_mean(const struct histogram *h)
 {
 	return h->sum / h->count + (h->sum % h->count >= h->count - h->sum % h->count);
 }
 
-/* What follows from the buckets: written for readers that do not want to compute it. */
+/* Write values derived from the buckets, for readers that do not compute them. */
 static int write_derived(json_t *object, const struct histogram *h)
 {
 	static const struct {
@@ -189,7 +186,6 @@ static int write_derived(json_t *object, const struct histogram *h)
 	return err;
 }
 
-/* Adds @h's members to @object. */
 static int write_histogram_into(json_t *object, const struct histogram *h)
 {
 	if (json_object_set_new(object, "count", json_from_u64(h->count)) ||

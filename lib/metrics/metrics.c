@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which metrics there are, a row each; see sojourn/metrics.h. Their formats: text.c, otlp.c. */
+/* The metrics, a row each; see sojourn/metrics.h. Formats: text.c, otlp.c. */
 #include "sojourn/metrics.h"
 
 #include <inttypes.h>
@@ -13,10 +13,10 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
-/* 2^10 ns is where the first octave begins. */
+/* The first octave begins at 2^10 ns. */
 #define FIRST_OCTAVE 10
 
-/* In ns. 5 ms is one, as alerts ask who waits for longer. */
+/* In ns. 5 ms is included for alerts on longer waits. */
 static const uint64_t coarse[] = {
 	10000,	   50000,     100000,	  250000,     500000,	   1000000,
 	2500000,   5000000,   10000000,	  25000000,   50000000,	   100000000,
@@ -37,7 +37,7 @@ static uint64_t fine_edge_ns(unsigned int edge)
 	return (edge % 2 ? octave + octave / 2 : octave) - 1;
 }
 
-/* A coarse edge is the last bound that is not above it: what is interpolated below is never above it, too. */
+/* A coarse edge is the highest bound not above it, so that interpolated values never exceed it. */
 uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
 {
 	if (buckets == METRICS_FINE)
@@ -45,7 +45,7 @@ uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
 	return bucket_lower(bucket_index(coarse[edge] + 1)) - 1;
 }
 
-/* ---- what was exported before ---- */
+/* ---- values exported before ---- */
 
 struct exported {
 	uint32_t netns;
@@ -105,7 +105,7 @@ static void add_label(struct metrics_labels *labels, const char *name, const cha
 	labels->list[labels->count++] = (struct metrics_label){name, value};
 }
 
-/* Those of a service; the texts are in @ret_numbers. */
+/* Return a service's labels; their texts are in @ret_numbers. */
 struct numbers {
 	char port[8];
 	char netns[16];
@@ -124,7 +124,7 @@ static struct metrics_labels labels_of(const struct run_service *service,
 	return labels;
 }
 
-/* ---- one number a service ---- */
+/* ---- one number per service ---- */
 
 static struct run_number known(uint64_t value)
 {
@@ -166,7 +166,7 @@ GETTER(open_oldest, service->open.oldest_ns)
 GETTER(unread_bytes, service->open.unread_bytes)
 GETTER(closing_bytes, service->open.closing_bytes)
 
-/* Descriptors are a process's: those of the one that is nearest to its limit. */
+/* Descriptors belong to processes: show the one nearest to its limit. */
 static const struct run_process *fullest(const struct run_service *service)
 {
 	const struct run_process *found = NULL;
@@ -243,7 +243,7 @@ static void tell_metric(const struct metrics_output *out, const struct run *run,
 	}
 }
 
-/* ---- one number for each of several kinds ---- */
+/* ---- one number per kind ---- */
 
 static const uint64_t *get_closes(const struct run_service *service)
 {
@@ -286,7 +286,7 @@ static const struct kinds {
 	 get_losses,
 	 is_lost},
 	{{"sojourn_coverage", METRICS_COUNTER, METRICS_ONE,
-	  "What is no exchange, or not timed; see docs/run-document.md."},
+	  "Events that are no exchange or not timed; see docs/run-document.md."},
 	 "what",
 	 run_loss_names,
 	 RUN_LOSS_COUNT,
@@ -353,8 +353,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /*
- * An edge that grows takes all further ones with it, so that neither cumulative counts nor those of single
- * buckets ever go down; all together by no more than the count.
+ * A growing edge raises all later ones, so that neither cumulative counts nor single buckets ever
+ * fall. The total growth is at most that of the count.
  */
 static void fill_edges(enum metrics_buckets buckets, const struct histogram *h,
 		       struct exported_stage *exported)
@@ -389,7 +389,7 @@ static void tell_stage(const struct metrics_output *out, enum metrics_buckets bu
 	out->histogram(out->context, &labels, &edges, h);
 }
 
-/* Of a reading, which nobody has judged: all that was counted is in its histograms. */
+/* A reading is not judged yet: its histograms have all counts. */
 static bool is_known(const struct run_service *service, enum stage stage)
 {
 	return service->stages[stage].measured &&
@@ -439,12 +439,12 @@ static void tell_info(const struct metrics_output *out, const struct run *run)
 	}
 }
 
-/* Nothing at all where nobody looked: none found would be a claim. */
+/* Export nothing if the doctor did not look: 0 would be a claim. */
 static void tell_findings(const struct metrics_output *out, const struct run *run)
 {
 	static const struct metrics_family family = {
 		"sojourn_findings", METRICS_GAUGE, METRICS_ONE,
-		"What the doctor finds running out on this host."};
+		"Resources that the doctor finds running out on this host."};
 	static const char *const severities[] = {"notice", "warning", "critical"};
 
 	if (!run->not_seen && !run->finding_count)
@@ -461,12 +461,12 @@ static void tell_findings(const struct metrics_output *out, const struct run *ru
 	}
 }
 
-/* By rule, so that an alert can name it; a host's rules are few, what they find fault with may be much. */
+/* Count by rule, for alerts that name it: rules are few, objects may be many. */
 static void tell_rules(const struct metrics_output *out, const struct run *run)
 {
 	static const struct metrics_family family = {
 		"sojourn_finding_objects", METRICS_GAUGE, METRICS_ONE,
-		"What a rule of the doctor finds running out; see docs/diagnoses.md."};
+		"Resources that a rule of the doctor finds running out; see docs/diagnoses.md."};
 
 	if (run->finding_count)
 		out->family(out->context, &family);
@@ -552,7 +552,7 @@ static uint64_t get_maps(const struct run *run)
 
 static const struct {
 	struct metrics_family family;
-	bool cost; /* known only where the document has its cost */
+	bool cost; /* known only in a document with cost */
 	uint64_t (*get)(const struct run *run);
 } plain_metrics[] = {
 	{{"sojourn_services_dropped", METRICS_COUNTER, METRICS_ONE,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Metrics as OpenTelemetry's protocol wants them: an ExportMetricsServiceRequest in JSON (OTLP 1.x, JSON
- * Protobuf Encoding). 64-bit integers are text there, enumerations are numbers. Which metrics there
- * are: metrics.c.
+ * Metrics for OpenTelemetry: an ExportMetricsServiceRequest in JSON (OTLP 1.x, JSON Protobuf
+ * Encoding), with 64-bit integers as text and enumerations as numbers. Metrics: metrics.c.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -21,9 +20,9 @@ DEFINE_CLEANUP(json_t *, json_decref)
 
 struct exporter {
 	json_t *metrics;
-	json_t *points; /* of the family that is being told; borrowed */
+	json_t *points; /* of the current family; borrowed */
 	const struct metrics_family *family;
-	json_t *bounds; /* of every histogram, in seconds; NULL: there was none yet */
+	json_t *bounds; /* of every histogram, in seconds; NULL: none yet */
 	uint64_t start_ns;
 	uint64_t now_ns;
 	bool failed; /* no memory */
@@ -50,7 +49,7 @@ static const char *unit_of(const struct metrics_family *family)
 	return units[family->unit];
 }
 
-/* A list of points inside what tells their kind. */
+/* Return an empty list of points in the object of their kind. */
 static json_t *data_of(enum metrics_type type)
 {
 	switch (type) {
@@ -90,7 +89,7 @@ static json_t *attribute(const char *key, const char *value)
 	return json_pack("{s:s, s:{s:o}}", "key", key, "value", "stringValue", json_string(value));
 }
 
-/* What every point has; NULL without memory. A gauge is of a moment, the others are since the begin. */
+/* Return the members of every point; NULL without memory. A gauge has no start time. */
 static json_t *point_of(const struct exporter *e, const struct metrics_labels *labels)
 {
 	autojson json_t *point =
@@ -126,7 +125,7 @@ static void tell_number(void *context, const struct metrics_labels *labels, uint
 		add_point(e, TAKE_PTR(point));
 }
 
-/* Ours are cumulative, OTLP's are of each bucket: above the edge before, up to and with its own. */
+/* Convert our cumulative counts to OTLP's, per bucket: above the previous edge, up to its own. */
 static json_t *bucket_counts(const struct metrics_edges *edges, uint64_t count)
 {
 	autojson json_t *counts = json_array();
@@ -169,7 +168,7 @@ static void tell_histogram(void *context, const struct metrics_labels *labels,
 		add_point(e, TAKE_PTR(point));
 }
 
-/* OpenTelemetry's names of what everything is about. */
+/* OpenTelemetry's names for the source of all metrics. */
 static json_t *resource_of(const struct run *run)
 {
 	autofree char *host = strdup(run->host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the metrics of a run document are told to, one after the other; for metrics.c and the formats. */
+/* The receiver of a run document's metrics, one by one; for metrics.c and the formats. */
 #ifndef LIB_METRICS_OUTPUT_H
 #define LIB_METRICS_OUTPUT_H
 
@@ -17,15 +17,15 @@ enum metrics_unit {
 	METRICS_BYTES,
 };
 
-/* All samples that have a name. */
+/* All samples of one name. */
 struct metrics_family {
-	const char *name; /* a counter's without `_total` */
+	const char *name; /* a counter's name has no `_total` */
 	enum metrics_type type;
 	enum metrics_unit unit;
 	const char *help;
 };
 
-/* Any text may be a value; which names there are is for metrics.c to say. */
+/* Values may be any text; metrics.c defines the names. */
 struct metrics_label {
 	const char *name;
 	const char *value;
@@ -41,19 +41,19 @@ struct metrics_labels {
 struct metrics_edges {
 	enum metrics_buckets buckets;
 	unsigned int count;
-	const uint64_t *below; /* cumulative counts, up to and with each of metrics_edge_ns() */
+	const uint64_t *below; /* cumulative counts, up to and including metrics_edge_ns() */
 };
 
 struct metrics_output {
 	void *context;
-	/* What follows is of this family. */
+	/* Start a family; its samples follow. */
 	void (*family)(void *context, const struct metrics_family *family);
 	void (*number)(void *context, const struct metrics_labels *labels, uint64_t value);
 	void (*histogram)(void *context, const struct metrics_labels *labels,
 			  const struct metrics_edges *edges, const struct histogram *h);
 };
 
-/* Tells all metrics of @run, a reading of the whole observation. */
+/* Pass all metrics of @run, a reading of the whole observation, to @output. */
 void metrics_tell(struct metrics *metrics, const struct run *run,
 		  const struct metrics_output *output);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics in Prometheus's text formats; see sojourn/metrics.h. Which there are: metrics.c. */
+/* Metrics in Prometheus's text formats; see sojourn/metrics.h. Metrics: metrics.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void put_family(void *context, const struct metrics_family *family)
 		family->name, suffix, type_names[family->type]);
 }
 
-/* Text of elsewhere as a label's value. */
+/* Write foreign text as a label's value. */
 static void put_escaped(const struct writer *w, const char *text)
 {
 	for (; *text; text++) {
@@ -55,7 +55,7 @@ static void put_labels(const struct writer *w, const struct metrics_labels *labe
 	}
 }
 
-/* Its name and labels: a value is to follow. */
+/* Write name and labels; a value follows. */
 static void put_sample(const struct writer *w, const char *suffix,
 		       const struct metrics_labels *labels)
 {
@@ -135,7 +135,7 @@ char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_
 
 /* ---- which format ---- */
 
-/* q of "type/subtype; version=…; q=0.5", in thousandths. */
+/* Return q of "type/subtype; version=…; q=0.5", in thousandths. */
 static unsigned int quality_of(const char *item, size_t length)
 {
 	const char *q = memmem(item, length, "q=", 2);

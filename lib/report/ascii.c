@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reports for terminals and files without UTF-8: each character beyond ASCII becomes one of ASCII, so that columns stay. */
+/* Reports without UTF-8: each other character becomes one of ASCII, so that columns stay. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,7 +15,7 @@ static const struct {
 	{"\u2013", '-'}, {"\u00d7", 'x'}, {"\u2026", '.'}, {"\u2264", '<'}, {"\u2265", '>'},
 };
 
-/* The bytes of the UTF-8 character at @text. */
+/* Return the number of bytes of the UTF-8 character at @text. */
 static size_t length_of(const char *text)
 {
 	size_t length = 1;
@@ -49,8 +49,8 @@ void report_to_ascii(char *text)
 }
 
 /*
- * As setlocale() would find it, without changing how numbers are written. Where nothing is set, as in many
- * containers, the terminal is one of today.
+ * Look at the variables in setlocale()'s order, without changing how numbers are written. If none
+ * is set, as in many containers, assume a modern terminal.
  */
 bool report_locale_is_ascii(void)
 {

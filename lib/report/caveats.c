@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* What was not seen of a service, and what follows from it: a count and a sentence each. */
+/* Events of a service that were not seen, and the consequences: a count and a sentence each. */
 #include <string.h>
 
 #include "parts.h"
 
-/* From this share of the responses followed on, those that were not seen bend the means. */
+/* From this share of the followed responses on, unseen ones bias the means. */
 #define UNSEEN_SHARE 0.03
 
-/* The kernel makes no time stamp of a part that fills the send buffer: large responses have the most. */
+/* The kernel makes no time stamp of a part that fills the send buffer: mostly large responses. */
 static const char unseen_stamps[] =
 	"; the means are of those seen, mostly smaller ones; --prefer transmit_start sees all";
 static const char unseen[] = "; the means are of those seen";
@@ -44,7 +44,7 @@ static void tell(uint64_t count, const char *text, struct report_caveat *caveat)
 	snprintf(caveat->text, sizeof(caveat->text), "%s", text);
 }
 
-/* Above so many requests per read of a sample, exchanges are no requests. */
+/* With more requests per sampled read, exchanges are not single requests. */
 #define BATCH_REQUESTS 1.05
 
 static void tell_batches(const struct run_service *service, struct report_caveat *caveat)
@@ -84,7 +84,7 @@ bool report_caveat(const struct run_service *service, unsigned int i,
 	return ret_caveat->count;
 }
 
-/* Their names alone: what stands before the explanation. */
+/* Print the names alone, without their explanations. */
 static void print_line(const struct page *page, const struct run_service *service)
 {
 	struct report_caveat caveat;

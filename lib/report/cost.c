@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What observing cost, and what the observer as a whole did not see. */
+/* The cost of observing, and what the observer as a whole missed. */
 #include "parts.h"
 
 #include "sojourn/cleanup.h"
@@ -24,7 +24,7 @@ uint64_t report_lost(const struct run *run, const struct run_service *service)
 	return sum;
 }
 
-/* Known only if every program's time is: a part of the cost is not the cost. */
+/* Sum the programs' times; not known unless all are, as a part is not the cost. */
 static struct run_number all_run_ns(const struct run_cost *cost)
 {
 	struct run_number sum = {.known = cost->program_count > 0};
@@ -58,7 +58,7 @@ static void report_summary(const struct page *page, const struct run *run)
 	items_end(&items);
 }
 
-/* On which host the programs took their time: elsewhere they take another. */
+/* Print the host's properties, on which the programs' times depend. */
 static void report_machine(const struct page *page, const struct run_machine *machine)
 {
 	struct items items = items_begin(page, "machine", LABEL_COLUMNS);

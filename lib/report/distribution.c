@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* How latencies are distributed, drawn: steps of one factor up to p99, and what is above it in one row. */
+/* The distribution of latencies, drawn: steps of equal factor up to p99, and one row above. */
 #include "parts.h"
 
 #define BAR_MAX	      40
 #define BOUND_COLUMNS 8
 #define COUNT_COLUMNS 12
-#define FEWEST	      10 /* values that make a picture */
+#define FEWEST	      10 /* minimum of values for a picture */
 
-/* Where the steps begin: what is faster is rare, and in the first row. */
+/* Return the start of the steps: rare faster values are in the first row. */
 static uint64_t floor_of(const struct histogram *h)
 {
 	uint64_t ns = histogram_quantile(h, 0.01);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which service the driver drove. */
+/* Finds the service that the driver loaded. */
 #include <string.h>
 
 #include "parts.h"
@@ -19,7 +19,7 @@ uint16_t report_target_port(const struct run_driver *driver)
 	authority += 3;
 	end = authority + strcspn(authority, "/?#");
 	colon = memrchr(authority, ':', (size_t)(end - authority));
-	/* A colon inside of brackets is the address's. */
+	/* A colon inside brackets belongs to the address. */
 	if (!colon || memchr(colon, ']', (size_t)(end - colon)))
 		return !strncmp(url, "https:", 6) ? 443 : 80;
 	port = strndup(colon + 1, (size_t)(end - colon - 1));
@@ -28,7 +28,7 @@ uint16_t report_target_port(const struct run_driver *driver)
 	return (uint16_t)value;
 }
 
-/* The service with most exchanges, of those on @port unless that is 0; NULL if none has any. */
+/* Return the service with most exchanges, on @port unless that is 0; NULL if none has any. */
 static const struct run_service *busiest_service(const struct run *run, uint16_t port)
 {
 	const struct run_service *busiest = NULL;

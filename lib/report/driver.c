@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver's part: what it did, how long its round trips were, also over time and by step, target and
- * status, what it cost. What went wrong is in failures.c.
+ * The driver's part: counts, round trips, also over time and by step, target and status, and its
+ * cost. Failures are in failures.c.
  */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
 
-/* Labels of a run at a rate are longer: "schedule delay". */
+/* A run at a rate has a longer label: "schedule delay". */
 static unsigned int label_columns(const struct run_driver *driver)
 {
 	return driver->schedule_delay.count ? LABEL_COLUMNS + 3 : LABEL_COLUMNS;
@@ -40,7 +40,7 @@ static void add_arrival(struct items *items, const struct run_driver *driver)
 		items_add(items, "think time %s", page_setting(driver->think_ns, text));
 }
 
-/* Drivers of several targets: report_parts() lists them. */
+/* report_drivers() lists drivers of several targets. */
 static void add_target(struct items *items, const struct run_driver *driver)
 {
 	if (driver->scenario)
@@ -89,7 +89,7 @@ struct percentile {
 	double quantile;
 };
 
-/* "   p50 392.1 µs" each, appended to @text. */
+/* Append "   p50 392.1 µs" for each percentile to @text. */
 static void append_percentiles(char *text, size_t size, const struct histogram *h,
 			       const struct percentile *percentiles, size_t count)
 {
@@ -103,10 +103,13 @@ static void append_percentiles(char *text, size_t size, const struct histogram *
 	}
 }
 
-/* The rate stands at this column, or on a line of its own where the page is too narrow. */
+/* Column of the rate; a narrow page has it on its own line. */
 #define RATE_COLUMN 60
 
-/* "1,000 requests · 500/s"; where some failed, what was good: a quick failure is no throughput. */
+/*
+ * Write "1,000 requests · 500/s", or after failures the good ones: a quick failure is no
+ * throughput.
+ */
 static void format_rate(const struct run_driver *driver, size_t size, char *ret_text)
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
@@ -144,7 +147,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 	page_left(page, 0, "%s", rate);
 }
 
-/* "round trip   mean 406 µs   p50 …   p99 …", and the rate if @rated. */
+/* Print "round trip   mean 406 µs   p50 …   p99 …", and the rate if @rated. */
 static void print_headline(const struct page *page, const struct run_driver *driver,
 			   const char *label, const struct histogram *h, bool rated)
 {
@@ -167,7 +170,7 @@ static void print_headline(const struct page *page, const struct run_driver *dri
 	fputc('\n', page->file);
 }
 
-/* Said where they are many. */
+/* Mention late responses if they are many. */
 static void print_drained(const struct page *page, const struct run_driver *driver)
 {
 	if (driver->drained > driver->requests / 100)
@@ -194,7 +197,7 @@ void report_round_trip(const struct page *page, const struct run_driver *driver)
 static void report_histogram(const struct page *page, const struct run_driver *driver,
 			     const char *label, const struct histogram *h)
 {
-	/* The far ones need enough values to be more than another name of the largest. */
+	/* High percentiles need enough values to differ from the maximum. */
 	static const struct {
 		struct percentile percentile;
 		uint64_t least;
@@ -238,7 +241,7 @@ static void report_responses(const struct page *page, const struct run_driver *d
 	items_end(&items);
 }
 
-/* Requests beyond what the server allows wait for their turn. */
+/* Requests beyond the server's limit wait. */
 static void report_streams(const struct page *page, const struct run_driver *driver)
 {
 	struct items items = items_begin(page, "streams", label_columns(driver));
@@ -313,7 +316,7 @@ struct rates {
 	double mean, deviation, lowest, highest; /* requests/s */
 };
 
-/* Of the intervals of full length: the last one is shorter. */
+/* Use full intervals only: the last one is shorter. */
 static struct rates measure_rates(const struct run_driver *driver)
 {
 	double seconds = (double)driver->interval_ns / (double)NSEC_PER_SEC, squares = 0;
@@ -349,7 +352,7 @@ static void add_ports(struct items *items, const struct run_driver *driver)
 			  page_count(driver->ports.capacity.value, capacity));
 }
 
-/* How the rate behaved; nothing below three intervals. */
+/* Print how the rate varied, from three intervals on. */
 static void report_intervals(const struct page *page, const struct run_driver *driver)
 {
 	struct rates rates = measure_rates(driver);
@@ -371,7 +374,7 @@ static void report_intervals(const struct page *page, const struct run_driver *d
 
 /* ---- by step, target and status, and by driver ---- */
 
-/* Of the shares of a step, so that they fit into a line with what is before. */
+/* Limits the shares of a step to its line. */
 #define JOINED_COLUMNS 56
 
 static void add_histogram(struct items *items, const char *label, const struct histogram *h)
@@ -399,7 +402,7 @@ static void add_errors(struct items *items, const struct run_row *row)
 				  page_count(row->errors[i], text));
 }
 
-/* Where the joined exchanges of a step spent their time; NULL: not a step, or nothing was joined. */
+/* Add where a step's joined exchanges spent their time; NULL: not a step, or none joined. */
 static void add_joined(struct items *items, const struct run_joined *joined,
 		       const struct run_joined_step *step)
 {
@@ -421,7 +424,7 @@ static const struct run_joined_step *joined_step(const struct run *run, enum run
 	return &run->joined->steps[number];
 }
 
-/* What is told of a row at first. */
+/* Add the percentiles shown without -v. */
 static void add_quantiles(struct items *items, const struct run_row *row)
 {
 	const struct histogram *h =
@@ -460,7 +463,7 @@ static void report_row(const struct page *page, const struct run *run, const cha
 	items_end(&items);
 }
 
-/* Those are many, in a large scenario. */
+/* A large scenario has many rows. */
 #define ROW_LINES 8U
 
 static void report_rows_by(const struct page *page, const struct run *run, enum run_rows_by by)
@@ -478,7 +481,7 @@ static void report_rows_by(const struct page *page, const struct run *run, enum 
 	}
 }
 
-/* Statuses are named where they are failures; one alone says what all of them together say. */
+/* Print statuses only if there are several; failures name theirs anyway. */
 static void report_rows(const struct page *page, const struct run *run)
 {
 	report_rows_by(page, run, RUN_ROWS_STEP);
@@ -487,7 +490,7 @@ static void report_rows(const struct page *page, const struct run *run)
 		report_rows_by(page, run, RUN_ROWS_STATUS);
 }
 
-/* What each of several drivers did; nothing if there is one alone. */
+/* Print each of several drivers. */
 static void report_drivers(const struct page *page, const struct run_driver *driver)
 {
 	char text[SHORT_TEXT];
@@ -550,7 +553,7 @@ void report_driver_rows(const struct page *page, const struct run *run)
 	report_fleet(page, run->driver);
 }
 
-/* Of a response that is read at once both are the same. */
+/* Both are equal for responses read at once. */
 static bool is_first_byte_apart(const struct run_driver *driver)
 {
 	const struct histogram *first = &driver->first_byte, *all = &driver->round_trip;
@@ -583,7 +586,7 @@ void report_driver(const struct page *page, const struct run *run)
 	report_cpu(page, driver);
 }
 
-/* Of these one sees what the picture of all values does not show. */
+/* Print percentiles that the distribution does not show. */
 void report_beyond(const struct page *page, const struct run_driver *driver)
 {
 	const struct histogram *h = run_driver_latency(driver);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What went wrong for the driver: how much of it in one sentence, then each kind, and assertions that do not hold. */
+/* Failures of the driver: a summary in one sentence, then each kind, and failed assertions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "sojourn/report.h"
 #include "sojourn/units.h"
 
-/* As many are named at first; all with -v. */
+/* Maximum of names without -v. */
 #define NAMED 4
 
 struct kind {
@@ -55,7 +55,7 @@ static void add_statuses(struct kinds *kinds, const struct run_driver *driver,
 			add_kind(kinds, rows->list[i].name, rows->list[i].requests);
 }
 
-/* Responses that say failure, by what they say. */
+/* Add responses that report failure, by status. */
 static void add_refusals(struct kinds *kinds, const struct run_driver *driver)
 {
 	uint64_t before = kinds->sum, refused = driver->errors[RUN_ERROR_STATUS];
@@ -80,7 +80,7 @@ static void gather(const struct run_driver *driver, struct kinds *ret_kinds)
 	qsort(ret_kinds->list, ret_kinds->count, sizeof(ret_kinds->list[0]), compare_counts);
 }
 
-/* "404" of one kind, "404 (40,000), timeout (17) and 3 kinds more" of several. */
+/* Append "404" for one kind, or "404 (40,000), timeout (17) and 3 kinds more". */
 static void append_kinds(struct report_verdict *verdict, const struct kinds *kinds)
 {
 	size_t used = strlen(verdict->text), size = sizeof(verdict->text);
@@ -148,7 +148,7 @@ bool report_redirected(const struct run_driver *driver, size_t size, char *ret_t
 	return true;
 }
 
-/* From here on the run is a failure, whatever else it tells. */
+/* From this share on the run is a failure, whatever its times. */
 #define MOSTLY 0.5
 
 bool report_headline(const struct run_driver *driver, struct report_verdict *ret_verdict)
@@ -159,7 +159,7 @@ bool report_headline(const struct run_driver *driver, struct report_verdict *ret
 
 /* ---- each kind ---- */
 
-/* When it occurred, and what this host's numbers say to it. */
+/* Print when it occurred, and the explanation by this host's numbers. */
 static void print_when(const struct page *page, const struct run_driver *driver, const char *kind)
 {
 	char first[SHORT_TEXT], last[SHORT_TEXT], rate[SHORT_TEXT];
@@ -179,13 +179,13 @@ static void print_when(const struct page *page, const struct run_driver *driver,
 	}
 }
 
-/* The sentence on it says all there is to a status. */
+/* The summary says everything about a status. */
 static bool is_said(const struct page *page, const struct run_driver *driver, enum run_error error)
 {
 	return !page->verbose && error == RUN_ERROR_STATUS && driver->rows[RUN_ROWS_STATUS].count;
 }
 
-/* The @nth largest of the driver's errors, RUN_ERROR_COUNT behind the last. */
+/* Return the next most frequent error after @last, RUN_ERROR_COUNT after the last one. */
 static enum run_error next_error(const struct run_driver *driver, enum run_error last)
 {
 	enum run_error found = RUN_ERROR_COUNT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was running out on the observer's host, beside what the driver counted of it. */
+/* Resources that were running out on the observer's host, next to the driver's related errors. */
 #include <string.h>
 
 #include "parts.h"
@@ -50,7 +50,7 @@ static void print_evidence(const struct page *page, const struct run_finding *fi
 	items_end(&items);
 }
 
-/* Which of the driver's errors are the client's side of a resource's end. */
+/* Errors of the driver that an exhausted resource on the server's host causes. */
 static const struct {
 	const char *resource;
 	enum run_error error;
@@ -104,7 +104,7 @@ static void print_finding(const struct page *page, const struct run *run,
 	if (page->verbose)
 		print_evidence(page, finding);
 	print_text(page, "outlook", finding->outlook);
-	if (finding->command) { /* in one line, however long: it is to be copied */
+	if (finding->command) { /* on one line of any length, to be copied */
 		page_left(page, INDENT, "  do");
 		page_left(page, 0, "%s", finding->command);
 		fputc('\n', page->file);
@@ -115,7 +115,7 @@ static void print_finding(const struct page *page, const struct run *run,
 	print_text(page, "more", finding->link);
 }
 
-/* ---- of the doctor: what is fullest ---- */
+/* ---- of the doctor: the fullest ---- */
 
 static double share(const struct run_finding *resource)
 {

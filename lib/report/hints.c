@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the figures of a service may mean where they alone do not tell, and what would tell: a sentence each. */
+/* Sentences on the possible meaning of ambiguous figures of a service, and how to find out. */
 #include <stdio.h>
 
 #include "means.h"
@@ -7,12 +7,12 @@
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 
-/* Shorter waits are worth no question. */
+/* Shorter waits need no hint. */
 #define LONG_WAIT_NS (10 * NSEC_PER_MSEC)
 
 /*
- * As many as ever waited for accept() at a time. One that joins a queue and is taken out at once may not
- * have been seen in it.
+ * Return the most connections that ever waited for accept() at once. One taken out of the queue at
+ * once may not have been seen.
  */
 static struct run_number deepest(const struct run_service *service)
 {
@@ -26,13 +26,13 @@ static struct run_number deepest(const struct run_service *service)
 }
 
 /*
- * The share of the inferred waits that was certainly not in the accept queue: connections that wait there for
- * @sum ns within @span ns are sum / span on average (Little's law), and never more than the deepest queue.
+ * Return the share of inferred waits that was certainly outside the accept queue. Connections that
+ * wait there for S ns within T ns are S / T on average (Little's law), at most the deepest queue.
  */
 static double share_after_accept(const struct run *run, const struct run_service *service)
 {
 	const struct histogram *waits = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
-	/* Waits that end in the period may have begun before it. */
+	/* Waits that end in the period may have started before. */
 	double span_ns = (double)run->duration_ns + (double)waits->max;
 	struct run_number most = deepest(service);
 	double possible_ns = (double)most.value * span_ns;
@@ -63,14 +63,14 @@ static bool hint_accept(const struct run *run, const struct run_service *service
 				 "never held more than %ju. ",
 				 100 * after, (uintmax_t)deepest(service).value);
 	snprintf(hint->text + used, sizeof(hint->text) - (size_t)used,
-		 "sojourn observe --accept-source syscall tells them apart");
+		 "sojourn observe --accept-source syscall distinguishes them");
 	return true;
 }
 
-/* From this share of the exchanges on it is a habit of the server. */
+/* From this share of exchanges on, the server does so regularly. */
 #define HELD_SHARE 0.01
 
-/* The kernel's own condition was true: no guess from times. */
+/* The kernel's own condition was true: this is no guess. */
 static bool hint_nagle(const struct run *run, const struct run_service *service,
 		       struct report_hint *hint)
 {
@@ -90,10 +90,10 @@ static bool hint_nagle(const struct run *run, const struct run_service *service,
 	return true;
 }
 
-/* Network and client together take so many times what a packet and its ACK took at best. */
+/* The network and client take this many times the best time of a packet and its ACK. */
 #define FAR_ABOVE 10
 
-/* No cause is known: what is said is where to look. */
+/* The cause is not known: suggest where to look. */
 static bool hint_network(const struct run *run, const struct run_service *service,
 			 struct report_hint *hint)
 {
@@ -109,8 +109,8 @@ static bool hint_network(const struct run *run, const struct run_service *servic
 	    means.network_ns < FAR_ABOVE * (double)service->min_rtt_ns.value)
 		return false;
 	snprintf(hint->text, sizeof(hint->text),
-		 "network + client (mean %s) is far above the shortest round trip of TCP (%s). "
-		 "sojourn --transmit all tells what of it the response waited on this host",
+		 "network + client (mean %s) is far above the shortest round trip of TCP (%s); "
+		 "sojourn --transmit all shows how long the response waited on this host",
 		 page_time(means.network_ns, network),
 		 page_time((double)service->min_rtt_ns.value, rtt));
 	return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What of the host is shared by all services: its source ports, which whoever connects from it uses up. */
+/* Resources that all services of a host share: source ports, used by all outgoing connections. */
 #include <string.h>
 
 #include "parts.h"
 
-/* Without -v they are told from this share on. */
+/* Without -v, report from this share on. */
 #define NOTABLE_SHARE 0.1
 
 static bool uses_ports(const struct run_service *service)
@@ -29,7 +29,7 @@ static bool is_same(const struct run_service *one, const struct run_service *oth
 	       !strcmp(one->ports.towards, other->ports.towards);
 }
 
-/* Each service of a namespace tells the same ones. */
+/* Return whether a service in the same namespace has reported the same ports. */
 static bool was_told(const struct run *run, size_t index)
 {
 	for (size_t i = 0; i < index; i++)

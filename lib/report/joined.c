@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The joined exchanges: how many there are, which part of them held the slow ones, and the slowest,
- * one line each. Shares are of what the user waited: the response time under a rate, else the round trip.
+ * The joined exchanges: their number, the parts that dominate the slow ones, and the slowest, a
+ * line each. Shares are of the user's wait: the response time under a rate, otherwise the round
+ * trip.
  */
 #include <string.h>
 
@@ -12,20 +13,20 @@
 #define NAME_COLUMNS_INFERRED 24 /* "accept or socket queue" */
 #define CELL_COLUMNS	      15
 
-/* As many of the slowest are printed; the document and a trace may have more. */
+/* Maximum of slowest ones printed; the document and a trace may have more. */
 #define SLOWEST_LINES 10
-/* So many at first. */
+/* Maximum without -v. */
 #define SLOWEST_FIRST 2
-/* Less of an exchange does not tell it from another. */
+/* Smaller parts do not distinguish exchanges. */
 #define ALIKE_PERCENT 10
 
-/* A part of an exchange as a row: where its time lies in the sums. */
+/* A part of an exchange as a row, and its time in the sums. */
 struct part {
 	const char *name;
 	uint64_t (*sum_ns)(const struct run_parts *parts, unsigned int stage);
 	bool (*is_shown)(const struct run_joined *joined, unsigned int stage);
 	unsigned int stage;
-	bool detail; /* of the row above it: not part of the total */
+	bool detail; /* divides the row above, not part of the total */
 };
 
 static uint64_t sum_wait(const struct run_parts *parts, unsigned int stage)
@@ -140,9 +141,9 @@ bool report_part(const struct run_joined *joined, const struct run_parts *sums, 
 	return true;
 }
 
-_Static_assert(ARRAY_SIZE(parts) == REPORT_PARTS, "report_parts.h says how many");
+_Static_assert(ARRAY_SIZE(parts) == REPORT_PARTS, "parts.h says how many");
 
-/* The indices of parts[], without details, by their share in @sums. */
+/* Sort the indices of parts[], without details, by share in @sums. */
 static void sort_parts(const struct run_parts *sums, size_t order[static ARRAY_SIZE(parts)],
 		       size_t *ret_count)
 {
@@ -192,7 +193,7 @@ const char *report_percentile_name(uint32_t per_mille, char buffer[static SHORT_
 	return buffer;
 }
 
-/* That of p99, or the highest that any joined exchange is in; NULL if none is. */
+/* Return the tail above p99, or the highest with joined exchanges; NULL: none. */
 static const struct run_tail *main_tail(const struct run_joined *joined)
 {
 	const struct run_tail *tail = NULL;
@@ -216,7 +217,7 @@ static void print_conclusion(const struct page *page, const struct run_joined *j
 	page_style(page, STYLE_PLAIN);
 }
 
-/* Of a narrow page the lowest percentiles are left out. */
+/* A narrow page omits the lowest percentiles. */
 static size_t first_tail(const struct page *page, const struct run_joined *joined)
 {
 	size_t fit = page->width > name_columns(joined)
@@ -305,7 +306,7 @@ static void print_part(const struct page *page, const struct run_joined *joined,
 	fputc('\n', page->file);
 }
 
-/* What the stages hold beyond the round trip: without it the columns would not add up. */
+/* Print by how much the stages exceed the round trip, so that columns add up. */
 static void print_overhang(const struct page *page, const struct run_joined *joined)
 {
 	char text[SHORT_TEXT], percent[SHORT_TEXT];
@@ -345,7 +346,7 @@ static void print_tail(const struct page *page, const struct run_joined *joined,
 	print_overhang(page, joined);
 }
 
-/* The address only where there is room for it: most often it is one. */
+/* Omit the address on a narrow page, as it is mostly the same. */
 static const char *client_text(const struct page *page, const struct run_exchange *exchange)
 {
 	const char *port = strrchr(exchange->client, ':');
@@ -353,13 +354,13 @@ static const char *client_text(const struct page *page, const struct run_exchang
 	return page->width >= 100 || !port ? exchange->client : port;
 }
 
-/* Beyond what a line of them takes before its shares. */
+/* Return the columns left for the shares of a line. */
 static unsigned int share_columns(const struct page *page, unsigned int used)
 {
 	return used + 2 < page->width ? page->width - used - 2 : 0;
 }
 
-/* Which parts hold some of it, as bits. */
+/* Return the parts with a notable share, as bits. */
 static unsigned int holders(const struct run_parts *sums)
 {
 	unsigned int found = 0;
@@ -370,7 +371,7 @@ static unsigned int holders(const struct run_parts *sums)
 	return found;
 }
 
-/* The exchanges from @first on that the same parts hold: one row says it of all of them. */
+/* Count exchanges from @first on dominated by the same parts, for one common row. */
 static size_t count_alike(const struct run_joined *joined, size_t first, size_t end,
 			  struct run_parts *ret_sum)
 {
@@ -383,7 +384,7 @@ static size_t count_alike(const struct run_joined *joined, size_t first, size_t 
 	return i - first;
 }
 
-/* "to 20.0 ms, 10 such", or where and when the only one was. */
+/* Write "to 20.0 ms, 10 such", or place and time of a single one. */
 static void format_alike(const struct page *page, const struct run_joined *joined, size_t first,
 			 size_t count, size_t size, char *ret_text)
 {
@@ -420,7 +421,7 @@ static void print_alike(const struct page *page, const struct run_joined *joined
 	fputc('\n', page->file);
 }
 
-/* Of which the slowest are, where slower ones may not be among them. */
+/* Print the set of exchanges, if others may have been slower. */
 static void print_of_which(const struct page *page, const struct run *run)
 {
 	const struct run_joined *joined = run->joined;
@@ -459,7 +460,7 @@ static void print_slowest(const struct page *page, const struct run *run)
 	}
 }
 
-/* Those that are not 0. */
+/* Print the counts above 0. */
 static void print_counts(const struct page *page, const struct run_joined *joined)
 {
 	const struct {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The listeners of a service one by one, where there are several: a sum hides the one that is full. */
+/* Each of several listeners of a service, as a sum would hide a full one. */
 #include <stdlib.h>
 
 #include "parts.h"
 #include "sojourn/cleanup.h"
 
-/* As many are printed; the document has all. */
+/* Maximum of lines; the document has all. */
 #define LISTENER_LINES 8
 
 static double fullness(const struct run_listener *listener)

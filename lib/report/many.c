@@ -194,7 +194,7 @@ static void print_sum(const struct page *page, const struct run *run,
 	items_add(&items, "lost %s", page_count(lost, text));
 	if (not_timed)
 		items_add(&items, "not timed %s", page_count(not_timed, text));
-	items_add(&items, "-v or --port PORT tells the stages of each");
+	items_add(&items, "-v or --port PORT shows the stages of each");
 	items_end(&items);
 }
 

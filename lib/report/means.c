@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Means that add up to the driver's round trip: of its own exchanges where these were joined. Else those
- * of the service are subtracted from the driver's, which holds as long as both are of the same requests.
+ * Means that sum to the driver's round trip: from its joined exchanges, or else the service's means
+ * subtracted from the driver's. The latter requires that both are of the same requests.
  */
 #include "means.h"
 
@@ -55,13 +55,13 @@ static void divide(const struct run_joined *joined, struct report_means *means)
 		means->transmit_unknown = joined->joined - transmit->histogram.count;
 }
 
-/* A mean of single ns is rounding. */
+/* A mean below 1 ns is rounding. */
 static bool is_negative(const struct report_means *means)
 {
 	return means->network_ns < -0.5;
 }
 
-/* Counts of the same requests differ by less: what is under way when a phase begins or ends. */
+/* Counts of the same requests differ by less, due to requests in flight at the ends of a phase. */
 #define SAME_SHARE 0.05
 
 static bool counts_differ(const struct run *run, const struct run_service *service)
@@ -71,7 +71,7 @@ static bool counts_differ(const struct run *run, const struct run_service *servi
 	return fabs(seen - sent) > SAME_SHARE * fmax(seen, sent);
 }
 
-/* Whether nearly all that both sides chose to sample were joined: they are a fair choice of the driver's. */
+/* Return whether nearly all exchanges sampled by both sides were joined: they represent all. */
 static bool is_representative(const struct run *run)
 {
 	const struct run_joined *joined = run->joined;
@@ -80,7 +80,7 @@ static bool is_representative(const struct run *run)
 	if (!joined || !joined->joined)
 		return false;
 	chosen = (double)run->driver->requests * (double)joined->threshold / (double)RUN_SAMPLE_ALL;
-	/* How many of the requests have a hash below the threshold is chance, too. */
+	/* The number of hashes below the threshold also varies by chance. */
 	return (double)joined->joined >=
 	       (1 - SAME_SHARE) * chosen -
 		       (joined->threshold < RUN_SAMPLE_ALL ? 4 * sqrt(chosen) : 0);
@@ -93,7 +93,7 @@ const char *report_unfollowed(const struct run_service *service)
 	return reason && strstr(reason, "--http") ? " (--http of the observer times them)" : "";
 }
 
-/* What is multiplexed is never joined. */
+/* Multiplexed exchanges are never joined. */
 static bool is_multiplexed(const struct run *run, const struct run_service *service)
 {
 	return service->losses[RUN_LOSS_MULTIPLEXED] && !is_representative(run);
@@ -124,7 +124,7 @@ bool report_undivided(const struct run *run, const struct run_service *service,
 	return true;
 }
 
-/* Where the exchanges of others are in the service's means, or those cannot be the driver's. */
+/* Prefer joined exchanges if the service's means include others' or cannot be the driver's. */
 static bool is_better_joined(const struct run *run, const struct run_service *service,
 			     const struct report_means *subtracted)
 {

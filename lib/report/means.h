@@ -1,54 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* What the driver's round trips consist of on average, and of which exchanges that is known. */
+/* The average parts of the driver's round trips, and which exchanges they are of. */
 #ifndef LIB_REPORT_MEANS_H
 #define LIB_REPORT_MEANS_H
 
 #include "sojourn/run.h"
 
 /*
- * The stages of the residence, and the transmit queue where it was measured. `ack` is no part: it
- * passes while the response is under way to the client and after that.
+ * The stages of the residence, and the transmit queue if measured. `ack` is no part: it passes
+ * during and after the response's way to the client.
  */
 #define REPORT_MEAN_STAGES (STAGE_TRANSMIT_QUEUE + 1)
 
 struct report_mean {
-	const char *name;    /* as run_stage_label() */
-	const char *missing; /* why there is none; NULL if there is */
+	const char *name;    /* see run_stage_label() */
+	const char *missing; /* why there is no mean; NULL: there is */
 	double mean_ns;
 	const struct histogram *histogram; /* of the same exchanges */
 };
 
-/* round_trip_ns = network_ns + the stages − overhang_ns, unless the network is not known. */
+/* round_trip_ns = network_ns + the stages − overhang_ns, if the network is known. */
 struct report_means {
-	uint64_t of_joined; /* so many joined exchanges; 0: all that each side saw, subtracted */
+	uint64_t of_joined; /* number of joined exchanges; 0: subtracted means of all */
 	double round_trip_ns;
-	double network_ns;	     /* never negative */
-	const char *network_unknown; /* why; NULL: it is known */
+	double network_ns;	     /* not negative */
+	const char *network_unknown; /* why it is not known; NULL: it is */
 	double overhang_ns;	     /* only of joined exchanges */
-	uint64_t transmit_unknown;   /* of joined ones: their transmit queue is in the network */
+	uint64_t transmit_unknown;   /* of joined ones: transmit queue included in the network */
 	struct report_mean stages[REPORT_MEAN_STAGES];
 };
 
 /*
- * Exact where exchanges were joined: that is taken if all of the driver's were, or if the service served
- * others too. Otherwise the whole service's means are subtracted. @service and the driver have requests;
- * @ret_means points into @run.
+ * Compute the means. Joined exchanges give exact ones, used if all of the driver's were joined or
+ * the service served others too. Otherwise the whole service's means are subtracted. @service and
+ * the driver have requests; @ret_means points into @run.
  */
 void report_means(const struct run *run, const struct run_service *service,
 		  struct report_means *ret_means);
 
 #define REPORT_UNDIVIDED_TEXT 320
 
-/* What the observer could have done for a service that speaks HTTP/2: words behind a sentence, or none. */
+/* Return advice on observing a service with HTTP/2, to follow a sentence, or "". */
 const char *report_unfollowed(const struct run_service *service);
 
-/* Whether the round trip cannot be divided, for the two sides did not see the same requests; and why. */
+/* Return whether both sides saw different requests, so that the round trip is not divided. */
 bool report_undivided(const struct run *run, const struct run_service *service,
 		      char ret_why[static REPORT_UNDIVIDED_TEXT]);
 
 #define REPORT_MEANS_TEXT 160
 
-/* "the driver's 200 requests, all joined"; false: they are simply of all that each side saw. */
+/* Write "the driver's 200 requests, all joined"; false: the means are of all that each side saw. */
 bool report_means_basis(const struct run *run, const struct report_means *means,
 			char ret_text[static REPORT_MEANS_TEXT]);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be known before percentiles are used: how many requests are in none of them, and why. */
+/* Caveats on percentiles: how many requests they miss, and why. */
 #include <stdio.h>
 
 #include "parts.h"
 #include "sojourn/outcome.h"
 #include "sojourn/report.h"
 
-/* Why nothing was free to send what was due: the first of these that occurred. */
+/* Return why due requests found no free connection, by the first of these errors that occurred. */
 static const char *why_unsent(const struct run_driver *driver)
 {
 	static const struct {
@@ -83,7 +83,7 @@ size_t report_notes(const struct run_driver *driver,
 			 "percentile",
 			 page_count(driver->unsent, count), page_count(driver->scheduled, of),
 			 why_unsent(driver));
-	/* Without any response there is no percentile at all, and nobody misses them there. */
+	/* Without a response there is no percentile to qualify. */
 	if (outcome.unanswered && driver->requests)
 		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
 			 "%s of the %s requests failed without a complete response: they are in no "
@@ -92,10 +92,10 @@ size_t report_notes(const struct run_driver *driver,
 	return notes;
 }
 
-/* From this share on, a percentile that is shown (p99.9) may be one of theirs. */
+/* From this share on, a shown percentile (p99.9) may be one of theirs. */
 #define UNANSWERED_SHARE 0.001
 
-/* A censored time: when a request was given up it had waited so long, and nobody knows how long it would have. */
+/* A censored time: requests had waited this long when given up, and would have waited longer. */
 static void format_waited(const struct histogram *waited, uint64_t unanswered, size_t size,
 			  char *ret_text)
 {

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a text report, one function each; text.c puts them in order. */
+/* The parts of a text report, a function each, which text.c puts in order. */
 #ifndef LIB_REPORT_PARTS_H
 #define LIB_REPORT_PARTS_H
 
 #include "print.h"
 #include "sojourn/sweep.h"
 
-/* tree.c: how the driver's round trip splits at @service; both have requests. */
+/* tree.c: how the driver's round trip divides at @service; both have requests. */
 void report_tree(const struct page *page, const struct run *run, const struct run_service *service);
 
-/* service.c: "tcp 127.0.0.1:8080 · nginx 812", with @remark after it unless NULL. */
+/* service.c: "tcp 127.0.0.1:8080 · nginx 812", and @remark unless NULL. */
 void report_identity(const struct page *page, const struct run_service *service,
 		     const char *remark);
 /* From the first to the last request, or where that is not known the whole period; 0: neither is. */
 uint64_t report_span(const struct run *run, const struct run_service *service);
 uint64_t report_not_timed(const struct run_service *service);
-/* Throughput, open requests, TIME_WAIT, fds, accept queue, lost. */
+/* Throughput, open requests, TIME_WAIT, descriptors, accept queue, losses. */
 void report_state(const struct page *page, const struct run *run,
 		  const struct run_service *service);
-/* Source ports are the host's: a line for each destination, once for all services. */
+/* The host's source ports: a line per destination, once for all services. */
 void report_host_ports(const struct page *page, const struct run *run);
 /* Each stage with its percentiles. */
 void report_stages(const struct page *page, const struct run_service *service);
-/* Why @stage, which is @which, has no figures: the reason, if only that nothing was sampled; or NULL. */
+/* Return why @stage, which is @which, has no figures, e.g. no samples; NULL: it has. */
 const char *report_missing(const struct run_stage *stage, enum stage which);
-/* A datagram has only two of the stages: of the others nothing is missing. */
+/* Return whether the service has the stage: datagrams have only two. */
 bool report_has_stage(const struct run_service *service, enum stage which);
-/* Whether a stage is missing only because nobody asked for it: such ones stand in one line. */
+/* Return whether a stage is missing only because it was not requested: these share a line. */
 bool report_is_unasked(const struct run_stage *stage);
 void report_unasked(const struct page *page, const struct run_service *service);
-/* What is no part of a round trip: how long connections waited for accept(), and responses for ack. */
+/* Times outside of a round trip: connections waiting for accept(), responses waiting for ack. */
 void report_beside(const struct page *page, const struct run_service *service);
-/* Connections, bytes, and what could not be seen. */
+/* Connections, bytes, and what was not seen. */
 void report_details(const struct page *page, const struct run_service *service);
 
 /* many.c: "tcp 127.0.0.1:8080 nginx". */
@@ -41,7 +41,7 @@ const char *report_name(const struct run_service *service, char buffer[static RE
 void report_many(const struct page *page, const struct run *run,
 		 const struct run_service **services, size_t count);
 
-/* caveats.c: number @i of what was not seen of a service, as all forms of the report say it; false: nothing. */
+/* caveats.c: item @i not seen of a service, for all forms of the report; false: nothing. */
 struct report_caveat {
 	uint64_t count;
 	char text[256];
@@ -50,43 +50,44 @@ struct report_caveat {
 #define REPORT_CAVEATS (RUN_LOSS_COUNT + 3U)
 bool report_caveat(const struct run_service *service, unsigned int i,
 		   struct report_caveat *ret_caveat);
-/* All of them as rows, or in one line unless the page has all. */
+/* All caveats as rows, or in one line unless verbose. */
 void report_caveats(const struct page *page, const struct run_service *service);
-/* Whether so many responses were not seen to leave that the means behind the residence are bent. */
+/* Return whether unseen responses bias the means after the residence. */
 bool report_is_unseen(const struct run_service *service);
 
-/* notes.c: a sentence on requests that are in no percentile. */
+/* notes.c: a sentence on requests missing in percentiles. */
 struct report_note {
 	char text[256];
 };
 
 #define REPORT_NOTES 4U
-/* How many there are; none if every request was answered. */
+/* Return the number of notes; 0 if every request was answered. */
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES]);
 /*
- * Of what reached @service, how much was never answered, and for how long it had waited at least. False: too
- * little to move a percentile that is shown.
+ * How many requests at @service were never answered, and how long they had waited at least. False:
+ * too few to move a shown percentile.
  */
 bool report_service_note(const struct run_service *service, struct report_note *ret_note);
-/* As a line; nothing if there is none. */
 void report_print_service_note(const struct page *page, const struct run_service *service);
-/* A line for each. */
 void report_print_notes(const struct page *page, const struct run_driver *driver);
 
-/* listeners.c: a line for each, the fullest first; nothing unless there are several. */
+/* listeners.c: a line for each of several listeners, the fullest first. */
 void report_listeners(const struct page *page, const struct run_service *service);
 
 /* hints.c: a line for each hint on @service. */
 void report_print_hints(const struct page *page, const struct run *run,
 			const struct run_service *service);
 
-/* driven.c: the port in the driver's URL, its scheme's own if it names none; 0 if it cannot be told. */
+/* driven.c: return the port of the driver's URL, or its scheme's; 0: not known. */
 uint16_t report_target_port(const struct run_driver *driver);
-/* driven.c: of several targets, or of the same port on several hosts, no one service saw all requests. */
+/*
+ * driven.c: return whether no service saw all requests: several targets, or one port on several
+ * hosts.
+ */
 bool report_is_split(const struct run *run);
 
-/* A sentence that stands alone. */
+/* A self-contained sentence. */
 struct report_verdict {
 	char text[512];
 	/* What holds most of the mean time at a service, in a word, and which share; NULL: it is not known. */
@@ -96,98 +97,98 @@ struct report_verdict {
 };
 
 /*
- * verdict.c: where most of the time of the driver's requests at @service went, or why that is not known; NULL: the
- * service they went to is not known. False: there is nothing to say.
+ * verdict.c: where most time of the driver's requests at @service went, or why that is not known;
+ * @service is NULL if not known. False: nothing to say.
  */
 bool report_verdict(const struct run *run, const struct run_service *service,
 		    struct report_verdict *ret_verdict);
-/* The same of all requests that the observer saw at @service; false: there is nothing to say. */
+/* The verdict on all requests observed at @service; false: nothing to say. */
 bool report_service_verdict(const struct run_service *service, struct report_verdict *ret_verdict);
 void report_print_verdict(const struct page *page, const struct report_verdict *verdict);
 
-/* failures.c: "100 % failed: 404", and which share that is, 0 … 1; 0: nothing failed, and there is no text. */
+/* failures.c: write "100 % failed: 404" and return the share, 0 … 1; 0: no failure, no text. */
 double report_failure(const struct run_driver *driver, struct report_verdict *ret_verdict);
-/* "100 % redirected, not followed: 302"; likewise. */
+/* Likewise "100 % redirected, not followed: 302". */
 double report_redirects(const struct run_driver *driver, struct report_verdict *ret_verdict);
-/* Whether most of the requests failed or were redirected: no time says more than that. */
+/* Return whether most requests failed or were redirected: no time matters then. */
 bool report_headline(const struct run_driver *driver, struct report_verdict *ret_verdict);
-/* Both, the assertions that do not hold, and each kind of failure. */
+/* Both sentences, failed assertions, and each kind of failure. */
 void report_failures(const struct page *page, const struct run_driver *driver, char *const *broken);
 
-/* distribution.c: whether the values of @h differ and are enough for a picture. */
+/* distribution.c: return whether @h has enough different values for a picture. */
 #define REPORT_DISTRIBUTION_ROWS 8U
 bool report_has_distribution(const struct histogram *h);
-/* That in at most so many @rows, 2 to REPORT_DISTRIBUTION_ROWS. */
+/* Draw it in at most @rows, 2 to REPORT_DISTRIBUTION_ROWS. */
 void report_distribution(const struct page *page, const struct histogram *h, unsigned int rows);
 
-/* ascii.c: replaces each character beyond ASCII by one. */
+/* ascii.c: replace each non-ASCII character by one ASCII character. */
 void report_to_ascii(char *text);
 bool report_locale_is_ascii(void);
 
 /* driver.c: "GET http://… · 64 connections …". */
 void report_target(const struct page *page, const struct run *run);
-/* The first line of all, if the driver limited the result. */
+/* The very first line, if the driver limited the result. */
 void report_limited(const struct page *page, const struct run_driver *driver);
-/* Under a rate: latency from the intended start, which comes before the round trip. */
+/* Under a rate: latency from the intended start, printed before the round trip. */
 void report_response_time(const struct page *page, const struct run_driver *driver);
-/* The round trip's first line, with rate: the tree's root, or all there is without an observer. */
+/* The round trip's first line, with the rate: the tree's root, if there is one. */
 void report_round_trip(const struct page *page, const struct run_driver *driver);
 /* Further percentiles, connect, status, CPU. */
 void report_driver(const struct page *page, const struct run *run);
-/* In one line, where that is not printed: what the first line lacks. */
+/* In one line instead: percentiles that the first line lacks. */
 void report_beyond(const struct page *page, const struct run_driver *driver);
-/* Of that what belongs to the result: steps, targets, drivers, datagrams. */
+/* The part of it that belongs to the result: steps, targets, drivers, datagrams. */
 void report_driver_rows(const struct page *page, const struct run *run);
 
 /*
- * joined.c: part number @i of joined exchanges, or of the sums of some of them, as all forms of the
- * report name it; a name that begins with blanks divides the part above it. False: not in this run.
+ * joined.c: part @i of joined exchanges, or of sums of some, for all forms of the report. A name
+ * that starts with blanks divides the part above. False: not in this run.
  */
 struct report_part {
 	char name[SHORT_TEXT];
 	uint64_t sum_ns;
-	double share; /* of what the user waited, percent */
+	double share; /* of the user's wait, percent */
 };
 
 #define REPORT_PARTS 11U
 bool report_part(const struct run_joined *joined, const struct run_parts *sums, size_t i,
 		 struct report_part *ret_part);
 /*
- * joined.c: "service 91 %, socket queue 8 %": the parts that are 0.5 % or more of @sums, the largest
- * first, as many as fit into @columns and @size bytes.
+ * joined.c: write "service 91 %, socket queue 8 %": parts of at least 0.5 % of @sums, the largest
+ * first, as many as fit @columns and @size bytes.
  */
 void report_shares(const struct run_joined *joined, const struct run_parts *sums,
 		   unsigned int columns, size_t size, char *ret_text);
 /* joined.c: "p99", "p99.9". */
 const char *report_percentile_name(uint32_t per_mille, char buffer[static SHORT_TEXT]);
-/* joined.c: what of the slow requests is whose, and the slowest; nothing if nothing was sampled. */
+/* joined.c: which parts dominate the slow requests, and the slowest; nothing without samples. */
 void report_joined(const struct page *page, const struct run *run);
 
-/* sweep.c: the first line of all, if the driver limited a step: a plateau may be its own. */
+/* sweep.c: the very first line, if the driver limited a step: the plateau may be its own. */
 void report_sweep_limited(const struct page *page, const struct run *run);
-/* sweep.c: what follows from the loads, and a table of them; nothing without a sweep. */
+/* sweep.c: the conclusion and a table of the steps; nothing without a sweep. */
 void report_sweep(const struct page *page, const struct run *run);
-/* sweep.c: what is to be known before a step's figures are used: "not steady, 12 never sent"; or "". */
+/* sweep.c: write caveats on a step's figures: "not steady, 12 never sent"; or "". */
 #define SWEEP_REMARKS 256
 const char *report_sweep_remarks(const struct run_sweep_step *step,
 				 char ret_text[static SWEEP_REMARKS]);
 /* sweep.c: requests per second; small rates with decimals. */
 const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT]);
-/* sweep.c: the step from which on throughput does not grow; the number of steps: none is told. */
+/* sweep.c: return the step from which on throughput stops growing, or the number of steps. */
 size_t report_sweep_knee(const struct run_sweep *sweep);
 bool report_sweep_is_rated(const struct run_sweep *sweep);
-/* sweep.c: "2,500 requests/s from 3 connections on"; why there is none. */
+/* sweep.c: write "2,500 requests/s from 3 connections on", or why there is no plateau. */
 const char *report_sweep_plateau(const struct run_sweep *sweep,
 				 char ret_text[static SWEEP_REMARKS]);
 
-/* findings.c: what was running out on the observer's host, if anybody looked. */
+/* findings.c: resources running out on the observer's host, if it looked. */
 void report_findings(const struct page *page, const struct run *run);
-/* What it could not see, and why. */
+/* Things that it could not see, and why. */
 void report_not_seen(const struct page *page, const struct run *run);
 
-/* cost.c: what observing cost, and what was lost as a whole. */
+/* cost.c: the cost of observing, and overall losses. */
 void report_cost(const struct page *page, const struct run *run);
-/* Services without a slot, and those that gave theirs to others. */
+/* Services without a slot, and those that lost theirs to others. */
 void report_slots(const struct page *page, const struct run *run);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text on a page; what it says is the other files'. */
+/* Text on a page; other files decide its contents. */
 #include "print.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "sojourn/text.h"
 #include "sojourn/units.h"
 
-#define COUNT_COLUMNS 10 /* of the counts in a list */
+#define COUNT_COLUMNS 10 /* of counts in a list */
 
 void page_style(const struct page *page, enum style style)
 {
@@ -56,7 +56,7 @@ static unsigned int missing_columns(const char *text, unsigned int columns)
 	return used < columns ? columns - used : 0;
 }
 
-/* One of the two places for spaces has none. */
+/* Pad the text on one side. */
 __attribute__((format(printf, 4, 0))) static void print_cell(const struct page *page,
 							     unsigned int columns, bool right,
 							     const char *format, va_list args)
@@ -89,7 +89,7 @@ void page_right(const struct page *page, unsigned int columns, const char *forma
 	va_end(args);
 }
 
-/* Prints @word after a space, or on the next line; returns the column after it. */
+/* Print @word after a space, or on the next line. Return the column after it. */
 static unsigned int wrap_word(const struct page *page, unsigned int indent, unsigned int column,
 			      const char *word)
 {
@@ -149,7 +149,7 @@ struct items items_begin(const struct page *page, const char *label, unsigned in
 	return (struct items){.page = page, .indent = indent, .column = indent};
 }
 
-/* Breaks the line if @columns more do not fit, else separates the item from the one before it. */
+/* Break the line if @columns do not fit, otherwise separate the item from the previous one. */
 static void make_room(struct items *items, unsigned int columns)
 {
 	static const char separator[] = " \u00b7 ";
@@ -187,7 +187,7 @@ void items_end(struct items *items)
 	fputc('\n', items->page->file);
 }
 
-/* Three significant digits, or whole numbers where there are more. */
+/* Print three significant digits, or a larger whole number. */
 static void print_digits(double value, const char *unit, char buffer[static SHORT_TEXT])
 {
 	int decimals = fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
@@ -197,7 +197,7 @@ static void print_digits(double value, const char *unit, char buffer[static SHOR
 
 const char *page_time(double ns, char buffer[static SHORT_TEXT])
 {
-	/* What prints as 1000 of one unit is 1 of the next. */
+	/* Print 1000 of one unit as 1 of the next. */
 	static const struct {
 		double below, unit;
 		const char *name;
@@ -209,7 +209,7 @@ const char *page_time(double ns, char buffer[static SHORT_TEXT])
 	};
 	size_t i = 0;
 
-	/* Nothing shorter than half a nanosecond is told from zero, and zero has no sign. */
+	/* Half a nanosecond or less prints as zero, without a sign. */
 	if (fabs(ns) <= 0.5)
 		ns = 0;
 	while (i < ARRAY_SIZE(units) - 1 && fabs(ns) >= units[i].below)

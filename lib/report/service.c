@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One service as the observer saw it: who it is, its state, its stages, its connections. */
+/* One observed service: its identity, state, stages and connections. */
 #include <string.h>
 
 #include "parts.h"
@@ -81,7 +81,7 @@ static double fd_share(const struct run_process *process)
 	return (double)process->open_fds.value / (double)process->fd_limit.value;
 }
 
-/* The process that is nearest to its limit is the one that matters. */
+/* Show the process nearest to its limit. */
 static void add_fds(struct items *items, const struct run_service *service)
 {
 	const struct run_process *fullest = NULL;
@@ -106,7 +106,7 @@ static void add_accept_queue(struct items *items, const struct run_accept_queue 
 {
 	char text[SHORT_TEXT];
 
-	/* The mark is that of one listener, the limit that of all. */
+	/* The mark is one listener's, the limit is the sum of all. */
 	if (queue->depth_max.known && queue->listeners.known && queue->listeners.value > 1)
 		items_add(items, "accept queue max %ju, of %ju listeners",
 			  (uintmax_t)queue->depth_max.value, (uintmax_t)queue->listeners.value);
@@ -120,7 +120,7 @@ static void add_accept_queue(struct items *items, const struct run_accept_queue 
 			  page_count(queue->overflows.value, text));
 }
 
-/* A hung server is first seen here. */
+/* A hung server shows here first. */
 static void add_open(struct items *items, const struct run_open *open)
 {
 	uint64_t count = open->read.value + open->unread.value;
@@ -161,7 +161,7 @@ void report_state(const struct page *page, const struct run *run, const struct r
 struct column {
 	const char *label;
 	double quantile;
-	unsigned int rank; /* beyond the first there must be room for so many */
+	unsigned int rank; /* columns needed beyond the first, in this order */
 };
 
 static const struct column columns[] = {
@@ -171,7 +171,7 @@ static const struct column columns[] = {
 #define STAGE_COLUMNS 16
 #define COUNT_COLUMNS 12
 #define TIME_COLUMNS  10
-/* Where the accept queue's wait was inferred, it has a longer name. */
+/* The longer name of an inferred accept queue. */
 #define STAGE_COLUMNS_INFERRED 23
 
 static unsigned int stage_columns(const struct run_service *service)
@@ -179,7 +179,7 @@ static unsigned int stage_columns(const struct run_service *service)
 	return run_accept_is_inferred(service->stages) ? STAGE_COLUMNS_INFERRED : STAGE_COLUMNS;
 }
 
-/* Of a narrow page, mean, p50 and p99 are left, before them the count, then the rest from left to right. */
+/* A narrow page keeps mean, p50 and p99, then adds the count, then the rest from left to right. */
 static unsigned int room_for(const struct page *page, const struct run_service *service)
 {
 	unsigned int used = stage_columns(service) + 3 * TIME_COLUMNS;
@@ -283,7 +283,7 @@ void report_unasked(const struct page *page, const struct run_service *service)
 		items_end(&items);
 }
 
-/* What service divides into, below it; without, it says so in one line. */
+/* Print the parts of service below it, or one line why there are none. */
 static void print_split(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *parts = service->cpu;
@@ -318,7 +318,7 @@ static void print_stage(const struct page *page, const struct run_service *servi
 	fputc('\n', page->file);
 }
 
-/* The mean of the whole residence, of the exchanges that were timed. */
+/* Print the mean residence of the timed exchanges. */
 static void print_residence(const struct page *page, const struct run_service *service)
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
@@ -357,7 +357,7 @@ void report_stages(const struct page *page, const struct run_service *service)
 			print_split(page, service);
 	}
 	print_residence(page, service);
-	/* The stages on the response's way; optional, so that their absence is nothing to look at. */
+	/* Stages on the response's way are optional: dim missing ones. */
 	for (unsigned int i = STAGE_RESIDENCE_END; i < STAGE_COUNT; i++) {
 		if (report_is_unasked(&service->stages[i]) || !report_has_stage(service, i))
 			continue;
@@ -367,7 +367,7 @@ void report_stages(const struct page *page, const struct run_service *service)
 	}
 }
 
-/* How the end of a stage was told, where there are several ways: a word of the document, and what it means. */
+/* Ways to detect the end of a stage: a word of the document, and its meaning. */
 static const struct {
 	const char *source;
 	const char *meaning;
@@ -393,7 +393,7 @@ static void add_source(struct items *items, const char *what, const struct run_s
 		items_add(items, "%s %s", what, stage->source);
 }
 
-/* Where nobody changed it there is nothing to say. */
+/* The default, which is not worth a line. */
 #define USUAL_QUIET_NS (200 * NSEC_PER_MSEC)
 
 static void add_quiet(struct items *items, const struct run_number *quiet_ns)
@@ -435,7 +435,7 @@ static void report_connections(const struct page *page, const struct run_service
 	items_end(&items);
 }
 
-/* Streams of HTTP/2, where they are exchanges. */
+/* Print HTTP/2 streams, if they are exchanges. */
 static void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;
@@ -504,7 +504,7 @@ static void report_bytes(const struct page *page, const struct run_service *serv
 	items_end(&items);
 }
 
-/* A stage that is no part of the breakdown: one line, @label is all of it that is not numbers. */
+/* Begin the line of a stage outside the breakdown; @label has everything but the numbers. */
 static struct items begin_beside(const struct page *page, const char *label,
 				 const struct histogram *h)
 {
@@ -606,7 +606,7 @@ static void report_accept_wait(const struct page *page, const struct run_service
 	items_end(&items);
 }
 
-/* Read it beside srtt and min RTT, which stand on the next line. */
+/* Compare it with srtt and min RTT on the next line. */
 static void report_ack(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *stage = &service->stages[STAGE_ACK];
@@ -626,7 +626,7 @@ static void report_ack(const struct page *page, const struct run_service *servic
 	}
 }
 
-/* "service 1.2 ms: running 0.3 ms, runnable 0.5 ms, blocked 0.4 ms": means, which add up. */
+/* Print "service 1.2 ms: running 0.3 ms, runnable 0.5 ms, blocked 0.4 ms": means, which add up. */
 static void report_split(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *parts = service->cpu;
@@ -655,7 +655,7 @@ static void report_split(const struct page *page, const struct run_service *serv
 	items_end(&items);
 }
 
-/* A censored time: nobody knows for how much longer they would have waited. */
+/* A censored time: the requests would have waited longer. */
 static void report_abandoned(const struct page *page, const struct run_service *service)
 {
 	struct items items;
@@ -683,7 +683,7 @@ void report_beside(const struct page *page, const struct run_service *service)
 	report_ack(page, service);
 }
 
-/* Of how many exchanges the stages behind the residence tell, and how many of these did not end. */
+/* Print how many exchanges were followed beyond the residence, and how many did not end. */
 static void report_followed(const struct page *page, const struct run_service *service)
 {
 	uint64_t followed = service->transmit_followed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A sweep: what follows from its steps, and a row for each of them. */
+/* A sweep: its conclusion, and a row for each step. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 #define LABEL	 15
 #define BAR_MAX	 20
-#define BAR_MIN	 8 /* shorter ones tell nothing */
+#define BAR_MIN	 8 /* shorter ones are useless */
 #define KNEE	 "\u25c4 knee"
-#define KNEE_GAP 8 /* columns of it, with what is before it */
+#define KNEE_GAP 8 /* its columns, with the gap before */
 
 enum column {
 	COLUMN_LOAD,
@@ -28,13 +28,13 @@ enum column {
 
 static const unsigned int widths[COLUMN_COUNT] = {11, 12, 12, 12, 11, 11, 9};
 
-/* The table of steps on a page: what it has room for. */
+/* The table of steps, as far as the page has room. */
 struct table {
 	const struct page *page;
 	const struct run_sweep *sweep;
 	bool shown[COLUMN_COUNT];
 	unsigned int width;
-	unsigned int bar; /* columns of the longest; 0: there is no room */
+	unsigned int bar; /* columns of the longest bar; 0: no room */
 	double highest;
 };
 
@@ -65,7 +65,7 @@ static unsigned int width_of(const struct table *table)
 	return width;
 }
 
-/* On a narrow page what can be worked out goes first. */
+/* A narrow page first omits columns that can be derived. */
 static struct table table_of(const struct page *page, const struct run_sweep *sweep)
 {
 	static const enum column spare[] = {COLUMN_EACH, COLUMN_SERVER};
@@ -120,7 +120,7 @@ static const char *quantile(const struct histogram *latency, double of,
 	return page_time((double)histogram_quantile(latency, of), text);
 }
 
-/* Below 10 a whole number would be too coarse, or 0. */
+/* Below 10 a whole number is too coarse. */
 const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT])
 {
 	if (per_second >= 9.995 || per_second <= 0)
@@ -129,7 +129,7 @@ const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT
 	return ret_text;
 }
 
-/* What one client has of it: a connection's good responses per second. */
+/* Return a connection's good responses per second. */
 static const char *rate_of_each(const struct run_sweep *sweep, const struct run_sweep_step *step,
 				char text[static SHORT_TEXT])
 {
@@ -139,7 +139,7 @@ static const char *rate_of_each(const struct run_sweep *sweep, const struct run_
 		       : "-";
 }
 
-/* A text that grows by parts with ", " between them, as far as there is room. */
+/* Append a part to @text, after ", ", as far as there is room. */
 __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format,
 						      ...)
 {
@@ -190,7 +190,7 @@ static const char *rate_of(const struct run_sweep_target *target, uint64_t durat
 			 duration_ns, text);
 }
 
-/* Under the row of all of them. */
+/* Print a row per target, below the row of all. */
 static void print_targets(const struct page *page, const struct run_sweep_step *step)
 {
 	char text[SHORT_TEXT];
@@ -208,7 +208,7 @@ static void print_targets(const struct page *page, const struct run_sweep_step *
 	}
 }
 
-/* Throughput as a bar, with blanks up to its end if something comes after it. */
+/* Print throughput as a bar, padded with blanks if more follows. */
 static void print_bar(const struct table *table, const struct run_sweep_step *step, bool goes_on)
 {
 	unsigned int length = 0, columns = 0;
@@ -225,7 +225,7 @@ static void print_bar(const struct table *table, const struct run_sweep_step *st
 		fputc(' ', table->page->file);
 }
 
-/* Behind the figures: the bar, the knee, and the remarks, which have lines of their own if they must. */
+/* End the row: bar, knee, and remarks, on lines of their own if needed. */
 static void end_row(const struct table *table, size_t index)
 {
 	const struct run_sweep_step *step = &table->sweep->steps[index];
@@ -351,7 +351,7 @@ void report_sweep_limited(const struct page *page, const struct run *run)
 	page_style(page, STYLE_PLAIN);
 }
 
-/* "GET http://10.0.0.1/", "GET of 2 targets in turn". */
+/* Add "GET http://10.0.0.1/" or "GET of 2 targets in turn". */
 static void add_target(struct items *items, const struct run_sweep *sweep)
 {
 	const char *method = sweep->method ? sweep->method : "";

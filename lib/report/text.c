@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for people: which parts of it a document has, and in what order they stand. */
+/* The report for people: which parts a document has, and their order. */
 #include "sojourn/report.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 
 #define DEFAULT_WIDTH 100
 
-/* What its parts are made from. */
+/* The input of the parts. */
 struct report {
 	struct page page;
 	const struct run *run;
 	const struct report_options *options;
-	const struct run_service *driven; /* NULL: none, or not one */
+	const struct run_service *driven; /* NULL: none, or several */
 	unsigned int rows;		  /* of the distribution; 0: no room for it */
-	bool airy;			  /* with blank lines around that */
-	bool followed;			  /* by resources */
+	bool airy;			  /* blank lines around the distribution */
+	bool followed;			  /* resources follow */
 };
 
 void report_options_for(FILE *file, struct report_options *ret_options)
@@ -54,9 +54,9 @@ static void print_document(const struct page *page, const struct run *run)
 	items_end(&items);
 }
 
-/* ---- what comes first ---- */
+/* ---- the first lines ---- */
 
-/* One sentence on the whole, and what went wrong. */
+/* Print the verdict, and failures. */
 static void print_verdict(const struct report *report)
 {
 	const struct page *page = &report->page;
@@ -90,7 +90,7 @@ static void print_breakdown(const struct report *report)
 	report_joined(page, run);
 }
 
-/* A document of the driver alone, or one whose services the driver's requests did not reach. */
+/* Print a driver without an observer, or whose requests reached none of the services. */
 static void print_driver_first(const struct report *report)
 {
 	const struct page *page = &report->page;
@@ -129,9 +129,9 @@ static void print_head(const struct report *report)
 	report_driver_rows(page, run);
 }
 
-/* ---- how latencies are distributed ---- */
+/* ---- distribution of latencies ---- */
 
-/* A report of one service fits on a screen. */
+/* The report of one service fits on a screen. */
 #define LINES	    25U
 #define FEWEST_ROWS 4U
 
@@ -190,7 +190,7 @@ static void print_resources(const struct report *report)
 		report_not_seen(page, run);
 }
 
-/* A service that the driver did not drive. */
+/* Print a service that the driver did not load. */
 static void print_service(const struct report *report, const struct run_service *service)
 {
 	const struct page *page = &report->page;
@@ -198,7 +198,7 @@ static void print_service(const struct report *report, const struct run_service 
 	struct report_verdict verdict;
 
 	report_identity(page, service, service->exchanges ? NULL : "no exchanges");
-	/* Of one without exchanges the driver's verdict tells why. */
+	/* The driver's verdict explains a service without exchanges. */
 	if ((service->exchanges || !report->run->driver) &&
 	    report_service_verdict(service, &verdict))
 		report_print_verdict(page, &verdict);
@@ -210,7 +210,7 @@ static void print_service(const struct report *report, const struct run_service 
 	report_details(page, service);
 }
 
-/* Nothing came, and nothing was missed. */
+/* Return whether nothing came and nothing was missed. */
 static bool is_idle(const struct run_service *service)
 {
 	bool any = service->exchanges || service->accepted || service->open.unread.value ||
@@ -255,14 +255,14 @@ static void print_idle(const struct report *report)
 		items_end(&items);
 }
 
-/* What nobody looked for, in a word each; the reasons are with the rest. */
+/* Name what was not looked for; the reasons follow with -v. */
 static void print_more(const struct page *page, const struct run *run)
 {
 	struct items items;
 
 	page_style(page, STYLE_DIM);
 	items = items_begin(page, "", 0);
-	items_add(&items, "-v tells more");
+	items_add(&items, "-v prints more");
 	for (char **note = run->not_seen; note && *note; note++)
 		items_add(&items, "not seen: %.*s", (int)strcspn(*note, ":"), *note);
 	items_end(&items);
@@ -313,7 +313,7 @@ static void print_others(const struct report *report)
 		print_more(page, run);
 }
 
-/* ---- on paper ---- */
+/* ---- output ---- */
 
 static struct page page_of(const struct report_options *options, FILE *file)
 {
@@ -332,7 +332,7 @@ static int put(char *text, const struct report_options *options, FILE *file)
 	return fputs(text, file) < 0 ? -EIO : 0;
 }
 
-/* A part of the report by itself, so that its lines can be counted. */
+/* Render a part alone, to count its lines. */
 static int render(const struct report *report, void (*print)(const struct report *report),
 		  char **ret_text)
 {
@@ -356,7 +356,7 @@ static void print_host(const struct report *report)
 	report_not_seen(&report->page, report->run);
 }
 
-/* The doctor's are its whole result. */
+/* A doctor's document has nothing else. */
 int report_host(const struct run *run, const struct report_options *options, FILE *file)
 {
 	struct report report = {.page = page_of(options, NULL), .run = run};
@@ -388,7 +388,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		r = render(&report, print_others, &others);
 	if (r)
 		return r;
-	/* Of several services each takes its lines. */
+	/* Each of several services may use its lines. */
 	lines = lines_of(head) + lines_of(resources) +
 		(run->service_count > 1 ? 1 : lines_of(others));
 	report.rows = rows_beside(&report, lines);

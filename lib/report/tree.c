@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The breakdown: what a round trip consists of, on average (means.c says of which exchanges). Means
- * add up; percentiles do not, so that those shown beside a stage are the stage's own.
+ * The breakdown: the average parts of a round trip (means.c chooses the exchanges). Means add up
+ * and percentiles do not: those shown next to a stage are the stage's own.
  */
 #include <math.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 
 struct row {
 	const char *label;
-	const char *missing; /* why there is no mean; NULL if there is */
-	const char *lacks;   /* what that is called: "not measured" */
+	const char *missing; /* why there is no mean; NULL: there is */
+	const char *lacks;   /* in words: "not measured" */
 	double mean_ns;
-	const struct histogram *histogram; /* its percentiles; NULL if they are not per exchange */
+	const struct histogram *histogram; /* its percentiles; NULL: not per exchange */
 	const char *remark;
-	bool optional; /* of no concern where it is missing */
+	bool optional; /* may be missing without a note */
 };
 
-/* Columns of the longest with three blanks before it. */
+/* Columns of the longest remark, with three blanks before. */
 #define WIDEST_REMARK 29U
 
 static const char *const stage_remarks[STAGE_COUNT] = {
@@ -30,13 +30,13 @@ static const char *const stage_remarks[STAGE_COUNT] = {
 	[STAGE_SERVICE] = "\u2190 true server-side latency",
 };
 
-/* Those of accept_queue are per connection. */
+/* The accept queue's percentiles are per connection. */
 static const struct histogram *percentiles_of(const struct report_mean *mean, enum stage stage)
 {
 	return stage == STAGE_ACCEPT_QUEUE || !mean->histogram->count ? NULL : mean->histogram;
 }
 
-/* Network, the stages, and what these hold beyond the round trip, if anything. */
+/* Fill rows for the network, the stages, and their excess over the round trip, if any. */
 static size_t fill_rows(const struct run_service *service, const struct report_means *means,
 			char labels[static REPORT_MEAN_STAGES][SHORT_TEXT],
 			struct row rows[static ROW_COUNT])
@@ -50,7 +50,7 @@ static size_t fill_rows(const struct run_service *service, const struct report_m
 		.mean_ns = means->network_ns,
 	};
 	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++) {
-		/* What nobody asked for is told once, elsewhere. */
+		/* Stages not requested are reported once, elsewhere. */
 		if (!report_has_stage(service, i) ||
 		    (means->stages[i].missing && report_is_unasked(&service->stages[i])))
 			continue;
@@ -83,14 +83,14 @@ static const struct row *largest_row(const struct row *rows, size_t count)
 	return largest;
 }
 
-/* Where a row's mean begins at least; columns of it and its share, of a percentile. */
+/* Minimum column of a row's mean; columns of mean, share and percentile. */
 #define LABEL_END	   19
 #define MEAN_COLUMNS	   9
 #define SHARE_COLUMNS	   8
 #define PERCENTILE_COLUMNS 14
 #define PERCENTILES	   2U
 
-/* The longest label is the accept queue's, where it was inferred. */
+/* An inferred accept queue has the longest label. */
 static unsigned int label_end(const struct report_means *means)
 {
 	unsigned int end = 2 + page_columns(means->stages[STAGE_ACCEPT_QUEUE].name) + 1;
@@ -98,7 +98,7 @@ static unsigned int label_end(const struct report_means *means)
 	return end > LABEL_END ? end : LABEL_END;
 }
 
-/* What a row has after its label: a narrow page has no percentiles, a narrower one no remarks. */
+/* The room after a row's label: a narrow page omits percentiles, then remarks. */
 struct room {
 	bool percentiles;
 	bool remark;
@@ -133,7 +133,7 @@ static void print_percentiles(const struct page *page, const struct row *row)
 	}
 }
 
-/* Without the network's part nothing is known to be a share of the round trip. */
+/* Without the network's part no share of the round trip is known. */
 static void print_share(const struct page *page, const struct row *row,
 			const struct report_means *means, bool more)
 {
@@ -201,14 +201,14 @@ static void print_rows(const struct page *page, const struct report_means *means
 	}
 }
 
-/* What is nothing, of the round trip, needs no row each. */
+/* Return whether a row's share of the round trip is negligible. */
 static bool is_nothing(const struct row *row, const struct report_means *means)
 {
 	return !row->missing && !means->network_unknown &&
 	       fabs(row->mean_ns) < 0.0005 * means->round_trip_ns;
 }
 
-/* Leaves the rows that are something; returns how many, and in @ret_sum one of all others. */
+/* Remove negligible rows. Return how many are left, and the sum of the others in @ret_sum. */
 static size_t drop_nothings(const struct report_means *means, struct row *rows, size_t count,
 			    char *label, size_t size, struct row *ret_sum)
 {
@@ -231,7 +231,7 @@ static size_t drop_nothings(const struct report_means *means, struct row *rows, 
 	return kept;
 }
 
-/* The last line of a tree whose other rows are nothing. */
+/* Print the last line of a tree, for its negligible rows. */
 static void print_nothings(const struct page *page, const struct row *sum)
 {
 	char text[SHORT_TEXT];
@@ -247,7 +247,7 @@ static void print_basis(const struct page *page, const struct run *run,
 {
 	char text[REPORT_MEANS_TEXT];
 
-	/* That they are all is what one expects. */
+	/* Joining all is the normal case. */
 	if (!report_means_basis(run, means, text) ||
 	    (!page->verbose && means->of_joined == run->driver->requests))
 		return;
@@ -257,7 +257,7 @@ static void print_basis(const struct page *page, const struct run *run,
 	page_style(page, STYLE_PLAIN);
 }
 
-/* How what the observer saw of the service differs from what the driver did. */
+/* Print how the service's exchanges and the driver's requests differ. */
 static void print_difference(const struct page *page, const struct run *run,
 			     const struct run_service *service, const struct report_means *means)
 {
@@ -290,7 +290,7 @@ static void print_untimed(const struct page *page, const struct run_service *ser
 		  page_count(service->exchanges, all));
 }
 
-/* What keeps the rows from meaning exactly what they say. */
+/* Print caveats on the rows. */
 static void print_notes(const struct page *page, const struct run *run,
 			const struct run_service *service, const struct report_means *means)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a run says in one sentence: where most of the time went, and who can do something about it; or why nobody knows. */
+/* The verdict in one sentence: where most time went and the remedy, or why that is not known. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 
-/* Where time may have gone. */
+/* Places where time is spent. */
 enum cause {
 	CAUSE_UNSENT,
 	CAUSE_NETWORK,
@@ -38,7 +38,7 @@ static const struct {
 	[CAUSE_UNSENT] = {"not yet sent", "before they were sent, all connections being busy",
 			  false, "the server cannot follow this rate, or -c is too low"},
 	[CAUSE_NETWORK] = {"network + client", "in the network and the client", true,
-			   "is not what is slow; --transmit all tells what waited on its host"},
+			   "is not what is slow; --transmit all shows what waited on its host"},
 	[CAUSE_NETWORK_FOLLOWED] = {"network + client", "in the network and the client", true,
 				    "is not what is slow"},
 	[CAUSE_ACCEPT] = {"accept queue", "waiting for accept()", true,
@@ -51,9 +51,9 @@ static const struct {
 	[CAUSE_RECEIVE] = {"receive", "while the request was still arriving", false,
 			   "the client or the network sends it slowly"},
 	[CAUSE_SERVICE] = {"service", "in service", true,
-			   "itself is slow; --cpu tells whether it computes or waits"},
+			   "itself is slow; --cpu shows whether it computes or waits"},
 	[CAUSE_RUNNING] = {"service, on a CPU", "in service, on a CPU", true,
-			   "computes for so long: a profiler tells what"},
+			   "computes for so long: a profiler shows what"},
 	[CAUSE_RUNNABLE] = {"service, waiting for a CPU", "in service, waiting for a CPU", false,
 			    "the host has too few CPUs for what runs on it"},
 	[CAUSE_BLOCKED] = {"service, blocked", "in service, blocked", true,
@@ -66,7 +66,7 @@ static const struct {
 			    "its network card, or a limit on it, is full"},
 };
 
-/* The time of each cause, and of all of them. */
+/* The time per cause, and the total. */
 struct account {
 	double spent_ns[CAUSE_COUNT];
 	double total_ns;
@@ -74,7 +74,7 @@ struct account {
 
 /* From this share on a part is the answer. */
 #define DOMINANT_SHARE 0.5
-/* What is shorter needs no remedy. */
+/* Shorter times need no remedy. */
 #define SLOW_NS (1.0 * NSEC_PER_MSEC)
 
 static const enum cause stage_causes[STAGE_RESIDENCE_END] = {
@@ -103,7 +103,7 @@ __attribute__((format(printf, 2, 3))) static bool unknown(struct report_verdict 
 	return true;
 }
 
-/* "nginx"; of processes with several names none. */
+/* Return the name shared by all processes, like "nginx", or "the server". */
 static void name_server(const struct run_service *service, char ret_name[static SHORT_TEXT])
 {
 	bool one = service->process_count;
@@ -123,7 +123,7 @@ static enum cause largest(const struct account *account)
 	return cause;
 }
 
-/* None of the parts of service need be the answer where service is. */
+/* Unite the parts of service if none dominates alone. */
 static void unite_service(struct account *account)
 {
 	double *spent_ns = account->spent_ns, most_ns = 0, sum_ns = 0;
@@ -199,10 +199,10 @@ static void account_tail(const struct run_joined *joined, const struct run_tail 
 	account->total_ns = (double)run_parts_total(sum) / count;
 }
 
-/* Of fewer a single pause of the host would be the verdict. */
+/* With fewer, a single pause of the host could decide the verdict. */
 #define FEWEST_SLOW 10
 
-/* The highest percentile up to p99 that enough joined exchanges are beyond; NULL: none. */
+/* Return the highest percentile up to p99 with enough joined exchanges above; NULL: none. */
 static const struct run_tail *tail_of(const struct run_joined *joined)
 {
 	const struct run_tail *tail = NULL;
@@ -229,7 +229,7 @@ static bool judge_tail(const struct run *run, const struct run_service *service,
 
 /* ---- of means ---- */
 
-/* Time of a stage that was not measured is in what is left for the network. */
+/* Return a stage that was not measured: its time is included in the network's. */
 static const char *hidden_stage(const struct run_service *service, const struct report_means *means)
 {
 	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
@@ -282,7 +282,7 @@ static bool is_multiplexed(const struct run_service *service)
 static const char multiplexed[] =
 	"the service speaks HTTP/2, whose requests overlap on a connection: they are not timed%s";
 
-/* No service has timed exchanges that may be the driver's; false: nobody looked. */
+/* No service has timed exchanges that may be the driver's: say why. False: nobody observed. */
 static bool judge_none(const struct run *run, struct report_verdict *verdict)
 {
 	uint16_t port = report_target_port(run->driver);
@@ -313,7 +313,7 @@ bool report_verdict(const struct run *run, const struct run_service *service,
 		    : judge_means(run, service, ret_verdict);
 }
 
-/* ---- of the observer alone ---- */
+/* ---- without a driver ---- */
 
 static void account_residence(const struct run_service *service, struct account *account)
 {
@@ -326,7 +326,7 @@ static void account_residence(const struct run_service *service, struct account 
 		account->spent_ns[cause_of(service->stages, i)] = mean_ns;
 		account->total_ns += mean_ns;
 	}
-	/* Of all exchanges, or the parts would not be shares of the same mean. */
+	/* Only if all exchanges were divided: otherwise the parts are no shares of one mean. */
 	if (!parts->measured || count < (double)service->stages[STAGE_SERVICE].histogram.count)
 		return;
 	account->spent_ns[CAUSE_SERVICE] = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about what the driver counted, and about a sweep. */
+/* Rules about the driver's counts, and about a sweep. */
 #include "check_rules.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static uint64_t sum_of(const uint64_t *counts, size_t count)
 
 /* ---- responses ---- */
 
-/* What the driver as a whole and one of its rows have in common. */
+/* The common counts of the whole driver and its rows. */
 struct counts {
 	uint64_t requests, drained;
 	const uint64_t *status, *errors;
@@ -123,7 +123,7 @@ void check_latencies(struct checking *checking)
 	nest(checking, "round_trip", &driver->round_trip, "response_time", &driver->response_time);
 }
 
-/* What came after the end, and what the parts of several drivers took, may be longer. */
+/* Late responses may exceed the phase, and so may those of several drivers. */
 void check_driver_length(struct checking *checking)
 {
 	const struct run_driver *driver = checking->run->driver;
@@ -179,12 +179,12 @@ static void interval(struct checking *checking, const struct run_interval *part,
 		   (struct check_value){"requests", part->requests});
 }
 
-/* No driver notices later that its measured phase is over, on a machine that has something else to do, too. */
+/* Maximum time for a driver to notice the end of its phase, on a busy machine. */
 #define NOTICING_NS (100 * NSEC_PER_MSEC)
 
 /*
- * Of @count requests, or of connections for them, those that may be in no interval: what was under way when the driver
- * noticed the end.
+ * Return how many of @count requests, or connections for them, may be in no interval: those in
+ * flight when the driver noticed the end.
  */
 static uint64_t beyond(const struct run_driver *driver, uint64_t count)
 {
@@ -205,7 +205,7 @@ static void in_intervals(struct checking *checking, struct check_value sum, stru
 		      (struct check_value){"that sum and what was under way", most});
 }
 
-/* Merged intervals are as long as the longest of the drivers'. */
+/* Merged intervals have the length of the drivers' longest. */
 void check_intervals(struct checking *checking)
 {
 	const struct run_driver *driver = checking->run->driver;
@@ -232,8 +232,8 @@ void check_intervals(struct checking *checking)
 }
 
 /*
- * Each request is of a step, and of a target. Statuses are HTTP's: what was answered in another protocol has none, and
- * counts as `other`.
+ * Every request belongs to a step and to a target. Statuses are HTTP's: responses of other
+ * protocols have none and count as `other`.
  */
 static void rows(struct checking *checking, const struct run_driver *driver, enum run_rows_by by)
 {

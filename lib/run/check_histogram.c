@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules about every histogram of a run document, wherever the table of members has one. A period's histogram is the
- * difference of two readings: its maximum is exact to its bucket only, its count and sum are exact. Where the service
- * worked meanwhile a value may be in its sum and not yet in its buckets, or the other way round.
+ * Rules about every histogram of a run document, by the table of members. A period's histogram is
+ * the difference of two readings: count and sum are exact, the maximum only to its bucket. While
+ * the service works, a value may be in the sum and not yet in the buckets, or vice versa.
  */
 #include "check_rules.h"
 
@@ -39,7 +39,7 @@ static void visit_stages(struct checking *checking, const char *place,
 	}
 }
 
-/* Services are called by their ports. */
+/* Services are named by their ports. */
 static void name_element(const struct run_member *member, const void *element, size_t index,
 			 const char *place, char ret_place[static CHECK_PLACE])
 {
@@ -134,7 +134,7 @@ void check_buckets(struct checking *checking)
 
 static void means(struct checking *checking, const char *place, const struct histogram *h)
 {
-	/* The least whole number that is not below the mean: max is whole. */
+	/* Round the mean up to a whole number, as max is whole. */
 	uint64_t mean = h->count ? h->sum / h->count + (h->sum % h->count != 0) : h->sum;
 	bool above = (unsigned __int128)h->sum >
 		     (unsigned __int128)h->max * (h->count + checking->apart);

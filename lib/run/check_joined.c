@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about joined exchanges, and about both sides where they saw the same. */
+/* Rules about joined exchanges, and about both sides if they saw the same requests. */
 #include "check_rules.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "sojourn/cleanup.h"
 
-/* ---- what an exchange consists of ---- */
+/* ---- parts of an exchange ---- */
 
 static void parts(struct checking *checking, const char *place, const struct run_parts *parts)
 {
@@ -76,7 +76,7 @@ void check_joined_sums(struct checking *checking)
 
 		if (!joined->stages[i].measured)
 			continue;
-		/* Not each exchange was followed on its way. */
+		/* Not all exchanges are followed. */
 		snprintf(place, sizeof(place), "joined.stages.%s", run_stage_names[i]);
 		same_histogram(checking, place, h,
 			       i < STAGE_RESIDENCE_END ? joined->joined : h->count,
@@ -91,7 +91,7 @@ void check_joined_sums(struct checking *checking)
 		      (struct check_value){"joined.joined", joined->joined});
 }
 
-/* On loopback the client may have the response before the server's write has returned: by the overhang. */
+/* On loopback the client may have the response before the server's write returns (overhang). */
 void check_joined_stages(struct checking *checking)
 {
 	const struct run_joined *joined = checking->run->joined;
@@ -163,8 +163,8 @@ void check_joined_counts(struct checking *checking)
 /* ---- both sides ---- */
 
 /*
- * The one service whose exchanges are the driver's requests, all of them, and nothing else, as far as the joined ones
- * tell; NULL: none. Requests that failed the service may have seen, too.
+ * Return the single service whose exchanges are exactly the driver's requests, as far as the joined
+ * ones show; NULL: none. The service may also have seen failed requests.
  */
 static const struct run_service *common_service(const struct run *run)
 {
@@ -184,8 +184,8 @@ static const struct run_service *common_service(const struct run *run)
 }
 
 /*
- * Without TLS, whose records have more bytes, HTTP/2, which has frames that are of no request, messages that are no
- * exchange, and a time before and after.
+ * Bytes agree without TLS (larger records), HTTP/2 (frames outside of requests), messages that are
+ * no exchange, and time before or after.
  */
 static bool same_bytes(const struct run *run, const struct run_service *service)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of check.c's table, by the file that has them: a subject each. */
+/* The rules of check.c's table, by file and subject. */
 #ifndef LIB_RUN_CHECK_RULES_H
 #define LIB_RUN_CHECK_RULES_H
 
@@ -14,8 +14,8 @@ void check_maxima(struct checking *checking);
 /* check_service.c */
 
 /*
- * As many as may have passed while the readings at the begin and at the end of the period were made, by what its
- * first and last second had. Of a service that was idle then, and of a document without series, none.
+ * Return the exchanges and connections that may have passed during the period's first and last
+ * reading, by its first and last second. None for a service idle then, or without a series.
  */
 struct check_moving {
 	uint64_t exchanges, connections;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about the series of a service: points without gaps, whose counts add up to those of the period. */
+/* Rules about a service's series: points without gaps, whose counts sum to the period's. */
 #include "check_rules.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static uint64_t end_of(const struct run_point *point)
 	return point->begin_ns + point->duration_ns;
 }
 
-/* A service that is met later begins later; of several observers each has a period of its own. */
+/* A series may begin late, with its service; each of several observers has its own period. */
 static void tiled(struct checking *checking, const struct run_service *service, const char *place)
 {
 	const struct run_point *points;
@@ -45,7 +45,7 @@ void check_series_tiled(struct checking *checking)
 	check_each_service(checking, tiled);
 }
 
-/* A count of the service, and where its points have it. */
+/* A count of the service and of its points. */
 struct total {
 	const char *name;
 	size_t service, point;
@@ -68,7 +68,7 @@ static uint64_t sum_of(const struct run_series *series, size_t offset)
 	return sum;
 }
 
-/* Whether every point has it. */
+/* Return whether every point knows the value. */
 static bool is_known(const struct run_series *series, uint32_t bit)
 {
 	for (size_t i = 0; i < series->count; i++)
@@ -88,8 +88,8 @@ static void same_sum(struct checking *checking, const char *place, const char *n
 }
 
 /*
- * Of datagrams a document counts those that are still unanswered as `unanswered`, and replies that are in doubt as
- * `untimed`: points before its end do not know of it.
+ * At the end of a document, unanswered datagrams count as `unanswered`, and doubtful replies as
+ * `untimed`: earlier points do not include them.
  */
 static bool is_concluded(const struct run_service *service, enum run_loss loss)
 {
@@ -181,7 +181,7 @@ void check_series_sums(struct checking *checking)
 	check_each_service(checking, summed);
 }
 
-/* Those of histograms ascend by the way they are read; a point has two that are written down. */
+/* A histogram's percentiles ascend by construction; a point has two written ones. */
 static void ascend(struct checking *checking, const struct run_service *service, const char *place)
 {
 	char name[CHECK_PLACE];

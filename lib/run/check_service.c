@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules about what was counted of a service. Its figures are read one after the other while the service works
- * (observer/sources/slots.c): those of a document that was made meanwhile may differ by what passed during the reading.
+ * Rules about a service's counts. They are read one by one while the service works
+ * (observer/sources/slots.c), and may differ by what passed meanwhile.
  */
 #include "check_rules.h"
 
@@ -14,7 +14,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/series.h"
 
-/* No reading takes longer, on a machine that has something else to do, too. */
+/* Maximum time of a reading, on a busy machine. */
 #define READING_NS (100 * NSEC_PER_MSEC)
 
 static bool is_tcp(const struct run_service *service)
@@ -52,7 +52,7 @@ struct check_moving check_moving(const struct run_service *service)
 	return sum;
 }
 
-/* Like check_same() and check_at_most(), of figures that were read one after the other. */
+/* check_same() and check_at_most() for counts read one by one. */
 static void nearly_same(struct checking *checking, uint64_t apart, const char *place,
 			struct check_value left, struct check_value right)
 {
@@ -84,7 +84,7 @@ static uint64_t ends(const struct run_service *service)
 	return sum;
 }
 
-/* Connections that are there at the period's end; false: not known. */
+/* Count connections at the period's end; false: not known. */
 static bool open_connections(const struct run_service *service, uint64_t *ret_count)
 {
 	if (!service->connections.known || !service->open.closing.known)
@@ -93,7 +93,7 @@ static bool open_connections(const struct run_service *service, uint64_t *ret_co
 	return true;
 }
 
-/* Connections that were there when the period began; false: not known. */
+/* Count connections at the period's start; false: not known. */
 static bool older_connections(const struct run_service *service, uint64_t *ret_count)
 {
 	uint64_t open;
@@ -107,7 +107,7 @@ static bool older_connections(const struct run_service *service, uint64_t *ret_c
 
 /* ---- exchanges ---- */
 
-/* Where times contradict each other between the two an exchange may be in neither. */
+/* An exchange with contradictory times may be in neither. */
 static void timed(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
@@ -128,7 +128,7 @@ void check_timed(struct checking *checking)
 	check_each_service(checking, timed);
 }
 
-/* Of UDP socket_queue counts datagrams, answered or not. */
+/* For UDP, socket_queue counts all datagrams, answered or not. */
 static void agree(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
@@ -189,7 +189,7 @@ static void parts_of_exchanges(struct checking *checking, const struct run_servi
 {
 	uint64_t apart = check_moving(service).exchanges;
 	static const struct {
-		enum run_loss part, whole; /* RUN_LOSS_COUNT: of all exchanges */
+		enum run_loss part, whole; /* RUN_LOSS_COUNT: all exchanges */
 	} parts[] = {
 		{RUN_LOSS_OVERLAPPED, RUN_LOSS_COUNT},
 		{RUN_LOSS_UNTIMED, RUN_LOSS_COUNT},
@@ -261,7 +261,7 @@ void check_statuses(struct checking *checking)
 
 /* ---- connections ---- */
 
-/* What is over: the connections that were there before the period, whose number nobody has written down. */
+/* The excess is the connections older than the period, whose number the document lacks. */
 static void balance(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).connections;
@@ -305,7 +305,7 @@ void check_time_wait(struct checking *checking)
 	check_each_service(checking, time_wait);
 }
 
-/* A response that was followed before the period may be over in it: one of each older connection. */
+/* A response followed before the period may end in it: one per older connection. */
 static void followed(struct checking *checking, const struct run_service *service,
 		     const char *place)
 {
@@ -375,8 +375,8 @@ static uint64_t longer_than(const struct histogram *h, uint64_t ns)
 }
 
 /*
- * What began before the period may take longer than it. On a connection stages follow each other: at most one of each
- * can have begun before, and only if the connection was there.
+ * Stages that began before the period may be longer. As stages of a connection follow each other,
+ * at most one of each can have begun before, and only on an older connection.
  */
 static void long_values(struct checking *checking, const struct run_service *service,
 			const char *place)
@@ -385,7 +385,7 @@ static void long_values(struct checking *checking, const struct run_service *ser
 	uint64_t duration_ns = checking->run->duration_ns, older;
 	char name[64];
 
-	/* Of HTTP/2 it may have many streams. */
+	/* HTTP/2 has many streams per connection. */
 	if (!is_tcp(service) || service->http2.connections.value ||
 	    !older_connections(service, &older))
 		return;
@@ -426,7 +426,7 @@ static void sampled(struct checking *checking, const struct run_service *service
 		divided += parted && sample->running_ns + sample->runnable_ns >
 					     sample->stage_ns[STAGE_SERVICE];
 	}
-	/* Where one thread reads while another writes, and such an exchange is not timed. */
+	/* If one thread reads while another writes, an exchange is inconsistent and not timed. */
 	check_at_most(checking, place,
 		      (struct check_value){"samples.inconsistent", samples->inconsistent},
 		      (struct check_value){"losses.inconsistent + losses.untimed",

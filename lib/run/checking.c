@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How rules about run documents say what is broken, and where; see checking.h. */
+/* How rules report what is broken, and where; see checking.h. */
 #include "checking.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where those that were timed do not stand for the others: UDP's `service`; see run_sum.h. */
+/* Whether the timed exchanges represent all: UDP's `service`; see run_sum.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
-/* Of the replies, from which on so many are ambiguous that the others do not stand for them. */
+/* From this part of the replies on, ambiguous ones make `service` doubtful. */
 #define DOUBTFUL_PART 10
 
 bool run_service_is_doubtful(const struct run_service *service)

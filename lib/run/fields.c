@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of a structure's members by its table: freed, subtracted and added as readings, merged as
- * parts of two documents. See members.h.
+ * Operations on the members of a structure, by its table: free, subtract and add readings, merge
+ * documents. See members.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@ void run_strings_free(char **strings)
 	free(strings);
 }
 
-/* ---- freed ---- */
+/* ---- free ---- */
 
 void members_free_list(const struct run_members *members, void *list, size_t count)
 {
@@ -98,21 +98,21 @@ void members_free(const struct run_members *members, void *structure)
 	}
 }
 
-/* ---- readings of counts: their difference and their sum ---- */
+/* ---- readings: difference and sum ---- */
 
 static size_t counts_of(const struct run_member *member)
 {
 	return member->size ? member->size : 1;
 }
 
-/* Counters only grow; two readings that say otherwise were of different things: 0, not 2^64. */
+/* Counters only grow: readings that fell are of different things, and give 0, not 2^64. */
 static void subtract_counts(uint64_t *counts, const uint64_t *earlier, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		counts[i] = counts[i] > earlier[i] ? counts[i] - earlier[i] : 0;
 }
 
-/* A count that was not known at the beginning says nothing about the time since. */
+/* Without a number at the start, the period's is not known. */
 static void subtract_number(struct run_number *number, const struct run_number *earlier)
 {
 	if (number->known && earlier->known)
@@ -128,14 +128,14 @@ static void subtract_stages(struct run_stage *stages, const struct run_stage *ea
 			histogram_subtract(&stages[i].histogram, &earlier[i].histogram);
 }
 
-/* A sum is known where both are. */
+/* A sum is known if both parts are. */
 static void add_number(struct run_number *number, const struct run_number *other)
 {
 	number->known = number->known && other->known;
 	number->value += other->value;
 }
 
-/* A sum that lacks a part would look whole: measured is what was measured always. */
+/* A sum without a part would look whole: a stage is measured only if it always was. */
 static void add_stages(struct run_stage *stages, struct run_stage *others, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -199,7 +199,7 @@ static bool member_is_zero(const struct run_member *member, const void *field)
 	const struct run_number *number = field;
 
 	switch (member->kind) {
-	case RUN_KIND_NUMBER: /* an unknown one makes the difference unknown */
+	case RUN_KIND_NUMBER: /* subtracting an unknown number makes the difference unknown */
 		return number->known ? !number->value : member->lasting;
 	case RUN_KIND_STAGES:
 		return stages_are_zero(field, member->size);
@@ -246,7 +246,7 @@ void members_add(const struct run_members *members, void *structure, void *other
 	}
 }
 
-/* ---- parts of two documents ---- */
+/* ---- merging documents ---- */
 
 int merge_copy(char **field, const char *value)
 {
@@ -321,7 +321,7 @@ static int merge_u32(const struct merging *merging, void *field, const void *oth
 	return err;
 }
 
-/* Of one that is not known the sum is not known either. */
+/* A sum with an unknown part is not known. */
 static int merge_number(const struct merging *merging, void *field, const void *other)
 {
 	const struct run_number *another = other;
@@ -379,7 +379,7 @@ static int merge_histogram(const struct merging *merging, void *field, const voi
 	return 0;
 }
 
-/* One side alone would look complete and is not: then there are none. */
+/* One side's samples would look complete: drop them. */
 static int merge_samples(const struct merging *merging, void *field, const void *other)
 {
 	struct run_samples *const *others = other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The intervals of a measured phase: joined, merged, and whether the rate drifted over them. */
+/* The intervals of a measured phase: joining, merging, and drift of the rate. */
 #include "intervals.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ void run_join_intervals(struct run_driver *driver)
 	driver->interval_ns *= 2;
 }
 
-/* Makes the length of both the same; each may only be doubled. */
+/* Make the intervals of both equally long, by doubling only. */
 static int settle_length(struct run_driver *driver, struct run_driver *other, char **ret_error)
 {
 	uint64_t a = driver->interval_ns, b = other->interval_ns;
@@ -36,7 +36,7 @@ static int settle_length(struct run_driver *driver, struct run_driver *other, ch
 		run_join_intervals(driver);
 	while (other->interval_ns < driver->interval_ns && other->interval_count > 1)
 		run_join_intervals(other);
-	/* A single interval is as good as one of any greater length. */
+	/* A single interval may count as a longer one. */
 	if (driver->interval_ns < other->interval_ns && driver->interval_count == 1)
 		driver->interval_ns = other->interval_ns;
 	if (other->interval_ns < driver->interval_ns && other->interval_count == 1)
@@ -49,7 +49,7 @@ static int settle_length(struct run_driver *driver, struct run_driver *other, ch
 		      a, b);
 }
 
-/* By how many intervals @later begins after @earlier, rounded; SIZE_MAX / 2 at most. */
+/* Return how many intervals after @earlier @later begins, rounded; SIZE_MAX / 2 at most. */
 static size_t shift_of(const struct run_driver *earlier, const struct run_driver *later)
 {
 	uint64_t distance = later->begin_ns - earlier->begin_ns;
@@ -66,7 +66,7 @@ static size_t count_both(const struct run_driver *earlier, const struct run_driv
 	return count > earlier->interval_count ? count : earlier->interval_count;
 }
 
-/* What either contributes to interval number @i, and how long that one is. */
+/* Add @from's part of interval @i, and extend its length. */
 static void put(struct run_interval *interval, const struct run_driver *from, size_t shift,
 		size_t i)
 {
@@ -92,7 +92,7 @@ static int merge_lists(const struct run_driver *earlier, const struct run_driver
 		list[i].begin_ns = i * earlier->interval_ns;
 		put(&list[i], earlier, 0, i);
 		put(&list[i], later, shift, i);
-		if (i + 1 < count) /* there are no gaps, though there may be no load */
+		if (i + 1 < count) /* no gaps, even without load */
 			list[i].duration_ns = earlier->interval_ns;
 	}
 	*ret_list = list;
@@ -145,7 +145,7 @@ struct run_ratio run_drift(const struct run_driver *driver)
 
 		if (interval->duration_ns != driver->interval_ns)
 			continue;
-		/* Welford's update: large rates must not cancel each other out. */
+		/* Welford's update avoids cancellation with large rates. */
 		n++;
 		mean_x += before / n;
 		xx += before * (x - mean_x);

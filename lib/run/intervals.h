@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The intervals of two drivers' documents made one: inside of lib/. */
+/* Merges the intervals of two drivers' documents, within lib/. */
 #ifndef LIB_RUN_INTERVALS_H
 #define LIB_RUN_INTERVALS_H
 
 #include "sojourn/run.h"
 
 /*
- * Adds the intervals of @other to those of @driver, each to the nearest one by wall clock; none are left
- * if either has none. -EINVAL with a sentence in @ret_error if their lengths do not fit; -ENOMEM.
+ * Add the intervals of @other to those of @driver, each to the nearest by wall clock. If either has
+ * none, remove all. -EINVAL with @ret_error if their lengths do not match; -ENOMEM.
  */
 int intervals_merge(struct run_driver *driver, struct run_driver *other, char **ret_error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a host makes BPF programs cheap or dear; see sojourn/machine.h. The observer reads it from /sys and /proc. */
+/* Properties of a host that decide what BPF programs cost; see sojourn/machine.h. */
 #include "sojourn/machine.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "sojourn/run.h"
 #include "sojourn/sweep.h"
 
-/* More than any real document has; a hostile one must not make the reader use all memory. */
+/* Far above any real document, so that a hostile one cannot exhaust the reader's memory. */
 #define MAX_SERVICES  1024
 #define MAX_PROCESSES 65536
 #define MAX_PROGRAMS  1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two run documents made one: what concerns the document and the observers' parts. Neighbour:
- * merge_driver.c (the drivers' parts).
+ * Merges two run documents: the document itself and the observers' parts. Neighbour: merge_driver.c
+ * (the drivers' parts).
  */
 #include "sojourn/run.h"
 
@@ -28,7 +28,7 @@ static bool has_observer(const struct run *run)
 	return run->cost || run->service_count;
 }
 
-/* The document's host, kernel and period are those of the observer: they describe its services. */
+/* Host, kernel and period of a document describe its services: take the observer's. */
 static void swap_observer(struct run *run, struct run *other)
 {
 	SWAP(run->host, other->host);
@@ -61,7 +61,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* "sojourn 0.1.0 + sojourn-drive 0.1.0", the observer's first, each once. */
+/* Join to "sojourn 0.1.0 + sojourn-drive 0.1.0", the observer's first, each once. */
 static int join_tools(struct run *run, const struct run *other)
 {
 	bool swapped = has_observer(other) && !has_observer(run);
@@ -78,7 +78,7 @@ static int join_tools(struct run *run, const struct run *other)
 	return 0;
 }
 
-/* A driver that is not alone in its document any more says where it ran. */
+/* Name the driver's host once its document is no longer its own. */
 static int name_driver(struct run *run)
 {
 	if (!run->driver || run->driver->part_count || has_observer(run))
@@ -188,7 +188,7 @@ static int merge_findings(struct run *run, struct run *other)
 	return err ? err : merge_notes(run, other);
 }
 
-/* From the earliest begin to the latest end; by wall clocks, there being no other common one. */
+/* Extend the period from the earliest start to the latest end, by wall clocks. */
 static int add_period(struct run *run, const struct run *other)
 {
 	uint64_t begin_ns, other_ns, end_ns;
@@ -237,7 +237,7 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 	return err;
 }
 
-/* Host and period are the observer's, where there is one. */
+/* Take host and period from the observer, if there is one. */
 static int merge_observers(struct run *run, struct run *other, char **ret_error)
 {
 	if (has_observer(run) && has_observer(other))
@@ -251,7 +251,7 @@ static int merge_observers(struct run *run, struct run *other, char **ret_error)
 	return add_period(run, other);
 }
 
-/* What was joined with one driver says nothing of several: their tail, their steps. Samples tell it anew. */
+/* Exchanges joined with one driver do not represent all: drop them, samples can be joined again. */
 static void merge_joined(struct run *run, struct run *other)
 {
 	if (run->driver && other->driver) {
@@ -262,12 +262,12 @@ static void merge_joined(struct run *run, struct run *other)
 	}
 }
 
-/* Clocks of two hosts may differ by as much; those of one host do not. */
+/* Maximum difference between two hosts' clocks; a host's own agree. */
 #define CLOCKS_APART_NS (60 * NSEC_PER_SEC)
 
 /*
- * A driver's requests are nowhere in what an observer saw at another time. A driver's document has its own times,
- * an observer's those of the period; where they are not told nobody knows.
+ * An observer cannot have seen a driver's requests at another time. Compare the driver's times with
+ * the observer's period; unknown times are accepted.
  */
 static int refuse_other_times(const struct run *driven, const struct run *seen, char **ret_error)
 {

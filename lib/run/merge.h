@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What merge.c (documents, observers) calls, and merge_driver.c and intervals.c: fields.c has it but for the last. */
+/* Shared by merge.c (documents, observers), merge_driver.c and intervals.c; mostly in fields.c. */
 #ifndef LIB_RUN_MERGE_H
 #define LIB_RUN_MERGE_H
 
@@ -7,24 +7,21 @@
 
 #include "sojourn/run.h"
 
-/* Sets *field to a copy of @value unless either is there or NULL. -ENOMEM. */
+/* Copy @value to *field unless *field is set or @value is NULL. -ENOMEM. */
 int merge_copy(char **field, const char *value);
 
-/* Whether both are the same text, or both missing. */
+/* Return whether the texts are equal, or both missing. */
 bool merge_same(const char *a, const char *b);
 
-/* Of labels that differ nothing is left. */
+/* Remove a label that differs from @other. */
 void merge_label(char **field, const char *other);
 
-/*
- * Adds every member of @other to that of @structure that needs nothing but its row of the table. Errors as
- * run_merge().
- */
+/* Add every member of @other to @structure that needs only its table row. Errors as run_merge(). */
 struct run_members;
 int merge_members(const struct run_members *members, void *structure, const void *other,
 		  char **ret_error);
 
-/* Adds the driver's part of @other to that of @run; both have one. Errors as run_merge(). */
+/* Add the driver's part of @other to @run's; both have one. Errors as run_merge(). */
 int merge_driver(struct run *run, struct run *other, char **ret_error);
 
 #endif

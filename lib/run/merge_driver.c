@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The drivers' parts of two run documents made one. The table of members says what becomes of each;
- * what needs more than that is here. Neighbours: merge.c, intervals.c.
+ * Merges the drivers' parts of two run documents. The table of members has the simple cases, this
+ * file the others. Neighbours: merge.c, intervals.c.
  */
 #include "merge.h"
 
@@ -16,7 +16,7 @@
 
 #define MAX_PARTS 1024
 
-/* When the measured phase began, which older documents only say of the document. */
+/* Set the start of the measured phase, which older documents only have as the document's. */
 static int settle_begin(struct run *run, char **ret_error)
 {
 	struct run_driver *driver = run->driver;
@@ -29,7 +29,7 @@ static int settle_begin(struct run *run, char **ret_error)
 	return refuse(ret_error, "driver.begin_ns: is missing, must be known to merge");
 }
 
-/* A driver that has not been merged yet is its own only part. */
+/* An unmerged driver is its own single part. */
 static int settle_parts(struct run_driver *driver)
 {
 	struct run_part *part;
@@ -101,7 +101,7 @@ static int merge_fleet(struct run_driver *driver, struct run_driver *other, char
 	return 0;
 }
 
-/* How much time at least one part covers; they are in order of their begin. */
+/* Return the time that at least one part covers; parts are in order of start. */
 static uint64_t union_of(const struct run_part *parts, size_t count)
 {
 	uint64_t sum = 0, until = 0;
@@ -166,7 +166,7 @@ static int merge_limited(struct run_driver *driver, struct run_driver *other)
 	return 0;
 }
 
-/* Neither says how much was asked for of both. */
+/* The planned extent of both together is not known. */
 static void merge_interrupted(struct run_driver *driver, struct run_driver *other)
 {
 	if (!driver->interrupted)
@@ -176,8 +176,8 @@ static void merge_interrupted(struct run_driver *driver, struct run_driver *othe
 }
 
 /*
- * Arrivals of two rates are those of a load of both, whatever their laws. With a closed loop there is no
- * common latency: under a rate it counts from when a request was due, else from when it was sent.
+ * Combined arrivals of two rates are a load of both. A rate and a closed loop have no common
+ * latency: it counts from the due time or from sending.
  */
 static int merge_arrival(struct run_driver *driver, const struct run_driver *other,
 			 char **ret_error)
@@ -193,7 +193,7 @@ static int merge_arrival(struct run_driver *driver, const struct run_driver *oth
 	return 0;
 }
 
-/* ---- rows: steps, targets, statuses. Those of one name are the same. ---- */
+/* ---- rows: steps, targets, statuses, identified by name ---- */
 
 static struct run_row *find_row(struct run_row_list *rows, const char *name)
 {
@@ -203,7 +203,7 @@ static struct run_row *find_row(struct run_row_list *rows, const char *name)
 	return NULL;
 }
 
-/* Takes what @other points to over. */
+/* Append @other's row, taking over its members. */
 static int append_row(struct run_row_list *rows, const char *kind, struct run_row *other,
 		      char **ret_error)
 {
@@ -220,7 +220,7 @@ static int append_row(struct run_row_list *rows, const char *kind, struct run_ro
 	return 0;
 }
 
-/* Where add_rows() puts the rows of @others, by their place there. */
+/* Compute where add_rows() will put the rows of @others. */
 static void number_rows(struct run_row_list *rows, const struct run_row_list *others,
 			uint32_t ret_places[static RUN_ROWS_MAX])
 {
@@ -233,7 +233,7 @@ static void number_rows(struct run_row_list *rows, const struct run_row_list *ot
 	}
 }
 
-/* Makes the samples of @other name their steps by the places that merge_rows() will give them. */
+/* Renumber the steps of @other's samples for the rows after merge_rows(). */
 static void merge_sample_steps(struct run_driver *driver, struct run_driver *other)
 {
 	const struct run_row_list *others = &other->rows[RUN_ROWS_STEP];
@@ -277,8 +277,8 @@ static int compare_names(const void *a, const void *b)
 }
 
 /*
- * Rows of one driver alone would look like those of all: then there are none. Steps stand for
- * themselves. @requests: those of the driver that has @rows.
+ * Rows of one driver would look like those of all: then remove them. Steps may differ. @requests:
+ * of the driver with @rows.
  */
 static bool is_complete(const struct run_row_list *rows, enum run_rows_by by, uint64_t requests)
 {
@@ -290,7 +290,7 @@ static int merge_kind(struct run_driver *driver, struct run_driver *other, enum 
 {
 	struct run_row_list *rows = &driver->rows[by], *others = &other->rows[by];
 
-	/* The requests of both are added up by now. */
+	/* The requests of both are already summed. */
 	if (is_complete(rows, by, driver->requests - other->requests) &&
 	    is_complete(others, by, other->requests))
 		return add_rows(rows, run_rows_names[by], others, ret_error);
@@ -298,7 +298,7 @@ static int merge_kind(struct run_driver *driver, struct run_driver *other, enum 
 	return 0;
 }
 
-/* After the counts of @driver. */
+/* Call after summing @driver's counts. */
 static int merge_rows(struct run_driver *driver, struct run_driver *other, char **ret_error)
 {
 	struct run_row_list *statuses = &driver->rows[RUN_ROWS_STATUS];
@@ -311,7 +311,7 @@ static int merge_rows(struct run_driver *driver, struct run_driver *other, char 
 	return err;
 }
 
-/* ---- all of it ---- */
+/* ---- everything else ---- */
 
 static int merge_own(struct run_driver *driver, struct run_driver *other, char **ret_error)
 {
@@ -319,15 +319,15 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	const struct run_number *allowed = &other->streams_allowed;
 	int err = intervals_merge(driver, other, ret_error);
 
-	/* Two drivers of one host look at the same ports, two hosts have different ones. */
+	/* Drivers on one host see the same ports, on two hosts different ones. */
 	driver->ports = (struct run_ports){0};
-	/* Times of both count from the earlier begin. */
+	/* Failure times of both count from the earlier start. */
 	shift_failures(driver, driver->begin_ns - begin_ns);
 	shift_failures(other, other->begin_ns - begin_ns);
 	driver->begin_ns = begin_ns;
 	driver->processes =
 		driver->processes && other->processes ? driver->processes + other->processes : 0;
-	/* The least that a server allows. */
+	/* Keep the lowest limit of a server. */
 	if (allowed->known &&
 	    (!driver->streams_allowed.known || allowed->value < driver->streams_allowed.value))
 		driver->streams_allowed = *allowed;
@@ -350,7 +350,7 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	return 0;
 }
 
-/* No two runs begin in the same nanosecond on the same host. */
+/* No two runs on a host begin in the same nanosecond. */
 static int refuse_twice(const struct run_driver *driver, const struct run_driver *other,
 			char **ret_error)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of stages, closes, losses and errors: one table each, in the order of its enum. */
+/* The names of stages, closes, losses and errors: a table each, in the order of its enum. */
 #include "sojourn/run.h"
 
 #include <string.h>
 
-/* A table with a gap at its end would be shorter than its enum: make that an error. */
+/* Refuse a table with a gap at its end, which is shorter than its enum. */
 #define CHECK_LAST(table, count, last) \
 	_Static_assert((last) + 1 == (count), #table " lacks a name for the last of its enum")
 
@@ -109,7 +109,7 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_AMBIGUOUS_REPLIES] =
 		"UDP replies that may answer any of several requests: not timed",
 	[RUN_LOSS_UNTRACKED] = "UDP requests beyond those that are remembered until their reply",
-	[RUN_LOSS_TLS_UNKNOWN] = "TLS connections whose protocol cannot be told: not timed",
+	[RUN_LOSS_TLS_UNKNOWN] = "TLS connections whose protocol is not known: not timed",
 	[RUN_LOSS_UNRECOGNISED] =
 		"connections read by io_uring, of TLS or HTTP/2 perhaps: times hold if of neither",
 };

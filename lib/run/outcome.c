@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What became of the requests of a run: see sojourn/outcome.h. */
+/* The outcomes of a run's requests: see sojourn/outcome.h. */
 #include "sojourn/outcome.h"
 
 #include "sojourn/units.h"
 
-/* What one error is. */
+/* How an error counts. */
 enum kind {
 	UNANSWERED, /* a request without a complete response */
 	ANSWERED,   /* a complete response */
-	ATTEMPT,    /* no request: of a connection on which none was sent */
+	ATTEMPT,    /* no request: a connection on which none was sent */
 };
 
 static const enum kind kinds[RUN_ERROR_COUNT] = {
@@ -24,7 +24,7 @@ static struct run_outcome outcome_of(uint64_t requests, const uint64_t errors[RU
 
 	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
 		by_kind[kinds[i]] += errors[i];
-	/* A document may say anything. */
+	/* A document from elsewhere may be inconsistent. */
 	bad = by_kind[ANSWERED] < requests ? by_kind[ANSWERED] : requests;
 	return (struct run_outcome){
 		.tried = requests + by_kind[UNANSWERED],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sums of what exchanges consist of. */
+/* Sums of the parts of exchanges. */
 #include "sojourn/run.h"
 
 static void add_number(struct run_number *sum, const struct run_number *number)

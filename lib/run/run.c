@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The run document in memory: made, appended to, subtracted, freed. Neighbours: fields.c (by the tables of
- * members), merge.c (two documents made one), json/write.c and json/read.c (JSON).
+ * The run document in memory: create, append, subtract, free. Neighbours: fields.c (by the tables
+ * of members), merge.c (merging documents), json/write.c and json/read.c (JSON).
  */
 #include "sojourn/run.h"
 
@@ -19,7 +19,7 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/sweep.h"
 
-/* RFC 3339 in UTC with milliseconds; NULL without memory. */
+/* Format RFC 3339 in UTC with milliseconds; NULL without memory. */
 char *run_format_time(uint64_t wall_ns)
 {
 	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
@@ -34,7 +34,7 @@ char *run_format_time(uint64_t wall_ns)
 	return text;
 }
 
-/* Reads what run_format_time() writes. */
+/* Parse the format of run_format_time(). */
 int run_parse_time(const char *text, uint64_t *ret_wall_ns)
 {
 	unsigned int milliseconds;
@@ -71,7 +71,7 @@ struct run *run_new(const char *program, char **command)
 	return TAKE_PTR(run);
 }
 
-/* ---- freed ---- */
+/* ---- free ---- */
 
 void run_free(struct run *run)
 {
@@ -94,7 +94,7 @@ void run_sweep_step_clear(struct run_sweep_step *step)
 	members_free(&run_sweep_step_members, step);
 }
 
-/* ---- appended to ---- */
+/* ---- append ---- */
 
 struct run_service *run_add_service(struct run *run)
 {
@@ -147,7 +147,7 @@ int run_add_text(char ***list, const char *text)
 	return more[count] ? 0 : -ENOMEM;
 }
 
-/* ---- subtracted and added ---- */
+/* ---- subtract and add ---- */
 
 bool run_same_port(const struct run_service *a, const struct run_service *b)
 {
@@ -205,7 +205,7 @@ int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other)
 
 void run_service_add(struct run_service *service, struct run_service *earlier)
 {
-	/* Responses were told apart in two ways. */
+	/* Responses were distinguished in two ways. */
 	if (service->quiet_ns.value != earlier->quiet_ns.value)
 		service->quiet_ns = (struct run_number){0};
 	members_add(&run_service_members, service, earlier);
@@ -225,7 +225,7 @@ static void take_out(uint64_t *count, uint64_t part)
 	*count -= part < *count ? part : *count;
 }
 
-/* What is in the sum now had a place of its own in @earlier: that much of it was counted before. */
+/* Services of the sum that @earlier still lists had been counted before: subtract them. */
 static void subtract_reclaimed(struct run *run, const struct run *earlier)
 {
 	for (size_t i = 0; run->reclaimed.services && i < earlier->service_count; i++) {
@@ -240,7 +240,7 @@ static void subtract_reclaimed(struct run *run, const struct run *earlier)
 	}
 }
 
-/* The period begins where @earlier ends. Without memory the label stays that of the whole. */
+/* Let the period begin at the end of @earlier. Without memory the old start stays. */
 static void subtract_time(struct run *run, const struct run *earlier)
 {
 	uint64_t wall_ns;
@@ -267,8 +267,8 @@ void run_subtract(struct run *run, const struct run *earlier)
 		if (!before)
 			continue;
 		/*
-		 * A reading keeps its first arrival for as long as the observation lasts. If that was before the
-		 * period, the period's own first arrival is not known.
+		 * A reading keeps its first arrival for the whole observation. If that was before
+		 * the period, the period's own is not known.
 		 */
 		if (service->last_message_ns == before->last_message_ns)
 			service->first_message_ns = service->last_message_ns = 0;

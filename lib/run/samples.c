@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sampled exchanges in memory: collected, thinned, subtracted. Their JSON is json/samples.c. */
+/* Sampled exchanges in memory: collecting, thinning, subtracting. JSON: json/samples.c. */
 #include "samples.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ int run_sample_compare(const void *a, const void *b)
 	return flows ? flows : (x->index > y->index) - (x->index < y->index);
 }
 
-/* A source port that is used again gives later exchanges the key of earlier ones, at another time. */
+/* A source port used again gives later exchanges the key of earlier ones: compare times too. */
 static int compare_exchanges(const void *a, const void *b)
 {
 	const struct run_sample *x = a, *y = b;

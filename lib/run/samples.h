@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Sampled exchanges of several documents: added, subtracted. */
+/* Sampled exchanges of several documents: adding and subtracting. */
 #ifndef LIB_RUN_SAMPLES_H
 #define LIB_RUN_SAMPLES_H
 
 #include "sojourn/run.h"
 
-/* Adds @other's to @samples, at the lower of the thresholds. -ENOMEM. */
+/* Add the samples of @other, at the lower threshold. -ENOMEM. */
 int run_samples_add(struct run_samples *samples, const struct run_samples *other);
 
-/*
- * Removes from @samples the exchanges that @earlier has too: of the same key, begun at the same time.
- * Without memory they stay.
- */
+/* Remove exchanges that @earlier has too, with the same key and start. Without memory they stay. */
 void run_samples_subtract(struct run_samples *samples, const struct run_samples *earlier);
 
 #endif

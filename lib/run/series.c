@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A service's past in memory: collected, and kept short. Its JSON is json/series.c. */
+/* A service's history in memory, kept short. JSON: json/series.c. */
 #include "sojourn/series.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ struct run_series *run_series_copy(const struct run_series *series)
 	return TAKE_PTR(copy);
 }
 
-/* Percentiles of two stretches say nothing of both, unless only one of them had exchanges. */
+/* Percentiles of two points cannot be combined, unless only one had exchanges. */
 static void join_stage(struct run_point *both, const struct run_point *a, const struct run_point *b,
 		       unsigned int stage)
 {
@@ -56,7 +56,7 @@ static void join_stage(struct run_point *both, const struct run_point *a, const 
 		both->known |= (x->count ? a : b)->known & quantile;
 }
 
-/* What only some kernels or observations count: a sum of what is known of one is not that of both. */
+/* Optional counts of some kernels or observations: unknown unless both points have them. */
 static void join_optional(struct run_point *both, const struct run_point *a)
 {
 	both->overflows += a->overflows;
@@ -163,7 +163,7 @@ static void set_state(const struct run_service *now, struct run_point *point)
 	point->open_oldest_ns = now->open.oldest_ns.value;
 }
 
-/* A reading caught while an exchange moves between buckets may have one less than the one before. */
+/* While an exchange moves between buckets, a reading may have one less than the previous. */
 static uint64_t since(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -209,7 +209,7 @@ static void set_overflows(const struct run_service *before, const struct run_ser
 		since(overflows.value, before ? before->accept_queue.overflows.value : 0);
 }
 
-/* All parts or none. */
+/* All parts are known or none. */
 static void set_cpu(const struct run_stage *before, const struct run_stage *now,
 		    struct run_point *point)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bars and charts of block elements, or of ASCII where the terminal has no others; see sojourn/screen.h. */
+/* Bars and charts of block elements, or of ASCII on other terminals; see sojourn/screen.h. */
 #include <math.h>
 
 #include "sojourn/cleanup.h"
@@ -7,12 +7,12 @@
 
 #define EIGHTHS 8
 
-/* What fills so many eighths of a cell, from its left and from its foot. */
+/* Characters by filled eighths of a cell, from the left and from the bottom. */
 static const char *const across[EIGHTHS + 1] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 static const char *const upwards[EIGHTHS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const upwards_ascii[EIGHTHS + 1] = {" ", "_", ".", ":", "-", "=", "+", "*", "#"};
 
-/* How much of cell @index is filled of a line that is @eighths long. */
+/* Return the filled eighths of cell @index in a line of @eighths. */
 static int part_of(int eighths, int index)
 {
 	int part = eighths - index * EIGHTHS;
@@ -34,7 +34,7 @@ void screen_bar(int y, int x, int width, unsigned int style, double share)
 	}
 }
 
-/* What is not 0 is at least an eighth high; so is 0 on its own line, which is the chart's foot. */
+/* Everything is at least an eighth high; for 0 that is the chart's baseline. */
 static int height_of(double point, double max, int height)
 {
 	int eighths = max > 0 ? (int)(point / max * height * EIGHTHS) : 0;

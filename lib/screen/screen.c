@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The terminal through ncurses, and its way back; see sojourn/screen.h. Bars and charts: draw.c. */
+/* The terminal through ncurses, and its restoration; see sojourn/screen.h. Neighbour: draw.c. */
 #include "sojourn/screen.h"
 
 #include <curses.h>
@@ -18,17 +18,17 @@
 
 #include "sojourn/cleanup.h"
 
-/* What nobody survives: there the terminal is given back by what a signal handler may do. */
+/* Fatal signals, on which the terminal is restored by async-signal-safe calls. */
 static const int deadly[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGSYS, SIGTRAP};
 
 static struct {
 	bool taken;
 	bool utf8;
 	bool colour;
-	int fd; /* that is drawn on */
+	int fd; /* drawn on */
 	SCREEN *screen;
-	struct termios termios; /* as it was */
-	char leave[256];	/* sequences that undo what entering did */
+	struct termios termios; /* the original state */
+	char leave[256];	/* sequences that undo entering */
 	size_t leave_length;
 	attr_t styles[SCREEN_STYLES];
 	struct sigaction actions[ARRAY_SIZE(deadly)];
@@ -37,11 +37,11 @@ static struct {
 
 /* ---- a crash ---- */
 
-/* SA_RESETHAND: the signal then does what it always does, a core dump included. */
+/* SA_RESETHAND: the signal then has its default effect, such as a core dump. */
 static void on_deadly(int number)
 {
 	if (terminal.taken) {
-		/* Only what signal-safety(7) lists. */
+		/* Use only functions of signal-safety(7). */
 		ssize_t n = write(terminal.fd, terminal.leave, terminal.leave_length);
 
 		(void)n;
@@ -99,7 +99,7 @@ static void uncatch_deadly(void)
 	terminal.stack = NULL;
 }
 
-/* ---- taking it ---- */
+/* ---- taking over ---- */
 
 static void set_styles(void)
 {
@@ -135,7 +135,7 @@ static void set_styles(void)
 	}
 }
 
-/* Without keys, what is typed waits for the shell: a drawing that looked for it would stop for it. */
+/* Without keys, typed input waits for the shell: ncurses must not interrupt drawing for it. */
 static void set_modes(bool keys)
 {
 	cbreak();
@@ -163,7 +163,7 @@ int screen_open(FILE *out, FILE *keys)
 	terminal.screen = newterm(NULL, out, keys ? keys : out);
 	if (!terminal.screen)
 		return -EOPNOTSUPP;
-	/* TERM=dumb: ncurses takes it, and then cannot move the cursor. */
+	/* ncurses accepts TERM=dumb, but then cannot move the cursor. */
 	if (!has_sequence("cup")) {
 		endwin();
 		delscreen(terminal.screen);
@@ -182,7 +182,7 @@ void screen_close(void)
 	if (!terminal.taken)
 		return;
 	if (!has_sequence("rmcup")) {
-		/* No screen to go back to: an empty one then. */
+		/* Without a screen to return to, leave an empty one. */
 		erase();
 		refresh();
 	}
@@ -247,7 +247,7 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Every character that we write is one column wide. */
+/* Every character in use is one column wide. */
 static int width_of(const char *text)
 {
 	int wide = 0;
@@ -257,7 +257,7 @@ static int width_of(const char *text)
 	return wide;
 }
 
-/* What a terminal without UTF-8 shows instead of the character at @text. */
+/* Return the substitute for the character at @text without UTF-8. */
 static char plain_of(const char *text)
 {
 	static const struct {

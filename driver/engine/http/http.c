@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * http:// and https://: HTTP/1.1. Neighbours: engine/connection.c carries the bytes, request.c makes them,
- * response.c judges what comes back.
+ * http:// and https://: HTTP/1.1. Neighbours: engine/connection.c carries the bytes, request.c
+ * makes requests, response.c judges responses.
  */
 #include "engine/engine.h"
 
@@ -43,7 +43,7 @@ static const enum connection_verdict verdicts[] = {
 	[HTTP_TRUNCATED] = CONNECTION_TRUNCATED,
 };
 
-/* Hands on what the response says of its connection. */
+/* Copy status, verdict and keep-alive from the response to its connection. */
 static enum connection_verdict judge(struct http_connection *connection, enum http_verdict verdict)
 {
 	const struct http_response *response = &connection->response;
@@ -71,7 +71,7 @@ static enum connection_verdict http_end(struct connection *base)
 	return judge(connection, http_response_end(&connection->response));
 }
 
-/* Servers of TLS that speak plain HTTP for long enough to say so, with a status of 400: nginx, Go, Apache. */
+/* Some TLS servers (nginx, Go, Apache) answer plain HTTP with status 400 and such words. */
 static bool asks_for_tls(const struct connection *base)
 {
 	static const char *const words[] = {

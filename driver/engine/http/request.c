@@ -14,12 +14,12 @@
 #include "sojourn/refuse.h"
 #include "engine/target.h"
 
-/* RFC 9110's token, of which methods and header names are made. */
+/* RFC 9110's token: the characters of methods and header names. */
 static const char token_characters[] = "abcdefghijklmnopqrstuvwxyz"
 				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "0123456789!#$%&'*+-.^_`|~";
 
-/* Headers that say where the body ends are the driver's: a wrong one would jam every connection. */
+/* The driver alone says where a body ends: a wrong header would jam every connection. */
 static const char *const reserved_headers[] = {"Content-Length", "Transfer-Encoding", "Upgrade",
 					       "Expect"};
 
@@ -73,7 +73,7 @@ static bool given(const struct request *request, const char *name)
 	return false;
 }
 
-/* A message that is being built. The first error counts. */
+/* A message under construction. The first error counts. */
 struct builder {
 	const struct request *request;
 	struct message *message;
@@ -118,7 +118,7 @@ static void add_head(struct builder *builder, const struct target *target)
 	}
 }
 
-/* A body that varies may vary in length, too: that is told request by request. */
+/* A body with fields may vary in length, and so may Content-Length. */
 static void add_body(struct builder *builder)
 {
 	const struct request *request = builder->request;

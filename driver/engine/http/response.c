@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One HTTP/1.x response, checked byte by byte as it comes in; llhttp does the work. */
+/* One HTTP/1.x response, checked byte by byte as it arrives, by llhttp. */
 #include "response.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static bool is_interim(const llhttp_t *parser)
 	return parser->status_code / 100 == 1 && parser->status_code != 101;
 }
 
-/* Returns llhttp's codes: 0 a body may follow, 1 none does, -1 an error. */
+/* Return llhttp's codes: 0 a body may follow, 1 none does, -1 an error. */
 static int on_headers_complete(llhttp_t *parser)
 {
 	struct http_response *response = of(parser);
@@ -25,7 +25,7 @@ static int on_headers_complete(llhttp_t *parser)
 		response->in_body = true;
 		response->status = parser->status_code;
 	}
-	/* A 204 or 304 may carry the Content-Length that it would have had: llhttp must be told. */
+	/* A 204 or 304 may have a Content-Length and no body; llhttp does not know that. */
 	return response->head || parser->status_code / 100 == 1 || parser->status_code == 204 ||
 	       parser->status_code == 304;
 }
@@ -41,7 +41,7 @@ static int on_body(llhttp_t *parser, const char *data, size_t length)
 	return HPE_OK;
 }
 
-/* A header is put together where the body will be: that begins after the last one. */
+/* Collect the header in the store's body, which is empty until the header ends. */
 static int on_header_part(llhttp_t *parser, const char *data, size_t length)
 {
 	struct http_response *response = of(parser);
@@ -65,7 +65,7 @@ static int on_header(llhttp_t *parser)
 
 	if (response->in_body)
 		return HPE_OK;
-	/* Without a name and a value, nothing was put together. */
+	/* A header without name and value was not collected. */
 	if (!store->overflow && store->body)
 		capture_header(response->captures, store, store->body, name, store->body + name,
 			       store->body_length - name);
@@ -140,7 +140,7 @@ static enum http_verdict malformed(struct http_response *response, const char *w
 	return HTTP_MALFORMED;
 }
 
-/* Bytes behind the end belong to no request: the peer's idea of lengths is not ours. */
+/* Bytes after the end belong to no request: client and server disagree about lengths. */
 static enum http_verdict judge_end(struct http_response *response, const char *data, size_t length)
 {
 	const char *end = llhttp_get_error_pos(&response->parser);
@@ -150,7 +150,7 @@ static enum http_verdict judge_end(struct http_response *response, const char *d
 	return malformed(response, "behind the end of the response", (size_t)(data + length - end));
 }
 
-/* Our own objections reach llhttp as an error of a callback. */
+/* llhttp reports our own objections as errors of a callback. */
 static const char *reason_of(const struct http_response *response, llhttp_errno_t code)
 {
 	const char *reason = llhttp_get_error_reason(&response->parser);
@@ -216,9 +216,9 @@ enum http_verdict http_response_feed(struct http_response *response, struct http
 
 enum http_verdict http_response_end(struct http_response *response)
 {
-	if (!response->begun || response->complete) /* the parser may not have been needed */
+	if (!response->begun || response->complete) /* a memo may have matched without the parser */
 		return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
-	/* Its code is no help: it finds nothing wrong with what came before the final response. */
+	/* Ignore its result: an interim response alone is no error to it. */
 	llhttp_finish(&response->parser);
 	return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One HTTP/1.x response, checked byte by byte as it comes in; llhttp does the work. No I/O here. */
+/* One HTTP/1.x response, checked byte by byte as it arrives, by llhttp. No I/O. */
 #ifndef DRIVER_ENGINE_HTTP_RESPONSE_H
 #define DRIVER_ENGINE_HTTP_RESPONSE_H
 
@@ -11,42 +11,41 @@
 #include "payload/capture.h"
 #include "payload/expectation.h"
 
-/* Interim responses included: a server that sends more than this is taken for broken. */
+/* Including interim responses: a server that sends more is broken. */
 #define HTTP_HEADER_MAX (64U << 10)
 
 /* Longer responses are parsed each time. */
 #define HTTP_MEMO_MAX 4096U
 
 enum http_verdict {
-	HTTP_MORE,	/* as far as it goes, it is a response */
-	HTTP_COMPLETE,	/* its last byte was the last one fed */
+	HTTP_MORE,	/* a valid response so far */
+	HTTP_COMPLETE,	/* the last byte fed ends the response */
 	HTTP_MALFORMED, /* not HTTP/1.x, a header too large, or bytes after the end */
 	HTTP_TRUNCATED, /* the connection ended before the response did */
 };
 
 struct http_response {
-	llhttp_t parser;       /* the first member; valid only once something is parsed */
-	uint32_t header_bytes; /* upper bound; stops growing with the final header's end */
-	bool begun;	       /* something was fed */
-	bool head;	       /* the answer to HEAD, which has no body */
-	bool in_body;	       /* the final response's header is through */
+	llhttp_t parser;       /* the first member; valid once something is parsed */
+	uint32_t header_bytes; /* upper bound; final once the final header has ended */
+	bool begun;
+	bool head;    /* the request was HEAD: no body */
+	bool in_body; /* the final header has ended */
 	bool complete;
-	bool keep_alive; /* of a complete response: the connection may be used again */
+	bool keep_alive; /* after a complete response: the connection may be used again */
 	uint16_t status; /* of the final response */
-	const struct expectation *expectation; /* of the body; NULL: none. Set after the begin */
+	const struct expectation *expectation; /* of the body; NULL: none */
 	struct expectation_search search;
 	const struct capture_list *captures; /* NULL: none */
 	struct capture_store *store;
-	const char
-		*wrong; /* of a malformed one: what, and how much of the last piece comes after */
+	const char *wrong; /* malformed: what is wrong; @unread bytes of the last piece follow */
 	size_t unread;
-	size_t name_length; /* of the header under way, at the begin of store->body */
+	size_t name_length; /* length of the header name at the start of store->body */
 };
 
 /*
- * A complete response that came in one piece. Servers tend to repeat themselves, but for the Date once
- * a second: the same bytes get the same verdict without being parsed again. All responses that share
- * a memo must answer the same request and expectation. Zeroed, it is valid and empty.
+ * A complete response that came in one piece. Servers repeat themselves, except for the Date once a
+ * second: equal bytes get the same verdict without parsing. All responses with one memo answer the
+ * same request and expectation. Zeroed, a memo is empty.
  */
 struct http_memo {
 	size_t length; /* 0: empty */
@@ -55,23 +54,23 @@ struct http_memo {
 	char bytes[HTTP_MEMO_MAX];
 };
 
-/* Must be called before each response; @head: the request was a HEAD. */
+/* Call before each response, and before setting its expectation; @head: the request was a HEAD. */
 void http_response_begin(struct http_response *response, bool head);
 
-/* Something is taken from the response that begins: no memo is used. */
+/* Capture values from the response; it then uses no memo. */
 void http_response_capture(struct http_response *response, const struct capture_list *captures,
 			   struct capture_store *store);
 
-/* What a complete response is worth; ends the captures. */
+/* Judge a complete response and end its captures. */
 enum verdict http_response_judge(const struct http_response *response);
 
-/* Appends why a complete one is not good to @text. */
+/* Append why a complete response is bad to @text. */
 void http_response_tell(const struct http_response *response, char *text, size_t size);
 
 enum http_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
 				     const char *data, size_t length);
 
-/* The connection ended: HTTP_COMPLETE (a body that lasts until then) or HTTP_TRUNCATED. */
+/* The connection ended: return HTTP_COMPLETE (the body lasts until close) or HTTP_TRUNCATED. */
 enum http_verdict http_response_end(struct http_response *response);
 
 #endif

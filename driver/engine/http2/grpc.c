@@ -18,7 +18,7 @@ void grpc_prefix(uint32_t length, unsigned char prefix[GRPC_PREFIX_SIZE])
 		prefix[i] = (unsigned char)(length >> (8 * (GRPC_PREFIX_SIZE - 1 - i)));
 }
 
-/* The last name is for statuses that gRPC does not know. */
+/* The last name stands for statuses that gRPC does not know. */
 static int find_status(const char *text, uint64_t *ret_status)
 {
 	if (!units_parse_u64(text, 0, RUN_GRPC_STATUS_COUNT - 2, ret_status))
@@ -57,7 +57,7 @@ void grpc_response_begin(struct grpc_response *response)
 	*response = (struct grpc_response){.status = GRPC_NO_STATUS};
 }
 
-/* Takes bytes of a prefix; how many. */
+/* Take bytes of a prefix. Return how many. */
 static size_t feed_prefix(struct grpc_response *response, const char *data, size_t length)
 {
 	size_t taken = GRPC_PREFIX_SIZE - response->prefix_length;
@@ -115,7 +115,7 @@ enum run_error grpc_judge(const struct grpc_expectation *expectation,
 	if (response->status == GRPC_NO_STATUS || response->prefix_length)
 		return RUN_ERROR_MALFORMED;
 	if (!response->status && response->messages != 1)
-		return RUN_ERROR_MALFORMED; /* OK comes with the answer, and with one */
+		return RUN_ERROR_MALFORMED; /* OK requires exactly one message */
 	if (expectation->given && !(expectation->statuses >> response->status & 1))
 		*ret_verdict = VERDICT_UNEXPECTED;
 	else if (!expectation->given && response->status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gRPC over HTTP/2, unary: one message each way, behind a prefix of 5 bytes, and a status in the
- * trailers (grpc.io's PROTOCOL-HTTP2). No I/O here.
+ * Unary gRPC over HTTP/2: one message each way after a prefix of 5 bytes, and a status in the
+ * trailers (grpc.io's PROTOCOL-HTTP2).
  */
 #ifndef DRIVER_ENGINE_HTTP2_GRPC_H
 #define DRIVER_ENGINE_HTTP2_GRPC_H
@@ -17,27 +17,27 @@
 #define GRPC_PREFIX_SIZE 5U
 #define GRPC_NO_STATUS	 UINT8_MAX
 
-/* The prefix of a message of @length bytes, not compressed. */
+/* Write the prefix of an uncompressed message of @length bytes. */
 void grpc_prefix(uint32_t length, unsigned char prefix[GRPC_PREFIX_SIZE]);
 
-/* Adds "0,5" or "ok,not_found". -EINVAL with a sentence in @ret_error (freed by the caller), -ENOMEM. */
+/* Add "0,5" or "ok,not_found". -EINVAL with @ret_error, -ENOMEM. */
 int grpc_parse_expectation(const char *value, struct grpc_expectation *expectation,
 			   char **ret_error);
 
-/* A response so far; grpc_response_begin() comes first. */
+/* A response so far; call grpc_response_begin() first. */
 struct grpc_response {
-	uint8_t status; /* GRPC_NO_STATUS: none yet; above the known ones: RUN_GRPC_STATUS_COUNT - 1 */
+	uint8_t status; /* GRPC_NO_STATUS: none yet; RUN_GRPC_STATUS_COUNT - 1: an unknown one */
 	uint32_t messages;
 	uint32_t prefix_length; /* bytes of the prefix seen */
 	unsigned char prefix[GRPC_PREFIX_SIZE];
-	uint64_t left; /* of the message */
+	uint64_t left; /* bytes of the message still to come */
 };
 
 void grpc_response_begin(struct grpc_response *response);
 void grpc_response_feed(struct grpc_response *response, const char *data, size_t length);
-/* The value of grpc-status; anything but a number is as good as none. */
+/* Take the value of grpc-status; anything but a number counts as none. */
 void grpc_response_status(struct grpc_response *response, const char *value, size_t length);
-/* Of a complete response with HTTP status 200. RUN_NO_ERROR, or RUN_ERROR_MALFORMED. */
+/* Judge a complete response with HTTP status 200. Return RUN_NO_ERROR or RUN_ERROR_MALFORMED. */
 enum run_error grpc_judge(const struct grpc_expectation *expectation,
 			  const struct grpc_response *response, enum verdict *ret_verdict);
 

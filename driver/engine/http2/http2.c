@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* h2:// and h2c://: HTTP/2, and gRPC in it. Neighbours: h2.h and what it names. */
+/* h2:// and h2c://: HTTP/2, and gRPC in it. Neighbours: see h2.h. */
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -116,7 +116,7 @@ static int open_state(const struct engine_host *host, const void *state, void **
 		return -ENOMEM;
 	h2->host = host;
 	h2->events = &h2_place_events;
-	h2->shared = (struct h2_shared *)state; /* it numbers the requests */
+	h2->shared = (struct h2_shared *)state; /* not const: its message numbers the requests */
 	err = open_parts(h2, host);
 	if (err) {
 		free_state(h2);

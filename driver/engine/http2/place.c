@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which slot waits for which connection. A request is queued on a connection only when it can leave at
- * once, so that its clock starts when it does; until then its slot waits here.
+ * Which slot waits for which connection. A request is queued on a connection only when it can leave
+ * at once: its clock starts then. Until then its slot waits here.
  */
 #include "h2.h"
 
@@ -37,7 +37,7 @@ static struct h2_slot *take_waiting(struct h2_place *place)
 
 static void pump(struct h2_place *place);
 
-/* Answers the slot's start, and goes on as the worker says. The slot is on no session any more. */
+/* Report the result of a slot without session, and start its next request if the worker says so. */
 static void finish(struct h2 *h2, struct h2_slot *slot, enum run_error error)
 {
 	slot->state = H2_IDLE;
@@ -50,7 +50,7 @@ static void finish(struct h2 *h2, struct h2_slot *slot, enum run_error error)
 	pump(place_of(h2, slot));
 }
 
-/* Everybody who waits is to come again: nothing was tried for them. */
+/* Return all waiting slots to the worker as not yet started. */
 static void postpone(struct h2_place *place)
 {
 	struct h2 *h2 = place->h2;
@@ -65,7 +65,7 @@ static void postpone(struct h2_place *place)
 	}
 }
 
-/* The slot that waited first has failed, the others have not begun. */
+/* Fail the slot that waited first; the others have not started. */
 static void fail_to_connect(struct h2_place *place, enum run_error error, const char *detail,
 			    int code)
 {
@@ -126,7 +126,7 @@ static bool is_over(const struct h2_session *session)
 			      plan->policy.lifetime_ns ? clock_now_ns() : 0);
 }
 
-/* Puts requests on the connection, while it takes any: it has identifiers for 2^30 streams. */
+/* Put requests on the connection while it takes any. It has identifiers for 2^30 streams. */
 static void submit(struct h2_place *place)
 {
 	struct h2_session *session = place->current;
@@ -143,14 +143,14 @@ static void submit(struct h2_place *place)
 	}
 }
 
-/* Sends what waits, if there is a connection that takes it; opens one otherwise. */
+/* Send the waiting requests, or open a connection for them. */
 static void pump(struct h2_place *place)
 {
 	struct h2_session *session = place->current;
 
 	if (session && is_over(session)) {
 		h2_session_retire(session);
-		/* An idle connection that is replaced goes at once: nothing else will wake it. */
+		/* Flush an idle connection that is replaced: nothing else would close it. */
 		if (!session->inside)
 			h2_session_flush(session);
 		session = place->current;
@@ -188,7 +188,7 @@ static void expire_slot(struct h2 *h2, struct h2_slot *slot, uint64_t now_ns)
 
 	if (slot->state != H2_BUSY || now_ns < slot->begin_ns + h2->shared->plan.timeout_ns)
 		return;
-	/* A server that says nothing at all may be gone: the next request tries another way. */
+	/* A silent server may be gone: the next request takes a new connection. */
 	if (session->received_ns <= slot->begin_ns)
 		h2_session_retire(session);
 	h2_stream_cancel(slot);
@@ -197,7 +197,7 @@ static void expire_slot(struct h2 *h2, struct h2_slot *slot, uint64_t now_ns)
 		h2_session_flush(session);
 }
 
-/* The server allows too few streams, or none. */
+/* Fail slots that waited too long: the server allows too few streams, or none. */
 static void expire_waiting(struct h2_place *place, uint64_t now_ns)
 {
 	struct h2 *h2 = place->h2;

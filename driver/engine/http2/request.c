@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the bytes of an HTTP/1.1 request to HTTP/2's headers: fields and all are rendered in one place,
- * payload/message.c. Neighbours: engine/http/request.c (the bytes), session.c (sends them).
+ * Converts an HTTP/1.1 request to HTTP/2's headers, so that payload/message.c alone renders fields.
+ * Neighbours: engine/http/request.c (the bytes), session.c (sends them).
  */
 #include "request.h"
 
@@ -12,7 +12,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
-/* RFC 9113, 8.2.2: about a connection of HTTP/1.1. */
+/* Headers of HTTP/1.1 connections (RFC 9113, 8.2.2). */
 static const char *const foreign[] = {"Connection", "Keep-Alive", "Proxy-Connection", "TE"};
 
 static bool name_is(const char *line, const char *name)
@@ -55,7 +55,7 @@ static void add(struct h2_request *request, const char *name, const char *value)
 	request->headers[request->header_count++] = pair(name, strlen(name), value, strlen(value));
 }
 
-/* The end of the line that begins at @line, before its CR LF. */
+/* Return the end of the line at @line, before its CR LF. */
 static char *line_end(char *line, const char *end)
 {
 	char *found = memmem(line, (size_t)(end - line), "\r\n", 2);

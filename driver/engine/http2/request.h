@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An HTTP/1.1 request's bytes as HTTP/2 wants them: a list of names and values, and a body. */
+/* An HTTP/1.1 request in the form that HTTP/2 needs: names, values and a body. */
 #ifndef DRIVER_ENGINE_HTTP2_REQUEST_H
 #define DRIVER_ENGINE_HTTP2_REQUEST_H
 
@@ -18,15 +18,12 @@ struct h2_request {
 	size_t body_length;
 };
 
-/*
- * Whether HTTP/2 can carry the options' headers. 0, or -EINVAL with a sentence in @ret_error (freed by
- * the caller).
- */
+/* Check whether HTTP/2 can carry the options' headers. -EINVAL with @ret_error. */
 int h2_request_check(const struct request *request, char **ret_error);
 
 /*
- * Takes @bytes apart, which engine/http/request.c made: @ret_request points into it, and names become lower
- * case in it. @grpc: with the headers of gRPC, and no length, which counts the prefix too.
+ * Split @bytes, made by engine/http/request.c. @ret_request points into them; names become lower
+ * case. @grpc: add gRPC's headers and omit the length, which would have to count the prefix.
  */
 void h2_request_split(char *bytes, size_t length, const char *scheme, bool grpc,
 		      struct h2_request *ret_request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One connection of HTTP/2: nghttp2 between its link and the requests on it. */
+/* One connection of HTTP/2: nghttp2 between its link and its requests. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ int h2_session_open(struct h2_place *place, struct h2_session **ret_session)
 	return err;
 }
 
-/* Whether a request may be queued that will leave at once. */
+/* Return whether a request queued now leaves at once. */
 bool h2_session_takes(const struct h2_session *session)
 {
 	return session->link.state == LINK_OPEN && !session->lost && !session->inside &&
@@ -72,7 +72,7 @@ bool h2_session_takes(const struct h2_session *session)
 					 session->http, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
-/* Frames for one system call; their requests begin now. */
+/* Gather frames for one system call; their requests start now. */
 static size_t gather(struct h2_session *session)
 {
 	struct h2 *h2 = h2_of(session);
@@ -95,7 +95,7 @@ static size_t gather(struct h2_session *session)
 	return filled;
 }
 
-/* What the link still reads from is the session's: the worker gathers elsewhere. */
+/* The link still sends from this buffer: leave it, and gather in a new one. */
 static int keep_out(struct h2_session *session)
 {
 	struct h2 *h2 = h2_of(session);
@@ -150,7 +150,7 @@ static void flush_one(struct h2_session *session)
 	}
 	if (session->active || session->place->current == session)
 		return;
-	/* GOAWAY, if there is room for it: the server need not guess. */
+	/* Send GOAWAY if there is room, so that the server knows. */
 	if (session->link.state == LINK_OPEN && !session->link.writing &&
 	    !session->link.all->plan->policy.reset) {
 		nghttp2_session_terminate_session(session->http, NGHTTP2_NO_ERROR);
@@ -159,7 +159,7 @@ static void flush_one(struct h2_session *session)
 	h2_session_abandon(session);
 }
 
-/* What a request that ended while frames were gathered brought about on other connections. */
+/* Flush connections that changed while frames were gathered for another. */
 static void catch_up(struct h2 *h2)
 {
 	h2->again = false;
@@ -222,7 +222,7 @@ static int greet(struct h2_session *session)
 	return 0;
 }
 
-/* In TLS nobody sees streams. */
+/* The observer cannot see streams inside TLS. */
 static void learn_flow(struct h2_session *session)
 {
 	const struct link_plan *plan = session->link.all->plan;
@@ -235,7 +235,7 @@ static void learn_flow(struct h2_session *session)
 		session->flow_hash = flow_hash(&session->flow);
 }
 
-/* The slot that waited first stands for the connection. */
+/* Report the connection for the slot that has waited longest. */
 static void on_opened(struct link *link)
 {
 	struct h2_session *session = of(link);
@@ -266,7 +266,7 @@ static void on_failed(struct link *link, enum run_error error)
 	h2_of(session)->events->failed(session, error);
 }
 
-/* What the server's first bytes are instead of HTTP/2; NULL: nothing that is known. */
+/* Return what the server speaks instead of HTTP/2, by its first bytes; NULL: not known. */
 static const char *other_speech(const char *data, size_t length)
 {
 	static const char *const words[] = {
@@ -287,7 +287,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 
 	if (session->lost)
 		return;
-	if (session->received_ns == session->opened_ns) /* nothing has come so far */
+	if (session->received_ns == session->opened_ns) /* the first bytes */
 		other = other_speech(data, length);
 	if (other) {
 		h2_session_fail(session, RUN_ERROR_MALFORMED, other);
@@ -303,7 +303,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 	}
 	h2_of(session)->events->ready(session->place);
 	h2_session_flush(session);
-	/* nghttp2 has told the server what is wrong, and wants to hear no more. */
+	/* nghttp2 has reported an error to the server and reads no further. */
 	if (session->link.state == LINK_OPEN && session->active &&
 	    !nghttp2_session_want_read(session->http))
 		h2_session_fail(session, RUN_ERROR_MALFORMED, "the server broke the protocol");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One request and its response as frames: nghttp2 calls, with the slot as the stream's user data. */
+/* One request and its response as frames. The slot is the nghttp2 stream's user data. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct h2_shared *shared_of(const struct h2_session *session)
 	return session->place->h2->shared;
 }
 
-/* Copies at most @size bytes of @from, @at bytes into it; how many. */
+/* Copy at most @size bytes from @at on. Return how many. */
 static size_t copy_part(const void *from, size_t length, size_t at, char *buffer, size_t size)
 {
 	size_t part = length - at < size ? length - at : size;
@@ -30,7 +30,7 @@ static size_t copy_part(const void *from, size_t length, size_t at, char *buffer
 	return part;
 }
 
-/* As much as fits of prefix and body, from where the last one ended; flow control may leave 1 byte. */
+/* Copy as much of prefix and body as fits, from the last end on; flow control may leave 1 byte. */
 static size_t copy_body(const struct h2_slot *slot, size_t prefix_size, char *buffer, size_t size)
 {
 	unsigned char prefix[GRPC_PREFIX_SIZE];
@@ -55,7 +55,7 @@ static ssize_t on_body(nghttp2_session *http, int32_t stream, uint8_t *buffer, s
 
 	(void)source;
 	if (!slot)
-		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* given up */
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* request given up */
 	copied = copy_body(slot, prefix_size, (char *)buffer, size);
 	slot->sent += copied;
 	if (slot->sent == slot->body_length + prefix_size)
@@ -63,7 +63,7 @@ static ssize_t on_body(nghttp2_session *http, int32_t stream, uint8_t *buffer, s
 	return (ssize_t)copied;
 }
 
-/* The request as it will be: split once if it never varies. */
+/* Return the request to send: a constant one is split only once. */
 static const struct h2_request *prepare(struct h2 *h2, struct h2_slot *slot,
 					struct h2_request *buffer)
 {
@@ -99,12 +99,12 @@ int h2_stream_submit(struct h2_session *session, struct h2_slot *slot)
 		nghttp2_submit_request(session->http, NULL, request->headers, request->header_count,
 				       with_body ? &body : NULL, slot);
 	if (slot->stream < 0)
-		return -EPROTO; /* no stream identifiers are left, or no memory */
+		return -EPROTO; /* no stream identifier left, or no memory */
 	slot->state = H2_BUSY;
 	slot->session = session;
 	slot->begin_ns = clock_now_ns();
 	session->served++;
-	/* As the observer has it, which sees the identifier: 1 is the first one. */
+	/* The observer derives the index from the stream's identifier: 1 is the first. */
 	slot->result.index = (uint32_t)slot->stream >> 1;
 	slot->result.flow = session->has_flow ? &session->flow : NULL;
 	slot->result.flow_hash = session->flow_hash;
@@ -134,7 +134,7 @@ static int on_frame_send(nghttp2_session *http, const nghttp2_frame *frame, void
 
 	if (!slot)
 		return 0;
-	if (frame->hd.type == NGHTTP2_HEADERS) /* it leaves with the batch */
+	if (frame->hd.type == NGHTTP2_HEADERS) /* leaves with the batch */
 		slot->result.start_ns = session->place->h2->batch_ns;
 	slot->result.bytes_out += FRAME_HEAD + frame->hd.length;
 	return 0;
@@ -193,7 +193,7 @@ static int on_data(nghttp2_session *http, uint8_t flags, int32_t stream, const u
 	return 0;
 }
 
-/* A frame that is whole, and as the protocol allows. */
+/* Take a whole, valid frame. */
 static int on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *user)
 {
 	struct h2_slot *slot = slot_of(http, frame->hd.stream_id);
@@ -213,7 +213,6 @@ static int on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *use
 	return 0;
 }
 
-/* What a complete response is worth. */
 static enum run_error judge(const struct h2_shared *shared, struct h2_slot *slot)
 {
 	struct engine_result *result = &slot->result;
@@ -254,8 +253,8 @@ void h2_stream_tell(const struct engine_result *result, char *text, size_t size)
 }
 
 /*
- * How it ended. nghttp2 closes what is above GOAWAY's last stream as REFUSED_STREAM, and resets itself
- * what breaks the protocol.
+ * Return how the request ended. nghttp2 closes streams above GOAWAY's last one as REFUSED_STREAM,
+ * and resets those that break the protocol.
  */
 static enum run_error outcome(const struct h2_shared *shared, struct h2_slot *slot, uint32_t code)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * tcp:// and unix: — any protocol of requests and responses over a stream. Neighbours: engine/connection.c
- * carries the bytes, payload/message.c makes them, payload/framing/framing.c says where a response ends.
+ * tcp:// and unix: — any protocol of requests and responses over a stream. Neighbours:
+ * engine/connection.c carries the bytes, payload/message.c makes requests,
+ * payload/framing/framing.c finds the end of a response.
  */
 #include "engine/engine.h"
 
@@ -32,7 +33,7 @@ static void stream_begin(struct connection *base)
 		capture_begin(connection_store(base));
 }
 
-/* Of a complete response: @rejected by what it says, else by what the user expects. */
+/* Judge a complete response; @rejected: the response itself says failure. */
 static enum verdict judge(struct stream_connection *connection, bool rejected)
 {
 	const struct connection_kind *kind = connection->base.kind;
@@ -68,7 +69,7 @@ static enum connection_verdict stream_receive(struct connection *base, const cha
 	return CONNECTION_COMPLETE;
 }
 
-/* A server that closes without a word has not answered. */
+/* A server that closes without a byte has not answered. */
 static enum connection_verdict stream_end(struct connection *base)
 {
 	struct stream_connection *connection = (struct stream_connection *)base;
@@ -123,13 +124,13 @@ static int stream_check(const struct request *request, const struct link_setting
 	if (framing_is_whole_datagram(&request->framing))
 		return refuse(ret_error, "--framing: dns marks no end on a stream, where a length "
 					 "of 2 bytes comes first; write --framing=length:2");
-	err = message_build(request, &message, ret_error); /* its fields are bad usage, too */
+	err = message_build(request, &message, ret_error); /* wrong fields are bad usage, too */
 	if (!err)
 		message_clear(&message);
 	return err;
 }
 
-/* The observer counts what the server reads and answers, which may be each or all at once. */
+/* The observer counts the server's reads and writes, whatever the driver takes for one request. */
 static const char *stream_unsampled_with(const struct request *request)
 {
 	if (framing_is_echo(&request->framing))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* System calls for datagrams. Neighbour: flow.c, which knows what they carry. */
+/* System calls for datagrams. Neighbour: flow.c knows their contents. */
 #include "datagram.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define UDP_SEGMENT 103 /* Linux 4.18 */
 #endif
 
-/* A datagram of any size; the odd rest keeps buffers from competing for the same cache lines. */
+/* A buffer holds a datagram of any size; the odd rest spreads buffers over cache lines. */
 #define BUFFER_SIZE   65536U
 #define BUFFER_STRIDE (BUFFER_SIZE + 192U)
 
@@ -27,7 +27,7 @@ struct datagram_io {
 	char bytes[];
 };
 
-/* Memory that no datagram has reached yet costs nothing. */
+/* Memory that no datagram has reached costs nothing. */
 struct datagram_io *datagram_io_new(bool batch)
 {
 	unsigned int buffers = batch ? DATAGRAM_BATCH : 1;
@@ -43,7 +43,7 @@ void datagram_io_free(struct datagram_io *io)
 	free(io);
 }
 
-/* Whether they can leave as the segments of one: all as long as the first, the last may be shorter. */
+/* Return whether these can leave as segments of one: equal lengths, the last may be shorter. */
 static bool are_segments(const struct iovec *list, unsigned int count)
 {
 	size_t length = list[0].iov_len, sum = length;
@@ -64,7 +64,7 @@ static int send_segments(struct datagram_io *io, int fd, const struct iovec *lis
 			 unsigned int count)
 {
 	struct msghdr message = {
-		.msg_iov = (struct iovec *)list, /* sendmsg() leaves it alone */
+		.msg_iov = (struct iovec *)list, /* sendmsg() does not write to it */
 		.msg_iovlen = count,
 		.msg_control = io->segment,
 		.msg_controllen = sizeof(io->segment),
@@ -92,7 +92,7 @@ static int send_each(struct datagram_io *io, int fd, const struct iovec *list, u
 	return sent < 0 ? -errno : sent;
 }
 
-/* What says that segments are not for this kernel, device or path; the rest is about any datagram. */
+/* Return whether the error concerns segments: kernel, device or path refuse them. */
 static bool is_about_segments(int err)
 {
 	return err == -EINVAL || err == -EMSGSIZE || err == -EIO || err == -EOPNOTSUPP ||

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls for datagrams on connected UDP sockets, as few as possible: one or many at a time.
- * Knows no requests.
+ * System calls for datagrams on connected UDP sockets, as few as possible. Knows no requests.
  */
 #ifndef DRIVER_ENGINE_UDP_DATAGRAM_H
 #define DRIVER_ENGINE_UDP_DATAGRAM_H
@@ -20,32 +19,32 @@ struct datagram {
 	size_t length;
 };
 
-/* One worker's buffers. */
+/* The buffers of one worker. */
 struct datagram_io;
 
-/* @batch: whether several datagrams at a time are to be expected. NULL without memory. */
+/* @batch: expect several datagrams at a time. NULL without memory. */
 struct datagram_io *datagram_io_new(bool batch);
 void datagram_io_free(struct datagram_io *io);
 
 /*
- * Sends up to DATAGRAM_BATCH datagrams: how many the kernel took, or -errno if it did not take the
- * first one. Where it can it hands equal ones over as one (UDP_SEGMENT, Linux 4.18).
+ * Send up to DATAGRAM_BATCH datagrams. Return how many the kernel took, or -errno if it refused the
+ * first. Equal ones leave as one where possible (UDP_SEGMENT, Linux 4.18).
  */
 int datagram_send(struct datagram_io *io, int fd, const struct iovec *list, unsigned int count);
 
-/* Receives up to @count, at most DATAGRAM_BATCH: how many are in @ret_list, or -errno. */
+/* Receive up to @count, at most DATAGRAM_BATCH. Return how many are in @ret_list, or -errno. */
 int datagram_receive(struct datagram_io *io, int fd, unsigned int count, struct datagram *ret_list);
 
 /*
- * Takes an error that the network or this host reported (IP_RECVERR): its errno, and of the datagram
- * that it is about as many bytes as came back. -EAGAIN: there is none.
+ * Take an error that the network or this host reported (IP_RECVERR): its errno, and the returned
+ * bytes of the datagram concerned. -EAGAIN: there is none.
  */
 int datagram_take_error(struct datagram_io *io, int fd, int *ret_code, struct datagram *ret_about);
 
-/* Datagrams that arrived at this socket and found its receive buffer full; 0 if not known. */
+/* Return how many datagrams found the receive buffer full; 0: none, or not known. */
 uint32_t datagram_drops(int fd);
 
-/* Has errors reported by datagram_take_error(). */
+/* Enable datagram_take_error() on the socket. */
 void datagram_want_errors(int fd, int family);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests on UDP sockets: see flow.h. Neighbour: socket.c, the sockets themselves. */
+/* Requests on UDP sockets: see flow.h. Neighbour: socket.c, the sockets. */
 #include "flow.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static struct udp_socket *socket_of(struct udp *udp, uint32_t slot)
 	return udp->sockets[slot / udp->plan->outstanding];
 }
 
-/* Between requests; several under way and limits of a connection exclude each other. */
+/* Close between requests. Limits of a connection exclude several requests at a time. */
 static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
 {
 	if (!socket->under_way && !socket->queued &&
@@ -58,7 +58,7 @@ static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
 		udp_socket_close(socket);
 }
 
-/* Answers the slot's start(), and goes on as the worker says. */
+/* Report the slot's result, and start its next request if wanted. */
 static void report(struct udp *udp, uint32_t slot, struct engine_result *result)
 {
 	udp->exchanges[slot].state = UDP_IDLE;
@@ -66,7 +66,7 @@ static void report(struct udp *udp, uint32_t slot, struct engine_result *result)
 		begin(udp, slot);
 }
 
-/* Without a socket, or nobody listens there: the worker is to wait before it tries again. */
+/* There is no socket, or nobody listens: the worker waits before it tries again. */
 static void fail(struct udp *udp, uint32_t slot, int code)
 {
 	const struct udp_exchange *exchange = &udp->exchanges[slot];
@@ -108,7 +108,7 @@ static void finish(struct udp *udp, uint32_t slot, enum run_error error, uint64_
 	report(udp, slot, &result);
 }
 
-/* No reply is awaited any more. */
+/* The request awaits no reply any more. */
 static void settle(struct udp_socket *socket, struct udp_exchange *exchange,
 		   enum ledger_state state)
 {
@@ -116,7 +116,7 @@ static void settle(struct udp_socket *socket, struct udp_exchange *exchange,
 	socket->under_way--;
 }
 
-/* The request that an error is about, if it is still under way. */
+/* Return the request that an error is about, if it is still in flight. */
 static struct udp_exchange *exchange_about(struct udp_socket *socket, struct datagram about)
 {
 	struct ledger_entry *entry;
@@ -148,7 +148,7 @@ static bool take_error(struct udp_socket *socket)
 	return true;
 }
 
-/* Each tells of one datagram. No request starts in here: a failed one waits before the next try. */
+/* Take each reported error, of one datagram. No request starts here: a failed one waits first. */
 static void take_errors(struct udp_socket *socket)
 {
 	int code;
@@ -156,11 +156,11 @@ static void take_errors(struct udp_socket *socket)
 
 	while (socket->fd >= 0 && take_error(socket))
 		;
-	if (socket->fd >= 0) /* what the queue of errors had no room for must not stay, either */
+	if (socket->fd >= 0) /* clear an error that the error queue had no room for */
 		getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &code, &length);
 }
 
-/* An error may be an earlier datagram's: then this one has not been tried yet. */
+/* An error may be an earlier datagram's: try this one again. */
 static int send_or_take_errors(struct udp_socket *socket)
 {
 	int sent = udp_queue_send(socket);
@@ -190,7 +190,7 @@ static void flush(struct udp_socket *socket)
 	}
 }
 
-/* 0, or -errno; -EAGAIN: none may be opened yet. */
+/* Return 0 or -errno; -EAGAIN: no socket may be opened yet. */
 static int open_socket(struct udp *udp, uint32_t slot)
 {
 	const struct engine_host *host = udp->host;
@@ -237,7 +237,7 @@ static void begin(struct udp *udp, uint32_t slot)
 		flush(socket);
 }
 
-/* After what broke the order no reply on this socket can be told from another's. */
+/* Once the order is broken, replies on this socket cannot be assigned: retire it. */
 static void give_up_order(struct udp_socket *socket, uint64_t now_ns)
 {
 	if (is_by_order(socket->udp) && !socket->retired)
@@ -280,7 +280,7 @@ static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct
 	}
 }
 
-/* By order a surplus datagram may be anything, but after the one request that was given up. */
+/* By order, a surplus datagram may be anything, unless it follows the one request given up. */
 static enum ledger_verdict verdict_on(struct udp_socket *socket, struct ledger_entry *entry)
 {
 	enum ledger_verdict verdict = ledger_judge(entry);
@@ -290,7 +290,7 @@ static enum ledger_verdict verdict_on(struct udp_socket *socket, struct ledger_e
 	if (verdict == LEDGER_DUPLICATE && is_by_order(socket->udp))
 		return LEDGER_UNKNOWN;
 	if (verdict == LEDGER_ANSWERS && socket->udp->exchanges[entry->slot].state != UDP_PENDING)
-		return LEDGER_UNKNOWN; /* it has not left yet */
+		return LEDGER_UNKNOWN; /* not sent yet */
 	return verdict;
 }
 
@@ -337,7 +337,7 @@ static void receive(struct udp_socket *socket)
 		flush(socket);
 }
 
-/* On an error libuv stops polling and says EBADF, whatever it was. */
+/* On an error libuv stops polling and reports EBADF, whatever the error was. */
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	struct udp_socket *socket = poll->data;
@@ -406,7 +406,7 @@ static void on_again(uv_timer_t *timer)
 			continue;
 		exchange->sent_ns = now_ns;
 		if (datagram_send(udp->io, socket_of(udp, slot)->fd, &exchange->request, 1) != 1)
-			continue; /* as if lost: its time limit is running */
+			continue; /* as if lost: its time limit runs */
 		exchange->bytes_out += exchange->request.iov_len;
 		note(udp, RUN_DATAGRAM_RETRANSMITTED, 1);
 	}
@@ -440,7 +440,7 @@ struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan)
 	udp->host = host;
 	udp->plan = plan;
 	udp->flows = (host->slots + plan->outstanding - 1) / plan->outstanding;
-	/* Ports are the kernel's choice: UDP's search for a free one has no cliff. */
+	/* The kernel chooses ports: UDP's search for a free one has no cliff. */
 	source_begin(&udp->sources, 0, clock_now_ns() * 0x9e3779b97f4a7c15ULL);
 	udp->io = datagram_io_new(plan->outstanding > 1);
 	udp->sockets = calloc(udp->flows, sizeof(udp->sockets[0]));

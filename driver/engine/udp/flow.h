@@ -20,15 +20,15 @@
 #include "transport/policy.h"
 #include "transport/source.h"
 
-/* What all workers share. */
+/* Shared by all workers. */
 struct udp_plan {
 	struct sockaddr_storage address;
 	struct connection_policy policy;
 	struct source_set sources; /* borrowed from the options */
 	uint64_t timeout_ns;
 	uint64_t retransmit_ns; /* 0: never */
-	uint32_t outstanding;	/* slots of a socket */
-	uint32_t replies;	/* datagrams that make a response */
+	uint32_t outstanding;	/* slots per socket */
+	uint32_t replies;	/* datagrams per response */
 	struct match match;
 	struct framing framing;		     /* of each datagram; kind NULL: anything is a reply */
 	const struct capture_list *captures; /* borrowed; NULL: nothing is captured */
@@ -39,21 +39,21 @@ struct udp;
 
 struct udp_socket {
 	struct udp *udp;
-	struct udp_socket *next; /* of udp->retired */
+	struct udp_socket *next; /* in udp->retired */
 	uint32_t flow;
 	int fd;
-	bool receiving;	 /* what is to be sent waits for the end of a batch */
+	bool receiving;	 /* hold requests back until the batch is read */
 	bool blocked;	 /* its send buffer is full */
-	bool retired;	 /* serves no slot any more, only tells late replies */
-	uint32_t queued; /* number in queue[] */
+	bool retired;	 /* serves no slot, only counts late replies */
+	uint32_t queued; /* entries in queue[] */
 	uint32_t under_way;
-	uint32_t drops;	    /* as last seen */
-	uint64_t opened_ns; /* retired: since when that is so */
+	uint32_t drops;	    /* last value seen */
+	uint64_t opened_ns; /* retired: when that happened */
 	uint64_t served;
 	uint64_t next_id;
 	struct ledger ledger;
 	uv_poll_t poll;
-	uint32_t queue[]; /* slots whose requests are to be sent */
+	uint32_t queue[]; /* slots whose requests wait to be sent */
 };
 
 enum udp_exchange_state {
@@ -73,24 +73,24 @@ struct udp_exchange {
 	struct ledger_entry *entry;
 	struct iovec request;
 	bool rejected;	 /* a reply says failure */
-	bool uncaptured; /* what is captured was not there */
+	bool uncaptured; /* a value to capture was missing */
 };
 
 struct udp {
 	const struct engine_host *host;
-	struct udp_plan *plan; /* its message numbers the requests */
+	struct udp_plan *plan; /* not const: its message numbers the requests */
 	struct source_cursor sources;
 	struct datagram_io *io;
 	struct message_room room;
 	uint32_t flows;
-	struct udp_socket **sockets; /* by flow; NULL: none is open */
-	struct udp_socket *retired;  /* the latest first */
+	struct udp_socket **sockets; /* by flow; NULL: not open */
+	struct udp_socket *retired;  /* latest first */
 	uint32_t retired_count;
 	uv_timer_t again; /* retransmission */
 	struct udp_exchange exchanges[];
 };
 
-/* An engine's state, and what becomes of it: see engine/engine.h. NULL without memory. */
+/* An engine's state, see engine/engine.h. NULL without memory. */
 struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan);
 void udp_start(void *state, uint32_t slot);
 void udp_expire(void *state, uint64_t now_ns);

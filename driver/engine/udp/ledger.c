@@ -31,7 +31,7 @@ bool ledger_has_room(const struct ledger *ledger, uint64_t key)
 	return !ledger->numbered || ledger->entries[key & ledger->mask].state != LEDGER_PENDING;
 }
 
-/* There are more places than requests can be pending. */
+/* The ledger has more places than requests can be pending. */
 static struct ledger_entry *next_place(struct ledger *ledger, uint64_t key)
 {
 	if (ledger->numbered)

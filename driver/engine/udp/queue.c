@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests that are to leave on a socket: see queue.h. */
+/* Requests waiting to leave on a socket: see queue.h. */
 #include "queue.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ void udp_queue_add(struct udp_socket *socket, uint32_t slot)
 	char *bytes =
 		message_next(message, &udp->room, slot, engine_values(udp->host, slot), &length);
 
-	if (message->fixed && udp->room.bytes) /* but for its identifier */
+	if (message->fixed && udp->room.bytes) /* the slot's copy, for its identifier */
 		bytes = memcpy(udp->room.bytes + slot * udp->room.size, bytes, length);
 	if (udp->plan->match.kind == MATCH_ID) {
 		while (!ledger_has_room(&socket->ledger, socket->next_id))
@@ -31,7 +31,7 @@ void udp_queue_add(struct udp_socket *socket, uint32_t slot)
 	socket->queue[socket->queued++] = slot;
 }
 
-/* The first @count of the queue have left. */
+/* Record that the first @count of the queue have left. */
 static void note_sent(struct udp_socket *socket, uint32_t count, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -45,7 +45,7 @@ static void note_sent(struct udp_socket *socket, uint32_t count, uint64_t now_ns
 	socket->under_way += count;
 }
 
-/* Takes @count out of the queue, from @first on. */
+/* Remove @count from the queue, from @first on. */
 static void take_out(struct udp_socket *socket, uint32_t first, uint32_t count)
 {
 	uint32_t rest = socket->queued - first - count;
@@ -66,7 +66,7 @@ int udp_queue_send(struct udp_socket *socket)
 		list[i] = socket->udp->exchanges[socket->queue[i]].request;
 	now_ns = clock_now_ns();
 	sent = datagram_send(socket->udp->io, socket->fd, list, count);
-	/* A queue on the way was full: without IP_RECVERR nobody would have told. It is lost. */
+	/* A queue on the way was full, which only IP_RECVERR reports. The datagram is lost. */
 	if (sent == -ENOBUFS)
 		sent = 1;
 	if (sent > 0) {

@@ -8,7 +8,7 @@
 
 #include "sojourn/clock.h"
 
-/* Late replies of more sockets than these are not waited for. */
+/* How many sockets wait for late replies at most. */
 #define RETIRED_MAX 1024U
 
 static void on_close(uv_handle_t *handle)
@@ -35,7 +35,7 @@ void udp_socket_close(struct udp_socket *socket)
 		unlink_retired(socket);
 	else
 		socket->udp->sockets[socket->flow] = NULL;
-	/* The descriptor is free at once, the memory when libuv has done with it. */
+	/* The descriptor is free at once, the memory once libuv has closed the handle. */
 	uv_close((uv_handle_t *)&socket->poll, on_close);
 	close(socket->fd);
 	socket->fd = -1;
@@ -74,7 +74,7 @@ void udp_socket_expire_retired(struct udp *udp, uint64_t now_ns, uint64_t over_n
 	}
 }
 
-/* EAGAIN: the kernel found no free port for it. */
+/* EAGAIN: the kernel found no free port. */
 static int connect_socket(struct udp *udp, int fd)
 {
 	const struct udp_plan *plan = udp->plan;

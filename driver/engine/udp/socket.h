@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker's UDP sockets: opened, retired when a late reply may come, closed. Neighbour: flow.c. */
+/* A worker's UDP sockets: opened, retired while late replies may come, closed. */
 #ifndef DRIVER_ENGINE_UDP_SOCKET_H
 #define DRIVER_ENGINE_UDP_SOCKET_H
 
@@ -8,12 +8,11 @@
 /* Opens the flow's socket; @ready: as uv_poll_cb. -errno. */
 int udp_socket_open(struct udp *udp, uint32_t flow, uv_poll_cb ready);
 
-/* Its flow has none afterwards; freed by and by. */
+/* Close the socket; its flow has none then. Its memory is freed later. */
 void udp_socket_close(struct udp_socket *socket);
 
 /*
- * Likewise, but it goes on receiving, for the late replies to what was given up, until it is @over_ns
- * old as such.
+ * Take the socket from its flow. It receives late replies until it has been retired for @over_ns.
  */
 void udp_socket_retire(struct udp_socket *socket, uint64_t now_ns);
 void udp_socket_expire_retired(struct udp *udp, uint64_t now_ns, uint64_t over_ns);

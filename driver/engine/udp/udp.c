@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * udp:// — any protocol whose requests and replies are datagrams. Neighbours: flow.c does the
- * work, payload/match.c says which request a reply answers.
+ * udp:// — any protocol of request and reply datagrams. Neighbours: flow.c does the work,
+ * payload/match.c matches replies to requests.
  */
 #include "engine/engine.h"
 
@@ -14,7 +14,7 @@
 #include "payload/request.h"
 #include "transport/link_settings.h"
 
-/* Options of connections that datagrams have no use for. */
+/* Refuse options of connections that datagrams cannot use. */
 static int check_policy(const struct link_settings *link, char **ret_error)
 {
 	const struct connection_policy *policy = &link->policy;
@@ -113,7 +113,7 @@ static void fill_plan(const struct request *request, const struct link_settings 
 {
 	plan->address = target->address;
 	plan->policy = link->policy;
-	plan->policy.delay = true; /* TCP_NODELAY is not for datagrams */
+	plan->policy.delay = true; /* TCP_NODELAY does not apply */
 	plan->sources = link->sources;
 	plan->timeout_ns = link->timeout_ns;
 	plan->retransmit_ns = link->datagrams.retransmit_ns;
@@ -121,7 +121,7 @@ static void fill_plan(const struct request *request, const struct link_settings 
 	plan->replies = request->framing.replies ? request->framing.replies : 1;
 	plan->match = request->match;
 	plan->framing = request->framing;
-	plan->framing.replies = 1; /* in a datagram */
+	plan->framing.replies = 1; /* per datagram */
 	if (request->captures && request->captures->count)
 		plan->captures = request->captures;
 }

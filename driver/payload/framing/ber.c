@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The framings `ber` (X.690, definite lengths) and `ldap` (RFC 4511): a search is answered by any
- * number of messages, of which the last one says how it went.
+ * The framings `ber` (X.690, definite lengths) and `ldap` (RFC 4511). A search is answered by any
+ * number of messages, the last of which has the result.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ static enum framing_verdict read_identifier(struct framing_state *state, uint8_t
 	return FRAMING_MORE;
 }
 
-/* 0x80 alone would be an indefinite length, which LDAP does not allow. */
+/* 0x80 alone is an indefinite length, which LDAP does not allow. */
 static enum framing_verdict read_length(struct framing_state *state, uint8_t byte)
 {
 	if (byte < 0x80) {
@@ -96,7 +96,7 @@ static void keep_head(struct framing_state *state, const struct frame_input *inp
 	state->head_length += (uint8_t)taken;
 }
 
-/* Operations that are not the last answer, and those whose answer is an LDAPResult. */
+/* Operations before the last answer, and those that answer with an LDAPResult. */
 static const uint8_t partial[] = {0x64 /* entry */, 0x73 /* reference */, 0x79 /* intermediate */};
 static const uint8_t results[] = {0x61, 0x65, 0x67, 0x69, 0x6b, 0x6d, 0x6f, 0x78};
 
@@ -108,7 +108,7 @@ static bool is_among(uint8_t byte, const uint8_t *bytes, size_t count)
 	return memchr(bytes, byte, count) != NULL;
 }
 
-/* messageID, then the operation: @head is what the message begins with. */
+/* Judge a message by its first bytes, @head: messageID, then the operation. */
 static enum framing_verdict judge_message(const uint8_t *head, size_t length)
 {
 	size_t at = length > 1 ? 2U + head[1] : 0;
@@ -128,7 +128,6 @@ static enum framing_verdict judge_message(const uint8_t *head, size_t length)
 								      : FRAMING_REJECTED;
 }
 
-/* One message of the answer. */
 static enum framing_verdict read_message(struct framing_state *state, struct frame_input *input)
 {
 	size_t begin = input->used;
@@ -140,7 +139,7 @@ static enum framing_verdict read_message(struct framing_state *state, struct fra
 	}
 	verdict = read_header(state, input);
 	if (verdict == FRAMING_COMPLETE)
-		return FRAMING_MALFORMED; /* an empty one */
+		return FRAMING_MALFORMED; /* an empty message */
 	if (verdict == FRAMING_MALFORMED || state->phase != PHASE_CONTENT)
 		return verdict;
 	keep_head(state, input);

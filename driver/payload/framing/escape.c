@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bytes as people write them on a command line. */
+/* Decodes bytes written on a command line. */
 #include "escape.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "sojourn/cleanup.h"
 
-/* Its value; -1 if it is none. */
+/* Return the digit's value, or -1. */
 static int digit(char character)
 {
 	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -17,7 +17,7 @@ static int digit(char character)
 	return at ? (int)((at - digits) % 16) : -1;
 }
 
-/* The byte of two digits; -1 if they are not there. */
+/* Return the byte of two digits, or -1. */
 static int pair(const char *text)
 {
 	int high = digit(text[0]);
@@ -26,7 +26,7 @@ static int pair(const char *text)
 	return low < 0 ? -1 : high << 4 | low;
 }
 
-/* The byte behind a backslash, or -1; moves @text behind it. */
+/* Return the byte after a backslash, or -1; move @text past it. */
 static int escaped(const char **text)
 {
 	static const char names[] = "rnt0\\";

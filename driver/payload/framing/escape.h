@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as people write them on a command line: text with escapes, and hexadecimal digits. */
+/* Bytes written on a command line: text with escapes, and hexadecimal digits. */
 #ifndef DRIVER_PAYLOAD_FRAMING_ESCAPE_H
 #define DRIVER_PAYLOAD_FRAMING_ESCAPE_H
 
@@ -7,9 +7,9 @@
 
 #define ESCAPE_FORMS "\\r \\n \\t \\0 \\\\ \\xHH"
 
-/* Both: -EINVAL or -ENOMEM; @ret_bytes is freed by the caller. */
+/* Return 0, -EINVAL or -ENOMEM; the caller frees @ret_bytes. */
 int escape_decode(const char *text, char **ret_bytes, size_t *ret_length);
-/* Pairs of digits; white space and ':' between them is skipped. */
+/* Decode pairs of digits, skipping white space and ':' between them. */
 int escape_decode_hex(const char *text, char **ret_bytes, size_t *ret_length);
 
 #endif

@@ -54,7 +54,7 @@ enum framing_verdict frame_delimiter(const struct framing *framing, struct frami
 	return FRAMING_MORE;
 }
 
-/* The number has been read: what of the frame is left? */
+/* The number has been read: set how much of the frame is left. */
 static enum framing_verdict begin_rest(const struct framing *framing, struct framing_state *state)
 {
 	int64_t rest;
@@ -96,7 +96,7 @@ enum framing_verdict frame_length(const struct framing *framing, struct framing_
 	return state->phase ? frame_skip(state, input) : FRAMING_MORE;
 }
 
-/* Uses up to the first byte that is another. There is one. */
+/* Use input up to the first byte that differs; there is one. */
 static enum framing_verdict find_difference(const char *sent, struct frame_input *input)
 {
 	while ((uint8_t)*sent++ == input->data[input->used++])
@@ -119,7 +119,7 @@ enum framing_verdict frame_echo(const struct framing *framing, struct framing_st
 	return state->received == sent.length ? FRAMING_COMPLETE : FRAMING_MORE;
 }
 
-/* Its end is not among the bytes. */
+/* The end is not among the bytes. */
 enum framing_verdict frame_close(const struct framing *framing, struct framing_state *state,
 				 struct framing_sent sent, struct frame_input *input)
 {

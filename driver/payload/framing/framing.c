@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of framings, and their options. Neighbour: frame.c, the functions in it. */
+/* The table of framings and their options. Neighbour: frame.c has the functions. */
 #include "framing.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static int parse_delimiter(const char *text, struct framing *framing, char **ret
 	return 0;
 }
 
-/* A whole number with an optional minus, of at most ADJUST_MAX. */
+/* Parse a whole number with an optional minus, of at most ADJUST_MAX. */
 static int parse_adjust(const char *text, int64_t *ret_adjust)
 {
 	bool negative = *text == '-';
@@ -177,7 +177,7 @@ bool framing_is_echo(const struct framing *framing)
 	return framing->kind && framing->kind->feed == frame_echo;
 }
 
-/* A frame is complete: the next one starts afresh. */
+/* Count a complete frame, and start the next one. */
 static void end_frame(struct framing_state *state, enum framing_verdict verdict)
 {
 	*state = (struct framing_state){

@@ -11,17 +11,17 @@ enum {
 	PHASE_BULK,
 };
 
-/* Elements of all aggregates of a reply. */
+/* Maximum of elements in all aggregates of a reply. */
 #define ELEMENTS_MAX (UINT64_C(1) << 32)
 
-#define NONE UINT64_MAX /* value: no digit yet; the length of a null */
+#define NONE UINT64_MAX /* of @value: no digit yet; also the length of a null */
 
 enum resp_class {
 	RESP_UNKNOWN,
 	RESP_LINE,  /* ends with its line */
-	RESP_BULK,  /* so many bytes, and CR LF */
-	RESP_LIST,  /* so many elements */
-	RESP_PAIRS, /* twice as many */
+	RESP_BULK,  /* a length in bytes, the bytes, CR LF */
+	RESP_LIST,  /* a number of elements */
+	RESP_PAIRS, /* twice as many elements */
 	RESP_ASIDE, /* a list, but not the reply itself */
 	RESP_ATTRIBUTES,
 };
@@ -62,7 +62,7 @@ static enum framing_verdict add_elements(struct framing_state *state, uint64_t c
 	return end_element(state);
 }
 
-/* The line of a type with a length is through; NONE is a null, which has nothing behind it. */
+/* End the line of a type with a length. NONE is a null, without bytes or elements. */
 static enum framing_verdict end_line(struct framing_state *state)
 {
 	uint64_t count = state->value;
@@ -79,7 +79,7 @@ static enum framing_verdict end_line(struct framing_state *state)
 	return add_elements(state, count, classes[state->type] >= RESP_ASIDE);
 }
 
-/* Digits, or "-1", which is a null: @matched says how far that has come. */
+/* Add a digit, or a character of "-1", a null; @matched is the last such character. */
 static bool add_digit(struct framing_state *state, uint8_t byte)
 {
 	if (state->matched == '-' && byte == '1') {
@@ -115,7 +115,7 @@ static enum framing_verdict read_line(struct framing_state *state, uint8_t byte)
 	return byte == '\n' ? FRAMING_MALFORMED : FRAMING_MORE;
 }
 
-/* The two bytes behind the data must be CR LF. */
+/* The two bytes after the data must be CR LF. */
 static enum framing_verdict read_bulk(struct framing_state *state, struct frame_input *input)
 {
 	uint64_t data = state->left > 2 ? state->left - 2 : 0;

@@ -444,7 +444,7 @@ def test_progress_has_each_steps_rate(start, tmp_path):
     found = terminal.wait_for(r"^2 s  .* left  create ([\d.,]+)/s  read ([\d.,]+)/s")
     assert all(300 < float(rate.replace(",", "")) < 700 for rate in found.groups()), found[0]
     terminal.keys("C-c")
-    terminal.wait_for(r"^-v tells more")
+    terminal.wait_for(r"^-v prints more")
     terminal.run("clear")
     terminal.resize(64, 24)
     terminal.run(f"{DRIVER} run {path} {nginx.url} --no-tui --rate 1k -d 30s -c4")
@@ -452,4 +452,4 @@ def test_progress_has_each_steps_rate(start, tmp_path):
     lines = [line for line in terminal.screen() if re.search(r"requests/s|^ *create|^ *read ", line)]
     assert len(lines) == 1 and "create" not in lines[0], lines
     terminal.keys("C-c")
-    terminal.wait_for(r"^-v tells more")
+    terminal.wait_for(r"^-v prints more")

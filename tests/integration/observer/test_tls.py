@@ -205,7 +205,7 @@ def test_what_cannot_be_told_is_said(start, certificate):
     entry = service(observer.summary(), server.port)
     assert entry["tls"] == entry["losses"]["tls_unknown"] == 1
     assert entry["exchanges"] == entry["losses"]["unanswered"] == 0
-    assert "protocol cannot be told" in observer.stdout
+    assert "protocol is not known" in observer.stdout
 
 
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])

@@ -39,7 +39,7 @@ def test_the_verdict_comes_first(start, lab_options, driver_options, part, said)
     with timing():
         assert re.search(rf"^[├└] {part} +(19|2\d)[\d.]* ms", rest, re.MULTILINE), report
     assert len(report.splitlines()) <= LINES, report
-    assert "lost 0" in report and "\n-v tells more" in report
+    assert "lost 0" in report and "\n-v prints more" in report
     # From the observer alone, which has no round trip.
     alone = run([OBSERVER, "report", observer.json]).stdout
     with timing():

@@ -111,7 +111,7 @@ static void far_above_the_path(void **state)
 		histogram_record(&run->driver->round_trip, 100 * NSEC_PER_MSEC);
 	service->min_rtt_ns = (struct run_number){true, 120000};
 	assert_int_equal(hints_of(run, hints), 1);
-	assert_non_null(strstr(hints[0].text, "--transmit all tells"));
+	assert_non_null(strstr(hints[0].text, "--transmit all shows"));
 	/* A path of 30 ms explains the network's time. */
 	service->min_rtt_ns.value = 30 * NSEC_PER_MSEC;
 	assert_int_equal(hints_of(run, hints), 0);

@@ -157,7 +157,7 @@ static void idle_services_share_a_line(void **state)
 	(void)state;
 	idle->accepted = 0;
 	text = support_render_as(run, &options);
-	assert_non_null(strstr(text, "\nno exchanges tcp 127.0.0.1:9000 nginx\n-v tells more\n"));
+	assert_non_null(strstr(text, "\nno exchanges tcp 127.0.0.1:9000 nginx\n-v prints more\n"));
 	/* An unobserved service gets a line of its own. */
 	idle->losses[RUN_LOSS_TLS_UNKNOWN] = 3;
 	missed = support_render_as(run, &options);

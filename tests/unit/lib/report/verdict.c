@@ -123,7 +123,7 @@ static void the_verdict_names_who_can_help(void **state)
 		{STAGE_ACCEPT_QUEUE, "waiting for accept(): nginx needs more workers"},
 		{STAGE_SOCKET_QUEUE, "unread in the socket: nginx needs more workers, or fewer"},
 		{STAGE_RECEIVE, "still arriving: the client or the network"},
-		{STAGE_SERVICE, "in service: nginx itself is slow; --cpu tells"},
+		{STAGE_SERVICE, "in service: nginx itself is slow; --cpu shows"},
 		{STAGE_RESPOND, "being written: it is long or streamed"},
 	};
 
