@@ -220,7 +220,7 @@ bool assertion_holds(const struct assertion *assertion, const struct run *run,
 		return false;
 	actual = actual_value(assertion, run);
 	if (metrics[assertion->metric].kind == LATENCY)
-		units_format_duration(actual, ret_actual, ASSERTION_TEXT);
+		units_format_time(actual, ret_actual, ASSERTION_TEXT);
 	else
 		snprintf(ret_actual, ASSERTION_TEXT, "%.10g%s", actual,
 			 assertion->share ? " %" : "");

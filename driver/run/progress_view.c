@@ -83,7 +83,7 @@ static char *format_time(double ns, char *buffer, size_t size)
 	if (isnan(ns))
 		snprintf(buffer, size, "-");
 	else
-		units_format_duration(ns, buffer, size);
+		units_format_time(ns, buffer, size);
 	return buffer;
 }
 

@@ -18,6 +18,7 @@ from ..conftest import open_descriptors, sockets
 
 pytestmark = needs_program("tmux")
 
+TIME = r" +([\d.]+ .?s)"
 UNITS = {"ns": 1, "µs": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -27,7 +28,7 @@ def terminal(start):
 
 
 def nanoseconds(text):
-    number, unit = re.fullmatch(r"([\d.]+)(ns|µs|us|ms|s)", text).groups()
+    number, unit = re.fullmatch(r"([\d.]+) (ns|µs|us|ms|s)", text).groups()
     return float(number) * UNITS[unit]
 
 
@@ -61,7 +62,7 @@ def leave(terminal):
 
 
 def stage(terminal, name):
-    text = terminal.wait_for(rf"^ . {name} +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +([\d.]+) %")
+    text = terminal.wait_for(rf"^ . {name} +(\S+){4 * TIME} +([\d.]+) %")
     return dict(zip(("count", "mean", "p50", "p99", "max", "share"), text.groups()))
 
 
@@ -369,11 +370,11 @@ def test_a_wide_screen_is_filled(start):
     terminal.wait_for(r"^ █{198}$")
     terminal.wait_for(r"^ requests/s .* max .* accepts/s .* max ")
     # The server sleeps for 2 ms: it is neither on a CPU nor waiting for one.
-    blocked = terminal.wait_for(r"^ +blocked +(\d+) +(\S+) ")
+    blocked = terminal.wait_for(r"^ +blocked +(\d+)" + TIME)
     assert int(blocked[1]) <= 300 and 1.9e6 <= nanoseconds(blocked[2]) < 2e7
     axis, service = (next(line for line in terminal.screen() if re.search(words, line))
-                     for words in (r"1µs .* 1ms", r"S service "))
-    assert service.index("█") > axis.index(" 1ms")
+                     for words in (r"1 µs .* 1 ms", r"S service "))
+    assert service.index("█") > axis.index(" 1 ms")
     leave(terminal)
 
 
@@ -405,7 +406,7 @@ def test_only_a_wait_that_matters_is_warned_of(start):
         finally:
             os.kill(lab.pid, signal.SIGCONT)
         take()
-    found = terminals[0].wait_for(r"- \d+: requests wait longer \(p99 (\S+)\) than they are worked on")
+    found = terminals[0].wait_for(r"- \d+: requests wait longer \(p99 (\S+ \S+)\) than they are worked on")
     assert nanoseconds(found[1]) > 5e6
     terminals[1].keys("Enter")
     terminals[1].wait_for(r"S service +40 ")
