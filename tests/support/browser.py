@@ -13,13 +13,30 @@ import urllib.request
 
 import pytest
 
+from .conditions import PYPI
+
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+
+# axe-core, if it is there: the rules of accessibility that a program can check.
+AXE = next(PYPI.glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
 
 # The script's result is written where the document's text is read from.
 PROBE = """
 <script>
 (async () => {
 	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+	const isSerious = ({impact}) => ["serious", "critical"].includes(impact);
+	// The serious findings of axe-core in both themes; null: it is not there.
+	const impaired = async () => {
+		const all = [];
+		if (!window.axe) return null;
+		for (const theme of ["light", "dark"]) {
+			document.documentElement.dataset.theme = theme;
+			const {violations} = await axe.run(document, {resultTypes: ["violations"]});
+			all.push(...violations.filter(isSerious).map(({id, nodes}) => `${theme}: ${id}: ${nodes.map(({html}) => html).join(" ")}`));
+		}
+		return all;
+	};
 	let found;
 	try { found = await (async () => { %s })(); }
 	catch (error) { found = {error: String(error.stack)}; }
@@ -32,6 +49,12 @@ PROBE = """
 """
 
 
+def with_scripts(page, probe):
+    """Return the page's HTML with axe-core, if it is there, and the probe."""
+    axe = f"<script>{AXE.read_text()}</script>" if AXE else ""
+    return page.replace("</body>", f"{axe}{PROBE % probe}</body>")
+
+
 class Page(html.parser.HTMLParser):
     """.cells {member: [value]}, .text, .canvases, .console, .probe of a file or a URL.
 
@@ -42,7 +65,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
         if probe:
-            page.write_text(page.read_text().replace("</body>", PROBE % probe + "</body>"))
+            page.write_text(with_scripts(page.read_text(), probe))
         url = page if isinstance(page, str) else page.as_uri()
         done = subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
@@ -89,7 +112,7 @@ def with_probe(url, probe):
             except urllib.error.HTTPError as error:
                 status, kind, body = error.code, error.headers["Content-Type"], error.read()
             if kind.startswith("text/html"):
-                body = body.replace(b"</body>", (PROBE % probe).encode() + b"</body>")
+                body = with_scripts(body.decode(), probe).encode()
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
