@@ -73,6 +73,12 @@ function percent(share) {
 	return `${value >= 99.5 && value < 100 ? Math.min(value, 99.9).toFixed(1) : value.toFixed(0)} %`;
 }
 
+// A difference, with its sign.
+function change(share) {
+	const value = 100 * share;
+	return `${value > 0 ? "+" : ""}${value.toFixed(Math.abs(value) < 99.95 ? 1 : 0)} %`;
+}
+
 // The bounds of a bucket in ns (docs/run-document.md): below 64 one bucket for each value, above 64 to an octave.
 function bucketUpper(index) {
 	const octave = Math.floor(index / 64);

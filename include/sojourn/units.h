@@ -27,6 +27,9 @@ char *units_format_digits(double value, const char *unit, char *buffer, size_t s
 /* Write a measured @ns likewise, in ns (whole), µs, ms or s: "6.10 µs". */
 char *units_format_time(double ns, char *buffer, size_t size);
 
+/* Write a share: "69 %", with a decimal near the ends: "7.3 %", "99.9 %". Only exact values print as 0 or 100. */
+char *units_format_share(double percent, char *buffer, size_t size);
+
 /* Write a given @ns with no more digits than it takes, and at most three: "5 s", "1.5 s". */
 char *units_format_duration(double ns, char *buffer, size_t size);
 

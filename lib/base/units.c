@@ -197,6 +197,19 @@ char *units_format_time(double ns, char *buffer, size_t size)
 	return buffer;
 }
 
+char *units_format_share(double percent, char *buffer, size_t size)
+{
+	if (percent > 0 && percent < 0.05)
+		snprintf(buffer, size, "<0.1 %%");
+	else if (fabs(percent) < 9.95)
+		snprintf(buffer, size, "%.1f %%", fabs(percent) < 0.05 ? 0 : percent);
+	else if (percent < 100 && percent >= 99.5)
+		snprintf(buffer, size, "%.1f %%", fmin(percent, 99.9));
+	else
+		snprintf(buffer, size, "%.0f %%", percent);
+	return buffer;
+}
+
 char *units_format_duration(double ns, char *buffer, size_t size)
 {
 	static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};

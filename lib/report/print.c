@@ -232,14 +232,12 @@ const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT])
 
 const char *page_share(double percent, char buffer[static SHORT_TEXT])
 {
-	if (percent > 0 && percent < 0.05)
-		snprintf(buffer, SHORT_TEXT, "<0.1 %%");
-	else if (fabs(percent) < 9.95)
-		snprintf(buffer, SHORT_TEXT, "%.1f %%", fabs(percent) < 0.05 ? 0 : percent);
-	else if (percent < 100 && percent >= 99.5)
-		snprintf(buffer, SHORT_TEXT, "%.1f %%", fmin(percent, 99.9));
-	else
-		snprintf(buffer, SHORT_TEXT, "%.0f %%", percent);
+	return units_format_share(percent, buffer, SHORT_TEXT);
+}
+
+const char *page_change(double percent, char buffer[static SHORT_TEXT])
+{
+	snprintf(buffer, SHORT_TEXT, "%+.*f %%", fabs(percent) < 99.95 ? 1 : 0, percent);
 	return buffer;
 }
 

@@ -259,7 +259,7 @@ static void test_findings(void **state)
 	histogram_record(&service->stages[STAGE_SERVICE].histogram, 7000000);
 	assert_false(live_waits(service, FLOOR_NS));
 	support_miss_stage(service, STAGE_SOCKET_QUEUE, "because");
-	assert_note(run, false, "1001: socket_queue is not measured: because");
+	assert_note(run, false, "1001: socket queue is not measured: because");
 	/* Room for one: the worst. */
 	assert_int_equal(live_notes(run, NULL, FLOOR_NS, NULL, notes, 1), 1);
 	assert_non_null(strstr(notes[0].text, "no slot"));
