@@ -85,7 +85,7 @@ struct plan_wish {
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
 	/*
 	 * Rehearse only candidates that many kernels refuse, and choose others by BTF. The verifier takes most of the
-	 * time, so the plan is loaded at once; if that fails, a plan without this tells why.
+	 * time, so the plan is loaded at once; if that fails, a plan without this finds out why.
 	 */
 	bool hopeful;
 };
