@@ -75,8 +75,8 @@ static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
 }
 
 /*
- * Decode three digits in Huffman's code (RFC 7541, B) from the top bits of @word. 0 to 2 have 5
- * bits, 3 to 9 have 6.
+ * Decode three digits in Huffman's code (RFC 7541, B) from @word's top bits. 0 to 2 have 5 bits, 3
+ * to 9 have 6.
  */
 static inline __attribute__((always_inline)) __u32 hpack_digits(__u32 word, __u32 bytes)
 {

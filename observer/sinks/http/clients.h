@@ -8,9 +8,12 @@
 #include "model/snapshot.h"
 
 /*
- * Print the clients that are now connected to the TCP service at @port, as a JSON object. It has
- * their addresses and numbers of connections, the largest first. -ESRCH: there is no such service;
- * -ENODATA: it is in another network namespace; other -errno.
+ * Print the clients that are now connected to the TCP service at @port, the largest first, as a
+ * JSON object. Errors:
+ *
+ * - -ESRCH: there is no such service;
+ * - -ENODATA: it is in another network namespace;
+ * - another -errno.
  */
 int http_clients(const struct snapshot_source *source, uint16_t port, char **ret_text);
 
