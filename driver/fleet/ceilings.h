@@ -21,8 +21,8 @@ struct ceilings {
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * Check a plan against the limits. @load is the agent's share, except for the rate, which is the
- * whole run's. -EINVAL with a sentence in @ret_error that names the limit and the requested value.
+ * Check a plan against the limits. @load is the agent's share, but has the rate of the whole run.
+ * -EINVAL with @ret_error, which names the limit and the requested value.
  */
 int ceilings_check_load(const struct ceilings *ceilings, const struct load_settings *load,
 			char **ret_error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The coordinator's view of one member: the process that is the channel to its agent, what it has
- * sent, and the offset of its clock. fleet.c has all members.
+ * The coordinator's view of one member. It has the process that is the channel to its agent, the
+ * agent's messages, and the offset of its clock. fleet.c has all members.
  */
 #ifndef DRIVER_FLEET_MEMBER_H
 #define DRIVER_FLEET_MEMBER_H
