@@ -449,7 +449,7 @@ static int find_user(struct observation *o)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Who answers over a network for weeks holds nothing that it does not use. */
+/* A process that serves a network for weeks should keep no privileges that it does not use. */
 static int give_up(const struct observation *o)
 {
 	const struct observe_options *options = o->options;

@@ -21,7 +21,7 @@ static const char *const measures[] = {
 
 /* Sections of docs/diagnoses.md that are no diagnosis. */
 static const char *const others[] = {"Events", "When it has run out already",
-				     "What it sees, and what it does not",
+				     "Limits of what is visible",
 				     "Capacity of ephemeral ports", "JSON"};
 
 static char *read_page(void)
