@@ -72,7 +72,7 @@ return {charts, overflow: document.documentElement.scrollWidth - innerWidth,
 	answer: document.querySelector(".answer").textContent, impaired: await impaired()};
 """
 ACCESSIBLE = "return {impaired: await impaired()};"
-# What tests/unit/lib/base/units.c and the text report have for these.
+# The same figures as in the text report (tests/unit/lib/base/units.c).
 FIGURES = """
 return [[0, 0.4, 1, 999, 999.6, 6100, 9996, 99951, 999501, 2e9, null].map(time), [0, 999, 1000, 1023488, 5e6].map(bytes),
 	[0, 0.0001, 0.005, 0.0994, 0.1, 0.9949, 0.9961, 0.9999, 1, 1.5].map(percent), [0, 0.333, 3, 12.345, 99.96, 12345].map(perSecond)];
@@ -84,7 +84,7 @@ SHOWN = [["0 ns", "0 ns", "1 ns", "999 ns", "1.00 µs", "6.10 µs", "10.0 µs", 
 
 
 def is_drawn(found):
-    """Charts stay within their axes, no line is all zeros, log axes label each decade; nothing is wider than
+    """Charts stay within their axes, no line is all zeros, log axes label each decade. Nothing is wider than
     the page, and axe-core has no serious finding."""
     assert found["overflow"] <= 0 and not found["impaired"]
     for chart in found["charts"]:
@@ -136,7 +136,7 @@ def test_figures_are_those_of_the_text(measured, tmp_path):
 
 @needs_pypi
 def test_accessibility_is_looked_at(tmp_path):
-    """What the other tests ask of axe-core: a page with two defects."""
+    """The check that the other tests use finds two defects of a page."""
     path = tmp_path / "page.html"
     path.write_text('<html lang="en"><title>x</title><body style="background:#fff"><main><h1>x</h1><p style="color:#ddd">pale</p>'
                     '<img src="data:,"></main></body></html>')
