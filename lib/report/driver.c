@@ -577,7 +577,7 @@ static void report_fleet(const struct page *page, const struct run_driver *drive
 	items = items_begin(page, "fleet", label_columns(driver));
 	items_add(&items, "%zu members", driver->member_count);
 	items_add(&items, "began within %s", page_time((double)skew_ns, text));
-	items_add(&items, "clocks compared to ±%s", page_time((double)doubt_ns, text));
+	items_add(&items, "clocks compared to within %s", page_time((double)doubt_ns, text));
 	for (size_t i = 0; i < driver->member_count; i++)
 		if (driver->members[i].limited)
 			items_add(&items, "%s did not keep up", driver->members[i].host);

@@ -244,8 +244,5 @@ const char *page_change(double percent, char buffer[static SHORT_TEXT])
 const char *page_words(const char *name, char buffer[static SHORT_TEXT])
 {
 	snprintf(buffer, SHORT_TEXT, "%s", name);
-	for (char *c = buffer; *c; c++)
-		if (*c == '_')
-			*c = ' ';
-	return buffer;
+	return text_words(buffer);
 }

@@ -69,14 +69,6 @@ char *live_format_time(double ns, char *buffer, size_t size)
 	return buffer;
 }
 
-char *live_words(char *text)
-{
-	for (char *c = text; *c; c++)
-		if (*c == '_')
-			*c = ' ';
-	return text;
-}
-
 /* ---- numbers ---- */
 
 static double known(struct run_number number)

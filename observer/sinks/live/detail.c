@@ -9,6 +9,7 @@
 #include "page.h"
 #include "sojourn/screen.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 #define LABEL_WIDTH	     17
@@ -101,7 +102,7 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 
 	snprintf(text, sizeof(text), " %s %s", live_stage_letter(stage),
 		 run_stage_label(service->stages, stage));
-	live_words(text);
+	text_words(text);
 	screen_put(y, 0, at.begin, SCREEN_STAGE + stage, SCREEN_LEFT, text);
 	if (!found->measured) {
 		screen_line(y, at.begin + 1, SCREEN_DIM, "not measured: %s",

@@ -127,7 +127,7 @@ static bool losses(const struct run_service *service, char *text, size_t size)
 					 (uintmax_t)service->losses[i]);
 	}
 	if (used)
-		live_words(text);
+		text_words(text);
 	return used;
 }
 
@@ -144,7 +144,7 @@ static bool missing(const struct run_service *service, char *text, size_t size)
 	if (which == STAGE_RESIDENCE_END)
 		return false;
 	snprintf(name, sizeof(name), "%s", run_stage_names[which]);
-	snprintf(text, size, "%s is not measured: %s", live_words(name),
+	snprintf(text, size, "%s is not measured: %s", text_words(name),
 		 service->stages[which].reason ? service->stages[which].reason : "no reason given");
 	return true;
 }

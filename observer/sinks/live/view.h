@@ -140,9 +140,6 @@ char *live_format_count(double value, char *buffer, size_t size);
 /* "406 µs"; "-" if NAN. */
 char *live_format_time(double ns, char *buffer, size_t size);
 
-/* Replace underscores: "socket queue". Returns @text. */
-char *live_words(char *text);
-
 /* The value of a series in @row's period, NAN if it is not known. */
 double live_series_value(const struct live_row *row, enum live_series series);
 
