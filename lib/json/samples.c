@@ -103,7 +103,7 @@ static void print_flow_member(const struct flow *flow, unsigned int member, FILE
 	}
 }
 
-/* Whether the sample at @i of the order is of another flow than the one before it. */
+/* Return whether the sample at @i of the order is of another flow than the one before it. */
 static bool begins_flow(const struct run_samples *samples, const uint32_t *order, size_t i)
 {
 	return !i || memcmp(&samples->samples[order[i]].flow, &samples->samples[order[i - 1]].flow,

@@ -103,7 +103,10 @@ static int add_once(char ***list, const char *phrase)
 	return has_text(*list, phrase) ? 0 : run_add_text(list, phrase);
 }
 
-/* Whether @flag is a word of the first CPU's flags; *ret_flags: whether it has any (arm64 calls them features). */
+/*
+ * Return whether @flag is a word of the first CPU's flags; *ret_flags: whether it has any (arm64
+ * calls them features).
+ */
 static bool has_flag(const char *cpuinfo, const char *flag, bool *ret_flags)
 {
 	const char *line = strstr(cpuinfo, "\nflags");

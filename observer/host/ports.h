@@ -74,16 +74,16 @@ uint32_t ports_capacity(const struct port_rules *rules);
 uint32_t ports_reserved(const struct port_rules *rules);
 uint32_t ports_held(const struct port_rules *rules);
 
-/* Whether connect() may take the tuple of this twin (tcp_twsk_unique()). */
+/* Return whether connect() may take the tuple of this twin (tcp_twsk_unique()). */
 bool ports_reusable(const struct port_rules *rules, const struct resource_socket *s);
-/* Whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
+/* Return whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
 bool ports_reuses(const struct port_rules *rules, const struct port_key *key);
 
 /* Counts @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
 void ports_count(struct port_table *table, const struct port_rules *rules,
 		 const struct resource_socket *s, uint32_t sample_ms);
 
-/* Whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
+/* Return whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
 bool ports_freeze(struct port_table *table);
 
 /* Moves the destinations to the table's begin, heaviest first. Lookups end with it. */

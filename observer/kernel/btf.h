@@ -12,7 +12,7 @@
 int kernel_btf_parameters(const char *name);
 
 /*
- * Whether the kernel has what @hook names, such as "tp_btf/tcp_probe" or "fexit/tcp_sendmsg+tcp_sendpage".
+ * Return whether the kernel has what @hook names, such as "tp_btf/tcp_probe" or "fexit/tcp_sendmsg+tcp_sendpage".
  * 0, also for hooks of other kinds; -ENOENT: @reason says what is not there; -errno: no BTF to be read.
  */
 int kernel_btf_hook(const char *hook, char *reason, size_t size);

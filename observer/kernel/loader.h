@@ -41,7 +41,7 @@ struct loader_trial {
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size);
 
-/* Whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
+/* Return whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
 bool loader_plain(void);
 
 /*

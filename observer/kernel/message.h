@@ -11,7 +11,7 @@ void loader_message_begin(void);
 /* The first complaint since then, with the verifier's verdict; empty if there was none. */
 const char *loader_message(void);
 
-/* Whether that is about @program. */
+/* Return whether that is about @program. */
 bool loader_message_blames(const char *program);
 
 #endif

@@ -172,7 +172,7 @@ static bool is_name_for(const char *name, enum question question)
 	return false;
 }
 
-/* Whether another candidate of its question is preferred. */
+/* Return whether another candidate of its question is preferred. */
 static bool passed_over(const struct candidate *candidate, const struct plan_wish *wish)
 {
 	bool other = false;
@@ -278,8 +278,8 @@ static void explain(struct plan_row *row, int error)
 }
 
 /*
- * Whether the function has the parameters that the program reads. The verifier would not notice: if one is missing,
- * another number stands in the place of the result.
+ * Return whether the function has the parameters that the program reads. The verifier would not
+ * notice: if one is missing, another number stands in the place of the result.
  */
 static int check_parameters(struct plan_row *row)
 {
@@ -450,7 +450,7 @@ static void choose(struct plan *plan, const struct plan_wish *wish)
  */
 #define REHEARSAL_FILES 64U
 
-/* Whether they are available: 0, -EMFILE, -ENFILE. */
+/* Return whether they are available: 0, -EMFILE, -ENFILE. */
 static int check_room(void)
 {
 	int fds[REHEARSAL_FILES], r = 0;

@@ -103,13 +103,13 @@ const struct plan_row *plan_chosen(const struct plan *plan, enum question questi
 /* How @plan knows when accept() returned; never ACCEPT_AUTO. */
 enum accept_source plan_accept_source(const struct plan *plan);
 
-/* Whether @plan follows responses by TX timestamps. */
+/* Return whether @plan follows responses by TX timestamps. */
 bool plan_transmit_stamps(const struct plan *plan);
 
 /* The first refusal for @question, if none of its candidates was chosen; else NULL. */
 const char *plan_refusal(const struct plan *plan, enum question question);
 
-/* Whether @name is a candidate's hook or program. */
+/* Return whether @name is a candidate's hook or program. */
 bool plan_knows(const char *name);
 
 /* Why none of the candidates called @name answers its question; NULL if one does. */

@@ -233,7 +233,10 @@ static void drop_old(struct track *track, uint64_t from_ns)
 	}
 }
 
-/* Whether nothing happened in @last and in @point, and the state is the same: both together are as each of them. */
+/*
+ * Return whether nothing happened in @last and in @point, and the state is the same: both together
+ * are as each of them.
+ */
 static bool is_quiet(const struct run_point *last, const struct run_point *point)
 {
 	uint64_t a[WORDS], b[WORDS], sum[WORDS];

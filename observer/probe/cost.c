@@ -301,7 +301,10 @@ static int fill_config(const struct plan *plan, uint64_t quiet_ns,
 	return 0;
 }
 
-/* Whether it answers one of the questions that every exchange raises. Others run for what others do on this host. */
+/*
+ * Return whether it answers one of the questions that every exchange raises. Others run for what
+ * others do on this host.
+ */
 static bool runs_per_exchange(const struct plan *plan, const char *program)
 {
 	const enum question questions[] = {QUESTION_ARRIVAL, QUESTION_READ, QUESTION_WRITE};

@@ -17,7 +17,7 @@ const struct report_format *report_format_for(const char *path);
 extern const char report_format_names[];
 extern const char report_format_endings[];
 
-/* Whether it can show several runs side by side. */
+/* Return whether it can show several runs side by side. */
 bool report_format_compares(const struct report_format *format);
 
 /*

@@ -68,7 +68,7 @@ static const struct rule *rule_by_id(const char *id)
 	return NULL;
 }
 
-/* Whether a rule in the chain of `unless` says it already. */
+/* Return whether a rule in the chain of `unless` says it already. */
 static bool outdone(const struct rule *rule, const struct resource *resource)
 {
 	const struct rule *other = rule_by_id(rule->unless);

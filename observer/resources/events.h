@@ -47,7 +47,7 @@ int events_open(bool syscalls, int depths_fd, struct resource_events **ret_event
 void events_close(struct resource_events *events);
 DEFINE_CLEANUP(struct resource_events *, events_close)
 
-/* Whether EMFILE, ENFILE and EADDRINUSE are seen; whether the depths of accept queues are. */
+/* Return whether EMFILE, ENFILE and EADDRINUSE are seen; whether the depths of accept queues are. */
 bool events_sees_files(const struct resource_events *events);
 bool events_sees_depths(const struct resource_events *events);
 

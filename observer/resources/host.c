@@ -76,7 +76,7 @@ void resource_measure_host(const struct resource_numbers *before,
 #define LEAK_SECONDS  3.0
 #define QUARTERED     5 /* the fewest points that have quarters */
 
-/* Whether it had more descriptors at the end of each quarter of @points than at its begin. */
+/* Return whether it had more descriptors at the end of each quarter of @points than at its begin. */
 static bool grew(const struct resource_process *process, unsigned int points)
 {
 	for (unsigned int i = 0; i < 4; i++) {

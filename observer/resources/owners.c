@@ -92,7 +92,7 @@ static uint32_t total(const struct port_use *use)
 	return ports_used(use) + use->reusable;
 }
 
-/* Whether as many new ones per TIME_WAIT would take half of the range. */
+/* Return whether as many new ones per TIME_WAIT would take half of the range. */
 static bool grows_fast(const struct search *search, const struct port_use *use, double capacity)
 {
 	const struct resource_netns *before = search->before, *after = search->after;
@@ -139,7 +139,7 @@ static void visit(void *context, const struct resource_socket *s)
 	}
 }
 
-/* Whether every heavy destination that has live sockets got an owner. */
+/* Return whether every heavy destination that has live sockets got an owner. */
 static bool complete(const struct search *search)
 {
 	bool found[OWNED_DESTINATIONS] = {};

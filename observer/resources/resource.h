@@ -140,7 +140,7 @@ void resource_measure_limits(const struct resource_pair *pair, struct resource_l
 /* @points readings of the descriptors, @seconds from first to last. */
 void resource_measure_processes(const struct process_list *processes, unsigned int points,
 				double seconds, struct resource_list *list);
-/* Whether a process in @list may go on to open descriptors: true too where it is not known. */
+/* Return whether a process in @list may go on to open descriptors: true too where it is not known. */
 bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned int points);
 /* Limits of the host, read where they are to be seen: in our own namespace. */
 void resource_measure_host(const struct resource_numbers *before,

@@ -29,7 +29,7 @@ void http_address_url(const struct sockaddr_storage *address, bool tls,
 		      char url[HTTP_ADDRESS_URL_MAX]);
 
 /*
- * Whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out. Such are
+ * Return whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out. Such are
  * localhost, 127.0.0.1, [::1], @listened, and @local, the address that the client reached (it differs from @listened
  * if that is the wildcard). The port is missing or that of @listened.
  */

@@ -210,8 +210,9 @@ static bool has_listener(const struct run *run, const struct run_finding *findin
 }
 
 /*
- * Whether it is about an observed service: its own queues and requests, or what one of its processes runs out of.
- * A port is otherwise that of a destination, and whose connections take ports says nothing of who listens there.
+ * Return whether it is about an observed service: its own queues and requests, or what one of its
+ * processes runs out of. A port is otherwise that of a destination, and whose connections take
+ * ports says nothing of who listens there.
  */
 static bool is_of_service(const struct run *run, const struct run_finding *finding)
 {

@@ -31,7 +31,7 @@ int live_player_back(struct live_player *player, struct live_view *view);
 /* How long the reading shown stays, from shown_ns on. -ENODATA: it is the last one; or another -errno. */
 int live_player_stay_ns(struct live_player *player, uint64_t *ret_ns);
 
-/* Whether it is the last one. */
+/* Return whether it is the last one. */
 bool live_player_ended(struct live_player *player);
 
 #endif

@@ -128,7 +128,7 @@ int live_column_compare(const struct live_column *column, const struct live_row 
 char *live_column_format(const struct live_column *column, const struct live_row *row, char *buffer,
 			 size_t size);
 
-/* Whether p99 of waiting unread is above @floor_ns and above that of the server's own work. */
+/* Return whether p99 of waiting unread is above @floor_ns and above that of the server's own work. */
 bool live_waits(const struct run_service *service, uint64_t floor_ns);
 
 /* "8080", "53u" for UDP. */
