@@ -58,7 +58,7 @@ static __always_inline long syscall_number(const struct pt_regs *regs)
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, orig_ax);
 }
 
-/* The second argument: a buffer, an iovec or a msghdr. */
+/* Return the second argument: a buffer, an iovec or a msghdr. */
 static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, si);
@@ -78,7 +78,7 @@ static __always_inline void syscall_read(const void *regs, struct system_call *r
 	ret->of_32_bits = r->cs == SEGMENT_OF_32_BITS;
 }
 
-/* The third argument: its length. */
+/* Return the third argument: its length. */
 static __always_inline __u64 syscall_third(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, dx);

@@ -10,7 +10,7 @@
 #include "service.h"
 #include "transmit.h"
 
-/* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
+/* Mark a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)
 {
 	struct conn first = {.flags = CONN_LISTENER};

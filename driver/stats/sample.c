@@ -58,7 +58,7 @@ static void lower_threshold(struct sampler *sampler, uint64_t threshold)
 	sampler->count = kept;
 }
 
-/* Ends at the latest at threshold 0, which keeps nothing. */
+/* Keep @sample if it is drawn. Ends at the latest at threshold 0, which keeps nothing. */
 void sampler_add(struct sampler *sampler, const struct sample *sample)
 {
 	while (sampler->count == sampler->capacity && sampler->threshold)

@@ -145,7 +145,7 @@ static int compare_places(const void *a, const void *b, void *samples)
 	return run_sample_compare(&list[*(const uint32_t *)a], &list[*(const uint32_t *)b]);
 }
 
-/* The samples' places, by flow, then index; NULL without memory. */
+/* Return the samples' places, by flow, then index; NULL without memory. */
 static uint32_t *order_of(const struct run_samples *samples)
 {
 	uint32_t *order = calloc(samples->count + 1, sizeof(*order));

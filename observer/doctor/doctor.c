@@ -36,7 +36,7 @@ static void free_targets(struct targets *targets)
 	*targets = (struct targets){};
 }
 
-/* Adds the namespace at @path (NULL: our own) unless it is there already. */
+/* Add the namespace at @path (NULL: our own) unless it is there already. */
 static int add(struct targets *targets, const char *path, const char *name)
 {
 	struct look_target target = {};

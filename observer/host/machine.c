@@ -22,7 +22,7 @@
 #define CPU_FLAGS	"/proc/cpuinfo"
 #define TEXT_BYTES	16384 /* the flags of one CPU are 2 KiB */
 
-/* Reads a file below @root. False: it cannot be read. */
+/* Read a file below @root. False: it cannot be read. */
 static bool read_text(const char *root, const char *path, size_t size, char *ret_text)
 {
 	autofclose FILE *file = NULL;

@@ -7,7 +7,7 @@
 
 /* The lowest limit of the cgroups that the process is in, of either version; 0: there is none. */
 uint64_t memory_limit(void);
-/* The host's memory in bytes; 0: not known. */
+/* Return the host's memory in bytes; 0: not known. */
 uint64_t memory_of_host(void);
 
 #endif

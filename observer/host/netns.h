@@ -54,7 +54,7 @@ void netns_free(struct resource_netns *netns);
 const struct resource_socket *netns_find(const struct socket_list *list,
 					 const struct resource_socket *socket);
 
-/* The listener that @socket belongs to by its own address and port; NULL: none. */
+/* Return the listener that @socket belongs to by its own address and port; NULL: none. */
 const struct resource_socket *netns_listener(const struct resource_netns *netns,
 					     const struct resource_socket *socket);
 
@@ -64,7 +64,7 @@ const struct resource_socket *netns_listener(const struct resource_netns *netns,
  */
 int netns_open(const char *path, int *ret_fd, uint32_t *ret_inode);
 
-/* Enters the namespace of @fd (-1: none, nothing happens). 0 or -errno. */
+/* Enter the namespace of @fd (-1: none, nothing happens). 0 or -errno. */
 int netns_enter(int fd);
 
 #endif

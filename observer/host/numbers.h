@@ -41,7 +41,7 @@ struct resource_numbers {
 /* Where a number comes from, for people: "TcpExt ListenDrops in /proc/net/netstat". */
 const char *numbers_source(enum resource_number number);
 
-/* Reads all; what this kernel or user does not have stays unknown. */
+/* Read all numbers; those that this kernel lacks, or hides from this user, stay unknown. */
 void numbers_read(struct resource_numbers *ret_numbers);
 
 /* Range, reserved ports and TIME_WAIT reuse of the namespace; no held ports yet. 0 or -errno. */

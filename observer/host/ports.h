@@ -65,10 +65,10 @@ static inline void port_set(uint64_t *bits, uint16_t port)
 	bits[port / 64] |= 1ULL << (port % 64);
 }
 
-/* Sets the bits of "8080,9000-9010"; -EINVAL at what is none. */
+/* Set the bits of ports like "8080,9000-9010"; -EINVAL if it is no such list. */
 int ports_parse(const char *text, uint64_t *bits);
 
-/* How many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
+/* Return how many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
 uint32_t ports_capacity(const struct port_rules *rules);
 /* Of the range: reserved ports, and held ones that are not reserved. */
 uint32_t ports_reserved(const struct port_rules *rules);
@@ -79,16 +79,16 @@ bool ports_reusable(const struct port_rules *rules, const struct resource_socket
 /* Return whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
 bool ports_reuses(const struct port_rules *rules, const struct port_key *key);
 
-/* Counts @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
+/* Count @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
 void ports_count(struct port_table *table, const struct port_rules *rules,
 		 const struct resource_socket *s, uint32_t sample_ms);
 
 /* Return whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
 bool ports_freeze(struct port_table *table);
 
-/* Moves the destinations to the table's begin, heaviest first. Lookups end with it. */
+/* Move the destinations to the table's begin, heaviest first. Lookups end with it. */
 void ports_sort(struct port_table *table);
-/* The destination in a sorted table; NULL if it is not there. Looks at one after the other. */
+/* Return the destination in a sorted table; NULL: none. A linear search. */
 const struct port_use *ports_match(const struct port_table *table, const struct port_key *key);
 void ports_free(struct port_table *table);
 

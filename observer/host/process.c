@@ -127,7 +127,7 @@ void process_unit(uint32_t pid, char *buffer, size_t size)
 
 /* ---- all processes ---- */
 
-/* The next process in @proc, an open /proc; 0: that were all. */
+/* Return the next process in @proc, an open /proc; 0: there are no more. */
 static uint32_t next_process(DIR *proc)
 {
 	struct dirent *entry;
@@ -223,7 +223,7 @@ static enum descriptor_type type_of(const char *target)
 	return DESCRIPTOR_OTHER;
 }
 
-/* Calls @visit with what each descriptor of @pid points to. */
+/* Call @visit with the target of each descriptor of @pid. */
 static int walk(uint32_t pid, void (*visit)(void *context, uint32_t pid, const char *target),
 		void *context)
 {

@@ -27,9 +27,9 @@ struct process_list {
 
 /* All processes; @pid: this one alone, unless 0. 0 or -errno. */
 int process_list(uint32_t pid, struct process_list *ret_list);
-/* Counts their descriptors again, as point @point of the trend; those that ended become 0. */
+/* Count the processes' descriptors again, as point @point of the trend; 0 for ended ones. */
 void process_point(struct process_list *list, unsigned int point);
-/* Counts them once more, as no point. */
+/* Count the descriptors once more, without adding a point. */
 void process_count(struct process_list *list);
 void process_free(struct process_list *list);
 
@@ -59,9 +59,9 @@ struct socket_owner {
 	uint32_t pid; /* the first process found; 0: none */
 };
 
-/* Sorts @owners by inode and fills in the processes; one walk over /proc. */
+/* Sort @owners by inode and fill in the processes; one walk over /proc. */
 void process_owners(struct socket_owner *owners, size_t count);
-/* The process of @inode in sorted @owners; 0: none. */
+/* Return the process of @inode in sorted @owners; 0: none. */
 uint32_t process_owner(const struct socket_owner *owners, size_t count, uint64_t inode);
 
 /* ---- listeners ---- */
@@ -81,7 +81,7 @@ typedef void (*process_holder)(void *context, uint32_t pid,
 int process_listeners(uint32_t pid, struct process_listener **ret_listeners, size_t *ret_count);
 
 /*
- * Calls @visit for each of @listeners that process @pid holds a descriptor of.
+ * Call @visit for each of @listeners that process @pid holds a descriptor of.
  * 0, -ESRCH, -EACCES if we may not look.
  */
 int process_held(uint32_t pid, const struct process_listener *listeners, size_t count,

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * How many parameters the kernel's function or tracepoint @name has; -ENOENT if there is none, or
- * another -errno if the kernel does not describe itself.
+ * Return the number of parameters of the kernel's function or tracepoint @name. -ENOENT: there is none;
+ * another -errno: the kernel does not describe itself.
  */
 int kernel_btf_parameters(const char *name);
 

@@ -54,19 +54,19 @@ int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_b
 /* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
 const char *loader_storage(void);
 
-/* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
+/* Open, set up and load the programs that @plan chose; attach nothing yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,
 		struct loader **ret_loader);
 void loader_close(struct loader *loader);
 DEFINE_CLEANUP(struct loader *, loader_close)
 
 /*
- * Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
+ * Name a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
  * for services with traffic it gets one when it has some.
  */
 int loader_add_service(struct loader *loader, const struct service_key *key);
 
-/* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
+/* Attach the programs, then pick up the existing sockets. 0 or -errno. */
 int loader_attach(struct loader *loader);
 
 /*
@@ -93,20 +93,20 @@ size_t loader_services(const struct loader *loader, struct service_key *ret_keys
 /* Services that found no slot when they had traffic, and connections that were not observed for it. */
 uint64_t loader_services_dropped(const struct loader *loader);
 uint64_t loader_connections_dropped(const struct loader *loader);
-/* Calls @visit for each of the former, as far as they are remembered. */
+/* Call @visit for each such service that is remembered. */
 void loader_dropped(const struct loader *loader,
 		    void (*visit)(void *context, const struct service_key *key,
 				  uint64_t connections),
 		    void *context);
 
-/* How many services may still get a slot. */
+/* Return how many services may still get a slot. */
 uint32_t loader_services_left(const struct loader *loader);
 /* By which the kernel side calls it (wire/config.h); another one when its slot was given to another service. */
 uint32_t loader_service_number(const struct loader *loader, uint32_t service);
 /* Listeners that have no slot, since nobody has used them; by the last visit to the sockets. */
 uint32_t loader_idle_listeners(const struct loader *loader);
 /*
- * Takes the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
+ * Take the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
  * called for each when its counts are final; they are lost when it returns. 0 or -errno.
  */
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
@@ -126,7 +126,7 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
 /* Connections that found an accept queue full, of all listeners of the namespace, since the first pass. */
 struct run_number loader_overflows(const struct loader *loader);
-/* The listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
+/* Return the listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
@@ -142,7 +142,7 @@ const struct observer_config *loader_config(const struct loader *loader);
 /* The depths of all listeners' accept queues, as bpf/doctor/backlog.bpf.c keeps them; -1: nobody does. */
 int loader_depths_fd(const struct loader *loader);
 
-/* Calls @visit for every (service, process) that was seen to listen, read or write. */
+/* Call @visit for every (service, process) that was seen to listen, read or write. */
 void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context);
 
@@ -150,7 +150,7 @@ void loader_owners(const struct loader *loader,
 int loader_ring_fd(const struct loader *loader);
 void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
 
-/* Begins a new epoch (wire/counters.h); returns its number. */
+/* Begin a new epoch (wire/counters.h); return its number. */
 uint64_t loader_next_epoch(struct loader *loader);
 uint64_t loader_epoch(const struct loader *loader);
 

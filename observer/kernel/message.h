@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 
-/* Forgets what was said before, and listens. */
+/* Forget earlier messages, and listen. */
 void loader_message_begin(void);
 
-/* The first complaint since then, with the verifier's verdict; empty if there was none. */
+/* Return the first complaint since then, with the verifier's verdict; empty if there was none. */
 const char *loader_message(void);
 
 /* Return whether that is about @program. */

@@ -97,7 +97,7 @@ struct plan_wish {
  */
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 
-/* The chosen row of @question; NULL if it has none. */
+/* Return the chosen row of @question; NULL if it has none. */
 const struct plan_row *plan_chosen(const struct plan *plan, enum question question);
 
 /* How @plan knows when accept() returned; never ACCEPT_AUTO. */
@@ -135,10 +135,10 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp);
 /* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
 const char *plan_missing_http(const struct plan *plan);
 
-/* How many of the candidates that were not optional work. */
+/* Return how many candidates work that are not optional. */
 size_t plan_working(const struct plan *plan);
 
-/* The question in words, e.g. "When did a request become readable?" */
+/* Return the question in words, e.g. "When did a request become readable?" */
 const char *plan_question_text(enum question question);
 /* The stages and counts that need it, e.g. "socket_queue, receive, service, respond". */
 const char *plan_question_use(enum question question);

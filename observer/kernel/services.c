@@ -127,7 +127,7 @@ int services_add(struct services *services, const struct service_key *key, uint3
 
 /* ---- taken back ---- */
 
-/* Marks by index what is some service's, or still to be given. */
+/* Mark by index the slots that a service has, or that are free. */
 static void find_used(const struct services *services, bool *used)
 {
 	int fd = bpf_map__fd(services->skel->maps.services);
@@ -185,7 +185,7 @@ static void forget_owners(const struct services *services)
 	}
 }
 
-/* Makes the slots of @index ready for another service. */
+/* Make the slots of @index ready for another service. */
 static int renew(struct services *services, uint32_t index)
 {
 	const struct bpf_map *tickets = services->skel->maps.tickets;

@@ -32,10 +32,10 @@ struct services {
 int services_open(struct services *services, struct sojourn_bpf *skel);
 void services_close(struct services *services);
 
-/* Gives @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
+/* Give @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
 int services_add(struct services *services, const struct service_key *key, uint32_t kept);
 
-/* How many may still be given. */
+/* Return how many may still be given. */
 uint32_t services_left(const struct services *services);
 
 /*

@@ -23,7 +23,7 @@ uint64_t budget_default(void);
 
 /* @config: but for max_services. 0 or -errno. */
 int budget_divide(uint64_t bytes, const struct observer_config *config, struct budget *ret_budget);
-/* How much it takes for so many services to have slots. 0 or -errno. */
+/* Return the memory that slots for this many services take. 0 or -errno. */
 int budget_least(const struct observer_config *config, uint32_t services, uint64_t *ret_bytes);
 
 #endif

@@ -137,7 +137,7 @@ static size_t encode(const struct run_point *point, uint8_t ret_bytes[static POI
 	return (size_t)(at - ret_bytes);
 }
 
-/* Returns where the next one begins. */
+/* Return where the next one begins. */
 static const uint8_t *decode(const uint8_t *at, struct run_point *ret_point)
 {
 	uint64_t words[WORDS] = {0}, zeros;

@@ -194,7 +194,7 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 
 /* ---- periods ---- */
 
-/* Notes the first arrivals of the epoch for the periods that have seen none before. */
+/* Note the first arrivals of the epoch for the periods that have seen none before. */
 static void note_first(struct model *model, struct period *period)
 {
 	for (size_t i = 0; period->id && i < model->key_count; i++) {
@@ -294,7 +294,7 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
-/* Calls @judge for each UDP service of @run. */
+/* Call @judge for each UDP service of @run. */
 static void judge_datagrams(const struct model *model, struct run *run,
 			    void (*judge)(const struct loader *loader, uint32_t index,
 					  struct run_service *service))
@@ -310,7 +310,7 @@ static void judge_datagrams(const struct model *model, struct run *run,
 	}
 }
 
-/* The reading with which the last point of the period's series ended. */
+/* Return the reading with which the last point of the period's series ended. */
 static const struct run *last_point(const struct model *model, const struct period *period)
 {
 	return period->pointed ? model->tick : period->base;
@@ -395,7 +395,7 @@ static size_t history_bytes(const struct budget *budget)
 	return budget->series_bytes < HISTORY_BYTES ? budget->series_bytes : HISTORY_BYTES;
 }
 
-/* The readings with which the history's last points ended. */
+/* Return the readings with which the history's last points ended. */
 static const struct run *last_of_history(const struct model *model, enum history_kind kind)
 {
 	const struct run *last = kind == HISTORY_FINE ? model->tick : model->slot;

@@ -148,7 +148,7 @@ static size_t choose(const struct reclaim *reclaim, const struct service_key *ke
 	return found < wanted ? found : wanted;
 }
 
-/* How many slots should be free, and are not. */
+/* Return how many slots should be free but are not. */
 static size_t count_wanted(const struct reclaim *reclaim)
 {
 	uint32_t left = loader_services_left(reclaim->loader);

@@ -22,7 +22,7 @@ void reclaim_free(struct reclaim *reclaim);
 void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, size_t count);
 
 /*
- * Takes back as many slots as are wanted, if so many are used no more: by the last visit. @forget is called for
+ * Take back as many slots as are wanted, if that many were unused at the last visit. @forget is called for
  * each with its index, when its counts are in the sum. 0 or -errno.
  */
 int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_t count,

@@ -24,7 +24,7 @@ int model_series_point(struct model_series *series, const struct run *base, cons
 /* The past of a service that no reading will have any more. */
 void model_series_forget(struct model_series *series, const struct run_service *like);
 
-/* Gives the services of @now their past, with one more point for the time since @last. -ENOMEM. */
+/* Give the services of @now their past, with one more point for the time since @last. -ENOMEM. */
 int model_series_read(const struct model_series *series, const struct run *base,
 		      const struct run *last, struct run *now);
 

@@ -12,7 +12,7 @@
 
 #define ROWS_MAX 32
 
-/* Copies the named rows of `observe`; how many. */
+/* Copy the named rows of `observe`. Return how many. */
 static size_t take_rows(const char *const *names, size_t count, struct cli_option *ret_rows)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ static const struct cli_option warn_row = {"warn-wait",
 					   .allowed =
 						   "a duration up to 1h, e.g. 5ms; 0 warns of any"};
 
-/* Parses with the rows @names. */
+/* Parse with the rows @names. */
 static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
 		 char **argv, struct observe_options *options)
 {

@@ -19,7 +19,7 @@ void empty_close(struct empty *empty);
 int empty_attach(struct empty *empty);
 void empty_detach(struct empty *empty);
 
-/* How often it ran, and for how long by the kernel's run statistics. 0 or -errno. */
+/* Return how often it ran, and for how long by the kernel's run statistics. 0 or -errno. */
 int empty_read(const struct empty *empty, uint64_t *ret_runs, uint64_t *ret_run_ns);
 
 #endif

@@ -10,7 +10,7 @@
 #include "cost.h"
 #include "kernel/plan.h"
 
-/* Prints the host, the plan as a table, then the stages. */
+/* Print the host, the plan as a table, then the stages. */
 void probe_print_text(const struct plan *plan, FILE *file);
 
 /* The measured costs, and the rates of requests at which to interpret them. */
@@ -20,7 +20,7 @@ struct probe_cost {
 	size_t rate_count;
 };
 
-/* Prints the host, what observing costs on it, and what that means. 0 or -ENOMEM. */
+/* Print the host, what observing costs on it, and what that means. 0 or -ENOMEM. */
 int probe_print_cost(const struct probe_cost *cost, FILE *file);
 
 /* All of these as one JSON object; @cost may be NULL. 0 or -errno. */

@@ -22,7 +22,7 @@ struct spread {
 /* Beyond SPREAD_ROUNDS it is left out. */
 void rounds_add(struct rounds *rounds, double value);
 
-/* Sorts @rounds. */
+/* Sort @rounds. */
 struct spread spread_of(struct rounds *rounds);
 
 double median_of(double *values, size_t count);

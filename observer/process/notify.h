@@ -9,7 +9,7 @@
  */
 int notify_open(void);
 
-/* Tells the user, on standard error, where it listens (@url, NULL: nowhere), and the manager at @fd, -1: none. */
+/* Print on standard error where it listens (@url, NULL: nowhere), and notify the manager at @fd (-1: none). */
 void notify_ready(int fd, const char *url);
 
 #endif

@@ -12,7 +12,7 @@
 /* More than any reading has open at once. */
 #define RESERVE_FILES 12
 
-/* Fills the reserve, as far as there is room: at the start, and again at the end of each use. */
+/* Fill the reserve, as far as there is room: at the start, and again at the end of each use. */
 void reserve_fill(void);
 
 /*

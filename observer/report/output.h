@@ -21,7 +21,7 @@ extern const char report_format_endings[];
 bool report_format_compares(const struct report_format *format);
 
 /*
- * Writes @runs, named @names, to @path, which is replaced as a whole; "-" or NULL is standard output.
+ * Write @runs, named @names, to @path, which is replaced as a whole; "-" or NULL is standard output.
  * Each stands for itself; @verbose: all that the text has. 0 or -errno.
  */
 int report_output(const struct report_format *format, struct run *const *runs,

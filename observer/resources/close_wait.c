@@ -90,7 +90,7 @@ static bool forgotten(const struct resource_pair *pair, const struct resource_so
 	return s->inode && s->silent_ms >= CLOSE_WAIT_MS && !works(pair, s);
 }
 
-/* The quarter of the time up to CLOSE_WAIT_MS ago in which the peer closed, as a bit. */
+/* Return the quarter of the time up to CLOSE_WAIT_MS ago in which the peer closed, as a bit. */
 static uint32_t quarter(const struct resource_socket *s, double ms)
 {
 	double age = (s->silent_ms - CLOSE_WAIT_MS) / fmax(ms, GROWTH_LEAST_MS);
@@ -217,7 +217,7 @@ static void finish(const struct resource_pair *pair, const struct base *base, st
 		resource_fact(resource, "peer's port", resource->other_port, "port", "TCP sockets");
 }
 
-/* The process's group, a new one if need be; NULL: no memory. */
+/* Return the process's group, a new one if need be; NULL: no memory. */
 static struct group *group_of(struct resource_list *list, uint32_t pid,
 			      const struct resource_netns *netns, struct group **groups,
 			      size_t *count)

@@ -156,7 +156,7 @@ static void fold_owner(struct resource *into, const struct resource_owner *faile
 	into->owners[i] = *failed;
 }
 
-/* Moves what @finding says to the finding that explains it; false if there is none. */
+/* Move what @finding says to the finding that explains it; false if there is none. */
 static bool fold(struct finding_list *list, const struct finding *finding)
 {
 	const struct resource *from = &finding->resource;

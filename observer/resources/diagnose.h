@@ -60,7 +60,7 @@ struct finding_list {
 	size_t count;
 };
 
-/* The severity of @rule for @resource, by its thresholds alone. */
+/* Return the severity of @rule for @resource, by its thresholds alone. */
 enum severity diagnose_severity(const struct rule *rule, const struct resource *resource);
 
 /*
@@ -70,7 +70,7 @@ enum severity diagnose_severity(const struct rule *rule, const struct resource *
 int diagnose(const struct resource_list *resources, struct finding_list *ret_findings);
 void diagnose_free(struct finding_list *findings);
 
-/* The worst severity. */
+/* Return the worst severity. */
 enum severity diagnose_worst(const struct finding_list *findings);
 
 /* "docs/diagnoses.md#ID" */

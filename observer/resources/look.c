@@ -335,7 +335,7 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 		note(run, "rates, growth, predictions and new drops: --sample 0 takes one reading");
 }
 
-/* Makes resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
+/* Make resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
 static int conclude(struct look *look, const struct run *run, struct resource_list *list,
 		    struct finding_list *findings)
 {

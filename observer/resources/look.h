@@ -50,7 +50,7 @@ void look_point(struct look *look, uint64_t interval_ns);
 int look_end(struct look *look, struct run *run, enum severity *ret_worst);
 
 /*
- * Looks for @sample_ns into a new document, which covers the sample. A second look begins where the first
+ * Look for @sample_ns into a new document, which covers the sample. A second look begins where the first
  * ended. 0, -EINTR when one of @stop, which are blocked, asked to end, or -errno.
  */
 int look_once(struct look *look, uint64_t sample_ns, const sigset_t *stop, struct run **ret_run,

@@ -65,7 +65,7 @@ static void describe(uint32_t pid, struct resource_owner *owner)
 			 wchan);
 }
 
-/* How long ago the service has written something; the oldest request may be younger. */
+/* Return how long ago the service has written something; the oldest request may be younger. */
 static uint64_t silent_ns(const struct run_service *service)
 {
 	uint64_t now = clock_now_ns(), oldest = service->open.oldest_ns.value;

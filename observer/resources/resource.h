@@ -106,7 +106,7 @@ struct resource_pair {
 	double seconds; /* between them */
 };
 
-/* Keeps the first reading's CLOSE_WAIT for looks to come, and lets go of the oldest. */
+/* Keep the first reading's CLOSE_WAIT for later looks, and drop the oldest. */
 void close_wait_remember(struct resource_pair *pair);
 void close_wait_forget(struct resource_pair *pair);
 
@@ -121,7 +121,7 @@ struct resource *resource_add(struct resource_list *list, enum resource_kind kin
 			      const struct resource_netns *netns);
 void resource_fact(struct resource *resource, const char *name, double value, const char *unit,
 		   const char *source);
-/* Counts one more socket of @pid's; the processes with most sockets come first. */
+/* Count one more socket of @pid's; the processes with most sockets come first. */
 void resource_own(struct resource *resource, uint32_t pid);
 /* Names and units of the owners. */
 void resource_name_owners(struct resource *resource);
@@ -142,7 +142,7 @@ void resource_measure_processes(const struct process_list *processes, unsigned i
 				double seconds, struct resource_list *list);
 /* Return whether a process in @list may go on to open descriptors: true too where it is not known. */
 bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned int points);
-/* Limits of the host, read where they are to be seen: in our own namespace. */
+/* Limits of the host, read where they can be seen: in our own namespace. */
 void resource_measure_host(const struct resource_numbers *before,
 			   const struct resource_numbers *after, struct resource_list *list);
 

@@ -20,7 +20,7 @@ static void name_socket(struct resource *resource, const struct resource_socket 
 	resource->port = s->source_port;
 }
 
-/* Drops in the sample; a socket that is new since has all of its drops from then. */
+/* Drops in the sample; all drops of a newer socket are from then. */
 static double new_drops(const struct resource_pair *pair, const struct socket_list *before,
 			const struct resource_socket *now)
 {

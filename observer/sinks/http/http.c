@@ -94,7 +94,7 @@ static struct MHD_Response *response_of(struct http_reply *reply)
 	return response;
 }
 
-/* Adds @reply to the connection; MHD_NO closes it. */
+/* Add @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
 {
 	struct MHD_Response *response = reply->body ? response_of(reply) : NULL;
@@ -233,8 +233,8 @@ static void send_away(struct client *client)
 }
 
 /*
- * The order of removal: strangers, then connections that have their answer, then those that wait for one. The newest
- * connection comes last: its request may still be unread.
+ * Return the order of removal: strangers, then connections that have their answer, then those that
+ * wait for one. The newest connection comes last: its request may still be unread.
  */
 static unsigned int rank_of(const struct sink_http *sink, const struct client *client)
 {
@@ -456,7 +456,7 @@ static int epoll_of(const struct sink_http *sink)
 }
 
 /*
- * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
+ * Hand @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
  * is not closed here in any case.
  */
 static int start_daemon(struct sink_http *sink, int fd)

@@ -62,7 +62,7 @@ struct sink_http_access {
 extern const struct sink_http_limits sink_http_default_limits;
 
 /*
- * Splits "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
+ * Split "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
  * -EINVAL: not such an address.
  */
 int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address);

@@ -411,7 +411,7 @@ static void charge(struct http_routes *routes, uint64_t cost_ns)
 		routes->credit_ns = -CREDIT_MAX_NS;
 }
 
-/* Makes the reply's body a document's. Without memory it stays the reply's. */
+/* Make the reply's body a document's. Without memory it stays the reply's. */
 static struct http_document *keep(struct http_reply *reply, uint64_t cost_ns)
 {
 	struct http_document *document = reply->body ? malloc(sizeof(*document)) : NULL;

@@ -25,7 +25,7 @@ struct http_reply {
 	struct http_document *document; /* whose the body is; NULL: the reply's own */
 };
 
-/* Ends the use of a reply's body, or of a document. */
+/* End the use of a reply's body, or of a document. */
 void http_reply_done(struct http_reply *reply);
 void http_document_release(void *document);
 
@@ -44,7 +44,7 @@ struct http_routes {
 	uint64_t credited_ns;
 };
 
-/* Makes @reply {"error": @error}; @error must need no escaping. */
+/* Make @reply {"error": @error}; @error must need no escaping. */
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error);
 
 /* Further inputs of an answer besides method and path; NULL: missing. */
@@ -54,7 +54,7 @@ struct http_query {
 	const char *last, *step, *port; /* likewise */
 };
 
-/* Fills @reply, a zeroed one; an unknown path or method and a failing source get an error. */
+/* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply);
 

@@ -7,10 +7,10 @@
 
 #include "sojourn/run.h"
 
-/* The letter of a stage of the residence; a blank for later stages. */
+/* Return the letter of a stage of the residence; a blank for later stages. */
 const char *live_stage_letter(enum stage stage);
 
-/* The sum of the means of its stages. */
+/* Return the sum of the means of its stages. */
 double live_residence_mean(const struct run_service *service);
 
 /*

@@ -307,7 +307,7 @@ static void draw_period(const struct live_page *page)
 		    view->show_total ? "since the begin," : "in the last", length, open);
 }
 
-/* How many lines the findings get: a title and what is left below the rows, within limits. */
+/* Return how many lines the findings get: a title and the lines left below the rows, within limits. */
 static int notes_height(const struct live_page *page)
 {
 	int room = screen_rows() - 1 - LIST_TOP, spare = room - (int)page->view->row_count;

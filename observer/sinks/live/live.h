@@ -9,8 +9,9 @@
 #include "sinks/sink.h"
 
 /*
- * Takes the terminal over (standard input and output). Waiting up to @wait_floor_ns is not warned of. 0; -ENOTTY: it is none; -EOPNOTSUPP: it
- * cannot be drawn on; or another -errno. However the program ends, the terminal is given back.
+ * Take the terminal over (standard input and output). Waiting up to @wait_floor_ns is not warned
+ * of. 0; -ENOTTY: it is none; -EOPNOTSUPP: it cannot be drawn on; or another -errno. However the
+ * program ends, the terminal is given back.
  */
 int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
 		   uint64_t wait_floor_ns, struct sink **ret_sink);

@@ -24,11 +24,11 @@ struct live_player {
 void live_player_init(struct live_player *player, const struct recording *recording);
 void live_player_done(struct live_player *player);
 
-/* Shows the next reading, or the one before. -ENODATA: there is none; or another -errno. */
+/* Show the next reading, or the one before. -ENODATA: there is none; or another -errno. */
 int live_player_forward(struct live_player *player, struct live_view *view);
 int live_player_back(struct live_player *player, struct live_view *view);
 
-/* How long the reading shown stays, from shown_ns on. -ENODATA: it is the last one; or another -errno. */
+/* Return how long the shown reading stays, from shown_ns on. -ENODATA: it is the last one; or another -errno. */
 int live_player_stay_ns(struct live_player *player, uint64_t *ret_ns);
 
 /* Return whether it is the last one. */

@@ -78,7 +78,7 @@ struct live_view {
 void live_view_init(struct live_view *view);
 void live_view_done(struct live_view *view);
 
-/* Takes @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
+/* Take @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
 int live_view_update(struct live_view *view, struct run *total);
 
 /* The next reading is another observation's first: there is no difference between them. */
@@ -97,7 +97,7 @@ int live_view_arrange(struct live_view *view);
 const struct run *live_view_period(const struct live_view *view);
 /* Open requests of a service in it: of the last reading in any period. */
 struct live_open live_view_open(const struct live_view *view, const struct run_service *service);
-/* The selected row; NULL without rows. */
+/* Return the selected row; NULL without rows. */
 const struct live_row *live_view_selected(const struct live_view *view);
 
 /*

@@ -39,7 +39,7 @@ bool recording_begins(int fd);
 bool recording_is(const char *path);
 
 /*
- * Finds the readings. -EINVAL: it is none, or not one reading is whole; @ret_error (to be freed by the
+ * Find the readings. -EINVAL: it is none, or not one reading is whole; @ret_error (to be freed by the
  * caller) says which. -errno.
  */
 int recording_open(const char *path, struct recording **ret_recording, char **ret_error);
