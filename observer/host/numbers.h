@@ -38,7 +38,7 @@ struct resource_numbers {
 	struct run_number of[NUMBER_COUNT];
 };
 
-/* Where a number comes from, for people: "TcpExt ListenDrops in /proc/net/netstat". */
+/* Return a number's source for people, such as "TcpExt ListenDrops in /proc/net/netstat". */
 const char *numbers_source(enum resource_number number);
 
 /* Read all numbers; those that this kernel lacks, or hides from this user, stay unknown. */

@@ -14,7 +14,7 @@
 
 #define PORT_COUNT 65536
 
-/* A tuple without its source port: what ports are counted for. */
+/* A tuple without its source port. Ports are counted for each. */
 struct port_key {
 	struct socket_address source;
 	struct socket_address destination;
@@ -33,7 +33,7 @@ struct port_use {
 	uint32_t error;	    /* sockets that may be missing; 0 after the second pass */
 };
 
-/* The rules of a namespace, and its ports that connect() passes over. */
+/* The rules of a namespace, and the ports that connect() skips. */
 struct port_rules {
 	uint16_t low, high; /* ip_local_port_range, both included */
 	unsigned int reuse; /* tcp_tw_reuse: 0, 1, or 2: loopback only */
@@ -46,12 +46,12 @@ struct port_rules {
 struct port_table {
 	struct port_use *slots; /* open addressing; empty: no family */
 	size_t size, count;
-	uint32_t floor;	 /* > 0: destinations with so few sockets were let go */
+	uint32_t floor;	 /* > 0: destinations with at most this many sockets were dropped */
 	bool frozen;	 /* the second pass: no new destinations */
 	uint64_t others; /* sockets towards destinations that are not in the table */
 };
 
-/* Destinations at most; 24,576 of 64 bytes and a half-empty table are 2.4 MiB. */
+/* Maximum of destinations; 24,576 of 64 bytes and a half-empty table are 2.4 MiB. */
 #define PORT_DESTINATIONS 24576
 #define PORT_EXACT	  256
 
@@ -70,7 +70,7 @@ int ports_parse(const char *text, uint64_t *bits);
 
 /* Return how many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
 uint32_t ports_capacity(const struct port_rules *rules);
-/* Of the range: reserved ports, and held ones that are not reserved. */
+/* Return how many ports of the range are reserved, or held and not reserved. */
 uint32_t ports_reserved(const struct port_rules *rules);
 uint32_t ports_held(const struct port_rules *rules);
 

@@ -19,7 +19,7 @@
 struct loader;
 
 struct loader_options {
-	struct observer_config config; /* cpus: at least those that there may be are taken */
+	struct observer_config config; /* cpus: at least all possible ones */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
 	bool run_statistics;	       /* have the kernel time the programs while we run */
@@ -28,8 +28,10 @@ struct loader_options {
 /* A program to be tried. */
 struct loader_trial {
 	const char *program;
-	/* How many instructions the verifier went through; 0 before Linux 5.16, which does not say
-	 * (aba64c7da983). */
+	/*
+	 * Instructions that the verifier processed; 0 before Linux 5.16, which does not report it
+	 * (aba64c7da983).
+	 */
 	uint32_t verified;
 };
 
@@ -51,7 +53,7 @@ bool loader_plain(void);
 int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
 		     uint64_t *ret_service_bytes);
 
-/* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
+/* Return where the state of connections is kept on this kernel: "hash by socket address", … */
 const char *loader_storage(void);
 
 /* Open, set up and load the programs that @plan chose; attach nothing yet. 0 or -errno. */
@@ -76,7 +78,7 @@ int loader_attach(struct loader *loader);
 void loader_pause(struct loader *loader);
 int loader_resume(struct loader *loader);
 
-/* Whether sockets of the local port pass the programs' filter: of a service that was added, they do. */
+/* Set whether sockets of the local port pass the programs' filter; those of an added service do. */
 void loader_watch(struct loader *loader, uint16_t port, bool watched);
 
 /*
@@ -86,11 +88,14 @@ void loader_watch(struct loader *loader, uint16_t port, bool watched);
 int loader_visit_sockets(struct loader *loader, bool flush);
 
 /*
- * The services that have slots, by index; port 0: nobody has this one. @ret_keys has room for @size. Returns how many
- * of them there are to look at.
+ * Put the services that have slots into @ret_keys, which has room for @size; port 0: the index is free.
+ * Return how many indices to look at.
  */
 size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
-/* Services that found no slot when they had traffic, and connections that were not observed for it. */
+/*
+ * Return the number of services without a slot for their traffic, and of connections not observed
+ * for that.
+ */
 uint64_t loader_services_dropped(const struct loader *loader);
 uint64_t loader_connections_dropped(const struct loader *loader);
 /* Call @visit for each such service that is remembered. */
@@ -101,9 +106,14 @@ void loader_dropped(const struct loader *loader,
 
 /* Return how many services may still get a slot. */
 uint32_t loader_services_left(const struct loader *loader);
-/* By which the kernel side calls it (wire/config.h); another one when its slot was given to another service. */
+/*
+ * Return the number by which the kernel side knows it (wire/config.h). It changes when the slot is
+ * given to another service.
+ */
 uint32_t loader_service_number(const struct loader *loader, uint32_t service);
-/* Listeners that have no slot, since nobody has used them; by the last visit to the sockets. */
+/*
+ * Return how many listeners have no slot because they are unused, at the last visit to the sockets.
+ */
 uint32_t loader_idle_listeners(const struct loader *loader);
 /*
  * Take the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
@@ -112,7 +122,7 @@ uint32_t loader_idle_listeners(const struct loader *loader);
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
 		   size_t count, void (*last)(void *context, uint32_t service), void *context);
 
-/* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
+/* Return the slot of @service on @cpu, or its gauges: the kernel writes them while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
 /* NULL without config.transmit_below. */
 const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
@@ -139,7 +149,10 @@ bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 
-/* The depths of all listeners' accept queues, as bpf/doctor/backlog.bpf.c keeps them; -1: nobody does. */
+/*
+ * Return the map with the depths of all listeners' accept queues (bpf/doctor/backlog.bpf.c); -1:
+ * none.
+ */
 int loader_depths_fd(const struct loader *loader);
 
 /* Call @visit for every (service, process) that was seen to listen, read or write. */

@@ -8,7 +8,9 @@
 /* Forget earlier messages, and listen. */
 void loader_message_begin(void);
 
-/* Return the first complaint since then, with the verifier's verdict; empty if there was none. */
+/*
+ * Return the first error message since then, with the verifier's verdict; empty if there was none.
+ */
 const char *loader_message(void);
 
 /* Return whether that is about @program. */

@@ -112,10 +112,10 @@ const char *plan_refusal(const struct plan *plan, enum question question);
 /* Return whether @name is a candidate's hook or program. */
 bool plan_knows(const char *name);
 
-/* Why none of the candidates called @name answers its question; NULL if one does. */
+/* Return why none of the candidates called @name answers its question; NULL if one does. */
 const char *plan_not_used(const struct plan *plan, const char *name);
 
-/* How the depth of accept queues is seen between two looks at the sockets. */
+/* The way to see the depth of accept queues between two visits to the sockets. */
 enum plan_depth {
 	PLAN_DEPTH_UNSEEN,
 	PLAN_DEPTH_QUEUED,   /* when a connection is put into the queue */
@@ -124,12 +124,15 @@ enum plan_depth {
 
 enum plan_depth plan_depth(const struct plan *plan);
 
-/* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
+/*
+ * Return why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it
+ * can.
+ */
 const char *plan_missing(const struct plan *plan, enum stage stage);
 /* The same for UDP services, whose exchanges only have socket_queue and service. */
 const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 
-/* Why service cannot be divided into running, runnable and blocked; NULL if it can. */
+/* Return why service cannot be divided into running, runnable and blocked; NULL if it can. */
 const char *plan_missing_cpu(const struct plan *plan, bool udp);
 
 /* Return why streams of HTTP/2 cannot be observed; NULL if they can. */

@@ -12,13 +12,16 @@
 
 struct budget {
 	uint64_t bytes;
-	uint32_t services;     /* most that have slots; 0: it does not do for one */
-	uint32_t samples;      /* most of a period, and half as many as of all */
+	uint32_t services;     /* maximum with slots; 0: too little for one */
+	uint32_t samples;      /* maximum of a period, and half as many as of all */
 	uint64_t series_bytes; /* for the past of a period's services, and its document */
 	uint64_t phase_bytes;  /* for the readings at the begins of phases */
 };
 
-/* Half of what the cgroup may take; without a limit a share of the host's, but not all that a large one would give. */
+/*
+ * Return half of the cgroup's limit. Without a limit return a share of the host's memory, within
+ * bounds.
+ */
 uint64_t budget_default(void);
 
 /* @config: but for max_services. 0 or -errno. */

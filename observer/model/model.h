@@ -19,12 +19,12 @@ struct model;
 
 struct model_options {
 	uint32_t pid;	/* services of this process; 0: of the whole namespace */
-	char **command; /* what runs meanwhile, for the document; may be NULL */
+	char **command; /* the command that runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
-	uint32_t samples;	     /* most sampled exchanges of a service in a period; 0: none */
-	const struct budget *budget; /* the caller's, as long as the model is there */
-	bool findings; /* look for what runs out, at the begin and the end of each period */
-	bool past;     /* keep what snapshot_source.past() returns */
+	uint32_t samples;	     /* limit of sampled exchanges per service and period; 0: none */
+	const struct budget *budget; /* the caller's, which outlives the model */
+	bool findings; /* look for findings, at the begin and the end of each period */
+	bool past;     /* keep the past for snapshot_source.past() */
 	void (*expired)(uint64_t phase,
 			uint32_t lease_s); /* one has ended with its lease; or NULL */
 };

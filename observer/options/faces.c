@@ -33,7 +33,7 @@ static void say_instead(struct cli_option *rows, size_t count, const char *name,
 	}
 }
 
-/* Words that are no option are refused; without a target every listener is one. */
+/* Refuse words that are no option. Without a target observe every listener. */
 static int check_targets(const struct cli_command *command, int argc, char **argv, int next,
 			 struct observe_options *options)
 {
@@ -173,7 +173,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 
 _Static_assert(ARRAY_SIZE(serve_rows) <= ROWS_MAX, "rows of sojourn serve");
 
-/* Below, a file would hold a reading or two. */
+/* Smaller files would hold a reading or two. */
 #define SMALLEST_RECORDING 1000000
 
 static const char *set_output(void *record, const char *value)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `sojourn probe`: what this kernel allows, why not the rest, and what observing costs on this host. */
+/*
+ * `sojourn probe`: the measurements that this kernel allows, reasons why not the rest, and the cost
+ * of observing on this host.
+ */
 #ifndef OBSERVER_PROBE_PROBE_H
 #define OBSERVER_PROBE_PROBE_H
 
@@ -20,10 +23,10 @@ struct probe_cost {
 	size_t rate_count;
 };
 
-/* Print the host, what observing costs on it, and what that means. 0 or -ENOMEM. */
+/* Print the host, the cost of observing on it, and its meaning. 0 or -ENOMEM. */
 int probe_print_cost(const struct probe_cost *cost, FILE *file);
 
-/* All of these as one JSON object; @cost may be NULL. 0 or -errno. */
+/* Print all of these as one JSON object; @cost may be NULL. 0 or -errno. */
 int probe_print_json(const struct plan *plan, const struct probe_cost *cost, FILE *file);
 
 #endif

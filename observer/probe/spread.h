@@ -19,7 +19,7 @@ struct spread {
 	double low, high; /* with 95 % confidence the median is between them */
 };
 
-/* Beyond SPREAD_ROUNDS it is left out. */
+/* Add a value; values beyond SPREAD_ROUNDS are left out. */
 void rounds_add(struct rounds *rounds, double value);
 
 /* Sort @rounds. */

@@ -7,10 +7,13 @@
 
 struct report_format;
 
-/* By name; NULL if there is none of it. */
+/* Find a form by name; NULL: there is none. */
 const struct report_format *report_format_named(const char *name);
 
-/* By what @path ends in (".html", ".md", …); that for people without an ending. NULL: none has this one. */
+/*
+ * Find a form by the ending of @path (".html", ".md", …). Without an ending it is the text for
+ * people; NULL: unknown ending.
+ */
 const struct report_format *report_format_for(const char *path);
 
 /* "text, html, …" and ".txt, .html, …", for messages. */

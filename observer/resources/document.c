@@ -129,7 +129,7 @@ static int add_texts(const struct finding *from, struct run_finding *to)
 	return r;
 }
 
-/* The members that both have, owners included. */
+/* Fill in the common members, owners included. */
 static int fill(const struct resource *from, struct run_finding *to)
 {
 	if (!to)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads the programs of bpf/doctor that this kernel allows: each is tried on its own, then
- * those that work are loaded together. Then what they count is read. See events.h.
+ * Loads the programs of bpf/doctor that this kernel allows. Each is tried alone, then the working
+ * ones are loaded together, and their counts are read. See events.h.
  */
 #include "events.h"
 
@@ -24,7 +24,7 @@ struct resource_events {
 
 enum need {
 	NEEDED,
-	WANTED,	      /* left out where it is refused */
+	WANTED,	      /* left out if it is refused */
 	WANTED_FILES, /* likewise; all of these, or by system calls */
 	BY_SYSCALLS,
 };

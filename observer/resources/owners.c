@@ -46,7 +46,7 @@ static bool lost_more(const struct socket_list *before, const struct resource_so
 	return then && now->drops > then->drops;
 }
 
-/* Ports whose listener answers for sockets that no process has: orphans, and what is not accepted. */
+/* Find ports whose listener owns sockets without a process: orphans, and unaccepted ones. */
 static void find_wards(const struct resource_netns *now, uint64_t *ports)
 {
 	for (size_t i = 0; i < now->held.count; i++) {
@@ -111,7 +111,7 @@ static void choose_destinations(struct search *search)
 	for (size_t i = 0; i < now->ports.count && i < OWNED_DESTINATIONS; i++) {
 		const struct port_use *use = &now->ports.slots[i];
 
-		/* TIME_WAIT has no owner: looking for it would be in vain, five times. */
+		/* TIME_WAIT has no owner: five searches for one would be in vain. */
 		search->chosen[i] =
 			use->live && (search->all || total(use) >= OWNED_SHARE * capacity ||
 				      grows_fast(search, use, capacity));

@@ -8,7 +8,7 @@
 
 #define OWNED_DESTINATIONS 16
 #define OWNED_SOCKETS	   8192
-/* Silent for so long, a peer that closed waits for nothing but our close(). */
+/* After this silence, a peer that has closed waits only for our close(). */
 #define CLOSE_WAIT_MS 1000
 
 /* A socket towards one of the heaviest destinations. */

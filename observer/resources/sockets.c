@@ -59,7 +59,7 @@ static bool was_full(const struct resource_pair *pair, const struct resource_soc
 {
 	const struct resource_socket *then = owners_match(&pair->before.listeners, s->inode);
 
-	if (pair->after.source == SOCKETS_PROCFS) /* where the limit is not to be seen */
+	if (pair->after.source == SOCKETS_PROCFS) /* if the limit is not visible */
 		return false;
 	return s->receive_queue > s->send_queue || (then && then->receive_queue > then->send_queue);
 }

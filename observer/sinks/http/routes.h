@@ -19,10 +19,10 @@ struct http_document {
 struct http_reply {
 	unsigned int status;
 	const char *type;		/* Content-Type */
-	char *body;			/* NULL: there was no memory for it */
+	char *body;			/* NULL: no memory */
 	const char *header;		/* one more header, may be NULL */
 	char value[64];			/* that header's */
-	struct http_document *document; /* whose the body is; NULL: the reply's own */
+	struct http_document *document; /* owner of the body; NULL: the reply */
 };
 
 /* End the use of a reply's body, or of a document. */
@@ -37,7 +37,7 @@ struct http_routes {
 	struct snapshot_source source;
 	enum metrics_buckets buckets;
 	struct metrics *metrics;
-	struct run *judged; /* findings of a while ago: a look costs more than an answer */
+	struct run *judged; /* recent findings, because a look costs more than an answer */
 	uint64_t judged_ns;
 	struct http_document *documents[HTTP_DOCUMENTS];
 	int64_t credit_ns; /* of CPU time, for making documents */

@@ -15,7 +15,7 @@
  */
 int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
 		   uint64_t wait_floor_ns, struct sink **ret_sink);
-/* The same of a recording. -ENODATA: not one of its readings is whole. */
+/* The same for a recording. -ENODATA: none of its readings is whole. */
 int sink_live_open_player(struct live_player *player, uint64_t wait_floor_ns,
 			  struct sink **ret_sink);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The live view's panel of findings: what of a reading deserves a sentence. */
+/* The live view's panel of findings: problems in a reading, a sentence each. */
 #ifndef OBSERVER_SINKS_LIVE_NOTES_H
 #define OBSERVER_SINKS_LIVE_NOTES_H
 

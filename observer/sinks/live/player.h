@@ -11,13 +11,12 @@
 
 struct live_player {
 	const struct recording *recording;
-	size_t at;	   /* the reading that is shown, from 0 */
-	bool begun;	   /* one is shown */
-	double speed;	   /* 1: as it was */
-	uint64_t shown_ns; /* CLOCK_MONOTONIC: since when */
-	uint64_t wall_ns;  /* wall clock of the reading; 0: not known */
-	struct run
-		*ahead; /* the next whole reading, read before its time; NULL: not yet, or none */
+	size_t at;	    /* the reading that is shown, from 0 */
+	bool begun;	    /* one is shown */
+	double speed;	    /* 1: as it was */
+	uint64_t shown_ns;  /* CLOCK_MONOTONIC: since when */
+	uint64_t wall_ns;   /* wall clock of the reading; 0: not known */
+	struct run *ahead;  /* the next whole reading, read ahead; NULL: not yet, or none */
 	size_t ahead_index; /* which one; the number of readings: there is none */
 };
 

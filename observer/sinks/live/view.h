@@ -60,7 +60,7 @@ struct live_view {
 	struct run *total;    /* since the observation began; NULL before the first reading */
 	struct run *judged;   /* the same as it is shown, where that differs; else NULL */
 	struct run *interval; /* since the reading before */
-	/* Nothing but findings: those of the last reading for which somebody looked; NULL: nobody did. */
+	/* Findings only, of the last reading with a look; NULL: there was none. */
 	struct run *found;
 	bool show_total;
 	struct live_history **histories;
@@ -70,7 +70,7 @@ struct live_view {
 	size_t selected;	/* of rows */
 	size_t sort;		/* column of live_columns[] */
 	bool reversed;		/* against that column's own order */
-	uint64_t wait_floor_ns; /* p99 of waiting up to that is not warned of */
+	uint64_t wait_floor_ns; /* p99 of waiting up to this causes no warning */
 	char filter[LIVE_FILTER];
 };
 
