@@ -21,7 +21,7 @@ struct model_options {
 	uint32_t pid;	/* services of this process; 0: of the whole namespace */
 	char **command; /* the command that runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
-	uint32_t samples;	     /* limit of sampled exchanges per service and period; 0: none */
+	uint32_t samples;	     /* samples per service and period; 0: none */
 	const struct budget *budget; /* the caller's, which outlives the model */
 	bool findings; /* look for findings, at the begin and the end of each period */
 	bool past;     /* keep the past for snapshot_source.past() */
