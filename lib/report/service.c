@@ -568,7 +568,7 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	struct items items;
 	char name[SHORT_TEXT];
 
-	if (!responses->count)
+	if (!responses->count || page->tight == TIGHT_MOST)
 		return;
 	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++)
 		left += responses->statuses[i];
