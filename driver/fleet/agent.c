@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A member of a fleet; see agent.h. The main thread takes the plan and drives. A thread of its own has the channel:
- * it answers pings at once and shows that the member lives, however busy the others are.
+ * it answers pings at once and shows that the member lives, however busy the others are. It ends the process where
+ * the coordinator is gone or silent, as nobody is left then who wants a result or could end the load.
  */
 #include "agent.h"
 
@@ -19,10 +20,16 @@
 #include "run/drive.h"
 #include "scenario/job.h"
 #include "sojourn/clock.h"
+#include "sojourn/log.h"
 #include "sojourn/refuse.h"
+#include "sojourn/units.h"
 
 #define BEAT_NS	      (500 * NSEC_PER_MSEC)
+#define LISTEN_MS     250
 #define AWAIT_STEP_MS 5
+
+/* Of it the coordinator has given the member up already. */
+#define PATIENCES 2
 
 struct agent {
 	const struct ceilings *ceilings;
@@ -30,9 +37,13 @@ struct agent {
 	struct plan_inbox inbox;
 	pthread_mutex_t sending; /* a line at a time */
 	pthread_t thread;
+	atomic_bool over;	      /* the run has ended, and its result was sent */
+	uint64_t beat_ns;	      /* when the next one is due */
+	uint64_t patience_ns;	      /* after such a silence the coordinator is gone */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
 	int start_fd;		      /* can be read: start_at_ns is there */
 	int stop_fd;		      /* can be read: the run is to end */
+	int place_fd;		      /* held while it runs: see ceilings_claim() */
 	/* What the main thread has: */
 	struct options options;
 	struct scenario *scenario;
@@ -80,8 +91,10 @@ static void send_reason(struct agent *agent, const char *type, const char *reaso
 	send_message(agent, json_pack("{s:s, s:s}", "type", type, "reason", reason));
 }
 
+/* On a line of its own, whatever a shell that logs in has written before. */
 static void send_hello(struct agent *agent)
 {
+	(void)write_all("\n");
 	send_message(agent, json_pack("{s:s, s:i, s:s}", "type", "hello", "protocol",
 				      CHANNEL_PROTOCOL, "version", SOJOURN_VERSION));
 }
@@ -139,40 +152,83 @@ static void take_line(struct agent *agent, const char *line)
 		raise_fd(agent->stop_fd);
 }
 
-/* 0, or -errno where there is no more to come. */
-static int receive(struct agent *agent)
+static bool can_take_more(int fd)
 {
-	char bytes[1 << 16];
-	ssize_t length = read(STDIN_FILENO, bytes, sizeof(bytes));
+	struct pollfd output = {.fd = fd, .events = POLLOUT};
 
-	if (length < 0 && errno == EINTR)
+	return poll(&output, 1, 0) > 0;
+}
+
+/* Never waits: a channel that is full, or being written to, shows by what it holds that the member lives. */
+static void beat_if_due(struct agent *agent)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (now_ns < agent->beat_ns)
+		return;
+	agent->beat_ns = now_ns + BEAT_NS;
+	if (pthread_mutex_trylock(&agent->sending))
+		return;
+	if (can_take_more(STDOUT_FILENO))
+		(void)write_all("{\"type\":\"beat\"}\n");
+	pthread_mutex_unlock(&agent->sending);
+}
+
+/* 0 with whether anything came, or -errno where there is no more to come. */
+static int receive(struct agent *agent, bool *ret_heard)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	char bytes[1 << 16];
+	ssize_t length;
+
+	beat_if_due(agent);
+	*ret_heard = poll(&input, 1, LISTEN_MS) > 0;
+	length = *ret_heard ? read(STDIN_FILENO, bytes, sizeof(bytes)) : 0;
+	if (!*ret_heard || (length < 0 && errno == EINTR))
 		return 0;
 	if (length <= 0)
 		return -EPIPE;
 	return channel_lines_add(&agent->lines, bytes, (size_t)length);
 }
 
+/* Steps are counted, not time: an agent that was held has not silenced its coordinator. */
+static int listen_patiently(struct agent *agent)
+{
+	uint64_t steps = PATIENCES * agent->patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
+	uint64_t silent = 0;
+	int err = 0;
+
+	while (!err && silent <= steps) {
+		bool heard;
+
+		for (char *line; (line = channel_lines_take(&agent->lines)); free(line))
+			take_line(agent, line);
+		err = receive(agent, &heard);
+		silent = heard ? 0 : silent + 1;
+	}
+	return err ? err : -ETIMEDOUT;
+}
+
+static void tell_silence(const struct agent *agent)
+{
+	char time[32];
+
+	units_format_duration((double)(PATIENCES * agent->patience_ns), time, sizeof(time));
+	if (can_take_more(STDERR_FILENO))
+		log_error("nothing was heard of the coordinator for %s", time);
+}
+
+/* The main thread may be anywhere, also where it cannot be woken: in a name that is looked up, in a full channel. */
 static void *keep_channel(void *argument)
 {
 	struct agent *agent = argument;
-	uint64_t beat_ns = clock_now_ns();
-	int err = 0;
+	int err = listen_patiently(agent);
 
-	while (!err) {
-		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-		uint64_t now_ns = clock_now_ns();
-
-		if (now_ns >= beat_ns) {
-			send_type(agent, "beat");
-			beat_ns = now_ns + BEAT_NS;
-		}
-		if (poll(&input, 1, (int)((beat_ns - now_ns) / NSEC_PER_MSEC) + 1) > 0)
-			err = receive(agent);
-		for (char *line; !err && (line = channel_lines_take(&agent->lines)); free(line))
-			take_line(agent, line);
-	}
-	raise_fd(agent->stop_fd);
-	return NULL;
+	if (atomic_load(&agent->over))
+		return NULL;
+	if (err == -ETIMEDOUT)
+		tell_silence(agent);
+	_exit(EXIT_FAILURE);
 }
 
 /* ---- the run ---- */
@@ -222,24 +278,30 @@ static int drive(struct agent *agent, char **ret_error)
 
 /* ---- the plan ---- */
 
-/* The target's address is looked up again for the run: a name that leads elsewhere by then leads nowhere. */
+/* Names are looked up again for the run: one that leads elsewhere by then leads nowhere. */
 static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 {
 	int err = plan_take(&agent->inbox, message, &agent->options, &agent->scenario, ret_error);
 
 	if (!err)
-		err = ceilings_check_load(agent->ceilings, &agent->options.load, ret_error);
+		err = ceilings_claim(agent->ceilings, &agent->place_fd, ret_error);
+	if (!err)
+		err = ceilings_check_load(agent->ceilings, &agent->options, agent->scenario,
+					  ret_error);
 	if (!err)
 		err = ceilings_check_targets(agent->ceilings, agent->scenario, ret_error);
 	if (!err)
 		err = scenario_job_open(&agent->options, agent->scenario, agent->inbox.argv,
 					&agent->job, ret_error);
+	if (!err)
+		err = ceilings_check_addresses(agent->ceilings, agent->scenario, ret_error);
 	return err;
 }
 
 /* Before the thread is there. *@ret_plan: NULL if the channel has ended without one. */
 static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 {
+	bool unused;
 	int err = 0;
 
 	for (*ret_plan = NULL; !err && !*ret_plan;) {
@@ -248,7 +310,7 @@ static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 		const char *type = message ? channel_type(message) : "";
 
 		if (!line)
-			err = receive(agent);
+			err = receive(agent, &unused);
 		else if (!strcmp(type, "file"))
 			err = plan_take_file(&agent->inbox, message, ret_error);
 		else if (!strcmp(type, "plan"))
@@ -286,6 +348,8 @@ static int serve(struct agent *agent)
 	err = await_plan(agent, &plan, &error);
 	if (err == -EPIPE)
 		return 0; /* the coordinator has changed its mind */
+	if (!err)
+		err = plan_take_patience(plan, &agent->patience_ns, &error);
 	if (err) {
 		tell_error(agent, "refused", err, error);
 		return err;
@@ -294,6 +358,7 @@ static int serve(struct agent *agent)
 	if (err)
 		return err;
 	carry_out(agent, plan);
+	atomic_store(&agent->over, true);
 	pthread_join(agent->thread, NULL);
 	return 0;
 }
@@ -310,6 +375,8 @@ static void clear(struct agent *agent)
 		close(agent->start_fd);
 	if (agent->stop_fd >= 0)
 		close(agent->stop_fd);
+	if (agent->place_fd >= 0)
+		close(agent->place_fd);
 	free(agent);
 }
 
@@ -321,6 +388,7 @@ int agent_run(const struct ceilings *ceilings)
 	if (!agent)
 		return -ENOMEM;
 	agent->ceilings = ceilings;
+	agent->place_fd = -1;
 	pthread_mutex_init(&agent->sending, NULL);
 	agent->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	agent->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

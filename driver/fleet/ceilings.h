@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "load/load_settings.h"
+#include "options/options.h"
 
 struct scenario;
 
@@ -21,11 +21,18 @@ struct ceilings {
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * Whether a plan stays below them; @load is the agent's own share, but for the rate. -EINVAL with a sentence in
+ * Takes the place of the one agent that this user may have here while there is a ceiling of the rate or of
+ * connections: of several at once each would have all of it. *@ret_fd holds it, -1: it takes none. -EINVAL with a
+ * sentence in @ret_error: another one has it, for some seconds already; another -errno.
+ */
+int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_error);
+
+/*
+ * Whether a plan stays below them; @options have the agent's own share, but for the rate. -EINVAL with a sentence in
  * @ret_error that names the ceiling and what was asked for.
  */
-int ceilings_check_load(const struct ceilings *ceilings, const struct load_settings *load,
-			char **ret_error);
+int ceilings_check_load(const struct ceilings *ceilings, const struct options *options,
+			const struct scenario *scenario, char **ret_error);
 
 /*
  * The same of the targets, whose names are looked up for it: every address that a name has must be allowed.
@@ -33,5 +40,9 @@ int ceilings_check_load(const struct ceilings *ceilings, const struct load_setti
  */
 int ceilings_check_targets(const struct ceilings *ceilings, const struct scenario *scenario,
 			   char **ret_error);
+
+/* The same of the addresses that were chosen for the run, whoever answered for the names by then. */
+int ceilings_check_addresses(const struct ceilings *ceilings, const struct scenario *scenario,
+			     char **ret_error);
 
 #endif

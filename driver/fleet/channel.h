@@ -3,7 +3,7 @@
  * Messages between a coordinator and its agents: objects of JSON, one on a line, each below 1 MiB, so that any
  * channel that keeps their order can carry them. What is longer goes in parts.
  *
- * To the agent:       file, plan, ping, start, stop; the end of the stream is the end of the run.
+ * To the agent:       file, plan, ping, start, beat, stop; the end of the stream is the end of the run.
  * To the coordinator: hello, refused, ready, pong, beat, document, failed (a request did), error.
  */
 #ifndef DRIVER_FLEET_CHANNEL_H
@@ -17,7 +17,7 @@
 #include "sojourn/cleanup.h"
 
 /* Raised when a message changes its meaning; version and protocol must both be the same. */
-#define CHANNEL_PROTOCOL 1
+#define CHANNEL_PROTOCOL 2
 
 /* Bytes of a file or document in one message; escaped or encoded they are up to twice as many. */
 #define CHANNEL_PART ((size_t)384 << 10)
@@ -28,7 +28,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
 /* Bytes that come in become lines. A zeroed one is valid and empty. */
 struct channel_lines {
 	char *bytes;
-	size_t length, capacity;
+	size_t begin, length, capacity; /* before @begin lines have been taken */
 };
 
 /* -ENOMEM; -EMSGSIZE: the line is longer than any message. */

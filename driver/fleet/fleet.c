@@ -21,7 +21,7 @@
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
-#define WATCH_MS 250U
+#define WATCH_MS 250U /* members hear of the coordinator as often */
 #define TICK_MS	 1000U
 
 /* Messages must be there before their time, on a host that is busy, too. */
@@ -147,15 +147,17 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 {
 	bool starting = member->state == MEMBER_STARTING;
 	uint64_t limit_ns = starting ? HELLO_NS : fleet->fleet->lost_after_ns;
-	char *reason, time[32];
+	char *reason, time[32], quote[MEMBER_QUOTE] = "";
 
 	if (member_is_over(member) ||
 	    !member_is_silent(member, (unsigned int)(limit_ns / NSEC_PER_MSEC / WATCH_MS)))
 		return;
 	units_format_duration((double)limit_ns, time, sizeof(time));
-	if (asprintf(&reason, "%s for %s%s%s",
+	if (starting)
+		member_quote(member, quote);
+	if (asprintf(&reason, "%s for %s%s",
 		     starting ? "its agent did not answer" : "nothing was heard of it", time,
-		     starting && *member->said ? ": " : "", starting ? member->said : "") < 0)
+		     quote) < 0)
 		reason = NULL;
 	member_lose(member, reason);
 }
@@ -168,8 +170,10 @@ static void on_watch(uv_timer_t *timer)
 {
 	struct fleet *fleet = timer->data;
 
-	for (uint32_t i = 0; i < fleet->count; i++)
+	for (uint32_t i = 0; i < fleet->count; i++) {
 		lose_silent(fleet, &fleet->members[i]);
+		member_beat(&fleet->members[i]);
+	}
 }
 
 /* ---- progress ---- */
@@ -306,13 +310,14 @@ static int gather(struct fleet *fleet, char **ret_error)
 	return check_gathered(fleet, ret_error);
 }
 
+/* By the user, or because a member is lost already. */
 static bool is_interrupted(void *user)
 {
 	struct fleet *fleet = user;
 	bool before = fleet->interrupted;
 
 	uv_run(&fleet->loop, UV_RUN_NOWAIT);
-	return fleet->interrupted && !before;
+	return (fleet->interrupted && !before) || find_lost(fleet);
 }
 
 static uint64_t lead_ns(const struct fleet *fleet)
@@ -497,6 +502,7 @@ static int open_all(struct fleet *fleet, char **ret_error)
 		err = plan_make(fleet->options, count, &fleet->plan, ret_error);
 	if (err)
 		return err;
+	fleet->plan.patience_ns = fleet->fleet->lost_after_ns;
 	fleet->members = calloc(count, sizeof(*fleet->members));
 	if (!fleet->members)
 		return -ENOMEM;

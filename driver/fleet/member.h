@@ -59,10 +59,11 @@ struct member {
 	bool out_ended;
 	int64_t status;
 	int signal;
+	struct plan_place place; /* how far it has the plan */
 	struct channel_lines lines;
 	struct channel_document document;
-	char said
-		[256]; /* the last line of its standard error, or of what came before the agent's hello */
+	char said[256];	   /* the last line of its standard error */
+	char printed[256]; /* likewise of its standard output, before the agent's hello */
 	unsigned int pings;
 	uint64_t ping_wall_ns;
 	uint64_t ping_ns;
@@ -73,6 +74,8 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv);
 
 /* Begins the run at this time, by the coordinator's wall clock. */
 void member_begin(struct member *member, uint64_t at_ns);
+/* Shows that the coordinator is there: an agent that does not hear of it ends. */
+void member_beat(struct member *member);
 /* Ends its load; its result follows. */
 void member_stop(struct member *member);
 /* Gives it up, and ends its process. @reason is used up. */
@@ -81,6 +84,13 @@ void member_lose(struct member *member, char *reason);
 void member_leave(struct member *member);
 /* Ends the process, and what it started in its group. */
 void member_kill(struct member *member);
+
+/*
+ * What was said where there should be an agent: ": Connection refused", and what a shell printed before.
+ * Empty: nothing.
+ */
+#define MEMBER_QUOTE 600
+void member_quote(const struct member *member, char ret_text[static MEMBER_QUOTE]);
 
 /* Asked in regular steps: whether nothing was heard of it in the last @steps of them. */
 bool member_is_silent(struct member *member, unsigned int steps);

@@ -6,6 +6,10 @@
 #ifndef DRIVER_FLEET_PLAN_H
 #define DRIVER_FLEET_PLAN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "channel.h"
 #include "options/options.h"
 #include "scenario/scenario.h"
@@ -19,7 +23,14 @@ struct plan {
 	} *files;
 	size_t file_count;
 	uint32_t members;
-	uint32_t samples; /* of each member */
+	uint32_t samples;     /* of each member */
+	uint64_t patience_ns; /* who is silent for so long is lost */
+};
+
+/* How far a plan has been handed over. A zeroed one is at its begin. */
+struct plan_place {
+	size_t file, at;
+	bool over;
 };
 
 /*
@@ -34,11 +45,11 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 void plan_clear(struct plan *plan);
 
 /*
- * Hands each message of the plan for member @index to @send, in their order; each is used up. @name: of the member.
- * -ENOMEM, or what @send returns.
+ * The next message of the plan for member @index, @name, from *@place on, which is moved. NULL: it was the last one,
+ * or no memory, in which case place->over is not set.
  */
-int plan_send(const struct plan *plan, uint32_t index, const char *name,
-	      int (*send)(void *user, json_t *message), void *user);
+json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
+		  struct plan_place *place);
 
 /* What an agent has been sent. A zeroed one is valid and empty. */
 struct plan_inbox {
@@ -50,6 +61,9 @@ struct plan_inbox {
 
 /* A message of type "file". -EINVAL with a sentence; -errno. */
 int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_error);
+
+/* Of a message of type "plan": after such a silence the coordinator is gone. -EINVAL with a sentence. */
+int plan_take_patience(const json_t *message, uint64_t *ret_ns, char **ret_error);
 
 /*
  * A message of type "plan": fills in options and steps, as those of a command line, and the member's share. Both
