@@ -28,15 +28,13 @@
 #define LISTEN_MS     250
 #define AWAIT_STEP_MS 5
 
-/* Of it the coordinator has given the member up already. */
-#define PATIENCES 2
-
 struct agent {
 	const struct ceilings *ceilings;
 	struct channel_lines lines;
 	struct plan_inbox inbox;
 	pthread_mutex_t sending; /* a line at a time */
 	pthread_t thread;
+	atomic_bool settled;	      /* the options have been checked, and change no more */
 	atomic_bool over;	      /* the run has ended, and its result was sent */
 	uint64_t beat_ns;	      /* when the next one is due */
 	uint64_t patience_ns;	      /* after such a silence the coordinator is gone */
@@ -48,6 +46,7 @@ struct agent {
 	struct options options;
 	struct scenario *scenario;
 	struct scenario_job job;
+	struct schedule_deals deals; /* the channel's thread appends */
 };
 
 /* ---- sending ---- */
@@ -138,6 +137,22 @@ static void take_start(struct agent *agent, const json_t *message)
 	raise_fd(agent->start_fd);
 }
 
+static void take_deal(struct agent *agent, const json_t *message)
+{
+	json_int_t number = json_integer_value(json_object_get(message, "number"));
+	json_int_t index = json_integer_value(json_object_get(message, "member"));
+	json_int_t count = json_integer_value(json_object_get(message, "members"));
+	uint32_t dealt = atomic_load(&agent->deals.count);
+
+	if (!atomic_load(&agent->settled) || number < 0 || index < 0 || index >= count ||
+	    count > agent->options.load.member.count || dealt == SCHEDULE_DEALS ||
+	    !ceilings_allow_rate(agent->ceilings, &agent->options.load, (uint32_t)count))
+		return;
+	agent->deals.list[dealt] =
+		(struct schedule_deal){(uint64_t)number, (uint32_t)index, (uint32_t)count};
+	atomic_store(&agent->deals.count, dealt + 1);
+}
+
 /* What is not known is of a later version, which the coordinator has seen not to be there. */
 static void take_line(struct agent *agent, const char *line)
 {
@@ -148,6 +163,8 @@ static void take_line(struct agent *agent, const char *line)
 		answer_ping(agent, message);
 	else if (!strcmp(type, "start"))
 		take_start(agent, message);
+	else if (!strcmp(type, "deal"))
+		take_deal(agent, message);
 	else if (!strcmp(type, "stop"))
 		raise_fd(agent->stop_fd);
 }
@@ -194,7 +211,7 @@ static int receive(struct agent *agent, bool *ret_heard)
 /* Steps are counted, not time: an agent that was held has not silenced its coordinator. */
 static int listen_patiently(struct agent *agent)
 {
-	uint64_t steps = PATIENCES * agent->patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
+	uint64_t steps = agent->patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
 	uint64_t silent = 0;
 	int err = 0;
 
@@ -213,7 +230,7 @@ static void tell_silence(const struct agent *agent)
 {
 	char time[32];
 
-	units_format_duration((double)(PATIENCES * agent->patience_ns), time, sizeof(time));
+	units_format_duration((double)(agent->patience_ns), time, sizeof(time));
 	if (can_take_more(STDERR_FILENO))
 		log_error("nothing was heard of the coordinator for %s", time);
 }
@@ -239,7 +256,9 @@ static int await_start(void *user, struct start_patience patience, struct start_
 	struct agent *agent = user;
 	struct pollfd event = {.fd = agent->start_fd, .events = POLLIN};
 
-	send_type(agent, "ready");
+	atomic_store(&agent->settled, true);
+	send_message(agent, json_pack("{s:s, s:I}", "type", "ready", "max_rate",
+				      (json_int_t)agent->ceilings->rate));
 	while (poll(&event, 1, AWAIT_STEP_MS) <= 0)
 		if (patience.is_over(patience.user))
 			return -ECANCELED;
@@ -270,6 +289,7 @@ static int drive(struct agent *agent, char **ret_error)
 	int err;
 
 	agent->job.job.watch = &watch;
+	agent->options.load.member.deals = &agent->deals;
 	err = scenario_job_raise_files(&agent->options, &agent->job.job, ret_error);
 	if (!err)
 		err = drive_run(&agent->job.job, &run, ret_error);

@@ -320,6 +320,12 @@ static int check_connections(const struct ceilings *ceilings, const struct optio
 		      connections, ceilings->connections);
 }
 
+bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_settings *load,
+			 uint32_t members)
+{
+	return !ceilings->rate || peak_rate(&load->schedule) / members <= (double)ceilings->rate;
+}
+
 static int check_rate(const struct ceilings *ceilings, const struct options *options,
 		      char **ret_error)
 {
@@ -338,7 +344,7 @@ static int check_rate(const struct ceilings *ceilings, const struct options *opt
 			      "its --max-rate %" PRIu64 " allows no --retransmit, which sends "
 			      "more than the rate says; leave it out",
 			      ceilings->rate);
-	if (own <= (double)ceilings->rate)
+	if (ceilings_allow_rate(ceilings, load, members))
 		return 0;
 	return refuse(ret_error, "a rate of %.10g is above its --max-rate %" PRIu64, own,
 		      ceilings->rate);

@@ -3,6 +3,7 @@
 #ifndef DRIVER_FLEET_CEILINGS_H
 #define DRIVER_FLEET_CEILINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "options/options.h"
@@ -21,9 +22,8 @@ struct ceilings {
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * Takes the place of the one agent that this user may have here while there is a ceiling of the rate or of
- * connections: of several at once each would have all of it. *@ret_fd holds it, -1: it takes none. -EINVAL with a
- * sentence in @ret_error: another one has it, for some seconds already; another -errno.
+ * With a ceiling of the rate or of connections a user has one agent here at a time: several would each have it all. *@ret_fd holds that place, -1: it takes none. -EINVAL with a sentence in @ret_error: another one has
+ * had it for some seconds. Another -errno.
  */
 int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_error);
 
@@ -33,6 +33,10 @@ int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_erro
  */
 int ceilings_check_load(const struct ceilings *ceilings, const struct options *options,
 			const struct scenario *scenario, char **ret_error);
+
+/* Whether one of so many members may have its part of the rate. */
+bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_settings *load,
+			 uint32_t members);
 
 /*
  * The same of the targets, whose names are looked up for it: every address that a name has must be allowed.

@@ -9,7 +9,7 @@
 #define LINE_MAX_BYTES ((size_t)4 << 20)
 #define DOCUMENT_MAX   ((size_t)64 << 20)
 
-/* A move for each line would be one of all lines behind it. */
+/* Once for all lines that were taken, as each move is one of everything that follows. */
 static void drop_taken(struct channel_lines *lines)
 {
 	if (lines->begin && lines->length)

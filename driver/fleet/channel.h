@@ -3,7 +3,7 @@
  * Messages between a coordinator and its agents: objects of JSON, one on a line, each below 1 MiB, so that any
  * channel that keeps their order can carry them. What is longer goes in parts.
  *
- * To the agent:       file, plan, ping, start, beat, stop; the end of the stream is the end of the run.
+ * To the agent:       file, plan, ping, start, beat, deal, stop; the end of the stream is the end of the run.
  * To the coordinator: hello, refused, ready, pong, beat, document, failed (a request did), error.
  */
 #ifndef DRIVER_FLEET_CHANNEL_H

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deal.h"
 #include "member.h"
 #include "plan.h"
 #include "result.h"
@@ -44,10 +45,11 @@ struct fleet {
 	struct plan plan;
 	struct member *members;
 	uint32_t count;
-	bool running;	  /* members have been told to begin */
-	bool interrupted; /* by the user */
-	bool cut;	  /* ended early, by the user or for want of a member */
-	bool measured;	  /* a member has told what it measures */
+	uint64_t begin_ns; /* the time that members were given, by the wall clock */
+	bool running;	   /* members have been told to begin */
+	bool interrupted;  /* by the user */
+	bool cut;	   /* ended early, by the user or for want of a member */
+	bool measured;	   /* a member has told what it measures */
 	struct progress progress;
 };
 
@@ -104,6 +106,9 @@ static void on_changed(void *user, struct member *member)
 	if (member->state == MEMBER_LOST && fleet->fleet->on_loss == FLEET_LOSS_STOP) {
 		fleet->cut = true;
 		stop_all(fleet);
+	} else if (member->state == MEMBER_LOST && !fleet->cut) {
+		deal_again(fleet->members, fleet->count, member, &fleet->options->load,
+			   fleet->begin_ns);
 	}
 	if (are_all(fleet, member_is_over))
 		uv_stop(&fleet->loop);
@@ -350,6 +355,7 @@ static void begin(struct fleet *fleet)
 	if (fleet->options->run.start.at_ns > at_ns)
 		at_ns = fleet->options->run.start.at_ns;
 	fleet->running = true;
+	fleet->begin_ns = at_ns;
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_begin(&fleet->members[i], at_ns);
 	start_ticks(fleet, at_ns);

@@ -133,9 +133,9 @@ static void take_hello(struct member *member, const json_t *message)
 
 static void take_ready(struct member *member, const json_t *message)
 {
-	(void)message;
 	if (member->state != MEMBER_PLANNED)
 		return;
+	member->max_rate = (uint64_t)json_integer_value(json_object_get(message, "max_rate"));
 	set_state(member, MEMBER_TIMING);
 	send_ping(member);
 }
@@ -438,6 +438,13 @@ void member_beat(struct member *member)
 {
 	if (member->place.over && !member_is_over(member))
 		(void)send_message(member, json_pack("{s:s}", "type", "beat"));
+}
+
+void member_deal(struct member *member, uint64_t number, uint32_t index, uint32_t count)
+{
+	(void)send_message(member, json_pack("{s:s, s:I, s:i, s:i}", "type", "deal", "number",
+					     (json_int_t)number, "member", (int)index, "members",
+					     (int)count));
 }
 
 void member_stop(struct member *member)

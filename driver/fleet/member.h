@@ -47,6 +47,7 @@ struct member {
 	int64_t offset_ns; /* its clock is ahead by so much */
 	uint64_t round_ns; /* that answer took so long */
 
+	uint64_t max_rate;   /* what its agent allows; 0: any */
 	struct run *run;     /* what it told last, NULL: nothing */
 	bool stopped;	     /* it was told to end */
 	unsigned int silent; /* how often member_is_silent() was asked since it was heard */
@@ -76,6 +77,8 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv);
 void member_begin(struct member *member, uint64_t at_ns);
 /* Shows that the coordinator is there: an agent that does not hear of it ends. */
 void member_beat(struct member *member);
+/* From this request of all on, it sends every @count-th, beginning with number @index. */
+void member_deal(struct member *member, uint64_t number, uint32_t index, uint32_t count);
 /* Ends its load; its result follows. */
 void member_stop(struct member *member);
 /* Gives it up, and ends its process. @reason is used up. */
@@ -86,8 +89,8 @@ void member_leave(struct member *member);
 void member_kill(struct member *member);
 
 /*
- * What was said where there should be an agent: ": Connection refused", and what a shell printed before.
- * Empty: nothing.
+ * The last lines from where there should be an agent: ": Connection refused", and a shell's output before it.
+ * Empty: there are none.
  */
 #define MEMBER_QUOTE 600
 void member_quote(const struct member *member, char ret_text[static MEMBER_QUOTE]);

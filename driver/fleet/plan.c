@@ -361,7 +361,7 @@ static void take_share(struct options *options, struct scenario *scenario, uint3
 
 	for (uint32_t thread = 0; thread < threads; thread++)
 		own += share_of(all, threads * count, share_sharer(index, count, thread));
-	options->load.member = (struct load_member){index, count, all};
+	options->load.member = (struct load_member){index, count, all, NULL};
 	options->load.connections = own;
 	options->load.requests = share_of_count(options->load.requests, count, index);
 	policy->connect_rate = share_of_count(policy->connect_rate, count, index);
