@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A member of a fleet; see agent.h. The main thread takes the plan and drives. A thread of its own has the channel:
- * it answers pings at once and shows that the member lives, however busy the others are. It ends the process where
- * the coordinator is gone or silent, as nobody is left then who wants a result or could end the load.
+ * A member of a fleet; see agent.h. The main thread takes the plan and drives. A second thread serves the channel. It
+ * answers pings at once and shows that the member lives, also while the others are busy. It ends the process if the
+ * coordinator is gone or silent: then nobody wants a result, and nobody could end the load.
  */
 #include "agent.h"
 
@@ -32,17 +32,17 @@ struct agent {
 	const struct ceilings *ceilings;
 	struct channel_lines lines;
 	struct plan_inbox inbox;
-	pthread_mutex_t sending; /* a line at a time */
+	pthread_mutex_t sending; /* held while a line is written */
 	pthread_t thread;
 	atomic_bool settled;	      /* the options have been checked, and change no more */
 	atomic_bool over;	      /* the run has ended, and its result was sent */
 	uint64_t beat_ns;	      /* when the next one is due */
 	uint64_t patience_ns;	      /* after such a silence the coordinator is gone */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
-	int start_fd;		      /* can be read: start_at_ns is there */
-	int stop_fd;		      /* can be read: the run is to end */
+	int start_fd;		      /* readable once start_at_ns is set */
+	int stop_fd;		      /* readable once the run is to end */
 	int place_fd;		      /* held while it runs: see ceilings_claim() */
-	/* What the main thread has: */
+	/* Used by the main thread only: */
 	struct options options;
 	struct scenario *scenario;
 	struct scenario_job job;
@@ -68,7 +68,7 @@ static int write_all(const char *text)
 	return 0;
 }
 
-/* A coordinator that does not listen any more has ended, which shows where its messages are read. */
+/* Ignores errors: a coordinator that does not read has ended, which receive() notices. */
 static void send_message(struct agent *agent, json_t *message)
 {
 	autofree char *line = channel_line(message);
@@ -153,7 +153,9 @@ static void take_deal(struct agent *agent, const json_t *message)
 	atomic_store(&agent->deals.count, dealt + 1);
 }
 
-/* What is not known is of a later version, which the coordinator has seen not to be there. */
+/*
+ * Other types are ignored. The coordinator refuses members of other versions, so none are expected.
+ */
 static void take_line(struct agent *agent, const char *line)
 {
 	autojson json_t *message = channel_parse(line);
@@ -250,7 +252,7 @@ static void *keep_channel(void *argument)
 
 /* ---- the run ---- */
 
-/* The main thread waits for its start in short steps, in which its own loop runs, too. */
+/* Wait for the start in short steps; the patience runs the caller's loop between them. */
 static int await_start(void *user, struct start_patience patience, struct start_spec *start)
 {
 	struct agent *agent = user;
@@ -298,7 +300,7 @@ static int drive(struct agent *agent, char **ret_error)
 
 /* ---- the plan ---- */
 
-/* Names are looked up again for the run: one that leads elsewhere by then leads nowhere. */
+/* Opening the job resolves names a second time, and the addresses are checked again. */
 static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 {
 	int err = plan_take(&agent->inbox, message, &agent->options, &agent->scenario, ret_error);
@@ -318,7 +320,9 @@ static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 	return err;
 }
 
-/* Before the thread is there. *@ret_plan: NULL if the channel has ended without one. */
+/*
+ * Runs before the second thread exists. *@ret_plan is NULL if the channel has ended without a plan.
+ */
 static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 {
 	bool unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an agent does not go beyond, whoever asks: targets, rate, connections, time. */
+/* Limits of an agent, set on its own host: targets, rate, connections and time. */
 #ifndef DRIVER_FLEET_CEILINGS_H
 #define DRIVER_FLEET_CEILINGS_H
 
@@ -15,21 +15,22 @@ struct ceilings {
 	const char *allow; /* "10.0.0.0/8,host:80"; NULL: any target */
 	uint64_t rate;	   /* requests per second; 0: any */
 	uint32_t connections;
-	uint64_t duration_ns; /* with warm-up and cool-down */
+	uint64_t duration_ns; /* including warm-up and cool-down */
 };
 
-/* Whether the list of --allow can be understood. -EINVAL with a sentence in @ret_error. */
+/* Check the list of --allow. -EINVAL with a sentence in @ret_error. */
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * With a ceiling of the rate or of connections a user has one agent here at a time: several would each have it all. *@ret_fd holds that place, -1: it takes none. -EINVAL with a sentence in @ret_error: another one has
- * had it for some seconds. Another -errno.
+ * Take the place of the one agent that a user may have here under a limit of the rate or of connections. Several at
+ * once would each have all of it. *@ret_fd holds the place, or is -1 without such a limit. -EINVAL with @ret_error
+ * if another one has had it for some seconds; another -errno.
  */
 int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_error);
 
 /*
- * Whether a plan stays below them; @options have the agent's own share, but for the rate. -EINVAL with a sentence in
- * @ret_error that names the ceiling and what was asked for.
+ * Check a plan against the limits. @options have the agent's share, but the rate of the whole run.
+ * -EINVAL with @ret_error, which names the limit and the requested value.
  */
 int ceilings_check_load(const struct ceilings *ceilings, const struct options *options,
 			const struct scenario *scenario, char **ret_error);
@@ -39,8 +40,8 @@ bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_sett
 			 uint32_t members);
 
 /*
- * The same of the targets, whose names are looked up for it: every address that a name has must be allowed.
- * Without a connection to any of them.
+ * Check the targets, and resolve their names to do so: every address of a name must be allowed.
+ * Connects to none of them.
  */
 int ceilings_check_targets(const struct ceilings *ceilings, const struct scenario *scenario,
 			   char **ret_error);

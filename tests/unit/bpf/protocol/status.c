@@ -51,7 +51,7 @@ static __u32 status_in(uint8_t flags, uint8_t padding, const void *block, size_t
 		struct http2_side s = {.settled = 1};
 		struct seen seen = {0};
 
-		/* What another frame has left there must not count. */
+		/* Bytes that an earlier frame left there must not count. */
 		memset(s.field, 0x88, sizeof(s.field));
 		assert_true(walker_feed(&s, bytes, cut, look, &seen));
 		assert_true(walker_feed(&s, bytes + cut, size - cut, look, &seen));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which networks, addresses and names --allow lets through, as they are written: no name is looked up. */
+/* Targets that --allow accepts without resolving names: networks, addresses, and names as text. */
 #include "driver/test.h"
 
 #include <errno.h>
