@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "channel.h"
@@ -181,19 +182,20 @@ static bool can_take_more(int fd)
 /* Never waits: a channel that is full, or being written to, shows by what it holds that the member lives. */
 static void beat_if_due(struct agent *agent)
 {
+	static const struct timespec at_once = {0};
 	uint64_t now_ns = clock_now_ns();
 
 	if (now_ns < agent->beat_ns)
 		return;
 	agent->beat_ns = now_ns + BEAT_NS;
-	if (pthread_mutex_trylock(&agent->sending))
+	if (pthread_mutex_timedlock(&agent->sending, &at_once))
 		return;
 	if (can_take_more(STDOUT_FILENO))
 		(void)write_all("{\"type\":\"beat\"}\n");
 	pthread_mutex_unlock(&agent->sending);
 }
 
-/* 0 with whether anything came, or -errno where there is no more to come. */
+/* 0 with whether anything came, or another -errno if no more can be read. */
 static int receive(struct agent *agent, bool *ret_heard)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -232,7 +234,7 @@ static void tell_silence(const struct agent *agent)
 {
 	char time[32];
 
-	units_format_duration((double)(agent->patience_ns), time, sizeof(time));
+	units_format_duration((double)agent->patience_ns, time, sizeof(time));
 	if (can_take_more(STDERR_FILENO))
 		log_error("nothing was heard of the coordinator for %s", time);
 }
