@@ -174,13 +174,13 @@ def test_no_load_without_its_coordinator(start, hosts, number):
     """A coordinator that is killed, or of which nothing is heard: the agents end, and so does their load."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
-    driver = start(Process(fleet(members, nginx.url, "-c", "3", "-d", "600s", own=("--lost-after", "1s"))))
+    driver = start(Process(fleet(members, nginx.url, "-c", "3", "-d", "600s", own=("--lost-after", "2s"))))
     wait_until(lambda: nginx.status()["requests"] >= 300)
     driver.send(number)
     wait_until(lambda: not any(agents_in(member) for member in members))
     if number == signal.SIGSTOP:
         driver.send(signal.SIGCONT)
-        assert driver.wait() == 1 and "nothing was heard of the coordinator for 1 s" in driver.stderr
+        assert driver.wait() == 1 and "nothing was heard of the coordinator for 2 s" in driver.stderr
 
 
 def test_members_that_cannot_start(start, hosts, tmp_path):
