@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The status of a response, from the begin of what a server writes: HTTP/1's status line (RFC 9112, 4) and the first
- * field of HTTP/2's header block (RFC 7541), as far as that stands for itself. What refers to the fields of earlier
- * blocks is not known: the table that they make takes more than a look. Neighbour: http2.h.
+ * field of HTTP/2's header block (RFC 7541), which stands for itself or is an index of a field of earlier blocks.
+ * Neighbours: hpack.h has those fields, http2.h the frames.
  *
  * The same source runs in the kernel and in its unit test.
  */
@@ -13,16 +13,21 @@
 
 #include "wire/status.h"
 
-/* "HTTP/1.1 200" */
-#define STATUS_LINE 12
+/* Switching Protocols: what follows is another one. */
+#define STATUS_UPGRADE 101
+
+/* "HTTP/1.1 200 " */
+#define STATUS_LINE 13
 
 /* Those of HPACK's static table, which all have the name ":status". */
 #define HPACK_STATUS_FIRST 8
 #define HPACK_STATUS_LAST  14
-#define HPACK_INDEXED	   0x80
-#define HPACK_ADDED	   0x40 /* a literal that goes into the dynamic table */
-#define HPACK_RESIZE	   0x20
-#define HPACK_HUFFMAN	   0x80
+/* From there on indices are of the dynamic table. */
+#define HPACK_DYNAMIC_FIRST 62
+#define HPACK_INDEXED	    0x80
+#define HPACK_ADDED	    0x40 /* a literal that goes into the dynamic table */
+#define HPACK_RESIZE	    0x20
+#define HPACK_HUFFMAN	    0x80
 /* Of those bytes of a header block that are kept: two changes of the table's size, the field, its length and its value. */
 #define HPACK_RESIZES	   2
 #define HPACK_RESIZE_BYTES 4
@@ -34,17 +39,18 @@ static inline __attribute__((always_inline)) __u32 status_of(__u32 hundreds, __u
 	return hundreds * 100 + tens * 10 + ones;
 }
 
-/* Another response follows. 101 is none of these: what follows it is another protocol. */
+/* Another response follows. */
 static inline __attribute__((always_inline)) int status_is_interim(__u32 status)
 {
-	return status >= 100 && status < 200 && status != 101;
+	return status >= 100 && status < 200 && status != STATUS_UPGRADE;
 }
 
-/* @line: STATUS_LINE bytes. */
+/* @line: STATUS_LINE bytes. Some servers leave out the reason, and the space before it. */
 static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *line)
 {
 	if (line[0] != 'H' || line[1] != 'T' || line[2] != 'T' || line[3] != 'P' ||
-	    line[4] != '/' || line[5] != '1' || line[6] != '.' || line[8] != ' ')
+	    line[4] != '/' || line[5] != '1' || line[6] != '.' || (line[7] & ~1) != '0' ||
+	    line[8] != ' ' || (line[12] != ' ' && line[12] != '\r'))
 		return STATUS_UNKNOWN;
 	return status_of((__u32)line[9] - '0', (__u32)line[10] - '0', (__u32)line[11] - '0');
 }
@@ -55,7 +61,9 @@ static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *li
 struct hpack {
 	__u64 high, low;
 	__u32 left;
-	__u32 over; /* more were taken than there are */
+	__u32 over;  /* more were taken than there are */
+	__u32 index; /* of the status, in the dynamic table; 0: it is in none */
+	__u32 pad;
 };
 
 static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
@@ -134,7 +142,21 @@ static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
 	return byte;
 }
 
-/* Of a header block that begins with @h: its first field is the status, if it is a response's. */
+/* The index that @byte begins; 0: it has more than two bytes. */
+static inline __attribute__((always_inline)) __u32 hpack_index(struct hpack *h, __u32 byte)
+{
+	__u32 index = byte & ~HPACK_INDEXED, more;
+
+	if (index < 0x7f)
+		return index;
+	more = hpack_next(h);
+	return h->over || more & 0x80 ? 0 : index + more;
+}
+
+/*
+ * Of a header block that begins with @h: its first field is the status, if it is a response's. One that is in the
+ * dynamic table is not known here: h->index has its place.
+ */
 static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack *h)
 {
 	__u32 byte = hpack_first(h), index;
@@ -157,9 +179,10 @@ static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack 
 			return 404;
 		case 14:
 			return 500;
-		default:
-			return STATUS_UNKNOWN;
 		}
+		index = hpack_index(h, byte);
+		h->index = index < HPACK_DYNAMIC_FIRST ? 0 : index;
+		return STATUS_UNKNOWN;
 	}
 	index = byte & HPACK_ADDED ? byte & 0x3f : byte & 0x0f;
 	if ((byte & 0xe0) == HPACK_RESIZE || index < HPACK_STATUS_FIRST ||

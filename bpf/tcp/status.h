@@ -21,11 +21,15 @@
 /* That of HTTP/1's response which the write under way begins, of @count bytes; STATUS_UNKNOWN, STATUS_INTERIM. */
 int status_written(__u32 count);
 
-/* The response has begun, and has it: one of HTTP, or of what is that and cannot be looked at. */
+/* The response has begun, and has it: one of HTTP, or of what is or may be that and cannot be looked at. */
 int status_answered(const struct conn *c, int status);
 
-/* That of the server's HEADERS, of which enough was seen. */
-int status_in_headers(const struct http2_side *side);
+/*
+ * Behind a step in a frame of the server's with a header block: what it has come to (@said), and where its bytes end in
+ * the process's memory. That of HEADERS which begin with it.
+ */
+int status_in_block(const struct http2_side *side, struct hpack_table *fields, __u32 said,
+		    __u64 end);
 
 /* One more response of @service had it. Both return 0: such functions have to return something. */
 int status_count(__u32 service, __u32 status, __u64 service_ns);
