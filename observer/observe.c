@@ -150,7 +150,7 @@ static int find_cgroup(struct observation *o)
 	return EXIT_SUCCESS;
 }
 
-static int make_plan(struct observation *o)
+static int build_plan(struct observation *o, bool hopeful)
 {
 	struct plan_wish wish = {
 		.accept_source = o->options->accept_source,
@@ -162,13 +162,14 @@ static int make_plan(struct observation *o)
 		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
 		.prefer_count = o->options->prefer_count,
+		.hopeful = hopeful,
 	};
-	int r = plan_build(&wish, &o->plan);
 
-	if (r < 0) {
-		log_errno(r, "cannot try the kernel's programs");
-		return EXIT_FAILURE;
-	}
+	return plan_build(&wish, &o->plan);
+}
+
+static int check_plan(const struct observation *o)
+{
 	if (!plan_working(&o->plan)) {
 		log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
 			  "sojourn-drive work without)",
@@ -298,6 +299,8 @@ static int open_netns(struct observation *o)
 	char path[64] = "/proc/self/ns/net";
 	struct stat st;
 
+	if (o->netns)
+		return 0;
 	if (o->options->pid)
 		snprintf(path, sizeof(path), "/proc/%u/ns/net", o->options->pid);
 	o->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -446,7 +449,7 @@ static int find_user(struct observation *o)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Who answers over a network for weeks holds nothing that it does not use. */
+/* A process that serves a network for weeks should keep no privileges that it does not use. */
 static int give_up(const struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -482,7 +485,32 @@ static int load(struct observation *o)
 	r = loader_open(&o->plan, &options, &o->loader);
 	if (!r)
 		r = add_services(o);
-	return r;
+	return r ? r : loader_attach(o->loader);
+}
+
+/*
+ * Load the first choice. If the kernel refuses it, or anything else fails, make the plan by rehearsals, which find out
+ * why; start() loads that plan, and reports anything else.
+ */
+static int make_plan(struct observation *o)
+{
+	int r = build_plan(o, true);
+
+	if (!r && (open_netns(o) < 0 || load(o) < 0)) {
+		loader_close(o->loader);
+		o->loader = NULL;
+		r = build_plan(o, false);
+	}
+	if (r < 0) {
+		log_errno(r, "cannot try the kernel's programs");
+		return EXIT_FAILURE;
+	}
+	return check_plan(o);
+}
+
+static int load_if_needed(struct observation *o)
+{
+	return o->loader ? 0 : load(o);
 }
 
 static void say_expired(uint64_t phase, uint32_t lease_s)
@@ -502,10 +530,8 @@ static int start_model(struct observation *o)
 		.past = o->options->listen,
 		.expired = say_expired,
 	};
-	int r = loader_attach(o->loader);
+	int r = model_new(o->loader, &o->plan, &options, &o->model);
 
-	if (!r)
-		r = model_new(o->loader, &o->plan, &options, &o->model);
 	if (r < 0)
 		return r;
 	o->snapshots = model_snapshots(o->model);
@@ -540,7 +566,7 @@ static const struct {
 	const char *failure;
 } steps[] = {
 	{open_netns, "cannot find the network namespace"},
-	{load, "cannot load the programs"},
+	{load_if_needed, "cannot load the programs"},
 	{start_model, "cannot start observing"},
 	{open_outputs, "cannot open the outputs"},
 };

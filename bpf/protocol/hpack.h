@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Goes through all header blocks of one direction of HTTP/2 (RFC 7541), to know which statuses are in the dynamic table.
- * Its entries are numbered from the latest one on. So it is enough to count fields as they enter it. Their sizes do not
- * matter: what was evicted, or was too large to enter, is not referred to, and neither is what came before that.
+ * Follows all header blocks of one direction of HTTP/2 (RFC 7541), to know the statuses in the
+ * dynamic table. Its entries are numbered from the latest one on, so fields only have to be counted
+ * as they enter. Their sizes do not matter: no index refers to a field that was evicted or was too
+ * large to enter, nor to one before it.
  *
  * The same source runs in the kernel and in its unit test. Neighbours: status.h, http2.h.
  */
@@ -13,16 +14,16 @@
 
 #include "status.h"
 
-/* The latest fields, by which statuses are found: the most that a table of 4,096 bytes has. A power of 2. */
+/* The latest fields that are kept: the most that a table of 4,096 bytes holds. A power of 2. */
 #define HPACK_ENTRIES 128
 #define HPACK_SHIFTS  21 /* lengths are below 2^28 */
 
-/* What the next byte of a block is. */
+/* The meaning of a block's next byte. */
 enum hpack_stage {
 	HPACK_AT_FIELD,	 /* the first one of a field */
 	HPACK_AT_INDEX,	 /* more of its index, or of the table's size */
 	HPACK_AT_LENGTH, /* the first one of a string's length */
-	HPACK_AT_MORE,	 /* more of that */
+	HPACK_AT_MORE,	 /* more of that length */
 };
 
 /* All zeros: no block has come yet. */
@@ -30,17 +31,17 @@ struct hpack_table {
 	__u32 entered;	/* fields, ever */
 	__u32 skip;	/* bytes of a string before the next byte that matters */
 	__u32 length;	/* of the string, as far as it was read */
-	__u32 fragment; /* bytes of this frame that are of the block, and still to come */
-	__u16 status;	/* in the block's first field, if that is to come */
+	__u32 fragment; /* bytes of the block in this frame still to come */
+	__u16 status;	/* in the block's first field, if that is still to come */
 	__u8 stage;	/* enum hpack_stage */
 	__u8 strings;	/* of the field that are to come */
 	__u8 shift;	/* of the next byte of the length */
-	__u8 lost; /* something was not understood or not seen: nothing of the table is known */
+	__u8 lost;	/* something was not understood or not seen: the table is not known */
 	__u8 pad[2];
-	__u16 statuses[HPACK_ENTRIES]; /* by the fields' order; STATUS_UNKNOWN: it is none */
+	__u16 statuses[HPACK_ENTRIES]; /* in the fields' order; STATUS_UNKNOWN: another field */
 };
 
-/* What entry @index of both tables says, which counts from the static one's first. */
+/* Return the status in entry @index, which counts through the static and the dynamic table. */
 static inline __attribute__((always_inline)) __u32 hpack_status(const struct hpack_table *t,
 								__u32 index)
 {
@@ -57,7 +58,7 @@ static inline __attribute__((always_inline)) void hpack_enters(struct hpack_tabl
 	t->entered++;
 }
 
-/* Behind what was read, a field's next string begins, or the next field. */
+/* The field's next string follows, or the next field. */
 static inline __attribute__((always_inline)) void hpack_goes_on(struct hpack_table *t)
 {
 	t->stage = t->strings ? HPACK_AT_LENGTH : HPACK_AT_FIELD;
@@ -70,7 +71,7 @@ static inline __attribute__((always_inline)) void hpack_string(struct hpack_tabl
 	hpack_goes_on(t);
 }
 
-/* Its first byte, of which the lower bits begin an index. */
+/* A field's first byte, whose lower bits begin an index. */
 static inline __attribute__((always_inline)) void hpack_field(struct hpack_table *t, __u32 byte)
 {
 	__u32 most = 0x0f, literal = 1;
@@ -95,7 +96,7 @@ static inline __attribute__((always_inline)) void hpack_field(struct hpack_table
 		hpack_goes_on(t);
 }
 
-/* The next byte, which is of no string. */
+/* The next byte outside strings. */
 static inline __attribute__((always_inline)) void hpack_byte(struct hpack_table *t, __u32 byte)
 {
 	switch (t->stage) {

@@ -20,9 +20,15 @@
 #endif
 
 #define HTTP2_HEADER 9
-/* Of the begin of a server's header block what tells the status (status.h), behind padding and priority. */
+/*
+ * Bytes kept of a header block's start, with padding and priority: enough for the status
+ * (status.h).
+ */
 #define HTTP2_BLOCK 15
-/* Of the longest field, a header with that, and room for the verifier's doubt. */
+/*
+ * The longest field, a frame's header and a block's start, with room for the verifier's looser
+ * bounds.
+ */
 #define HTTP2_FIELD 40
 /* The longest frame without permission for more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are not longer. */
 #define HTTP2_LONGEST_UNKNOWN 16384
@@ -48,20 +54,20 @@ enum http2_type {
 
 /* One direction. All zeros: at a frame's first byte, of which none has come yet. */
 struct http2_side {
-	__u32 left;   /* bytes of this frame's payload that are still to come */
+	__u32 left;   /* bytes of this frame's payload still to come */
 	__u32 stream; /* of this frame; 0: of the connection */
-	__u32 block; /* of the stream whose header block goes on: only CONTINUATION may follow; 0: none */
+	__u32 block; /* the stream whose header block continues: only CONTINUATION may follow; 0: none */
 	__u32 payload; /* bytes of this frame's payload */
-	__u32 taken;   /* of these: by the latest step, behind the field */
+	__u32 taken;   /* bytes of it that the latest step has taken, after those in the field */
 	__u8 type;     /* of this frame */
 	__u8 flags;
 	__u8 have;	/* bytes of the field that were gathered */
 	__u8 want;	/* its length; 0: HTTP2_HEADER */
-	__u8 last;	/* the header block that goes on is the last of its stream */
+	__u8 last;	/* the continuing header block is the last of its stream */
 	__u8 settled;	/* the first frame was SETTINGS, as it must be */
 	__u8 by_client; /* whose direction */
 	__u8 pad;
-	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the begin of the payload */
+	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the start of the payload */
 };
 
 /* Results of a step, as bits. */
@@ -70,7 +76,7 @@ enum http2_said {
 		1
 		<< 0, /* type, flags, stream and payload of a frame are known, and its field complete */
 	HTTP2_ENDS = 1 << 1,  /* the last byte of a frame was passed */
-	HTTP2_WRONG = 1 << 2, /* that is no HTTP/2: nothing that follows is known */
+	HTTP2_WRONG = 1 << 2, /* not HTTP/2, so nothing after it is known */
 };
 
 static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
@@ -78,7 +84,7 @@ static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
 	return (__u32)at[0] << 24 | (__u32)at[1] << 16 | (__u32)at[2] << 8 | at[3];
 }
 
-/* Bytes of the payload that have to be seen. */
+/* Return the bytes of the payload that are gathered. */
 static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2_side *s)
 {
 	switch (s->type) {
@@ -96,7 +102,10 @@ static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2
 	}
 }
 
-/* Whether this side may send the frame here. The strict rules of RFC 9113 distinguish frames from other bytes. */
+/*
+ * Return whether this side may send the frame here. The strict rules of RFC 9113 distinguish frames
+ * from other bytes.
+ */
 static inline __attribute__((always_inline)) int http2_is_frame(const struct http2_side *s)
 {
 	if (!s->settled && (s->type != HTTP2_SETTINGS || s->flags & 1))
@@ -128,7 +137,7 @@ static inline __attribute__((always_inline)) int http2_is_frame(const struct htt
 	}
 }
 
-/* A header block goes on until END_HEADERS. */
+/* A header block continues until END_HEADERS. */
 static inline __attribute__((always_inline)) void http2_block(struct http2_side *s)
 {
 	if (s->type != HTTP2_HEADERS && s->type != HTTP2_PUSH_PROMISE &&
@@ -160,7 +169,7 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 	return HTTP2_BEGINS;
 }
 
-/* Behind HTTP2_ENDS: whether that frame was the last of its stream in this direction. */
+/* After HTTP2_ENDS: return whether that frame was the last of its stream in this direction. */
 static inline __attribute__((always_inline)) int http2_is_last(const struct http2_side *s)
 {
 	if (s->type == HTTP2_DATA)
@@ -168,7 +177,7 @@ static inline __attribute__((always_inline)) int http2_is_last(const struct http
 	return (s->type == HTTP2_HEADERS || s->type == HTTP2_CONTINUATION) && !s->block && s->last;
 }
 
-/* Skips the payload, or some of it. */
+/* Skip the payload, or the part of it that is there. */
 static inline __attribute__((always_inline)) __u32 http2_skip(struct http2_side *s, __u32 room,
 							      __u32 *used)
 {
@@ -242,7 +251,7 @@ static inline __attribute__((always_inline)) __u32 http2_padding(const struct ht
 	return s->flags & HTTP2_PADDED ? s->field[HTTP2_HEADER] : 0;
 }
 
-/* Behind HTTP2_BEGINS of the server's HEADERS: the status in them. */
+/* After HTTP2_BEGINS of the server's HEADERS: return their status. */
 static inline __attribute__((always_inline)) __u32 http2_status(const struct http2_side *s,
 								const struct hpack_table *t)
 {
@@ -262,7 +271,7 @@ static inline __attribute__((always_inline)) __u32 http2_status(const struct htt
 	return h.index ? hpack_status(t, h.index) : status;
 }
 
-/* Some bytes of a block, in the process's memory or in the field. */
+/* Some bytes of a block, either in the process's memory or in the field. */
 struct http2_fragment {
 	struct hpack_table *table;
 	const struct http2_side *side;
@@ -314,7 +323,7 @@ static inline long http2_field_step(__u32 i, struct http2_fragment *f)
 	return !!t->lost;
 }
 
-/* Behind HTTP2_BEGINS: bytes of the block that were gathered. */
+/* After HTTP2_BEGINS: follow the bytes of the block that were gathered. */
 static inline __attribute__((always_inline)) void
 http2_block_begins(const struct http2_side *s, struct hpack_table *t, __u32 status)
 {
@@ -340,7 +349,7 @@ http2_block_begins(const struct http2_side *s, struct hpack_table *t, __u32 stat
 	HTTP2_LOOP(count, http2_field_step, &f);
 }
 
-/* The next @count bytes of the payload, at @at, of which the last ones may be padding. */
+/* Follow the next @count bytes of the payload, at @at. The last ones may be padding. */
 static inline __attribute__((always_inline)) void http2_block_goes_on(struct hpack_table *t,
 								      __u64 at, __u32 count)
 {
@@ -358,8 +367,8 @@ static inline __attribute__((always_inline)) void http2_block_goes_on(struct hpa
 }
 
 /*
- * Behind each step in a frame of a block, which has come to @said and taken bytes up to @end. Return the status, if it
- * begins HEADERS.
+ * Follow a frame of a block after each step, which has returned @said and taken bytes up to @end.
+ * Return the status if HEADERS begin.
  */
 static inline __attribute__((always_inline)) __u32 http2_blocks(const struct http2_side *s,
 								struct hpack_table *t, __u32 said,
@@ -367,7 +376,7 @@ static inline __attribute__((always_inline)) __u32 http2_blocks(const struct htt
 {
 	__u32 status = STATUS_UNKNOWN;
 
-	/* The block before it is not over. */
+	/* The block before it has not ended. */
 	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION &&
 	    (t->stage != HPACK_AT_FIELD || t->skip))
 		t->lost = 1;
@@ -379,7 +388,10 @@ static inline __attribute__((always_inline)) __u32 http2_blocks(const struct htt
 	return status;
 }
 
-/* @count bytes passed that nobody can see (sendfile, splice): they must be of one frame's payload, of DATA. */
+/*
+ * Skip @count bytes that cannot be read (sendfile, splice). They must belong to the payload of one
+ * DATA frame.
+ */
 static inline __attribute__((always_inline)) __u32 http2_unseen(struct http2_side *s, __u32 count)
 {
 	__u32 used = 0;

@@ -417,7 +417,7 @@ static __always_inline void note_held(const struct sock *sk, struct conn *c)
 		c->marks &= ~MARK_HELD;
 }
 
-/* Behind the response with @status. An upgrade begins another protocol: what that is its first bytes say, as at a connection's begin. */
+/* After an upgrade the first bytes identify the protocol, as at the start of a connection. */
 static __always_inline void status_upgrades(struct conn *c, int status)
 {
 	if (status != STATUS_UPGRADE)

@@ -536,7 +536,7 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 		way->resumed = false;
 	if (way_step(call, way, &said))
 		return 1;
-	/* Of any frame, and looked at there: fewer ways through here for the verifier. */
+	/* Other frames are ignored there. A test here would make the verifier follow more paths. */
 	status = status_in_block(&way->side, &call->h->fields, said, way->bytes.at);
 	if (said & HTTP2_BEGINS)
 		server_frame_begins(call, way, status);

@@ -90,7 +90,7 @@ bool report_is_split(const struct run *run);
 /* A self-contained sentence. */
 struct report_verdict {
 	char text[512];
-	/* What holds most of the mean time at a service, in a word, and which share; NULL: it is not known. */
+	/* The part with most of the mean time at a service, and its share; NULL: not known. */
 	const char *part;
 	double percent;
 	double total_ns;

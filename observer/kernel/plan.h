@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The measurements that this kernel allows. Every question of the observer has candidate programs, each rehearsed by
- * loading and attaching it here and now. Versions are never compared: distributions backport, and hardened kernels
- * refuse what their version would promise.
+ * loading and attaching it here and now, or by the observation itself. Versions are never compared: distributions
+ * backport, and hardened kernels refuse what their version would promise.
  */
 #ifndef OBSERVER_KERNEL_PLAN_H
 #define OBSERVER_KERNEL_PLAN_H
@@ -83,12 +83,17 @@ struct plan_wish {
 	const char *const *prefer; /* candidates to use and no other for their questions */
 	size_t prefer_count;
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
+	/*
+	 * Rehearse only candidates that many kernels refuse, and choose others by BTF. The verifier takes most of the
+	 * time, so the plan is loaded at once; if that fails, a plan without this finds out why.
+	 */
+	bool hopeful;
 };
 
 /*
- * Rehearse the candidates and choose the first of each question that works. Takes about 30 ms, and a few times that
- * if some are refused. Return 0, also if nothing works: see plan_missing(). -EMFILE, -ENFILE: there was no descriptor
- * to try with.
+ * Rehearse the candidates and choose the first of each question that works. That takes as long as loading them, and
+ * longer if some are refused. Return 0, also if nothing works: see plan_missing(). -EMFILE, -ENFILE: there was no
+ * descriptor to try with.
  */
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 

@@ -538,8 +538,9 @@ static const struct sink_operations operations = {
 	.fd = fd_of, .timeout_ms = timeout_ms, .run = run, .close = close_sink};
 
 /*
- * Each connection has this of its listener. The kernel's own grows to 4 MiB: where hundreds read long documents, one
- * round of writing to them all would keep the next caller waiting for most of a second (tests/bench/endpoint.py).
+ * Each connection inherits this limit from its listener. The kernel's own limit grows to 4 MiB.
+ * With hundreds of readers of long documents, one round of writes would delay the next caller by
+ * most of a second (tests/bench/endpoint.py).
  */
 static const int send_buffer = 64 << 10;
 

@@ -98,7 +98,7 @@ static bool accept_inferred(const struct run_service *service, uint64_t floor_ns
 	live_format_time((double)waiting_ns, long_wait, sizeof(long_wait));
 	snprintf(text, size,
 		 "accept or socket queue, p99 %s: accept() is late, or the first read after it; "
-		 "--accept-source syscall tells them apart",
+		 "--accept-source syscall distinguishes them",
 		 long_wait);
 	return true;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Responses by status (--http): what servers that are not ours have in their logs, and bytes that a test has in its own
-hands. The decoding by itself, against nghttp2's encoder: tests/unit/bpf/protocol/status.c.
+"""Responses by status (--http), against logs of foreign servers, and with bytes that a test writes itself.
+tests/unit/bpf/protocol/status.c tests the decoder alone, against nghttp2's encoder.
 
 tools/mutate: "a field that enters the dynamic table is not counted".
 """
@@ -161,14 +161,14 @@ LONG = "Link: </" + "x" * 3000 + ">; rel=preload\r\n"
 
 
 def responses(folder):
-    """What is written, how, and the status that it has; None: which is not known."""
+    """Return (written bytes, way of writing, status); None: the status is not known."""
     return [
         (line(200), whole, 200), (b"HTTP/1.0 404\r\n\r\n", whole, 404), (line(599), whole, 599),
         (line(302), words, 302), (line(201), in_pieces(13), 201), (line(201), in_pieces(12), None),
         (line(200), by_sendfile(folder), None), (line(600), whole, None), (b"hello, world\n", whole, None),
         (b"HTTP/1.1 204\r\n\r\n", whole, 204), (line(2000), whole, None), (line("20"), whole, None),
         (line(101), whole, 101),
-        # Interim ones: alone, long, before the one that is asked for, twice, without an end, and cut.
+        # Interim responses: alone, long, before the final one, twice, without an end, and cut.
         (line(100) + line(204), separately(line(100), line(204)), 204),
         (line(103, LONG) + line(500), separately(line(103, LONG), line(500)), 500),
         (line(103, LONG) + line(404), words, 404),
@@ -266,8 +266,8 @@ def test_the_dynamic_table_is_followed_however_writes_are_cut(start):
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
-def test_behind_an_upgrade_is_another_protocol(start):
-    """Messages of WebSocket are exchanges and no responses; the streams of HTTP/2 are not followed, and told so."""
+def test_after_an_upgrade_there_is_another_protocol(start):
+    """Messages of WebSocket are exchanges and no responses. A connection with HTTP/2 is counted as multiplexed."""
     scene = Scene(start, "--http")
     for messages in ([b"\x81\x85maskhello"] * 12, [PREFACE + bytes.fromhex("000000" "04" "00" "00000000")] * 2):
         client, end = scene.connect()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, by themselves and on long
- * connections, and what is not known, in frames that are cut anywhere.
+ * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, and
+ * those that are not known. Frames are cut anywhere.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ static __u32 status_in(uint8_t flags, uint8_t padding, const void *block, size_t
 		struct http2_side s = {.settled = 1};
 		struct seen seen = {0};
 
-		/* What another frame has left there must not count. */
+		/* Bytes that an earlier frame left there must not count. */
 		memset(s.field, 0x88, sizeof(s.field));
 		assert_true(walker_feed(&s, bytes, cut, look, &seen));
 		assert_true(walker_feed(&s, bytes + cut, size - cut, look, &seen));
@@ -93,7 +93,7 @@ static bool is_static(unsigned int status)
 	       status == 404 || status == 500;
 }
 
-/* The first time as it is, then from the dynamic table, of which nothing is known here; behind a change of the table's size the first time again. */
+/* First as a literal, then from the dynamic table, which is not known here. After a resize as a literal again. */
 static void nghttp2_writes_each(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void any_value_is_nghttp2s_or_not_known(void **state)
 /* A status and what may stand before it, which must not be cut off from its frame. */
 #define BLOCK_LEAST 12
 
-/* What a server says, and the statuses in it: 0 for a block that has none. */
+/* The bytes that a server sends, and the statuses of its blocks: 0 for a block without one. */
 struct connection {
 	nghttp2_hd_deflater *deflater;
 	unsigned int seed;
@@ -390,7 +390,7 @@ static void the_dynamic_table_is_followed(void **state)
 	}
 }
 
-/* What breaks off, or cannot be, leaves nothing that is taken for known. */
+/* After a block that breaks off or is wrong, no entry of the table is known. */
 static void a_block_that_is_wrong_loses_the_table(void **state)
 {
 	static const struct {
