@@ -187,10 +187,11 @@ static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack 
 			return 404;
 		case 14:
 			return 500;
+		default:
+			index = hpack_index(h, byte);
+			h->index = index < HPACK_DYNAMIC_FIRST ? 0 : index;
+			return STATUS_UNKNOWN;
 		}
-		index = hpack_index(h, byte);
-		h->index = index < HPACK_DYNAMIC_FIRST ? 0 : index;
-		return STATUS_UNKNOWN;
 	}
 	index = byte & HPACK_ADDED ? byte & 0x3f : byte & 0x0f;
 	if ((byte & 0xe0) == HPACK_RESIZE || index < HPACK_STATUS_FIRST ||

@@ -45,7 +45,7 @@ struct http2_arrivals {
 struct http2_conn {
 	struct http2_way in, out;
 	struct hpack_table fields; /* of the server's responses */
-	struct flow flow; /* with config.ring_bytes */
+	struct flow flow;	   /* with config.ring_bytes */
 	__u32 flow_hash;
 	__u32 number; /* no other connection has it */
 	__u32 service;
