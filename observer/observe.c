@@ -32,13 +32,15 @@
 #include "sojourn/report.h"
 #include "sojourn/units.h"
 
-/* Services that may come up while we observe, beyond those that are there. */
+/* Services that may start while we observe, besides the existing ones. */
 #define SPARE_SERVICES 32
 /* Listeners that have a slot, and so a place in the document, before anybody has used them. */
 #define IDLE_SERVICES 32
-/* Of thousands of listeners hardly all are used: so many services have slots, unless --memory is given. */
+/*
+ * Maximum of services with slots unless --memory is given: of thousands of listeners few are used.
+ */
 #define MOST_SERVICES 512
-/* So many can have slots where the cgroup allows hardly any memory and nobody has said how much to take. */
+/* Services with slots if the cgroup allows hardly any memory and --memory is not given. */
 #define FEW_SERVICES 4
 
 struct observation {
@@ -54,7 +56,7 @@ struct observation {
 	struct observer_config config;
 	struct budget budget;
 	int cgroup_fd;		  /* with --transmit; -1: none */
-	struct confine_user user; /* that it is once it observes */
+	struct confine_user user; /* the user once it observes */
 	char cgroup_reason[256];
 };
 
@@ -74,7 +76,7 @@ static void warn_missing(const struct plan *plan)
 	}
 }
 
-/* TX timestamps would work, but for the cgroup: the user may change that. */
+/* TX timestamps would work if there were a cgroup: the user may change that. */
 static void say_without_stamps(const struct observation *o)
 {
 	const struct plan_row *used = plan_chosen(&o->plan, QUESTION_TRANSMIT);
@@ -89,7 +91,7 @@ static void say_without_stamps(const struct observation *o)
 	}
 }
 
-/* A measurement that is asked for and refused is not silently left out. */
+/* A requested measurement that is refused must not be left out silently. */
 static void say_without_http(const struct observation *o)
 {
 	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
@@ -99,7 +101,7 @@ static void say_without_http(const struct observation *o)
 			 reason);
 }
 
-/* A source that was asked for by name is not silently another one. */
+/* A source that was requested by name must not be replaced silently. */
 static int check_accept_source(const struct observation *o)
 {
 	enum accept_source wish = o->options->accept_source;
@@ -124,7 +126,10 @@ static int check_preferred(const struct observation *o)
 	return EXIT_SUCCESS;
 }
 
-/* A cgroup that was named must do; of one that is looked for, the plan hears why there is none. */
+/*
+ * A cgroup that was named must be usable. If one is searched and not found, the plan gets the
+ * reason.
+ */
 static int find_cgroup(struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -202,7 +207,7 @@ static bool is_of_same_range(const struct observe_port *a, const struct observe_
 	return a->first == b->first && a->last == b->last && a->protocol == b->protocol;
 }
 
-/* It may come up later, which is worth waiting for; a mistyped port is not. In a range one listener is enough. */
+/* A service may start later, but a mistyped port will not. In a range one listener is enough. */
 static void warn_of_silent_ports(const struct observe_options *options)
 {
 	char others[128], range[32];
@@ -333,7 +338,7 @@ static uint64_t tick_ns(void)
 	return clock_timespec_ns(&tick);
 }
 
-/* Requests without a reply that are remembered, and more where there are more sockets. */
+/* Minimum of remembered requests without a reply; more with more sockets. */
 #define UDP_REQUESTS 16384
 
 static void count_datagram_socket(void *context, const struct resource_socket *socket)
@@ -355,7 +360,10 @@ static uint32_t udp_requests(const struct observe_options *options)
 	return sockets > UDP_REQUESTS / 4 ? 4 * sockets : UDP_REQUESTS;
 }
 
-/* Most slots are for services with traffic: half of few, and nearly all where there are fewer than are wanted. */
+/*
+ * Return how many slots are kept for services with traffic: half of few, and nearly all if there
+ * are fewer than wanted.
+ */
 static uint32_t slots_kept(uint32_t max, bool scarce)
 {
 	if (scarce)
@@ -394,8 +402,8 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 }
 
 /*
- * As many services as there is memory for. Without the option the budget is only a default: named ports are observed
- * all the same, and a few services in any case.
+ * Limit the services by memory. Without the option the budget is only a default: named ports are
+ * observed in any case, and a few services always.
  */
 static int divide_memory(struct observation *o)
 {
@@ -421,13 +429,13 @@ static int divide_memory(struct observation *o)
 
 /* ---- privileges ---- */
 
-/* A command is to be root's if root starts it, and so are the files that are made. */
+/* A command keeps root if root starts it, and so do the created files. */
 static bool changes_user(const struct observe_options *options)
 {
 	return options->listen && !options->command && !options_names_files(options);
 }
 
-/* Once it is confined, no names are looked up any more. */
+/* Names cannot be looked up once it is confined. */
 static int find_user(struct observation *o)
 {
 	const char *name = o->options->user;
@@ -571,7 +579,7 @@ static const struct {
 	{open_outputs, "cannot open the outputs"},
 };
 
-/* The endpoint's address is another's, or none of this host. */
+/* Explain that the endpoint's address is in use, or none of this host's. */
 static void explain_address(const struct observe_options *options, int error)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&options->address;
@@ -688,7 +696,7 @@ static int run_observation(struct observation *o)
 	if (exit_code)
 		return exit_code;
 	r = loop_run(o->loop, &status);
-	/* From here on there is something to be read. */
+	/* From here on there is output to read. */
 	outputs_leave(&o->outputs);
 	if (r < 0)
 		log_errno(r, "observing ended early");

@@ -241,7 +241,7 @@ static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 }
 
 /*
- * Runs before the second thread exists. *@ret_plan is NULL if the channel has ended without a plan.
+ * Called before the second thread exists. *@ret_plan is NULL if the channel has ended without a plan.
  */
 static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 {

@@ -165,7 +165,7 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 }
 
 /*
- * Counts steps, not time. If the coordinator itself was stopped for a while, the members' messages
+ * Steps are counted, not time. If the coordinator itself was stopped for a while, the members' messages
  * are still unread here, and none of them was silent.
  */
 static void on_watch(uv_timer_t *timer)

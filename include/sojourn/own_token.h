@@ -26,7 +26,7 @@ struct own_token {
 };
 
 /*
- * Makes a token for the endpoint at @port of the current network namespace, in place of an older one there. The
+ * Make a token for the endpoint at @port of the current network namespace, in place of an older one there. The
  * folder comes from $RUNTIME_DIRECTORY where a service manager sets that; @user is who will remove the file. 0 or
  * -errno: the file could not be written; then nobody knows the token.
  */

@@ -516,7 +516,7 @@ DEFINE_CLEANUP(struct run_samples *, run_samples_free)
 
 /* Append one zeroed sample; NULL without memory. Pointers to other samples become invalid. */
 struct run_sample *run_add_sample(struct run_samples *samples);
-/* Makes room for @capacity samples in all. -ENOMEM. */
+/* Make room for @capacity samples in all. -ENOMEM. */
 int run_samples_reserve(struct run_samples *samples, size_t capacity);
 /* Lower the threshold to @threshold if that is lower, and drop the samples above it. */
 void run_samples_lower(struct run_samples *samples, uint64_t threshold);

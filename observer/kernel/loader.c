@@ -186,7 +186,7 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 	return 0;
 }
 
-/* Sockets that make timestamps would go on for other programs of their cgroup. */
+/* Otherwise sockets would continue to make timestamps for other programs of their cgroup. */
 static void end_stamps(struct loader *loader)
 {
 	if (!loader->skel || !loader->skel->links.transmit_stamps)
@@ -332,7 +332,7 @@ static int create_iterator(struct loader *loader, const struct bpf_link *link)
 	return fd;
 }
 
-/* One pass of the iterator's program; none if it was not loaded. */
+/* Run one pass of the iterator's program, unless it was not loaded. */
 static int run_pass(struct loader *loader, const struct bpf_link *link)
 {
 	autoclose int fd = link ? create_iterator(loader, link) : -1;

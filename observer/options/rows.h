@@ -5,7 +5,7 @@
 
 #include "sojourn/cli.h"
 
-/* The row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
+/* Return the row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
 const struct cli_option *options_observe_row(const char *name);
 
 /* Refuses a word that is no option, which may have been meant as a port; @else_: what is allowed. -EINVAL. */

@@ -143,7 +143,7 @@ static _Noreturn void run(struct load *load, int epoll)
 	}
 }
 
-/* Takes its part of the server's CPU, if it is to. */
+/* Take its part of the server's CPU, if requested. */
 static void *burden(void *argument)
 {
 	const struct load *load = argument;
