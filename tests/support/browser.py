@@ -22,7 +22,7 @@ AXE = next(PYPI.glob("lib/python3*/site-packages/axe_playwright_python/axe.min.j
 
 # The script's result is written where the document's text is read from.
 PROBE = """
-<script>
+<script nonce="%s">
 (async () => {
 	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 	const isSerious = ({impact}) => ["serious", "critical"].includes(impact);
@@ -49,10 +49,12 @@ PROBE = """
 """
 
 
-def with_scripts(page, probe):
-    """Return the page's HTML with axe-core, if it is there, and the probe."""
-    axe = f"<script>{AXE.read_text()}</script>" if AXE else ""
-    return page.replace("</body>", f"{axe}{PROBE % probe}</body>")
+def probed(page, probe):
+    """Return the page with axe-core, if it is there, and the probe, which have what its policy asks of scripts."""
+    found = re.search(r"script-src 'nonce-(\w+)'", page)
+    nonce = found[1] if found else ""
+    axe = f'<script nonce="{nonce}">{AXE.read_text()}</script>' if AXE else ""
+    return page.replace("</body>", f"{axe}{PROBE % (nonce, probe)}</body>")
 
 
 class Page(html.parser.HTMLParser):
@@ -65,7 +67,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
         if probe:
-            page.write_text(with_scripts(page.read_text(), probe))
+            page.write_text(probed(page.read_text(), probe))
         url = page if isinstance(page, str) else page.as_uri()
         done = subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
@@ -112,7 +114,7 @@ def with_probe(url, probe):
             except urllib.error.HTTPError as error:
                 status, kind, body = error.code, error.headers["Content-Type"], error.read()
             if kind.startswith("text/html"):
-                body = with_scripts(body.decode(), probe).encode()
+                body = probed(body.decode(), probe).encode()
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
