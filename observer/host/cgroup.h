@@ -21,4 +21,10 @@ int cgroup_open(const char *path, char *reason, size_t size, int *ret_fd);
 int cgroup_of_services(uint32_t pid, const uint16_t *ports, size_t port_count, char *reason,
 		       size_t size, int *ret_fd);
 
+/*
+ * Open the cgroup of process @pid, or that one above it whose name has the number @part in it (in a slice its dashes are
+ * underscores). Return 0 or -errno.
+ */
+int cgroup_of_part(uint32_t pid, const char *part, int *ret_fd);
+
 #endif
