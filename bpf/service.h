@@ -138,14 +138,23 @@ static __always_inline __u32 service_of_connection(const struct service_key *key
 	return service;
 }
 
+/* Whether what the current task opens is observed for the task's own sake. */
+static __always_inline bool current_wanted(void)
+{
+	if (config.pid && current_pid() == config.pid)
+		return true;
+	return config.cgroup && bpf_current_task_under_cgroup(&target_cgroup, 0) == 1;
+}
+
 /* Whether a listener's connections are to be observed; @by_current: the current task is the one that listens. */
 static __always_inline bool listener_wanted(const struct service_key *key, bool by_current)
 {
 	if (service_find(key) != SERVICE_NONE)
 		return true;
-	if (key->netns == config.netns && (config.all_listeners || port_observed(key->port)))
+	if ((config.all_netns || key->netns == config.netns) &&
+	    (config.all_listeners || port_observed(key->port)))
 		return true;
-	return by_current && config.pid && current_pid() == config.pid;
+	return by_current && current_wanted();
 }
 
 /* The service of a listener; SERVICE_NONE: nobody has used it yet, and the slots are for those that are used. */

@@ -14,8 +14,16 @@
 #include "wire/counters.h"
 #include "wire/status.h"
 
+/* What a service was called that has its slots and no key any more; port 0: there is none. */
+struct service_retired {
+	struct service_key key;
+	uint32_t number;
+};
+
 struct services {
 	struct sojourn_bpf *skel;
+	struct service_retired *retired; /* by index */
+	uint64_t retired_count;		 /* ever */
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
@@ -37,6 +45,12 @@ int services_add(struct services *services, const struct service_key *key, uint3
 
 /* How many may still be given. */
 uint32_t services_left(const struct services *services);
+
+/*
+ * Nothing is counted for the service from here on, and its key may be another one's. What was counted stays in its slots
+ * until they are taken back.
+ */
+void services_retire(struct services *services, const struct service_key *key, uint32_t index);
 
 /*
  * The services of @keys, whose slots are @indices, have none from here on. @last is called for each when no program
