@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: MIT
+"""Services in other network namespaces and cgroups than the observer's, which come and go.
+
+The truth is the test's own servers' counts: each server answers so many requests and tells how many.
+"""
+import json
+import os
+import subprocess
+
+import pytest
+
+from support.cgroup import Cgroup, cgroup2
+from support.net import Netns, free_port
+from support.process import Process, run, wait_until
+from support.programs import OBSERVER, Driver, Nginx, Observer
+
+# Listens at a port, and asks itself so many times over one connection, whenever it reads a number.
+ECHO = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+answered = 0
+for line in sys.stdin:
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    for _ in range(int(line)):
+        client.sendall(b"question")
+        server.recv(100)
+        answered += 1
+        server.sendall(b"answer")
+        client.recv(100)
+    client.close()
+    server.recv(1)
+    server.close()
+    print("answered", answered, flush=True)
+"""
+
+
+class Echo:
+    """A server that is its own client, in a namespace or cgroup; .ask(n) returns when n more are answered."""
+
+    def __init__(self, port, where=None, prefix=()):
+        self.process = subprocess.Popen(
+            [*(where.prefix() if where else []), *prefix, "/usr/bin/python3", "-c", ECHO, str(port)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def ask(self, count):
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline().split()[1])
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def counts(document, port):
+    """{inode of the namespace: [exchanges of each service that had the port there]}"""
+    found = {}
+    for service in document["services"]:
+        if service["port"] == port:
+            found.setdefault(service["netns"], []).append(service["exchanges"])
+    return found
+
+
+def test_the_same_port_in_two_namespaces_is_two_services(start, netns):
+    """One is there before the observation, with a connection, the other one comes under way."""
+    here, there, port = netns("here"), netns("there"), free_port()
+    with Echo(port, here) as first:
+        observer = start(Observer("--all-netns", ports=[port]))
+        with Echo(port, there) as second:
+            assert first.ask(37) == 37
+            assert second.ask(53) == 53
+            document = observer.document()
+            assert counts(document, port) == {here.inode: [37], there.inode: [53]}
+            for service in document["services"]:
+                assert service["accept_queue"]["listeners"] == 1
+                assert service["ports"]["capacity"] > 0
+            text = observer.get("/metrics")
+            for inode, count in ((here.inode, 37), (there.inode, 53)):
+                assert f'sojourn_exchanges_total{{protocol="tcp",port="{port}",netns="{inode}"}} {count}\n' in text
+    observer.stop()
+    assert document["namespaces"]["not_entered"] == 0
+    assert document["namespaces"]["observed"] >= 3
+    assert "network namespaces" in observer.stdout
+
+
+def test_connections_of_before_are_known_in_each_namespace(start, netns):
+    """The kernel's own count of connections (ss) in each namespace, of which the programs have seen no begin."""
+    spaces, port = [netns("one"), netns("two")], free_port()
+    code = ("import socket, sys, time\nlistener = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
+            "kept = [(socket.create_connection(listener.getsockname()), listener.accept())\n"
+            "        for _ in range(int(sys.argv[2]))]\nprint('ready', flush=True)\ntime.sleep(600)\n")
+    for space, count in zip(spaces, (3, 5)):
+        start(["/usr/bin/python3", "-c", code, port, count], netns=space).wait_for("^ready")
+    observer = start(Observer("--all-netns", ports=[port]))
+    services = {service["netns"]: service for service in observer.document()["services"]}
+    for space, count in zip(spaces, (3, 5)):
+        lines = space.exec(["ss", "-Htn", "state", "established", f"sport = :{port}"]).stdout.splitlines()
+        assert services[space.inode]["connections"] == count == len(lines)
+
+
+def test_a_namespace_with_the_number_of_an_ended_one_is_another(start):
+    """The kernel gives the inode's number again. What the first did stays its own, and metrics have the second."""
+    port = free_port()
+    with Netns("first") as first:
+        inode = first.inode
+        observer = start(Observer("--all-netns", ports=[port]))
+        with Echo(port, first) as server:
+            server.ask(11)
+            before = observer.document()["namespaces"]["ended"]
+    wait_until(lambda: observer.document()["namespaces"]["ended"] > before)
+    for _ in range(50):
+        second = Netns("second").__enter__()
+        if second.inode == inode:
+            break
+        second.close()
+    else:
+        pytest.skip("this kernel did not give the number again in 50 namespaces")
+    try:
+        with Echo(port, second) as server:
+            server.ask(23)
+            document = observer.document()
+            text = observer.get("/metrics")
+    finally:
+        second.close()
+    assert counts(document, port) == {inode: [11, 23]}
+    assert text.count(f'sojourn_exchanges_total{{protocol="tcp",port="{port}",netns="{inode}"') == 1
+    assert f'sojourn_exchanges_total{{protocol="tcp",port="{port}",netns="{inode}"}} 23\n' in text
+    observer.stop()
+    assert counts(observer.summary(), port) == {inode: [11, 23]}
+
+
+def test_two_hundred_come_and_go(start):
+    """Each serves requests and ends; none is lost, and no descriptor or namespace is kept by the observer."""
+    port, expected = free_port(), 0
+    observer = start(Observer("--all-netns", "--memory", "128M", ports=[port]))
+    observer.document()
+    descriptors = len(os.listdir(f"/proc/{observer.pid}/fd"))
+    for turn in range(10):
+        servers = [Echo(port, prefix=["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"])
+                   for _ in range(20)]
+        try:
+            for number, server in enumerate(servers):
+                expected += server.ask(number + turn + 1)
+            if turn == 0:
+                document = observer.document()
+                assert len(counts(document, port)) == 20
+        finally:
+            for server in servers:
+                server.close()
+    document = observer.document()
+    counted = sum(sum(each) for each in counts(document, port).values())
+    counted += document.get("reclaimed", {}).get("exchanges", 0)
+    assert (counted, document["services_dropped"]) == (expected, 0)
+    wait_until(lambda: observer.document()["namespaces"]["ended"] >= 20)
+    assert len(os.listdir(f"/proc/{observer.pid}/fd")) <= descriptors + 2
+
+
+def test_what_cannot_be_entered_is_told(start, netns):
+    """Without CAP_SYS_ADMIN the programs count there all the same; gauges are not known, never 0."""
+    here, port = netns("here"), free_port()
+    drop = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
+    with Echo(port, here) as server:
+        observer = start(Process([*drop, OBSERVER, "observe", "--all-netns", "--port", port, "--json", "-",
+                                  "--listen", "127.0.0.1:0"]))
+        observer.wait_for("listening on", "stderr", 30)
+        server.ask(7)
+        observer.stop()
+    document = json.loads(observer.stdout)
+    assert counts(document, port) == {here.inode: [7]}
+    (service,) = document["services"]
+    assert "connections" not in service or service["connections"] is None
+    assert document["namespaces"]["not_entered"] >= 1
+    assert "CAP_SYS_ADMIN" in document["namespaces"]["reason"]
+
+
+def test_serve_enters_namespaces_that_come_after_it_gave_up_root(start, netns):
+    port = free_port()
+    observer = start(Process([OBSERVER, "serve", "--all-netns", "--port", port, "--listen", "127.0.0.1:0", "--open"]))
+    url = observer.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    there = netns("there")
+    with Echo(port, there) as server:
+        server.ask(19)
+
+        def served():
+            text = run(["curl", "-sf", f"{url}/v1/services"]).stdout
+            return json.loads(text)
+
+        wait_until(lambda: any(one["netns"] == there.inode and (one["connections"] or 0) == 0 and one["exchanges"] == 19
+                               and one["accept_queue"].get("listeners") == 1 for one in served()["services"]))
+        status = dict(line.split(":\t", 1) for line in open(f"/proc/{observer.pid}/status", encoding="ascii")
+                      if ":\t" in line)
+        assert status["Uid"].split()[1] != "0"
+        assert served()["namespaces"]["not_entered"] == 0
+
+
+# ---- cgroups and containers ----
+
+ID = "5e1f" * 16
+
+
+@pytest.fixture
+def container():
+    """A cgroup as Docker makes them, with Docker's file of the container's name beside nothing: no runtime."""
+    if cgroup2() is None:
+        pytest.skip("no cgroups of version 2 are mounted")
+    with Cgroup() as outer:
+        inner = Cgroup()
+        inner.path = outer.path / f"docker-{ID}.scope"
+        with inner:
+            yield inner
+
+
+def test_services_say_in_which_container_they_run(start, container):
+    port = free_port()
+    with Echo(port, container) as server:
+        observer = start(Observer(ports=[port]))
+        server.ask(3)
+        observer.stop()
+    (service,) = observer.summary()["services"]
+    assert service["container_id"] == ID
+    assert service["cgroup"].endswith(f"/docker-{ID}.scope")
+    assert f"container {ID[:12]}" in observer.stdout
+
+
+@pytest.mark.parametrize("word", ["--container", "--cgroup"])
+def test_only_listeners_of_the_container_are_observed(start, container, word):
+    """Those that are there and those that come later, and no others of the same network namespace."""
+    own, later, other = free_port(), free_port(), free_port()
+    with Echo(own, container) as first, Echo(other) as foreign:
+        observer = start(Observer(word, container.path if word == "--cgroup" else ID[:12]))
+        with Echo(later, container) as second:
+            assert (first.ask(3), second.ask(4), foreign.ask(5)) == (3, 4, 5)
+            observer.stop()
+    services = {service["port"]: service["exchanges"] for service in observer.summary()["services"]}
+    assert services == {own: 3, later: 4}
+
+
+def test_a_container_with_its_own_network(start, netns, container):
+    """Its port is another one's here, too: only the container's is observed."""
+    there, port = netns("there"), free_port()
+    container.netns = there
+    with Echo(port, container) as server, Echo(port) as foreign:
+        observer = start(Observer("--container", ID, ports=[port]))
+        assert (server.ask(6), foreign.ask(7)) == (6, 7)
+        observer.stop()
+    assert counts(observer.summary(), port) == {there.inode: [6]}
+
+
+def test_netns_by_name(start, netns):
+    there, port = netns("there"), free_port()
+    with Echo(port, there) as server, Echo(port) as foreign:
+        observer = start(Observer("--netns", there.name))
+        assert (server.ask(6), foreign.ask(7)) == (6, 7)
+        observer.stop()
+    assert counts(observer.summary(), port) == {there.inode: [6]}
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--netns", "sojourn-none"], "--netns: 'sojourn-none': No such file"),
+    (["--netns", "/etc/hostname"], "--netns: '/etc/hostname' is no network namespace"),
+    (["--container", "sojourn-none"], "--container: 'sojourn-none': no process"),
+    (["--pod", "sojourn/none"], "--pod: 'sojourn/none': no process"),
+    (["--pod", "none"], "--pod: 'none' is not allowed: give NAMESPACE/NAME"),
+    (["--cgroup", "/sys/none"], "--cgroup: '/sys/none': No such file"),
+    (["--cgroup", "/proc"], "--cgroup: '/proc' is not a cgroup of version 2"),
+    (["--netns", "a", "--all-netns"], "give only one of"),
+    (["--all-netns", "--port", "53/udp"], "not with UDP"),
+    (["--container", "a", "--pid", "1"], "give only one of"),
+])
+def test_what_is_not_there_is_refused(options, words):
+    result = run([OBSERVER, "observe", *options], check=False)
+    assert result.status == 2
+    assert words in result.stderr, result.stderr
+
+
+def test_several_containers_are_named(start, container):
+    """A word that is the begin of two numbers is refused, with both."""
+    twin = Cgroup()
+    twin.path = container.path.parent / f"docker-5e1f{60 * '0'}.scope"
+    with twin, Echo(free_port(), container), Echo(free_port(), twin):
+        result = run([OBSERVER, "observe", "--container", ID[:4]], check=False)
+    assert result.status == 2
+    assert "is several: 5e1f" in result.stderr
