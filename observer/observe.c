@@ -38,7 +38,7 @@
 /* Services that may come up while we observe, beyond those that are there. */
 #define SPARE_SERVICES 32
 /* And in namespaces that come up. */
-#define SPARE_IN_NAMESPACES 96
+#define SPARE_IN_NAMESPACES 224
 /* Listeners that have a slot, and so a place in the document, before anybody has used them. */
 #define IDLE_SERVICES 32
 /* Of thousands of listeners hardly all are used: so many services have slots, unless --memory is given. */

@@ -620,9 +620,11 @@ uint32_t loader_service_number(const struct loader *loader, uint32_t service)
 	return retired->key.port ? retired->number : loader->services.numbers[service];
 }
 
-uint64_t loader_retired(const struct loader *loader)
+uint64_t loader_retired_before(const struct loader *loader, uint32_t service)
 {
-	return loader->services.retired_count;
+	const struct service_retired *retired = &loader->services.retired[service];
+
+	return retired->key.port ? retired->before : loader->services.retired_count;
 }
 
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,

@@ -143,8 +143,8 @@ bool loader_visited(const struct loader *loader, uint32_t netns);
 bool loader_gone(const struct loader *loader, uint32_t netns);
 /* The namespaces that are visited, with all_netns. */
 const struct run_namespaces *loader_namespaces(const struct loader *loader);
-/* How many services have ended with their namespace; see services_retire(). */
-uint64_t loader_retired(const struct loader *loader);
+/* How many services had ended with their namespace (services_retire()) until this one did so too, or until now. */
+uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 

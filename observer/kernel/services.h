@@ -18,6 +18,7 @@
 struct service_retired {
 	struct service_key key;
 	uint32_t number;
+	uint64_t before; /* how many had been retired then */
 };
 
 struct services {

@@ -166,6 +166,10 @@ int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another)
 	visit->error = r;
 	if (!r)
 		*ret_another = is_another(visit);
+	/* The process that led to it has ended: another one may do so. */
+	if (r == -ENOENT || r == -ESTALE)
+		visits->found_ns = 0;
+	visits->told.ended += *ret_another;
 	return r;
 }
 

@@ -83,7 +83,7 @@ void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, siz
 
 		slot->known = used && slot->number == number;
 		if (used && !slot->known)
-			slot->turn = reclaim->reclaimed + loader_retired(reclaim->loader);
+			slot->turn = reclaim->reclaimed + loader_retired_before(reclaim->loader, i);
 		slot->number = number;
 	}
 }
