@@ -197,6 +197,13 @@ static size_t note_run(const struct run *run, struct live_note *notes, size_t si
 			 "%ju services, ended or idle, gave their slots to others: %ju exchanges",
 			 (uintmax_t)run->reclaimed.services, (uintmax_t)run->reclaimed.exchanges);
 	}
+	if (run->namespaces.observed && count < size) {
+		notes[count].critical = run->namespaces.not_entered || run->namespaces.left_out;
+		snprintf(notes[count++].text, sizeof(notes->text),
+			 "%ju network namespaces are observed, %ju were not entered",
+			 (uintmax_t)run->namespaces.observed,
+			 (uintmax_t)(run->namespaces.not_entered + run->namespaces.left_out));
+	}
 	if (misses && count < size) {
 		notes[count].critical = true;
 		snprintf(notes[count++].text, sizeof(notes->text),
