@@ -145,7 +145,8 @@ static int read_all(struct model *model, struct run *run)
 	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
 	for (size_t i = 0; !r && i < model->key_count; i++)
 		r = read_service(model, (uint32_t)i, run);
-	run->namespaces = *loader_namespaces(model->loader);
+	if (loader_config(model->loader)->all_netns)
+		run->namespaces = *loader_namespaces(model->loader);
 	run->services_dropped = loader_services_dropped(model->loader);
 	run->connections_dropped = loader_connections_dropped(model->loader);
 	loader_dropped(model->loader, name_dropped, run);

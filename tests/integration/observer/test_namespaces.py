@@ -72,41 +72,48 @@ def counts(document, port):
     return found
 
 
+# Connects so many times to itself, and keeps the connections.
+KEEP = """
+import socket, sys, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+kept = [(socket.create_connection(listener.getsockname()), listener.accept()) for _ in range(int(sys.argv[2]))]
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
 def test_the_same_port_in_two_namespaces_is_two_services(start, netns):
-    """One is there before the observation, with a connection, the other one comes under way."""
-    here, there, port = netns("here"), netns("there"), free_port()
+    """One is there before the observation, with connections, the other one comes under way."""
+    here, there, port, other = netns("here"), netns("there"), free_port(), free_port()
+    for space, count in ((here, 3), (there, 5)):
+        start(["/usr/bin/python3", "-c", KEEP, other, count], netns=space).wait_for("^ready")
     with Echo(port, here) as first:
-        observer = start(Observer("--all-netns", ports=[port]))
+        observer = start(Observer("--all-netns", ports=[port, other]))
         with Echo(port, there) as second:
             assert first.ask(37) == 37
             assert second.ask(53) == 53
             document = observer.document()
-            assert counts(document, port) == {here.inode: [37], there.inode: [53]}
-            for service in document["services"]:
-                assert service["accept_queue"]["listeners"] == 1
-                assert service["ports"]["capacity"] > 0
             text = observer.get("/metrics")
-            for inode, count in ((here.inode, 37), (there.inode, 53)):
-                assert f'sojourn_exchanges_total{{protocol="tcp",port="{port}",netns="{inode}"}} {count}\n' in text
+    assert counts(document, port) == {here.inode: [37], there.inode: [53]}
+    for inode, count in ((here.inode, 37), (there.inode, 53)):
+        assert f'sojourn_exchanges_total{{protocol="tcp",port="{port}",netns="{inode}"}} {count}\n' in text
+    for service in document["services"]:
+        assert service["accept_queue"]["listeners"] == 1
+        assert service["ports"]["capacity"] > 0
+    # The kernel's own count of the connections whose begin no program has seen.
+    kept = {service["netns"]: service["connections"] for service in document["services"] if service["port"] == other}
+    for space, count in ((here, 3), (there, 5)):
+        lines = space.exec(["ss", "-Htn", "state", "established", f"sport = :{other}"]).stdout.splitlines()
+        assert kept[space.inode] == count == len(lines)
     observer.stop()
     assert document["namespaces"]["not_entered"] == 0
     assert document["namespaces"]["observed"] >= 3
     assert "network namespaces" in observer.stdout
 
 
-def test_connections_of_before_are_known_in_each_namespace(start, netns):
-    """The kernel's own count of connections (ss) in each namespace, of which the programs have seen no begin."""
-    spaces, port = [netns("one"), netns("two")], free_port()
-    code = ("import socket, sys, time\nlistener = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
-            "kept = [(socket.create_connection(listener.getsockname()), listener.accept())\n"
-            "        for _ in range(int(sys.argv[2]))]\nprint('ready', flush=True)\ntime.sleep(600)\n")
-    for space, count in zip(spaces, (3, 5)):
-        start(["/usr/bin/python3", "-c", code, port, count], netns=space).wait_for("^ready")
-    observer = start(Observer("--all-netns", ports=[port]))
-    services = {service["netns"]: service for service in observer.document()["services"]}
-    for space, count in zip(spaces, (3, 5)):
-        lines = space.exec(["ss", "-Htn", "state", "established", f"sport = :{port}"]).stdout.splitlines()
-        assert services[space.inode]["connections"] == count == len(lines)
+def namespaces(observer):
+    """Without single exchanges, and without a check of the document, which takes longer than all the rest."""
+    return json.loads(observer.get("/v1/services"))["namespaces"]
 
 
 def is_visited(document, inode):
@@ -155,7 +162,7 @@ def test_a_namespace_with_the_number_of_an_ended_one_is_another(start):
         try:
             with Echo(port, first) as server:
                 server.ask(11)
-                wait_until(lambda: is_visited(observer.document(), first.inode))
+                wait_until(lambda: is_visited(json.loads(observer.get("/v1/services")), first.inode))
         finally:
             first.close()
         second = number_again(start, first.inode)
@@ -233,7 +240,7 @@ def test_two_hundred_come_and_go(start):
     """40 at a time, with the same port: no request is lost, and the observer keeps neither a descriptor nor a namespace."""
     port, at_once, turns = free_port(), 40, 5
     observer = start(Observer("--all-netns", ports=[port]))
-    before = observer.document()["namespaces"]["ended"]
+    before = namespaces(observer)["ended"]
     descriptors = len(os.listdir(f"/proc/{observer.pid}/fd"))
     with subprocess.Popen(["/usr/bin/python3", "-c", SPACES, str(port)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as spaces:
@@ -244,10 +251,10 @@ def test_two_hundred_come_and_go(start):
                     spaces.stdin.flush()
                     assert spaces.stdout.readline() == answer
                     if answer == "served\n" and turn in (0, turns - 1):
-                        wait_until(lambda: observer.document()["namespaces"]["observed"] > at_once)
+                        wait_until(lambda: namespaces(observer)["observed"] > at_once)
         finally:
             spaces.kill()
-    wait_until(lambda: observer.document()["namespaces"]["ended"] >= before + at_once)
+    wait_until(lambda: namespaces(observer)["ended"] >= before + at_once)
     document = observer.document()
     counted = sum(sum(each) for each in counts(document, port).values())
     counted += document.get("reclaimed", {}).get("exchanges", 0)
@@ -310,18 +317,6 @@ def container():
             yield inner
 
 
-def test_services_say_in_which_container_they_run(start, container):
-    port = free_port()
-    with Echo(port, container) as server:
-        observer = start(Observer(ports=[port]))
-        server.ask(3)
-        observer.stop()
-    (service,) = observer.summary()["services"]
-    assert service["container_id"] == ID
-    assert service["cgroup"].endswith(f"/docker-{ID}.scope")
-    assert f"container {ID[:12]}" in observer.stdout
-
-
 @pytest.mark.parametrize("word", ["--container", "--cgroup"])
 def test_only_listeners_of_the_container_are_observed(start, container, word):
     """Those that are there and those that come later, and no others of the same network namespace."""
@@ -331,8 +326,12 @@ def test_only_listeners_of_the_container_are_observed(start, container, word):
         with Echo(later, container) as second:
             assert (first.ask(3), second.ask(4), foreign.ask(5)) == (3, 4, 5)
             observer.stop()
-    services = {service["port"]: service["exchanges"] for service in observer.summary()["services"]}
-    assert services == {own: 3, later: 4}
+    services = {service["port"]: service for service in observer.summary()["services"]}
+    assert {port: service["exchanges"] for port, service in services.items()} == {own: 3, later: 4}
+    for service in services.values():
+        assert service["container_id"] == ID
+        assert service["cgroup"].endswith(f"/docker-{ID}.scope")
+    assert f"container {ID[:12]}" in observer.stdout
 
 
 def test_a_container_with_its_own_network(start, netns, container):
