@@ -27,7 +27,7 @@ extern const volatile struct observer_config config;
  */
 #define PLAIN(place) (*(volatile typeof(*(place)) *)(place))
 
-/* The value, which is 0 from now on. Nobody else writes there while it is not 0. */
+/* Take the value and leave 0. Nobody else writes there while it is not 0. */
 #define atomic_take(place)                                           \
 	({                                                           \
 		typeof(*(place)) taken_;                             \
@@ -41,7 +41,7 @@ extern const volatile struct observer_config config;
 		taken_;                                              \
 	})
 
-/* A write behind which all earlier ones are seen; x86 keeps their order anyway. */
+/* Write @value so that all earlier writes are seen before it. x86 keeps their order anyway. */
 #define atomic_publish(place, value)                            \
 	do {                                                    \
 		if (!config.plain)                              \
@@ -50,7 +50,7 @@ extern const volatile struct observer_config config;
 			PLAIN(place) = value;                   \
 	} while (0)
 
-/* Later reads are not moved before this one. x86 keeps that order anyway. */
+/* Keep later reads after the last access. x86 keeps that order anyway. */
 #define atomic_fence(place)                                       \
 	do {                                                      \
 		if (config.plain)                                 \
@@ -59,7 +59,10 @@ extern const volatile struct observer_config config;
 			__sync_val_compare_and_swap(place, 0, 0); \
 	} while (0)
 
-/* Two reads, or two writes, with this between stay in their order; x86 keeps it, but the compiler does not. */
+/*
+ * Keep the order of two reads, or two writes, around this. x86 does so anyway, but the compiler
+ * does not.
+ */
 #ifdef __TARGET_ARCH_x86
 #define READS_IN_ORDER	    1
 #define atomic_order(place) barrier()
@@ -73,7 +76,10 @@ extern const volatile struct observer_config config;
 /* THREAD_SIZE, of x86-64 and of arm64 with pages of 4 KiB; read only where config.plain. */
 #define STACK_BYTES 16384
 
-/* Those of the current system call, at the end of the stack. A helper knows since 5.15 (dd6e10fbd9fb). */
+/*
+ * Return the current system call's registers, at the end of the stack. Since 5.15 a helper finds
+ * them (dd6e10fbd9fb).
+ */
 static __always_inline const struct pt_regs *system_call_registers(void)
 {
 	struct task_struct *task;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Requests that are under way, by age: what passes over the sockets add up. */
+/* Requests under way, by age, as passes over the sockets add them up. */
 #ifndef BPF_OPEN_H
 #define BPF_OPEN_H
 
 #include "state.h"
 
-/* A request has been under way since @since_ns; 0: nobody knows since when. Its age, or 0. */
+/* Count a request that has been under way since @since_ns (0: not known). Return its age, or 0. */
 static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), limit = 1000000, age_ns;

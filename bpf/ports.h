@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Which of the ephemeral ports are taken, by destination: counted while a pass meets the sockets anyway.
- * A socket of another port costs two compares, one of an ephemeral port a hash and mostly one lookup.
+ * Ephemeral ports in use, by destination, counted by a pass that meets the sockets anyway. A socket
+ * of another port costs two compares, one of an ephemeral port a hash and mostly one lookup.
  */
 #ifndef BPF_PORTS_H
 #define BPF_PORTS_H
 
 #include "tcp/sample.h"
 
-/* A listener's port is passed over by connect(), and its connections are not this host's own. */
+/* connect() skips a listener's port, and the listener's connections are not this host's own. */
 static __always_inline void ports_hold(__u16 port)
 {
 	ports_held[port >> 6] |= 1ULL << (port & 63);
@@ -49,7 +49,7 @@ static __always_inline bool ports_same(const struct flow *a, const struct flow *
 	return a->server_port == b->server_port;
 }
 
-/* Places are never given back in a pass: a destination has all of its sockets in one, or in none. */
+/* A pass frees no place, so all sockets of a destination are in the same place, or none is. */
 static __always_inline void ports_count(const struct sock_common *skc)
 {
 	struct flow towards = {};

@@ -42,13 +42,16 @@ static __always_inline __u32 service_find(const struct service_key *key)
 	return index ? *index : SERVICE_NONE;
 }
 
-/* How many services may still get a slot. */
+/* Return how many services can still get a slot. */
 static __always_inline __s32 services_left(__u32 taken)
 {
 	return (__s32)(PLAIN(&services_given) - taken);
 }
 
-/* Without atomics that return, each place of the ring is claimed in a map that lets only one have it. */
+/*
+ * Without atomics that return a value: claim each place of the ring in a map, where only one
+ * insertion succeeds.
+ */
 static __always_inline bool place_claim_plain(__u32 place)
 {
 	__u64 key = (__u64)place + 1; /* no address */
@@ -79,7 +82,9 @@ static __always_inline __u32 service_claim(__u32 kept)
 	return SERVICE_NONE;
 }
 
-/* Twice, where it is no single operation: another CPU may have set its own bit in between. */
+/*
+ * Without a single operation write it twice, as another CPU may have replaced the word in between.
+ */
 static __always_inline void port_observe(__u16 port)
 {
 	__u64 *word = &observed_ports[(port >> 6) & 1023];
@@ -95,12 +100,15 @@ static __always_inline void port_observe(__u16 port)
 	PLAIN(word) |= bit;
 }
 
-/* @connections of the service are not observed, since it has no slot. */
+/* Count @connections of a service that has no slot as not observed. */
 static __always_inline void service_drop(const struct service_key *key, __u64 connections)
 {
 	__u64 *before = bpf_map_lookup_elem(&services_dropped, key);
 
-	/* clang makes a barrier of adding a constant 0, which old kernels take for a call. */
+	/*
+	 * clang turns the addition of a constant 0 into a barrier, which old kernels take for a
+	 * call.
+	 */
 	if (connections)
 		__sync_fetch_and_add(&connections_dropped, connections);
 	if (before && connections)
@@ -111,7 +119,10 @@ static __always_inline void service_drop(const struct service_key *key, __u64 co
 		__sync_fetch_and_add(&services_dropped_count, 1);
 }
 
-/* The service of @key, which gets a slot now if it has none and more than @kept are free. */
+/*
+ * Return the service of @key. If it has no slot it gets one now, provided that more than @kept are
+ * free.
+ */
 static __always_inline __u32 service_allot(const struct service_key *key, __u32 kept)
 {
 	__u32 service = service_find(key);
@@ -126,8 +137,8 @@ static __always_inline __u32 service_allot(const struct service_key *key, __u32 
 }
 
 /*
- * The service of a connection that begins, or that was there before (@connections 0). Each has a slot from
- * its first one on: of listeners that nobody uses there may be thousands.
+ * Return the service of a connection that begins, or of an older one (@connections 0). Services get
+ * slots with their first connection, because thousands of listeners may be unused.
  */
 static __always_inline __u32 service_of_connection(const struct service_key *key, __u64 connections)
 {
@@ -138,7 +149,7 @@ static __always_inline __u32 service_of_connection(const struct service_key *key
 	return service;
 }
 
-/* Whether what the current task opens is observed for the task's own sake. */
+/* Return whether what the current task opens is observed for the task's own sake. */
 static __always_inline bool current_wanted(void)
 {
 	if (config.pid && current_pid() == config.pid)
@@ -146,7 +157,10 @@ static __always_inline bool current_wanted(void)
 	return config.cgroup && bpf_current_task_under_cgroup(&target_cgroup, 0) == 1;
 }
 
-/* Whether a listener's connections are to be observed; @by_current: the current task is the one that listens. */
+/*
+ * Return whether a listener's connections are to be observed. @by_current: the current task is the
+ * one that listens.
+ */
 static __always_inline bool listener_wanted(const struct service_key *key, bool by_current)
 {
 	if (service_find(key) != SERVICE_NONE)
@@ -157,7 +171,10 @@ static __always_inline bool listener_wanted(const struct service_key *key, bool 
 	return by_current && current_wanted();
 }
 
-/* The service of a listener; SERVICE_NONE: nobody has used it yet, and the slots are for those that are used. */
+/*
+ * Return the service of a listener. SERVICE_NONE: it is unused so far, and the free slots are kept
+ * for used ones.
+ */
 static __always_inline __u32 service_of_listener(const struct service_key *key)
 {
 	port_observe(key->port);

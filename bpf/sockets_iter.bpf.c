@@ -48,7 +48,10 @@ static __always_inline void gauge_listener(struct service_gauges *g, const struc
 	g->limit += sk->sk_max_ack_backlog;
 }
 
-/* The state of a connection. A listener's children inherit the listener's, from its storage. */
+/*
+ * Return the state of a connection, in which a listener's children inherit the listener's from its
+ * storage.
+ */
 static __always_inline struct conn *keep(struct sock_common *skc, struct conn *first)
 {
 	struct conn *c = NULL;
@@ -60,8 +63,8 @@ static __always_inline struct conn *keep(struct sock_common *skc, struct conn *f
 }
 
 /*
- * Whether something came from the peer after what was last sent to it, so that a request may be under way. In ticks:
- * what was answered within one is not.
+ * Return whether the peer sent data after the last data to it, so that a request may be under way.
+ * The times are in ticks: a request answered within the same tick is not seen.
  */
 static __always_inline bool perhaps_waits(const struct tcp_sock *tp)
 {
@@ -71,8 +74,8 @@ static __always_inline bool perhaps_waits(const struct tcp_sock *tp)
 }
 
 /*
- * A socket that is older than the observation, or than its service's slot; nothing if it was picked up already.
- * We hold its lock.
+ * Pick up a socket that is older than the observation, or than its service's slot, unless that has
+ * happened. We hold its lock.
  */
 static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u32 flags)
 {
@@ -145,7 +148,10 @@ static __always_inline void visit_time_wait(struct sock_common *skc)
 		g->time_wait++;
 }
 
-/* Of sockets that nobody saw come into the queue: they are older than the observation. */
+/*
+ * Note a depth that includes sockets whose queueing was not seen, because they are older than the
+ * observation.
+ */
 static __always_inline void depth_seen(__u32 service, __u32 depth)
 {
 	struct service_slot *slot = slot_of(service);
@@ -225,7 +231,7 @@ static __always_inline void gauge_rtt(struct service_gauges *g, const struct tcp
 		g->rtt_min_us = min_us;
 }
 
-/* On every visit: another observer's end takes it away. */
+/* Set the flag at every visit, because another observer clears it when it ends. */
 static __always_inline void request_stamps(struct sock_common *skc)
 {
 	__u32 flags = transmit_leaving ? 0 : SOCKET_TIMESTAMPS;
@@ -234,7 +240,10 @@ static __always_inline void request_stamps(struct sock_common *skc)
 		bpf_setsockopt(skc, SOCKET_LEVEL, SOCKET_BPF_FLAGS, &flags, sizeof(flags));
 }
 
-/* Since when the peer has been silent, if the observation began later than its request; to a tick. */
+/*
+ * Return when the peer sent its last data, to a tick: for requests that are older than the
+ * observation.
+ */
 static __always_inline __u64 since_last_data(const struct tcp_sock *tp)
 {
 	const struct inet_connection_sock *icsk = (const void *)tp;
@@ -243,7 +252,7 @@ static __always_inline __u64 since_last_data(const struct tcp_sock *tp)
 	return bpf_ktime_get_ns() - ticks * config.tick_ns;
 }
 
-/* The server has read a request, and not answered it. */
+/* Count a request that the server has read but not answered. */
 static __always_inline void open_read(struct service_open *o, const struct conn *c,
 				      const struct tcp_sock *tp)
 {
@@ -319,7 +328,7 @@ static __always_inline void visit_connection(struct sock_common *skc)
 	request_stamps(skc);
 }
 
-/* The server is done with it; what it has written may still have to be sent. */
+/* Visit a socket that the server has closed, but whose data may still have to be sent. */
 static __always_inline void visit_closing(struct sock_common *skc)
 {
 	__u32 service = service_of_common(skc);

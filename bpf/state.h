@@ -59,11 +59,11 @@ enum conn_mark {
 	MARK_GOODBYE = 1 << 13,	    /* it says that the client goes */
 	MARK_ONEWAY = 1 << 14,	    /* it is over, and wants no answer */
 	MARK_HELD = 1 << 15,	    /* TCP keeps the end of its response back (tcp/nagle.h) */
-	/* Those of the connection, not of an exchange. */
+	/* Marks of the connection, not of an exchange. */
 	MARK_LASTING = MARK_SETTLED | MARK_TLS | MARK_HTTP1 | MARK_GREETED,
 };
 
-/* More of a sampled exchange; nobody touches it otherwise. */
+/* Further state of a sampled exchange; other exchanges do not use it. */
 struct conn_sample {
 	__u64 accept_delay_ns; /* part of its wait that was the accept queue's */
 	__u64 on_wire_ns;
@@ -71,9 +71,9 @@ struct conn_sample {
 	__u32 bytes_in;
 	__u32 bytes_out;
 	__u32 pid;
-	__u32 write_seq; /* behind the response's last byte */
-	__u32 wire_seq;	 /* behind the last byte that was handed to the driver, at on_wire_ns */
-	__u32 acked_seq; /* behind the last byte that the peer has acknowledged, at acked_ns */
+	__u32 write_seq; /* sequence number after the response's last byte */
+	__u32 wire_seq;	 /* after the last byte that was handed to the driver, at on_wire_ns */
+	__u32 acked_seq; /* after the last byte that the peer has acknowledged, at acked_ns */
 };
 
 /*
@@ -82,7 +82,7 @@ struct conn_sample {
  */
 struct conn_split {
 	__u32 thread; /* struct thread.id; 0: the rest is not known */
-	__u32 unseen; /* switches of that thread that its clocks have not seen, ever */
+	__u32 unseen; /* all switches of that thread that its clocks have missed */
 	__u64 running_ns;
 	__u64 runnable_ns;
 };
@@ -94,7 +94,7 @@ struct arrival_queue {
 	__u64 ns[ARRIVALS_QUEUED];
 	__u64 range[ARRIVALS_QUEUED];
 	__u32 write_seq[ARRIVALS_QUEUED];
-	__u32 next; /* how many there were, ever */
+	__u32 next; /* number of all so far */
 	__u32 pad;
 };
 
@@ -107,13 +107,13 @@ struct arrival_queue {
  * another CPU than the process. Only the process writes the second line, and it reads the first.
  */
 struct conn {
-	/* Since when bytes are readable that came when nothing was unread (tcp/arrival.h). */
+	/* When bytes became readable that arrived while nothing was unread (tcp/arrival.h). */
 	__u64 arrival_ns[2];
-	__u64 arrival_range[2];	    /* sequence numbers: lower half up to, not with, upper half */
+	__u64 arrival_range[2];	    /* sequence numbers: lower half to upper half, exclusive */
 	__u32 arrival_write_seq[2]; /* the server's write_seq then */
-	__u16 newest;		    /* of the two */
+	__u16 newest;		    /* index of the newer one */
 	__u16 flags;		    /* enum conn_flag */
-	__u32 announced; /* the sequence number behind the last byte that is known to be readable */
+	__u32 announced; /* the sequence number after the last byte that is known to be readable */
 	__u32 service;
 	__u32 flow_hash; /* see wire/flow.h */
 
@@ -122,12 +122,12 @@ struct conn {
 	__u64 first_read_ns;
 	__u64 last_read_ns;
 	union {
-		__u64 accept_delay_ns; /* while CONN_READING: what its request waited for accept() */
+		__u64 accept_delay_ns; /* while CONN_READING: how long its request waited for accept() */
 		__u64 first_write_ns;
 	};
 	__u64 last_write_ns;
 	__u32 bytes_in;	      /* read since the last response began; not above 2^32 - 1 */
-	__u32 read_seq;	      /* behind the last byte that was seen being read */
+	__u32 read_seq;	      /* after the last byte whose read was seen */
 	__u32 index;	      /* of this exchange on its connection, from 0 */
 	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
 	__u16 busy_ticks; /* for how long TCP had something to send by the first read (tcp/busy.h) */
@@ -146,11 +146,11 @@ struct conn {
 	__u8 accept_recorded; /* its wait is in the stage already */
 	__u8 looks;	      /* how many of its reads were looked at (tcp/speaks.h) */
 	union {
-		__u32 closing_rcv_nxt; /* when the server closed: what had come by then, */
+		__u32 closing_rcv_nxt; /* rcv_nxt when the server closed, */
 		__u32 depth_max;       /* a listener's: the deepest that its queue has been */
 	};
 	union {
-		__u32 closing_segments; /* and in how many segments with data */
+		__u32 closing_segments; /* and the segments with data until then */
 		__u32 drops_before;	/* a listener's: sk_drops when it was seen first */
 	};
 	struct conn_sample sample;
@@ -180,12 +180,12 @@ struct conns_by_address_map {
 };
 
 /*
- * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here (tcp/place.h). Its address
- * stands where nobody writes for each exchange: a read must not wait for the other CPU's line before it has
- * read the clock.
+ * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here
+ * (tcp/place.h). Its address is in a line that no exchange writes. So a read does not wait for
+ * another CPU's line before it has read the clock.
  */
 struct conn_place {
-	__u64 left_ns; /* when the last one left; 0: nobody yet */
+	__u64 left_ns; /* when the last owner left; 0: there was none */
 	struct conn conn;
 	__u64 sk; /* its address; 0: the place is free */
 	__u64 pad[5];
@@ -221,7 +221,7 @@ struct thread {
 	__u32 tid;	/* in the initial pid namespace; 0: the place is free */
 	__u32 state;	/* enum thread_state */
 	__u32 id;	/* no other thread has the same */
-	__u32 switches; /* away from a CPU, that were seen */
+	__u32 switches; /* switches away from a CPU that were seen */
 	__u64 since_ns;
 	__u64 running_ns;  /* before since_ns */
 	__u64 runnable_ns; /* likewise */
@@ -270,8 +270,8 @@ struct services_map {
 };
 
 /*
- * Numbers of services to be, for whoever needs one: a ring that user space fills (observer/kernel/services.c), whose
- * slots are zeroed and have their generation already.
+ * Free numbers of services: a ring that user space fills (observer/kernel/services.c). Their slots
+ * are zeroed and have their generation.
  */
 struct services_free_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -321,7 +321,7 @@ struct opens_map {
 	__type(value, struct service_open);
 };
 
-/* [service], of all CPUs: they come once per connection, if at all. */
+/* [service], shared by all CPUs: updated at most once per connection. */
 struct spans_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -394,9 +394,12 @@ extern __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)];
 
 /* One bit per local port that some observed service has: the cheapest filter, before any helper. */
 extern __u64 observed_ports[1024];
-/* How many numbers were put into services_free, and taken out, ever. */
+/* Counts of all numbers ever put into services_free, and taken out. */
 extern __u32 services_given, services_taken;
-/* Services that found no slot, those of services_dropped, and connections that were not observed for it. */
+/*
+ * Services without a slot, those of them in services_dropped, and connections that were not
+ * observed for that.
+ */
 extern __u64 services_dropped_count, connections_dropped;
 /* Listeners without a slot that the pass over the sockets has met. */
 extern __u32 listeners_idle;
@@ -406,16 +409,16 @@ extern __u32 listeners_idle;
  */
 #define TRANSMIT_PLACES 4096
 extern __u32 transmit_followed[TRANSMIT_PLACES];
-/* Set by user space before its last visit to the sockets: they are to make no more timestamps. */
+/* Set by user space before its last visit to the sockets: they shall stop making timestamps. */
 extern __u32 transmit_leaving;
-/* Raised by user space when a measured phase begins; see service_slot. When that was. */
+/* Raised by user space when a measured phase begins (see service_slot), and the time of that. */
 extern __u64 epoch;
 extern __u64 epoch_ns;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
 extern __u64 sample_threshold;
 /* A bit for each place that a thread has. */
 extern __u64 threads_known[THREAD_PLACES / 64];
-/* How many threads have got a clock, ever. */
+/* The number of threads that have ever got a clock. */
 extern __u32 threads_next;
 /* Set by user space when the scheduler's programs are all attached: before, clocks would be wrong. */
 extern __u32 threads_watched;
@@ -423,7 +426,10 @@ extern __u32 threads_watched;
 extern __u32 sample_flushing;
 /* The range that connect() chooses from, set by user space before each pass; 0, 0: not known. */
 extern __u16 ports_low, ports_high;
-/* A bit for each port that is reserved or listened on, and what port_places has no room for: of this pass. */
+/*
+ * A bit for each port that is reserved or listened on, and the number of sockets without room in
+ * port_places: of this pass.
+ */
 extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
 /* Listeners that the pass over the sockets has met. */
@@ -437,7 +443,7 @@ static __always_inline struct conn_place *place_of(const void *sk)
 	return bpf_map_lookup_elem(&conn_places, &index);
 }
 
-/* That of @sk, whose place is @place. */
+/* Return the connection of @sk, whose place is @place. */
 static __always_inline struct conn *conn_at(struct conn_place *place, const void *sk)
 {
 	if (place && place->sk == (__u64)sk)
@@ -454,7 +460,10 @@ static __always_inline struct conn *conn_of(const void *sk)
 	return conn_at(place_of(sk), sk);
 }
 
-/* Makes it for a socket that has none, like @first; NULL: the kernel has no memory, or the map no room. */
+/*
+ * Make the state of a socket that has none, as a copy of @first. NULL: the kernel has no memory, or
+ * the map no room.
+ */
 static __always_inline struct conn *conn_new(const void *sk, struct conn *first)
 {
 	__u64 key = (__u64)sk;
@@ -524,7 +533,9 @@ static __always_inline void stage_add(struct stage_histogram *h, __u64 value_ns)
 		h->max_ns = value_ns;
 }
 
-/* For programs that can be preempted, as fexit's: another one of ours may then run on this CPU. */
+/*
+ * For programs that can be preempted, like fexit's: another one of ours may then run on this CPU.
+ */
 static __always_inline void stage_add_atomic(struct stage_histogram *h, __u64 value_ns)
 {
 	__sync_fetch_and_add(&h->buckets[bucket_of(value_ns)], 1);
@@ -533,7 +544,9 @@ static __always_inline void stage_add_atomic(struct stage_histogram *h, __u64 va
 		h->max_ns = value_ns;
 }
 
-/* A listener drops what the accept queue or the SYN queue has no room for, and what it does not want. */
+/*
+ * Count a listener's drops: connections without room in its accept or SYN queue, and unwanted ones.
+ */
 static __always_inline void listener_drops(struct conn *c, const struct sock *sk)
 {
 	struct service_slot *slot = slot_of(c->service);
@@ -544,7 +557,10 @@ static __always_inline void listener_drops(struct conn *c, const struct sock *sk
 	c->drops = drops;
 }
 
-/* Of all CPUs. Without atomics that return the highest value may be missing, and user space sees its bucket. */
+/*
+ * Add to a histogram of all CPUs. Without atomics that return a value the maximum may be missed;
+ * user space then uses its bucket.
+ */
 static __always_inline void stage_add_shared(struct stage_histogram *h, __u64 value_ns)
 {
 	__u64 old = PLAIN(&h->max_ns), seen;
@@ -563,7 +579,7 @@ static __always_inline void stage_add_shared(struct stage_histogram *h, __u64 va
 	}
 }
 
-/* Of @service; from softirq, too. */
+/* Add to a span of @service, also from softirq. */
 static __always_inline void span_add(__u32 service, enum span span, __u64 value_ns)
 {
 	__u32 index = service_index(service);
@@ -573,7 +589,7 @@ static __always_inline void span_add(__u32 service, enum span span, __u64 value_
 		stage_add_shared(&found->spans[span], value_ns);
 }
 
-/* First and last message of the epoch. */
+/* Note the first and the last message of the epoch. */
 static __always_inline void note_messages(struct service_slot *slot, __u64 arrival_ns, __u64 now)
 {
 	slot->last_message_ns = now;

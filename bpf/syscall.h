@@ -28,13 +28,13 @@ struct pt_regs___syscall_arm64 {
 };
 #pragma clang attribute pop
 
-/* A system call that sends: what of it is needed. */
+/* The arguments of a system call that sends. */
 struct system_call {
 	long number;
 	__u64 second;	 /* a buffer, an array of them, or a message */
 	__u64 third;	 /* of sendmmsg(): how many messages */
 	__u64 fifth;	 /* of sendto(): the receiver's address */
-	bool of_32_bits; /* of a 32-bit program: numbers and structures are others */
+	bool of_32_bits; /* of a 32-bit program, with other numbers and structures */
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -58,7 +58,7 @@ static __always_inline long syscall_number(const struct pt_regs *regs)
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, orig_ax);
 }
 
-/* The second argument: a buffer, an iovec or a msghdr. */
+/* Return the second argument: a buffer, an iovec or a msghdr. */
 static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, si);
@@ -66,7 +66,7 @@ static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 
 #define SEGMENT_OF_32_BITS 0x23 /* x86: __USER32_CS */
 
-/* @regs: as the helper that knows them returns them, which programs may read without another helper. */
+/* @regs: the result of a helper, which programs may read directly. */
 static __always_inline void syscall_read(const void *regs, struct system_call *ret)
 {
 	const struct pt_regs___syscall_x86 *r = regs;
@@ -78,7 +78,7 @@ static __always_inline void syscall_read(const void *regs, struct system_call *r
 	ret->of_32_bits = r->cs == SEGMENT_OF_32_BITS;
 }
 
-/* The third one: the length of that. */
+/* Return the third argument: its length. */
 static __always_inline __u64 syscall_third(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, dx);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is linked into the programs, of which version and under which licence: as SPDX 2.3, and as licence notices.
+"""Write the components that are linked into the programs, with versions and licences: as SPDX 2.3, and as notices.
 
-Usage: sbom.py VERSION ARCHITECTURE package SBOM: of both programs, as the Debian package has them
-       sbom.py VERSION ARCHITECTURE static SBOM NOTICES: of the driver that needs no libraries, and what its licences
-       want to be passed on: the copyright files of Debian's packages, and the licences that these only name
+Usage: sbom.py VERSION ARCHITECTURE package SBOM
+           both programs, as in the Debian package
+       sbom.py VERSION ARCHITECTURE static SBOM NOTICES
+           the static driver; NOTICES gets the texts that its licences require to be passed on: the copyright files of
+           Debian's packages, and the licences that these only name
 
-COMPONENTS is the table; tests/check/linked.py compares what is written with what the linker linked. Versions are those
-of Debian's packages, or pkg-config's where there is no dpkg. SOURCE_DATE_EPOCH is the documents' date.
+COMPONENTS is the table; tests/check/linked.py compares the SBOM with the linker's inputs. Versions are those of
+Debian's packages, or pkg-config's without dpkg. The documents' date is SOURCE_DATE_EPOCH.
 """
 import datetime
 import hashlib
@@ -22,12 +24,12 @@ from typing import NamedTuple
 
 OBSERVER, DRIVER = "sojourn", "sojourn-drive"
 BOTH = (OBSERVER, DRIVER)
-# How a component is there, in SPDX's words: the program RELATION component.
+# How a program has a component, as SPDX's RELATION between the two.
 SHARED, COMPILED, EMBEDDED, LOADED = "DYNAMIC_LINK", "STATIC_LINK", "CONTAINS", "OPTIONAL_DEPENDENCY_OF"
 
 
 class Component(NamedTuple):
-    """One row: `package` is Debian's that is built with, `module` pkg-config's name."""
+    """One row: `package` is the Debian package used to build, `module` pkg-config's name."""
 
     name: str
     package: str
@@ -60,7 +62,7 @@ COMPONENTS = (
 
 
 def output_of(*words):
-    """What a command prints; empty if it fails or is not there."""
+    """Return the output of a command; empty if it fails or does not exist."""
     done = subprocess.run(words, capture_output=True, text=True, check=False) if shutil.which(words[0]) else None
     return done.stdout.strip() if done and not done.returncode else ""
 
@@ -70,7 +72,7 @@ def package_of(component):
 
 
 def origin_of(component):
-    """(version, "source package@its version") by dpkg; (version, None) by pkg-config; or (None, None)."""
+    """Return (version, "source package@its version") by dpkg, (version, None) by pkg-config, or (None, None)."""
     lines = output_of("dpkg-query", "-W", "-f", "${Version} ${source:Package}@${source:Version}\n", package_of(component))
     if lines:
         return tuple(lines.splitlines()[0].split())
@@ -103,7 +105,7 @@ def relation(program, component, how):
 
 
 def linked(program, static):
-    """[(component, how)] of this program."""
+    """Return [(component, how)] of this program."""
     found = [(component, component.how) for component in COMPONENTS if program in component.programs]
     if not static:
         return found
@@ -111,14 +113,14 @@ def linked(program, static):
 
 
 def document(version, architecture, programs, static):
-    """The SPDX document: the same for the same programs, libraries and date."""
+    """Return the SPDX document, which depends only on programs, libraries and date."""
     product = f"sojourn-drive-{version}-linux-{architecture}" if static else f"sojourn_{version}_{architecture}"
     ours = {"copyrightText": "2026 The Sojourn authors"}
     packages = [described(product, version, "MIT", "ARCHIVE" if static else "INSTALL", **ours)]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                   "relatedSpdxElement": identifier(product)}]
     for program in programs:
-        # bpf/ may also be had as GPL-2.0-only; the observer holds it.
+        # The observer holds bpf/, which is also licensed as GPL-2.0-only.
         packages.append(described(program, version, "MIT", "APPLICATION", **ours))
         relations.append({"spdxElementId": identifier(product), "relationshipType": "CONTAINS",
                           "relatedSpdxElement": identifier(program)})
@@ -137,14 +139,14 @@ COMMON = re.compile(r"/usr/share/common-licenses/[\w.-]*\w")
 
 
 def notices(components):
-    """The copyright file of each component, then the licences that these leave to Debian's own copies."""
+    """Return the copyright file of each component, then the licences that these only refer to."""
     parts, common = [], set()
     for component in {package_of(each): each for each in components}.values():
         path = Path("/usr/share/doc", package_of(component), "copyright")
         if not path.exists():
             sys.exit(f"sbom.py: {component.name}: no {path}: its licence wants its notice to be passed on")
         text = path.read_text(encoding="utf-8")
-        # GPL-2 is what a file of the package may be under that is not linked (its tests, its tools).
+        # This may name GPL-2, too, for a package's files that are not linked (its tests, its tools).
         common |= set(COMMON.findall(text))
         parts.append((f"{component.name}, {component.licence}", text))
     parts += [(path, Path(path).read_text(encoding="utf-8")) for path in sorted(common) if Path(path).exists()]

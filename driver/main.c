@@ -401,7 +401,7 @@ static int run_agent(int argc, char **argv, char **command)
 	return err ? fail(err, NULL, EXIT_DEGRADED) : EXIT_SUCCESS;
 }
 
-/* What is not a run of this process alone; `help fleet` is `fleet --help`. */
+/* Commands that are no run of this process alone; `help fleet` is `fleet --help`. */
 static const struct {
 	const char *word;
 	int (*run)(int argc, char **argv, char **command);

@@ -15,7 +15,7 @@
 
 #include "sojourn/clock.h"
 
-/* How long the command may take to end once it was asked to. */
+/* Time for the command to end once it was asked to. */
 #define COMMAND_GRACE_NS (2 * NSEC_PER_SEC)
 
 enum source {
@@ -149,7 +149,7 @@ static void reap(struct loop *loop)
 	loop->stop = true;
 }
 
-/* The observation ends before the command: it is asked to end, and made to after a while. */
+/* The observation ends before the command: ask it to end, and kill it after a while. */
 static void end_command(struct loop *loop)
 {
 	uint64_t deadline_ns = clock_now_ns() + COMMAND_GRACE_NS;

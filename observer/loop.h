@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for what ends or interrupts an observation: a signal, the end of --for, the interval, the
- * command's end, a request on the endpoint. One thread, one poll().
+ * Waits for the events of an observation: a signal, the end of --for, the interval, the command's
+ * end, a request on the endpoint. One thread, one poll().
  */
 #ifndef OBSERVER_LOOP_H
 #define OBSERVER_LOOP_H

@@ -35,15 +35,17 @@
 #include "sojourn/report.h"
 #include "sojourn/units.h"
 
-/* Services that may come up while we observe, beyond those that are there. */
+/* Services that may start while we observe, besides the existing ones. */
 #define SPARE_SERVICES 32
 /* And in namespaces that come up. */
 #define SPARE_IN_NAMESPACES 224
 /* Listeners that have a slot, and so a place in the document, before anybody has used them. */
 #define IDLE_SERVICES 32
-/* Of thousands of listeners hardly all are used: so many services have slots, unless --memory is given. */
+/*
+ * Maximum of services with slots unless --memory is given: of thousands of listeners few are used.
+ */
 #define MOST_SERVICES 512
-/* So many can have slots where the cgroup allows hardly any memory and nobody has said how much to take. */
+/* Services with slots if the cgroup allows hardly any memory and --memory is not given. */
 #define FEW_SERVICES 4
 
 struct observation {
@@ -60,7 +62,7 @@ struct observation {
 	struct observer_config config;
 	struct budget budget;
 	int cgroup_fd;		  /* with --transmit; -1: none */
-	struct confine_user user; /* that it is once it observes */
+	struct confine_user user; /* the user once it observes */
 	char cgroup_reason[256];
 };
 
@@ -80,7 +82,7 @@ static void warn_missing(const struct plan *plan)
 	}
 }
 
-/* TX timestamps would work, but for the cgroup: the user may change that. */
+/* TX timestamps would work if there were a cgroup: the user may change that. */
 static void say_without_stamps(const struct observation *o)
 {
 	const struct plan_row *used = plan_chosen(&o->plan, QUESTION_TRANSMIT);
@@ -95,7 +97,7 @@ static void say_without_stamps(const struct observation *o)
 	}
 }
 
-/* A measurement that is asked for and refused is not silently left out. */
+/* A requested measurement that is refused must not be left out silently. */
 static void say_without_http(const struct observation *o)
 {
 	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
@@ -105,7 +107,7 @@ static void say_without_http(const struct observation *o)
 			 reason);
 }
 
-/* A source that was asked for by name is not silently another one. */
+/* A source that was requested by name must not be replaced silently. */
 static int check_accept_source(const struct observation *o)
 {
 	enum accept_source wish = o->options->accept_source;
@@ -159,7 +161,10 @@ static int find_target(struct observation *o)
 	return EXIT_SUCCESS;
 }
 
-/* A cgroup that was named must do; of one that is looked for, the plan hears why there is none. */
+/*
+ * A cgroup that was named must be usable. If one is searched and not found, the plan gets the
+ * reason.
+ */
 static int find_cgroup(struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -185,7 +190,7 @@ static int find_cgroup(struct observation *o)
 	return EXIT_SUCCESS;
 }
 
-static int make_plan(struct observation *o)
+static int build_plan(struct observation *o, bool hopeful)
 {
 	struct plan_wish wish = {
 		.accept_source = o->options->accept_source,
@@ -197,13 +202,14 @@ static int make_plan(struct observation *o)
 		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
 		.prefer_count = o->options->prefer_count,
+		.hopeful = hopeful,
 	};
-	int r = plan_build(&wish, &o->plan);
 
-	if (r < 0) {
-		log_errno(r, "cannot try the kernel's programs");
-		return EXIT_FAILURE;
-	}
+	return plan_build(&wish, &o->plan);
+}
+
+static int check_plan(const struct observation *o)
+{
 	if (!plan_working(&o->plan)) {
 		log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
 			  "sojourn-drive work without)",
@@ -236,7 +242,7 @@ static bool is_of_same_range(const struct observe_port *a, const struct observe_
 	return a->first == b->first && a->last == b->last && a->protocol == b->protocol;
 }
 
-/* It may come up later, which is worth waiting for; a mistyped port is not. In a range one listener is enough. */
+/* A service may start later, but a mistyped port will not. In a range one listener is enough. */
 static void warn_of_silent_ports(const struct observe_options *options)
 {
 	char others[128], range[32];
@@ -403,6 +409,8 @@ static int open_netns(struct observation *o)
 	char path[64];
 	int r;
 
+	if (o->netns)
+		return 0;
 	if (!o->options->pid)
 		return netns_open(o->target.netns[0] ? o->target.netns : NULL, &o->netns_fd,
 				  &o->netns);
@@ -430,7 +438,7 @@ static uint64_t tick_ns(void)
 	return clock_timespec_ns(&tick);
 }
 
-/* Requests without a reply that are remembered, and more where there are more sockets. */
+/* Minimum of remembered requests without a reply; more with more sockets. */
 #define UDP_REQUESTS 16384
 
 static void count_datagram_socket(void *context, const struct resource_socket *socket)
@@ -452,7 +460,10 @@ static uint32_t udp_requests(const struct observe_options *options)
 	return sockets > UDP_REQUESTS / 4 ? 4 * sockets : UDP_REQUESTS;
 }
 
-/* Most slots are for services with traffic: half of few, and nearly all where there are fewer than are wanted. */
+/*
+ * Return how many slots are kept for services with traffic: half of few, and nearly all if there
+ * are fewer than wanted.
+ */
 static uint32_t slots_kept(uint32_t max, bool scarce)
 {
 	if (scarce)
@@ -506,8 +517,8 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 }
 
 /*
- * As many services as there is memory for. Without the option the budget is only a default: named ports are observed
- * all the same, and a few services in any case.
+ * Limit the services by memory. Without the option the budget is only a default: named ports are
+ * observed in any case, and a few services always.
  */
 static int divide_memory(struct observation *o)
 {
@@ -533,13 +544,13 @@ static int divide_memory(struct observation *o)
 
 /* ---- privileges ---- */
 
-/* A command is to be root's if root starts it, and so are the files that are made. */
+/* A command keeps root if root starts it, and so do the created files. */
 static bool changes_user(const struct observe_options *options)
 {
 	return options->listen && !options->command && !options_names_files(options);
 }
 
-/* Once it is confined, no names are looked up any more. */
+/* Names cannot be looked up once it is confined. */
 static int find_user(struct observation *o)
 {
 	const char *name = o->options->user;
@@ -561,7 +572,7 @@ static int find_user(struct observation *o)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Who answers over a network for weeks holds nothing that it does not use. */
+/* A process that serves a network for weeks should keep no privileges that it does not use. */
 static int give_up(const struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -598,7 +609,32 @@ static int load(struct observation *o)
 	r = loader_open(&o->plan, &options, &o->loader);
 	if (!r)
 		r = add_services(o);
-	return r;
+	return r ? r : loader_attach(o->loader);
+}
+
+/*
+ * Load the first choice. If the kernel refuses it, or anything else fails, make the plan by rehearsals, which find out
+ * why; start() loads that plan, and reports anything else.
+ */
+static int make_plan(struct observation *o)
+{
+	int r = build_plan(o, true);
+
+	if (!r && (open_netns(o) < 0 || load(o) < 0)) {
+		loader_close(o->loader);
+		o->loader = NULL;
+		r = build_plan(o, false);
+	}
+	if (r < 0) {
+		log_errno(r, "cannot try the kernel's programs");
+		return EXIT_FAILURE;
+	}
+	return check_plan(o);
+}
+
+static int load_if_needed(struct observation *o)
+{
+	return o->loader ? 0 : load(o);
 }
 
 static void say_expired(uint64_t phase, uint32_t lease_s)
@@ -619,10 +655,8 @@ static int start_model(struct observation *o)
 		.past = o->options->listen,
 		.expired = say_expired,
 	};
-	int r = loader_attach(o->loader);
+	int r = model_new(o->loader, &o->plan, &options, &o->model);
 
-	if (!r)
-		r = model_new(o->loader, &o->plan, &options, &o->model);
 	if (r < 0)
 		return r;
 	o->snapshots = model_snapshots(o->model);
@@ -657,12 +691,12 @@ static const struct {
 	const char *failure;
 } steps[] = {
 	{open_netns, "cannot find the network namespace"},
-	{load, "cannot load the programs"},
+	{load_if_needed, "cannot load the programs"},
 	{start_model, "cannot start observing"},
 	{open_outputs, "cannot open the outputs"},
 };
 
-/* The endpoint's address is another's, or none of this host. */
+/* Explain that the endpoint's address is in use, or none of this host's. */
 static void explain_address(const struct observe_options *options, int error)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&options->address;
@@ -783,7 +817,7 @@ static int run_observation(struct observation *o)
 	if (exit_code)
 		return exit_code;
 	r = loop_run(o->loop, &status);
-	/* From here on there is something to be read. */
+	/* From here on there is output to read. */
 	outputs_leave(&o->outputs);
 	if (r < 0)
 		log_errno(r, "observing ended early");

@@ -8,7 +8,7 @@
 /* Exit codes beyond EXIT_SUCCESS, EXIT_FAILURE and EXIT_USAGE. */
 #define EXIT_UNSUPPORTED 3
 
-/* Returns the exit code of the program; what failed was logged. */
+/* Return the exit code of the program; what failed was logged. */
 int observe(const struct observe_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which sinks there are, when each is opened, and what is said of them; see outputs.h. */
+/* Opens the sinks, each at its time, and reports their errors; see outputs.h. */
 #include "outputs.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sinks of an observation, as its options ask for them: the only place that names each. */
+/* The sinks of an observation, by its options. Only this file names each of them. */
 #ifndef OBSERVER_OUTPUTS_H
 #define OBSERVER_OUTPUTS_H
 
@@ -12,8 +12,8 @@ struct outputs {
 	const struct observe_options *options;
 	struct sink *list[OUTPUTS_MAX];
 	size_t count;
-	uid_t user;		    /* that the process is when they are closed */
-	struct sink *record, *otlp; /* of these; NULL: not asked for */
+	uid_t user;		    /* the process's user when they are closed */
+	struct sink *record, *otlp; /* two of them; NULL: not requested */
 };
 
 /*
@@ -21,17 +21,20 @@ struct outputs {
  * that cannot be written fails at once. Return an exit code; failures were logged.
  */
 int outputs_prepare(struct outputs *outputs, const struct observe_options *options);
-/* Takes the first readings and opens the others. 0 or -errno; -EOPNOTSUPP: the terminal cannot be drawn on. */
+/*
+ * Take the first readings and open the other outputs. 0 or -errno; -EOPNOTSUPP: the terminal cannot
+ * be drawn on.
+ */
 int outputs_begin(struct outputs *outputs, const struct snapshot_source *source);
 
-/* The interval at which they are notified; 0: never. */
+/* Return the interval at which they are notified; 0: never. */
 uint64_t outputs_interval_ns(const struct outputs *outputs);
-/* Where one of them answers; NULL: none does. */
+/* Return the address at which one of them answers; NULL: none does. */
 const char *outputs_url(const struct outputs *outputs);
 
-/* Closes those that show what is going on: the terminal is the user's again. */
+/* Close the outputs on the terminal, which is then the user's again. */
 void outputs_leave(struct outputs *outputs);
-/* Gives the last reading to the rest. 0 or -errno; what failed was logged. */
+/* Pass the last reading to the others. 0 or -errno; failures were logged. */
 int outputs_end(struct outputs *outputs, struct run *run);
 void outputs_close(struct outputs *outputs);
 

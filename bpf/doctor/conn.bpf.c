@@ -15,7 +15,7 @@
 
 struct event_conn {
 	__u64 begin_ns; /* when SYN_SENT began */
-	__u32 pid;	/* of whoever connected, then of whoever closed first */
+	__u32 pid;	/* of the process that connected, later of the one that closed first */
 	__u16 port;	/* the service's: the destination's, or our own */
 	__u8 active;	/* we connected */
 	__u8 pad;
@@ -115,7 +115,7 @@ static __always_inline void conn_left(const struct sock *sk, enum event_kind cli
 	event_acted(&key, 0);
 }
 
-/* Each way to CLOSE. The reasons are in bpf/tcp/conn.bpf.c. */
+/* Every way to CLOSE; bpf/tcp/conn.bpf.c explains them. */
 static __always_inline void conn_ended(const struct sock *sk, int before)
 {
 	if (before == TCP_SYN_SENT) {

@@ -44,7 +44,7 @@ struct event_failures_map {
 	__type(value, struct event_count);
 };
 
-/* Apart, so that many short-lived processes leave room for failures. */
+/* A map of their own, so that many short-lived processes leave room for failures. */
 struct event_actions_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, EVENT_ACTIONS_MAX);
@@ -95,7 +95,7 @@ static __always_inline void event_acted(const struct event_key *key, __u64 time_
 	event_count(&event_actions, &event_actions_lost, key, time_ns);
 }
 
-/* The current process, whose name is kept. */
+/* Return the current process, and keep its name. */
 static __always_inline __u32 event_pid(void)
 {
 	struct task_struct___event *task = (void *)bpf_get_current_task();
@@ -103,9 +103,9 @@ static __always_inline __u32 event_pid(void)
 	struct event_name *known = bpf_map_lookup_elem(&event_names, &pid);
 	struct event_name name = {};
 
-	/* The process's: its threads may be called otherwise. */
+	/* The name of the process: its threads may have others. */
 	BPF_CORE_READ_INTO(&name.comm, task, group_leader, comm);
-	/* exec() changes it, and a pid may be given out again. */
+	/* It may be outdated: exec() changes the name, and pids are reused. */
 	if (!known || __builtin_memcmp(known->comm, name.comm, sizeof(name.comm)))
 		bpf_map_update_elem(&event_names, &pid, &name, BPF_ANY);
 	return pid;

@@ -20,9 +20,15 @@
 #endif
 
 #define HTTP2_HEADER 9
-/* Of the begin of a header block what tells the status (status.h), behind padding and priority. */
+/*
+ * Bytes kept of a header block's start, with padding and priority: enough for the status
+ * (status.h).
+ */
 #define HTTP2_BLOCK 15
-/* Of the longest field, a header with that, and room for the verifier's doubt. */
+/*
+ * The longest field, a frame's header and a block's start, with room for the verifier's looser
+ * bounds.
+ */
 #define HTTP2_FIELD 40
 /* The longest frame without permission for more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are not longer. */
 #define HTTP2_LONGEST_UNKNOWN 16384
@@ -48,19 +54,19 @@ enum http2_type {
 
 /* One direction. All zeros: at a frame's first byte, of which none has come yet. */
 struct http2_side {
-	__u32 left;   /* bytes of this frame's payload that are still to come */
+	__u32 left;   /* bytes of this frame's payload still to come */
 	__u32 stream; /* of this frame; 0: of the connection */
-	__u32 block; /* of the stream whose header block goes on: only CONTINUATION may follow; 0: none */
+	__u32 block; /* the stream whose header block continues: only CONTINUATION may follow; 0: none */
 	__u32 payload; /* bytes of this frame's payload */
 	__u8 type;     /* of this frame */
 	__u8 flags;
 	__u8 have;	/* bytes of the field that were gathered */
 	__u8 want;	/* its length; 0: HTTP2_HEADER */
-	__u8 last;	/* the header block that goes on is the last of its stream */
+	__u8 last;	/* the continuing header block is the last of its stream */
 	__u8 settled;	/* the first frame was SETTINGS, as it must be */
 	__u8 by_client; /* whose direction */
 	__u8 pad;
-	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the begin of the payload */
+	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the start of the payload */
 };
 
 /* Results of a step, as bits. */
@@ -69,7 +75,7 @@ enum http2_said {
 		1
 		<< 0, /* type, flags, stream and payload of a frame are known, and its field complete */
 	HTTP2_ENDS = 1 << 1,  /* the last byte of a frame was passed */
-	HTTP2_WRONG = 1 << 2, /* that is no HTTP/2: nothing that follows is known */
+	HTTP2_WRONG = 1 << 2, /* not HTTP/2, so nothing after it is known */
 };
 
 static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
@@ -77,7 +83,7 @@ static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
 	return (__u32)at[0] << 24 | (__u32)at[1] << 16 | (__u32)at[2] << 8 | at[3];
 }
 
-/* Bytes of the payload that have to be seen. */
+/* Return the bytes of the payload that are gathered. */
 static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2_side *s)
 {
 	switch (s->type) {
@@ -94,7 +100,10 @@ static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2
 	}
 }
 
-/* Whether this side may send the frame here. The strict rules of RFC 9113 distinguish frames from other bytes. */
+/*
+ * Return whether this side may send the frame here. The strict rules of RFC 9113 distinguish frames
+ * from other bytes.
+ */
 static inline __attribute__((always_inline)) int http2_is_frame(const struct http2_side *s)
 {
 	if (!s->settled && (s->type != HTTP2_SETTINGS || s->flags & 1))
@@ -126,7 +135,7 @@ static inline __attribute__((always_inline)) int http2_is_frame(const struct htt
 	}
 }
 
-/* A header block goes on until END_HEADERS. */
+/* A header block continues until END_HEADERS. */
 static inline __attribute__((always_inline)) void http2_block(struct http2_side *s)
 {
 	if (s->type != HTTP2_HEADERS && s->type != HTTP2_PUSH_PROMISE &&
@@ -158,7 +167,7 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 	return HTTP2_BEGINS;
 }
 
-/* Behind HTTP2_ENDS: whether that frame was the last of its stream in this direction. */
+/* After HTTP2_ENDS: return whether that frame was the last of its stream in this direction. */
 static inline __attribute__((always_inline)) int http2_is_last(const struct http2_side *s)
 {
 	if (s->type == HTTP2_DATA)
@@ -166,7 +175,7 @@ static inline __attribute__((always_inline)) int http2_is_last(const struct http
 	return (s->type == HTTP2_HEADERS || s->type == HTTP2_CONTINUATION) && !s->block && s->last;
 }
 
-/* Skips the payload, or some of it. */
+/* Skip the payload, or the part of it that is there. */
 static inline __attribute__((always_inline)) __u32 http2_skip(struct http2_side *s, __u32 room,
 							      __u32 *used)
 {
@@ -215,7 +224,7 @@ static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side 
 	return said | http2_skip(s, room - *used, used);
 }
 
-/* Behind HTTP2_BEGINS of the server's HEADERS: the status in them. */
+/* After HTTP2_BEGINS of the server's HEADERS: return their status. */
 static inline __attribute__((always_inline)) __u32 http2_status(const struct http2_side *s)
 {
 	const __u8 *at = s->field + HTTP2_HEADER;
@@ -235,7 +244,10 @@ static inline __attribute__((always_inline)) __u32 http2_status(const struct htt
 	return status_of_block(&h);
 }
 
-/* @count bytes passed that nobody can see (sendfile, splice): they must be of one frame's payload, of DATA. */
+/*
+ * Skip @count bytes that cannot be read (sendfile, splice). They must belong to the payload of one
+ * DATA frame.
+ */
 static inline __attribute__((always_inline)) __u32 http2_unseen(struct http2_side *s, __u32 count)
 {
 	__u32 used = 0;

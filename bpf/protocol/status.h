@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The status of a response, from the begin of what a server writes: HTTP/1's status line (RFC 9112, 4) and the first
- * field of HTTP/2's header block (RFC 7541), as far as that stands for itself. What refers to the fields of earlier
- * blocks is not known: the table that they make takes more than a look. Neighbour: http2.h.
+ * The status of a response, from the start of the server's write: HTTP/1's status line (RFC 9112,
+ * 4), or the first field of HTTP/2's header block (RFC 7541). A field that refers to HPACK's
+ * dynamic table is not known, as that table would need all earlier blocks. Neighbour: http2.h.
  *
  * The same source runs in the kernel and in its unit test.
  */
@@ -16,14 +16,14 @@
 /* "HTTP/1.1 200" */
 #define STATUS_LINE 12
 
-/* Those of HPACK's static table, which all have the name ":status". */
+/* Indices of ":status" in HPACK's static table. */
 #define HPACK_STATUS_FIRST 8
 #define HPACK_STATUS_LAST  14
 #define HPACK_INDEXED	   0x80
-#define HPACK_ADDED	   0x40 /* a literal that goes into the dynamic table */
+#define HPACK_ADDED	   0x40 /* a literal that the dynamic table keeps */
 #define HPACK_RESIZE	   0x20
 #define HPACK_HUFFMAN	   0x80
-/* Of those bytes of a header block that are kept: two changes of the table's size, the field, its length and its value. */
+/* Changes of the table's size that are skipped before the field, and the bytes of one. */
 #define HPACK_RESIZES	   2
 #define HPACK_RESIZE_BYTES 4
 
@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) __u32 status_of(__u32 hundreds, __u
 	return hundreds * 100 + tens * 10 + ones;
 }
 
-/* Another response follows. 101 is none of these: what follows it is another protocol. */
+/* Return whether another response follows. Not so after 101: another protocol follows. */
 static inline __attribute__((always_inline)) int status_is_interim(__u32 status)
 {
 	return status >= 100 && status < 200 && status != 101;
@@ -51,11 +51,14 @@ static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *li
 
 /* ---- HPACK ---- */
 
-/* Up to 16 bytes, the next one at the top: taken by shifting, which no verifier has to bound. */
+/*
+ * Up to 16 bytes, the next one in the top bits. Taking shifts them, so the verifier has no index to
+ * bound.
+ */
 struct hpack {
 	__u64 high, low;
 	__u32 left;
-	__u32 over; /* more were taken than there are */
+	__u32 over; /* more bytes were taken than there were */
 };
 
 static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
@@ -71,7 +74,10 @@ static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
 	return byte;
 }
 
-/* Bits of @word from the top on are three digits in Huffman's code (RFC 7541, B): of 5 bits up to 2, of 6 from 3 on. */
+/*
+ * Decode three digits in Huffman's code (RFC 7541, B) from @word's top bits. 0 to 2 have 5 bits, 3
+ * to 9 have 6.
+ */
 static inline __attribute__((always_inline)) __u32 hpack_digits(__u32 word, __u32 bytes)
 {
 	__u32 digits[3] = {0}, used = 0, rest;
@@ -92,7 +98,7 @@ static inline __attribute__((always_inline)) __u32 hpack_digits(__u32 word, __u3
 			return STATUS_UNKNOWN;
 		}
 	}
-	/* What is left of the last byte are ones. */
+	/* The unused bits of the last byte must be ones. */
 	if (used > 8 * bytes || 8 * bytes - used > 7)
 		return STATUS_UNKNOWN;
 	rest = 8 * bytes - used;
@@ -101,7 +107,7 @@ static inline __attribute__((always_inline)) __u32 hpack_digits(__u32 word, __u3
 	return status_of(digits[0], digits[1], digits[2]);
 }
 
-/* The value of a literal field. */
+/* Return the status in a literal field's value. */
 static inline __attribute__((always_inline)) __u32 hpack_value(struct hpack *h)
 {
 	__u32 length = hpack_next(h), huffman = length & HPACK_HUFFMAN;
@@ -117,7 +123,9 @@ static inline __attribute__((always_inline)) __u32 hpack_value(struct hpack *h)
 	return length == 3 ? status_of(a - '0', b - '0', c - '0') : STATUS_UNKNOWN;
 }
 
-/* Changes of the table's size, which may stand before the first field; returns the first byte behind them. */
+/*
+ * Skip changes of the table's size, which may precede the first field. Return the byte after them.
+ */
 static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
 {
 	__u32 byte = hpack_next(h);
@@ -134,7 +142,7 @@ static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
 	return byte;
 }
 
-/* Of a header block that begins with @h: its first field is the status, if it is a response's. */
+/* Return the status at the start of a header block. In a response it must be the first field. */
 static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack *h)
 {
 	__u32 byte = hpack_first(h), index;

@@ -23,7 +23,9 @@ struct io_uring_cqe___kernel {
 
 #define OPCODE_ACCEPT 13 /* IORING_OP_ACCEPT, include/uapi/linux/io_uring.h */
 
-/* Address of the struct sock behind descriptor @fd of the current task; 0 if there is none. */
+/*
+ * Return the address of the struct sock of descriptor @fd of the current task; 0 if there is none.
+ */
 static __always_inline __u64 sock_address(unsigned int fd)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -37,7 +39,7 @@ static __always_inline __u64 sock_address(unsigned int fd)
 	return (__u64)BPF_CORE_READ(socket, sk);
 }
 
-/* Descriptor @fd of the current task may be a connection that it has just been given. */
+/* Note that descriptor @fd may be a connection that the current task has just received. */
 static __always_inline void descriptor_returned(unsigned int fd)
 {
 	__u64 key = sock_address(fd);
@@ -90,7 +92,10 @@ int BPF_PROG(accept_uring_result, void *io_ring, void *request, __u64 user_data,
 	return 0;
 }
 
-/* No request is reported: any result may be a descriptor, and a number of bytes names no waiting connection. */
+/*
+ * The request is not reported, so any result may be a descriptor. A number of bytes then names no
+ * waiting connection.
+ */
 SEC("?tp_btf/io_uring_complete")
 int BPF_PROG(accept_uring_plain, void *io_ring, __u64 user_data, int res)
 {

@@ -25,7 +25,7 @@ static __always_inline void accept_expect(const struct sock *sk, const struct co
 		bpf_map_update_elem(&accepting, &key, &entry, BPF_ANY);
 }
 
-/* Socket addresses are used again: whatever is known of this one ends here. */
+/* Socket addresses are reused: forget all about this one. */
 static __always_inline void accept_forget(const struct sock *sk)
 {
 	__u64 key = (__u64)sk;
@@ -34,7 +34,7 @@ static __always_inline void accept_forget(const struct sock *sk)
 		bpf_map_delete_elem(&accepting, &key);
 }
 
-/* When accept() returned the connection on which the first read or write happens @now; 0: unknown. */
+/* Return when accept() returned the connection, whose first read or write is @now; 0: unknown. */
 static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 now)
 {
 	__u64 key = (__u64)sk, accepted_ns = 0;
@@ -53,9 +53,10 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 }
 
 /*
- * Whether the first read or write still has to record the stage. That is so with inference. It is also so where
- * accept() was faster than the announcement that the connection is established: tcp_check_req() queues the child
- * before tcp_child_process() announces it. The wait is then about 0.
+ * Return whether the first read or write still has to record the stage. That is so with inference.
+ * It is also so if accept() was faster than the announcement that the connection is established.
+ * tcp_check_req() queues the child before tcp_child_process() announces it; the wait is then about
+ * 0.
  */
 static __always_inline bool accept_unrecorded(const struct conn *c)
 {

@@ -11,7 +11,7 @@
 #include "accept.h"
 #include "service.h"
 
-/* One has just been taken out. */
+/* One connection has just left the queue. */
 static __always_inline void depth_seen(const struct sock *listener, struct service_slot *slot)
 {
 	__u32 depth = listener->sk_ack_backlog + 1;
@@ -24,9 +24,12 @@ static __always_inline void wait_seen(struct conn *c, struct service_slot *slot)
 {
 	__u64 established_ns;
 
-	/* Another CPU may just have moved it to its place. */
+	/* Another CPU may just have moved the connection to its place. */
 	atomic_order(&c->announced);
-	/* Once, and before the clock is read: another CPU may be about to write it (accept_unrecorded()). */
+	/*
+	 * Read it once, and before the clock: another CPU may be about to write it
+	 * (accept_unrecorded()).
+	 */
 	established_ns = PLAIN(&c->established_ns);
 	c->accepted_ns = bpf_ktime_get_ns();
 	if (!established_ns)

@@ -28,7 +28,7 @@
 	})
 #endif
 
-/* Whether @a is behind @b: sequence numbers are compared modulo 2^32 (RFC 9293, 3.4). */
+/* Return whether @a is after @b. Sequence numbers are compared modulo 2^32 (RFC 9293, 3.4). */
 static __always_inline bool seq_after(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) > 0;
@@ -46,7 +46,10 @@ static __always_inline __u64 arrival_range(__u32 begin, __u32 end)
 	return begin | (__u64)end << 32;
 }
 
-/* Bytes received in order and not yet read. A FIN is no byte, but has a number until it was read as EOF. */
+/*
+ * Return the bytes that were received in order and not yet read. A FIN is no byte, but has a number
+ * until it was read as EOF.
+ */
 static __always_inline __u32 unread_between(const struct sock *sk, __u32 copied_seq, __u32 rcv_nxt)
 {
 	__u32 unread = rcv_nxt - copied_seq;
@@ -61,7 +64,9 @@ static __always_inline __u32 unread_bytes(const struct sock *sk)
 	return unread_between(sk, TCP_FIELD(sk, copied_seq), TCP_FIELD(sk, rcv_nxt));
 }
 
-/* In the other one: whoever reads from that meanwhile finds no range, or the same one twice. */
+/*
+ * Replace the older entry. A program that reads it meanwhile finds no range, or the same one twice.
+ */
 static __always_inline void arrival_first(const struct sock *sk, struct conn *c, __u64 range)
 {
 	__u32 next = (c->newest & 1) ^ 1;
@@ -78,7 +83,7 @@ static __always_inline void arrival_first(const struct sock *sk, struct conn *c,
 	PLAIN(&c->newest) = next;
 }
 
-/* Bytes of @range behind others that are unread. */
+/* Queue bytes of @range, which follow other unread ones. */
 static __always_inline void arrival_queued(const struct sock *sk, struct conn *c, __u64 range)
 {
 	struct arrival_queue *q = &c->queue;
@@ -93,7 +98,7 @@ static __always_inline void arrival_queued(const struct sock *sk, struct conn *c
 	q->next++;
 }
 
-/* Bytes before @end can be read. With the socket's lock held, so one at a time. */
+/* Note that bytes before @end can be read. The socket's lock is held, so there is one writer. */
 static __always_inline void arrival_note(const struct sock *sk, struct conn *c, __u32 end)
 {
 	__u32 oldest = TCP_FIELD(sk, copied_seq), begin = c->announced;
@@ -107,13 +112,13 @@ static __always_inline void arrival_note(const struct sock *sk, struct conn *c, 
 	c->announced = end;
 }
 
-/* When, and what the server had written by then. */
+/* The time of an arrival, and the server's write_seq then. */
 struct arrival {
 	__u64 ns; /* 0: not known */
 	__u32 write_seq;
 };
 
-/* False: not the one of @seq, or it was being replaced. */
+/* Return false if the entry is not that of @seq, or was being replaced. */
 static __always_inline bool arrival_copy(struct conn *c, const __u64 *place, const __u64 *ns,
 					 const __u32 *write_seq, __u32 seq, struct arrival *ret)
 {
@@ -139,7 +144,10 @@ static __always_inline bool arrival_copy_queued(struct conn *c, __u32 seq, struc
 	struct arrival_queue *q = &c->queue;
 	__u32 found = ARRIVALS_QUEUED;
 
-	/* Without a way out: clang would jump into the midst of the loop, which the verifier of 5.10 does not take. */
+	/*
+	 * No early end: clang would jump into the midst of the loop, which the verifier of 5.10
+	 * refuses.
+	 */
 	for (__u32 i = 0; i < ARRIVALS_QUEUED; i++) {
 		if (arrival_has(PLAIN(&q->range[i]), seq))
 			found = i;
@@ -151,7 +159,7 @@ static __always_inline bool arrival_copy_queued(struct conn *c, __u32 seq, struc
 	return arrival_copy(c, &q->range[found], &q->ns[found], &q->write_seq[found], seq, ret);
 }
 
-/* Of the byte @seq; ns 0: not known. */
+/* Return the arrival of the byte @seq; ns 0: not known. */
 static __always_inline void arrival_of(struct conn *c, __u32 seq, struct arrival *ret)
 {
 	__u32 newest = PLAIN(&c->newest);
@@ -163,9 +171,9 @@ static __always_inline void arrival_of(struct conn *c, __u32 seq, struct arrival
 }
 
 /*
- * Of the last bytes, up to @end, of a read of @bytes that was to wait for all of them; @first_ns if they came
- * together. The server took what came before as soon as it was there, or they would be no arrival that
- * found nothing unread.
+ * Return the arrival of the last bytes, up to @end, of a read of @bytes that waited for all of
+ * them. @first_ns: they came together. The server took earlier bytes at once: otherwise this
+ * arrival would not have found nothing unread.
  */
 static __always_inline __u64 arrival_of_last(struct conn *c, __u32 end, __u32 bytes, __u64 first_ns)
 {

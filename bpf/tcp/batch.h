@@ -9,21 +9,24 @@
 
 #include "walk.h"
 
-/* One read of so many; a power of 2. */
+/* One of this many reads is looked at; a power of 2. */
 #define BATCH_EVERY 64
-/* As far as it is looked at: the rest is taken to be like that. A command has a header more than arguments. */
+/*
+ * Limits of a look; the rest is taken to be similar. A command of RESP has one header more than
+ * arguments.
+ */
 #define BATCH_CHUNKS  16
 #define BATCH_HEADERS 128
 #define BATCH_DIGITS  9
 
-/* Connections differ in their turn, or short ones would all be looked at, or none. */
+/* Connections take different turns. Otherwise all short ones would be looked at, or none. */
 static __always_inline bool batch_drawn(const struct sock *sk, const struct conn *c)
 {
 	return WALK_FOLLOWS && !((sk->__sk_common.skc_hash + c->index) & (BATCH_EVERY - 1)) &&
 	       !(c->marks & MARK_TLS);
 }
 
-/* The protocol of @word, the first bytes of a request's line. */
+/* Return the protocol of @word, the first bytes of a request's line. */
 static __always_inline bool batch_is_method(__u32 word)
 {
 	return word == 0x47455420 /* GET */ || word == 0x504f5354 /* POST */ ||
@@ -34,7 +37,7 @@ static __always_inline bool batch_is_method(__u32 word)
 
 #define BATCH_BLANK_LINE 0x0d0a0d0a
 
-/* A request's line behind a blank one, in the next bytes. */
+/* A request's line after an empty one, in the next bytes. */
 WALK_STEP long batch_http1_step(__u32 i, struct batch **batch)
 {
 	struct batch *b = *batch;
@@ -56,7 +59,7 @@ WALK_STEP long batch_http1_step(__u32 i, struct batch **batch)
 	return 0;
 }
 
-/* A command is an array ("*3") of strings ("$5", and so many bytes behind the line's end). */
+/* A command is an array ("*3") of strings: "$5", the end of the line, and that many bytes. */
 WALK_STEP long batch_resp_step(__u32 i, struct batch **batch)
 {
 	struct batch *b = *batch;
@@ -82,7 +85,7 @@ WALK_STEP long batch_resp_step(__u32 i, struct batch **batch)
 	return 0;
 }
 
-/* A read of @count bytes with which an exchange begins. */
+/* Look at a read of @count bytes that begins an exchange. */
 static __always_inline void batch_look(const struct conn *c, struct service_slot *slot, __u32 count)
 {
 	struct batch *b;
@@ -105,7 +108,7 @@ static __always_inline void batch_look(const struct conn *c, struct service_slot
 	}
 	if (!b->seen)
 		return;
-	/* The rest is like what was seen. */
+	/* The unseen rest counts like the seen part. */
 	if (b->seen < count)
 		b->requests = b->requests * count / b->seen;
 	count_atomic(slot, COUNTER_LOOKED, 1);

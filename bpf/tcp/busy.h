@@ -14,9 +14,9 @@
 
 /* Any socket has room for this much (tcp_wmem, its first value): such a write does not wait. */
 #define BUSY_LEAST_BYTES 4096
-/* Not known: something was on its way when the request was read. */
+/* Not known: something was in flight when the request was read. */
 #define BUSY_UNKNOWN 0xffff
-/* Ticks are kept in 16 bits: above, the difference may have run over. */
+/* Ticks are kept in 16 bits: a larger difference may have wrapped. */
 #define BUSY_LONGEST_TICKS 0x7fff
 
 static __always_inline __u32 busy_ticks(const struct sock *sk)
@@ -30,7 +30,7 @@ static __always_inline __u32 busy_ticks(const struct sock *sk)
 	return ticks;
 }
 
-/* A request begins to be read. */
+/* Return the ticks at the first read of a request. */
 static __always_inline __u16 busy_begin(const struct sock *sk)
 {
 	__u32 ticks;

@@ -33,7 +33,10 @@ static __always_inline bool bytes_is_message(long nr)
 	return nr == NR_RECVMSG || nr == NR_SENDMSG;
 }
 
-/* Of the current system call, which has transferred @count bytes. Any other call has none that can be seen. */
+/*
+ * Begin with the bytes of the current system call, which has transferred @count. Other calls have
+ * none that can be seen.
+ */
 static __always_inline void bytes_begin(struct bytes *ret_bytes, __u32 count)
 {
 	const struct pt_regs *regs = system_call_registers();
@@ -55,7 +58,7 @@ static __always_inline void bytes_begin(struct bytes *ret_bytes, __u32 count)
 	}
 }
 
-/* Whether there is a next byte that can be seen. It takes one further buffer at most, which may be empty. */
+/* Return whether a next byte can be seen. Takes at most one further buffer, which may be empty. */
 static __always_inline bool bytes_more(struct bytes *b)
 {
 	struct bytes_buffer buffer = {};

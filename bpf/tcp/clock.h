@@ -34,7 +34,10 @@ static __always_inline __u64 clock_arrived(const struct sock *sk)
 						: bpf_ktime_get_ns();
 }
 
-/* Whether TCP has sent all that was written. Kernel TLS keeps to itself what fills no record yet. */
+/*
+ * Return whether TCP has sent all written bytes. Kernel TLS keeps back bytes that fill no record
+ * yet.
+ */
 static __always_inline bool clock_sent(const struct sock *sk)
 {
 	return CLOCK_OF(sk, snd_nxt) == CLOCK_OF(sk, write_seq) &&
@@ -42,8 +45,9 @@ static __always_inline bool clock_sent(const struct sock *sk)
 }
 
 /*
- * When TCP began to transmit the end of a write that has returned. TCP may have held it back (autocork, Nagle's
- * algorithm, a full window). It may never have seen it (a sockmap's program): then the time is one from before.
+ * Return when TCP began to transmit the end of a write that has returned. TCP may have held it back
+ * (autocork, Nagle's algorithm, a full window), or never have seen it (a sockmap's program). TCP's
+ * time is then too old, and the clock is read.
  */
 static __always_inline __u64 clock_written(const struct sock *sk, const struct conn *c)
 {

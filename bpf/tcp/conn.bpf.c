@@ -10,7 +10,7 @@
 #include "service.h"
 #include "transmit.h"
 
-/* Marks a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
+/* Mark a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)
 {
 	struct conn first = {.flags = CONN_LISTENER};
@@ -52,7 +52,7 @@ static __always_inline struct conn *child_storage(const struct sock *sk, __u64 c
 		c = conn_new(sk, (void *)conn_nothing);
 	if (c) {
 		c->service = service;
-		c->flags |= CONN_LISTENER; /* until it is established, as a copy has it */
+		c->flags |= CONN_LISTENER; /* until it is established, like a copy */
 		return service == SERVICE_NONE ? NULL : c;
 	}
 	slot = slot_of(service);
@@ -61,7 +61,9 @@ static __always_inline struct conn *child_storage(const struct sock *sk, __u64 c
 	return NULL;
 }
 
-/* Typed, so that it works where programs may not read the kernel's memory at large (lockdown). */
+/*
+ * Typed, so that it also works under lockdown, where programs may not read arbitrary kernel memory.
+ */
 static __always_inline const struct tcp_sock *tcp_of(const struct sock *sk)
 {
 	return bpf_skc_to_tcp_sock((void *)sk);
@@ -74,7 +76,7 @@ static __always_inline __u32 retransmits_of(const struct sock *sk)
 	return tp ? tp->total_retrans : 0;
 }
 
-/* Take the socket's own data of a connection that begins, or whose observation begins. */
+/* Copy the socket's own data, when a connection or its observation begins. */
 static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
 					struct service_slot *slot)
 {
@@ -125,10 +127,10 @@ static __always_inline void conn_established(const struct sock *sk)
 	accept_expect(sk, c);
 }
 
-/* The longest record of TLS' 1.2 that is an alert, with the usual ciphers. */
+/* The length of the longest alert record of TLS 1.2, with the usual ciphers. */
 #define ALERT_LONGEST 31
 
-/* Whether something is unread that may be a request. Typed too. */
+/* Return whether unread bytes may be a request. Typed, too. */
 static __always_inline bool has_unread(const struct sock *sk, const struct conn *c)
 {
 	const struct tcp_sock *tp = tcp_of(sk);
@@ -138,8 +140,8 @@ static __always_inline bool has_unread(const struct sock *sk, const struct conn 
 }
 
 /*
- * Since when the request waits that will not be answered; 0: not known. A request that was read in part
- * waits since it began to be readable.
+ * Return since when the request waits that will not be answered; 0: not known. A partly read
+ * request waits since it became readable.
  */
 static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
 {
@@ -164,7 +166,10 @@ static __always_inline void abandoned(const struct sock *sk, struct conn *c,
 		span_add(c->service, SPAN_ABANDONED, now - since_ns);
 }
 
-/* Whether the last message, which was read, wanted no answer. Every request of HTTP/1 wants one, however soon its client leaves. */
+/*
+ * Return whether the last message was read and wanted no answer. In HTTP/1 each request wants one,
+ * however soon its client leaves.
+ */
 static __always_inline bool said_goodbye(const struct conn *c)
 {
 	if ((c->marks & (MARK_HTTP1 | MARK_TLS)) == MARK_HTTP1)
@@ -172,7 +177,7 @@ static __always_inline bool said_goodbye(const struct conn *c)
 	return c->flags & CONN_GOODBYE || c->marks & MARK_GOODBYE;
 }
 
-/* The server's side is shut: whatever was read or is unread will not be answered any more. */
+/* The server's side is shut: no read or unread request will be answered. */
 static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c)
 {
 	bool unread = has_unread(sk, c);
@@ -196,8 +201,8 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 #define GOODBYE_NS 1000000
 
 /*
- * The client's FIN. If it came with the last bytes or right after them, their message wants no answer if it gets
- * none. A client that gives up does so later.
+ * The client's FIN. If it came with or right after the last bytes, their message wanted no answer
+ * unless it gets one. A client that gives up leaves later.
  */
 static __always_inline void client_fin(const struct sock *sk, struct conn *c)
 {
@@ -215,7 +220,10 @@ static __always_inline void client_fin(const struct sock *sk, struct conn *c)
 		c->flags |= CONN_GOODBYE;
 }
 
-/* The server has closed, or shut its side: what comes from now on? See reset_by_server(). */
+/*
+ * The server has closed, or shut its side. Note what it has received until then, for
+ * reset_by_server().
+ */
 static __always_inline void server_fin(const struct sock *sk, struct conn *c)
 {
 	const struct tcp_sock *tp = tcp_of(sk);
@@ -240,9 +248,9 @@ static __always_inline enum counter close_kind(const struct sock *sk, const stru
 }
 
 /*
- * Nothing ever enters state TIME_WAIT: a small twin replaces the socket, which goes straight to
- * CLOSE (tcp_time_wait(), net/ipv4/tcp_minisocks.c). From FIN_WAIT2 or CLOSING without an error
- * that is what happened, but where TCP_LINGER2 forbids it.
+ * No socket ever enters TIME_WAIT: a small twin replaces it, and the socket goes straight to CLOSE
+ * (tcp_time_wait(), net/ipv4/tcp_minisocks.c). A socket that leaves FIN_WAIT2 or CLOSING without an
+ * error got a twin, unless TCP_LINGER2 forbids it.
  */
 static __always_inline bool left_time_wait(const struct sock *sk, const struct conn *c, int old)
 {
@@ -253,8 +261,8 @@ static __always_inline bool left_time_wait(const struct sock *sk, const struct c
 }
 
 /*
- * Whether the namespace has as many TIME_WAIT sockets as it may (tcp_max_tw_buckets): the twin was the last that
- * found room, or it found none. Older kernels do not say; there nobody knows.
+ * Return whether the namespace has its maximum of TIME_WAIT sockets (tcp_max_tw_buckets): the twin
+ * may have found no room, or the last one. Older kernels do not show that.
  */
 static __always_inline bool time_wait_full(const struct sock *sk)
 {

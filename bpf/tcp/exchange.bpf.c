@@ -12,8 +12,8 @@
 #include "state.h"
 
 /*
- * A kernel object seen as a type that it is part of, without a copy (since Linux 6.2).
- * Declared in this file alone: libbpf 1.1 cannot link two declarations of a kfunc.
+ * View a kernel object as a type that it is part of, without a copy (since Linux 6.2). Declared
+ * only in this file: libbpf 1.1 cannot link two declarations of a kfunc.
  */
 #define RDONLY(ptr, type) ((type *)bpf_rdonly_cast(ptr, bpf_core_type_id_kernel(type)))
 
@@ -21,17 +21,17 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
 /* bpf_loop() is older than the tracepoints. */
 #define WALK_CALLS
-/* Both hooks follow in the call in which TCP has read the clock. */
+/* Both hooks run within the call in which TCP has read the clock. */
 #define TCP_CLOCK
 #define TCP_FIELD(sk, field) (RDONLY(sk, struct tcp_sock)->field)
 
 #include "exchange.h"
 #include "listener.h"
 
-/* Of whatever port, in place of doctor/backlog.bpf.c. Its size is set before load. */
+/* Listeners of all ports, instead of doctor/backlog.bpf.c. Its size is set before load. */
 LISTENER_DEPTHS(listener_depths, 1);
 
-/* On several CPUs at a time: none may overwrite what is deeper. */
+/* Several CPUs may do this at a time; none may overwrite a deeper value. */
 static __always_inline void listener_deepest(struct conn *c, __u32 depth)
 {
 	__u32 old = PLAIN(&c->depth_max), seen;
@@ -68,7 +68,7 @@ static __always_inline void listener_ready(const struct sock *sk)
 		listener_deepest(c, depth);
 }
 
-/* @http: the streams of HTTP/2 are to be followed. */
+/* @http: streams of HTTP/2 are followed. */
 static __always_inline void exchange_arrival(const struct sock *sk, bool http)
 {
 	struct conn *c = conn_of(sk);
@@ -96,7 +96,7 @@ int BPF_PROG(exchange_ready, const struct sock *sk)
 	return 0;
 }
 
-/* Of a read or write that has moved @ret bytes; NULL: it is not observed. */
+/* Return the connection of a read or write that has moved @ret bytes. NULL: it is not observed. */
 static __always_inline struct conn *conn_observed(const struct sock *sk, int ret)
 {
 	return ret > 0 && port_observed(sk->__sk_common.skc_num) ? conn_of(sk) : NULL;
@@ -127,7 +127,7 @@ int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
-/* The same with --http, by programs of their own: the plain ones pay nothing for it. */
+/* The same with --http, in separate programs: the plain ones pay nothing for it. */
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(exchange_ready_http, const struct sock *sk)
 {

@@ -21,7 +21,9 @@
 #include "thread.h"
 #include "transmit.h"
 
-/* First read or write of the server on a connection: it has been accepted. When; 0: unknown. */
+/*
+ * The server's first read or write on a connection: it has been accepted. Return when; 0: unknown.
+ */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 					  struct service_slot *slot, __u64 now)
 {
@@ -40,9 +42,9 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 }
 
 /*
- * The server wrote between arrival and first read: the request came before the previous response was complete. Time
- * cannot show that: on loopback the client may have read the response and sent its next request before the server's
- * write has returned.
+ * Return whether the server wrote between arrival and first read: the request came before the
+ * previous response was complete. Times cannot show that. On loopback the client may have read the
+ * response and sent its next request before the server's write returned.
  */
 static __always_inline bool pipelined(const struct sock *sk, const struct arrival *arrival)
 {
@@ -50,8 +52,8 @@ static __always_inline bool pipelined(const struct sock *sk, const struct arriva
 }
 
 /*
- * The sequence number behind the last byte that was read. A FIN has one, too, and a read of the bytes before it takes
- * it along, if it came with them.
+ * Return the sequence number after the last byte read. A FIN has one, too, which a read takes along
+ * if the FIN came with its bytes.
  */
 static __always_inline __u32 read_end(const struct sock *sk)
 {
@@ -67,16 +69,16 @@ struct reading {
 	const struct sock *sk;
 	struct service_slot *slot;
 	__u64 now;
-	__u64 accepted_ns; /* of a connection's first request; 0: it waits for none, or that is not known */
-	__u32 end;	   /* the sequence number behind its last byte */
-	__u32 bytes; /* of a message, at its end */
-	__u32 flags; /* of the system call */
-	bool unseen; /* others before it were read where no program sees it */
+	__u64 accepted_ns; /* of a connection's first request; 0: no wait, or not known */
+	__u32 end;	   /* the sequence number after its last byte */
+	__u32 bytes;	   /* bytes of a message, at the read's end */
+	__u32 flags;	   /* of the system call */
+	bool unseen;	   /* bytes before it were read unseen */
 };
 
 /*
- * How far the server has read. Bytes between what was seen and @r's own were taken by splice(), say. Behind
- * its own: another thread has read meanwhile, and has counted both.
+ * Note how far the server has read. Bytes before @r's that were not seen were taken by splice(),
+ * say. If the server has read further than @r, another thread has, and has counted both.
  */
 static __always_inline void reading_goes_on(struct reading *r, struct conn *c)
 {
@@ -90,8 +92,9 @@ static __always_inline void reading_goes_on(struct reading *r, struct conn *c)
 }
 
 /*
- * A message was read, nothing was answered, and some time later the client has sent more. Then the message wants no
- * answer; it is not the first part of a slow request. In HTTP/1 each message wants one.
+ * Return whether the message under way wants no answer. It was read and not answered, and some time
+ * later the client sent more. So this is not the first part of a slow request. In HTTP/1 each
+ * message wants an answer.
  */
 static __always_inline bool message_was_oneway(struct conn *c, const struct reading *r)
 {
@@ -103,7 +106,7 @@ static __always_inline bool message_was_oneway(struct conn *c, const struct read
 	return arrival.ns > c->last_read_ns + config.quiet_ns;
 }
 
-/* Its times contradict each other, as when one thread reads while another writes. */
+/* The exchange's times contradict each other, as when one thread reads while another writes. */
 static __always_inline void exchange_inconsistent(struct conn *c, struct service_slot *slot)
 {
 	SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
@@ -128,7 +131,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 	c->marks &= MARK_LASTING;
 	c->bytes_in = r->bytes;
 	c->busy_ticks = busy_begin(r->sk);
-	/* Behind reading the clock, which would wait for memory that may still be the other CPU's. */
+	/* After reading the clock, which would otherwise wait for memory of another CPU. */
 	arrival_of(c, r->end - r->bytes, &arrival);
 	/* Bytes written before any response belong to a handshake. */
 	if (arrival.ns && c->last_write_ns && pipelined(r->sk, &arrival))
@@ -152,7 +155,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 		transmit_begin(r->sk, c, transmit, TCP_FIELD(r->sk, write_seq));
 }
 
-/* Of the request under way, or one that had begun when the observation did. */
+/* More of the request under way, or of one that is older than the observation. */
 static __always_inline void exchange_read_more(const struct reading *r, struct conn *c)
 {
 	c->last_read_ns = r->now;
@@ -171,7 +174,7 @@ static __always_inline void exchange_oneway(const struct reading *r, struct conn
 	c->bytes_in = 0;
 }
 
-/* The read as far as it is of a message; false: it is of none, but of a handshake, say. */
+/* Reduce a read to its bytes of a message. Return false if it has none, as in a handshake. */
 static __always_inline bool read_message(struct reading *r, struct conn *c, bool http)
 {
 	struct arrival arrival;
@@ -190,7 +193,7 @@ static __always_inline bool read_message(struct reading *r, struct conn *c, bool
 	return false;
 }
 
-/* Of a connection whose streams are followed. */
+/* A read of a connection whose streams are followed. */
 static __always_inline void read_streams(const struct reading *r, struct conn *c,
 					 struct http2_conn *h)
 {
@@ -207,7 +210,7 @@ static __always_inline void read_streams(const struct reading *r, struct conn *c
 		streams_read(&call, r->bytes, r->end, !(r->flags & FLAG_TRUNCATES));
 }
 
-/* @http: the streams of HTTP/2 are to be followed, which may begin in this read. */
+/* @http: streams of HTTP/2 are followed, and may begin in this read. */
 static __always_inline void exchange_read(const struct sock *sk, struct conn *c, __u32 bytes,
 					  __u32 flags, bool http)
 {
@@ -224,7 +227,7 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 	if (!c->touched)
 		r.accepted_ns = conn_touched(sk, c, r.slot, r.now);
 	else if (!c->first_read_ns)
-		r.accepted_ns = c->start_ns; /* the server has spoken first, or of something else */
+		r.accepted_ns = c->start_ns; /* set by an earlier write or handshake */
 	r.end = read_end(sk);
 	reading_goes_on(&r, c);
 	if (!(c->marks & MARK_SETTLED) && !read_message(&r, c, http)) {
@@ -254,7 +257,10 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 		exchange_oneway(&r, c);
 }
 
-/* Zeros of RUNNABLE and BLOCKED, which are most, user space fills in. */
+/*
+ * Divide the service time. User space adds the zeros of RUNNABLE and BLOCKED, which most values
+ * are.
+ */
 static __always_inline void exchange_split(struct conn *c, __u64 now)
 {
 	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(c->service);
@@ -271,7 +277,7 @@ static __always_inline void exchange_split(struct conn *c, __u64 now)
 		SLOT_STAGE(&split->parts[SPLIT_BLOCKED], blocked_ns);
 }
 
-/* When the first byte was written by a write that ended @now. */
+/* Return when a write that ended @now wrote its first byte. */
 static __always_inline __u64 write_begun(const struct sock *sk, const struct conn *c,
 					 struct service_slot *slot, __u32 bytes, __u64 now)
 {
@@ -342,7 +348,7 @@ static __always_inline void exchange_responding(struct conn *c, struct service_s
 	c->last_write_ns = now;
 }
 
-/* A response began that belongs to a request of before the observation. */
+/* A response began to a request that is older than the observation. */
 static __always_inline void cut_off(struct conn *c, struct service_slot *slot, __u64 now)
 {
 	c->phase = CONN_CUT_OFF;
@@ -350,7 +356,7 @@ static __always_inline void cut_off(struct conn *c, struct service_slot *slot, _
 	SLOT_COUNT(slot, COUNTER_CUT_OFF, 1);
 }
 
-/* A write for which no request waits. The rest of a response that was cut off comes soon, or is none. */
+/* A write without a waiting request. The rest of a cut-off response comes soon, or not at all. */
 static __always_inline void unsolicited(struct conn *c, struct service_slot *slot, __u64 now)
 {
 	bool first = c->flags & CONN_PREEXISTING && !c->last_write_ns && !c->last_read_ns;
@@ -365,8 +371,8 @@ static __always_inline void unsolicited(struct conn *c, struct service_slot *slo
 }
 
 /*
- * The server has read more than was seen: a part of the request under way, or a separate request, which is counted
- * and not timed.
+ * The server has read unseen bytes: a part of the request under way, or a separate request, which
+ * is counted and not timed.
  */
 static __always_inline void read_unseen(const struct sock *sk, struct conn *c,
 					struct service_slot *slot, __u32 end, __u64 now)
@@ -394,7 +400,7 @@ static __always_inline void read_unseen(const struct sock *sk, struct conn *c,
 	c->marks |= MARK_UNSEEN;
 }
 
-/* Whether some of the write is of a message. */
+/* Return whether the write has bytes of a message. */
 static __always_inline bool wrote_message(const struct sock *sk, struct conn *c, __u32 bytes,
 					  __u64 now)
 {
@@ -408,7 +414,10 @@ static __always_inline bool wrote_message(const struct sock *sk, struct conn *c,
 	return spoken != SPOKEN_NOTHING;
 }
 
-/* Of the response's last write, after the first: what it leaves may be sent with what the next one adds. */
+/*
+ * Note whether TCP holds back the end of a later write of a response. It may be sent with the next
+ * write's bytes.
+ */
 static __always_inline void note_held(const struct sock *sk, struct conn *c)
 {
 	if (nagle_holds(sk))
@@ -417,7 +426,7 @@ static __always_inline void note_held(const struct sock *sk, struct conn *c)
 		c->marks &= ~MARK_HELD;
 }
 
-/* @http: the status of responses is to be looked at. One that is interim is no response, and begins none. */
+/* @http: count statuses. An interim response begins none. */
 static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
 					   bool http)
 {
@@ -472,8 +481,8 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 }
 
 /*
- * A read of a connection whose streams are followed; false: it is not. Apart from the rest, which has so many ways through
- * it that the verifier would give up.
+ * Handle a read of a connection whose streams are followed. False: they are not. Separate from the
+ * rest, whose many paths would exceed the verifier's limit.
  */
 static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __u32 bytes,
 				       __u32 flags)
@@ -487,7 +496,7 @@ static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __
 	r.slot = slot_of(c->service);
 	if (!r.slot)
 		return true;
-	/* Its slot may have been given away meanwhile, and it has another. */
+	/* The service may have lost its slot meanwhile, and have another one. */
 	h->service = c->service;
 	r.accepted_ns = c->first_read_ns ? 0 : c->start_ns;
 	r.end = read_end(sk);
@@ -497,7 +506,7 @@ static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __
 	return true;
 }
 
-/* The same for a write, which may come before the client's preface was read. */
+/* The same for a write, which may precede the read of the client's preface. */
 static __always_inline bool http2_write(const struct sock *sk, struct conn *c, __u32 bytes)
 {
 	struct streams_call call = {.c = c};

@@ -26,7 +26,7 @@ struct tcp_skb_cb {
 };
 #pragma clang attribute pop
 
-/* Behind its data; a FIN is none. */
+/* Return the sequence number after its data, without a FIN. */
 static __always_inline __u32 segment_end(const struct sk_buff *skb)
 {
 	const struct tcp_skb_cb *cb = (const void *)&skb->cb;
@@ -34,7 +34,10 @@ static __always_inline __u32 segment_end(const struct sk_buff *skb)
 	return BPF_CORE_READ(cb, end_seq) - (BPF_CORE_READ(cb, tcp_flags) & FLAG_FIN);
 }
 
-/* Whether the segment, up to @end, has data that can be read as soon as it is queued: in order, and new. */
+/*
+ * Return whether the segment, up to @end, has data that can be read once it is queued: in order,
+ * and new.
+ */
 static __always_inline bool segment_readable(const struct sock *sk, const struct sk_buff *skb,
 					     __u32 end)
 {
@@ -70,8 +73,8 @@ int BPF_PROG(exchange_recvmsg, struct sock *sk, struct msghdr *message, __u64 si
 }
 
 /*
- * Another signature: without the length of the address since some kernel between 6.12 and 6.18. The plan asks the
- * kernel's BTF which it has.
+ * The other signature, without the length of the address, since a version between 6.12 and 6.18.
+ * The plan reads the kernel's from BTF.
  */
 SEC("?fexit/tcp_recvmsg")
 int BPF_PROG(exchange_recvmsg_plain, struct sock *sk, struct msghdr *message, __u64 size, int flags,

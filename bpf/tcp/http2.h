@@ -21,24 +21,26 @@ enum http2_flag {
 /* One direction of a connection. */
 struct http2_way {
 	struct http2_side side;
-	struct bytes bytes;	/* of the call under way, as are: */
-	__u64 begun_read_ns;	/* when the first byte of the frame was read, and, if it */
-	__u64 begun_arrival_ns; /* has begun in an earlier call, when it had arrived */
-	__u32 rest;		/* bytes of the call that were not passed yet */
+	struct bytes bytes;	/* the current call's, as are: */
+	__u64 begun_read_ns;	/* when the frame's first byte was read, and, if */
+	__u64 begun_arrival_ns; /* it began in an earlier call, when it arrived */
+	__u32 rest;		/* bytes of the call that are left */
 	__u32 skip;		/* bytes before the first frame */
-	__u32 next;		/* sequence number behind the last byte that was followed */
-	__u32 begun;		/* some were */
-	__u32 resumed;		/* the frame has begun in an earlier call */
+	__u32 next;		/* sequence number after the last followed byte */
+	__u32 begun;		/* some bytes were followed */
+	__u32 resumed;		/* the frame began in an earlier call */
 	__u32 begun_seq;	/* of its first byte */
 };
 
-/* When bytes became readable, the latest so many times: a client that has a hundred streams sends as often. */
+/*
+ * The latest times at which bytes became readable: a client with a hundred streams sends as often.
+ */
 #define HTTP2_ARRIVALS 128 /* a power of 2 */
 
 struct http2_arrivals {
 	__u64 ns[HTTP2_ARRIVALS];
 	__u64 range[HTTP2_ARRIVALS]; /* as in struct conn; in order */
-	__u32 next;		     /* how many there were, ever */
+	__u32 next;		     /* number of all so far */
 	__u32 pad;
 };
 
@@ -46,10 +48,10 @@ struct http2_conn {
 	struct http2_way in, out;
 	struct flow flow; /* with config.ring_bytes */
 	__u32 flow_hash;
-	__u32 number; /* no other connection has it */
+	__u32 number; /* unique to the connection */
 	__u32 service;
-	__u32 highest; /* stream that the client has opened */
-	__u32 open;    /* streams */
+	__u32 highest; /* stream opened by the client */
+	__u32 open;    /* open streams */
 	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
 	__u32 flags;   /* enum http2_flag */
 	struct http2_arrivals arrivals;
@@ -72,7 +74,7 @@ struct streams_map {
 
 extern struct http2_conns_map http2_conns SEC(".maps");
 extern struct streams_map streams SEC(".maps");
-/* Connections that were followed, ever. */
+/* Number of all connections followed so far. */
 extern __u32 http2_next;
 
 #endif

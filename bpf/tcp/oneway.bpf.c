@@ -14,17 +14,17 @@
 
 #include <bpf/bpf_endian.h>
 
-/* The first 8 bytes of each, with zeros behind its end. */
+/* The first 8 bytes of each message, padded with zeros. */
 #define QUIT	     0x717569740d0a0000
 #define TERMINATE    0x5800000004000000
 #define MYSQL_QUIT   0x0100000001000000
 #define MYSQL_CLOSE  0x0500000019000000
-#define MYSQL_NUMBER 0x0000000000ffffff /* bytes of that which may be anything */
+#define MYSQL_NUMBER 0x0000000000ffffff /* bytes of MYSQL_CLOSE with any value */
 
 #define HEADER_BYTES 4
 #define HEADER_SHIFT 32
 
-/* 0: they cannot be seen. */
+/* Return the first bytes; 0: they cannot be seen. */
 static __always_inline __u64 first_bytes(__u32 bytes)
 {
 	__u64 word = 0;
@@ -41,7 +41,10 @@ static __always_inline __u64 first_bytes(__u32 bytes)
 	return bpf_be64_to_cpu(word);
 }
 
-/* Commands to which the first bytes of a packet (its length and number) may lead. */
+/*
+ * Return marks of the commands to which the first bytes of a packet (its length and number) may
+ * lead.
+ */
 static __always_inline __u32 mysql_header(__u32 header)
 {
 	if (header == MYSQL_CLOSE >> HEADER_SHIFT)

@@ -27,7 +27,7 @@ static __always_inline void flow_ipv6(__u32 words[4], const struct in6_addr___ke
 		words[i] = address->in6_u.u6_addr32[i];
 }
 
-/* @server_port: the socket forgets it when it closes. */
+/* @server_port: given, because a socket forgets it when it closes. */
 static __always_inline void flow_of(const struct sock_common *skc, __u16 server_port,
 				    struct flow *ret_flow)
 {
@@ -42,7 +42,7 @@ static __always_inline void flow_of(const struct sock_common *skc, __u16 server_
 	}
 }
 
-/* Once per connection, when it is established. */
+/* Called once per connection, when it is established. */
 static __always_inline void sample_connection(const struct sock *sk, struct conn *c)
 {
 	struct flow flow = {};
@@ -53,14 +53,17 @@ static __always_inline void sample_connection(const struct sock *sk, struct conn
 	c->flow_hash = flow_hash(&flow);
 }
 
-/* Neither untimed exchanges nor those of connections whose begin was not seen. */
+/*
+ * Return whether to sample the exchange: not if it is untimed, or its connection's begin was not
+ * seen.
+ */
 static __always_inline bool sample_wanted(const struct conn *c)
 {
 	return exchange_hash(c->flow_hash, c->index) < sample_threshold && c->start_ns &&
 	       c->established_ns;
 }
 
-/* At the first read; @delay_ns: how long its request waited for accept(). */
+/* Called at the first read. @delay_ns: how long its request waited for accept(). */
 static __always_inline void sample_begin(const struct sock *sk, struct conn *c, __u64 delay_ns)
 {
 	if (!config.ring_bytes || !sample_wanted(c))
@@ -111,7 +114,7 @@ static __always_inline void sample_fill(const struct sock_common *skc, const str
 	e->last_write_ns = c->last_write_ns;
 	e->on_wire_ns = c->sample.on_wire_ns;
 	e->acked_ns = c->sample.acked_ns;
-	if (c->marks & MARK_TRANSMIT) /* not finished: only the pass over the sockets finds it so */
+	if (c->marks & MARK_TRANSMIT) /* unfinished: only when the pass over the sockets calls */
 		transmit_times(c, &e->on_wire_ns, &e->acked_ns);
 	e->running_ns = c->split.running_ns;
 	e->runnable_ns = c->split.runnable_ns;
@@ -131,7 +134,7 @@ static __always_inline bool sample_take(struct conn *c)
 	return c->marks & MARK_SAMPLED && atomic_take(&c->pending);
 }
 
-/* The response is over. Called by whoever may change the exchange, before it does. */
+/* The response is over. Called before the exchange changes, by the program that changes it. */
 static __always_inline void sample_complete(const struct sock *sk, struct conn *c)
 {
 	struct exchange_event *e;
@@ -148,9 +151,9 @@ static __always_inline void sample_complete(const struct sock *sk, struct conn *
 }
 
 /*
- * From the pass over the sockets, with the server's process perhaps in the middle of the next read.
- * Every read changes last_read_ns before anything else: if that is still the same behind the copy,
- * the copy is whole. If not, the exchange is lost.
+ * Called by the pass over the sockets, while the server's process may be in its next read. Every
+ * read first changes last_read_ns. If that is unchanged after the copy, the copy is whole. If not,
+ * the exchange is lost.
  */
 static __always_inline void sample_flush(const struct sock_common *skc, struct conn *c)
 {

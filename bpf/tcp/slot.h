@@ -25,13 +25,13 @@
 #define SLOT_STAGE(h, value)  stage_add(h, value)
 #endif
 
-/* Of a sampled exchange: it has room for less than a slot. */
+/* Add to the saturating sum of a sampled exchange, which is smaller than a slot's. */
 static __always_inline void bytes_add(__u32 *sum, __u32 bytes)
 {
 	*sum = *sum + bytes < bytes ? ~0U : *sum + bytes;
 }
 
-/* Between two times of this exchange; what would be negative is counted instead. */
+/* Count the time between two times of this exchange. A negative one is counted as inconsistent. */
 static __always_inline void exchange_stage(struct service_slot *slot, enum stage stage, __u64 from,
 					   __u64 to)
 {
@@ -52,7 +52,10 @@ static __always_inline __u32 respond_move(struct service_slot *slot, __u32 old, 
 	struct stage_histogram *h = &slot->stages[STAGE_RESPOND];
 	bool counted = old;
 
-	/* Or clang makes old - 1 < BUCKET_COUNT - 1 of both tests, which bounds nothing for 6.12. */
+	/*
+	 * Otherwise clang merges both tests to old - 1 < BUCKET_COUNT - 1, from which 6.12 derives
+	 * no bound.
+	 */
 	barrier_var(old);
 	if (counted && old < BUCKET_COUNT) {
 		SLOT_ADD(h->buckets[old], -1ULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What does a connection speak? Its client's first bytes say so: HTTP/1, HTTP/2 (RFC 9113, 3.4), TLS, each perhaps
- * behind a PROXY header. Those of connections older than the observation are gone: there the headers of
- * frames and records do, which follow each other. Called with the bytes of each read and write until
- * that is settled, and of TLS as long as the connection lasts. Neighbours: talk.h, tls.h, exchange.h.
+ * Recognises a connection's protocol by its client's first bytes: HTTP/1, HTTP/2 (RFC 9113, 3.4) or
+ * TLS, each perhaps after a PROXY header. On connections older than the observation these bytes are
+ * gone. There a series of headers of frames or records shows the protocol. Called with the bytes of
+ * each read and write until the protocol is known, and for TLS until the connection ends.
+ * Neighbours: talk.h, tls.h, exchange.h.
  */
 #ifndef BPF_TCP_SPEAKS_H
 #define BPF_TCP_SPEAKS_H
@@ -13,9 +14,12 @@
 #include "tls.h"
 #include "transmit.h"
 
-/* In how many reads TLS may still begin, behind something else (STARTTLS), or an older connection show itself. */
+/*
+ * The reads in which TLS may still begin after something else (STARTTLS), or an older connection be
+ * recognised.
+ */
 #define SPEAKS_LOOKS 8
-/* Fields, and buffers; 13 are the longest line of PROXY. */
+/* Limit of fields and buffers. The longest line of PROXY takes 13. */
 #define SPEAKS_STEPS 24
 #define SPEAKS_FEW   6 /* as walk.h has it */
 
@@ -33,7 +37,7 @@ enum start {
 	START_HTTP2,
 	START_TLS,
 	START_OLD_TLS,
-	START_PREFACE, /* this and those below: by now, they go on */
+	START_PREFACE, /* from here on: undecided, more bytes are needed */
 	START_PROXY_LINE,
 	START_PROXY,
 	START_OLD_RECORD,
@@ -45,7 +49,7 @@ static __always_inline __u32 word_of(const char *text)
 	return text[0] | text[1] << 8 | text[2] << 16 | (__u32)text[3] << 24;
 }
 
-/* No CONNECT: what follows that is something else. */
+/* Not CONNECT, after which another protocol follows. */
 static __always_inline bool is_http1(__u32 word, __u8 next)
 {
 	if (word == word_of("GET ") || word == word_of("PUT "))
@@ -75,7 +79,7 @@ static __always_inline enum start start_of(const __u8 *f, bool old, bool first)
 	return old && !f[0] && f[1] <= FRAME_LONGEST >> 8 ? START_OLD_FRAME : START_OTHER;
 }
 
-/* ---- the fields of what is no TLS ---- */
+/* ---- fields of other protocols than TLS ---- */
 
 static __always_inline bool is_preface(const struct talk_side *s)
 {
@@ -96,7 +100,10 @@ static __always_inline bool is_proxy(const struct talk_side *s)
 	       s->field[11] == '\n';
 }
 
-/* A frame's header as a client may send it (RFC 9113, 4.1 and 6): not all, but those whose form is strict. */
+/*
+ * Return whether this is a frame's header that a client may send (RFC 9113, 4.1 and 6). Only types
+ * with a strict form count.
+ */
 static __always_inline bool is_frame(const __u8 *f)
 {
 	__u32 length = (__u32)f[0] << 16 | (__u32)f[1] << 8 | f[2];
@@ -130,9 +137,9 @@ static __always_inline bool is_frame(const __u8 *f)
 	return false;
 }
 
-/* ---- what a connection becomes ---- */
+/* ---- changes of a connection's protocol ---- */
 
-/* From now on reads and writes are no exchanges, and the message under way is none either. */
+/* From now on reads and writes are no exchanges, nor is the message under way. */
 static __always_inline void becomes_opaque(const struct sock *sk, struct conn *c,
 					   enum counter counter)
 {
@@ -176,13 +183,13 @@ static __always_inline void becomes_tls(struct conn *c)
 		count_atomic(slot, COUNTER_TLS, 1);
 }
 
-/* Whether records are the kernel's own matter: then the process reads and writes plain text. */
+/* Return whether the kernel handles the records: the process then reads and writes plain text. */
 static __always_inline bool tls_in_kernel(const struct sock *sk)
 {
 	return BPF_CORE_READ((const struct inet_connection_sock *)sk, icsk_ulp_ops);
 }
 
-/* The handshake is over: which protocol will it be? */
+/* The handshake is over: decide which protocol follows. */
 static __always_inline void tls_opened(const struct sock *sk, struct conn *c, struct talk *t)
 {
 	enum tls_carries carries = tls_carries(t);
@@ -224,7 +231,7 @@ static __always_inline void tls_read(const struct sock *sk, struct conn *c, stru
 	tls_walked(sk, c, t, &t->in, understood);
 }
 
-/* The field is of a message. */
+/* The field belongs to a message. */
 static __always_inline void side_says(struct talk_side *s)
 {
 	walk_message(&s->walk, s->walk.resumed ? 0 : s->walk.begun);
@@ -232,7 +239,7 @@ static __always_inline void side_says(struct talk_side *s)
 
 /* ---- one read ---- */
 
-/* As the first bytes are complete: what they are, or that more of them have to be seen. */
+/* The first bytes are complete. Return their protocol, or prepare to see more of them. */
 static __always_inline enum start start_said(struct talk *t)
 {
 	struct talk_side *s = &t->in;
@@ -272,7 +279,10 @@ static __always_inline enum start frame_said(struct talk *t)
 	return START_NOT_YET;
 }
 
-/* Of @room bytes, up to STEP_BYTES, those up to the line's end; 0: it is not among them. No loop, as in walk.h. */
+/*
+ * Return the bytes up to the line's end, of @room or STEP_BYTES; 0: the end is not among them. No
+ * loop, as in walk.h.
+ */
 static __always_inline __u32 line_length(const __u8 *f, __u32 room)
 {
 	if (f[0] == '\n')
@@ -292,7 +302,7 @@ static __always_inline __u32 line_length(const __u8 *f, __u32 room)
 	return room > 7 && f[7] == '\n' ? 8 : 0;
 }
 
-/* The rest of a line is a field whose length shows only at its end. */
+/* Treat the rest of a line as a field: its length shows only at its end. */
 static __always_inline enum step line_step(struct talk_side *s)
 {
 	struct walk *w = &s->walk;
@@ -339,7 +349,7 @@ static __always_inline enum start field_said(struct talk *t)
 	return tls_is_header(s->field) ? START_OLD_TLS : START_OTHER;
 }
 
-/* The read is over, in the midst of something: what may still become of it? */
+/* The read is over in the middle of a field. Decide what the connection may still become. */
 static __always_inline enum start start_ends(struct talk *t)
 {
 	struct talk_side *s = &t->in;
@@ -393,7 +403,9 @@ static __always_inline void tls_begins(const struct sock *sk, struct conn *c, st
 	tls_record(t, &t->in, false);
 }
 
-/* Its streams are followed if they may be, from the preface on: of an older connection some are not known. */
+/*
+ * Follow its streams if possible, from the preface on: on an older connection some are not known.
+ */
 static __always_inline void becomes_http2(const struct sock *sk, struct conn *c,
 					  const struct talk *t, bool http)
 {
@@ -431,12 +443,12 @@ static __always_inline void speaks_unseen(const struct conn *c)
 }
 
 /*
- * Return the state of a connection that has none yet. Most connections are recognised by the first bytes of their
- * first read. NULL: so is this one, or it is not worth following.
+ * Return the state of a connection that has none yet. NULL: not needed, because the first bytes of
+ * its first read show the protocol, as on most connections, or because it is not worth following.
  */
 static __always_inline struct talk *speaks_first(const struct sock *sk, struct conn *c, __u32 count)
 {
-	enum start start = START_NOT_YET; /* fewer bytes may become anything */
+	enum start start = START_NOT_YET; /* fewer bytes decide nothing */
 	__u8 field[8] = {};
 	struct bytes b;
 	struct talk *t;
@@ -464,8 +476,9 @@ static __always_inline struct talk *speaks_first(const struct sock *sk, struct c
 }
 
 /*
- * A read has returned @count bytes, the first of which were there since @arrival_ns (0: not known). How many of them
- * come before the first one of a message: all, if there is none. @http: streams of HTTP/2 are to be followed.
+ * A read has returned @count bytes, the first of which arrived at @arrival_ns (0: not known).
+ * Return the number of bytes before the first one of a message: all, if there is none. @http:
+ * streams of HTTP/2 are followed.
  */
 static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, __u32 count,
 					 __u64 now, __u64 arrival_ns, bool http)
@@ -496,7 +509,7 @@ static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, 
 enum spoken {
 	SPOKEN_NOTHING, /* of a message */
 	SPOKEN_MESSAGE,
-	SPOKEN_UNTIMED, /* some of it, perhaps not its begin */
+	SPOKEN_UNTIMED, /* of a message, perhaps not its first bytes */
 };
 
 /* A write of @count bytes. */
@@ -508,7 +521,7 @@ static __always_inline enum spoken speaks_wrote(const struct sock *sk, struct co
 	if (!t)
 		return SPOKEN_MESSAGE;
 	if (!WALK_FOLLOWS || !(c->marks & MARK_TLS)) {
-		/* An answer: whatever it answers to has been said. */
+		/* An answer: its request is over. */
 		if (c->phase == CONN_READING && t->in.stage <= TALK_PREFACE && t->in.have) {
 			side_next(&t->in, TALK_START, 0, START_BYTES);
 			c->looks++;

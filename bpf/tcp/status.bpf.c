@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Statuses of responses: where they stand in a write, and what is counted of them. See status.h. */
+/* Finds the status in a write, and counts it. See status.h. */
 #include "status.h"
 
 #include "bytes.h"
 #include "slot.h"
 #include "state.h"
 
-/* The first line may be in as many buffers: some servers give each of its words one. */
+/* A first line may be split over this many buffers: some servers use one for each word. */
 #define STATUS_BUFFERS 8
-/* Of one write: interim responses may stand before the one that is asked for. */
+/* Limits for one write: its interim responses and the final one, and the bytes of each head. */
 #define STATUS_HEADS	 4
 #define STATUS_HEAD_MOST 4096
 
 #define HEAD_END 0x0d0a0d0a /* "\r\n\r\n" */
 
 struct head {
-	struct bytes bytes; /* from the next one on */
-	__u32 left;	    /* of the write */
+	struct bytes bytes; /* from the next byte on */
+	__u32 left;	    /* bytes of the write */
 	__u32 window;	    /* the latest 4 bytes */
 	__u32 ended;
 	__u32 pad;
 };
 
-/* The first line's begin, whose bytes are passed. */
+/* Take the start of a first line, and return its status. */
 static __always_inline __u32 head_status(struct head *head)
 {
 	__u8 line[32] = {};

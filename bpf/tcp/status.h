@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The status of responses, with --http: looked at in the write with which a response begins, and counted. These are
- * functions of their own, which the verifier goes through once, not once for each way to them: status.bpf.c.
+ * Statuses of responses, with --http: read from the write that begins a response, and counted. The
+ * functions are not inline, so the verifier checks each once and not in every caller: status.bpf.c.
  * Neighbours: exchange.h (HTTP/1), streams.h (HTTP/2), protocol/status.h.
  */
 #ifndef BPF_TCP_STATUS_H
@@ -12,22 +12,28 @@
 #include "protocol/http2.h"
 #include "state.h"
 
-/* With status_count(): the response was not timed. */
+/* For status_count(): the response was not timed. */
 #define STATUS_UNTIMED (~0ULL)
 
-/* The write has an interim response, and nothing behind it. */
+/* The write holds an interim response and nothing after it. */
 #define STATUS_INTERIM (-1)
 
-/* That of HTTP/1's response which the write under way begins, of @count bytes; STATUS_UNKNOWN, STATUS_INTERIM. */
+/*
+ * Return the status of the HTTP/1 response that the current write of @count bytes begins,
+ * STATUS_UNKNOWN or STATUS_INTERIM.
+ */
 int status_written(__u32 count);
 
-/* The response has begun, and has it: one of HTTP, or of what is that and cannot be looked at. */
+/*
+ * Count the response that has begun: of HTTP, or of a connection taken for HTTP whose write cannot
+ * be read.
+ */
 int status_answered(const struct conn *c, int status);
 
-/* That of the server's HEADERS, of which enough was seen. */
+/* Return the status in the server's HEADERS, whose start was gathered. */
 int status_in_headers(const struct http2_side *side);
 
-/* One more response of @service had it. Both return 0: such functions have to return something. */
+/* Count one more response of @service. Both return 0, as such functions must return something. */
 int status_count(__u32 service, __u32 status, __u64 service_ns);
 
 #endif

@@ -23,9 +23,9 @@
 #include "slot.h"
 #include "status.h"
 
-/* Of one read or write: as many frames and buffers. The smallest frames that fill 256 KiB. */
+/* Limit of frames and buffers in one read or write: the smallest frames that fill 256 KiB. */
 #define STREAMS_STEPS 32768
-/* How many identifiers are tried from the latest one on, before all streams are gone through. */
+/* How many identifiers are tried, from the latest one on, before all streams are searched. */
 #define STREAMS_TRIED 1024
 
 static __always_inline struct http2_conn *http2_of(const void *sk)
@@ -58,7 +58,9 @@ static __always_inline bool stream_take(struct http2_conn *h, __u32 id)
 
 /* ---- arrivals ---- */
 
-/* Bytes of @range have become readable. As arrival_note(), with the socket's lock held. */
+/*
+ * Note that bytes of @range have become readable. As arrival_note(), with the socket's lock held.
+ */
 static __always_inline void streams_arrival(const struct sock *sk, __u64 range)
 {
 	struct http2_conn *h = http2_of(sk);
@@ -88,7 +90,10 @@ static __always_inline void stream_lost_sample(const struct stream *st)
 		count_atomic(slot, COUNTER_SAMPLES_LOST, 1);
 }
 
-/* Its response is over, or will not go on. The index is that of the request on its connection, if clients leave none out. */
+/*
+ * Send the event of a stream whose response is over or broken off. The index is that of the request
+ * on its connection, if clients leave none out.
+ */
 static __always_inline void stream_tell(const struct http2_conn *h, const struct stream *st,
 					__u32 id)
 {
@@ -118,7 +123,7 @@ static __always_inline void stream_tell(const struct http2_conn *h, const struct
 	bpf_ringbuf_submit(e, sample_wakeup());
 }
 
-/* It was not answered, and will not be. */
+/* Count a stream that will not be answered. */
 static __always_inline void stream_abandoned(struct service_slot *slot, const struct stream *st)
 {
 	__u64 since_ns = st->start_ns ? st->start_ns - st->accept_delay_ns : st->first_read_ns;
@@ -129,7 +134,7 @@ static __always_inline void stream_abandoned(struct service_slot *slot, const st
 		span_add(st->service, SPAN_ABANDONED, now - since_ns);
 }
 
-/* Its connection ends, or is given up. @slot: NULL if another service has it now. */
+/* End a stream whose connection ends or is given up. @slot: NULL if another service has it now. */
 static __always_inline void stream_cut(struct http2_conn *h, struct service_slot *slot, __u32 id)
 {
 	struct stream *found = stream_of(h, id), st;
@@ -164,7 +169,10 @@ static long streams_end_step(__u32 i, struct streams_end *end)
 	return !end->h->open || id < 3;
 }
 
-/* Those of a stream that is long open, beside many short ones. */
+/*
+ * Find streams of the connection that the first steps missed: long open ones, beside many short
+ * ones.
+ */
 static long streams_end_any(struct bpf_map *map, __u64 *key, struct stream *st,
 			    struct streams_end *end)
 {
@@ -173,7 +181,7 @@ static long streams_end_any(struct bpf_map *map, __u64 *key, struct stream *st,
 	return !end->h->open;
 }
 
-/* All streams of the connection end. */
+/* End all streams of the connection. */
 static __always_inline void streams_end(struct http2_conn *h)
 {
 	struct streams_end end = {.h = h, .slot = slot_of(h->service)};
@@ -215,7 +223,7 @@ static __always_inline bool stream_sampled(const struct streams_call *call, __u3
 	       exchange_hash(call->h->flow_hash, id >> 1) < sample_threshold;
 }
 
-/* As arrival_of() has it, of many more. By halves: 2^7 are kept. */
+/* As arrival_of(), among many more: a binary search of 2^7. */
 static __always_inline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
 {
 	__u32 high = PLAIN(&a->next), low = high > HTTP2_ARRIVALS ? high - HTTP2_ARRIVALS : 0;
@@ -240,7 +248,10 @@ static __always_inline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
 												: 0;
 }
 
-/* The arrival of the frame's first byte. That of bytes before the preface was read stands with the connection. */
+/*
+ * Return the arrival of the frame's first byte. Arrivals before the read of the preface are kept
+ * with the connection.
+ */
 static __always_inline __u64 frame_arrival(struct streams_call *call, const struct http2_way *way)
 {
 	struct arrival arrival;
@@ -253,7 +264,7 @@ static __always_inline __u64 frame_arrival(struct streams_call *call, const stru
 	return arrival.ns;
 }
 
-/* The client's HEADERS with a new identifier. */
+/* The client's HEADERS with a new identifier open a stream. */
 static __always_inline void stream_opens(struct streams_call *call, const struct http2_way *way)
 {
 	struct http2_conn *h = call->h;
@@ -303,7 +314,7 @@ static __always_inline void stream_read(struct streams_call *call, const struct 
 		st->last_read_ns = call->now;
 }
 
-/* Either side has reset it: if it had begun to be answered, it is an exchange all the same. */
+/* Either side has reset a stream. If its response had begun it is still an exchange. */
 static __always_inline void stream_reset(struct streams_call *call, const struct http2_side *s,
 					 enum counter by)
 {
@@ -356,7 +367,7 @@ static __always_inline void stream_answered(struct streams_call *call, struct st
 	st->flags |= STREAM_RESPONDING;
 }
 
-/* As exchange_responding() has it. */
+/* As exchange_responding(). */
 static __always_inline void stream_responding(struct streams_call *call, struct stream *st)
 {
 	__u64 now = call->now;
@@ -390,7 +401,7 @@ static __always_inline void client_frame_begins(struct streams_call *call, struc
 		stream_reset(call, s, COUNTER_STREAMS_BY_CLIENT);
 }
 
-/* Of one that began in an earlier read: those before are known. */
+/* Count the end of a frame that began in an earlier read: the others are counted already. */
 static __always_inline void client_frame_ends(struct streams_call *call, struct http2_way *way)
 {
 	const struct http2_side *s = &way->side;
@@ -467,7 +478,7 @@ static __always_inline void way_pass(struct http2_way *way, __u32 count)
 	way->next += count;
 }
 
-/* Bytes before the first frame: the preface, and what came before it. */
+/* Skip bytes before the first frame: the preface, and bytes before it. */
 static __always_inline void way_skip(struct http2_way *way, __u32 room)
 {
 	__u32 count = way->skip < room ? way->skip : room;
@@ -487,7 +498,7 @@ static __always_inline void way_frame(struct streams_call *call, struct http2_wa
 		call->wrong = true;
 }
 
-/* A step; true: it was the last. @said is what it has come to. */
+/* Take a step. Return true if it was the last. @said is its result. */
 static __always_inline bool way_step(struct streams_call *call, struct http2_way *way, __u32 *said)
 {
 	__u32 room = way->rest;
@@ -544,9 +555,9 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 }
 
 /*
- * A call has transferred @count bytes, the last of which is before @end. Some bytes before these may have passed
- * unseen (splice, sendfile, io_uring). That is accepted if they belong to one frame's DATA. For everything else:
- * @said.
+ * A call has transferred @count bytes, the last of which is before @end. Bytes before these may
+ * have passed unseen (splice, sendfile, io_uring). That is accepted if they belong to one frame's
+ * DATA; @said is the result of skipping them.
  */
 static __always_inline bool way_begin(struct http2_way *way, __u32 count, __u32 end, bool visible,
 				      __u32 *said)
@@ -586,7 +597,7 @@ static __always_inline void streams_read(struct streams_call *call, __u32 bytes,
 		client_frame_ends(call, way);
 	if (!call->wrong)
 		bpf_loop(STREAMS_STEPS, streams_in_step, call, 0);
-	/* Behind the next read that may be forgotten. */
+	/* Keep it now: after the next read it may be forgotten. */
 	if (way->side.have && way->side.have < HTTP2_HEADER && !way->resumed)
 		way->begun_arrival_ns = frame_arrival(call, way);
 	if (call->wrong || way->rest)
@@ -647,7 +658,7 @@ static __always_inline bool streams_begin(const struct sock *sk, struct conn *c,
 	return true;
 }
 
-/* Whether the server's first write begins with SETTINGS. */
+/* Return whether the server's first write begins with SETTINGS. */
 static __always_inline bool streams_settings(__u32 bytes)
 {
 	__u8 header[HTTP2_HEADER + 7] = {};
@@ -659,7 +670,10 @@ static __always_inline bool streams_settings(__u32 bytes)
 	       header[3] == HTTP2_SETTINGS && !header[4] && !http2_u32(header + 5);
 }
 
-/* The server writes before the client's preface was read, as many do: what it says is remembered if it is HTTP/2's. */
+/*
+ * The server writes before the client's preface was read, as many do. If the bytes are HTTP/2 they
+ * are followed.
+ */
 static __always_inline struct http2_conn *http2_early(const struct sock *sk, struct conn *c,
 						      __u32 bytes)
 {

@@ -19,18 +19,18 @@ struct bytes {
 };
 
 /*
- * Through what one system call has transferred. It is here, and not on the stack, for the verifier's sake: there
- * it would follow each value through each step.
+ * The state of walking through the bytes of one system call. It is here and not on the stack, where
+ * the verifier would follow each value through each step.
  */
 struct walk {
 	struct bytes bytes;
 	__u64 now;
 	__u32 count;   /* bytes of the call */
-	__u32 at;      /* of these: passed */
+	__u32 at;      /* of these, the number passed */
 	__u32 begun;   /* where the field begins in this call */
-	__u32 message; /* where the first byte begins that is of a message; from count on: nowhere */
+	__u32 message; /* where the first byte of a message is; from count on: nowhere */
 	__u8 resumed;  /* the field has begun in an earlier call */
-	__u8 untimed;  /* a message, but perhaps it has begun before */
+	__u8 untimed;  /* the message may have begun before */
 	__u8 pad[6];
 };
 
@@ -39,9 +39,9 @@ enum talk_stage {
 	TALK_START,	 /* the first bytes of all, or of a read */
 	TALK_PREFACE,	 /* HTTP/2's preface */
 	TALK_PROXY_LINE, /* the rest of a PROXY header's line */
-	TALK_PROXY,	 /* version 2 of that */
+	TALK_PROXY,	 /* a PROXY header of version 2 */
 	TALK_FRAME,	 /* a frame's header, of HTTP/2 */
-	TALK_OLD_RECORD, /* a record's header, which is to prove that the one before it was one */
+	TALK_OLD_RECORD, /* a record's header, which proves that the one before it was one */
 	TALK_RECORD,	 /* a record's header, of TLS; what follows is within a record */
 	TALK_HELLO_ID,	 /* of ClientHello and ServerHello: the length of session_id, */
 	TALK_HELLO_CIPHERS,
@@ -52,16 +52,16 @@ enum talk_stage {
 };
 
 /*
- * Room for the longest field, HTTP/2's preface, and the most that the verifier expects side_gather() of walk.h to
- * add.
+ * Room for the longest field, HTTP/2's preface, and for the most that side_gather() of walk.h adds
+ * in the verifier's view.
  */
 #define TALK_FIELD 40
 
 /* The bytes of one side of a connection, as far as they are followed. */
 struct talk_side {
 	__u32 skip;	  /* bytes before the next field */
-	__u32 rest;	  /* of the record, behind what was looked at */
-	__u16 extensions; /* bytes of a hello's extensions behind the one that was looked at */
+	__u32 rest;	  /* of the record, after the bytes looked at */
+	__u16 extensions; /* bytes of a hello's extensions after the current one */
 	__u8 pad[2];
 	__u8 stage; /* enum talk_stage: which field is the next one */
 	__u8 want;  /* its length */
@@ -72,8 +72,8 @@ struct talk_side {
 };
 
 /*
- * Tickets of a service, which look like a response when seen alone: the lengths of their records, and how many there
- * are of one length. Two kinds: of new sessions and of resumed ones.
+ * Tickets of a service: each looks like a response. Kept are the lengths of their records, and how
+ * many have one length. There are two kinds: those of new sessions and of resumed ones.
  */
 #define TICKET_LENGTHS 2
 
@@ -128,14 +128,14 @@ struct tickets_map {
 	__type(value, struct tickets);
 };
 
-/* Of a read whose requests are counted (batch.h): one at a time on each CPU, as a program runs. */
+/* State of a read whose requests are counted (batch.h): one on each CPU, as a program runs. */
 #define BATCH_CHUNK 64
 
 struct batch {
 	struct bytes bytes;
 	__u64 window; /* the latest 8 bytes */
 	__u64 requests;
-	__u64 seen; /* bytes that were looked at */
+	__u64 seen; /* bytes looked at */
 	__u8 chunk[BATCH_CHUNK];
 };
 
@@ -151,7 +151,7 @@ extern struct talks_map talks SEC(".maps");
 extern struct talks_by_address_map talks_by_address SEC(".maps");
 extern struct tickets_map tickets SEC(".maps");
 
-/* With which each begins; it is too large for a stack. */
+/* The initial value of each; it is too large for a stack. */
 extern __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)];
 
 #endif

@@ -20,7 +20,10 @@ static __always_inline struct thread *thread_at(__u32 tid)
 	return bpf_map_lookup_elem(&threads, &place);
 }
 
-/* The cheapest test first: nearly every thread that the scheduler reports is another one. */
+/*
+ * Find an observed thread. The cheapest test comes first: nearly every thread that the scheduler
+ * reports is another one.
+ */
 static __always_inline struct thread *thread_known(__u32 tid)
 {
 	__u32 place = tid & (THREAD_PLACES - 1);
@@ -32,7 +35,7 @@ static __always_inline struct thread *thread_known(__u32 tid)
 	return t && t->tid == tid ? t : NULL;
 }
 
-/* @state from now on. The time until now belongs to the former one. */
+/* Set a thread's state. The time until now belongs to the former one. */
 static __always_inline void thread_enter(struct thread *t, enum thread_state state, __u64 now)
 {
 	if (now > t->since_ns) {
@@ -54,7 +57,10 @@ static __always_inline void thread_forget(struct thread *t)
 	t->tid = 0;
 }
 
-/* The current thread's, whose clock begins @now if it had none; NULL: another thread has its place. */
+/*
+ * Return the current thread's clocks, which begin @now if it had none. NULL: another thread has its
+ * place.
+ */
 static __always_inline struct thread *thread_learn(__u64 now)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), place = tid & (THREAD_PLACES - 1);
@@ -77,10 +83,9 @@ static __always_inline struct thread *thread_learn(__u64 now)
 }
 
 /*
- * Read the clocks of @t, the current thread, at @now. Return false if that is impossible. The thread, which runs, was
- * not seen to get its CPU. Or it was preempted since @now: between TCP's transmission and the write's program, or
- * within a program on fexit. The kernel's own count of switches shows later whether all were seen: a clock that
- * missed one is wrong.
+ * Read the clocks of @t, the current thread, at @now. Return false if they are not valid. Either no
+ * program saw the thread get its CPU, or it was preempted since @now. The kernel's own count of
+ * switches shows later whether all were seen: a clock that missed one is wrong.
  */
 static __always_inline bool thread_read(const struct thread *t, __u64 now, struct conn_split *ret)
 {
@@ -96,7 +101,7 @@ static __always_inline bool thread_read(const struct thread *t, __u64 now, struc
 	return since_ns <= now && v->state == THREAD_RUNNING && v->switches == switches;
 }
 
-/* A read has returned @now: from here on it may be service. */
+/* A read has returned @now: service may begin. */
 static __always_inline void split_begin(struct conn *c, __u64 now)
 {
 	struct thread *t = thread_learn(now);
@@ -106,8 +111,8 @@ static __always_inline void split_begin(struct conn *c, __u64 now)
 }
 
 /*
- * The response begins @now: of @service_ns, what the thread ran and could have run. False if that is
- * not known: another thread than the reader writes, or one without a clock.
+ * The response begins @now. Determine for how much of @service_ns the thread ran or was runnable.
+ * False: not known, because another thread than the reader writes, or one without clocks.
  */
 static __always_inline bool split_end(struct conn *c, __u64 now, __u64 service_ns)
 {

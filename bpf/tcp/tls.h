@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The kinds of records of a TLS connection, by their headers, which are not encrypted: handshake, alert, ticket, or
- * message (RFC 8446; RFC 5246 for 1.2). Also the protocol that the two sides have agreed on, as far as it shows.
- * Neighbours: walk.h (which walks from header to header), speaks.h.
+ * Finds the kinds of records of a TLS connection by their headers, which are not encrypted:
+ * handshake, alert, ticket, or message (RFC 8446; RFC 5246 for 1.2). Also finds the protocol on
+ * which the two sides have agreed, as far as it shows. Neighbours: walk.h (which walks from header
+ * to header), speaks.h.
  */
 #ifndef BPF_TCP_TLS_H
 #define BPF_TCP_TLS_H
@@ -16,19 +17,19 @@ enum tls_record_type {
 	TLS_APPLICATION_DATA,
 };
 
-/* How far one read or write is followed: 64 records are 1 MiB; a hello has about 20 fields. */
+/* Limits of one read or write: 64 records are 1 MiB; a hello has about 20 fields. */
 #define TLS_FIRST_STEPS 2
 #define TLS_HELLO_STEPS 48
 #define TLS_STEPS	64
 
 #define TLS_HEADER	 5
 #define TLS_LONGEST	 (16384 + 2048)
-#define TLS_HELLO_FIXED	 38 /* type, length, version, random: what comes before session_id */
+#define TLS_HELLO_FIXED	 38 /* type, length, version and random, before session_id */
 #define TLS_ALERT_LENGTH 19 /* 1.3: alert, its true type, authentication */
 /* 1.3: Finished with a hash of 32 or 48 bytes, likewise. */
 #define TLS_FINISHED_SHA256 53
 #define TLS_FINISHED_SHA384 69
-/* 1.2: no Finished is longer, whatever the cipher, and no hello is shorter. */
+/* 1.2: the longest Finished of any cipher; every hello is longer. */
 #define TLS_FINISHED_LONGEST 96
 /* 1.3: EncryptedExtensions without any: type and lengths, likewise. */
 #define TLS_EXTENSIONS_NONE    23
@@ -45,17 +46,17 @@ enum tls_flag {
 	TLS_SERVER_CIPHER = 1 << 5,
 	TLS_CLIENT_FINISHED = 1 << 6, /* 1.2 */
 	TLS_SERVER_FINISHED = 1 << 7,
-	TLS_OFFER_KNOWN = 1 << 8, /* what the client offers by ALPN */
+	TLS_OFFER_KNOWN = 1 << 8, /* the client's offers by ALPN */
 	TLS_OFFERS_HTTP2 = 1 << 9,
 	TLS_OFFERS_HTTP1 = 1 << 10,
-	TLS_CHOICE_KNOWN = 1 << 11, /* 1.2: what the server has chosen */
+	TLS_CHOICE_KNOWN = 1 << 11, /* 1.2: the server's choice */
 	TLS_CHOSE_HTTP2 = 1 << 12,
 	TLS_CHOSE_HTTP1 = 1 << 13,
 	TLS_ASKED = 1 << 14,	/* the first request has begun */
 	TLS_TOGETHER = 1 << 15, /* it was read together with the end of the handshake */
 	TLS_ANSWERED = 1 << 16, /* the first response has begun */
-	TLS_STRANGE = 1 << 17,	/* whatever this is, it is not understood here */
-	TLS_LOST = 1 << 18,	/* these are no records */
+	TLS_STRANGE = 1 << 17,	/* not understood here */
+	TLS_LOST = 1 << 18,	/* the bytes are no records */
 };
 
 #define TLS_OVER_1_2 (TLS_CLIENT_FINISHED | TLS_SERVER_FINISHED)
@@ -88,7 +89,7 @@ static __always_inline void hello_end(struct talk_side *s)
 	side_next(s, TALK_RECORD, s->rest, TLS_HEADER);
 }
 
-/* The next field, unless the record ends before it. */
+/* Go to the next field, unless the record ends before it. */
 static __always_inline bool hello_next(struct talk_side *s, __u8 stage, __u32 skip, __u8 want)
 {
 	if (skip + want <= s->rest) {
@@ -99,7 +100,7 @@ static __always_inline bool hello_next(struct talk_side *s, __u8 stage, __u32 sk
 	return false;
 }
 
-/* The next extension, behind @skip bytes of this one. */
+/* Go to the next extension, after @skip bytes of this one. */
 static __always_inline void hello_extension(struct talk *t, struct talk_side *s, bool out,
 					    __u32 skip)
 {
@@ -113,7 +114,10 @@ static __always_inline void hello_extension(struct talk *t, struct talk_side *s,
 	}
 }
 
-/* The whole extension if it holds only "h2", "http/1.1" or both: its length then shows which. */
+/*
+ * Length of the extension if it holds only "h2", "http/1.1" or both, by which these are
+ * distinguished.
+ */
 #define ALPN_HTTP2 5
 #define ALPN_HTTP1 11
 #define ALPN_BOTH  14
@@ -126,7 +130,7 @@ static __always_inline void hello_alpn(struct talk_side *s, __u32 length)
 		hello_end(s);
 }
 
-/* The first name, and its length before it; of both one is the other one. */
+/* Read the first name, after its length. Of two names the other one is then known. */
 static __always_inline void hello_names(struct talk *t, struct talk_side *s, bool out)
 {
 	bool http2 = s->field[2] == 2 && s->field[3] == 'h' && s->field[4] == '2';
@@ -148,7 +152,7 @@ static __always_inline void hello_field(struct talk *t, struct talk_side *s, boo
 {
 	switch (s->stage) {
 	case TALK_HELLO_ID:
-		if (out) /* behind session_id one cipher and one method */
+		if (out) /* after session_id come one cipher and one method */
 			hello_next(s, TALK_HELLO_EXTENSIONS, s->field[0] + 3, 2);
 		else
 			hello_next(s, TALK_HELLO_CIPHERS, s->field[0], 2);
@@ -174,14 +178,17 @@ static __always_inline void hello_field(struct talk *t, struct talk_side *s, boo
 	}
 }
 
-/* ---- what was agreed on ---- */
+/* ---- the agreed protocol ---- */
 
 /* 1.3: EncryptedExtensions grows by the name that the server has chosen; the growth shows which name it is. */
 static __always_inline enum tls_carries carries_by_length(const struct talk *t)
 {
 	__u32 extra = t->extensions - TLS_EXTENSIONS_NONE;
 
-	/* 9 or 15, and 4 each for server_name and early_data. Longer ones have groups with them, who knows how many. */
+	/*
+	 * 9 or 15 for the name, and 4 each for server_name and early_data. Longer ones include
+	 * groups of unknown size.
+	 */
 	if (extra == 9 || extra == 13 || extra == 17)
 		return TLS_CARRIES_HTTP2;
 	if (extra == 15 || extra == 19 || extra == 23)
@@ -219,7 +226,7 @@ static __always_inline void tls_opens(struct talk *t, __u64 now)
 	t->open_ns = now;
 }
 
-/* A hello of the server, or the first one of the client, is looked into. */
+/* Look into a hello of the server, or the first one of the client. */
 static __always_inline void handshake_hello(struct talk *t, struct talk_side *s, __u32 length,
 					    __u32 flag)
 {
@@ -228,7 +235,7 @@ static __always_inline void handshake_hello(struct talk *t, struct talk_side *s,
 	hello_next(s, TALK_HELLO_ID, TLS_HELLO_FIXED, 1);
 }
 
-/* An encrypted record of the client while the handshake goes on. */
+/* An encrypted record of the client during the handshake. */
 static __always_inline void client_encrypted(struct talk *t, struct talk_side *s, __u32 length)
 {
 	if (!(t->flags & TLS_1_3)) {
@@ -252,7 +259,7 @@ static __always_inline void server_encrypted(struct talk *t, __u32 length)
 		t->flags |= TLS_1_3;
 		t->extensions = length;
 	} else if (t->client_records == 1) {
-		/* The client has answered to the server's flight, all in one record. */
+		/* The client has answered the server's flight, all in one record. */
 		tls_opens(t, t->client_ns);
 	} else if (t->client_records) {
 		t->flags |= TLS_STRANGE;
@@ -317,7 +324,7 @@ static __always_inline void tickets_asked(struct conn *c, struct talk *t)
 		tickets_learn(known, t);
 }
 
-/* How many tickets of this length there are in a row. */
+/* Return how many tickets of this length come in a row. */
 static __always_inline __u32 tickets_known(const struct talk *t, __u32 length)
 {
 	if (length == t->known.length[0])
@@ -325,7 +332,7 @@ static __always_inline __u32 tickets_known(const struct talk *t, __u32 length)
 	return length == t->known.length[1] ? t->known.count[1] : 0;
 }
 
-/* A record of this length in front of the first response: is it a ticket? */
+/* Return whether a record of this length before the first response is a ticket. */
 static __always_inline bool is_ticket(struct talk *t, struct talk_side *s, __u32 length)
 {
 	__u32 count;
@@ -335,10 +342,13 @@ static __always_inline bool is_ticket(struct talk *t, struct talk_side *s, __u32
 	if (!(t->flags & TLS_TOGETHER))
 		return false;
 	count = tickets_known(t, length);
-	/* In the midst of a record of the request nothing of it has been understood. */
+	/* In the middle of a request's record nothing of it is understood yet. */
 	if (count > t->tickets || t->in.skip || t->in.have)
 		return true;
-	/* It is none where there are none, where those that there are were seen, or of this length. */
+	/*
+	 * It is none if the service sends none, if all of them were seen, or if theirs have another
+	 * length.
+	 */
 	s->walk.untimed = !count && !t->tickets && !(t->known.none && !t->known.length[0]);
 	return false;
 }
@@ -347,7 +357,7 @@ static __always_inline bool is_ticket(struct talk *t, struct talk_side *s, __u32
 
 static __always_inline void client_record(struct talk *t, struct talk_side *s, __u32 length)
 {
-	/* As long as an alert, and so nothing that a request begins with. */
+	/* It has the length of an alert, with which no request begins. */
 	if (t->flags & TLS_1_3 && length == TLS_ALERT_LENGTH && !t->reading)
 		return;
 	s->message = true;
@@ -374,7 +384,7 @@ static __always_inline void server_record(struct talk *t, struct talk_side *s, _
 	s->message = true;
 }
 
-/* A record's header is complete. False: it is none. */
+/* Handle a complete header of a record. False: it is none. */
 static __always_inline bool tls_record(struct talk *t, struct talk_side *s, bool out)
 {
 	__u32 length = field_u16(s, 3);
@@ -445,8 +455,8 @@ WALK_STEP long hello_wrote(__u32 i, struct talk **t)
 }
 
 /*
- * All that a read or a write says. False: there was something that is no record, or cannot be seen. Only a first
- * record may be a hello.
+ * Handle the records of a read or a write. False: some bytes are no record, or cannot be seen. Only
+ * the first record may be a hello.
  */
 static __always_inline bool tls_walk_read(struct talk *t)
 {

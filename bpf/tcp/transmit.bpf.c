@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * When does a response leave, and when is it acknowledged? Two sets of hooks, of which one is loaded;
- * what they mean is in transmit.h, how they differ in docs/kernels.md.
+ * Times when a response leaves and when it is acknowledged. There are two sets of hooks, of which
+ * one is loaded. transmit.h has their meaning, docs/kernels.md the differences.
  *
- *   net_dev_start_xmit   a packet is handed to a driver (any, of the whole host)
- *   tcp_probe            a segment came, whose acknowledgement is about to be processed
- *
- *   sockops              TX timestamps (since 6.15) of the sends that are followed, on the sockets of
- *                        the cgroup that it is attached to
+ *   net_dev_start_xmit  a packet is handed to a driver (any, of the whole host)
+ *   tcp_probe           a segment came, whose acknowledgement is about to be processed
+ *   sockops             TX timestamps (since 6.15) of followed sends, on the sockets of the cgroup to which it is attached
  */
 #include "transmit.h"
 #include "service.h"
@@ -55,7 +53,7 @@ struct tcp_header {
 
 /* ---- net_dev_start_xmit and tcp_probe ---- */
 
-/* Sequence number behind the packet's last byte of data; 0 and false if it has none. */
+/* Return the sequence number after the packet's last byte of data; 0 and false if it has none. */
 static __always_inline bool packet_end(const struct sk_buff *skb, __u32 *ret_end)
 {
 	__u32 offset = BPF_CORE_READ_BITFIELD(skb, encapsulation) ? skb->inner_transport_header
@@ -86,7 +84,7 @@ int BPF_PROG(transmit_start, const struct sk_buff *skb)
 	return 0;
 }
 
-/* Whether the peer can mean it: a segment that acknowledges what was never sent is ignored by TCP. */
+/* Return whether the acknowledgement is valid: TCP ignores one of bytes that were never sent. */
 static __always_inline bool sent(const struct sock *sk, __u32 end)
 {
 	const struct tcp_sock___sent *tp = (const void *)bpf_skc_to_tcp_sock((void *)sk);
@@ -124,7 +122,7 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 extern int bpf_sock_ops_enable_tx_tstamp(struct bpf_sock_ops_kern *skops,
 					 __u64 flags) __ksym __weak;
 
-/* Sequence number behind the send's last byte. */
+/* Return the sequence number after the send's last byte. */
 static __always_inline __u32 stamped_end(struct bpf_sock_ops_kern *skops)
 {
 	const struct sk_buff *skb = skops->skb;
@@ -149,7 +147,7 @@ static __always_inline void stamp(struct bpf_sock_ops *ctx, struct bpf_sock *sk)
 		transmit_acked(c, stamped_end(skops));
 }
 
-/* Always 1: what another value means is for the kernel's own questions, which we do not answer. */
+/* Always return 1: other values answer the kernel's own questions, which are not asked here. */
 SEC("?sockops")
 int transmit_stamps(struct bpf_sock_ops *ctx)
 {

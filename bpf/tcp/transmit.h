@@ -14,9 +14,9 @@
 #include "arrival.h"
 
 /*
- * How the new exchange is followed. Follow every sampled exchange, so that each event carries all stages. But count
- * only a random share. Which exchanges the ring has room for depends on the load, and is no fair choice over a long
- * time.
+ * Return how to follow the new exchange. Every sampled exchange is followed, so that each event
+ * carries all stages. But only a random share counts: which exchanges the ring has room for depends
+ * on the load, so over time they are no fair choice.
  */
 static __always_inline __u8 transmit_marks(const struct conn *c)
 {
@@ -32,7 +32,7 @@ static __always_inline __u32 *followed_place(const struct sock *sk)
 	return &transmit_followed[sk->__sk_common.skc_hash & (TRANSMIT_PLACES - 1)];
 }
 
-/* Nothing of the response is written yet: it will begin behind @write_seq. */
+/* Nothing of the response is written yet: it will begin after @write_seq. */
 static __always_inline void transmit_begin(const struct sock *sk, struct conn *c, __u8 marks,
 					   __u32 write_seq)
 {
@@ -45,15 +45,15 @@ static __always_inline void transmit_begin(const struct sock *sk, struct conn *c
 	__sync_fetch_and_add(followed_place(sk), 1);
 }
 
-/* How far the response reaches, as far as is known: up to its latest write. */
+/* Note how far the response reaches: to its latest write. */
 static __always_inline void transmit_written(struct conn *c, __u32 write_seq)
 {
 	c->sample.write_seq = write_seq;
 }
 
 /*
- * The bytes before @end have left. The time is there before what it belongs to: transmit_finish() may
- * look from another CPU.
+ * The bytes before @end have left. Write the time first: transmit_finish() may read from another
+ * CPU.
  */
 static __always_inline void transmit_left(struct conn *c, __u32 end)
 {
@@ -91,7 +91,7 @@ static __always_inline void transmit_times(const struct conn *c, __u64 *ret_on_w
 	*ret_acked_ns = acked_ns;
 }
 
-/* From @from to @to into @stage; a time that would be negative is counted instead. */
+/* Add the time from @from to @to to @stage. A negative time is counted instead. */
 static __always_inline void transmit_stage(struct service_slot *slot, __u32 service,
 					   enum stage stage, __u64 from, __u64 to)
 {
@@ -126,7 +126,7 @@ static __always_inline void transmit_finish(const struct sock *sk, struct conn *
 		count_atomic(slot, COUNTER_ACK_UNSEEN, 1);
 }
 
-/* An exchange that will not be answered is not followed any more, and was none of those counted. */
+/* An exchange that will not be answered is no longer followed, and does not count as followed. */
 static __always_inline void transmit_end(const struct sock *sk, struct conn *c)
 {
 	if (!config.transmit_below || !(c->marks & MARK_TRANSMIT))
@@ -139,7 +139,10 @@ static __always_inline void transmit_end(const struct sock *sk, struct conn *c)
 	}
 }
 
-/* The connection of a packet or segment, if its response is being followed; the cheapest test first. */
+/*
+ * Return the connection of a packet or segment, if its response is being followed. The cheapest
+ * test comes first.
+ */
 static __always_inline struct conn *transmit_conn(const struct sock *sk)
 {
 	struct conn *c;

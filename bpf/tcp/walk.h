@@ -91,7 +91,7 @@ enum step {
 	STEP_FIELD, /* the field is complete */
 };
 
-/* As much of a field as one step gathers. */
+/* Bytes of a field that one step gathers. */
 #define STEP_BYTES 8
 
 static __always_inline enum step side_gather(struct talk_side *s, __u32 room)
@@ -127,7 +127,7 @@ static __always_inline enum step side_step(struct talk_side *s)
 		return STEP_END;
 	if (count && s->message)
 		walk_message(w, w->at);
-	/* Nothing needs to be seen of what is skipped. */
+	/* Skipped bytes need not be visible. */
 	if (count >= room) {
 		s->skip -= room;
 		side_pass(s, room);

@@ -44,7 +44,7 @@ struct udp_sock___datagram {
 #define PEER_BITS 48
 #define PEER_NONE 0
 
-/* Not the first two bytes of any datagram. */
+/* A value that no two bytes have. */
 #define FIRST_BYTES_NONE 0x10000
 
 #define PROTOCOL_IP	  0x0800 /* ETH_P_IP, include/uapi/linux/if_ether.h */
@@ -76,7 +76,7 @@ static __always_inline __u64 peer_of_ipv6(const __u64 *address, __be16 port)
 	return hash >> (64 - PEER_BITS) | 1;
 }
 
-/* The peer of a connected socket; PEER_NONE: it is not connected. */
+/* Return the peer of a connected socket; PEER_NONE: it is not connected. */
 static __always_inline __u64 peer_of_socket(const struct sock *sk)
 {
 	const struct sock_common *skc = &sk->__sk_common;
@@ -97,7 +97,7 @@ struct udp_header {
 	__u16 first_bytes;
 };
 
-/* From the sender's address on, if there are no options. */
+/* A datagram's headers from the sender's address on, without options. */
 struct ipv4_headers {
 	__be32 source, destination;
 	struct udp_header udp;
@@ -108,23 +108,23 @@ struct ipv6_headers {
 	struct udp_header udp;
 };
 
-/* The part of a packet that is read before its headers can be. */
+/* The part of a packet that is read before its headers. */
 struct datagram {
 	__u64 packet; /* its address */
 	const unsigned char *head;
 	__u32 len;
-	__u32 data_len; /* of it, what is elsewhere than behind the headers */
+	__u32 data_len; /* of the data, the bytes that do not follow the headers */
 	__u16 transport_header;
 	__u16 network_header;
 	__be16 protocol;
 };
 
-/* So many may have come behind one until it is looked for. */
+/* Maximum of datagrams that may arrive after one before its sender is looked up. */
 #define NEWER_DATAGRAMS 3
 
 /*
- * The newest datagram but @newer that waits in the socket, wherever a reader has put those that wait. False:
- * there is none.
+ * Find the newest datagram but @newer that waits in the socket, wherever a reader has put the
+ * waiting ones. False: there is none.
  */
 static __always_inline bool datagram_find(const struct sock *sk, __u32 newer, struct datagram *ret)
 {
@@ -159,7 +159,7 @@ static __always_inline bool datagram_find(const struct sock *sk, __u32 newer, st
 	return true;
 }
 
-/* The two bytes behind the headers, as a number; 0 where the datagram is shorter. */
+/* Return the two bytes after the headers, as a number; 0 if the datagram is shorter. */
 static __always_inline __u32 first_bytes_of(const struct datagram *d, const struct udp_header *udp)
 {
 	__u32 there = d->len - d->data_len;
@@ -169,7 +169,9 @@ static __always_inline __u32 first_bytes_of(const struct datagram *d, const stru
 	return there < sizeof(udp->first_bytes) ? FIRST_BYTES_NONE : udp->first_bytes;
 }
 
-/* @headers: from the sender's address to the first bytes, if the UDP header follows @ip_bytes behind. */
+/*
+ * @headers: from the sender's address to the first bytes, if the UDP header comes after @ip_bytes.
+ */
 static __always_inline bool read_headers(const struct datagram *d, __u32 ip_bytes, __u32 source_at,
 					 void *headers, __u32 size, struct udp_header *udp)
 {
@@ -251,7 +253,7 @@ static __always_inline bool read_message(__u64 address, struct sent *ret)
 	return true;
 }
 
-/* Where the call has its receiver and its data. @number: which message of a batch. False: not known. */
+/* Find the call's receiver and its data. @number: which message of a batch. False: not known. */
 static __always_inline bool read_call(const struct system_call *call, __u32 number,
 				      struct sent *ret)
 {
@@ -285,14 +287,14 @@ static __always_inline __u64 peer_of_address(__u64 address)
 	return peer_of_ipv6(ipv6, head.port);
 }
 
-/* To whom a datagram was sent, and where its first bytes are. */
+/* The receiver of a datagram, and the address of its first bytes. */
 struct receiver {
 	__u64 peer;   /* PEER_NONE: not known */
 	__u64 buffer; /* 0: not known */
 	__u64 bytes;
 };
 
-/* To whom @call has just sent @bytes from @sk. */
+/* Return the receiver of @bytes that @call has just sent from @sk. */
 static __always_inline void receiver_of(const struct sock *sk, const struct system_call *call,
 					__u32 number, __u32 bytes, struct receiver *ret)
 {

@@ -12,7 +12,7 @@
 #include "peer.h"
 #include "service.h"
 
-/* After so long a request counts as unanswered. */
+/* The time after which a request counts as unanswered. */
 #define UDP_GIVE_UP_NS 30000000000ULL
 
 /*
@@ -29,13 +29,13 @@ struct request_key {
 #define REQUEST_ONE 0x80000000U
 
 struct request {
-	__u64 read_ns;	  /* of the one that is remembered; 0: it was answered */
-	__u64 arrival_ns; /* of it; 0: not known */
+	__u64 read_ns;	  /* of the remembered request; 0: it was answered */
+	__u64 arrival_ns; /* of the remembered request; 0: not known */
 	__u64 since_ns;	  /* when the peer's entry was made: distinguishes entries of other times */
-	__u64 newest_ns;  /* the peer's: its latest read */
+	__u64 newest_ns;  /* of a peer's entry: its latest read */
 	__u32 service;
-	__u32 waiting;	   /* requests without a reply: the peer's, or those with these two bytes */
-	__u32 first_bytes; /* of the one that is remembered */
+	__u32 waiting;	   /* requests without a reply: of the peer, or with these two bytes */
+	__u32 first_bytes; /* of the remembered request */
 	__u32 unsure;	   /* enum request_doubt */
 };
 
@@ -43,7 +43,7 @@ struct request {
 #define WAITING_NEGATIVE ((__u32) - 1)
 
 enum request_doubt {
-	DOUBT_WHICH = 1,  /* nobody knows which of them were answered */
+	DOUBT_WHICH = 1,  /* it is not known which of them were answered */
 	DOUBT_HIDDEN = 2, /* the first two bytes of some are not remembered */
 };
 
@@ -62,10 +62,10 @@ struct requests_map {
 
 struct udp_arrival {
 	__u64 at_ns;
-	__u64 from; /* the peer, and the first two bytes in the lower 16 bits; 0: not known */
+	__u64 from; /* the peer, with the first two bytes in the lower 16 bits; 0: not known */
 };
 
-#define FROM_COMES 1 /* another CPU is finding out */
+#define FROM_COMES 1 /* another CPU is looking it up */
 
 /*
  * State of a socket, in its storage. Its size must stay below net.core.optmem_max (20 KiB before Linux 6.7). It must
@@ -76,30 +76,30 @@ struct udp_socket {
 	__u32 skip; /* datagrams that were queued before we looked: their reads match nothing */
 	__u32 arrived;
 	__u32 read;
-	__s32 drift;	/* how many arrivals too many the latest reads have found */
-	__u32 drifting; /* how many of them, one after the other */
-	__u32 met;	/* somebody has looked for what was queued before */
-	__u32 number;	/* no other socket has or had the same */
+	__s32 drift;	/* how many surplus arrivals the latest reads have found */
+	__u32 drifting; /* how many reads in a row have found that */
+	__u32 met;	/* datagrams queued earlier have been looked for */
+	__u32 number;	/* unique among all sockets so far */
 	__u64 reader;	/* process and thread that have read last */
-	__u32 alone;	/* reads of that thread, without another's between */
+	__u32 alone;	/* reads of that thread in a row */
 	__u32 replied;	/* datagrams sent */
 	__u32 repeated; /* replies that repeated the first two bytes of the only request they can answer */
 	__u32 differed; /* replies that repeated those of no request */
 	__u16 several;	/* 1: a peer had two requests without a reply at once */
-	__u16 apart; /* 1: some datagrams are not behind their headers: first two bytes are not known */
+	__u16 apart; /* 1: some datagrams are stored apart from their headers, so their first two bytes are not known */
 	__u32 unplaced; /* requests whose peer is not known, or had no room: their replies cannot be recognised */
 	__u64 unplaced_ns; /* the latest of them */
-	__u64 latest;	   /* the packet that the latest arrival was taken for */
+	__u64 latest;	   /* the packet taken for that of the latest arrival */
 	struct udp_arrival arrivals[UDP_ARRIVALS];
 };
 
 _Static_assert(sizeof(struct udp_socket) < 8192 - 256, "with what the kernel puts before it");
 
-/* Sockets that are followed, by their number: those that a pass no longer finds are closed. */
+/* Followed sockets, by their number: a socket that passes no longer find is closed. */
 struct udp_record {
-	__u32 pass; /* the latest that has found it */
+	__u32 pass; /* the latest pass that has found it */
 	__u32 service;
-	__u32 nameless; /* replies to nobody knows whom, which answered some of its requests */
+	__u32 nameless; /* replies to unknown peers, which answered some of its requests */
 };
 
 struct udp_records_map {
@@ -114,7 +114,10 @@ static __always_inline struct udp_arrival *arrival_place(struct udp_socket *u, _
 {
 	__u64 at = number % UDP_ARRIVALS;
 
-	/* For the verifier's eyes, between barriers: the compiler knows. */
+	/*
+	 * Bound the index for the verifier. The barriers keep the compiler, which knows the bound,
+	 * from dropping the test.
+	 */
 	barrier_var(at);
 	if (at >= UDP_ARRIVALS)
 		at = 0;
@@ -127,7 +130,7 @@ static __always_inline __u32 queued_datagrams(const struct sock *sk)
 	return sk->sk_receive_queue.qlen + BPF_CORE_READ((struct udp_sock *)sk, reader_queue.qlen);
 }
 
-/* Whether some reader has taken a datagram that it has not been seen to read yet. */
+/* Return whether a reader has taken a datagram, but that read was not yet seen. */
 static __always_inline bool reading(const struct sock *sk, const struct udp_socket *u)
 {
 	return (__s32)(u->arrived - u->read + u->skip - queued_datagrams(sk)) > 0;
@@ -145,7 +148,10 @@ static __always_inline bool always_repeats(const struct udp_socket *u)
 	return u->repeated >= 16 && u->repeated / 64 >= u->differed;
 }
 
-/* When the request that a reply answers had arrived and was read. read_ns 0: not known which one it is. */
+/*
+ * The arrival and the read of the request that a reply answers. read_ns 0: it is not known which
+ * request that is.
+ */
 struct answered {
 	__u64 read_ns;
 	__u64 arrival_ns;
@@ -174,7 +180,7 @@ static __always_inline void request_unplaced(struct udp_socket *u, __u64 now)
 	u->unplaced_ns = now;
 }
 
-/* Another one of a peer that waits for a reply already: by its two bytes its reply may be known. */
+/* A further request of a peer that waits for a reply. Its two bytes may identify its reply. */
 static __always_inline void request_further(struct udp_socket *u, struct request *peer,
 					    const struct request_key *of, __u32 first_bytes,
 					    __u64 arrival_ns, __u64 now)
@@ -205,7 +211,7 @@ static __always_inline void request_further(struct udp_socket *u, struct request
 	}
 }
 
-/* Remembers a request until its reply. */
+/* Remember a request until its reply. */
 static __always_inline void request_expect(struct udp_socket *u, struct service_slot *slot,
 					   const struct datagram_peer *from, __u64 arrival_ns,
 					   __u64 now)
@@ -242,7 +248,7 @@ static __always_inline void request_expect(struct udp_socket *u, struct service_
 	}
 	waiting = __sync_fetch_and_add(&peer->waiting, 1);
 	if (!waiting) {
-		request_unplaced(u, now); /* its entry is just being deleted */
+		request_unplaced(u, now); /* the peer's entry is just being deleted */
 	} else if (waiting == WAITING_NEGATIVE) {
 		bpf_map_delete_elem(&udp_requests, &key);
 		count_answered(slot, &unknown, now);
@@ -260,11 +266,14 @@ static __always_inline void take_first(struct request *peer, struct answered *re
 	ret->read_ns = __sync_lock_test_and_set(&peer->read_ns, 0);
 }
 
-/* So many replies show whether they repeat the two bytes; of later replies one in so many is compared. */
+/*
+ * After this many replies it is decided whether they repeat the two bytes. Of later replies one in
+ * this many is compared.
+ */
 #define REPEATED_LEARNT 32
 #define REPEATED_SHARE	16
 
-/* Whether it matters what the reply to a peer's only request begins with. */
+/* Return whether the first bytes of a reply to a peer's only request are compared. */
 static __always_inline bool worth_comparing(const struct udp_socket *u)
 {
 	return u->several || u->unplaced || u->repeated + u->differed < REPEATED_LEARNT ||
@@ -272,8 +281,9 @@ static __always_inline bool worth_comparing(const struct udp_socket *u)
 }
 
 /*
- * The peer has one request without a reply, which is remembered. False: this is no reply to it, because those of
- * this socket repeat the first two bytes; another datagram of an earlier one, perhaps.
+ * The peer has one request without a reply, which is remembered. False: this is no reply to it. The
+ * socket's replies repeat the first two bytes, and this datagram has others. It may belong to an
+ * earlier request.
  */
 static __always_inline bool answer_only(struct udp_socket *u, struct request *peer,
 					const struct receiver *to, struct answered *ret)
@@ -295,7 +305,9 @@ static __always_inline bool answer_only(struct udp_socket *u, struct request *pe
 	return true;
 }
 
-/* It has several: the reply's first two bytes have to be those of one of them, and of no other. */
+/*
+ * The peer has several requests: the reply's first two bytes must be those of exactly one of them.
+ */
 static __always_inline void answer_one_of(struct udp_socket *u, struct request *peer,
 					  const struct request_key *of, __u32 first_bytes,
 					  struct answered *ret)
@@ -314,7 +326,7 @@ static __always_inline void answer_one_of(struct udp_socket *u, struct request *
 	if (first && !one) {
 		take_first(peer, ret);
 	} else if (first) {
-		peer->read_ns = 0; /* the older one of them, or not */
+		peer->read_ns = 0; /* it may be the remembered one */
 	} else if (one) {
 		if (!one->unsure) {
 			ret->read_ns = one->read_ns;
@@ -347,7 +359,10 @@ static __always_inline void reply_to_unplaced(struct udp_socket *u, struct servi
 		count(slot, COUNTER_UNSOLICITED, 1);
 }
 
-/* A reply to nobody knows whom, by a call that cannot be read: it answers any, if there is one. */
+/*
+ * A reply to an unknown peer, by a call that cannot be read. It answers any request, if there is
+ * one.
+ */
 static __always_inline void reply_nameless(struct udp_socket *u, struct service_slot *slot,
 					   __u64 now)
 {
@@ -365,8 +380,9 @@ static __always_inline void reply_nameless(struct udp_socket *u, struct service_
 }
 
 /*
- * Of two readers on one socket the later one may be seen first, and is taken for that of the earlier datagram. Its
- * reply then finds no request until the other one is seen. False: nobody is reading.
+ * With two readers on one socket, the later one may be seen first, and is taken for that of the
+ * earlier datagram. Its reply then finds no request until the other read is seen. False: no read is
+ * in progress.
  */
 static __always_inline bool reply_early(const struct sock *sk, const struct udp_socket *u,
 					const struct request_key *key, __u64 now)

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Where a datagram's time goes: socket_queue from arrival to read, service from read to reply.
+ * Times datagrams: socket_queue from arrival to read, service from read to reply. A receive queue
+ * is first in, first out, so the n-th arrival on a socket is the n-th read. If the two counts
+ * differ (see drift_check()), nothing is timed until they agree again. Neighbours:
  *
- * A receive queue is first in, first out, so the n-th arrival on a socket is the n-th read. Where the
- * two counts drift apart (see drift_check()), nothing is timed until they agree again. Which request a reply
- * answers is in request.h, and who sent it in peer.h. A pass over the sockets finds those that are closed, and
- * requests that were never answered: visit.h. Loaded only when a UDP service is observed; neighbours:
- * tcp/exchange.bpf.c (TCP), service.h (who is observed). Rules: docs/measurement.md.
+ * - request.h: which request a reply answers; peer.h: who sent it;
+ * - visit.h: a pass over the sockets, which finds closed ones and unanswered requests;
+ * - tcp/exchange.bpf.c: TCP; service.h: observed services.
+ *
+ * Loaded only when a UDP service is observed. Rules: docs/measurement.md.
  */
 #include "service.h"
 #include "request.h"
 #include "visit.h"
 
 /*
- * After so many reads that all found the same drift nothing is timed, and after so many more the counts
- * are put right. A datagram that is queued but not yet announced, or a read that another thread is just
- * returning from, lasts for a microsecond, mostly.
+ * After this many reads with the same drift nothing is timed, and after as many more the counts are
+ * corrected. Mostly a difference lasts only a microsecond: a datagram is queued but not yet
+ * announced, or another thread is returning from a read.
  */
 #define UDP_DRIFTING 8
 #define UDP_DRIFTED  16
-/* After so many reads by one thread no other one reads at the same time. */
+/* After this many reads by one thread, no other thread is taken to read at the same time. */
 #define UDP_ALONE 16
 
 struct udp_sockets_map {
@@ -29,7 +31,7 @@ struct udp_sockets_map {
 	__type(value, struct udp_socket);
 } udp_sockets SEC(".maps");
 
-/* A thread in sendmmsg(): the array of messages that it sends, and which one is next. */
+/* A thread in sendmmsg(): its array of messages, and the next one. */
 struct udp_batch {
 	__u64 messages;
 	__u32 socket;
@@ -44,7 +46,7 @@ struct udp_batches_map {
 	__type(value, struct udp_batch);
 } udp_batches SEC(".maps");
 
-/* How many sockets were followed, ever. */
+/* The number of all sockets followed so far. */
 __u32 udp_socket_next = 0;
 
 static __always_inline __u32 udp_service(const struct sock *sk)
@@ -58,7 +60,7 @@ static __always_inline __u32 udp_service(const struct sock *sk)
 	return service_find(&key);
 }
 
-/* Begins to follow a socket; @queued of its datagrams came before. */
+/* Begin to follow a socket, of whose datagrams @queued came before. */
 static __always_inline struct udp_socket *udp_follow(const struct sock *sk, __u32 queued)
 {
 	__u32 service = udp_service(sk);
@@ -71,7 +73,7 @@ static __always_inline struct udp_socket *udp_follow(const struct sock *sk, __u3
 	slot = slot_of(service);
 	if (!slot)
 		return NULL;
-	if (!u) /* another CPU is just making it */
+	if (!u) /* another CPU is just creating it */
 		u = bpf_sk_storage_get(&udp_sockets, (void *)sk, 0, 0);
 	if (!u) {
 		count_atomic(slot, COUNTER_STORAGE_FAILED, 1);
@@ -94,7 +96,7 @@ static __always_inline bool udp_observed(const struct sock *sk)
 	return port_observed(sk->__sk_common.skc_num) && sk->sk_protocol == PROTO_UDP;
 }
 
-/* The sender is put there later: to find out takes longer than a busy reader. */
+/* The sender is added later, because looking it up takes longer than a busy reader. */
 static __always_inline void arrival_put(struct udp_arrival *place, __u64 now)
 {
 	place->from = FROM_COMES;
@@ -108,7 +110,7 @@ static __always_inline void arrival_put(struct udp_arrival *place, __u64 now)
  */
 #define ARRIVAL_WAITS 128
 
-/* The time is taken out; 0: it is not there yet. @ahead: nothing has been announced for this place. */
+/* Take the time out; 0: it is not there yet. @ahead: nothing has been announced for this place. */
 static __always_inline __u64 arrival_take(struct udp_socket *u, struct udp_arrival *place,
 					  __u32 number, __u64 *ret_from)
 {
@@ -132,13 +134,16 @@ static __always_inline __u64 arrival_take(struct udp_socket *u, struct udp_arriv
 }
 
 /*
- * Find the sender of datagram @number, which has just arrived. It is the one at the queue's end, but for those that
- * another CPU has queued after it. The counts and the queue's length show how many these are, announced or not. While
- * a reader is just returning they do not; then the next datagram will be found to be the same.
+ * Find the sender of datagram @number, which has just arrived. It is at the end of the queue,
+ * before those that other CPUs have queued since. The counts and the queue's length show how many
+ * these are, announced or not. While a reader is returning they do not; then the next datagram is
+ * recognised as the same packet.
  */
 static __always_inline __u64 sender_of(const struct sock *sk, struct udp_socket *u, __u32 number)
 {
-	/* In this order: what is read meanwhile has left the queue before it is counted. */
+	/*
+	 * In this order: a datagram that is read meanwhile has left the queue before it is counted.
+	 */
 	__u32 read = PLAIN(&u->read), arrived = PLAIN(&u->arrived);
 	__s32 unread = arrived - read + u->skip, queued = queued_datagrams(sk);
 	__u32 newer = arrived - number - 1 + (queued > unread ? queued - unread : 0);
@@ -185,7 +190,10 @@ static __always_inline void datagram_arrived(const struct sock *sk)
  */
 static __always_inline __u32 drift_check(const struct sock *sk, struct udp_socket *u, __u32 number)
 {
-	/* Before the queue's length: one that comes meanwhile is in the queue before it is counted. */
+	/*
+	 * Before the queue's length: a datagram that comes meanwhile is queued before it is
+	 * counted.
+	 */
 	__u32 arrived = PLAIN(&u->arrived), run;
 	__s32 drift = arrived - (number + 1) + u->skip - queued_datagrams(sk);
 
@@ -202,7 +210,7 @@ static __always_inline __u32 drift_check(const struct sock *sk, struct udp_socke
 	return run >= UDP_DRIFTING;
 }
 
-/* When the datagram that was just read had arrived, 0 if that is not known, and from whom. */
+/* Return when the datagram that was just read had arrived (0: not known), and from whom. */
 static __always_inline __u64 matching_arrival(const struct sock *sk, struct udp_socket *u,
 					      struct service_slot *slot, __u64 *ret_from)
 {
@@ -214,12 +222,15 @@ static __always_inline __u64 matching_arrival(const struct sock *sk, struct udp_
 		return 0; /* counted when the socket was met */
 	number = __sync_fetch_and_add(&u->read, 1);
 	behind = u->arrived - number;
-	/* Not where it was overwritten by one that came much later. */
+	/* Not if a much later datagram has overwritten it. */
 	if (behind <= UDP_ARRIVALS)
 		arrival_ns = arrival_take(u, arrival_place(u, number), number, ret_from);
 	if (drift_check(sk, u, number))
 		arrival_ns = 0;
-	/* One that vanished may have been this one; but with several readers another has just taken one. */
+	/*
+	 * A vanished datagram may have been this one. But with several readers, another one has
+	 * just taken one.
+	 */
 	if (u->drift > 0 && (u->alone >= UDP_ALONE || !arrival_ns))
 		*ret_from = 0;
 	if (!arrival_ns)
@@ -227,7 +238,7 @@ static __always_inline __u64 matching_arrival(const struct sock *sk, struct udp_
 	return arrival_ns;
 }
 
-/* Of a connected socket the peer is known anyway. */
+/* The peer of a connected socket is known anyway. */
 static __always_inline void sender(const struct sock *sk, __u64 from, bool apart,
 				   struct datagram_peer *ret)
 {
@@ -275,8 +286,8 @@ static __always_inline void datagram_read(const struct sock *sk, __u32 bytes)
 }
 
 /*
- * Which of its messages a sendmmsg() has just sent: one after the other, for as long as the thread sends from
- * the same array. @failed: the call is over.
+ * Return which of its messages a sendmmsg() has just sent. They come in order while the thread
+ * sends from the same array. @failed: the call is over.
  */
 static __always_inline __u32 batch_number(const struct udp_socket *u,
 					  const struct system_call *call, bool failed)
@@ -331,7 +342,7 @@ int BPF_PROG(udp_ready, const struct sock *sk)
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(udp_recv, struct sock *sk, int ret, int flags)
 {
-	/* An empty datagram (0 bytes) is one; an error is none. */
+	/* An empty datagram (0 bytes) counts; an error does not. */
 	if (ret >= 0 && !(flags & FLAGS_NO_READ) && udp_observed(sk))
 		datagram_read(sk, ret);
 	return 0;

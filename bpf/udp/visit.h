@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * One pass over the UDP sockets and the requests without a reply. It finds which are open, and which will never be
- * answered: their socket is closed, or too much time has passed. Neighbour: request.h.
+ * One pass over the UDP sockets and the requests without a reply. It finds open requests, and those
+ * that will never be answered: their socket is closed, or too much time has passed. Neighbour:
+ * request.h.
  */
 #ifndef BPF_UDP_VISIT_H
 #define BPF_UDP_VISIT_H
@@ -24,7 +25,7 @@ __u32 udp_pass = 0;
 /* A socket that this many passes have not found is closed: one pass may miss a socket whose place changes. */
 #define UDP_PASSES_UNSEEN 2
 
-/* Makes the record of a socket; false: there is no room. */
+/* Make the record of a socket. False: there is no room. */
 static __always_inline bool udp_record(const struct udp_socket *u)
 {
 	struct udp_record fresh = {.pass = udp_pass, .service = u->service};
@@ -58,7 +59,9 @@ static __always_inline void visit_socket(const struct sock *sk, __u32 service, s
 		open_age(o, oldest_ns);
 }
 
-/* Nobody will answer @requests of a socket any more, but for those that were answered namelessly. */
+/*
+ * Count @requests of a socket as unanswered, except for those answered by replies to unknown peers.
+ */
 static __always_inline void give_up(struct udp_record *record, __u32 service, __u32 requests)
 {
 	struct service_slot *slot = slot_of(service);
@@ -81,7 +84,7 @@ static __always_inline bool too_old(__u64 read_ns)
 	return now > read_ns && now - read_ns > UDP_GIVE_UP_NS;
 }
 
-/* One of several requests of a peer. */
+/* Check one of several requests of a peer. */
 static __always_inline void visit_one(const struct request_key *of, struct request *one,
 				      struct udp_record *record, bool closed,
 				      struct service_open *o)
@@ -94,7 +97,7 @@ static __always_inline void visit_one(const struct request_key *of, struct reque
 	peer = bpf_map_lookup_elem(&udp_requests, &key);
 	key.first_bytes = of->first_bytes;
 	if (!peer || peer->since_ns != one->since_ns || !waiting || peer->waiting < waiting) {
-		/* Of a peer whose requests are all answered. */
+		/* All requests of the peer are answered. */
 		bpf_map_delete_elem(&udp_requests, &key);
 	} else if (too_old(one->read_ns) && !peer->unsure && peer->waiting > waiting) {
 		bpf_map_delete_elem(&udp_requests, &key);
@@ -105,7 +108,7 @@ static __always_inline void visit_one(const struct request_key *of, struct reque
 	}
 }
 
-/* A reply whose request will not be seen any more, for it is so long ago: there was none. */
+/* A reply has no request if none is seen for this long. */
 #define UDP_EARLY_NS 100000000ULL
 
 static __always_inline void visit_early(const struct request_key *key, const struct request *peer)
@@ -171,7 +174,7 @@ static long visit_record(struct bpf_map *map, const void *key, void *value, void
 	__u32 service = record->service, answered = record->nameless;
 	struct service_open *o = open_of(service);
 
-	/* They are among the requests without a reply, as far as is known. */
+	/* As far as is known the answered requests are among those without a reply. */
 	if (o)
 		o->read -= o->read < answered ? o->read : answered;
 	if (udp_pass - record->pass > UDP_PASSES_UNSEEN)

@@ -126,7 +126,7 @@ static inline const struct engine_host *connection_host(const struct connection 
 	return ((const struct connections *)connection->link.all)->host;
 }
 
-/* The slot's captured values. */
+/* Return the slot's captured values. */
 static inline struct capture_store *connection_store(const struct connection *connection)
 {
 	return &connection_host(connection)->clients[connection->slot].store;

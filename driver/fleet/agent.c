@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A member of a fleet; see agent.h. The main thread takes the plan and drives. A thread of its own has the channel:
- * it answers pings at once and shows that the member lives, however busy the others are.
+ * A member of a fleet; see agent.h. The main thread takes the plan and drives. A second thread
+ * serves the channel. It answers pings at once and shows that the member lives, also while the
+ * others are busy.
  */
 #include "agent.h"
 
@@ -28,12 +29,12 @@ struct agent {
 	const struct ceilings *ceilings;
 	struct channel_lines lines;
 	struct plan_inbox inbox;
-	pthread_mutex_t sending; /* a line at a time */
+	pthread_mutex_t sending; /* held while a line is written */
 	pthread_t thread;
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
-	int start_fd;		      /* can be read: start_at_ns is there */
-	int stop_fd;		      /* can be read: the run is to end */
-	/* What the main thread has: */
+	int start_fd;		      /* readable once start_at_ns is set */
+	int stop_fd;		      /* readable once the run is to end */
+	/* Used by the main thread only: */
 	struct options options;
 	struct scenario *scenario;
 	struct scenario_job job;
@@ -58,7 +59,7 @@ static int write_all(const char *text)
 	return 0;
 }
 
-/* A coordinator that does not listen any more has ended, which shows where its messages are read. */
+/* Ignores errors: a coordinator that does not read has ended, which receive() notices. */
 static void send_message(struct agent *agent, json_t *message)
 {
 	autofree char *line = channel_line(message);
@@ -125,7 +126,9 @@ static void take_start(struct agent *agent, const json_t *message)
 	raise_fd(agent->start_fd);
 }
 
-/* What is not known is of a later version, which the coordinator has seen not to be there. */
+/*
+ * Other types are ignored. The coordinator refuses members of other versions, so none are expected.
+ */
 static void take_line(struct agent *agent, const char *line)
 {
 	autojson json_t *message = channel_parse(line);
@@ -139,7 +142,7 @@ static void take_line(struct agent *agent, const char *line)
 		raise_fd(agent->stop_fd);
 }
 
-/* 0, or -errno where there is no more to come. */
+/* Return -EPIPE at the end of the input, or another -errno if no more can be read. */
 static int receive(struct agent *agent)
 {
 	char bytes[1 << 16];
@@ -177,7 +180,7 @@ static void *keep_channel(void *argument)
 
 /* ---- the run ---- */
 
-/* The main thread waits for its start in short steps, in which its own loop runs, too. */
+/* Wait for the start in short steps; the patience runs the caller's loop between them. */
 static int await_start(void *user, struct start_patience patience, struct start_spec *start)
 {
 	struct agent *agent = user;
@@ -222,7 +225,7 @@ static int drive(struct agent *agent, char **ret_error)
 
 /* ---- the plan ---- */
 
-/* The target's address is looked up again for the run: a name that leads elsewhere by then leads nowhere. */
+/* Opening the job resolves the target's name a second time. That answer is not checked again. */
 static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 {
 	int err = plan_take(&agent->inbox, message, &agent->options, &agent->scenario, ret_error);
@@ -237,7 +240,9 @@ static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 	return err;
 }
 
-/* Before the thread is there. *@ret_plan: NULL if the channel has ended without one. */
+/*
+ * Called before the second thread exists. *@ret_plan is NULL if the channel has ended without a plan.
+ */
 static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether an agent may do what it is asked for; see ceilings.h. */
+/* Checks of a plan against the agent's limits; see ceilings.h. */
 #include "ceilings.h"
 
 #include <arpa/inet.h>
@@ -22,18 +22,18 @@ DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo)
 
 #define ADDRESS_BYTES 16
 
-/* An address of either family, as the bits that a network is compared by. */
+/* An address of either family, as bytes that can be compared with a network. */
 struct address {
 	int family;
 	uint8_t bytes[ADDRESS_BYTES];
 };
 
-/* One entry of --allow: a network, or a host with a port or with any. */
+/* One entry of --allow: a network, or a host with an optional port. */
 struct entry {
 	bool network;
-	struct address address; /* of a network */
+	struct address address; /* if it is a network */
 	unsigned int bits;
-	char host[256]; /* else */
+	char host[256]; /* otherwise */
 	uint16_t port;	/* 0: any */
 };
 
@@ -81,7 +81,10 @@ static bool parse_host(char *text, struct entry *ret_entry)
 				(int)sizeof(ret_entry->host);
 }
 
-/* The next entry of the list at *@at, which is moved on. -ENOENT: there is none; -EINVAL with a sentence. */
+/*
+ * Take the next entry of the list at *@at, and advance *@at. -ENOENT: the list is empty; -EINVAL
+ * with a sentence.
+ */
 static int next_entry(const char **at, struct entry *ret_entry, char **ret_error)
 {
 	size_t length = strcspn(*at, ",");
@@ -138,7 +141,7 @@ static struct address address_of(const struct addrinfo *info)
 	return address;
 }
 
-/* A host's own name is compared as text: whatever it resolves to was allowed with it. */
+/* A host's name is compared as text: an allowed name allows every address that it resolves to. */
 static bool is_named(const struct entry *entry, const struct target *target)
 {
 	return !entry->network && !strcasecmp(entry->host, target->host) &&
@@ -158,7 +161,7 @@ static bool matches(const struct entry *entry, const struct target *target,
 	       !memcmp(own.bytes, address->bytes, sizeof(own.bytes));
 }
 
-/* @address: NULL if the host's name alone is asked for. */
+/* @address: NULL compares the host's name only. */
 static bool is_allowed(const char *allow, const struct target *target,
 		       const struct address *address)
 {
@@ -212,7 +215,7 @@ int ceilings_check_targets(const struct ceilings *ceilings, const struct scenari
 	return err;
 }
 
-/* The highest that the rate of all members ever is. */
+/* Return the highest rate of the whole run, over all members. */
 static double peak_rate(const struct schedule_spec *spec)
 {
 	double peak = (double)spec->rate;

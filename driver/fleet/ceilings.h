@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an agent does not go beyond, whoever asks: targets, rate, connections, time. */
+/* Limits of an agent, set on its own host: targets, rate, connections and time. */
 #ifndef DRIVER_FLEET_CEILINGS_H
 #define DRIVER_FLEET_CEILINGS_H
 
@@ -14,22 +14,22 @@ struct ceilings {
 	const char *allow; /* "10.0.0.0/8,host:80"; NULL: any target */
 	uint64_t rate;	   /* requests per second; 0: any */
 	uint32_t connections;
-	uint64_t duration_ns; /* with warm-up and cool-down */
+	uint64_t duration_ns; /* including warm-up and cool-down */
 };
 
-/* Whether the list of --allow can be understood. -EINVAL with a sentence in @ret_error. */
+/* Check the list of --allow. -EINVAL with a sentence in @ret_error. */
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * Whether a plan stays below them; @load is the agent's own share, but for the rate. -EINVAL with a sentence in
- * @ret_error that names the ceiling and what was asked for.
+ * Check a plan against the limits. @load is the agent's share, but has the rate of the whole run.
+ * -EINVAL with @ret_error, which names the limit and the requested value.
  */
 int ceilings_check_load(const struct ceilings *ceilings, const struct load_settings *load,
 			char **ret_error);
 
 /*
- * The same of the targets, whose names are looked up for it: every address that a name has must be allowed.
- * Without a connection to any of them.
+ * Check the targets, and resolve their names to do so: every address of a name must be allowed.
+ * Connects to none of them.
  */
 int ceilings_check_targets(const struct ceilings *ceilings, const struct scenario *scenario,
 			   char **ret_error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lines to messages and back; see channel.h. Neighbours: agent.c and member.c, the two ends. */
+/* Messages from lines and back; see channel.h. agent.c and member.c are the two ends. */
 #include "channel.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ char *channel_line(json_t *message)
 	return text && asprintf(&line, "%s\n", text) >= 0 ? line : NULL;
 }
 
-/* No character is cut in two: each part is UTF-8 of its own. */
+/* Never split a character: each part must be valid UTF-8. */
 static size_t part_length(const char *text, size_t left)
 {
 	size_t length = CHANNEL_PART;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The coordinator. Members get ready, each at its own pace; then all begin at one time, and the loop runs until each
- * has told its result or is lost. Neighbours: member.c (one of them), plan.c (its share), result.c (their sum).
+ * The coordinator. Members get ready, each at its own pace, and then begin at one time. The loop
+ * runs until each has sent its result or is lost. Neighbours: member.c (one member), plan.c (its
+ * share), result.c (their sum).
  */
 #include "fleet.h"
 
@@ -24,13 +25,13 @@
 #define WATCH_MS 250U
 #define TICK_MS	 1000U
 
-/* Messages must be there before their time, on a host that is busy, too. */
+/* The start message must arrive before the start, also on a busy host. */
 #define LEAD_NS	    (500 * NSEC_PER_MSEC)
 #define LEAD_ROUNDS 4U
 
-/* A host that has to be reached over the network, and logged in to. */
+/* Time for a login over the network. */
 #define HELLO_NS (60 * NSEC_PER_SEC)
-/* An agent that has been left ends at once, unless its host does not answer. */
+/* An agent whose channel has closed ends at once, unless its host hangs. */
 #define LEAVE_MS 2000U
 
 struct fleet {
@@ -44,10 +45,10 @@ struct fleet {
 	struct plan plan;
 	struct member *members;
 	uint32_t count;
-	bool running;	  /* members have been told to begin */
-	bool interrupted; /* by the user */
+	bool running;	  /* members have their start time */
+	bool interrupted; /* by a signal */
 	bool cut;	  /* ended early, by the user or for want of a member */
-	bool measured;	  /* a member has told what it measures */
+	bool measured;	  /* a member has sent counts of its measured phase */
 	struct progress progress;
 };
 
@@ -91,7 +92,10 @@ static void stop_all(struct fleet *fleet)
 
 /* ---- what happens ---- */
 
-/* Before the start all have to be there; after it a member that is lost may end the run of the others. */
+/*
+ * Before the start all members must be ready. After it, the loss of one may end the run of the
+ * others.
+ */
 static void on_changed(void *user, struct member *member)
 {
 	struct fleet *fleet = user;
@@ -115,7 +119,7 @@ static void on_failed(void *user, struct member *member)
 	stop_all(user);
 }
 
-/* The second one is not for us: the user wants to be gone. */
+/* On the second signal die at once, as the user expects. */
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct fleet *fleet = handle->data;
@@ -161,8 +165,8 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 }
 
 /*
- * Steps are counted, not time: whoever has stopped the coordinator for a while has not silenced its members, whose
- * messages are read only after this.
+ * Steps are counted, not time. If the coordinator itself was stopped for a while, the members' messages
+ * are still unread here, and none of them was silent.
  */
 static void on_watch(uv_timer_t *timer)
 {
@@ -183,7 +187,10 @@ static void add_document(const struct run_driver *driver, struct stats *sum)
 	histogram_add(&sum->response_time, &driver->response_time);
 }
 
-/* What all have told, and since when they measure by the coordinator's clock; 0: none has told anything yet. */
+/*
+ * Add up the members' latest documents. Return when the first member began to measure, by the
+ * coordinator's clock; 0: there is no document yet.
+ */
 static uint64_t add_documents(struct fleet *fleet)
 {
 	struct progress *progress = &fleet->progress;
@@ -205,7 +212,10 @@ static uint64_t add_documents(struct fleet *fleet)
 	return begin_ns;
 }
 
-/* The phase has begun before its first documents came, which no rate can be made of yet. */
+/*
+ * The phase began before its first documents arrived, so the time before them must not count in the
+ * next rate.
+ */
 static void begin_measured(struct fleet *fleet, uint64_t begin_ns)
 {
 	const struct load_settings *load = &fleet->options->load;
@@ -233,7 +243,10 @@ static void on_tick(uv_timer_t *timer)
 		progress_warmup(&fleet->progress);
 }
 
-/* Halfway between the times at which members tell, so that each second has one document of each. */
+/*
+ * Tick halfway between the times at which members report, so that each second has one document of
+ * each.
+ */
 static void start_ticks(struct fleet *fleet, uint64_t at_ns)
 {
 	uint64_t wall_ns = clock_wall_ns(), warmup_ns = fleet->options->load.warmup_ns;
@@ -278,7 +291,7 @@ static int start_member(struct fleet *fleet, uint32_t index)
 	return err;
 }
 
-/* Why there will be no run; 0: nothing is known against it. */
+/* Return 0 if the run can start, or an error with the reason. */
 static int check_gathered(const struct fleet *fleet, char **ret_error)
 {
 	const struct member *lost = find_lost(fleet);
@@ -291,7 +304,7 @@ static int check_gathered(const struct fleet *fleet, char **ret_error)
 	return 0;
 }
 
-/* Returns when all are ready; or why they will not be. */
+/* Return 0 when all members are ready, or an error with the reason. */
 static int gather(struct fleet *fleet, char **ret_error)
 {
 	int err = 0;
@@ -325,7 +338,10 @@ static uint64_t lead_ns(const struct fleet *fleet)
 	return LEAD_NS + LEAD_ROUNDS * longest_ns;
 }
 
-/* --wait-for and --start-at are the coordinator's: members have one time, by the clock of each. */
+/*
+ * The coordinator handles --wait-for and --start-at. Members get one start time, converted to the
+ * clock of each.
+ */
 static int await_start(struct fleet *fleet, char **ret_error)
 {
 	const struct start_spec *start = &fleet->options->run.start;
@@ -350,7 +366,7 @@ static void begin(struct fleet *fleet)
 	start_ticks(fleet, at_ns);
 }
 
-/* Until each has told its result, or is lost. */
+/* Run until each member has sent its result or is lost. */
 static void measure(struct fleet *fleet)
 {
 	begin(fleet);
@@ -463,7 +479,7 @@ static bool has_ended(const struct member *member)
 	return !member->spawned || member->ended;
 }
 
-/* Every process is waited for: none is left behind, and none without its end having been seen. */
+/* Wait for every process, so that none is left and each exit status is read. */
 static void leave(struct fleet *fleet)
 {
 	for (uint32_t i = 0; i < fleet->count; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `sojourn-drive fleet`: one run by the drivers of several hosts. Each is an agent (agent.c) behind a command that
- * reaches its host; its standard input and output are the channel (channel.h).
+ * `sojourn-drive fleet`: one run by the drivers of several hosts. A command reaches each host and
+ * starts an agent there (agent.c). The command's standard input and output are the channel
+ * (channel.h).
  */
 #ifndef DRIVER_FLEET_FLEET_H
 #define DRIVER_FLEET_FLEET_H
@@ -11,12 +12,16 @@
 #include "scenario/scenario.h"
 #include "sojourn/run.h"
 
-/* Whether the run can be divided between the hosts: bad usage is told before anything is started. As refuse(). */
+/*
+ * Check that the run can be divided between the hosts, so that bad usage is reported before
+ * anything starts. As refuse().
+ */
 int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error);
 
 /*
- * Carries the run out. 0 with the document of all members, also of those that were lost. -EINVAL with a reason in
- * @ret_error if there was nothing to measure; another -errno. @options are those of the whole run, checked.
+ * Carry out the run. @options are those of the whole run, already checked. Return 0 with the
+ * document of all members, including lost ones. -EINVAL with a reason in @ret_error if nothing was
+ * measured; other -errno.
  */
 int fleet_run(const struct fleet_options *fleet, const struct options *options,
 	      const struct scenario *scenario, char **command, struct run **ret_run,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What `fleet` and `agent` are told; see fleet_options.h. The options of the run itself are driver/options/'s. */
+/*
+ * The options of `fleet` and `agent`; see fleet_options.h. driver/options/ has the options of the
+ * run itself.
+ */
 #include "fleet_options.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 #include "sojourn/refuse.h"
 
 #define LOST_AFTER_NS	  (5 * NSEC_PER_SEC)
-#define LOST_AFTER_MIN_NS NSEC_PER_SEC /* an agent shows twice a second that it lives */
+#define LOST_AFTER_MIN_NS NSEC_PER_SEC /* an agent sends two beats a second */
 
 #define AT(member)	 CLI_AT(struct fleet_options, member)
 #define AGENT_AT(member) CLI_AT(struct agent_options, member)
@@ -33,7 +36,7 @@ void fleet_options_free_words(char **words)
 
 DEFINE_CLEANUP(char **, fleet_options_free_words)
 
-/* @word is used up. The list ends with a NULL. */
+/* Append @word, which the list then owns. The list ends with a NULL. */
 static int add_word(char ***words, size_t *count, char *word)
 {
 	char **grown = word ? reallocarray(*words, *count + 2, sizeof(**words)) : NULL;
@@ -117,21 +120,21 @@ static int apply_allow(void *target, const char *value, char **ret_error)
 static const struct cli_option fleet_rows[] = {
 	{"hosts", 0, "HOST[,HOST]", "the members, each once", CLI_APPLY, .apply = apply_hosts},
 	{"via", 0, "COMMAND",
-	 "what reaches a host, with {host} for its name: words\nbetween spaces, not for a shell (default: 'ssh {host}')",
+	 "command that reaches a host, with {host} for its name;\nsplit at spaces, without a shell (default: 'ssh {host}')",
 	 CLI_APPLY, .apply = apply_via},
 	{"agent-program", 0, "PROGRAM", "the driver on the hosts (default: sojourn-drive)", CLI_TEXT,
 	 AT(agent_program), .minimum = 1, .allowed = "the program's name is empty"},
 	{"on-loss", 0, "stop|continue",
 	 "when a member is lost, end the run of the others\n(default), or let them go on", CLI_WORD, AT(on_loss),
 	 .words = on_loss_names, .maximum = 2, .allowed = "is not known; use stop or continue"},
-	{"lost-after", 0, "TIME", "a member that says nothing for TIME is lost\n(default 5s)", CLI_DURATION,
+	{"lost-after", 0, "TIME", "give up a member that sends nothing for TIME\n(default 5s)", CLI_DURATION,
 	 AT(lost_after_ns), .minimum = LOST_AFTER_MIN_NS, .allowed = "is no duration of 1s or more; write it like 5s"},
 	{"help", 'h', NULL, "print this help", CLI_FLAG, AT(help)},
 };
 
 static const struct cli_option agent_rows[] = {
 	{"allow", 0, "TARGET[,TARGET]",
-	 "load nothing but these: networks like 10.0.0.0/8, or\nhosts with or without a port", CLI_APPLY,
+	 "load only these: networks like 10.0.0.0/8, or\nhosts with or without a port", CLI_APPLY,
 	 .apply = apply_allow},
 	{"max-rate", 0, "N", "at most N requests per second, and no closed loop", CLI_COUNT,
 	 AGENT_AT(ceilings.rate), .minimum = 1, .allowed = "is not a count; write it like 500 or 20k"},
@@ -152,7 +155,8 @@ void fleet_options_help(FILE *file)
 {
 	fputs("Usage: sojourn-drive fleet --hosts HOST[,HOST]... [OPTION]... -- URL [OPTION]...\n"
 	      "Carry out one run by the drivers of several hosts: divided between them, started\n"
-	      "together, ended together, with one report. What follows -- is as without fleet.\n"
+	      "together, ended together, with one report. The words after -- are as without "
+	      "fleet.\n"
 	      "Connections, requests and the rate are those of the whole run, threads those of\n"
 	      "each member. No sweep, no scenario, no --source.\n",
 	      file);
@@ -170,7 +174,7 @@ void agent_options_help(FILE *file)
 {
 	fputs("Usage: sojourn-drive agent [OPTION]...\n"
 	      "Be one member of a fleet: sojourn-drive fleet starts it on each host and speaks to\n"
-	      "it over standard input and output. It refuses what is above its ceilings.\n",
+	      "it over standard input and output. It refuses a plan above its ceilings.\n",
 	      file);
 	cli_help_tables(&agent_command, file);
 	fputs("\n"
@@ -193,7 +197,8 @@ static int parse(const struct cli_command *command, int argc, char **argv, void 
 	if (!err && words.count)
 		return refuse(ret_error, "'%s' is no option of %s; --help lists them%s",
 			      words.list[0], argv[0],
-			      command == &fleet_command ? ". What the members do follows --" : "");
+			      command == &fleet_command ? ". The members' URL and options follow --"
+							: "");
 	return err;
 }
 
@@ -212,8 +217,10 @@ static int settle(struct fleet_options *options, bool has_rest, char **ret_error
 		return refuse(ret_error, "--hosts: none are given; write e.g. sojourn-drive fleet "
 					 "--hosts a,b,c -- http://server:8080/");
 	if (!has_rest)
-		return refuse(ret_error, "fleet: what the members do follows --: sojourn-drive "
-					 "fleet --hosts a,b,c -- http://server:8080/");
+		return refuse(
+			ret_error,
+			"fleet: the members' URL is missing; write it after --: sojourn-drive "
+			"fleet --hosts a,b,c -- http://server:8080/");
 	return options->via_count ? 0 : apply_via(options, "ssh " HOST_MARK, ret_error);
 }
 
@@ -264,7 +271,7 @@ static char *with_host(const char *word, const char *host)
 		       : text;
 }
 
-/* A shell's command is one word: "sh -c 'sojourn-drive agent'". */
+/* A shell takes its command as one word: sh -c 'sojourn-drive agent'. */
 static bool is_shell(const struct fleet_options *options)
 {
 	return !strcmp(options->via[options->via_count - 1], "-c");

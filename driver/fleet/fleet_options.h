@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The command lines of `sojourn-drive fleet` and `sojourn-drive agent`. What follows "--" is options.h's. */
+/*
+ * The command lines of `sojourn-drive fleet` and `sojourn-drive agent`. options.h has the options
+ * after "--".
+ */
 #ifndef DRIVER_FLEET_FLEET_OPTIONS_H
 #define DRIVER_FLEET_FLEET_OPTIONS_H
 
@@ -17,10 +20,10 @@ enum fleet_on_loss {
 	FLEET_LOSS_CONTINUE,
 };
 
-/* Words are owned; fleet_options_clear() frees them. */
+/* Owns its words; fleet_options_clear() frees them. */
 struct fleet_options {
 	bool help;
-	char **via; /* the words of --via, up to a NULL */
+	char **via; /* the words of --via, then a NULL */
 	size_t via_count;
 	char **hosts;
 	size_t host_count;
@@ -35,19 +38,22 @@ struct agent_options {
 };
 
 /*
- * Reads argv[1…]. *@ret_rest is where the words after "--" are preceded by one, as argv[0] is; not set with
- * options->help. 0; -EINVAL with a sentence in @ret_error; -ENOMEM.
+ * Parse argv[1…]. *@ret_rest is the index of "--", which takes the place of argv[0] for the words
+ * after it. With options->help it is unset. 0; -EINVAL with a sentence in @ret_error; -ENOMEM.
  */
 int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options, int *ret_rest,
 			char **ret_error);
 void fleet_options_clear(struct fleet_options *options);
 void fleet_options_help(FILE *file);
 
-/* Errors as above. */
+/* Parse argv[1…]. Errors as above. */
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error);
 void agent_options_help(FILE *file);
 
-/* The command of one member: the words of --via with its host in place of {host}, then the agent. NULL-terminated. */
+/*
+ * Return one member's command, NULL-terminated: the words of --via with the host in place of
+ * {host}, then the agent.
+ */
 char **fleet_options_command(const struct fleet_options *options, const char *host);
 void fleet_options_free_words(char **words);
 

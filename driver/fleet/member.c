@@ -31,7 +31,7 @@ static void on_sent(uv_write_t *request, int status)
 {
 	struct sending *sending = (struct sending *)request;
 
-	(void)status; /* who does not read any more has ended, which shows at the other pipe */
+	(void)status; /* an agent that does not read has ended: on_output() sees its end */
 	free(sending->line);
 	free(sending);
 }
@@ -62,7 +62,7 @@ static int send_message(void *user, json_t *message)
 	return err;
 }
 
-/* ---- what it says ---- */
+/* ---- received messages ---- */
 
 static void lose(struct member *member, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -86,7 +86,7 @@ static const char *text_of(const json_t *message, const char *name)
 	return text ? text : "(no text)";
 }
 
-/* Of several answers the quickest leaves the least doubt about when the other clock was read. */
+/* The quickest of several answers bounds best when the other clock was read. */
 static void send_ping(struct member *member)
 {
 	member->pings++;
@@ -145,7 +145,7 @@ static void take_pong(struct member *member, const json_t *message)
 		set_state(member, MEMBER_READY);
 }
 
-/* Times of its wall clock become those of the coordinator's. */
+/* Convert times of the member's wall clock to the coordinator's. */
 static int settle_times(const struct member *member, struct run *run)
 {
 	struct run_driver *driver = run->driver;
@@ -209,7 +209,7 @@ static void take_refusal(struct member *member, const json_t *message)
 	lose(member, "it refuses the plan: %s", text_of(message, "reason"));
 }
 
-/* As a driver alone that has nothing to report: what it told before is no result. */
+/* As for a single driver that reports an error, earlier counts are no result. */
 static void take_error(struct member *member, const json_t *message)
 {
 	run_free(TAKE_PTR(member->run));
@@ -224,7 +224,7 @@ static void take_failure(struct member *member, const json_t *message)
 
 static void take_beat(struct member *member, const json_t *message)
 {
-	(void)member; /* that there was one is all that it says */
+	(void)member; /* take_line() has noted that the member lives */
 	(void)message;
 }
 
@@ -237,7 +237,10 @@ static const struct {
 	{"failed", take_failure}, {"error", take_error},
 };
 
-/* A shell that logs in may say what it likes before the agent is there. */
+/*
+ * A login shell may print lines before the agent starts, so other lines are an error only after its
+ * hello.
+ */
 static void take_line(struct member *member, const char *line)
 {
 	autojson json_t *message = channel_parse(line);
@@ -263,7 +266,7 @@ static void on_allocate(uv_handle_t *handle, size_t size, uv_buf_t *buffer)
 	buffer->len = buffer->base ? size : 0;
 }
 
-/* Of its standard error: mostly that says why there is no agent. */
+/* Keep the last line of its standard error, which mostly says why there is no agent. */
 static void keep_last_line(struct member *member, const char *text, ssize_t length)
 {
 	const char *begin;
@@ -277,7 +280,10 @@ static void keep_last_line(struct member *member, const char *text, ssize_t leng
 	snprintf(member->said, sizeof(member->said), "%.*s", (int)(length - (begin - text)), begin);
 }
 
-/* What is there by now: to its end it would not do to wait, others may hold it (ssh's ControlPersist). */
+/*
+ * Read the available bytes only. Waiting for the end could hang, as other processes may hold the
+ * pipe (ssh's ControlPersist).
+ */
 static void drain_errors(struct member *member)
 {
 	char text[4096];
@@ -290,7 +296,10 @@ static void drain_errors(struct member *member)
 		keep_last_line(member, text, length);
 }
 
-/* ": Connection refused", from "ssh: connect to host b port 22: Connection refused" as it was said. */
+/*
+ * Report the last line as it was printed, e.g. "ssh: connect to host b port 22: Connection
+ * refused".
+ */
 static void lose_ended(struct member *member)
 {
 	const char *before = member->state == MEMBER_STARTING ? ", before its agent answered" : "";
@@ -306,7 +315,7 @@ static void lose_ended(struct member *member)
 		     before, colon, member->said);
 }
 
-/* What it wrote before it ended is read to its end first. */
+/* Read all output of an ended process before judging its end. */
 static void look_at_end(struct member *member)
 {
 	if (member->ended && member->out_ended && !member_is_over(member))
@@ -363,7 +372,10 @@ static int open_pipes(struct member *member, uv_loop_t *loop)
 	return err;
 }
 
-/* In a session of its own: Ctrl-C at the terminal is the coordinator's, which ends members in order. */
+/*
+ * Start it in a session of its own: Ctrl-C at the terminal reaches the coordinator only, which ends
+ * the members in order.
+ */
 static int spawn(struct member *member, uv_loop_t *loop, char **argv)
 {
 	uv_stdio_container_t streams[] = {
@@ -404,7 +416,7 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv)
 	return 0;
 }
 
-/* ---- what it is told ---- */
+/* ---- sent messages ---- */
 
 void member_begin(struct member *member, uint64_t at_ns)
 {

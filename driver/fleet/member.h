@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One member as the coordinator has it: the process that is the channel to its agent, what came through it, and
- * how its clock stands. Neighbour: fleet.c, which has all of them.
+ * The coordinator's view of one member. It has the process that is the channel to its agent, the
+ * agent's messages, and the offset of its clock. fleet.c has all members.
  */
 #ifndef DRIVER_FLEET_MEMBER_H
 #define DRIVER_FLEET_MEMBER_H
@@ -15,22 +15,22 @@
 #include "sojourn/run.h"
 
 enum member_state {
-	MEMBER_STARTING, /* its agent has not said hello */
-	MEMBER_PLANNED,	 /* it has the plan */
-	MEMBER_TIMING,	 /* its clock is compared */
+	MEMBER_STARTING, /* its agent has sent no hello */
+	MEMBER_PLANNED,	 /* it has been sent the plan */
+	MEMBER_TIMING,	 /* its clock is being compared */
 	MEMBER_READY,
 	MEMBER_RUNNING,
-	MEMBER_DONE, /* its result is there */
-	MEMBER_LOST, /* there will be none; why is in @reason */
+	MEMBER_DONE, /* its result has arrived */
+	MEMBER_LOST, /* it will send no result; see @reason */
 };
 
 struct member;
 
 struct member_owner {
 	void *user;
-	/* Its state has changed, or how far it is. */
+	/* Its state or its counts have changed. */
 	void (*changed)(void *user, struct member *member);
-	/* A request has failed, which the run is to end with. */
+	/* A request has failed, and the run is to end (--fail-fast). */
 	void (*failed)(void *user, struct member *member);
 };
 
@@ -40,58 +40,60 @@ struct member {
 	const struct plan *plan;
 	struct member_owner owner;
 	enum member_state state;
-	char *reason; /* why it is lost; NULL: it is not */
+	char *reason; /* why it is lost; NULL: not lost */
 
-	/* Compared with the coordinator's wall clock, by the quickest of several answers. */
+	/* Its wall clock against the coordinator's, by the quickest of several answers. */
 	bool clock_known;
-	int64_t offset_ns; /* its clock is ahead by so much */
-	uint64_t round_ns; /* that answer took so long */
+	int64_t offset_ns; /* how far its clock is ahead */
+	uint64_t round_ns; /* time from that ping to its answer */
 
-	struct run *run;     /* what it told last, NULL: nothing */
-	bool stopped;	     /* it was told to end */
-	unsigned int silent; /* how often member_is_silent() was asked since it was heard */
+	struct run *run;     /* its latest document; NULL: none */
+	bool stopped;	     /* it has been sent a stop */
+	unsigned int silent; /* calls of member_is_silent() since its last message */
 
 	/* The channel: */
 	uv_process_t process;
 	uv_pipe_t in, out, errors;
 	bool spawned;
-	bool ended; /* the process has */
+	bool ended; /* the process has ended */
 	bool out_ended;
 	int64_t status;
 	int signal;
 	struct channel_lines lines;
 	struct channel_document document;
-	char said
-		[256]; /* the last line of its standard error, or of what came before the agent's hello */
+	char said[256]; /* last line of its standard error, or printed before its hello */
 	unsigned int pings;
 	uint64_t ping_wall_ns;
 	uint64_t ping_ns;
 };
 
-/* Starts @argv, whose standard input and output are the channel. -EINVAL with a sentence: it cannot be started. */
+/*
+ * Start @argv, whose standard input and output are the channel. If it cannot be started the member
+ * is lost, with the reason, and the result 0. -errno: no pipe.
+ */
 int member_start(struct member *member, uv_loop_t *loop, char **argv);
 
-/* Begins the run at this time, by the coordinator's wall clock. */
+/* Send the start: the run begins at @at_ns by the coordinator's wall clock. */
 void member_begin(struct member *member, uint64_t at_ns);
-/* Ends its load; its result follows. */
+/* Send a stop: the load ends and the result follows. */
 void member_stop(struct member *member);
-/* Gives it up, and ends its process. @reason is used up. */
+/* Give the member up and kill its process. Takes @reason, and frees it in the end. */
 void member_lose(struct member *member, char *reason);
-/* Ends the channel: the agent ends by that. */
+/* Close the channel's input, at which the agent ends. */
 void member_leave(struct member *member);
-/* Ends the process, and what it started in its group. */
+/* Kill the process and its group. */
 void member_kill(struct member *member);
 
-/* Asked in regular steps: whether nothing was heard of it in the last @steps of them. */
+/* Return whether no message came in the last @steps calls; to be called at regular intervals. */
 bool member_is_silent(struct member *member, unsigned int steps);
 
-/* Whether it has to be waited for. */
+/* Return whether its result has come or never will. */
 static inline bool member_is_over(const struct member *member)
 {
 	return member->state == MEMBER_DONE || member->state == MEMBER_LOST;
 }
 
-/* After its loop has run out. */
+/* Free its memory; only after its loop has ended. */
 void member_clear(struct member *member);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Options to messages and back; see plan.h. */
+/* Messages from options and back; see plan.h. */
 #include "plan.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define FILE_MAX      ((size_t)64 << 20)
 #define ARGUMENTS_MAX 4096U
 
-/* A part of a file, encoded: 4 characters for 3 bytes. */
+/* A file's part in base64: 4 characters for 3 bytes. */
 #define PART_BYTES    ((size_t)CHANNEL_PART / 4 * 3)
 #define ENCODED(size) (((size) + 2) / 3 * 4)
 
@@ -82,7 +82,7 @@ static bool is_in(const struct cli_table *table, const struct cli_option *option
 	return option >= table->rows && option < table->rows + table->count;
 }
 
-/* What concerns the report, the observer and the start is the coordinator's alone. */
+/* Options of the report, of the observer and of the start are for the coordinator only. */
 static bool is_for_members(const struct cli_option *option)
 {
 	static const char *const also[] = {"interval", "fail-fast"};
@@ -97,7 +97,7 @@ static bool is_for_members(const struct cli_option *option)
 	return !is_in(&option_output, option) && !is_in(&option_observer, option);
 }
 
-/* A pipe has been read already, when the options were checked. */
+/* A pipe cannot be read a second time: checking the options has emptied it. */
 static int check_file(const char *name, const char *path, char **ret_error)
 {
 	struct stat status;
@@ -269,7 +269,7 @@ static int write_all(int fd, const unsigned char *bytes, size_t length)
 	return 0;
 }
 
-/* Parts come in their order, one file after the other. */
+/* Parts arrive in order, one file after the other. */
 int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_error)
 {
 	uint64_t number = (uint64_t)json_integer_value(json_object_get(message, "file"));
@@ -291,7 +291,7 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 	return err ? err : write_all(inbox->files[number], bytes, length);
 }
 
-/* The member opens the file that it was sent by its descriptor. */
+/* An argument that names a file names its descriptor at the member. */
 static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
 {
 	const char *option = json_string_value(json_object_get(json, "option"));
@@ -327,7 +327,7 @@ static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, cha
 	return inbox->argv[0] ? 0 : -ENOMEM;
 }
 
-/* What the options say is of all members. */
+/* The options are those of the whole run: reduce them to this member's share. */
 static void take_share(struct options *options, struct scenario *scenario, uint32_t index,
 		       uint32_t count)
 {
@@ -344,7 +344,7 @@ static void take_share(struct options *options, struct scenario *scenario, uint3
 		scenario->steps[i].request.numbers = (struct request_numbers){index, count};
 }
 
-/* Nothing of a plan writes files of the member's, or speaks to anybody but the targets. */
+/* Refuse options that would write the member's files or connect to anything but the targets. */
 static int check_own(const struct options *options, char **ret_error)
 {
 	if (options->action != OPTIONS_DRIVE || options->command != COMMAND_DRIVE ||

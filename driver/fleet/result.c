@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* One document of many: sums and histograms are run_merge()'s, the list of members is made here. */
+/*
+ * Merges documents: run_merge() adds up counts and histograms, and the list of members is made
+ * here.
+ */
 #include "result.h"
 
 #include <errno.h>
@@ -20,7 +23,9 @@ static uint64_t first_begin(const struct member *members, uint32_t count)
 	return first_ns;
 }
 
-/* Its connections as crew.c deals them out, before it has said how many it has. */
+/*
+ * Return a member's connections, dealt out as in crew.c: a lost member may not have reported them.
+ */
 static uint32_t connections_of(const struct options *options, uint32_t count, uint32_t index)
 {
 	uint32_t threads = options->run.threads, sum = 0;
@@ -81,7 +86,7 @@ static int list_members(const struct member *members, uint32_t count, const stru
 	return err;
 }
 
-/* The first that is there takes the others in. */
+/* The first document absorbs the others. */
 static int merge_all(struct member *members, uint32_t count, struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
@@ -103,7 +108,7 @@ static int merge_all(struct member *members, uint32_t count, struct run **ret_ru
 	return err;
 }
 
-/* Members know their shares alone. */
+/* Members know only their own shares, so set the requested numbers of the whole run. */
 static int settle_interrupted(const struct fleet_outcome *outcome, struct run_driver *driver)
 {
 	const struct load_settings *load = &outcome->options->load;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the members' documents to the one of the run. */
+/* The document of the run, made from the members' documents. */
 #ifndef DRIVER_FLEET_RESULT_H
 #define DRIVER_FLEET_RESULT_H
 
@@ -7,16 +7,16 @@
 #include "options/options.h"
 #include "sojourn/run.h"
 
-/* What was asked for, and how it ended. */
+/* The requested run, and how it ended. */
 struct fleet_outcome {
 	const struct options *options;
 	char **command;
-	bool interrupted; /* by the user, or for want of a member */
+	bool interrupted; /* by the user or after the loss of a member */
 };
 
 /*
- * Merges what the members told; they have nothing left then. -EINVAL with a sentence in @ret_error: none told
- * anything, or it cannot be merged; -ENOMEM.
+ * Merge the members' documents, which are taken from @members. -EINVAL with a sentence in
+ * @ret_error: there is none, or they cannot be merged; -ENOMEM.
  */
 int fleet_result(struct member *members, uint32_t count, const struct fleet_outcome *outcome,
 		 struct run **ret_run, char **ret_error);

@@ -19,7 +19,7 @@ static inline uint32_t share_before(uint32_t slots, uint32_t count, uint32_t ind
 	return slots / count * index + (index < rest ? index : rest);
 }
 
-/* The same of what is no number of slots. */
+/* As share_of(), of any count. */
 static inline uint64_t share_of_count(uint64_t all, uint32_t count, uint32_t index)
 {
 	return all / count + (index < all % count);

@@ -102,7 +102,7 @@ static void on_resize(uv_signal_t *handle, int number)
 	progress_resize(&drive->progress);
 }
 
-/* What cannot be told for want of memory is told the next time. */
+/* Reports are cumulative, so one that memory did not suffice for may be skipped. */
 static void tell_watch(struct drive *drive)
 {
 	const struct drive_watch *watch = drive->job->watch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Carries a run out: warm-up, measured phase, and the observer's marks around the latter. */
+/* Carries out a run: warm-up, measured phase, and the observer's marks around the latter. */
 #ifndef DRIVER_RUN_DRIVE_H
 #define DRIVER_RUN_DRIVE_H
 
@@ -11,15 +11,21 @@
 #include "transport/link_settings.h"
 
 /*
- * Who follows a run from outside, begins and ends it. All is called on the thread of drive_run(), which goes on
- * when the call returns.
+ * A caller that follows a run, and starts and ends it. The callbacks run on the thread of
+ * drive_run(), which waits for them.
  */
 struct drive_watch {
 	void *user;
-	int stop_fd; /* once it can be read, the run ends as by Ctrl-C */
-	/* All is open: returns when settings->start is to be waited for, changed or not; -errno as there. */
+	int stop_fd; /* once readable, the run ends as by Ctrl-C */
+	/*
+	 * All is open: return when it is time to wait for settings->start, which the call may
+	 * change; -errno as there.
+	 */
 	int (*await)(void *user, struct start_patience patience, struct start_spec *start);
-	/* Once a second while it is measured: the driver's part so far, without intervals and rows. */
+	/*
+	 * Once a second in the measured phase: the driver's part so far, without intervals and
+	 * rows.
+	 */
 	void (*so_far)(void *user, const struct run *run);
 	/* settings->fail_fast: a request has failed. */
 	void (*failed)(void *user);
@@ -39,7 +45,7 @@ struct drive_job {
 	const char *expected;  /* good statuses, in the form of --expect-status; NULL: not given */
 	char **command;	       /* argv */
 	bool *ret_interrupted; /* of a sweep: set if a signal ended the run; may be NULL */
-	const struct drive_watch *watch; /* NULL: nobody does */
+	const struct drive_watch *watch; /* NULL: nobody follows */
 };
 
 /*

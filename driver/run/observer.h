@@ -11,7 +11,7 @@
 
 struct observer;
 
-/* Asked several times a second during a request to the observer. */
+/* Called several times a second during a request to the observer. */
 struct observer_patience {
 	bool (*is_over)(void *user); /* true: the user wants to leave, give up */
 	void *user;
@@ -38,11 +38,11 @@ int observer_begin(struct observer *observer, char **ret_error);
 int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
 
 /*
- * Likewise, and merges it into @run, which has the driver's part. That stands without the observer's: where this is
- * missing, the document says why. -ENOMEM.
+ * Likewise, and merge it into @run, which has the driver's part. That part is valid without the
+ * observer's: if this is missing, the document says why. -ENOMEM.
  */
 int observer_merge(struct observer *observer, struct run *run);
-/* Its part is of no use, but its phase is to end. Takes NULL. */
+/* End the phase without using the observer's part. Takes NULL. */
 void observer_drop(struct observer *observer);
 
 #endif

@@ -32,7 +32,7 @@ struct result_phase {
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase);
 
 /*
- * Attaches to @run what is known while the phase lasts: counts and histograms, but neither rows nor intervals, nor
+ * Attach to @run what is known while the phase lasts: counts and histograms, but neither rows nor intervals, nor
  * explanations of failures. -ENOMEM.
  */
 int result_so_far(const struct drive_job *job, const struct stats *stats,

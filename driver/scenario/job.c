@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a run needs besides its options; see job.h. */
+/* The parts of a run besides its options; see job.h. */
 #include "job.h"
 
 #include <stdlib.h>

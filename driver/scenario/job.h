@@ -20,14 +20,14 @@ struct drive_job scenario_job_of(const struct options *options, const struct dri
 				 char **command);
 
 /*
- * Looks targets up and prepares their engines. @command: as the document has it. -EINVAL with a sentence in
+ * Look up targets and prepare their engines. @command: as the document has it. -EINVAL with a sentence in
  * @ret_error; -errno.
  */
 int scenario_job_open(const struct options *options, struct scenario *scenario, char **command,
 		      struct scenario_job *ret_job, char **ret_error);
 void scenario_job_close(struct scenario_job *job);
 
-/* The most at any time of the run, by each of its sockets: of a sweep those of its last step. */
+/* Return the most connections at any time of the run; of a sweep those of its last step. */
 uint32_t scenario_most_connections(const struct options *options);
 
 /* Sees to it that descriptors will do. Errors as above. */

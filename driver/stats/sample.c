@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which exchanges are kept for joining; see sample.h. */
+/* Chooses the exchanges kept for joining; see sample.h. */
 #include "sample.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void lower_threshold(struct sampler *sampler, uint64_t threshold)
 	sampler->count = kept;
 }
 
-/* Ends at the latest at threshold 0, which keeps nothing. */
+/* Keep @sample if it is drawn. Ends at the latest at threshold 0, which keeps nothing. */
 void sampler_add(struct sampler *sampler, const struct sample *sample)
 {
 	while (sampler->count == sampler->capacity && sampler->threshold)
@@ -83,7 +83,7 @@ static void fill(const struct sample *sample, bool rated, bool stepped,
 		.index = sample->index,
 		.known = RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP | RUN_SAMPLE_BYTES_IN |
 			 RUN_SAMPLE_BYTES_OUT,
-		.bytes_in = sample->bytes_out, /* of the request, as the server sees it */
+		.bytes_in = sample->bytes_out, /* the request's, as the server sees it */
 		.bytes_out = sample->bytes_in,
 		.start_ns = sample->start_ns,
 		.round_trip_ns = sample->round_trip_ns,
@@ -100,7 +100,7 @@ static void fill(const struct sample *sample, bool rated, bool stepped,
 
 #define SAMPLES_AT_ONCE 1024
 
-/* Gives back what is behind the last one; a list that cannot be made shorter stays. */
+/* Return the memory after the last one; a list that cannot be made shorter stays. */
 static void shorten(struct sampler *sampler)
 {
 	struct sample *list;
@@ -123,7 +123,7 @@ struct run_samples *sampler_result(struct sampler *sampler, bool rated, bool ste
 	if (!samples || run_samples_reserve(samples, sampler->count))
 		return NULL;
 	samples->threshold = sampler->threshold;
-	/* From the end: both lists are never there as a whole. */
+	/* From the end, so that both lists are never in memory as a whole. */
 	while (sampler->count) {
 		struct run_sample *sample = run_add_sample(samples);
 

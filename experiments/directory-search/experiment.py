@@ -287,11 +287,11 @@ def who_is_the_limit(runs):
     most = max(run["driver_cpu"] for run in heavy)
     share = min(run["residence_ns"] / run["mean_ns"] for run in heavy)
     text = (f"At heavy load: **{'no' if share > 0.5 else 'in part'}**. Of a round trip {percent(share, 1)} or more was at the "
-            f"server. slapd used {percent(low, 1)} to {percent(high, 1)} of its CPU, the driver at most "
-            f"{percent(most, 1)} of the other, and it does not say that it was the limit.")
+            f"server. The CPU of slapd was used to {percent(low, 1)} to {percent(high, 1)}, that of the driver at most to "
+            f"{percent(most, 1)}. The driver does not say that it was the limit.")
     if high < 0.85:
         text += (" Yet slapd did not use its CPU to the full either: it waited for its clients' next requests, for its own "
-                 "locks, or for a CPU that somebody else had; which of them, these figures do not tell.")
+                 "locks, or for a CPU that another process had. These figures do not distinguish these causes.")
     return text
 
 
@@ -309,16 +309,17 @@ def reader_text(alone, runs):
 
 def many_text(many):
     process = many["processes"][0] if many["processes"] else {}
-    text = (f"{number(many['connected'])} of {number(many['clients'])} clients were connected at the end, and "
-            f"{number(process.get('open_fds'))} of slapd's {number(process.get('fd_limit'))} descriptors in use (slapd "
-            f"says that it can have {number(many['limit'])}); {number(many['requests'])} searches, {number(many['rate'])} per "
-            f"second, {number(many['exceptions'])} exceptions, {time_text(many['mean_ns'])} each.")
+    text = (f"{number(many['connected'])} of {number(many['clients'])} clients were connected at the end. Then "
+            f"{number(process.get('open_fds'))} of slapd's {number(process.get('fd_limit'))} descriptors were in use (slapd "
+            f"says that it can have {number(many['limit'])}). There were {number(many['requests'])} searches, "
+            f"{number(many['rate'])} per second, with {number(many['exceptions'])} exceptions, of "
+            f"{time_text(many['mean_ns'])} each.")
     if many["exceptions"]:
         text += " The exceptions: " + ", ".join(f"{name} {number(count)}" for name, count in many["errors"].items()) + "."
     busy = many["rate"] * many["mean_ns"] / 1e9
     text += (f" By Little's law {number(busy)} of them had a search under way on average. It was "
-             f"{time_text(many['service_ns'])} in service, and {time_text(many['residence_ns'])} at the server in all: what "
-             "it took is what the others before it took.")
+             f"{time_text(many['service_ns'])} in service, and {time_text(many['residence_ns'])} at the server in all: it "
+             "waited for the others before it.")
     return text
 
 
@@ -334,10 +335,10 @@ def doctor_text(found):
 def few_text(few):
     process = few["processes"][0] if few["processes"] else {}
     errors = ", ".join(f"{name} {number(count)}" for name, count in few["errors"].items()) or "none"
-    return (f"With the limit of {number(few['limit'])} descriptors that a service gets if nobody raises it, of "
-            f"{number(few['clients'])} clients {number(few['connected'])} connections stood at the end, with "
-            f"{number(process.get('open_fds'))} of {number(process.get('fd_limit'))} descriptors in use, and "
-            f"{number(few['requests'])} searches were answered; exceptions: {errors}.")
+    return (f"With a service's default limit of {number(few['limit'])} descriptors, {number(few['connected'])} of "
+            f"{number(few['clients'])} clients were connected at the end. Then {number(process.get('open_fds'))} of "
+            f"{number(process.get('fd_limit'))} descriptors were in use. There were {number(few['requests'])} answered "
+            f"searches, and these exceptions: {errors}.")
 
 
 def growth_text(runs):
@@ -367,8 +368,8 @@ def probes_text(runs):
     text = (f"On a loopback, which loses nothing, {number(again)} segments were sent again; the kernel counts "
             f"{number(probes)} tail loss probes (TCPLossProbes) in the same time.")
     if probes > again / 2:
-        text += (" An entry and the result that ends a search are two small segments, which the client acknowledges with its "
-                 "next request: if that comes late, the server's TCP sends the last one once more, to be sure.")
+        text += (" An entry and the result that ends a search are two small segments. The client acknowledges them with its "
+                 "next request. If that comes late, the server's TCP sends the last one again, to be sure.")
     return text
 
 

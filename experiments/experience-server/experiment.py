@@ -239,11 +239,11 @@ def sums(sizes):
     aside = sum(run["joined"][name] for run in runs for name in ("implausible", "ambiguous"))
     return (f"{number(sum(each['count'] for each in total))} exchanges were joined one by one and divided by step, "
             f"{number(sum(each['foreign'] for each in total))} of them with the bytes of another step than their place "
-            f"in the cycle says. In the step where it is most, these sums differ from those of Sojourn's own "
-            f"join (`joined.steps`, by what the driver says the step was) by "
+            f"in the cycle says. Sojourn joins by the step that the driver names (`joined.steps`). The greatest differences of "
+            f"a step from that: "
             + ", ".join(f"{number(value)}{'' if name == 'exchanges' else ' ns'} ({name})"
                         for name, value in worst.items())
-            + f"; it left {number(aside)} exchanges out as doubtful.")
+            + f". Sojourn left {number(aside)} exchanges out as doubtful.")
 
 
 def shape(sizes):
@@ -284,14 +284,14 @@ def tail(run):
 
 def sweep_text(found):
     if found is None:
-        return "no sweep was made"
-    steps = ", ".join(f"{number(rate)}/s with {load}" for load, rate, _ in found["steps"])
+        return "No sweep was made."
+    steps = "\n".join(f"- with {load} connections {number(rate)}/s" for load, rate, _ in found["steps"])
     if not found["plateau"]:
-        return f"no knee ({found['unfitted']}); {steps}"
-    text = f"a plateau of {number(found['plateau'])}/s from {number(found['knee'], 1)} connections on"
+        return f"No knee was found: {found['unfitted']}.\n\n{steps}"
+    text = f"There is a plateau of {number(found['plateau'])}/s from {number(found['knee'], 1)} connections on."
     if found["calm_mean_ns"]:
-        text += f"; at {number(found['calm_rate'])}/s, 75 % of it, {time_text(found['calm_mean_ns'])}"
-    return f"{text}; {steps}"
+        text += f" At 75 % of it, {number(found['calm_rate'])}/s, the mean is {time_text(found['calm_mean_ns'])}."
+    return f"{text}\n\n{steps}"
 
 
 def limits(sizes):

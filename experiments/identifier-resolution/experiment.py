@@ -208,18 +208,17 @@ def who_waits(cells):
     loaded = [cell for cell in cells if cell["clients"] == most and cell["residence_ns"]]
     shares = [cell["residence_ns"] / cell["client_ns"] for cell in loaded]
     work = [cell["service_ns"] / cell["client_ns"] for cell in loaded]
-    return (f"With {number(most * THREADS)} clients, between {percent(min(shares), 1)} and {percent(max(shares), 1)} of what the "
-            f"clients measure is time at the server, and between {percent(min(work), 1)} and {percent(max(work), 1)} "
-            "is its service; the rest waits: for `accept()`, in the socket, or on the client's side, whose driver "
-            "has one CPU for all clients.")
+    return (f"Of the time that {number(most * THREADS)} clients measure, {percent(min(shares), 1)} to {percent(max(shares), 1)} "
+            f"is at the server, and {percent(min(work), 1)} to {percent(max(work), 1)} is its service. The rest is waiting: "
+            "for `accept()`, in the socket, or on the client's side, where the driver has one CPU for all clients.")
 
 
 def limits_text(cells):
     limited = sorted({cell["limited"] for cell in cells if cell["limited"]})
     if not limited:
-        return "The driver did not say of any run that it was the bottleneck itself."
+        return "In no run does the driver say that it was the bottleneck itself."
     count = sum(1 for cell in cells if cell["limited"])
-    return f"Of {len(cells)} runs the driver says of {count} that it was the bottleneck itself " \
+    return f"In {count} of {len(cells)} runs the driver says that it was the bottleneck itself " \
         f"({', '.join(f'`{by}`' for by in limited)}): there the peak is a lower bound of the server's."
 
 
@@ -229,13 +228,13 @@ def narrow_text(one, cells):
                 (cell["interface"], cell["operation"]) == ("TCP", "resolve"))
     queue = one["queue"]
     text = (f"With one thread and one queue, {one['clients'] * THREADS} clients get {number(one['rate'])} requests/s "
-            f"instead of {number(many['rate'])}, and wait {time_text(one['connect_ns'])} for a connection instead of "
+            f"instead of {number(many['rate'])}. They wait {time_text(one['connect_ns'])} for a connection instead of "
             f"{time_text(many['connect_ns'])}, while the service of a request takes {time_text(one['service_ns'])} "
             f"(there {time_text(many['service_ns'])}). The queue held at most {number(queue.get('depth_max'))} connections "
             f"(limit {number(queue.get('limit'))}) and overflowed {number(queue.get('overflows'))} times in the run.")
     named = [f"`{name}` ({what})" for name, what in one["findings"].items() if name.startswith("accept-queue")]
     return text + (f" The observer's doctor names it: {'; '.join(named)}." if named else
-                   " The observer's doctor found nothing to say of it.")
+                   " The observer's doctor found nothing there.")
 
 
 def exhaustion_text(found):
@@ -277,8 +276,8 @@ def datagrams_text(cells):
                                                        for cell in udp)))
     if not missed and not dropped:
         return "Over UDP every question was answered, and no datagram was dropped at the server."
-    return f"Over UDP the driver missed {number(missed)} answers; the kernel saw {number(dropped)} datagrams come to " \
-        "the server that found its receive buffer full. A client alone cannot tell these from a slow server."
+    return f"Over UDP the driver missed {number(missed)} answers; the kernel dropped {number(dropped)} datagrams at " \
+        "the server, whose receive buffer was full. A client alone cannot tell these from a slow server."
 
 
 def draw_latency(cells):

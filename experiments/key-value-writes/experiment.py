@@ -177,29 +177,29 @@ def where_it_waits(plain):
     grew["network and client"] = (most["round_trip_ns"] - most["residence_ns"]) - \
         (one["round_trip_ns"] - one["residence_ns"])
     total = most["round_trip_ns"] - one["round_trip_ns"]
-    told = ", ".join(f"{time_text(abs(ns))} {'more' if ns >= 0 else 'less'} in {name}"
+    parts_text = ", ".join(f"{time_text(abs(ns))} {'more' if ns >= 0 else 'less'} in {name}"
                      for name, ns in sorted(grew.items(), key=lambda item: -item[1]))
     text = f"With {most['clients']} clients instead of one a round trip takes {time_text(abs(total))} " \
-        f"{'more' if total >= 0 else 'less'}: {told}."
+        f"{'more' if total >= 0 else 'less'}. By part it takes {parts_text}."
     if most["service_ns"] > 2 * most["server_cpu_ns"]:
-        text += (f" The service of {time_text(most['service_ns'])} is not what one write costs, for which the server "
-                 f"itself accounts {time_text(most['server_cpu_ns'])} of CPU time: its one loop reads the requests of "
-                 "all clients that are ready, and writes the answers when it is through with them.")
+        text += (f" The service of {time_text(most['service_ns'])} is not the cost of one write: the server "
+                 f"itself accounts {time_text(most['server_cpu_ns'])} of CPU time for that. Its one loop reads the requests of "
+                 "all clients that are ready, and then writes all answers.")
     return text
 
 
 def who_is_the_limit(plain):
     top = best(plain)
     server = top["server_cpu_ns"] * top["server_rate"] / 1e9
-    text = f"At the most writes per second the server's thread uses {percent(server, 1)} of its CPU, the driver " \
-        f"{percent(top['driver_cpu'], 1)} of the other"
+    text = f"At the most writes per second the server's thread uses {percent(server, 1)} of its CPU, and the " \
+        f"driver {percent(top['driver_cpu'], 1)} of the other."
     if top["limited"]:
-        return text + f"; the driver says that it was the bottleneck itself (`{top['limited']}`), so that this " \
-            "plateau is no more than a lower bound of the server's."
-    text += "; the driver does not say that it was the bottleneck."
+        return text + f" The driver says that it was the bottleneck itself (`{top['limited']}`), so that this " \
+            "plateau is only a lower bound of the server's."
+    text += " The driver does not say that it was the bottleneck."
     if max(server, top["driver_cpu"]) < NEARLY_ALL:
-        text += " Neither used nearly all of a CPU: each waited for the other, or for a CPU that somebody else had, " \
-            "so that a quieter machine would do more."
+        text += " Neither used nearly all of a CPU: each waited for the other, or for a CPU that another process had. " \
+            "A quieter machine would do more."
     return text
 
 

@@ -55,7 +55,10 @@ struct cli_option {
 	int alias; /* another short name, from other tools; 0: none */
 	/* Its name in other tools, for suggestions only. NULL: none. */
 	const char *elsewhere;
-	/* The value behind this mark ("@", "") is a file's name, whose content is what counts. NULL: it is not. */
+	/*
+	 * After this mark ("@" or "") the value is the name of a file, whose content is used. NULL:
+	 * never.
+	 */
 	const char *file;
 	/* Gets the member's address. Return NULL, or what is allowed, as a constant string. */
 	const char *(*set)(void *member, const char *value);

@@ -4,9 +4,12 @@
  * that only this user and root can read; their drivers find it by the port. Other users of the host
  * may only read what the observer serves.
  *
- * The file is PORT-NETNS.token (NETNS: inode of the network namespace, whose ports are its own) in root's /run/sojourn, in
- * /run/sojourn-serve of the systemd unit, else in /run/user/UID/sojourn, or /tmp/sojourn-UID where there is none. Root
- * that goes on as another user makes that one a folder /run/sojourn/UID: it can remove the file there, and not read it.
+ * The file is PORT-NETNS.token; NETNS is the inode of the network namespace, whose ports are its
+ * own. Its folder is:
+ *
+ * - /run/sojourn for root, and /run/sojourn-serve for the systemd unit;
+ * - /run/sojourn/UID for root that becomes user UID, who can remove the file there but not read it;
+ * - /run/user/UID/sojourn for others, or /tmp/sojourn-UID without a /run/user/UID.
  */
 #ifndef SOJOURN_OWN_TOKEN_H
 #define SOJOURN_OWN_TOKEN_H
@@ -23,7 +26,7 @@ struct own_token {
 };
 
 /*
- * Makes a token for the endpoint at @port of the current network namespace, in place of an older one there. The
+ * Make a token for the endpoint at @port of the current network namespace, in place of an older one there. The
  * folder comes from $RUNTIME_DIRECTORY where a service manager sets that; @user is who will remove the file. 0 or
  * -errno: the file could not be written; then nobody knows the token.
  */

@@ -341,17 +341,17 @@ struct run_part {
 	struct histogram latency;
 };
 
-/* One driver of a fleet, which a coordinator ran: what it was to do, and how it fared. */
+/* One driver of a fleet that a coordinator ran: its share and its result. */
 struct run_fleet_member {
-	char *host;	      /* as the coordinator was given it */
+	char *host;	      /* as given to the coordinator */
 	uint32_t connections; /* its share */
 	uint64_t rate;	      /* its share of the rate; 0: closed loop */
-	uint64_t requests;    /* complete responses that it told of */
-	char *limited;	      /* why it did not keep up; NULL: it did, or that is not known */
-	/* Its wall clock is ahead of the coordinator's by so much, and by how much that may be wrong. */
+	uint64_t requests;    /* complete responses that it has reported */
+	char *limited;	      /* why it did not keep up; NULL: it did, or it is not known */
+	/* How far its wall clock is ahead of the coordinator's, and how wrong that may be. */
 	struct run_signed clock_offset_ns;
 	struct run_number clock_uncertainty_ns;
-	struct run_number start_skew_ns; /* it began to measure so long after the first one */
+	struct run_number start_skew_ns; /* how long after the first member it began to measure */
 	bool lost;
 	char *reason; /* why it was lost; NULL: it was not */
 };
@@ -545,7 +545,7 @@ DEFINE_CLEANUP(struct run_samples *, run_samples_free)
 
 /* Append one zeroed sample; NULL without memory. Pointers to other samples become invalid. */
 struct run_sample *run_add_sample(struct run_samples *samples);
-/* Makes room for @capacity samples in all. -ENOMEM. */
+/* Make room for @capacity samples in all. -ENOMEM. */
 int run_samples_reserve(struct run_samples *samples, size_t capacity);
 /* Lower the threshold to @threshold if that is lower, and drop the samples above it. */
 void run_samples_lower(struct run_samples *samples, uint64_t threshold);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Responses of HTTP by their status, with --http: what the kernel side counts for one service on one CPU. */
+/* HTTP responses by status, with --http: the kernel side's counts of one service on one CPU. */
 #ifndef WIRE_STATUS_H
 #define WIRE_STATUS_H
 
@@ -11,7 +11,7 @@
 #define STATUS_LEAST   100
 #define STATUS_COUNT   500 /* up to 599 */
 
-/* Service of those that failed. */
+/* Classes of failed responses whose service time is counted. */
 enum status_failed {
 	STATUS_FAILED_4XX,
 	STATUS_FAILED_5XX,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the token file is, and when it is trusted; see own_token.h. */
+/* The place of the token file, and the conditions for trusting it; see own_token.h. */
 #include "sojourn/own_token.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static int make_folder(const char *folder, uid_t user)
 	return made.st_uid == user ? 0 : -EPERM;
 }
 
-/* Within @ret_folder, which is ours, one of another user's. */
+/* Make a folder of another user in @ret_folder, which is ours. */
 static int make_users_folder(uid_t user, char **ret_folder)
 {
 	autofree char *folder = TAKE_PTR(*ret_folder);
@@ -83,7 +83,9 @@ static int make_users_folder(uid_t user, char **ret_folder)
 	return make_folder(*ret_folder, user);
 }
 
-/* Those in the folders of the users that observers of root's have become. -ENOENT: none. */
+/*
+ * Find token files in the folders of users to which root's observers have changed. -ENOENT: none.
+ */
 static int users_files(const char *folder, uint16_t port, glob_t *ret_files)
 {
 	autofree char *folders = NULL, *pattern = NULL;

@@ -28,7 +28,7 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
-/* What a file is to hold: a text, or a document, of which no text is made. */
+/* A file's content: a text, or a document, which is written without making a text of it. */
 struct content {
 	const char *text;
 	const struct run *run;

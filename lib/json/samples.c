@@ -103,7 +103,7 @@ static void print_flow_member(const struct flow *flow, unsigned int member, FILE
 	}
 }
 
-/* Whether the sample at @i of the order is of another flow than the one before it. */
+/* Return whether the sample at @i of the order is of another flow than the one before it. */
 static bool begins_flow(const struct run_samples *samples, const uint32_t *order, size_t i)
 {
 	return !i || memcmp(&samples->samples[order[i]].flow, &samples->samples[order[i - 1]].flow,
@@ -145,7 +145,7 @@ static int compare_places(const void *a, const void *b, void *samples)
 	return run_sample_compare(&list[*(const uint32_t *)a], &list[*(const uint32_t *)b]);
 }
 
-/* The samples' places, by flow, then index; NULL without memory. */
+/* Return the samples' places, by flow, then index; NULL without memory. */
 static uint32_t *order_of(const struct run_samples *samples)
 {
 	uint32_t *order = calloc(samples->count + 1, sizeof(*order));

@@ -258,7 +258,7 @@ static bool is_empty(const struct run_member *member, const void *field)
 
 static int print_members(const void *structure, const struct run_members *members, FILE *file);
 
-/* Takes @value; NULL: there was no memory for it. */
+/* Take @value; NULL: there was no memory for it. */
 static int print_value(json_t *value, FILE *file)
 {
 	autojson json_t *json = value;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many services, a row each: how much each does, how long a request is there, and what holds most of that. */
+/*
+ * The table of many services: for each its rate, its mean time, and the part that holds most of it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,16 +12,16 @@
 #define RATE_COLUMNS 10
 #define MEAN_COLUMNS 10
 #define P99_COLUMNS  12
-#define LAST_COLUMNS 18 /* "socket queue 77 %"; more has a second line */
+#define LAST_COLUMNS 18 /* "socket queue 77 %"; longer text is wrapped */
 #define GAP	     2
-/* So old an open request is worth a word. */
+/* Age from which an open request is reported. */
 #define OLD_NS NSEC_PER_SEC
 
-/* Where the columns stand. */
+/* The positions of the columns. */
 struct layout {
-	unsigned int name; /* columns of it */
+	unsigned int name; /* columns of the name */
 	bool percentiles;
-	unsigned int last; /* where what holds most begins */
+	unsigned int last; /* start of the last column */
 };
 
 const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME])
@@ -41,7 +43,7 @@ const char *report_name(const struct run_service *service, char buffer[static RE
 	return buffer;
 }
 
-/* Nearly all are of TCP. */
+/* Omit the "tcp" that nearly all have. */
 static const char *name_of(const struct run_service *service, char buffer[static REPORT_NAME])
 {
 	report_name(service, buffer);
@@ -102,7 +104,7 @@ static bool is_old(const struct run_open *open)
 	return open->oldest_ns.known && open->oldest_ns.value >= OLD_NS;
 }
 
-/* " · open 3, oldest 12.3 s": a server that hangs must be seen. */
+/* Print " · open 3, oldest 12.3 s", or nothing if none is old: a hanging server must be noticed. */
 static const char *old_requests(const struct run_open *open, char buffer[static 96])
 {
 	char count[SHORT_TEXT], age[SHORT_TEXT];
@@ -131,7 +133,7 @@ static void print_times(const struct page *page, const struct layout *layout,
 		  old_requests(&service->open, old));
 }
 
-/* Of a service without times: why. */
+/* Print why a service has no times. */
 static void print_reason(const struct page *page, unsigned int column,
 			 const struct run_service *service, const char *reason)
 {
@@ -173,7 +175,7 @@ static void print_row(const struct page *page, const struct layout *layout, cons
 		print_reason(page, column, service, judged ? verdict.text : NULL);
 }
 
-/* The busiest first, and before them those that may hang. */
+/* Order services that may hang first, then the busiest. */
 static int compare_services(const void *a, const void *b)
 {
 	const struct run_service *one = *(const struct run_service *const *)a;
@@ -186,7 +188,7 @@ static int compare_services(const void *a, const void *b)
 	return one->port - other->port;
 }
 
-/* What was missed of them, and where to read more. */
+/* Print losses, and where to read more. */
 static void print_sum(const struct page *page, const struct run *run,
 		      const struct run_service **services, size_t count)
 {

@@ -47,7 +47,7 @@ bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_
 	return true;
 }
 
-/* Of the first one the reason is told, too; the others' are in the document. */
+/* Add the first member's reason; the document has the others'. */
 static bool tell_lost(const struct run_driver *driver, size_t size, char *ret_text)
 {
 	const struct run_fleet_member *first = NULL;
@@ -62,8 +62,8 @@ static bool tell_lost(const struct run_driver *driver, size_t size, char *ret_te
 	if (!first)
 		return false;
 	snprintf(ret_text, size,
-		 "%zu of %zu members lost (%s: %.100s): what they told last counts, what they did "
-		 "after that is in no figure",
+		 "%zu of %zu members lost (%s: %.100s): their last reports count, and later "
+		 "requests are in no figure",
 		 lost, driver->member_count, first->host ? first->host : "unknown host",
 		 first->reason ? first->reason : "not known why");
 	return true;

@@ -65,7 +65,7 @@ struct report_note {
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES]);
 /*
- * How many requests at @service were never answered, and how long they had waited at least. False:
+ * Return how many requests at @service were never answered, and how long they had waited at least. False:
  * too few to move a shown percentile.
  */
 bool report_service_note(const struct run_service *service, struct report_note *ret_note);
@@ -90,7 +90,7 @@ bool report_is_split(const struct run *run);
 /* A self-contained sentence. */
 struct report_verdict {
 	char text[512];
-	/* What holds most of the mean time at a service, in a word, and which share; NULL: it is not known. */
+	/* The part with most of the mean time at a service, and its share; NULL: not known. */
 	const char *part;
 	double percent;
 	double total_ns;

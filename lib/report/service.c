@@ -527,10 +527,10 @@ static struct items begin_beside(const struct page *page, const char *label,
 	return items;
 }
 
-/* So many statuses are told one by one: the most frequent ones. */
+/* The maximum of statuses with a figure of their own; the most frequent ones. */
 #define MAX_STATUSES 6
 
-/* The next one in the order of their counts, behind @last; RUN_STATUS_COUNT: there is none. */
+/* Return the next status after @last, by falling count; RUN_STATUS_COUNT: there is none. */
 static unsigned int next_status(const struct run_responses *responses, unsigned int last)
 {
 	const uint64_t *counts = responses->statuses;
@@ -555,7 +555,7 @@ static void add_status(struct items *items, const char *what, uint64_t count, ui
 			  page_share(100.0 * (double)count / (double)all, share));
 }
 
-/* Responses of HTTP by their status, and the service of those that failed. */
+/* Print HTTP responses by status, and the service time of failed ones. */
 static void report_statuses(const struct page *page, const struct run_service *service)
 {
 	const struct run_responses *responses = &service->responses;

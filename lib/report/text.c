@@ -221,10 +221,10 @@ static bool is_idle(const struct run_service *service)
 	return !any;
 }
 
-/* So many are named: first those that somebody listens at. */
+/* Maximum of named services; those with a listener come first. */
 #define IDLE_NAMED 6
 
-/* Those stand in one line. */
+/* Print the idle services in one line. */
 static void print_idle(const struct report *report)
 {
 	const struct run *run = report->run;
@@ -255,7 +255,7 @@ static void print_idle(const struct report *report)
 		items_end(&items);
 }
 
-/* Name what was not looked for; the reasons follow with -v. */
+/* Name the parts that were not looked for; the reasons follow with -v. */
 static void print_more(const struct page *page, const struct run *run)
 {
 	struct items items;
@@ -269,10 +269,10 @@ static void print_more(const struct page *page, const struct run *run)
 	page_style(page, STYLE_PLAIN);
 }
 
-/* More than these have a row each: whole, they would be more than a screen. */
+/* More services than this have a row each: printed whole they would exceed a screen. */
 #define WHOLE_SERVICES 2U
 
-/* Those that the driver did not drive, whole or as rows. */
+/* Print services that the driver did not load, whole or as rows. */
 static void print_busy(const struct report *report)
 {
 	const struct page *page = &report->page;

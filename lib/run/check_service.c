@@ -222,7 +222,7 @@ void check_parts_of_exchanges(struct checking *checking)
 	check_each_service(checking, parts_of_exchanges);
 }
 
-/* Responses are counted by their status, and the histograms of those that failed behind it. */
+/* Statuses add up to the responses, and no histogram of failed ones has more than their count. */
 static void statuses(struct checking *checking, const struct run_service *service,
 		     const char *place)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* `sojourn doctor`, the top layer: looks once or again and again, prints, says how it is. */
+/*
+ * `sojourn doctor`, the top layer: looks once or repeatedly, prints, and returns the state as an
+ * exit code.
+ */
 #include "doctor.h"
 
 #include <ctype.h>
@@ -36,7 +39,7 @@ static void free_targets(struct targets *targets)
 	*targets = (struct targets){};
 }
 
-/* Adds the namespace at @path (NULL: our own) unless it is there already. */
+/* Add the namespace at @path (NULL: our own) unless it is there already. */
 static int add(struct targets *targets, const char *path, const char *name)
 {
 	struct look_target target = {};
@@ -78,7 +81,7 @@ static int add_all_in(struct targets *targets, const char *folder, const char *f
 		r = add(targets, path, name);
 		if (r == -ENOMEM)
 			return r;
-		/* A process that ended has none; one that we may not look into counts. */
+		/* An ended process has none; one that we may not look into counts. */
 		targets->refused += r == -EACCES || r == -EPERM;
 	}
 	return 0;
@@ -146,7 +149,7 @@ static int find_targets(const struct doctor_options *options, struct targets *re
 
 /* ---- looks ---- */
 
-/* The document as such, or what it says to people. */
+/* Print the document itself, or its text for people. */
 static int print(const struct doctor_options *options, const struct run *run)
 {
 	struct report_options page;
@@ -164,7 +167,7 @@ static int print(const struct doctor_options *options, const struct run *run)
 	return report_host(run, &page, stdout) || fflush(stdout) ? -EIO : 0;
 }
 
-/* One look, printed. 0 or -errno; -EINTR: nothing was printed. */
+/* Look once and print the result. 0 or -errno; -EINTR: nothing was printed. */
 static int look(struct look *look, const struct doctor_options *options, const sigset_t *stop,
 		enum severity *ret_worst)
 {
@@ -182,7 +185,7 @@ static int look(struct look *look, const struct doctor_options *options, const s
 	return r < 0 ? log_errno(r, "cannot print the report") : 0;
 }
 
-/* A notice is no reason for anybody to be woken. */
+/* A notice is no reason to wake anybody. */
 static const int exits[] = {
 	[SEVERITY_NONE] = DOCTOR_HEALTHY,
 	[SEVERITY_NOTICE] = DOCTOR_HEALTHY,
@@ -204,7 +207,7 @@ static int look_on(struct look *seer, const struct doctor_options *options)
 	reserve_fill();
 	do {
 		r = look(seer, options, &stop, &worst);
-		/* A doctor that stays may see more the next time. */
+		/* With --watch the next look may see more. */
 	} while (r != -EINTR && r != -EIO && options->watch);
 	if (r < 0 && r != -EINTR)
 		return DOCTOR_FAILED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `sojourn doctor`: one look at what is running out, or one after the other. */
+/* `sojourn doctor`: one look at resources that run out, or repeated ones. */
 #ifndef OBSERVER_DOCTOR_DOCTOR_H
 #define OBSERVER_DOCTOR_DOCTOR_H
 
@@ -8,7 +8,7 @@
 
 #include "sojourn/cli.h"
 
-/* Exit codes: what was found. Wrong options must not look like a finding. */
+/* Exit codes: the worst finding. Wrong options must not look like one. */
 enum doctor_exit {
 	DOCTOR_HEALTHY = 0,
 	DOCTOR_WARNING = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which cgroup (v2) a service's sockets belong to, for programs that are attached to one. */
+/* Finds the cgroup (v2) of a service's sockets, for programs that are attached to one. */
 #ifndef OBSERVER_HOST_CGROUP_H
 #define OBSERVER_HOST_CGROUP_H
 

@@ -8,15 +8,18 @@
 #include <stdint.h>
 
 /*
- * Whether there is a TCP listener, or with IPPROTO_UDP a bound socket, at a port from @first to @last; true also where
- * it cannot be told.
+ * Return whether a port from @first to @last has a TCP listener, or with IPPROTO_UDP a bound
+ * socket. True also where that cannot be determined.
  */
 bool listening_within(uint16_t first, uint16_t last, uint16_t protocol);
 
-/* "22, 80, 8080 and 3 more", of TCP; "" where there is none. */
+/* Print TCP ports like "22, 80, 8080 and 3 more"; "" if there are none. */
 void listening_ports(char *text, size_t size);
 
-/* "nginx (pid 42)": a process that has the TCP listener; "a process that cannot be seen" otherwise. */
+/*
+ * Print a process that has the TCP listener, like "nginx (pid 42)", or "a process that cannot be
+ * seen".
+ */
 void listening_owner(uint16_t port, char *text, size_t size);
 
 #endif

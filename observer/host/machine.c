@@ -22,7 +22,7 @@
 #define CPU_FLAGS	"/proc/cpuinfo"
 #define TEXT_BYTES	16384 /* the flags of one CPU are 2 KiB */
 
-/* Reads a file below @root. False: it cannot be read. */
+/* Read a file below @root. False: it cannot be read. */
 static bool read_text(const char *root, const char *path, size_t size, char *ret_text)
 {
 	autofclose FILE *file = NULL;
@@ -39,7 +39,7 @@ static bool read_text(const char *root, const char *path, size_t size, char *ret
 	return !ferror(file);
 }
 
-/* The same, as far as the end of its first line, without blanks at its end. */
+/* Read its first line, without blanks at the end. */
 static bool read_line(const char *root, const char *path, size_t size, char *ret_text)
 {
 	size_t length;
@@ -56,13 +56,14 @@ static bool read_line(const char *root, const char *path, size_t size, char *ret
 /* ---- mitigations ---- */
 
 /*
- * Those that a program pays for: it is entered by an indirect call, left by a return, and calls helpers. Those at
- * the kernel's entry are paid by system calls, whether observed or not, and so by what the cost is compared with.
+ * The mitigations that a BPF program pays for: it is entered by an indirect call, left by a return,
+ * and calls helpers. Those at the kernel's entry are paid by all system calls, observed or not, and
+ * so by the baseline of the cost.
  */
 static const struct {
 	const char *path;
 	const char *words;  /* the kernel's, whatever their case */
-	const char *unless; /* not if these stand there, too; NULL: none */
+	const char *unless; /* not if these words occur, too; NULL: none */
 	const char *phrase;
 } mitigations[] = {
 	{VULNERABILITIES "spectre_v2", "retpoline", "AMD retpoline", "retpolines"},
@@ -103,7 +104,10 @@ static int add_once(char ***list, const char *phrase)
 	return has_text(*list, phrase) ? 0 : run_add_text(list, phrase);
 }
 
-/* Whether @flag is a word of the first CPU's flags; *ret_flags: whether it has any (arm64 calls them features). */
+/*
+ * Return whether @flag is a word of the first CPU's flags; *ret_flags: whether it has any (arm64
+ * calls them features).
+ */
 static bool has_flag(const char *cpuinfo, const char *flag, bool *ret_flags)
 {
 	const char *line = strstr(cpuinfo, "\nflags");
@@ -119,7 +123,7 @@ static bool has_flag(const char *cpuinfo, const char *flag, bool *ret_flags)
 	return false;
 }
 
-/* Nothing is known where the kernel says nothing of what it was tested for. */
+/* Not known if the kernel does not list what it was tested for. */
 static int read_mitigations(const char *root, const char *cpuinfo, char ***ret_list)
 {
 	bool known = false, flags;
@@ -184,7 +188,10 @@ static const char *hypervisor_in(const char *text)
 	return NULL;
 }
 
-/* Vendor and product, as the firmware has them: of a virtual machine, or of the board. Rented metal says so. */
+/*
+ * Return vendor and product from the firmware: of a virtual machine, or of the board. Rented metal
+ * says so.
+ */
 static const char *hypervisor_of_firmware(const char *root)
 {
 	char vendor[128] = "", product[128] = "", both[260];
@@ -239,7 +246,7 @@ int machine_read(const char *root, const char *signature, struct run_machine *re
 	return err;
 }
 
-/* Leaf 0x40000000 is theirs, where the CPU says that there is one. */
+/* Read the hypervisor's name from leaf 0x40000000, if the CPU says that there is one. */
 static void read_signature(char ret_signature[static 13])
 {
 	ret_signature[0] = 0;

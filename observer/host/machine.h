@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what of this host makes BPF programs cheap or dear: mitigations, clock source, virtualisation. */
+/*
+ * Reads the host's properties that make BPF programs cheap or dear: mitigations, clock source,
+ * virtualisation.
+ */
 #ifndef OBSERVER_HOST_MACHINE_H
 #define OBSERVER_HOST_MACHINE_H
 
 #include "sojourn/run_values.h"
 
-/* That of this host, read once; without memory nothing of it is known. */
+/* Return this host's properties, read once; without memory none is known. */
 const struct run_machine *machine_own(void);
 
 /*
- * That of the host whose /sys and /proc are below @root. @signature: what its hypervisor calls itself when the CPU
- * is asked ("KVMKVMKVM"); "": the CPU does not say. 0 or -ENOMEM; the caller clears @ret_machine.
+ * Read the properties of the host whose /sys and /proc are below @root. @signature: the
+ * hypervisor's name from the CPU ("KVMKVMKVM"); "": none. 0 or -ENOMEM; the caller clears
+ * @ret_machine.
  */
 int machine_read(const char *root, const char *signature, struct run_machine *ret_machine);
 

@@ -8,10 +8,10 @@
 
 #include "sojourn/cleanup.h"
 
-/* Version 1 says so where there is no limit: LONG_MAX rounded down to pages. */
+/* Version 1 shows this if there is no limit: LONG_MAX rounded down to pages. */
 #define NO_LIMIT (1ULL << 62)
 
-/* How the line of /proc/self/cgroup begins that has the path, and where the limit is. */
+/* The begin of the line in /proc/self/cgroup with the path, and the place of the limit. */
 static const struct {
 	const char *line;
 	const char *mount;
@@ -31,7 +31,7 @@ static void lower(const char *path, uint64_t *limit)
 		*limit = bytes;
 }
 
-/* That of the cgroup at @below and of all above it: each limits what is in it. */
+/* Take the lowest limit of the cgroup at @below and of all above it: each limits its members. */
 static void lower_upwards(const char *mount, const char *file, char *below, uint64_t *limit)
 {
 	char path[4096], *slash;

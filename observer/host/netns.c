@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads one network namespace in as few passes as it takes; see netns.h. */
+/* Reads one network namespace in the fewest passes; see netns.h. */
 #include "netns.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 struct pass {
 	struct resource_netns *netns;
 	uint32_t sample_ms;
-	bool again; /* the second one: only ports */
+	bool again; /* this is the second pass: only ports */
 };
 
 static void append(struct socket_list *list, const struct resource_socket *s)
@@ -40,7 +40,7 @@ static void visit_bound(void *context, const struct resource_socket *s)
 		append(&netns->listeners, s);
 }
 
-/* One on its address, or else one on all addresses. */
+/* Prefer a listener on the same address to one on all addresses. */
 const struct resource_socket *netns_listener(const struct resource_netns *netns,
 					     const struct resource_socket *s)
 {
@@ -145,7 +145,7 @@ static int compare_cookies(const void *a, const void *b)
 	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
 }
 
-/* Sorts by cookie. A dump may show a socket twice while its bucket changes: one of the two goes. */
+/* Sort by cookie. A dump may show a socket twice while its bucket changes: drop one of them. */
 static void sort(struct socket_list *list)
 {
 	size_t kept = 0;
@@ -200,12 +200,12 @@ static int read_sockets(struct resource_netns *netns, uint32_t sample_ms)
 	if (r)
 		return r;
 	if (netns->source == SOCKETS_PROCFS)
-		netns->held.count = 0; /* where nothing says since when */
+		netns->held.count = 0; /* without a time since when they are held */
 	else
 		read_held(&netns->held);
 	if (!netns->close_wait.count)
 		return 0;
-	/* Age only comes with tcp_info, which locks each socket: asked for nothing but CLOSE_WAIT. */
+	/* Ages come only with tcp_info, which locks each socket: ask for CLOSE_WAIT only. */
 	netns->close_wait.count = 0;
 	netns->close_wait.left_out = 0;
 	r = sockets_tcp(netns->source, SOCKET_BIT(SOCKET_CLOSE_WAIT), SOCKET_INFO, visit_listed,

@@ -11,14 +11,17 @@
 #define NETNS_CLOSE_WAIT 65536
 #define NETNS_HELD	 4096
 /*
- * A socket's unread data is looked at from so many bytes on. Less may be an alert of TLS, or a GOAWAY or error that a
- * server sent to an idle pool as a goodbye. It may also be the head of a request that waits for its turn.
+ * A socket's unread data matters from this many bytes on. Less may be an alert of TLS, or a GOAWAY
+ * or error that a server sent to an idle pool as a goodbye. It may also be the head of a request
+ * that waits for its turn.
  */
 #define NETNS_UNREAD_LEAST 4096
-/* Likewise what a closing socket has to send: less is the end of a response on its way. */
+/*
+ * Likewise data that a closing socket still has to send: less is the end of a response on its way.
+ */
 #define NETNS_UNSENT_LEAST 65536
 
-/* A growing array of sockets; what is over @limit is only counted. */
+/* A growing array of sockets; sockets above @limit are only counted. */
 struct socket_list {
 	struct resource_socket *sockets;
 	size_t count, limit;
@@ -28,9 +31,9 @@ struct socket_list {
 struct resource_netns {
 	uint64_t at_ns;
 	uint32_t inode;
-	char name[64]; /* as the user or /run/netns calls it; "" for our own */
+	char name[64]; /* its name from the user or /run/netns; "" for our own */
 	enum socket_source source;
-	int error; /* of the socket dump; the rest is there all the same */
+	int error; /* of the socket dump; the rest is valid all the same */
 	struct resource_numbers numbers;
 	struct port_rules rules;
 	struct port_table ports;
@@ -50,11 +53,11 @@ struct resource_netns {
 int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_netns *ret_netns);
 void netns_free(struct resource_netns *netns);
 
-/* The socket of @list, which is sorted by cookie, that @socket was or became; NULL: none, or not known. */
+/* Find @socket in another reading's @list, which is sorted by cookie; NULL: none, or not known. */
 const struct resource_socket *netns_find(const struct socket_list *list,
 					 const struct resource_socket *socket);
 
-/* The listener that @socket belongs to by its own address and port; NULL: none. */
+/* Return the listener that @socket belongs to by its own address and port; NULL: none. */
 const struct resource_socket *netns_listener(const struct resource_netns *netns,
 					     const struct resource_socket *socket);
 
@@ -64,7 +67,7 @@ const struct resource_socket *netns_listener(const struct resource_netns *netns,
  */
 int netns_open(const char *path, int *ret_fd, uint32_t *ret_inode);
 
-/* Enters the namespace of @fd (-1: none, nothing happens). 0 or -errno. */
+/* Enter the namespace of @fd (-1: none, nothing happens). 0 or -errno. */
 int netns_enter(int fd);
 
 #endif

@@ -90,7 +90,7 @@ static int read_text(const char *path, char *buffer, size_t size)
 	return 0;
 }
 
-/* The @index-th word behind @text within its line; NULL at the line's end. */
+/* Return the @index-th word after @text within its line; NULL at the line's end. */
 static const char *word_at(const char *text, unsigned int index)
 {
 	text += strspn(text, " \t");

@@ -38,10 +38,10 @@ struct resource_numbers {
 	struct run_number of[NUMBER_COUNT];
 };
 
-/* Where a number comes from, for people: "TcpExt ListenDrops in /proc/net/netstat". */
+/* Return a number's source for people, such as "TcpExt ListenDrops in /proc/net/netstat". */
 const char *numbers_source(enum resource_number number);
 
-/* Reads all; what this kernel or user does not have stays unknown. */
+/* Read all numbers; those that this kernel lacks, or hides from this user, stay unknown. */
 void numbers_read(struct resource_numbers *ret_numbers);
 
 /* Range, reserved ports and TIME_WAIT reuse of the namespace; no held ports yet. 0 or -errno. */

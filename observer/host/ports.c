@@ -126,7 +126,7 @@ static struct port_use *slot_of(const struct port_table *table, const struct por
 	return &table->slots[i];
 }
 
-/* Moves what has more than @floor sockets to a table of @size slots. */
+/* Move destinations with more than @floor sockets to a table of @size slots. */
 static int rebuild(struct port_table *table, size_t size, uint32_t floor)
 {
 	struct port_table next = *table;

@@ -14,7 +14,7 @@
 
 #define PORT_COUNT 65536
 
-/* A tuple without its source port: what ports are counted for. */
+/* A tuple without its source port. Ports are counted for each. */
 struct port_key {
 	struct socket_address source;
 	struct socket_address destination;
@@ -33,7 +33,7 @@ struct port_use {
 	uint32_t error;	    /* sockets that may be missing; 0 after the second pass */
 };
 
-/* The rules of a namespace, and its ports that connect() passes over. */
+/* The rules of a namespace, and the ports that connect() skips. */
 struct port_rules {
 	uint16_t low, high; /* ip_local_port_range, both included */
 	unsigned int reuse; /* tcp_tw_reuse: 0, 1, or 2: loopback only */
@@ -46,12 +46,12 @@ struct port_rules {
 struct port_table {
 	struct port_use *slots; /* open addressing; empty: no family */
 	size_t size, count;
-	uint32_t floor;	 /* > 0: destinations with so few sockets were let go */
+	uint32_t floor;	 /* > 0: destinations with at most this many sockets were dropped */
 	bool frozen;	 /* the second pass: no new destinations */
 	uint64_t others; /* sockets towards destinations that are not in the table */
 };
 
-/* Destinations at most; 24,576 of 64 bytes and a half-empty table are 2.4 MiB. */
+/* Maximum of destinations; 24,576 of 64 bytes and a half-empty table are 2.4 MiB. */
 #define PORT_DESTINATIONS 24576
 #define PORT_EXACT	  256
 
@@ -65,30 +65,30 @@ static inline void port_set(uint64_t *bits, uint16_t port)
 	bits[port / 64] |= 1ULL << (port % 64);
 }
 
-/* Sets the bits of "8080,9000-9010"; -EINVAL at what is none. */
+/* Set the bits of ports like "8080,9000-9010"; -EINVAL if it is no such list. */
 int ports_parse(const char *text, uint64_t *bits);
 
-/* How many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
+/* Return how many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
 uint32_t ports_capacity(const struct port_rules *rules);
-/* Of the range: reserved ports, and held ones that are not reserved. */
+/* Return how many ports of the range are reserved, or held and not reserved. */
 uint32_t ports_reserved(const struct port_rules *rules);
 uint32_t ports_held(const struct port_rules *rules);
 
-/* Whether connect() may take the tuple of this twin (tcp_twsk_unique()). */
+/* Return whether connect() may take the tuple of this twin (tcp_twsk_unique()). */
 bool ports_reusable(const struct port_rules *rules, const struct resource_socket *s);
-/* Whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
+/* Return whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
 bool ports_reuses(const struct port_rules *rules, const struct port_key *key);
 
-/* Counts @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
+/* Count @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
 void ports_count(struct port_table *table, const struct port_rules *rules,
 		 const struct resource_socket *s, uint32_t sample_ms);
 
-/* Whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
+/* Return whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
 bool ports_freeze(struct port_table *table);
 
-/* Moves the destinations to the table's begin, heaviest first. Lookups end with it. */
+/* Move the destinations to the table's begin, heaviest first. Lookups end with it. */
 void ports_sort(struct port_table *table);
-/* The destination in a sorted table; NULL if it is not there. Looks at one after the other. */
+/* Return the destination in a sorted table; NULL: none. A linear search. */
 const struct port_use *ports_match(const struct port_table *table, const struct port_key *key);
 void ports_free(struct port_table *table);
 

@@ -58,8 +58,8 @@ static struct run_number open_descriptors(uint32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	/*
-	 * Only a process that may list the directory gets the truth from stat() on every kernel. Its effective
-	 * capabilities decide, of which access() would ignore those of all users but root.
+	 * stat() is true on every kernel only if this process may list the directory. Its effective
+	 * capabilities decide, which access() ignores for all users but root.
 	 */
 	if (!faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS))
 		number.known = !count_fds(path, &number.value);
@@ -127,7 +127,7 @@ void process_unit(uint32_t pid, char *buffer, size_t size)
 
 /* ---- all processes ---- */
 
-/* The next process in @proc, an open /proc; 0: that were all. */
+/* Return the next process in @proc, an open /proc; 0: there are no more. */
 static uint32_t next_process(DIR *proc)
 {
 	struct dirent *entry;
@@ -223,7 +223,7 @@ static enum descriptor_type type_of(const char *target)
 	return DESCRIPTOR_OTHER;
 }
 
-/* Calls @visit with what each descriptor of @pid points to. */
+/* Call @visit with the target of each descriptor of @pid. */
 static int walk(uint32_t pid, void (*visit)(void *context, uint32_t pid, const char *target),
 		void *context)
 {
@@ -267,7 +267,7 @@ int process_kinds(uint32_t pid, uint32_t ret_counts[DESCRIPTOR_TYPES])
 	return r;
 }
 
-/* Of "socket:[4026531840]"; 0: it is no socket. */
+/* Return the inode in "socket:[4026531840]"; 0: it is no socket. */
 static uint64_t socket_inode(const char *target)
 {
 	unsigned long long inode;

@@ -25,18 +25,20 @@ struct process_list {
 	uint64_t unseen; /* processes whose descriptors we may not count */
 };
 
-/* All processes; @pid: this one alone, unless 0. 0 or -errno. */
+/* List all processes; @pid: only this one, unless 0. 0 or -errno. */
 int process_list(uint32_t pid, struct process_list *ret_list);
-/* Counts their descriptors again, as point @point of the trend; those that ended become 0. */
+/* Count the processes' descriptors again, as point @point of the trend; 0 for ended ones. */
 void process_point(struct process_list *list, unsigned int point);
-/* Counts them once more, as no point. */
+/* Count the descriptors once more, without adding a point. */
 void process_count(struct process_list *list);
 void process_free(struct process_list *list);
 
-/* Name, open descriptors and soft limit of process @pid. -ESRCH if it is gone. */
+/* Read name, open descriptors and soft limit of process @pid. -ESRCH if it is gone. */
 int process_read(uint32_t pid, struct run_process *ret_process);
 int process_comm(uint32_t pid, char *buffer, size_t size);
-/* The unit or container: the last part of the cgroup's path that names one; "" if none does. */
+/*
+ * Find the unit or container: the last part of the cgroup's path that names one; "" if none does.
+ */
 void process_unit(uint32_t pid, char *buffer, size_t size);
 
 enum descriptor_type {
@@ -53,15 +55,15 @@ extern const char *const process_types[DESCRIPTOR_TYPES];
 /* Find the kinds of its descriptors. Return 0 or -errno. */
 int process_kinds(uint32_t pid, uint32_t ret_counts[DESCRIPTOR_TYPES]);
 
-/* A socket whose holder is looked for. */
+/* A socket whose holder is wanted. */
 struct socket_owner {
 	uint64_t inode;
 	uint32_t pid; /* the first process found; 0: none */
 };
 
-/* Sorts @owners by inode and fills in the processes; one walk over /proc. */
+/* Sort @owners by inode and fill in the processes; one walk over /proc. */
 void process_owners(struct socket_owner *owners, size_t count);
-/* The process of @inode in sorted @owners; 0: none. */
+/* Return the process of @inode in sorted @owners; 0: none. */
 uint32_t process_owner(const struct socket_owner *owners, size_t count, uint64_t inode);
 
 /* ---- listeners ---- */
@@ -75,19 +77,19 @@ typedef void (*process_holder)(void *context, uint32_t pid,
 			       const struct process_listener *listener);
 
 /*
- * The TCP listeners (IPv4 and IPv6) in the network namespace of process @pid (0: our own), one
+ * List the TCP listeners (IPv4 and IPv6) in the network namespace of process @pid (0: our own), one
  * entry each. The caller frees *ret_listeners. 0, -ESRCH without such a process, or -errno.
  */
 int process_listeners(uint32_t pid, struct process_listener **ret_listeners, size_t *ret_count);
 
 /*
- * Calls @visit for each of @listeners that process @pid holds a descriptor of.
+ * Call @visit for each of @listeners that process @pid holds a descriptor of.
  * 0, -ESRCH, -EACCES if we may not look.
  */
 int process_held(uint32_t pid, const struct process_listener *listeners, size_t count,
 		 process_holder visit, void *context);
 
-/* The same for all processes; those that end meanwhile or refuse are passed over. */
+/* The same for all processes, except those that end meanwhile or refuse. */
 void process_held_by_all(const struct process_listener *listeners, size_t count,
 			 process_holder visit, void *context);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sockets by inet_diag, or as /proc/net has them where that does not answer; see sockets.h. */
+/* Sockets from inet_diag, or from /proc/net if that does not answer; see sockets.h. */
 #include "sockets.h"
 
 #include <arpa/inet.h>

@@ -33,7 +33,7 @@ enum socket_state {
 	 SOCKET_BIT(SOCKET_SYN_RECV) | SOCKET_BIT(SOCKET_FIN_WAIT1) |   \
 	 SOCKET_BIT(SOCKET_FIN_WAIT2) | SOCKET_BIT(SOCKET_TIME_WAIT) |  \
 	 SOCKET_BIT(SOCKET_CLOSE_WAIT) | SOCKET_BIT(SOCKET_LAST_ACK) | SOCKET_BIT(SOCKET_CLOSING))
-/* Those of them that a process may still hold. */
+/* The tuples that a process may still hold. */
 #define SOCKET_OWNED (SOCKET_TUPLES & ~(SOCKET_BIT(SOCKET_SYN_RECV) | SOCKET_BIT(SOCKET_TIME_WAIT)))
 
 struct socket_address {
@@ -97,19 +97,19 @@ int sockets_tcp(enum socket_source source, uint32_t states, enum socket_detail d
  */
 int sockets_again(struct resource_socket *socket);
 
-/* The UDP sockets, from /proc/net/udp, which alone always knows their drops. 0 or -errno. */
+/* Visit the UDP sockets, from /proc/net/udp, which alone always knows their drops. 0 or -errno. */
 int sockets_udp(socket_visit visit, void *context);
 
-/* SOCKETS_NETLINK where the kernel answers it, else SOCKETS_PROCFS. */
+/* Return SOCKETS_NETLINK if the kernel answers it, otherwise SOCKETS_PROCFS. */
 enum socket_source sockets_source(void);
 
-/* "10.0.0.1:80", "[::1]:80"; without the port if it is 0. */
+/* Print an address like "10.0.0.1:80" or "[::1]:80"; without the port if it is 0. */
 char *sockets_format(uint8_t family, const struct socket_address *address, uint16_t port,
 		     char *buffer, unsigned int size);
 
 /*
- * Those of one table of /proc/net ("tcp", "udp6", …) in the namespace of process @pid (0: our own). No table
- * of IPv6 is an empty one. 0 or -errno.
+ * Visit the sockets of one table of /proc/net ("tcp", "udp6", …) in the namespace of process @pid
+ * (0: our own). A missing table of IPv6 counts as empty. 0 or -errno.
  */
 int sockets_table(uint32_t pid, const char *name, uint32_t states, socket_visit visit,
 		  void *context);

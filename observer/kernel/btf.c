@@ -19,7 +19,7 @@ static const struct btf *kernel_btf(void)
 	static int error;
 
 	if (!btf && !error) {
-		loader_message_begin(); /* libbpf's complaints are for access.c to put into words */
+		loader_message_begin(); /* access.c words libbpf's messages */
 		btf = btf__load_vmlinux_btf();
 		error = (int)libbpf_get_error(btf);
 		if (error)
@@ -30,7 +30,7 @@ static const struct btf *kernel_btf(void)
 	return btf;
 }
 
-/* Its type is that of the functions that it calls, which are handed their own data before all else. */
+/* A tracepoint has the type of the functions that it calls, which receive their own data first. */
 static int tracepoint_parameters(const struct btf *btf, const char *name)
 {
 	const struct btf_type *type;
@@ -61,12 +61,12 @@ int kernel_btf_parameters(const char *name)
 	return btf_vlen(btf__type_by_id(btf, function->type));
 }
 
-/* How the kinds of hooks show in BTF. */
+/* The forms of hooks in BTF. */
 static const struct {
 	const char *kind;
 	const char *type; /* format of the type's name */
 	uint32_t btf_kind;
-	const char *missing; /* format of what is said */
+	const char *missing; /* format of the message */
 } hooks[] = {
 	{"tp_btf/", "btf_trace_%.*s", BTF_KIND_TYPEDEF, "this kernel has no tracepoint %.*s"},
 	{"fexit/", "%.*s", BTF_KIND_FUNC, "this kernel has no function %.*s() to attach to"},

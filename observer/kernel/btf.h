@@ -6,14 +6,15 @@
 #include <stddef.h>
 
 /*
- * How many parameters the kernel's function or tracepoint @name has; -ENOENT if there is none, or
- * another -errno if the kernel does not describe itself.
+ * Return the number of parameters of the kernel's function or tracepoint @name. -ENOENT: there is none;
+ * another -errno: the kernel does not describe itself.
  */
 int kernel_btf_parameters(const char *name);
 
 /*
- * Whether the kernel has what @hook names, such as "tp_btf/tcp_probe" or "fexit/tcp_sendmsg+tcp_sendpage".
- * 0, also for hooks of other kinds; -ENOENT: @reason says what is not there; -errno: no BTF to be read.
+ * Return 0 if the kernel has the target of @hook, such as "tp_btf/tcp_probe" or
+ * "fexit/tcp_sendmsg+tcp_sendpage", and for hooks of other kinds. -ENOENT: @reason names the
+ * missing part; -errno: there is no BTF to read.
  */
 int kernel_btf_hook(const char *hook, char *reason, size_t size);
 

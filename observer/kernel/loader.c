@@ -196,7 +196,7 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 	return 0;
 }
 
-/* Sockets that make timestamps would go on for other programs of their cgroup. */
+/* Otherwise sockets would continue to make timestamps for other programs of their cgroup. */
 static void end_stamps(struct loader *loader)
 {
 	if (!loader->skel || !loader->skel->links.transmit_stamps)

@@ -19,7 +19,7 @@
 struct loader;
 
 struct loader_options {
-	struct observer_config config; /* cpus: at least those that there may be are taken */
+	struct observer_config config; /* cpus: at least all possible ones */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
 	int target_fd;		       /* config.cgroup */
@@ -29,8 +29,10 @@ struct loader_options {
 /* A program to be tried. */
 struct loader_trial {
 	const char *program;
-	/* How many instructions the verifier went through; 0 before Linux 5.16, which does not say
-	 * (aba64c7da983). */
+	/*
+	 * Instructions that the verifier processed; 0 before Linux 5.16, which does not report it
+	 * (aba64c7da983).
+	 */
 	uint32_t verified;
 };
 
@@ -42,7 +44,7 @@ struct loader_trial {
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size);
 
-/* Whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
+/* Return whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
 bool loader_plain(void);
 
 /*
@@ -52,22 +54,22 @@ bool loader_plain(void);
 int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
 		     uint64_t *ret_service_bytes);
 
-/* Where this kernel has us keep what is known of a connection: "hash by socket address", … */
+/* Return where the state of connections is kept on this kernel: "hash by socket address", … */
 const char *loader_storage(void);
 
-/* Opens, sets up and loads what @plan chose; nothing is attached yet. 0 or -errno. */
+/* Open, set up and load the programs that @plan chose; attach nothing yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,
 		struct loader **ret_loader);
 void loader_close(struct loader *loader);
 DEFINE_CLEANUP(struct loader *, loader_close)
 
 /*
- * Names a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
+ * Name a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
  * for services with traffic it gets one when it has some.
  */
 int loader_add_service(struct loader *loader, const struct service_key *key);
 
-/* Attaches the programs, then picks up the sockets that are there already. 0 or -errno. */
+/* Attach the programs, then pick up the existing sockets. 0 or -errno. */
 int loader_attach(struct loader *loader);
 
 /*
@@ -77,7 +79,7 @@ int loader_attach(struct loader *loader);
 void loader_pause(struct loader *loader);
 int loader_resume(struct loader *loader);
 
-/* Whether sockets of the local port pass the programs' filter: of a service that was added, they do. */
+/* Set whether sockets of the local port pass the programs' filter; those of an added service do. */
 void loader_watch(struct loader *loader, uint16_t port, bool watched);
 
 /*
@@ -87,33 +89,41 @@ void loader_watch(struct loader *loader, uint16_t port, bool watched);
 int loader_visit_sockets(struct loader *loader, bool flush);
 
 /*
- * The services that have slots, by index; port 0: nobody has this one. @ret_keys has room for @size. Returns how many
- * of them there are to look at.
+ * Put the services that have slots into @ret_keys, which has room for @size; port 0: the index is free.
+ * Return how many indices to look at.
  */
 size_t loader_services(const struct loader *loader, struct service_key *ret_keys, size_t size);
-/* Services that found no slot when they had traffic, and connections that were not observed for it. */
+/*
+ * Return the number of services without a slot for their traffic, and of connections not observed
+ * for that.
+ */
 uint64_t loader_services_dropped(const struct loader *loader);
 uint64_t loader_connections_dropped(const struct loader *loader);
-/* Calls @visit for each of the former, as far as they are remembered. */
+/* Call @visit for each such service that is remembered. */
 void loader_dropped(const struct loader *loader,
 		    void (*visit)(void *context, const struct service_key *key,
 				  uint64_t connections),
 		    void *context);
 
-/* How many services may still get a slot. */
+/* Return how many services may still get a slot. */
 uint32_t loader_services_left(const struct loader *loader);
-/* By which the kernel side calls it (wire/config.h); another one when its slot was given to another service. */
+/*
+ * Return the number by which the kernel side knows it (wire/config.h). It changes when the slot is
+ * given to another service.
+ */
 uint32_t loader_service_number(const struct loader *loader, uint32_t service);
-/* Listeners that have no slot, since nobody has used them; by the last visit to the sockets. */
+/*
+ * Return how many listeners have no slot because they are unused, at the last visit to the sockets.
+ */
 uint32_t loader_idle_listeners(const struct loader *loader);
 /*
- * Takes the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
+ * Take the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
  * called for each when its counts are final; they are lost when it returns. 0 or -errno.
  */
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
 		   size_t count, void (*last)(void *context, uint32_t service), void *context);
 
-/* Slot of @service on @cpu, and its gauges: the kernel writes them while we read. */
+/* Return the slot of @service on @cpu, or its gauges: the kernel writes them while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
 /* NULL without config.transmit_below. */
 const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
@@ -127,7 +137,7 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
 /* Connections that found an accept queue full, of all listeners of the namespace, since the first pass. */
 struct run_number loader_overflows(const struct loader *loader, uint32_t netns);
-/* The listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
+/* Return the listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
@@ -148,10 +158,13 @@ uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 
-/* The depths of all listeners' accept queues, as bpf/doctor/backlog.bpf.c keeps them; -1: nobody does. */
+/*
+ * Return the map with the depths of all listeners' accept queues (bpf/doctor/backlog.bpf.c); -1:
+ * none.
+ */
 int loader_depths_fd(const struct loader *loader);
 
-/* Calls @visit for every (service, process) that was seen to listen, read or write. */
+/* Call @visit for every (service, process) that was seen to listen, read or write. */
 void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context);
 
@@ -159,7 +172,7 @@ void loader_owners(const struct loader *loader,
 int loader_ring_fd(const struct loader *loader);
 void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
 
-/* Begins a new epoch (wire/counters.h); returns its number. */
+/* Begin a new epoch (wire/counters.h); return its number. */
 uint64_t loader_next_epoch(struct loader *loader);
 uint64_t loader_epoch(const struct loader *loader);
 

@@ -11,7 +11,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/log.h"
 
-/* Of a longer text, a verifier's log, the end says what is wrong. */
+/* A longer text is a verifier's log, whose end has the reason. */
 #define LONGEST_SHOWN 1900
 
 static char message[256];

@@ -5,13 +5,15 @@
 
 #include <stdbool.h>
 
-/* Forgets what was said before, and listens. */
+/* Forget earlier messages, and listen. */
 void loader_message_begin(void);
 
-/* The first complaint since then, with the verifier's verdict; empty if there was none. */
+/*
+ * Return the first error message since then, with the verifier's verdict; empty if there was none.
+ */
 const char *loader_message(void);
 
-/* Whether that is about @program. */
+/* Return whether that is about @program. */
 bool loader_message_blames(const char *program);
 
 #endif

@@ -20,7 +20,7 @@
 
 /* The only arrivals that also see a listener's queue grow. */
 #define ARRIVAL_READY "exchange_ready"
-/* Those that also follow the streams of HTTP/2. */
+/* Programs that also follow the streams of HTTP/2. */
 #define ARRIVAL_HTTP "exchange_ready_http"
 #define READ_HTTP    "exchange_recv_http"
 #define WRITE_HTTP   "exchange_send_http"
@@ -71,7 +71,9 @@ static const struct candidate candidates[] = {
 
 _Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
 
-/* Of functions and tracepoints that have changed: how many parameters a program takes it to have. */
+/*
+ * The number of parameters that a program expects of functions and tracepoints that have changed.
+ */
 static const struct {
 	const char *program;
 	const char *function;
@@ -172,7 +174,7 @@ static bool is_name_for(const char *name, enum question question)
 	return false;
 }
 
-/* Whether another candidate of its question is preferred. */
+/* Return whether another candidate of its question is preferred. */
 static bool passed_over(const struct candidate *candidate, const struct plan_wish *wish)
 {
 	bool other = false;
@@ -222,7 +224,7 @@ static uint64_t effective_capabilities(void)
 	return caps;
 }
 
-/* With CAP_BPF every kernel takes this program: who says no is something between us and the kernel. */
+/* Return whether BPF is refused as such: with CAP_BPF every kernel accepts this program. */
 static bool bpf_is_refused(void)
 {
 	const struct bpf_insn program[] = {
@@ -238,8 +240,8 @@ static bool bpf_is_refused(void)
 }
 
 /*
- * Why BPF programs cannot be loaded by this process on this machine ("missing CAP_BPF", "no BTF"); empty if
- * nothing obvious stands against it.
+ * Explain why this process cannot load BPF programs here ("missing CAP_BPF", "no BTF"); empty if
+ * there is no obvious reason.
  */
 static void explain_access(char *reason, size_t size)
 {
@@ -265,7 +267,7 @@ static void explain_access(char *reason, size_t size)
 			 "/sys is hidden");
 }
 
-/* A reason that refuses all of BPF says more than the one that a single program met. */
+/* A reason against all of BPF is more informative than that of a single program. */
 static void explain(struct plan_row *row, int error)
 {
 	char general[sizeof(row->reason)];
@@ -278,8 +280,8 @@ static void explain(struct plan_row *row, int error)
 }
 
 /*
- * Whether the function has the parameters that the program reads. The verifier would not notice: if one is missing,
- * another number stands in the place of the result.
+ * Return whether the function has the parameters that the program reads. The verifier would not
+ * notice: if one is missing, another number stands in the place of the result.
  */
 static int check_parameters(struct plan_row *row)
 {
@@ -311,7 +313,7 @@ static int check_kernel(struct plan_row *row)
 	return r == -ENOENT ? r : check_parameters(row);
 }
 
-/* Their programs, and how many instructions each took; @rows says to which each belongs. */
+/* Fill in the trials: programs and their instructions. @rows: the row of each. */
 static size_t trials_of(struct plan_row **rows, size_t count, struct loader_trial *ret_trials,
 			struct plan_row **ret_owners)
 {
@@ -388,7 +390,7 @@ static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
 	return 0;
 }
 
-/* A second candidate is not tried where the first is good, or is about to be tried. */
+/* Skip a second candidate if the first is good, or is about to be tried. */
 static bool has_candidate(const struct plan *plan, enum question question, struct plan_row **next,
 			  size_t count)
 {
@@ -399,7 +401,14 @@ static bool has_candidate(const struct plan *plan, enum question question, struc
 	return plan_chosen(plan, question);
 }
 
-/* Those to be tried next; returns their number. */
+/* Hardened kernels and some architectures have no trampolines; TX timestamps need a cgroup. */
+static bool is_often_refused(const struct candidate *candidate)
+{
+	return !strncmp(candidate->hook, "fexit/", strlen("fexit/")) ||
+	       candidate->use == USE_TRANSMIT_STAMPS;
+}
+
+/* Collect the rows to try next. Return their number. */
 static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct plan_row **ret_next)
 {
 	size_t count = 0;
@@ -414,7 +423,11 @@ static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct 
 		     has_candidate(plan, row->candidate->question, ret_next, count)))
 			continue;
 		row->rehearsed = true;
-		if (!check_kernel(row))
+		if (check_kernel(row))
+			continue;
+		if (wish->hopeful && !is_often_refused(row->candidate))
+			row->chosen = true;
+		else
 			ret_next[count++] = row;
 	}
 	return count;
@@ -434,12 +447,12 @@ static void choose(struct plan *plan, const struct plan_wish *wish)
 }
 
 /*
- * A rehearsal has so many files open at most. libbpf reports a lack of them differently for each of its kernel calls.
- * Most of these reports look like those of a kernel that refuses.
+ * Maximum of files that a rehearsal has open. libbpf reports a lack of them differently for each of
+ * its kernel calls. Most of these reports look like those of a kernel that refuses.
  */
 #define REHEARSAL_FILES 64U
 
-/* Whether they are available: 0, -EMFILE, -ENFILE. */
+/* Return whether they are available: 0, -EMFILE, -ENFILE. */
 static int check_room(void)
 {
 	int fds[REHEARSAL_FILES], r = 0;
@@ -545,7 +558,10 @@ const char *plan_refusal(const struct plan *plan, enum question question)
 	return "no program for it";
 }
 
-/* Chosen, or at least found to work: what is optional, 'sojourn probe' only tries. */
+/*
+ * Return whether a candidate was chosen, or at least works: `sojourn probe` only tries optional
+ * ones.
+ */
 static bool answerable(const struct plan *plan, enum question question)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
@@ -587,7 +603,7 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp)
 	return udp ? "not for datagrams" : missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_CPU);
 }
 
-/* Why the program called @name does not work; NULL: it does. */
+/* Return why the program called @name does not work; NULL: it does. */
 static const char *refused(const struct plan *plan, const char *name)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {

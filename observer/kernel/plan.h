@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The measurements that this kernel allows. Every question of the observer has candidate programs, each rehearsed by
- * loading and attaching it here and now. Versions are never compared: distributions backport, and hardened kernels
- * refuse what their version would promise.
+ * loading and attaching it here and now, or by the observation itself. Versions are never compared: distributions
+ * backport, and hardened kernels refuse what their version would promise.
  */
 #ifndef OBSERVER_KERNEL_PLAN_H
 #define OBSERVER_KERNEL_PLAN_H
@@ -83,34 +83,39 @@ struct plan_wish {
 	const char *const *prefer; /* candidates to use and no other for their questions */
 	size_t prefer_count;
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
+	/*
+	 * Rehearse only candidates that many kernels refuse, and choose others by BTF. The verifier takes most of the
+	 * time, so the plan is loaded at once; if that fails, a plan without this finds out why.
+	 */
+	bool hopeful;
 };
 
 /*
- * Rehearse the candidates and choose the first of each question that works. Takes about 30 ms, and a few times that
- * if some are refused. Return 0, also if nothing works: see plan_missing(). -EMFILE, -ENFILE: there was no descriptor
- * to try with.
+ * Rehearse the candidates and choose the first of each question that works. That takes as long as loading them, and
+ * longer if some are refused. Return 0, also if nothing works: see plan_missing(). -EMFILE, -ENFILE: there was no
+ * descriptor to try with.
  */
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 
-/* The chosen row of @question; NULL if it has none. */
+/* Return the chosen row of @question; NULL if it has none. */
 const struct plan_row *plan_chosen(const struct plan *plan, enum question question);
 
 /* How @plan knows when accept() returned; never ACCEPT_AUTO. */
 enum accept_source plan_accept_source(const struct plan *plan);
 
-/* Whether @plan follows responses by TX timestamps. */
+/* Return whether @plan follows responses by TX timestamps. */
 bool plan_transmit_stamps(const struct plan *plan);
 
 /* The first refusal for @question, if none of its candidates was chosen; else NULL. */
 const char *plan_refusal(const struct plan *plan, enum question question);
 
-/* Whether @name is a candidate's hook or program. */
+/* Return whether @name is a candidate's hook or program. */
 bool plan_knows(const char *name);
 
-/* Why none of the candidates called @name answers its question; NULL if one does. */
+/* Return why none of the candidates called @name answers its question; NULL if one does. */
 const char *plan_not_used(const struct plan *plan, const char *name);
 
-/* How the depth of accept queues is seen between two looks at the sockets. */
+/* The way to see the depth of accept queues between two visits to the sockets. */
 enum plan_depth {
 	PLAN_DEPTH_UNSEEN,
 	PLAN_DEPTH_QUEUED,   /* when a connection is put into the queue */
@@ -119,21 +124,24 @@ enum plan_depth {
 
 enum plan_depth plan_depth(const struct plan *plan);
 
-/* Why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it can. */
+/*
+ * Return why @stage cannot be measured under @plan, e.g. "no program for arrival: …"; NULL if it
+ * can.
+ */
 const char *plan_missing(const struct plan *plan, enum stage stage);
 /* The same for UDP services, whose exchanges only have socket_queue and service. */
 const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 
-/* Why service cannot be divided into running, runnable and blocked; NULL if it can. */
+/* Return why service cannot be divided into running, runnable and blocked; NULL if it can. */
 const char *plan_missing_cpu(const struct plan *plan, bool udp);
 
 /* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
 const char *plan_missing_http(const struct plan *plan);
 
-/* How many of the candidates that were not optional work. */
+/* Return how many candidates work that are not optional. */
 size_t plan_working(const struct plan *plan);
 
-/* The question in words, e.g. "When did a request become readable?" */
+/* Return the question in words, e.g. "When did a request become readable?" */
 const char *plan_question_text(enum question question);
 /* The stages and counts that need it, e.g. "socket_queue, receive, service, respond". */
 const char *plan_question_use(enum question question);

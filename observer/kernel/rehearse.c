@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tries programs on the running kernel and lets go of them; see loader.h. */
+/* Tries programs on the running kernel and releases them; see loader.h. */
 #include "loader.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *tria
 		r = loader_skeleton_choose(skel, trials[i].program);
 	if (!r)
 		r = sojourn_bpf__load(skel);
-	/* Whom libbpf's complaint is about. */
+	/* Find the program that libbpf's message names. */
 	for (size_t i = 0; r < 0 && i < count; i++) {
 		if (loader_message_blames(trials[i].program))
 			*ret_refused = i;
@@ -89,7 +89,7 @@ static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *tria
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size)
 {
-	/* With all options, or the verifier would leave out what is only for them. */
+	/* With all options: otherwise the verifier would skip their code. */
 	struct observer_config config = {
 		.max_services = 1,
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),

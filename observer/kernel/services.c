@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Numbers and slots of services, given and taken back; see services.h. */
+/* Gives numbers and slots to services, and takes them back; see services.h. */
 #include "services.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ static int give(struct services *services, uint32_t index)
 }
 
 /*
- * The kernel waits for all programs that run when a map in a map is replaced (1ae80cf31938): whatever
- * begins later sees what was written before.
+ * When a map in a map is replaced, the kernel waits for all running programs (1ae80cf31938).
+ * Programs that begin later see all earlier writes.
  */
 static int open_fence(struct services *services)
 {
@@ -129,7 +129,7 @@ int services_add(struct services *services, const struct service_key *key, uint3
 
 /* ---- taken back ---- */
 
-/* Marks by index what is some service's, or still to be given. */
+/* Mark by index the slots that a service has, or that are free. */
 static void find_used(const struct services *services, bool *used)
 {
 	int fd = bpf_map__fd(services->skel->maps.services);
@@ -161,7 +161,10 @@ static void empty_slot(struct services *services, size_t slot, uint32_t number)
 	set_generation(services, slot, number);
 }
 
-/* Nothing that has the service's number finds its slots from here on; who has found them may still write. */
+/*
+ * From here on the service's number leads to no slots. A program that has found them may still
+ * write.
+ */
 static void shut(struct services *services, const struct service_key *key, uint32_t index)
 {
 	uint32_t generation = service_generation(services->numbers[index]) + 1;
@@ -179,7 +182,8 @@ void services_retire(struct services *services, const struct service_key *key, u
 
 	if (retired->key.port)
 		return;
-	*retired = (struct service_retired){*key, services->numbers[index], services->retired_count++};
+	*retired =
+		(struct service_retired){*key, services->numbers[index], services->retired_count++};
 	shut(services, key, index);
 }
 
@@ -199,7 +203,7 @@ static void forget_owners(const struct services *services)
 	}
 }
 
-/* Makes the slots of @index ready for another service. */
+/* Make the slots of @index ready for another service. */
 static int renew(struct services *services, uint32_t index)
 {
 	const struct bpf_map *tickets = services->skel->maps.tickets;
@@ -229,8 +233,8 @@ static void forget_claims(const struct services *services, uint32_t from, uint32
 }
 
 /*
- * Find numbers that a program has taken and put nowhere, because another CPU was faster. Such a number is neither
- * used nor free, both before the fence and after it.
+ * Find numbers that a program has taken but not used, because another CPU was faster. Such a number
+ * is neither used nor free, both before the fence and after it.
  */
 int services_reclaim(struct services *services, const struct service_key *keys,
 		     const uint32_t *indices, size_t count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Services that have slots: gives their numbers (wire/config.h) to the kernel side. Takes back the slots of services
- * that are gone, so that nothing of one is ever counted for another. A part of loader.c.
+ * Services with slots. Gives their numbers (wire/config.h) to the kernel side, and takes slots back
+ * from ended services. No count of one service is ever counted for another. A part of loader.c.
  */
 #ifndef OBSERVER_KERNEL_SERVICES_H
 #define OBSERVER_KERNEL_SERVICES_H
@@ -30,8 +30,8 @@ struct services {
 	struct service_spans *spans;
 	struct service_statuses *statuses;  /* NULL without config.http */
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
-	uint32_t *numbers;		    /* by index: what its slots have now */
-	uint32_t *ring;			    /* what services_free holds */
+	uint32_t *numbers;		    /* by index: the number of its slots now */
+	uint32_t *ring;			    /* the contents of services_free */
 	int fence_fd;
 	int fence_inner_fd;
 	uint32_t claims_forgotten; /* see forget_claims() */
@@ -41,10 +41,10 @@ struct services {
 int services_open(struct services *services, struct sojourn_bpf *skel);
 void services_close(struct services *services);
 
-/* Gives @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
+/* Give @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
 int services_add(struct services *services, const struct service_key *key, uint32_t kept);
 
-/* How many may still be given. */
+/* Return how many may still be given. */
 uint32_t services_left(const struct services *services);
 
 /*
@@ -54,8 +54,9 @@ uint32_t services_left(const struct services *services);
 void services_retire(struct services *services, const struct service_key *key, uint32_t index);
 
 /*
- * The services of @keys, whose slots are @indices, have none from here on. @last is called for each when no program
- * counts for it any more: for the last reading. Then the slots are empty, and free. 0 or -errno.
+ * Take the slots at @indices back from the services of @keys. @last is called for each once no
+ * program counts for it any more, for a last reading. Then the slots are emptied and free. 0 or
+ * -errno.
  */
 int services_reclaim(struct services *services, const struct service_key *keys,
 		     const uint32_t *indices, size_t count,

@@ -44,7 +44,10 @@ bool loader_plain(void)
 {
 	static int known, plain;
 
-	/* Refused for another reason, nothing can be loaded at all, and that will be said. */
+	/*
+	 * If it is refused for another reason nothing can be loaded at all, which is reported
+	 * later.
+	 */
 	if (!known)
 		plain = try_atomics() == -EINVAL;
 	known = 1;

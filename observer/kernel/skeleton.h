@@ -8,7 +8,7 @@
 #include "sojourn_bpf.skel.h"
 
 /*
- * Opens it, with maps as large as @config asks for, and begins to listen to libbpf (message.h).
+ * Open it, with the maps' sizes of @config, and begin to listen to libbpf (message.h).
  * No program is chosen yet. 0 or -errno; the caller destroys @ret_skel, also after an error.
  */
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel);

@@ -13,10 +13,13 @@
 
 /* The program, its libraries and what loading takes, without any service. */
 #define OWN_BYTES (40 * MIB)
-/* The reading at the begin, that of the latest point, the one under way, and as much again as a document. */
+/*
+ * Readings in memory: that at the begin, that of the latest point, the current one, and as much
+ * again as a document.
+ */
 #define READINGS       4
 #define DOCUMENT_BYTES (100U << 10)
-/* Of a sample in two periods, whose arrays grow by doubling, and in a document. */
+/* Memory of a sample: in two periods, whose arrays grow by doubling, and in a document. */
 #define SAMPLE_BYTES (2 * 2 * sizeof(struct run_sample) + 1200)
 
 /* Samples, the past, and phases: an eighth each. */

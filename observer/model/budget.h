@@ -12,18 +12,21 @@
 
 struct budget {
 	uint64_t bytes;
-	uint32_t services;     /* most that have slots; 0: it does not do for one */
-	uint32_t samples;      /* most of a period, and half as many as of all */
+	uint32_t services;     /* maximum with slots; 0: too little for one */
+	uint32_t samples;      /* maximum of a period, and half as many as of all */
 	uint64_t series_bytes; /* for the past of a period's services, and its document */
 	uint64_t phase_bytes;  /* for the readings at the begins of phases */
 };
 
-/* Half of what the cgroup may take; without a limit a share of the host's, but not all that a large one would give. */
+/*
+ * Return half of the cgroup's limit. Without a limit return a share of the host's memory, within
+ * bounds.
+ */
 uint64_t budget_default(void);
 
 /* @config: but for max_services. 0 or -errno. */
 int budget_divide(uint64_t bytes, const struct observer_config *config, struct budget *ret_budget);
-/* How much it takes for so many services to have slots. 0 or -errno. */
+/* Return the memory that slots for this many services take. 0 or -errno. */
 int budget_least(const struct observer_config *config, uint32_t services, uint64_t *ret_bytes);
 
 #endif

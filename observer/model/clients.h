@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clients that are connected to a service now: addresses, by how many connections each has. */
+/* The clients that are now connected to a service: addresses, by their number of connections. */
 #ifndef OBSERVER_MODEL_CLIENTS_H
 #define OBSERVER_MODEL_CLIENTS_H
 
@@ -14,10 +14,10 @@ struct clients_search {
 
 /* A socket_visit: takes @socket if it is a connection of the service. @context: a struct clients_search. */
 void clients_visit(void *context, const struct resource_socket *socket);
-/* Each address once, that with the most connections first. */
+/* Join equal addresses, and put that with the most connections first. */
 void clients_add_up(struct snapshot_clients *clients);
 
-/* The whole: -ENODATA if the service is in another network namespace; 0 or -errno. */
+/* Find all clients. -ENODATA if the service is in another network namespace; 0 or -errno. */
 int clients_find(uint32_t netns, uint16_t port, struct snapshot_clients *ret_clients);
 
 #endif

@@ -137,7 +137,7 @@ static size_t encode(const struct run_point *point, uint8_t ret_bytes[static POI
 	return (size_t)(at - ret_bytes);
 }
 
-/* Returns where the next one begins. */
+/* Return where the next one begins. */
 static const uint8_t *decode(const uint8_t *at, struct run_point *ret_point)
 {
 	uint64_t words[WORDS] = {0}, zeros;
@@ -206,7 +206,7 @@ static int keep(struct track *track, const struct run_point *point)
 	return 0;
 }
 
-/* The oldest of the points that are kept as bytes goes. */
+/* Drop the oldest point that is kept as bytes. */
 static void drop(struct track *track)
 {
 	struct run_point first;
@@ -233,7 +233,10 @@ static void drop_old(struct track *track, uint64_t from_ns)
 	}
 }
 
-/* Whether nothing happened in @last and in @point, and the state is the same: both together are as each of them. */
+/*
+ * Return whether nothing happened in @last and in @point, and the state is the same: both together
+ * are as each of them.
+ */
 static bool is_quiet(const struct run_point *last, const struct run_point *point)
 {
 	uint64_t a[WORDS], b[WORDS], sum[WORDS];
@@ -389,10 +392,10 @@ enum history_kind history_kind_of(const struct snapshot_past *past)
 		       : HISTORY_COARSE;
 }
 
-/* The part of a past that is asked for. */
+/* The requested part of a past. */
 struct extract {
 	struct run_series *series;
-	uint64_t from_ns; /* what ended before is one point */
+	uint64_t from_ns; /* earlier points are joined to one */
 	uint64_t step_ns; /* 0: points as they are */
 };
 
@@ -435,7 +438,7 @@ static int extract_track(struct extract *extract, const struct track *track)
 	return r ? r : extract_point(extract, &track->last);
 }
 
-/* Of a service that is met only now there is the time since @last. */
+/* A service that is new now has only the time since @last. */
 static int extract_service(const struct history *history, enum history_kind kind,
 			   struct extract *extract, const struct run_point *open,
 			   const struct run_service *service)
@@ -446,7 +449,7 @@ static int extract_service(const struct history *history, enum history_kind kind
 	return r ? r : extract_point(extract, open);
 }
 
-/* Longer points where there would be too many; 0: as they are. */
+/* Return the duration of longer points if there were too many; 0: as they are. */
 static uint64_t step_ns(const struct snapshot_past *past, enum history_kind kind, size_t services)
 {
 	uint64_t native_s = kind == HISTORY_FINE ? 1 : HISTORY_SLOT_NS / NSEC_PER_SEC;

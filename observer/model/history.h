@@ -11,9 +11,12 @@ struct history;
 #define HISTORY_SLOT_NS	  10000000000ULL
 #define HISTORY_FINE_NS	  600000000000ULL
 #define HISTORY_COARSE_NS 86400000000000ULL
-/* All points together take so many bytes at most; beyond that the oldest of who has most are made one. */
+/*
+ * Maximum of bytes of all points. Beyond that the oldest points of the service with the most are
+ * joined.
+ */
 #define HISTORY_BYTES (32UL << 20)
-/* A document has so many points at most; a wish for more gets longer ones. */
+/* Maximum of points in a document; a request for more gets longer ones. */
 #define HISTORY_POINTS 20000U
 
 /* 0 or -ENOMEM. @bytes: HISTORY_BYTES, but for tests. */
@@ -21,7 +24,7 @@ int history_new(size_t bytes, struct history **ret_history);
 void history_free(struct history *history);
 DEFINE_CLEANUP(struct history *, history_free)
 
-/* Which points. */
+/* The kinds of points. */
 enum history_kind {
 	HISTORY_FINE,
 	HISTORY_COARSE,
@@ -35,7 +38,7 @@ enum history_kind {
 void history_point(struct history *history, enum history_kind kind, const struct run *base,
 		   const struct run *last, const struct run *now);
 
-/* Which points @past is about. */
+/* Return the kind of points that @past requests. */
 enum history_kind history_kind_of(const struct snapshot_past *past);
 
 /*

@@ -12,12 +12,14 @@
 int interval_between(const struct run *now, const struct run *previous, struct run **ret_interval);
 
 /*
- * @total, a reading, as it is to be shown: without the stages that are not known for the replies that could
- * not be matched. NULL: as it is.
+ * Make the form of the reading @total that is shown, in which stages are not known if too many
+ * replies could not be matched. NULL: @total itself.
  */
 int interval_judged(const struct run *total, struct run **ret_judged);
 
-/* The process of @service whose descriptors are nearest to their limit; NULL: none is known. */
+/*
+ * Return the process of @service that is nearest to its limit of descriptors; NULL: none is known.
+ */
 const struct run_process *interval_fullest(const struct run_service *service);
 
 #endif

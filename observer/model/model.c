@@ -21,7 +21,7 @@
 #include "sources/ring.h"
 #include "series.h"
 
-/* A period: from its begin, whose reading is @base, until it is asked for. */
+/* A period: from the reading @base until it is requested. */
 struct period {
 	uint64_t id; /* 0: free */
 	struct run *base;
@@ -120,7 +120,7 @@ static int read_service(struct model *model, uint32_t index, struct run *run)
 	return source_proc_read(model->proc, model->loader, index, service);
 }
 
-/* As many as there is room for. */
+/* Note as many as there is room for. */
 static void name_dropped(void *context, const struct service_key *key, uint64_t connections)
 {
 	struct run *run = context;
@@ -168,7 +168,7 @@ static int set_begin(struct model *model, struct run *run)
 	return run->started_at ? 0 : -ENOMEM;
 }
 
-/* A reading of everything that the kernel has counted; @flush: see loader_visit_sockets(). */
+/* Take a reading of all that the kernel has counted. @flush: see loader_visit_sockets(). */
 static int take_reading(struct model *model, bool flush, struct run **ret_run)
 {
 	autorun struct run *run = run_new("sojourn", model->options.command);
@@ -193,7 +193,7 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 
 /* ---- periods ---- */
 
-/* Notes the first arrivals of the epoch for the periods that have seen none before. */
+/* Note the first arrivals of the epoch for the periods that have seen none before. */
 static void note_first(struct model *model, struct period *period)
 {
 	for (size_t i = 0; period->id && i < model->key_count; i++) {
@@ -255,7 +255,7 @@ static int period_begin(struct model *model, struct period *period)
 		period_done(model, &begun);
 		return r;
 	}
-	/* Without, the document says that nobody looked. */
+	/* Without a look the document says so. */
 	if (model->options.findings)
 		(void)begin_look(model, &begun.look);
 	note_all_first(model);
@@ -264,7 +264,7 @@ static int period_begin(struct model *model, struct period *period)
 	return 0;
 }
 
-/* Messages of the period: none where nothing was exchanged in it. */
+/* Set the period's messages: none if nothing was exchanged in it. */
 static void set_messages(const struct model *model, const struct period *period, struct run *run)
 {
 	size_t at = 0;
@@ -297,7 +297,7 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
-/* Calls @judge for each UDP service of @run. */
+/* Call @judge for each UDP service of @run. */
 static void judge_datagrams(const struct model *model, struct run *run,
 			    void (*judge)(const struct loader *loader, uint32_t index,
 					  struct run_service *service))
@@ -313,7 +313,7 @@ static void judge_datagrams(const struct model *model, struct run *run,
 	}
 }
 
-/* The reading with which the last point of the period's series ended. */
+/* Return the reading with which the last point of the period's series ended. */
 static const struct run *last_point(const struct model *model, const struct period *period)
 {
 	return period->pointed ? model->tick : period->base;
@@ -376,7 +376,7 @@ static void point_period(struct model *model, struct period *period, const struc
 	period->pointed = true;
 }
 
-/* The owner of the phase has gone: nobody will ask for it. */
+/* End phases whose owners are gone. */
 static void expire_phases(struct model *model)
 {
 	uint64_t now = clock_now_ns();
@@ -398,7 +398,7 @@ static size_t history_bytes(const struct budget *budget)
 	return budget->series_bytes < HISTORY_BYTES ? budget->series_bytes : HISTORY_BYTES;
 }
 
-/* The readings with which the history's last points ended. */
+/* Return the readings with which the history's last points ended. */
 static const struct run *last_of_history(const struct model *model, enum history_kind kind)
 {
 	const struct run *last = kind == HISTORY_FINE ? model->tick : model->slot;
@@ -588,7 +588,7 @@ static void renew(struct period *phase)
 	phase->expires_ns = clock_now_ns() + phase->lease_s * NSEC_PER_SEC;
 }
 
-/* One phase there can always be, however many services there are. */
+/* One phase is always possible, with any number of services. */
 static int snapshot_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_id)
 {
 	struct model *model = context;
@@ -692,7 +692,10 @@ static int model_init(struct model *model)
 		r = history_new(history_bytes(model->options.budget), &model->history);
 	if (!r)
 		r = period_begin(model, &model->total);
-	/* Attaching picked up what was there already, before the first reading: that is no "earlier". */
+	/*
+	 * Attaching picked up existing connections before the first reading: they are not
+	 * "earlier".
+	 */
 	for (size_t i = 0; !r && i < model->total.base->service_count; i++)
 		model->total.base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
 	if (!r)

@@ -20,23 +20,23 @@ struct model;
 struct model_options {
 	int netns_fd;	/* the namespace that findings are about; -1: our own. The caller's */
 	uint32_t netns; /* its inode */
-	char **command; /* what runs meanwhile, for the document; may be NULL */
+	char **command; /* the command that runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
-	uint32_t samples;	     /* most sampled exchanges of a service in a period; 0: none */
-	const struct budget *budget; /* the caller's, as long as the model is there */
-	bool findings; /* look for what runs out, at the begin and the end of each period */
-	bool past;     /* keep what snapshot_source.past() returns */
+	uint32_t samples;	     /* samples per service and period; 0: none */
+	const struct budget *budget; /* the caller's, which outlives the model */
+	bool findings; /* look for findings, at the begin and the end of each period */
+	bool past;     /* keep the past for snapshot_source.past() */
 	void (*expired)(uint64_t phase,
 			uint32_t lease_s); /* one has ended with its lease; or NULL */
 };
 
-/* Begins the observation: everything from now on counts. 0 or -errno. */
+/* Begin the observation: everything from now on counts. 0 or -errno. */
 int model_new(struct loader *loader, const struct plan *plan, const struct model_options *options,
 	      struct model **ret_model);
 void model_free(struct model *model);
 DEFINE_CLEANUP(struct model *, model_free)
 
-/* Visits the sockets and reads everything since the observation began. 0 or -errno. */
+/* Visit the sockets and read everything since the observation began. 0 or -errno. */
 int model_read(struct model *model, struct run **ret_run);
 
 /*
@@ -50,7 +50,7 @@ int model_drain(struct model *model);
 void model_point(struct model *model);
 uint64_t model_point_interval_ns(const struct model *model);
 
-/* The same for sinks, with phases. */
+/* Return the same for sinks, with phases. */
 struct snapshot_source model_snapshots(struct model *model);
 
 #endif

@@ -12,9 +12,9 @@
 #include "sojourn/run_sum.h"
 #include "sources/source.h"
 
-/* A listener that nobody used for as long may lose its slot. */
+/* Time after which an unused listener may lose its slot. */
 #define QUIET_NS (60 * NSEC_PER_SEC)
-/* So many slots at most are to be free for those that come within a second. */
+/* Maximum of slots kept free for services that come within a second. */
 #define MOST_FREE 32
 
 /* The order of removal: services that have ended and left nothing, then the others that have ended. */
@@ -122,7 +122,10 @@ static enum rank rank_of(const struct reclaim *reclaim, const struct service_key
 										    : RANK_STAYS;
 }
 
-/* The small ones of a rank first: who served millions says more than who was there for a moment. */
+/*
+ * Within a rank the small ones come first: a service of millions of requests says more than a
+ * short-lived one.
+ */
 static int compare(const void *a, const void *b)
 {
 	const struct leaving *x = a, *y = b;
@@ -148,7 +151,7 @@ static size_t choose(const struct reclaim *reclaim, const struct service_key *ke
 	return found < wanted ? found : wanted;
 }
 
-/* How many slots should be free, and are not. */
+/* Return how many slots should be free but are not. */
 static size_t count_wanted(const struct reclaim *reclaim)
 {
 	uint32_t left = loader_services_left(reclaim->loader);
@@ -194,6 +197,6 @@ int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_
 	}
 	reclaim->forget = forget;
 	reclaim->context = context;
-	/* Without any to be taken, too: it finds the numbers that nobody uses. */
+	/* Also with none to take: it finds numbers that nothing uses. */
 	return loader_reclaim(reclaim->loader, chosen_keys, indices, chosen, add_last, reclaim);
 }

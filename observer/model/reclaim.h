@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Services that have to give their slots to others, and one sum of their counts. Slots are taken back only when few
- * are free, so that ended services keep their names in the document as long as there is room.
+ * Takes slots from services for others, and keeps one sum of their counts. Slots are taken only
+ * when few are free, so ended services keep their names in the document as long as there is room.
  */
 #ifndef OBSERVER_MODEL_RECLAIM_H
 #define OBSERVER_MODEL_RECLAIM_H
@@ -18,11 +18,14 @@ struct reclaim;
 int reclaim_new(struct loader *loader, struct reclaim **ret_reclaim);
 void reclaim_free(struct reclaim *reclaim);
 
-/* After each visit to the sockets: notes who has the slots. @keys are the services by index. */
+/*
+ * Note after each visit to the sockets which services have the slots. @keys are the services by
+ * index.
+ */
 void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, size_t count);
 
 /*
- * Takes back as many slots as are wanted, if so many are used no more: by the last visit. @forget is called for
+ * Take back as many slots as are wanted, if that many were unused at the last visit. @forget is called for
  * each with its index, when its counts are in the sum. 0 or -errno.
  */
 int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_t count,

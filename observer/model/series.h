@@ -15,16 +15,16 @@ int model_series_new(uint64_t bytes, struct model_series **ret_series);
 void model_series_free(struct model_series *series);
 
 /*
- * One more point for each service: what @now has beyond @last. Both are readings of the whole observation;
- * @base is that at the period's begin. -ENOMEM.
+ * Add a point for each service: the difference of @now and @last. Both are readings of the whole
+ * observation; @base is that at the period's begin. -ENOMEM.
  */
 int model_series_point(struct model_series *series, const struct run *base, const struct run *last,
 		       const struct run *now);
 
-/* The past of a service that no reading will have any more. */
+/* Drop the past of a service that no further reading has. */
 void model_series_forget(struct model_series *series, const struct run_service *like);
 
-/* Gives the services of @now their past, with one more point for the time since @last. -ENOMEM. */
+/* Give the services of @now their past, with one more point for the time since @last. -ENOMEM. */
 int model_series_read(const struct model_series *series, const struct run *base,
 		      const struct run *last, struct run *now);
 

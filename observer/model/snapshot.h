@@ -11,11 +11,11 @@
 
 #include "sojourn/run.h"
 
-/* Phases that may be open at the same time, and the memory that the readings at their begins may take. */
+/* The maximum of open phases, and the memory that the readings at their begins may take. */
 #define SNAPSHOT_PHASES	     64
 #define SNAPSHOT_PHASE_BYTES (64UL << 20)
 
-/* An address that is connected to a service. */
+/* An address with connections to a service. */
 struct snapshot_client {
 	uint8_t family;
 	uint8_t address[16]; /* the first four for AF_INET */
@@ -23,7 +23,7 @@ struct snapshot_client {
 };
 
 struct snapshot_clients {
-	struct snapshot_client *list; /* that with the most connections first */
+	struct snapshot_client *list; /* the one with the most connections first */
 	size_t count;
 	size_t connections; /* of all of them */
 	bool partial;	    /* there was no memory for some */
@@ -35,41 +35,40 @@ static inline void snapshot_clients_free(struct snapshot_clients *clients)
 	*clients = (struct snapshot_clients){};
 }
 
-/* How much of the past a page wants. */
+/* The part of the past that a page requests. */
 struct snapshot_past {
-	uint32_t last_s; /* before that there is one point */
-	uint32_t
-		step_s; /* a point's duration at least: 1, or 10 for what is longer ago than ten minutes */
-	uint16_t port; /* of the services at this port; 0: of all */
+	uint32_t last_s; /* one point holds the time before that */
+	uint32_t step_s; /* minimum duration of a point: 1, or 10 for more than ten minutes ago */
+	uint16_t port;	 /* of the services at this port; 0: of all */
 };
 
 struct snapshot_source {
 	void *context;
-	/* Everything since the observation began. 0 or -errno. */
+	/* Return everything since the observation began. 0 or -errno. */
 	int (*total)(void *context, struct run **ret_run);
-	/* The same without single exchanges and findings: for what is shown often. */
+	/* The same without single exchanges and findings, for frequent requests. */
 	int (*brief)(void *context, struct run **ret_run);
-	/* The same with the recent past of services as series. -ENODATA: nobody keeps it. */
+	/* The same with the recent past of services as series. -ENODATA: it is not kept. */
 	int (*past)(void *context, const struct snapshot_past *past, struct run **ret_run);
 	/*
-	 * Adds what is running out now, judged over the last minute, to a document of brief(). Nothing if
-	 * nobody looks: then not_seen stays NULL.
+	 * Add current findings, judged over the last minute, to a document of brief(). Without a
+	 * judge it adds nothing, and not_seen stays NULL.
 	 */
 	int (*judge)(void *context, struct run *run);
 	/*
-	 * Find the clients that are connected to @service now; the caller frees them. Every connection of the host is
-	 * looked at. -ENODATA: its network namespace is another one.
+	 * Find the clients that are connected to @service now; the caller frees them. It walks over
+	 * every connection of the host. -ENODATA: the service is in another network namespace.
 	 */
 	int (*clients)(void *context, const struct run_service *service,
 		       struct snapshot_clients *ret_clients);
 	/*
-	 * Begins a measured phase now, which ends unheard if it was not renewed for @lease_s seconds. -ENOSPC:
-	 * SNAPSHOT_PHASES are open; -EDQUOT: the open ones take the memory that phases may.
+	 * Begin a measured phase, which ends unless it is renewed within @lease_s seconds. -ENOSPC:
+	 * SNAPSHOT_PHASES are open; -EDQUOT: the open ones take the memory allowed for phases.
 	 */
 	int (*phase_begin)(void *context, uint32_t lease_s, uint64_t *ret_id);
-	/* From now on the lease lasts as long as at the begin. Errors as below. */
+	/* Renew a lease for its full time from now on. Errors as below. */
 	int (*phase_renew)(void *context, uint64_t id, uint32_t *ret_lease_s);
-	/* Ends phase @id and returns what it covers. -ENOENT: no such phase is open. */
+	/* End phase @id and return its document. -ENOENT: no such phase is open. */
 	int (*phase_end)(void *context, uint64_t id, struct run **ret_run);
 };
 

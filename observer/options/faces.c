@@ -12,7 +12,7 @@
 
 #define ROWS_MAX 32
 
-/* Copies the named rows of `observe`; how many. */
+/* Copy the named rows of `observe`. Return how many. */
 static size_t take_rows(const char *const *names, size_t count, struct cli_option *ret_rows)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -33,7 +33,7 @@ static void say_instead(struct cli_option *rows, size_t count, const char *name,
 	}
 }
 
-/* Words that are no option are refused; without a target every listener is one. */
+/* Refuse words that are no option. Without a target observe every listener. */
 static int check_targets(const struct cli_command *command, int argc, char **argv, int next,
 			 struct observe_options *options)
 {
@@ -64,7 +64,7 @@ static const struct cli_option warn_row = {"warn-wait",
 					   .allowed =
 						   "a duration up to 1h, e.g. 5ms; 0 warns of any"};
 
-/* Parses with the rows @names. */
+/* Parse with the rows @names. */
 static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
 		 char **argv, struct observe_options *options)
 {
@@ -170,7 +170,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 
 _Static_assert(ARRAY_SIZE(serve_rows) <= ROWS_MAX, "rows of sojourn serve");
 
-/* Below, a file would hold a reading or two. */
+/* Smaller files would hold a reading or two. */
 #define SMALLEST_RECORDING 1000000
 
 static const char *set_output(void *record, const char *value)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the HTTP endpoint listens and whom it answers: the rows, and what cannot go together. */
+/* The options of the HTTP endpoint and its callers: rows, and options that cannot go together. */
 #include "listen.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 #include "sinks/http/secrets.h"
 #include "sojourn/cleanup.h"
 
-/* The text, and where it is from: the sink reads it again when it changes. */
+/* Sets a text and its file: the sink reads the file again when it changes. */
 #define SETTER(member, reader)                                            \
 	static const char *set_##member(void *settings, const char *path) \
 	{                                                                 \
@@ -109,7 +109,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
 	return ntohl(in->sin_addr.s_addr) >> 24 == 127;
 }
 
-/* Somebody on the host is not yet somebody who may change what it measures. */
+/* Not every user of the host may change the measurements. */
 bool options_own_token(const struct observe_options *options)
 {
 	return options->listen && !options->open_to_all && !options->access.token &&

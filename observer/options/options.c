@@ -25,7 +25,7 @@
 #define PORTS_ALLOWED "ports from 1 to 65535 like 80, 8000-8010 or 53/udp, separated by commas"
 #define PORTS_MANY    "at most 64 ports; --all-listeners takes those that have a listener"
 
-/* Cuts "/tcp" or "/udp" off @word. -EINVAL if something else follows a slash. */
+/* Cut "/tcp" or "/udp" off @word. -EINVAL if something else follows a slash. */
 static int cut_protocol(char *word, uint16_t *ret_protocol)
 {
 	char *slash = strchr(word, '/');

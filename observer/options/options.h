@@ -47,23 +47,23 @@ struct observe_options {
 	enum accept_source accept_source;
 	const char *prefer[OPTIONS_PREFER]; /* names that kernel/plan.h knows */
 	size_t prefer_count;
-	uint64_t transmit_below; /* of 2^32 exchanges, so many are followed to the wire; 0: none */
+	uint64_t transmit_below; /* of 2^32 exchanges, the number followed to the wire; 0: none */
 	bool cpu;
 	bool http;
 	const char *cgroup; /* directory; NULL: not given */
 	bool run_statistics;
-	uint32_t samples;  /* most sampled exchanges of a service in a period; 0: none */
+	uint32_t samples;  /* maximum of sampled exchanges of a service in a period; 0: none */
 	uint32_t ring_kib; /* size of the ring that they come through */
-	uint64_t memory;   /* that the observer may take; 0: by the cgroup and the host */
-	uint32_t cpus;	   /* as if there might be so many; 0: as many as there may be */
+	uint64_t memory;   /* memory that the observer may take; 0: by the cgroup and the host */
+	uint32_t cpus;	   /* pretend this number of possible CPUs; 0: the real one */
 	bool floor;
 	bool no_doctor;
 	bool quiet;
 	bool verbose;		   /* the whole report */
-	bool debug;		   /* what libbpf says, too */
+	bool debug;		   /* libbpf's messages, too */
 	char **command;		   /* NULL: none */
 	bool live;		   /* on the terminal, until it is left */
-	uint64_t wait_floor_ns;	   /* live: p99 of waiting up to that is not warned of */
+	uint64_t wait_floor_ns;	   /* live: p99 of waiting up to this causes no warning */
 	const char *replay;	   /* live: a recording to play instead of observing; NULL: none */
 	const char *record;	   /* file of readings; NULL: none */
 	uint64_t record_max_bytes; /* of that file; 0: any */
@@ -74,7 +74,7 @@ struct observe_options {
 struct probe_options {
 	bool json;
 	bool cost;
-	uint64_t rates[OPTIONS_RATES]; /* of requests per second, at which to say what it means */
+	uint64_t rates[OPTIONS_RATES]; /* requests per second at which to interpret the cost */
 	size_t rate_count;
 	bool rates_given;
 };

@@ -36,7 +36,7 @@ static const char *set_url(void *settings, const char *value)
 	return target->url ? NULL : "less memory in use";
 }
 
-/* RFC 9110, 5.1 and 5.5; what our own headers are is not for others to say. */
+/* RFC 9110, 5.1 and 5.5. Headers that we send ourselves cannot be replaced. */
 static bool is_header(const char *line)
 {
 	size_t name = strcspn(line, ":");

@@ -8,7 +8,7 @@
 
 extern const struct cli_table options_otlp;
 
-/* Fills in what was not said. -EINVAL: what cannot go together, an error was printed. */
+/* Fill in defaults. -EINVAL: options that cannot go together; an error was printed. */
 int options_otlp_check(const struct cli_command *command, struct observe_options *options);
 
 #endif

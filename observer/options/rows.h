@@ -6,7 +6,7 @@
 #include "options.h"
 #include "sojourn/cli.h"
 
-/* The row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
+/* Return the row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
 const struct cli_option *options_observe_row(const char *name);
 
 /* Without a port every listener of the namespaces is observed that were named. */

@@ -25,9 +25,9 @@
 
 #define WINDOW_NS  (5 * NSEC_PER_MSEC)
 #define WARM_NS	   (20 * NSEC_PER_MSEC)
-#define RING_BYTES (4U << 20) /* as `sojourn observe` has it */
+#define RING_BYTES (4U << 20) /* as in `sojourn observe` */
 
-/* Of the time, to what the exchanges take; the rest to single programs. */
+/* Share of the time for measuring exchanges; the rest is for single programs. */
 #define PAIRED_SHARE 0.7
 
 /* Every mode but COST_TIMED_MODES' is compared with nothing attached. */
@@ -82,7 +82,7 @@ static bool is_ours(unsigned int mode)
 	return mode != COST_EMPTY && mode != NOTHING;
 }
 
-/* To attach takes the kernel some milliseconds: among our own modes nothing is. */
+/* Attaching takes the kernel some milliseconds. Between our own modes nothing is attached. */
 static int set_mode(struct measuring *m, unsigned int mode)
 {
 	bool attached = is_ours(mode) && is_ours(m->mode);
@@ -101,7 +101,7 @@ static int set_mode(struct measuring *m, unsigned int mode)
 	return attached ? 0 : loader_resume(m->loader);
 }
 
-/* In @mode, what one exchange takes. The samples that were kept are thrown away afterwards. */
+/* Measure one exchange in @mode. Samples that were kept are discarded afterwards. */
 static int window(struct measuring *m, unsigned int mode, double *ret_ns)
 {
 	uint64_t before = exchanges_count(m->exchanges);
@@ -129,7 +129,7 @@ static void add_round(struct measuring *m, const double added_ns[static COST_MOD
 	}
 }
 
-/* While nothing of ours is attached. */
+/* Called while nothing of ours is attached. */
 static void note_others(const struct measuring *m, unsigned int round, struct cost *cost)
 {
 	int others = others_count(m->programs, m->program_count);
@@ -140,7 +140,10 @@ static void note_others(const struct measuring *m, unsigned int round, struct co
 		cost->others_most = others;
 }
 
-/* The windows of @count modes from @first on, each round in another order, and then one with nothing attached. */
+/*
+ * Measure windows of @count modes from @first on, in a random order each round, and then one with
+ * nothing attached.
+ */
 static int windows(struct measuring *m, unsigned int round, unsigned int first, unsigned int count,
 		   double *before_ns, double *ret_added_ns)
 {
@@ -160,7 +163,7 @@ static int windows(struct measuring *m, unsigned int round, unsigned int first, 
 	return r;
 }
 
-/* The machine's drift is in a window and in its neighbours with nothing attached alike. */
+/* The machine's drift is the same in a window and in its neighbours with nothing attached. */
 static int paired_round(struct measuring *m, unsigned int round, struct cost *cost)
 {
 	double added_ns[COST_MODES] = {}, before_ns = 0;
@@ -197,7 +200,7 @@ static int read_timed(struct measuring *m, unsigned int mode, struct timed *ret_
 	return r;
 }
 
-/* Of each program, what ran in a window. */
+/* Measure each program's runs in a window. */
 static int timed_window(struct measuring *m, unsigned int mode, struct timed *ret_timed,
 			uint64_t *ret_exchanges)
 {
@@ -275,7 +278,7 @@ static int discard(void *context, void *data, size_t size)
 	return 0;
 }
 
-/* As `sojourn observe --port` would observe it. */
+/* Set up the configuration of `sojourn observe --port`. */
 static int fill_config(const struct plan *plan, uint64_t quiet_ns,
 		       struct observer_config *ret_config, struct service_key *ret_key)
 {
@@ -301,7 +304,10 @@ static int fill_config(const struct plan *plan, uint64_t quiet_ns,
 	return 0;
 }
 
-/* Whether it answers one of the questions that every exchange raises. Others run for what others do on this host. */
+/*
+ * Return whether it answers one of the questions that every exchange raises. Others run for what
+ * others do on this host.
+ */
 static bool runs_per_exchange(const struct plan *plan, const char *program)
 {
 	const enum question questions[] = {QUESTION_ARRIVAL, QUESTION_READ, QUESTION_WRITE};
@@ -391,7 +397,7 @@ static int measure_exchanges(struct measuring *m, uint64_t until_ns, struct cost
 	return r;
 }
 
-/* Without the right to run statistics the rest is known nevertheless. */
+/* Without the right to run statistics the other figures are still known. */
 static int measure_programs(struct measuring *m, uint64_t until_ns, struct cost *cost)
 {
 	autoclose int statistics = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -406,7 +412,7 @@ static int measure_programs(struct measuring *m, uint64_t until_ns, struct cost 
 	return r;
 }
 
-/* If the kernel or its settings kept something from being seen, its cost would be missing. */
+/* Check that the programs saw the exchanges: otherwise their cost would be missing. */
 static int check_seen(const struct measuring *m)
 {
 	uint64_t seen = 0;

@@ -20,7 +20,7 @@ enum cost_mode {
 	COST_MODES
 };
 
-/* By the kernel's run statistics, two clock reads of which are in each run's time. */
+/* Modes timed by the kernel's run statistics, which add two clock reads to each run. */
 #define COST_TIMED_MODES (COST_OBSERVED + 1)
 
 /* A program that runs for every exchange. */
@@ -37,7 +37,10 @@ struct cost {
 	struct spread exchange_ns; /* with nothing of ours attached */
 	int others_least; /* programs of others on our hooks meanwhile; negative: not known */
 	int others_most;
-	/* More than that: of both ends, and of the server's alone, as if the client were on another host. */
+	/*
+	 * Time added to exchange_ns: by both ends, and by the server's alone, as if the client were
+	 * on another host.
+	 */
 	struct spread both_ns[COST_MODES];
 	struct spread server_ns[COST_MODES];
 	struct cost_program programs[PLAN_ROWS]; /* in the order in which they are loaded */
@@ -53,7 +56,7 @@ struct cost {
 int cost_measure(const struct plan *plan, uint64_t quiet_ns, uint64_t budget_ns,
 		 struct cost *ret_cost);
 
-/* Percent of one core that a server's programs take at this rate. */
+/* Return the percentage of one core that a server's programs take at this rate. */
 struct spread cost_share(const struct cost *cost, enum cost_mode mode, uint64_t requests_per_s);
 
 #endif

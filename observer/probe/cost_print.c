@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Prints what observing costs on this host, for people and for programs; see cost.h and probe.h. */
+/*
+ * Prints the cost of observing on this host, for people and for programs; see cost.h and probe.h.
+ */
 #include "cost_print.h"
 
 #include <errno.h>

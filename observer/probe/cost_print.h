@@ -7,9 +7,9 @@
 
 #include "probe.h"
 
-/* NULL without memory. */
+/* Return the cost as JSON; NULL without memory. */
 json_t *cost_json(const struct probe_cost *cost);
-/* That of this host, which the figures hold for. */
+/* Return this host's properties, for which the figures are valid. */
 json_t *cost_machine_json(void);
 /* The same as lines. 0 or -ENOMEM. */
 int cost_print_machine(FILE *file);

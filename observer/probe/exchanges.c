@@ -15,7 +15,7 @@
 #include "spread.h"
 
 #define BATCH	32   /* exchanges: long enough for the clock's own time to vanish in them */
-#define BATCHES 1024 /* of a window; a longer one ends there */
+#define BATCHES 1024 /* maximum of batches in a window, at which it ends */
 
 /* The most frequent protocol, HTTP, recognised by its first bytes. */
 static const char request[] =
@@ -34,7 +34,10 @@ struct exchanges {
 	double batches[BATCHES];
 };
 
-/* A namespace of our own has no firewall and no other sockets; without the right to one ours will do. */
+/*
+ * Our own namespace has no firewall and no other sockets. Without the right to make one the current
+ * one is used.
+ */
 static int enter_namespace(void)
 {
 	struct ifreq request_up = {.ifr_name = "lo", .ifr_flags = IFF_UP};

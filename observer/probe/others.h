@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs of others on our hooks: beside others, entering one more has another cost. */
+/* Other programs on our hooks: beside them, entering one more costs less or more. */
 #ifndef OBSERVER_PROBE_OTHERS_H
 #define OBSERVER_PROBE_OTHERS_H
 
@@ -8,8 +8,8 @@
 #include "kernel/loader.h"
 
 /*
- * Programs that are attached to the tracepoints of @programs now, while none of ours is. -errno where the kernel does
- * not let us look.
+ * Return how many programs are attached to the tracepoints of @programs, while none of ours is.
+ * -errno: the kernel does not let us look.
  */
 int others_count(const struct loader_program *programs, size_t count);
 

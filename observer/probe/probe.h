@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `sojourn probe`: what this kernel allows, why not the rest, and what observing costs on this host. */
+/*
+ * `sojourn probe`: the measurements that this kernel allows, reasons why not the rest, and the cost
+ * of observing on this host.
+ */
 #ifndef OBSERVER_PROBE_PROBE_H
 #define OBSERVER_PROBE_PROBE_H
 
@@ -10,7 +13,7 @@
 #include "cost.h"
 #include "kernel/plan.h"
 
-/* Prints the host, the plan as a table, then the stages. */
+/* Print the host, the plan as a table, then the stages. */
 void probe_print_text(const struct plan *plan, FILE *file);
 
 /* The measured costs, and the rates of requests at which to interpret them. */
@@ -20,10 +23,10 @@ struct probe_cost {
 	size_t rate_count;
 };
 
-/* Prints the host, what observing costs on it, and what that means. 0 or -ENOMEM. */
+/* Print the host, the cost of observing on it, and its meaning. 0 or -ENOMEM. */
 int probe_print_cost(const struct probe_cost *cost, FILE *file);
 
-/* All of these as one JSON object; @cost may be NULL. 0 or -errno. */
+/* Print all of these as one JSON object; @cost may be NULL. 0 or -errno. */
 int probe_print_json(const struct plan *plan, const struct probe_cost *cost, FILE *file);
 
 #endif

@@ -25,8 +25,8 @@ double median_of(double *values, size_t count)
 }
 
 /*
- * The bounds of a median by rank, whatever the distribution. The median lies beyond a rank as rarely as a coin shows
- * so many heads.
+ * Return the bounds of a median by rank, whatever the distribution. The median lies beyond a rank
+ * as rarely as a coin shows so many heads.
  */
 struct spread spread_of(struct rounds *rounds)
 {

@@ -19,10 +19,10 @@ struct spread {
 	double low, high; /* with 95 % confidence the median is between them */
 };
 
-/* Beyond SPREAD_ROUNDS it is left out. */
+/* Add a value; values beyond SPREAD_ROUNDS are left out. */
 void rounds_add(struct rounds *rounds, double value);
 
-/* Sorts @rounds. */
+/* Sort @rounds. */
 struct spread spread_of(struct rounds *rounds);
 
 double median_of(double *values, size_t count);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which system calls are allowed, as tables; see calls.h. All others fail with ENOSYS.
+ * The allowed system calls, as tables; see calls.h. All others fail with ENOSYS.
  *
- * Nothing ends the process, because a library of tomorrow may try a call that nobody has listed, and an observer
- * that dies of it helps nobody. It is ENOSYS and not EPERM, because a C library that is told "not in this kernel"
- * takes the older call, which is listed, whereas "not permitted" is its final answer (clone3 in containers). So
- * clone3, openat2 and io_uring need no row: their arguments are in memory, where no filter sees them.
+ * A call that is not listed does not kill the process: a newer library may try one that nobody
+ * foresaw. The error is ENOSYS, not EPERM. At ENOSYS a C library tries the older call, which is
+ * listed, but EPERM is its final answer (clone3 in containers). So clone3, openat2 and io_uring
+ * need no row, whose arguments are in memory that no filter can read.
  *
- * There is no Landlock beside it. A process in any Landlock domain may not look at processes outside of it, whatever
- * else the domain allows (hook_ptrace_access_check() of the kernel): readlink() of /proc/PID/fd and /proc/PID/ns
- * fails with EACCES even for root, and whose socket is whose would not be known. That no file is opened for
- * writing the filter sees in the flags of open().
+ * Landlock is not used. The kernel lets no process in a Landlock domain look at processes outside
+ * of it (hook_ptrace_access_check()). Even for root, readlink() of /proc/PID/fd and /proc/PID/ns
+ * would fail with EACCES, and sockets would have no owners. The filter reads the flags of open()
+ * instead, and refuses to open files for writing.
  */
 #include "calls.h"
 
@@ -35,7 +35,7 @@
 #define PR_SET_VMA 0x53564d41
 #endif
 
-/* By name: what this architecture does not have is left out. */
+/* By name; names that this architecture lacks are skipped. */
 static const char *const always[] = {
 	/* clang-format off */
 	"read", "readv", "pread64", "write", "writev", "lseek", "_llseek", "close", "close_range", "fcntl", "fcntl64",
@@ -63,7 +63,7 @@ static const char *const always[] = {
 	/* clang-format on */
 };
 
-/* For CALLS_FILES besides: new files, which take the place of old ones. */
+/* Also for CALLS_FILES: new files, which replace old ones. */
 static const char *const writing[] = {
 	/* clang-format off */
 	"open", "openat", "rename", "renameat", "renameat2", "fchmod", "flock", "pwrite64", "umask",
@@ -73,9 +73,9 @@ static const char *const writing[] = {
 #define WRITES	 (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 #define WHOLE	 UINT32_MAX
 #define ANYTHING (CALLS_OBSERVE | CALLS_SEND)
-/* What all do that have not CALLS_FILES. */
+/* The task of all processes without CALLS_FILES. */
 #define ONLY_READS (1U << 31)
-/* A thread may be made, a process or a namespace may not. */
+/* A thread may be created, a process or a namespace may not. */
 #define NEW_SPACE                                                                      \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	 CLONE_NEWPID | CLONE_NEWNET)
@@ -97,7 +97,7 @@ static const struct conditional {
 	{"bpf", 0, WHOLE, BPF_OBJ_GET_INFO_BY_FD, CALLS_OBSERVE},
 	{"bpf", 0, WHOLE, BPF_ITER_CREATE, CALLS_OBSERVE},
 	{"setns", 1, WHOLE, CLONE_NEWNET, CALLS_NETNS},
-	{"socket", 0, WHOLE, AF_UNIX, CALLS_SEND}, /* names are asked for, also in these two ways */
+	{"socket", 0, WHOLE, AF_UNIX, CALLS_SEND}, /* the resolver uses these two, too */
 	{"socket", 0, WHOLE, AF_NETLINK, CALLS_SEND},
 	{"socket", 0, WHOLE, AF_INET, CALLS_SEND},
 	{"socket", 0, WHOLE, AF_INET6, CALLS_SEND},
@@ -111,8 +111,8 @@ static const struct conditional {
 	{"prctl", 0, WHOLE, PR_SET_VMA, ANYTHING},
 	{"prctl", 0, WHOLE, PR_SET_PDEATHSIG, CALLS_SEND},
 	{"prlimit64", 2, UINT64_MAX, 0, ANYTHING},
-	{"kill", 1, WHOLE, 0, CALLS_OBSERVE},	    /* whether a process is there */
-	{"kill", 1, WHOLE, SIGKILL, CALLS_OBSERVE}, /* the process that sends, at the end */
+	{"kill", 1, WHOLE, 0, CALLS_OBSERVE},	    /* whether a process exists */
+	{"kill", 1, WHOLE, SIGKILL, CALLS_OBSERVE}, /* ends the sending process */
 };
 
 static void close_filter(scmp_filter_ctx *filter)
@@ -128,7 +128,7 @@ static int allow_names(scmp_filter_ctx filter, const char *const *names, size_t 
 	for (size_t i = 0; !r && i < count; i++) {
 		int number = seccomp_syscall_resolve_name(names[i]);
 
-		/* Below zero it is unknown, or of other architectures. */
+		/* A negative number is unknown, or one of another architecture. */
 		if (number >= 0)
 			r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
 	}
@@ -151,7 +151,7 @@ static int allow_if(scmp_filter_ctx filter, const char *name, unsigned int count
 		       : seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, count, conditions);
 }
 
-/* With CAP_NET_ADMIN, other protocols of netlink would configure the network. */
+/* With CAP_NET_ADMIN, other netlink protocols could configure the network. */
 static int allow_inet_diag(scmp_filter_ctx filter)
 {
 	const struct scmp_arg_cmp conditions[] = {argument_is(0, WHOLE, AF_NETLINK),
@@ -160,7 +160,7 @@ static int allow_inet_diag(scmp_filter_ctx filter)
 	return allow_if(filter, "socket", ARRAY_SIZE(conditions), conditions);
 }
 
-/* abort(), as an assertion of a library makes it. */
+/* Allow abort(), which a library's assertion calls. */
 static int allow_own_signals(scmp_filter_ctx filter)
 {
 	const struct scmp_arg_cmp condition = argument_is(0, WHOLE, (uint64_t)getpid());

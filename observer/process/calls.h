@@ -3,17 +3,20 @@
 #ifndef OBSERVER_PROCESS_CALLS_H
 #define OBSERVER_PROCESS_CALLS_H
 
-/* What the process goes on to do, as bits. Without any: it computes, and uses what it has open. */
+/*
+ * Tasks that a confined process still has, as bits. With none it may compute, and use its open
+ * descriptors.
+ */
 enum calls_task {
-	CALLS_OBSERVE = 1 << 0, /* reads maps of BPF, /proc and sockets; answers at the endpoint */
+	CALLS_OBSERVE = 1 << 0, /* reads BPF maps, /proc and sockets, and serves the endpoint */
 	CALLS_NETNS = 1 << 1,	/* enters the network namespace that it observes */
-	CALLS_FILES = 1 << 2,	/* makes and replaces files that the user has named */
-	CALLS_SEND = 1 << 3,	/* asks a server over HTTP, by name */
+	CALLS_FILES = 1 << 2,	/* creates and replaces files that the user has named */
+	CALLS_SEND = 1 << 3,	/* sends to an HTTP server, whose name it resolves */
 };
 
 /*
- * Allows the calls of @tasks and no others, by seccomp. Needs no_new_privs, or CAP_SYS_ADMIN. Irrevocable. 0 or
- * -errno.
+ * Allow only the calls of @tasks, by seccomp and for good. Needs no_new_privs or CAP_SYS_ADMIN. 0
+ * or -errno.
  */
 int calls_allow(unsigned int tasks);
 

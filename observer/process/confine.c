@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which capabilities are kept, and who the process becomes; see confine.h. */
+/* Keeps some capabilities and changes the user; see confine.h. */
 #include "confine.h"
 
 #include <cap-ng.h>
@@ -15,19 +15,19 @@
 
 static const struct {
 	unsigned int capability;
-	unsigned int tasks; /* that it is kept for */
+	unsigned int tasks; /* tasks that it is kept for */
 } kept[] = {
 	{CAP_BPF, CALLS_OBSERVE},     /* maps and iterators, before 6.0 and where sysctl says so */
 	{CAP_PERFMON, CALLS_OBSERVE}, /* iterators read the kernel's memory */
-	{CAP_NET_ADMIN, CALLS_OBSERVE},	      /* sockets over netlink, with all they tell */
+	{CAP_NET_ADMIN, CALLS_OBSERVE},	      /* netlink's full details of sockets */
 	{CAP_SYS_PTRACE, CALLS_OBSERVE},      /* descriptors of other users' processes */
-	{CAP_DAC_READ_SEARCH, CALLS_OBSERVE}, /* likewise their /proc/PID/fd; tokens of root's */
+	{CAP_DAC_READ_SEARCH, CALLS_OBSERVE}, /* their /proc/PID/fd; root's files of tokens */
 	{CAP_SYS_ADMIN, CALLS_NETNS},	      /* setns() */
-	{CAP_DAC_OVERRIDE, CALLS_FILES},      /* root writes into users' folders */
+	{CAP_DAC_OVERRIDE, CALLS_FILES},      /* root writes to users' folders */
 	{CAP_FOWNER, CALLS_FILES},	      /* and replaces their files in /tmp */
 };
 
-/* On hosts without a user of that name, too. */
+/* Also on hosts without a user of that name. */
 #define NOBODY 65534
 
 /* ---- the user ---- */
@@ -75,7 +75,7 @@ int confine_find_user(const char *name, struct confine_user *ret_user)
 
 /* ---- capabilities ---- */
 
-/* Of what the process has now, puts down what stays; whether the bounding set can be changed. */
+/* Select the held capabilities to keep. *@ret_bounds: whether the bounding set can be changed. */
 static int choose(unsigned int tasks, bool *ret_bounds)
 {
 	bool keep[ARRAY_SIZE(kept)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gives up what an observation needs no longer once it runs. */
+/* Gives up privileges that a running observation no longer needs. */
 #ifndef OBSERVER_PROCESS_CONFINE_H
 #define OBSERVER_PROCESS_CONFINE_H
 
@@ -12,26 +12,29 @@ struct confine_user {
 };
 
 /*
- * The user that a confined process is to be. Of root that is @name, or without a name `sojourn` if there is one, or
- * else `nobody`; without CAP_SETUID and CAP_SETGID, and of everybody else, it is the own. -ENOENT: there is no such
- * user; -EPERM: we cannot be it.
+ * Find the user that a confined process changes to. Root changes to @name, or without a name to
+ * `sojourn` if that user exists, otherwise to `nobody`. Other users, and root without CAP_SETUID
+ * and CAP_SETGID, stay themselves. -ENOENT: there is no such user; -EPERM: we may not change to it.
  */
 int confine_find_user(const char *name, struct confine_user *ret_user);
 
 struct confine_options {
 	struct confine_user user;
-	bool other_netns; /* goes on to enter another network namespace */
-	bool files;	  /* goes on to make files that the user has named */
+	bool other_netns; /* will enter another network namespace */
+	bool files;	  /* will create files that the user has named */
 };
 
 /*
- * Keeps, of the capabilities held, those that reading needs (docs/operation.md), and those that @options need;
- * becomes @options->user; sets no_new_privs; and allows the system calls of an observation alone (calls.h).
- * Irrevocable. 0 or -errno; then less than that was given up.
+ * Give up all capabilities except those that reading (docs/operation.md) and @options need, and
+ * become @options->user. Set no_new_privs, and allow only the system calls of an observation
+ * (calls.h). Irrevocable. 0, or -errno with some of it undone.
  */
 int confine(const struct confine_options *options);
 
-/* Keeps none, is nobody if it was root and may change, and is as strict besides. 0 or -errno, likewise. */
+/*
+ * Give up all capabilities, become nobody if that is allowed, and only send (CALLS_SEND). 0 or
+ * -errno, likewise.
+ */
 int confine_all(void);
 
 #endif

@@ -49,7 +49,7 @@ static int connect_to(const char *text, int *ret_fd)
 
 static void say(int error)
 {
-	log_errno(error, "cannot tell the service manager at NOTIFY_SOCKET=%s",
+	log_errno(error, "cannot notify the service manager at NOTIFY_SOCKET=%s",
 		  getenv("NOTIFY_SOCKET"));
 }
 

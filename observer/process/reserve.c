@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Holds and lets go of open files; see reserve.h. */
+/* Holds and releases open files; see reserve.h. */
 #include "reserve.h"
 
 #include <fcntl.h>

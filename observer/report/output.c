@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of forms, and how their text reaches a file; see output.h. */
+/* The table of forms, and the writing of their text to a file; see output.h. */
 #include "output.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ const struct report_format *report_format_named(const char *name)
 	return NULL;
 }
 
-/* Devices and pipes have names that say nothing of a form. */
+/* The names of devices and pipes say nothing about a form. */
 static bool has_ending(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

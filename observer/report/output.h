@@ -7,21 +7,24 @@
 
 struct report_format;
 
-/* By name; NULL if there is none of it. */
+/* Find a form by name; NULL: there is none. */
 const struct report_format *report_format_named(const char *name);
 
-/* By what @path ends in (".html", ".md", …); that for people without an ending. NULL: none has this one. */
+/*
+ * Find a form by the ending of @path (".html", ".md", …). Without an ending it is the text for
+ * people; NULL: unknown ending.
+ */
 const struct report_format *report_format_for(const char *path);
 
 /* "text, html, …" and ".txt, .html, …", for messages. */
 extern const char report_format_names[];
 extern const char report_format_endings[];
 
-/* Whether it can show several runs side by side. */
+/* Return whether it can show several runs side by side. */
 bool report_format_compares(const struct report_format *format);
 
 /*
- * Writes @runs, named @names, to @path, which is replaced as a whole; "-" or NULL is standard output.
+ * Write @runs, named @names, to @path, which is replaced as a whole; "-" or NULL is standard output.
  * Each stands for itself; @verbose: all that the text has. 0 or -errno.
  */
 int report_output(const struct report_format *format, struct run *const *runs,

@@ -108,7 +108,7 @@ static const struct cli_command command = {
 		 "  $ sojourn report --compare before.json after.json\n",
 };
 
-/* Report what the file lacks; everything after is true of the rest. */
+/* Report what the file lacks; all later statements are true of the rest. */
 static void say_gaps(const char *path, const struct recording *recording,
 		     const struct recording_summary *summary)
 {
@@ -156,7 +156,7 @@ static int read_one(const char *path, struct run **ret_run)
 	return r < 0 ? log_errno(r, "cannot read '%s'", path) : 0;
 }
 
-/* Of a recording the sum of its readings is checked: it has no text that derives anything. */
+/* For a recording check the sum of its readings, as it has no derived text. */
 static int find_broken(const char *path, char ***broken)
 {
 	bool recorded = strcmp(path, "-") && recording_is(path);
@@ -323,7 +323,7 @@ static int write_trace(const struct run *run, const char *path)
 	return r < 0 ? log_errno(r, "cannot write '%s'", path) : 0;
 }
 
-/* All single exchanges of the documents. */
+/* Join all single exchanges of the documents. */
 static int join(const struct set *set, const struct options *options)
 {
 	for (size_t i = 0; i < set->count; i++) {
@@ -357,7 +357,7 @@ static int print(const struct set *set, const struct options *options)
 		     : 0;
 }
 
-/* Options that conflict. */
+/* Check for conflicting options. */
 static int check(const struct options *options, int count)
 {
 	const struct report_format *format =
@@ -411,7 +411,7 @@ int report_main(int argc, char **argv)
 {
 	struct options options = {.slowest = JOIN_SLOWEST};
 	CLEANUP(close_set) struct set set = {0};
-	/* Options stand before, between and behind the documents, which gather at argv[1]. */
+	/* Options may stand anywhere among the documents, which are collected at argv[1]. */
 	int count, r = cli_parse(&command, argc, argv, &options, argv + 1, &count);
 
 	log_open("sojourn report", false);

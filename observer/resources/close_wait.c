@@ -13,19 +13,20 @@
 #include "sojourn/clock.h"
 
 /*
- * A handler at work does not look whether its client is there still. Up to so long a request without an answer is
- * such work: 300 s is the longest that Apache and browsers wait by default.
+ * A working handler does not notice that its client has left. Up to this time a request without an
+ * answer counts as work: 300 s is the longest default of Apache and browsers.
  */
 #define WORK_MS 300000
 /*
- * It grows if sockets came in each quarter of the last sample, or of the last minute that was looked at. The quarters
- * span 2 s at least: connections that a pool opened together end together, and their number stays afterwards.
+ * It grows if sockets came in each quarter of the last sample, or of the last observed minute. The
+ * quarters last at least 2 s in all: connections that a pool opened together end together, and
+ * their number stays afterwards.
  */
 #define GROWTH_LEAST_MS 2000
 #define GROWTH_MOST_MS	60000
-/* Of four that came at most one may have left: a pool that turns over loses as many as come. */
+/* Of four new ones at most one may have left: a pool that turns over loses as many as come. */
 #define LEFT_PART 4
-/* A reading of the past is replaced after so long: growth is looked for over twice that at most. */
+/* A past reading is replaced after this time, so growth is searched over at most twice as long. */
 #define PAST_NS (30 * NSEC_PER_SEC)
 
 /* The earliest reading that the second is compared with. */
@@ -57,7 +58,7 @@ static struct base base_of(const struct resource_pair *pair)
 	return base;
 }
 
-/* Ages come with tcp_info alone, and a list that is cut says nothing of who came. */
+/* Ages come only with tcp_info, and a truncated list does not show new ones. */
 static bool growth_known(const struct resource_pair *pair, const struct base *base)
 {
 	return base->seconds > 0 && pair->after.source == SOCKETS_NETLINK && !pair->after.error &&
@@ -70,8 +71,8 @@ static bool is_server(const struct resource_pair *pair, const struct resource_so
 }
 
 /*
- * Data that came after the last sent bytes is a request without an answer. Both times are ticks: within the same tick
- * the answer is taken for the later one. But a connection's first request must have an answer.
+ * Return whether a request waits: data came after the last sent bytes. Both times are ticks: within
+ * the same tick the answer counts as later. But a connection's first request must have an answer.
  */
 static bool asks(const struct resource_socket *s)
 {
@@ -83,14 +84,14 @@ static bool works(const struct resource_pair *pair, const struct resource_socket
 	return s->silent_ms < WORK_MS && asks(s) && is_server(pair, s);
 }
 
-/* Idle for so long that it should be closed, by whatever wrote its process. */
+/* Return whether the socket is idle for so long that any program should have closed it. */
 static bool forgotten(const struct resource_pair *pair, const struct resource_socket *s)
 {
 	/* Without an inode the connection is not accepted yet; held.c counts these. */
 	return s->inode && s->silent_ms >= CLOSE_WAIT_MS && !works(pair, s);
 }
 
-/* The quarter of the time up to CLOSE_WAIT_MS ago in which the peer closed, as a bit. */
+/* Return the quarter of the time up to CLOSE_WAIT_MS ago in which the peer closed, as a bit. */
 static uint32_t quarter(const struct resource_socket *s, double ms)
 {
 	double age = (s->silent_ms - CLOSE_WAIT_MS) / fmax(ms, GROWTH_LEAST_MS);
@@ -217,7 +218,7 @@ static void finish(const struct resource_pair *pair, const struct base *base, st
 		resource_fact(resource, "peer's port", resource->other_port, "port", "TCP sockets");
 }
 
-/* The process's group, a new one if need be; NULL: no memory. */
+/* Return the process's group, a new one if need be; NULL: no memory. */
 static struct group *group_of(struct resource_list *list, uint32_t pid,
 			      const struct resource_netns *netns, struct group **groups,
 			      size_t *count)
@@ -238,7 +239,7 @@ static struct group *group_of(struct resource_list *list, uint32_t pid,
 	return &(*groups)[(*count)++];
 }
 
-/* /proc knows no age: there all that are met twice count. */
+/* /proc has no ages: there all that are met twice count. */
 static bool stays(const struct resource_pair *pair, const struct resource_socket *s)
 {
 	if (!s->inode)
@@ -288,7 +289,7 @@ void close_wait_forget(struct resource_pair *pair)
 	forget(&pair->past[1]);
 }
 
-/* Without memory growth is looked for over a shorter time. */
+/* Without memory growth is searched over a shorter time. */
 void close_wait_remember(struct resource_pair *pair)
 {
 	const struct socket_list *list = &pair->before.close_wait;

@@ -68,7 +68,7 @@ static const struct rule *rule_by_id(const char *id)
 	return NULL;
 }
 
-/* Whether a rule in the chain of `unless` says it already. */
+/* Return whether a rule in the chain of `unless` says it already. */
 static bool outdone(const struct rule *rule, const struct resource *resource)
 {
 	const struct rule *other = rule_by_id(rule->unless);
@@ -100,7 +100,7 @@ static int apply(const struct rule *rule, const struct resource_list *resources,
 
 /* ---- consequences ---- */
 
-/* The finding that @finding's process has run out of descriptors; NULL if it has not. */
+/* Return the finding that @finding's process is out of descriptors; NULL: it is not. */
 static struct finding *cause_of(struct finding_list *list, const struct finding *finding)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -114,7 +114,7 @@ static struct finding *cause_of(struct finding_list *list, const struct finding 
 	return NULL;
 }
 
-/* The finding that says more than that calls failed: which resource it is that has ended. */
+/* Return a finding that names the exhausted resource, not only the failing calls. */
 static struct finding *explanation_of(struct finding_list *list, const struct finding *finding)
 {
 	bool ports = finding->resource.kind == RESOURCE_PORT_FAILURES;
@@ -135,7 +135,7 @@ static struct finding *explanation_of(struct finding_list *list, const struct fi
 	return NULL;
 }
 
-/* The failing process is named with the connections that have ended: TIME_WAIT alone has no owner. */
+/* Name the failing process with the ended connections: TIME_WAIT alone has no owner. */
 static void fold_owner(struct resource *into, const struct resource_owner *failed)
 {
 	size_t i = 0;
@@ -156,7 +156,7 @@ static void fold_owner(struct resource *into, const struct resource_owner *faile
 	into->owners[i] = *failed;
 }
 
-/* Moves what @finding says to the finding that explains it; false if there is none. */
+/* Move @finding's facts to the finding that explains it; false if there is none. */
 static bool fold(struct finding_list *list, const struct finding *finding)
 {
 	const struct resource *from = &finding->resource;

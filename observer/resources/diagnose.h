@@ -23,7 +23,7 @@ enum measure {
 	MEASURE_SECONDS_LEFT, /* less is worse */
 	MEASURE_EVENTS,	      /* in the sample */
 	MEASURE_USED,
-	MEASURE_HELD,	 /* what is used, but nothing runs out: a notice where `warning` is met */
+	MEASURE_HELD,	 /* used, but nothing runs out: a notice if `warning` is met */
 	MEASURE_GROWN,	 /* since the first reading, steadily */
 	MEASURE_LEAKING, /* per second, steadily */
 	MEASURE_HANGS,	 /* seconds without an answer, while requests wait */
@@ -60,17 +60,17 @@ struct finding_list {
 	size_t count;
 };
 
-/* The severity of @rule for @resource, by its thresholds alone. */
+/* Return the severity of @rule for @resource, by its thresholds alone. */
 enum severity diagnose_severity(const struct rule *rule, const struct resource *resource);
 
 /*
- * The findings over @resources, worst first. An accept queue that fills because its process has no
- * descriptor left is evidence of that, no finding of its own. 0 or -ENOMEM.
+ * Find the findings of @resources, worst first. An accept queue that fills because its process has
+ * no descriptor left is evidence of that, and no finding of its own. 0 or -ENOMEM.
  */
 int diagnose(const struct resource_list *resources, struct finding_list *ret_findings);
 void diagnose_free(struct finding_list *findings);
 
-/* The worst severity. */
+/* Return the worst severity. */
 enum severity diagnose_worst(const struct finding_list *findings);
 
 /* "docs/diagnoses.md#ID" */

@@ -26,7 +26,7 @@ static void format_fact(const struct resource_fact *fact, char *buffer, size_t s
 		 port || !*fact->unit ? "" : " ", port ? "" : fact->unit, fact->source);
 }
 
-/* The rule's command with the finding's own process. NULL if it has none, or none that helps here. */
+/* Return the rule's command with the finding's own process. NULL if it has none, or none that helps here. */
 static const char *format_command(const struct finding *finding, char *buffer, size_t size)
 {
 	const char *at = finding->rule->command, *mark;
@@ -129,7 +129,7 @@ static int add_texts(const struct finding *from, struct run_finding *to)
 	return r;
 }
 
-/* The members that both have, owners included. */
+/* Fill in the common members, owners included. */
 static int fill(const struct resource *from, struct run_finding *to)
 {
 	if (!to)

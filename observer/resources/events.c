@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads the programs of bpf/doctor that this kernel allows: each is tried on its own, then
- * those that work are loaded together. Then what they count is read. See events.h.
+ * Loads the programs of bpf/doctor that this kernel allows. Each is tried alone, then the working
+ * ones are loaded together, and their counts are read. See events.h.
  */
 #include "events.h"
 
@@ -24,7 +24,7 @@ struct resource_events {
 
 enum need {
 	NEEDED,
-	WANTED,	      /* left out where it is refused */
+	WANTED,	      /* left out if it is refused */
 	WANTED_FILES, /* likewise; all of these, or by system calls */
 	BY_SYSCALLS,
 };
@@ -46,7 +46,7 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-/* Loads and attaches the candidates whose bit is set in @chosen; @depths_fd: instead of a map of ours. */
+/* Load and attach the candidates whose bit is set in @chosen; @depths_fd: instead of a map of ours. */
 static int load(uint32_t chosen, int depths_fd, struct sojourn_events_bpf **ret_bpf)
 {
 	struct sojourn_events_bpf *bpf = sojourn_events_bpf__open();
@@ -85,7 +85,7 @@ static bool works(size_t candidate)
 	return true;
 }
 
-/* The candidates of one kind that work; none unless all of them do, if @all. */
+/* Return the candidates of one kind that work; none unless all of them do, if @all. */
 static uint32_t choose(enum need need, bool all)
 {
 	uint32_t chosen = 0;
@@ -172,7 +172,7 @@ static int read_counts(int map, struct events_reading *reading)
 	return r;
 }
 
-/* Makes room when half is taken: what ended processes did is in this reading, and changes no more. */
+/* Make room when half is taken: the counts of ended processes are in this reading, and change no more. */
 static void forget_ended(int map, const struct events_reading *reading, size_t first)
 {
 	if (reading->count - first < EVENT_ACTIONS_MAX / 2)

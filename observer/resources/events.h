@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events as they happen, by BPF where it is allowed: failures, who connects, who closes first. */
+/* Events counted by BPF if that is allowed: failures, connecting processes, and closing ones. */
 #ifndef OBSERVER_RESOURCES_EVENTS_H
 #define OBSERVER_RESOURCES_EVENTS_H
 
@@ -27,31 +27,37 @@ struct event_depth {
 	uint64_t depth;
 };
 
-/* All that was counted so far, by key; a sample is the difference of two. */
+/* All counts so far, by key; a sample is the difference of two. */
 struct events_reading {
 	struct event_entry *entries; /* sorted */
 	size_t count;
 	struct event_depth *depths; /* of listeners, since the programs were loaded */
 	size_t depth_count;
-	struct event_named *names; /* of processes that may have ended since */
+	struct event_named *names; /* of processes, which may have ended since */
 	size_t name_count;
-	uint64_t failures_lost, actions_lost; /* found no room in the kernel's maps */
+	uint64_t failures_lost, actions_lost; /* events without room in the kernel's maps */
 };
 
 /*
- * Loads and attaches what this kernel allows. @syscalls: EMFILE, ENFILE and EADDRINUSE by what system
- * calls return, if there is no other way. @depths_fd: a map in which the depths of accept queues are kept
- * already; -1: none. 0 or -errno: -EPERM without CAP_BPF and CAP_PERFMON.
+ * Load and attach the programs that this kernel allows.
+ *
+ * - @syscalls: if there is no other way, take EMFILE, ENFILE and EADDRINUSE from results of system calls.
+ * - @depths_fd: a map that already has the depths of accept queues; -1: none.
+ *
+ * 0 or -errno: -EPERM without CAP_BPF and CAP_PERFMON.
  */
 int events_open(bool syscalls, int depths_fd, struct resource_events **ret_events);
 void events_close(struct resource_events *events);
 DEFINE_CLEANUP(struct resource_events *, events_close)
 
-/* Whether EMFILE, ENFILE and EADDRINUSE are seen; whether the depths of accept queues are. */
+/*
+ * Return whether EMFILE, ENFILE and EADDRINUSE are seen, and whether the depths of accept queues
+ * are.
+ */
 bool events_sees_files(const struct resource_events *events);
 bool events_sees_depths(const struct resource_events *events);
 
-/* 0 or -ENOMEM; events_reading_free() is needed only after 0. */
+/* Read all counts. 0 or -ENOMEM; events_reading_free() is needed only after 0. */
 int events_read(struct resource_events *events, struct events_reading *ret_reading);
 void events_reading_free(struct events_reading *reading);
 
@@ -60,7 +66,7 @@ const struct event_count *events_reading_find(const struct events_reading *readi
 					      const struct event_key *key);
 /* Return the name of @pid when it was last counted; NULL: not known. */
 const char *events_reading_name(const struct events_reading *reading, uint32_t pid);
-/* The deepest that the listener's queue has been; -1: not known. */
+/* Return the maximum depth of the listener's queue; -1: not known. */
 int64_t events_reading_depth(const struct events_reading *reading, uint64_t cookie);
 
 #endif

@@ -13,16 +13,16 @@
 
 struct standing {
 	enum resource_kind kind;
-	uint32_t least_ms; /* what stands still for less is momentary */
+	uint32_t least_ms; /* a shorter standstill is normal */
 	bool (*is)(const struct resource_socket *s);
-	/* How long at least nothing has moved, from the socket itself. */
+	/* Return for how long at least nothing has moved, from the socket itself. */
 	uint32_t (*still_ms)(const struct resource_socket *s);
 	/* Numbers that grow with every movement: if both readings have the same, nothing moved. */
 	uint64_t (*moved)(const struct resource_socket *s);
 	const char *bytes; /* name of the fact; NULL: none */
 };
 
-/* Of one resource, while its sockets are counted. */
+/* Sums of one resource, while its sockets are counted. */
 struct tally {
 	double bytes, orphans, unaccepted, unsent, probing, resending;
 	uint32_t shortest_ms, longest_ms;
@@ -31,7 +31,7 @@ struct tally {
 /* The resources of one kind, and a tally of each. */
 struct ends {
 	struct resource_list *list;
-	size_t first; /* of them in the list */
+	size_t first; /* the first of them in the list */
 	struct tally *tallies;
 	size_t count;
 };
@@ -67,13 +67,13 @@ static uint32_t untaken_ms(const struct resource_socket *s)
 	return s->unsent && s->sent_ms > s->silent_ms ? s->sent_ms : s->silent_ms;
 }
 
-/* After a close nothing is added: it shrinks by what the peer takes. */
+/* After a close no data are added: the rest shrinks as the peer takes it. */
 static uint64_t left_to_send(const struct resource_socket *s)
 {
 	return s->send_queue;
 }
 
-/* Nobody has accepted it: what was closed here is in another state. */
+/* Return whether a client left before accept(): sockets closed here are in another state. */
 static bool is_dead(const struct resource_socket *s)
 {
 	return !s->inode && s->state == SOCKET_CLOSE_WAIT;
@@ -102,7 +102,7 @@ static const struct standing kinds[] = {
 	{RESOURCE_DEAD_QUEUED, 2000, is_dead, dead_ms, nothing, NULL},
 };
 
-/* How long it has stood still; 0: it has not, or not for long enough. */
+/* Return for how long the socket has stood still; 0: not at all, or not long enough. */
 static uint32_t stands_ms(const struct standing *kind, const struct resource_pair *pair,
 			  const struct resource_socket *s, const struct resource_socket *then)
 {
@@ -110,7 +110,10 @@ static uint32_t stands_ms(const struct standing *kind, const struct resource_pai
 
 	if (!kind->is(s) || (then && kind->moved(then) != kind->moved(s)))
 		return 0;
-	/* A client that trickles into an unread socket is heard of all the time. */
+	/*
+	 * A client that trickles bytes into an unread socket would otherwise restart the time with
+	 * each of them.
+	 */
 	if (then && kind->is(then) && kind->kind != RESOURCE_DEAD_QUEUED)
 		ms = (uint32_t)fmax(ms, kind->still_ms(then) + pair->seconds * 1000);
 	return ms >= kind->least_ms ? ms : 0;
@@ -123,7 +126,7 @@ static bool is_ephemeral(const struct resource_netns *netns, uint16_t port)
 	return port >= netns->rules.low && port <= netns->rules.high;
 }
 
-/* Whom the connections of a resource have in common, as its object. */
+/* Name the resource after the end that its connections have in common. */
 static void name_end(const struct resource_pair *pair, const struct resource_socket *s,
 		     struct resource *resource)
 {
@@ -142,7 +145,7 @@ static void name_end(const struct resource_pair *pair, const struct resource_soc
 	resource->other_port = s->destination_port;
 }
 
-/* The index of its resource among @ends, a new one if need be. 0 or -ENOMEM. */
+/* Find the index of the socket's resource in @ends, adding one if needed. 0 or -ENOMEM. */
 static int find_end(const struct standing *kind, const struct resource_pair *pair,
 		    const struct resource_socket *s, struct ends *ends, size_t *ret_index)
 {
@@ -188,7 +191,7 @@ static void note_socket(const struct standing *kind, const struct resource_pair 
 		tally->longest_ms = ms;
 }
 
-/* Sockets that no process has are those of who listens; of several processes all are named. */
+/* Sockets without a process belong to the listening process; of several processes all are named. */
 static void own_listeners(const struct resource_pair *pair, struct resource *resource)
 {
 	char address[128];
@@ -204,7 +207,7 @@ static void own_listeners(const struct resource_pair *pair, struct resource *res
 							     pair->owners.count, l->inode));
 	}
 	for (size_t i = 0; i < resource->owner_count; i++)
-		resource->owners[i].sockets = 0; /* the listeners themselves are not meant */
+		resource->owners[i].sockets = 0; /* the listeners' own sockets do not count */
 }
 
 static void add_facts(const struct standing *kind, const struct tally *tally,

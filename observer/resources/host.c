@@ -70,13 +70,16 @@ void resource_measure_host(const struct resource_numbers *before,
 
 /* ---- descriptors ---- */
 
-#define FULL_SHARE    0.8  /* from here on their types are worth a look */
+#define FULL_SHARE    0.8  /* from this share on, list the types of descriptors */
 #define GROWING_SHARE 0.25 /* a pool that fills up at its start is no leak yet */
 #define STRAIGHT      0.9  /* R² of a line that grows steadily */
 #define LEAK_SECONDS  3.0
-#define QUARTERED     5 /* the fewest points that have quarters */
+#define QUARTERED     5 /* the minimum of points for quarters */
 
-/* Whether it had more descriptors at the end of each quarter of @points than at its begin. */
+/*
+ * Return whether the process had more descriptors at the end of each quarter of @points than at its
+ * begin.
+ */
 static bool grew(const struct resource_process *process, unsigned int points)
 {
 	for (unsigned int i = 0; i < 4; i++) {
@@ -87,7 +90,7 @@ static bool grew(const struct resource_process *process, unsigned int points)
 	return points >= QUARTERED;
 }
 
-/* Not known: too few points, or a process that began since. */
+/* False also if it is not known: too few points, or a process that has started since. */
 bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned int points)
 {
 	for (size_t i = 0; i < list->count && points >= QUARTERED; i++) {

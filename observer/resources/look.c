@@ -189,7 +189,7 @@ int look_begin(struct look *look)
 	return 0;
 }
 
-/* Every other point goes, so that the rest are twice as far apart. */
+/* Drop every other point, so that the rest are twice as far apart. */
 static void thin(struct look *look)
 {
 	for (size_t i = 0; i < look->processes.count; i++) {
@@ -209,7 +209,7 @@ void look_point(struct look *look, uint64_t interval_ns)
 
 	if (!look->points)
 		look->point_ns = interval_ns;
-	/* A late one would bend the line: it is left out, and with it the trend so far. */
+	/* A late point would bend the line: drop it, and the trend so far. */
 	if (look->points && now_ns > look->next_ns + look->point_ns / 4)
 		look->points = 0, look->point_ns = interval_ns;
 	if (look->points && now_ns + look->point_ns / 4 < look->next_ns)
@@ -335,7 +335,7 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 		note(run, "rates, growth, predictions and new drops: --sample 0 takes one reading");
 }
 
-/* Makes resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
+/* Make resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
 static int conclude(struct look *look, const struct run *run, struct resource_list *list,
 		    struct finding_list *findings)
 {
@@ -424,7 +424,7 @@ static void take_point(struct look *look, unsigned int point)
 	process_point(&look->processes, point);
 }
 
-/* Sleeps for @sample_ns, with points of the trend in between. -EINTR: asked to stop. */
+/* Sleep for @sample_ns, with points of the trend in between. -EINTR: asked to stop. */
 static int wait_sample(struct look *look, uint64_t sample_ns, const sigset_t *stop)
 {
 	unsigned int points = (unsigned int)(sample_ns / POINT_NS) + 1;
@@ -459,7 +459,7 @@ static int take_look(struct look *look, uint64_t sample_ns, const sigset_t *stop
 		r = look_begin(look);
 	else
 		r = read_processes(look);
-	/* Also where it failed: who watches tries again, not at once. */
+	/* Also after a failure, so that a repeated look does not try again at once. */
 	if (sample_ns && wait_sample(look, sample_ns, stop) < 0)
 		r = -EINTR;
 	return r ? r : look_end(look, run, ret_worst);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look: two readings of some network namespaces, a sample apart, and what they say is running out, for a
+ * A look: two readings of some network namespaces, a sample apart, and the resulting findings for a
  * run document. Names neither command line nor output.
  */
 #ifndef OBSERVER_RESOURCES_LOOK_H
@@ -19,18 +19,18 @@ struct look_target {
 	char name[64]; /* as the user calls it; "" for our own */
 };
 
-/* Where to look, and for what. */
+/* The scope of a look. */
 struct look_options {
-	const struct look_target *targets; /* the caller's, as long as the look is there */
+	const struct look_target *targets; /* the caller's, which outlive the look */
 	size_t target_count;
 	size_t refused; /* namespaces that may not be opened */
-	uint32_t pid;	/* only what is this process's; 0: everybody's */
-	uint16_t port;	/* only what is about this port; 0: any */
+	uint32_t pid;	/* only this process's resources; 0: everybody's */
+	uint16_t port;	/* only resources of this port; 0: any */
 	bool procfs;	/* sockets from /proc although inet_diag would answer */
 	/* Counts failures and names who connects and closes; NULL: not watched, events_error says why. */
 	struct resource_events *events;
-	int events_error; /* 0: nobody asked for them */
-	bool resources;	  /* the document gets everything that was looked at */
+	int events_error; /* 0: not requested */
+	bool resources;	  /* the document gets all resources, too */
 };
 
 struct look;
@@ -50,7 +50,7 @@ void look_point(struct look *look, uint64_t interval_ns);
 int look_end(struct look *look, struct run *run, enum severity *ret_worst);
 
 /*
- * Looks for @sample_ns into a new document, which covers the sample. A second look begins where the first
+ * Look for @sample_ns into a new document, which covers the sample. A second look begins where the first
  * ended. 0, -EINTR when one of @stop, which are blocked, asked to end, or -errno.
  */
 int look_once(struct look *look, uint64_t sample_ns, const sigset_t *stop, struct run **ret_run,

@@ -46,7 +46,7 @@ static bool lost_more(const struct socket_list *before, const struct resource_so
 	return then && now->drops > then->drops;
 }
 
-/* Ports whose listener answers for sockets that no process has: orphans, and what is not accepted. */
+/* Find ports whose listener owns sockets without a process: orphans, and unaccepted ones. */
 static void find_wards(const struct resource_netns *now, uint64_t *ports)
 {
 	for (size_t i = 0; i < now->held.count; i++) {
@@ -92,7 +92,7 @@ static uint32_t total(const struct port_use *use)
 	return ports_used(use) + use->reusable;
 }
 
-/* Whether as many new ones per TIME_WAIT would take half of the range. */
+/* Return whether as many new ones per TIME_WAIT would take half of the range. */
 static bool grows_fast(const struct search *search, const struct port_use *use, double capacity)
 {
 	const struct resource_netns *before = search->before, *after = search->after;
@@ -111,7 +111,7 @@ static void choose_destinations(struct search *search)
 	for (size_t i = 0; i < now->ports.count && i < OWNED_DESTINATIONS; i++) {
 		const struct port_use *use = &now->ports.slots[i];
 
-		/* TIME_WAIT has no owner: looking for it would be in vain, five times. */
+		/* TIME_WAIT has no owner: five searches for one would be in vain. */
 		search->chosen[i] =
 			use->live && (search->all || total(use) >= OWNED_SHARE * capacity ||
 				      grows_fast(search, use, capacity));
@@ -139,7 +139,7 @@ static void visit(void *context, const struct resource_socket *s)
 	}
 }
 
-/* Whether every heavy destination that has live sockets got an owner. */
+/* Return whether every heavy destination that has live sockets got an owner. */
 static bool complete(const struct search *search)
 {
 	bool found[OWNED_DESTINATIONS] = {};

@@ -8,7 +8,7 @@
 
 #define OWNED_DESTINATIONS 16
 #define OWNED_SOCKETS	   8192
-/* Silent for so long, a peer that closed waits for nothing but our close(). */
+/* After this silence, a peer that has closed waits only for our close(). */
 #define CLOSE_WAIT_MS 1000
 
 /* A socket towards one of the heaviest destinations. */
@@ -37,7 +37,7 @@ int owners_find(const struct resource_netns *before, const struct resource_netns
 		struct owner_table *ret_table);
 void owners_free(struct owner_table *table);
 
-/* The entry of @list with this inode; NULL if it was not there. */
+/* Return the entry of @list with this inode; NULL if it was not there. */
 const struct resource_socket *owners_match(const struct socket_list *list, uint64_t inode);
 
 #endif

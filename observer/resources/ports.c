@@ -36,7 +36,7 @@ static void say_outlook(struct resource *resource, double rate, double steady, d
 			 resource->seconds_left);
 }
 
-/* A pool that filled up in the sample, and stays, predicts nothing for the time after it. */
+/* A pool that filled up in the sample predicts nothing for the time after it. */
 static bool may_go_on(const struct resource *resource, const struct trend *trend)
 {
 	for (size_t i = 0; i < resource->owner_count; i++) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Requests that nobody answers: of the services that the observer sees; the doctor alone cannot. */
+/*
+ * Requests without an answer, of the services that the observer sees; the doctor alone cannot see
+ * them.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +10,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/run.h"
 
-/* Of /proc/PID/stat (proc(5)). */
+/* States in /proc/PID/stat (proc(5)). */
 static const struct {
 	char letter;
 	const char *word;
@@ -42,7 +45,7 @@ static char state_of(uint32_t pid)
 	return end && end[1] == ' ' ? end[2] : 0;
 }
 
-/* Where the kernel has it wait; empty: it does not, or may not be asked. */
+/* Find where the process waits in the kernel; empty: it does not, or this is not readable. */
 static void waits_in(uint32_t pid, char *ret_name, size_t size)
 {
 	char path[64];
@@ -65,7 +68,7 @@ static void describe(uint32_t pid, struct resource_owner *owner)
 			 wchan);
 }
 
-/* How long ago the service has written something; the oldest request may be younger. */
+/* Return how long ago the service has written something; the oldest request may be younger. */
 static uint64_t silent_ns(const struct run_service *service)
 {
 	uint64_t now = clock_now_ns(), oldest = service->open.oldest_ns.value;

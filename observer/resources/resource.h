@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A resource that can run out: how much of it is used, its limit, its speed, its users. It is made from two readings
- * a sample apart; diagnose.h interprets it.
+ * A resource that can run out: its use, its limit, its speed, its users. It is made from two
+ * readings a sample apart; diagnose.h interprets it.
  */
 #ifndef OBSERVER_RESOURCES_RESOURCE_H
 #define OBSERVER_RESOURCES_RESOURCE_H
@@ -41,7 +41,7 @@ extern const char *const resource_names[RESOURCE_KINDS];
 
 #define RESOURCE_FACTS	24
 #define RESOURCE_OWNERS 4
-/* Stands for the name of a process that nobody can ask any more. */
+/* Replaces the name of a process that has ended. */
 #define RESOURCE_ENDED "(ended)"
 
 struct resource_fact {
@@ -56,7 +56,7 @@ struct resource_owner {
 	uint32_t sockets; /* of this resource, held by it; 0: not counted */
 	char comm[16];
 	char unit[64];
-	char did[96]; /* in the sample, from events: "12 connect() calls of 70 µs" */
+	char did[96]; /* from events in the sample: "12 connect() calls of 70 µs" */
 };
 
 struct resource {
@@ -97,7 +97,7 @@ struct resource_list {
 /* Two readings of a namespace and who holds what in the second. */
 struct resource_pair {
 	struct resource_netns before, after;
-	/* CLOSE_WAIT of earlier looks, so that what grows slowly shows: the older one first. */
+	/* CLOSE_WAIT of earlier looks, to find slow growth: the older one first. */
 	struct close_wait_past {
 		struct socket_list list;
 		uint64_t at_ns; /* 0: none */
@@ -106,22 +106,22 @@ struct resource_pair {
 	double seconds; /* between them */
 };
 
-/* Keeps the first reading's CLOSE_WAIT for looks to come, and lets go of the oldest. */
+/* Keep the first reading's CLOSE_WAIT for later looks, and drop the oldest. */
 void close_wait_remember(struct resource_pair *pair);
 void close_wait_forget(struct resource_pair *pair);
 
-/* Those of @run's services that were observed; requests.c. */
+/* Append requests of @run's observed services; requests.c. */
 void resource_measure_requests(const struct run *run, struct resource_list *list);
 
-/* Those of them that were not; services.c. */
+/* Append the services that were not observed; services.c. */
 void resource_measure_services(const struct run *run, struct resource_list *list);
 
-/* A new resource at the list's end; NULL without memory. Pointers to others become invalid. */
+/* Add a resource at the list's end; NULL without memory. Pointers to others become invalid. */
 struct resource *resource_add(struct resource_list *list, enum resource_kind kind,
 			      const struct resource_netns *netns);
 void resource_fact(struct resource *resource, const char *name, double value, const char *unit,
 		   const char *source);
-/* Counts one more socket of @pid's; the processes with most sockets come first. */
+/* Count one more socket of @pid's; the processes with most sockets come first. */
 void resource_own(struct resource *resource, uint32_t pid);
 /* Names and units of the owners. */
 void resource_name_owners(struct resource *resource);
@@ -140,15 +140,15 @@ void resource_measure_limits(const struct resource_pair *pair, struct resource_l
 /* @points readings of the descriptors, @seconds from first to last. */
 void resource_measure_processes(const struct process_list *processes, unsigned int points,
 				double seconds, struct resource_list *list);
-/* Whether a process in @list may go on to open descriptors: true too where it is not known. */
+/* Return whether a process in @list may go on to open descriptors: true too where it is not known. */
 bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned int points);
-/* Limits of the host, read where they are to be seen: in our own namespace. */
+/* Limits of the host, read where they can be seen: in our own namespace. */
 void resource_measure_host(const struct resource_numbers *before,
 			   const struct resource_numbers *after, struct resource_list *list);
 
 /*
- * Failures between two readings of events as resources, and their causes in those of @list. @netns_of names the
- * namespaces that are looked at; NULL: none.
+ * Append failures between two readings of events as resources, and their causes to those of @list.
+ * @netns_of names the observed namespaces; NULL: none.
  */
 void resource_measure_events(const struct events_reading *before,
 			     const struct events_reading *after,

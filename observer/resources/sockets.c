@@ -20,7 +20,7 @@ static void name_socket(struct resource *resource, const struct resource_socket 
 	resource->port = s->source_port;
 }
 
-/* Drops in the sample; a socket that is new since has all of its drops from then. */
+/* Drops in the sample; all drops of a newer socket are from then. */
 static double new_drops(const struct resource_pair *pair, const struct socket_list *before,
 			const struct resource_socket *now)
 {
@@ -59,7 +59,7 @@ static bool was_full(const struct resource_pair *pair, const struct resource_soc
 {
 	const struct resource_socket *then = owners_match(&pair->before.listeners, s->inode);
 
-	if (pair->after.source == SOCKETS_PROCFS) /* where the limit is not to be seen */
+	if (pair->after.source == SOCKETS_PROCFS) /* if the limit is not visible */
 		return false;
 	return s->receive_queue > s->send_queue || (then && then->receive_queue > then->send_queue);
 }

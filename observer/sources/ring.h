@@ -21,7 +21,7 @@ DEFINE_CLEANUP(struct source_ring *, source_ring_free)
 /* Becomes readable when the ring should be drained soon; -1 without a ring. */
 int source_ring_fd(const struct source_ring *ring);
 
-/* Takes what is in the ring now, at most a ring full. 0 or -errno. */
+/* Take the ring's current events, at most a ring full. 0 or -errno. */
 int source_ring_drain(struct source_ring *ring);
 
 /* From now on exchanges that arrive are sampled for a new period. NULL: not for this one. -ENOMEM. */
@@ -31,7 +31,7 @@ void source_ring_end(struct source_ring *ring, struct source_samples *samples);
 /* The slots of this index are another service's from here on. */
 void source_ring_forget(struct source_ring *ring, uint32_t index);
 
-/* Copies what there is for the service with this index into @service; nothing without @samples. */
+/* Copy the samples of the service with this index into @service; nothing without @samples. */
 int source_ring_read(const struct source_ring *ring, const struct source_samples *samples,
 		     uint32_t index, struct run_service *service);
 

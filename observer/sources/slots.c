@@ -307,7 +307,7 @@ static const char *hook(const struct plan *plan, enum question question)
 	return row ? row->candidate->hook : "?";
 }
 
-/* The hooks that report its begin and its end. */
+/* Return the hooks that report its begin and its end. */
 static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
 {
 	static const enum question ends[STAGE_COUNT][2] = {

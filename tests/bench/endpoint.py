@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How long /healthz takes beside many readers that wait for documents of many services.
+"""Measure the time of /healthz while many readers wait for documents of many services.
 
-In a network namespace: listeners that are all used, an observer of all of them, and readers which ask for the run
-document again as soon as they have it, from four addresses. Prints the median and the worst time of /healthz,
-each request on a connection of its own, and how many documents the readers were given meanwhile.
+A network namespace has listeners that are all used, and an observer of all of them. Readers at four addresses request
+the run document again as soon as they have it. Prints the median and the worst time of /healthz, with a connection
+for each request, and the number of documents that the readers received meanwhile.
 """
 import argparse
 import signal
@@ -17,7 +17,7 @@ from support.net import Netns
 from support.process import Process
 from support.programs import Observer
 
-# Readers, each on a connection that it keeps: an answer's end is known from its length.
+# Readers with one connection each, which they keep: Content-Length gives the end of an answer.
 READERS = """
 import selectors, socket, sys
 port, count = map(int, sys.argv[1:])

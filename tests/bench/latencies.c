@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * latencies PORT SOCKETS CPU FILE: asks an HTTP server over SOCKETS connections of loopback, one request at a time on
- * each and the next one at once, and counts how long each request took in the histogram of the window in which it
- * began. tests/bench/paired.py maps FILE too, says which window it is, and reads the histograms.
+ * latencies PORT SOCKETS CPU FILE: keeps one request in flight on each of SOCKETS connections to an
+ * HTTP server on loopback. A request counts in the histogram of the window in which it began. tests/bench/paired.py maps FILE too, sets the window and reads the histograms.
  *
- * It can slow the server down on purpose, to show that the method finds a difference that is there: on the server's CPU a
- * real-time thread takes burden_ns of each millisecond.
+ * It can slow the server down, to show that the method finds a real difference. A real-time thread
+ * then takes burden_ns of each millisecond of the server's CPU.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -24,11 +23,11 @@
 #include <unistd.h>
 
 #define SOCKETS_MAX   10000
-#define RESPONSE_MAX  4096    /* a response is shorter, and comes in one piece */
+#define RESPONSE_MAX  4096    /* a response is shorter, and arrives in one piece */
 #define WINDOW_NONE   0	      /* requests that begin now are not counted */
 #define BURDEN_PERIOD 1000000 /* ns */
 
-/* Of each doubling of ns so many buckets, each 0.8 % wide or less, from 16 µs to 4 s. As in paired.py. */
+/* Buckets per doubling of the time, each at most 0.8 % wide, from 16 µs to 4 s. As in paired.py. */
 #define STEPS	   128
 #define OCTAVE_MIN 14
 #define OCTAVES	   18
@@ -144,7 +143,7 @@ static _Noreturn void run(struct load *load, int epoll)
 	}
 }
 
-/* Takes its part of the server's CPU, if it is to. */
+/* Take its part of the server's CPU, if requested. */
 static void *burden(void *argument)
 {
 	const struct load *load = argument;
@@ -177,7 +176,7 @@ static void start_burden(struct load *load)
 	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
 	pthread_attr_setschedparam(&attr, &param);
 	if (pthread_create(&thread, &attr, burden, load)) {
-		fputs("latencies: no real-time thread is to be had: run it as root\n", stderr);
+		fputs("latencies: cannot start a real-time thread: run as root\n", stderr);
 		exit(EXIT_FAILURE);
 	}
 	pthread_attr_destroy(&attr);

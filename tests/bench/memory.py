@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The observer's memory with many listeners, few of them in use.
 
-Makes a network namespace with so many listeners, lets some of them answer requests, and observes them all.
-Prints the observer's own memory, that of its BPF maps, the sum, and how many services it has seen. Its own
-memory is RssAnon; the peak VmHWM includes mapped files and maps. With --limit the observer runs in a cgroup
-with this limit, and the peak of the charged memory is printed, the kernel's memory for it included.
+Makes a network namespace with the listeners, lets some of them answer requests, and observes them all. Prints the
+observer's own memory, that of its BPF maps, the sum, and the number of services seen. Its own memory is RssAnon;
+the peak VmHWM includes mapped files and maps. With --limit the observer runs in a cgroup with this limit. The peak of
+the charged memory is then printed, which includes the kernel's memory for the observer.
 """
 import argparse
 import re
@@ -21,7 +21,7 @@ from support.net import Netns  # noqa: E402
 from support.process import Process, wait_until  # noqa: E402
 from support.programs import OBSERVER, Observer  # noqa: E402
 
-# Opens so many listeners, and sends so many requests to the first of them on SIGUSR1.
+# Opens argv[1] listeners, and at SIGUSR1 sends argv[3] requests to each of the first argv[2].
 LISTENERS = """
 import signal, socket, sys, time
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The cost of observing for the observed.
+"""The cost of observation for the observed server.
 
 The programs of observers with several sets of options stay loaded. They are attached by turns, in random order
 and for some hundredths of a second each (tests/bench/adopted.py). "floor" is the default's with the port taken
@@ -17,9 +17,9 @@ Server and client share one kernel: the client's sockets pass the same programs,
 of the floor is theirs. "Client elsewhere" is without that half: the cost for a server whose client is on
 another host.
 
-Last come p99, by pairs of windows within one load (tests/bench/paired.py, whose controls show the resolution of
-the method), the BPF time per request (run statistics), and the observer's own CPU time and memory. The BPF time is
-beyond the floor, which there includes the statistics' own clock reads. "--only" measures p99 alone.
+Last comes p99, by pairs of windows within one load (tests/bench/paired.py). Controls show the resolution of this method.
+The BPF time per request (run statistics) and the observer's own CPU time and memory follow. The BPF time excludes
+the floor, which there includes the statistics' own clock reads. "--only" measures only p99.
 """
 import argparse
 import contextlib

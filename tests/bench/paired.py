@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Whether something makes the slowest requests slower: a design that can tell.
+"""Compares the slowest requests with and without a mode of observing, by pairs of windows.
 
-One load goes on all the time (latencies.c). Windows of some hundredths of a second come in pairs, one with nothing attached
-and one with what is to be judged, next to each other, in an order drawn by lot. A pair lies so close together that the
-machine's drift cancels, and there are hundreds of pairs. A request belongs to the window in which it began.
+One load runs all the time (latencies.c). Windows of some hundredths of a second come in pairs: one with nothing attached,
+one with the judged mode, in random order. The windows of a pair are adjacent, so the machine's drift cancels. There
+are hundreds of pairs. A request belongs to the window in which it began.
 
-Of each pair we compare the windows' own p99. If there is no difference, either one is as likely the slower one: the sign test says
-how improbable what was seen is then, whatever the distribution, and the median of the ratios has an interval by the same
-test. A window's p99 is of some dozens of requests, and knows nothing of stalls that come once a second: so we also pool
-the windows of each side, and compare the p99 of the pools. Its interval is of resampled pairs (bootstrap), for
-requests of one window are not independent of each other, and pairs nearly are.
+Each pair compares the p99 of its two windows. Without a difference either one is equally likely to be slower. The sign
+test gives the probability of the observed division, for any distribution. The same test gives an interval for the
+median of the ratios.
 
-Two controls run along in each measurement, in pairs among the others: nothing against nothing, which must not differ, and a
-server that loses a known share of its CPU, which must. If one of them fails, the method says so.
+A window's p99 comes from some dozens of requests, and misses stalls that happen once a second. So the windows of each side
+are also pooled, and the p99 of the pools are compared. Their interval is from resampled pairs (bootstrap): requests of
+one window depend on each other, pairs hardly do.
+
+Each measurement has two controls, in pairs among the others. Nothing against nothing must not differ, and a server that
+loses a known share of its CPU must. If a control fails, the result says so.
 """
 import array
 import math
@@ -30,11 +32,11 @@ PROGRAM = BUILD / "tests" / "bench" / "latencies"
 NOTHING, CONTROL, BURDEN = "not observed", "nothing, against nothing", "server slowed down"
 CONTROLS = (CONTROL, BURDEN)
 BURDEN_NS = 10_000  # one percent of each millisecond
-SETTLE_SECONDS = 0.005  # after a switch: several requests on each connection
+SETTLE_SECONDS = 0.005  # after a switch; several requests on each connection
 RESAMPLES = 400
-UNLIKELY = 0.01  # of the sign test
+UNLIKELY = 0.01  # below this, the sign test shows a difference
 QUANTILE = 0.99
-KEPT = 0.05  # of the requests, the slowest: what a resampled p99 may be among
+KEPT = 0.05  # of all requests, the slowest: a resampled p99 is among them
 
 # As in latencies.c.
 STEPS, OCTAVE_MIN, OCTAVES = 128, 14, 18
@@ -43,13 +45,13 @@ HEADER = struct.Struct("=4I")
 
 
 def lower_ns(number):
-    """Where a bucket begins."""
+    """Return the lower bound of a bucket."""
     octave, step = divmod(number, STEPS)
     return (STEPS + step) * 2 ** (octave + OCTAVE_MIN) / STEPS
 
 
 def bucket(ns):
-    """In which it is."""
+    """Return the bucket of a time."""
     octave = int(ns).bit_length() - 1
     return (octave - OCTAVE_MIN) * STEPS + ((int(ns) - (1 << octave)) * STEPS >> octave)
 
@@ -98,7 +100,7 @@ class Latencies:
         self._set(1, burden_ns)
 
     def window(self):
-        """Its number; of what it holds counts() tells later, when its last requests have ended."""
+        """Open a window for its time and return its number. counts() is valid once its last requests have ended."""
         self.last += 1
         self._set(0, self.last)
         time.sleep(self.arguments.tail_window)
@@ -107,15 +109,15 @@ class Latencies:
         return self.last
 
     def counts(self, number):
-        """{bucket: requests} of a window."""
+        """Return {bucket: requests} of a window."""
         begin = HEADER.size + number * BUCKETS * 4
         found = array.array("I", self.map[begin:begin + BUCKETS * 4])
         return {place: count for place, count in enumerate(found) if count}
 
 
 def attach(load, mode, modes, switch):
-    """@switch(mode): attaches what is judged, or nothing. Every window has the same behind it: to attach takes its time, in
-    which the load rests from other work, or waits."""
+    """Call @switch(mode), which attaches a mode or nothing. Every window follows the same switches: attaching takes time, in
+    which the load pauses or catches up."""
     load.burden(load.arguments.burden * BURDEN_NS if mode == BURDEN else 0)
     for each in (modes[0], NOTHING, *([mode] if mode in modes else [])):
         switch(each)
@@ -123,7 +125,7 @@ def attach(load, mode, modes, switch):
 
 
 def measured(load, modes, switch, judged):
-    """{mode: [(counts with nothing, counts with it) of each pair]} of the controls and @judged, some of the @modes."""
+    """Return {mode: [(counts with nothing, counts with it) of each pair]} of the controls and @judged, some of @modes."""
     found = {mode: [] for mode in (*CONTROLS, *judged)}
     for _ in range(load.arguments.tails):
         for mode in random.sample(list(found), len(found)):
@@ -139,10 +141,10 @@ def measured(load, modes, switch, judged):
             for mode, numbers in found.items()}
 
 
-# ---- what the counts say ----
+# ---- evaluation ----
 
 def quantile(counts, total=None):
-    """ns below which QUANTILE of the requests are; @counts may lack fast ones, of @total. Linear within a bucket."""
+    """Return the QUANTILE in ns, linear within a bucket. Of @total requests, @counts may lack fast ones."""
     total = total or sum(counts.values())
     above = total * (1 - QUANTILE)  # how many are slower
     for number in sorted(counts, reverse=True):
@@ -154,7 +156,7 @@ def quantile(counts, total=None):
 
 
 def pooled(windows):
-    """All of them as one."""
+    """Return the sum of all windows."""
     found = {}
     for counts in windows:
         for number, count in counts.items():
@@ -163,7 +165,7 @@ def pooled(windows):
 
 
 def slow_part(windows):
-    """[(the slowest requests, how many there are in all)]: enough for any resampled p99."""
+    """Return [(the slowest requests, number of all)], which suffices for any resampled p99."""
     pool = pooled(windows)
     left, floor = sum(pool.values()) * KEPT, 0
     for floor in sorted(pool, reverse=True):
@@ -179,7 +181,7 @@ def quantile_of(parts):
 
 
 def resampled(pairs):
-    """(the ratio of the pools' p99, its least and most with 95 % confidence)"""
+    """Return (ratio of the pools' p99, its lower and upper bound with 95 % confidence)."""
     sides = [slow_part(windows) for windows in zip(*pairs)]
     ratios = []
     for _ in range(RESAMPLES):
@@ -192,14 +194,14 @@ def resampled(pairs):
 
 
 def improbability(slower, faster):
-    """Two-sided sign test: how probable so uneven a division is where there is no difference."""
+    """Two-sided sign test: return the probability of so uneven a division without a difference."""
     count, least = slower + faster, min(slower, faster)
     tail = sum(math.comb(count, k) for k in range(least + 1))
     return min(1.0, 2 * tail / 2 ** count) if count else 1.0
 
 
 class Verdict:
-    """What the pairs of one mode say."""
+    """The result of one mode's pairs."""
 
     def __init__(self, pairs):
         self.pairs = [pair for pair in pairs if all(pair)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The SBOM names what is linked, and nothing else: its components are compared, program by program, with the shared
-libraries that the loader finds, with what the linker's map says was taken of archives and objects, and with what
-can be read in the program itself. The licence notices of a static program are of all that it holds."""
+"""The SBOM names the linked components, and no others. They are compared with the shared libraries that the loader finds,
+the linker's map of archives and objects, and names in the program itself. The licence notices of a static program
+must cover all its components."""
 import json
 import re
 import sys
@@ -14,7 +14,7 @@ from tree import Example
 
 PROGRAMS = ("observer/sojourn", "driver/sojourn-drive")
 SOURCE = re.compile(r"pkg:deb/debian/([^@]+)@")
-# What is in a program without the linker: how it begins there, and how its relation is called. Loaded is by its name.
+# Components that the linker does not know: name, a pattern in the program, relation. A loaded one is found by its name.
 INSIDE = (("Chart.js", rb"Chart\.js v(\d[\d.]*\d)", "CONTAINS"), ("@kurkle/color", rb"@kurkle/color v(\d[\d.]*\d)", "CONTAINS"),
           ("libcurl", rb"libcurl\.so\.4()", "OPTIONAL_DEPENDENCY_OF"))
 LINKS = ("DYNAMIC_LINK", "STATIC_LINK")
@@ -28,7 +28,7 @@ class Sbom:
         self.packages = {entry["SPDXID"]: entry for entry in self.text["packages"]}
 
     def related(self, program, kind):
-        """{name: package} of what the program is related to in this way, whichever stands first."""
+        """Return {name: package} of the libraries that have this relation to the program, in either direction."""
         mine = f"SPDXRef-{program}"
         ends = [(each["spdxElementId"], each["relatedSpdxElement"]) for each in self.text["relationships"]
                 if each["relationshipType"] == kind]
@@ -37,18 +37,18 @@ class Sbom:
                 if self.packages[each]["primaryPackagePurpose"] == "LIBRARY"}
 
     def sources(self, program, kind):
-        """Debian's source packages of these."""
+        """Return the Debian source packages of related()."""
         locators = [reference["referenceLocator"] for package in self.related(program, kind).values()
                     for reference in package.get("externalRefs", ())]
         return {SOURCE.match(locator)[1] for locator in locators}
 
 
 def source_packages(paths):
-    """{path: Debian's source package} of files."""
+    """Return {path: Debian source package} of files."""
     paths = sorted({str(Path(path).resolve()) for path in paths})
     if not paths:
         return {}
-    # A file of /lib is one of /usr/lib, and is known by either name.
+    # dpkg knows a file of /usr/lib by this name or by that in /lib.
     done = tree.run(["dpkg", "-S", *paths, *(path.removeprefix("/usr") for path in paths)])
     owners = dict(reversed(line.split(": ")) for line in done.stdout.splitlines())
     packages = sorted({owner.split(",")[0] for owner in owners.values()})
@@ -62,7 +62,7 @@ def source_packages(paths):
 
 
 def shared_by(program):
-    """The files of the libraries that it names; those that only these need are theirs."""
+    """Return the libraries that the program itself names, without the libraries' own ones."""
     dynamic = tree.run(["readelf", "--wide", "--dynamic", program]).stdout
     needed = re.findall(r"NEEDED.*\[(.*)\]", dynamic)
     paths = dict(re.findall(r"^\s+(\S+) => (\S+)", tree.run(["ldd", program]).stdout, re.MULTILINE)) if needed else {}
@@ -70,8 +70,7 @@ def shared_by(program):
 
 
 def taken_by(root, build, name):
-    """Sources that are not the tree's, and objects and archives that the linker took something of, by the map of
-    linking once more; our own left out."""
+    """Link once more with a map. Return the sources, objects and archives from outside the tree that the linker used."""
     commands = tree.run(["ninja", "-C", build, "-t", "commands", name]).stdout.splitlines()
     if not commands:
         raise tree.Skip(f"{build} is not one of ninja's")
@@ -144,7 +143,7 @@ def built(root, options):
 
 
 def example_sbom(**libraries):
-    """Of the driver alone: {source package: (name, relation, version)}."""
+    """Return an SBOM of the driver, from {source package: (name, relation, version)}."""
     packages, relations = [], []
     for source, (name, kind, version) in libraries.items():
         packages.append({"SPDXID": f"SPDXRef-{source}", "name": name, "primaryPackagePurpose": "LIBRARY", "versionInfo": version,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is built does not name the folder of its sources, nor the one it was built in: two builds would differ by them.
-tools/reproducible compares whole builds; this finds their usual difference in a second."""
+"""Built files name neither their source folder nor their build folder, as two builds would differ.
+The rule finds the usual difference in a second; tools/reproducible compares whole builds."""
 import gzip
 import re
 import sys

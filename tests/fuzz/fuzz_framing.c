@@ -40,7 +40,7 @@ static enum framing_verdict in_pieces(const struct framing *framing, const char 
 	return verdict;
 }
 
-/* Whether a prefix of the response is complete: then the bytes after it do not matter. */
+/* Return whether a prefix of the response is complete: then the bytes after it do not matter. */
 static bool ends_early(const struct framing *framing, const char *data, size_t length)
 {
 	struct framing_state state = {0};

@@ -40,7 +40,7 @@ static enum http_verdict in_pieces(const struct input *input, size_t piece, stru
 	return verdict;
 }
 
-/* Whether a prefix is decided: then the bytes after it do not matter. */
+/* Return whether a prefix is decided: then the bytes after it do not matter. */
 static bool ends_early(const struct input *input, struct http_memo *memo)
 {
 	struct http_response response;

@@ -81,7 +81,7 @@ static void stop(struct blocking *blocking)
 	blocking_tcp_stop(blocking);
 }
 
-/* How many threads start: one that accepts, or several that share the UDP socket. */
+/* Return how many threads start: one that accepts, or several that share the UDP socket. */
 static size_t thread_count(const struct blocking *blocking)
 {
 	if (blocking->server->protocol || !blocking->thread_per_connection)

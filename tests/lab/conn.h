@@ -73,7 +73,7 @@ int conn_write(struct conn *conn);
  */
 bool conn_finish(struct conn *conn);
 
-/* Whether the close must wait for the peer, whose unread bytes would turn it into a reset. */
+/* Return whether the close must wait for the peer, whose unread bytes would turn it into a reset. */
 bool conn_must_linger(const struct conn *conn);
 
 #endif

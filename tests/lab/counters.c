@@ -64,7 +64,7 @@ static int write_to(const struct summary *summary, const char *path)
 	return failed ? -EIO : 0;
 }
 
-/* Whether @path may be replaced by rename(), unlike /dev/null. */
+/* Return whether @path may be replaced by rename(), unlike /dev/null. */
 static int is_replaceable(const char *path)
 {
 	struct stat st;

@@ -5,7 +5,7 @@
 
 #include "flow.h"
 
-/* Opens the flow's socket; @ready: as uv_poll_cb. -errno. */
+/* Open the flow's socket; @ready: as uv_poll_cb. -errno. */
 int udp_socket_open(struct udp *udp, uint32_t flow, uv_poll_cb ready);
 
 /* Close the socket; its flow has none then. Its memory is freed later. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where an HTTP endpoint listens, as text and as a socket address, and whether a request's Host
- * header means it. Used by http.c alone.
+ * The address of an HTTP endpoint, as text and as a socket address, and whether a request's Host
+ * header names it. Used only by http.c.
  */
 #ifndef OBSERVER_SINKS_HTTP_ADDRESS_H
 #define OBSERVER_SINKS_HTTP_ADDRESS_H
@@ -21,15 +21,15 @@ socklen_t http_address_length(const struct sockaddr_storage *address);
 /* One form for both families, IPv4 as ::ffff:a.b.c.d: a dual-stack socket reports it so anyway. */
 struct in6_addr http_address_canonical(const struct sockaddr_storage *address);
 
-/* Its port, in host order. */
+/* Return its port, in host order. */
 in_port_t http_address_port(const struct sockaddr_storage *address);
 
-/* "http://127.0.0.1:9180", "http://[::1]:9180", or with https. */
+/* Print its URL: "http://127.0.0.1:9180", "http://[::1]:9180", or with https. */
 void http_address_url(const struct sockaddr_storage *address, bool tls,
 		      char url[HTTP_ADDRESS_URL_MAX]);
 
 /*
- * Whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out. Such are
+ * Return whether @host, a Host header's value, is a name of this machine that no foreign DNS can give out. Such are
  * localhost, 127.0.0.1, [::1], @listened, and @local, the address that the client reached (it differs from @listened
  * if that is the wildcard). The port is missing or that of @listened.
  */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So many are told, those with the most connections. */
+/* The maximum of clients printed, those with the most connections. */
 #define CLIENTS_TOLD 20U
 
 static const struct run_service *find_tcp(const struct run *run, uint16_t port)

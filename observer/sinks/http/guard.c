@@ -26,7 +26,9 @@ struct host_check {
 	const char *origin;
 };
 
-/* A name that was given for this endpoint, with any port (that of a proxy, say) or none. */
+/*
+ * Return whether the name was given for this endpoint, with any port (such as a proxy's) or none.
+ */
 static bool is_given_host(const struct sink_http_access *access, const char *host)
 {
 	size_t length = strcspn(host, ":");
@@ -42,7 +44,7 @@ static bool is_given_host(const struct sink_http_access *access, const char *hos
 	return false;
 }
 
-/* libmicrohttpd leaves the blanks after a header's value where they are. */
+/* libmicrohttpd keeps blanks after a header's value. */
 static size_t value_length(const char *value)
 {
 	size_t length = strlen(value);
@@ -123,7 +125,10 @@ static bool check_sender(const struct sink_http_access *access, struct MHD_Conne
 	return false;
 }
 
-/* As long for every wrong token of the right length: time says nothing about where it differs. */
+/*
+ * Take equally long for every wrong token of the right length: the time must not show where it
+ * differs.
+ */
 static bool is_token(const char *given, const char *token)
 {
 	size_t length = token ? strlen(token) : 0;
@@ -183,7 +188,7 @@ static bool is_authority(gnutls_session_t session)
 }
 
 /*
- * libmicrohttpd asks for the client's certificate; whether it is good is for us to see. One that says what it is for
+ * libmicrohttpd requests the client's certificate, which is checked here. One that names a purpose
  * must be for clients (RFC 5280, 4.2.1.12).
  */
 static bool check_certificate(const struct sink_http_access *access,

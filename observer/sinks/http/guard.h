@@ -10,7 +10,7 @@
 #include "routes.h"
 #include "http.h"
 
-/* How often may be asked: a bucket of tokens, filled steadily. */
+/* A limit of requests: a bucket of tokens, filled steadily. */
 struct http_rate {
 	unsigned int per_second; /* 0: no limit */
 	uint64_t last_ns;
@@ -26,8 +26,9 @@ enum http_caller {
 };
 
 /*
- * True: the request may be answered. False: @reply says why not, and what would be needed. @fd is the
- * connection's socket, @listened where the endpoint listens, @own_token the one that was made, if access says so.
+ * Return true if the request may be answered. Otherwise @reply has the reason and the remedy. @fd
+ * is the connection's socket, @listened the endpoint's address, @own_token the endpoint's own one
+ * if access has it.
  */
 bool http_guard_admits(const struct sink_http_access *access, const char *own_token,
 		       struct http_rate rates[HTTP_CALLERS], struct MHD_Connection *connection,

@@ -47,11 +47,11 @@ struct client {
 	int fd;		      /* -1: the slot is free */
 	struct in6_addr peer; /* as IPv6; of IPv6 the network alone */
 	uint64_t number;      /* of connections, from 1 on */
-	uint64_t round;	      /* of run(), in which it came, or was seen with something unread */
+	uint64_t round;	      /* the run() in which it came, or was seen with something unread */
 	uint64_t
 		deadline_ns; /* when its head must be complete, or when it must have got its answer */
 	uint64_t body;	     /* bytes of the current request's body so far */
-	bool admitted;	     /* the guard has let a request of its in */
+	bool admitted;	     /* the guard has admitted a request of its */
 	bool asking;	     /* a head is complete, and the answer is not */
 	bool leaving;	     /* it was shut down */
 	bool ended;	     /* wake_ended() is done with it */
@@ -77,7 +77,7 @@ struct sink_http {
 	struct client clients[];
 };
 
-/* Its body is the response's from here on, or it is let go of. */
+/* Make a response, which takes over the reply's body; without memory the body is freed. */
 static struct MHD_Response *response_of(struct http_reply *reply)
 {
 	struct MHD_Response *response;
@@ -94,7 +94,7 @@ static struct MHD_Response *response_of(struct http_reply *reply)
 	return response;
 }
 
-/* Adds @reply to the connection; MHD_NO closes it. */
+/* Add @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
 {
 	struct MHD_Response *response = reply->body ? response_of(reply) : NULL;
@@ -120,7 +120,7 @@ static const char *header_of(struct MHD_Connection *connection, const char *name
 	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* The head has arrived: refuses what would otherwise have to be read in vain. */
+/* The head has arrived: refuse requests that would otherwise be read in vain. */
 static enum MHD_Result accept_head(struct MHD_Connection *connection)
 {
 	const char *length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -233,8 +233,8 @@ static void send_away(struct client *client)
 }
 
 /*
- * The order of removal: strangers, then connections that have their answer, then those that wait for one. The newest
- * connection comes last: its request may still be unread.
+ * Return the order of removal: strangers, then connections that have their answer, then those that
+ * wait for one. The newest connection comes last: its request may still be unread.
  */
 static unsigned int rank_of(const struct sink_http *sink, const struct client *client)
 {
@@ -251,7 +251,7 @@ static bool goes_before(const struct sink_http *sink, const struct client *a,
 	return a->number < b->number;
 }
 
-/* Of those of @newcomer's address, or of @all: how many there are, and which of the others goes first. */
+/* Count the clients of @newcomer's address, or @all, and find the one to remove first. */
 static unsigned int count_clients(struct sink_http *sink, const struct client *newcomer, bool all,
 				  struct client **ret_first)
 {
@@ -272,10 +272,10 @@ static unsigned int count_clients(struct sink_http *sink, const struct client *n
 	return count;
 }
 
-/* So many with something unread are passed over: to look costs a system call. */
+/* Clients with unread bytes that may be skipped: each costs a system call. */
 #define PASSED_OVER 8
 
-/* If there are more than @most, one of the others goes. */
+/* Remove one of the others if there are more than @most. */
 static void make_room(struct sink_http *sink, const struct client *newcomer, bool all,
 		      unsigned int most)
 {
@@ -344,7 +344,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 		client->fd = -1;
 }
 
-/* A NUL would end the path for us, and not for who has checked it before. There is no route without a name. */
+/* A NUL would end the path here, but not for an earlier check. Without a name there is no route. */
 static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
 {
 	(void)context;
@@ -385,7 +385,7 @@ static int timeout_ms(const struct sink *base)
 	return ours < INT_MAX ? (int)ours : INT_MAX;
 }
 
-/* A client that sends a byte now and then is never idle, and one that reads so slowly neither. */
+/* A client that sends a byte now and then is never idle, nor is one that reads slowly. */
 static void expire_clients(struct sink_http *sink)
 {
 	uint64_t now = clock_now_ns();
@@ -428,7 +428,7 @@ static void wake_ended(struct sink_http *sink)
 	}
 }
 
-/* TLS 1.3, and 1.2 as far as who gets the key later cannot read what was sent before. */
+/* TLS 1.3, and 1.2 with forward secrecy: a key that leaks later does not reveal earlier data. */
 static const char tls_priorities[] =
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-DHE-RSA:-DHE-DSS:%SERVER_PRECEDENCE";
 
@@ -456,7 +456,7 @@ static int epoll_of(const struct sink_http *sink)
 }
 
 /*
- * Hands @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
+ * Hand @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
  * is not closed here in any case.
  */
 static int start_daemon(struct sink_http *sink, int fd)
@@ -538,8 +538,9 @@ static const struct sink_operations operations = {
 	.fd = fd_of, .timeout_ms = timeout_ms, .run = run, .close = close_sink};
 
 /*
- * Each connection has this of its listener. The kernel's own grows to 4 MiB: where hundreds read long documents, one
- * round of writing to them all would keep the next caller waiting for most of a second (tests/bench/endpoint.py).
+ * Each connection inherits this limit from its listener. The kernel's own limit grows to 4 MiB.
+ * With hundreds of readers of long documents, one round of writes would delay the next caller by
+ * most of a second (tests/bench/endpoint.py).
  */
 static const int send_buffer = 64 << 10;
 

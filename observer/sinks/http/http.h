@@ -16,19 +16,20 @@
 
 struct sink_http_limits {
 	/*
-	 * At the same time, and of one address. Beyond that a new connection replaces the oldest one that was not
-	 * admitted, or else the oldest one that waits for its next request.
+	 * Maximum at a time, and of one address. Beyond it a new connection replaces the oldest one
+	 * that was not admitted. If all are admitted it replaces the oldest one that waits for its
+	 * next request.
 	 */
 	unsigned int connections;
 	unsigned int per_peer;
 	unsigned int head_s;	  /* a request's head must be complete within, handshake included */
 	unsigned int idle_s;	  /* a connection without traffic for longer is closed */
-	unsigned int request_s;	  /* and one that got no answer for so long, traffic or not */
+	unsigned int request_s;	  /* and one without an answer for longer, traffic or not */
 	size_t connection_memory; /* bytes for a request's head: longer ones get 431 or 414 */
 	unsigned int per_second;  /* requests of a kind of caller; more get 429. 0: no limit */
 };
 
-/* At most so many names of its own. */
+/* Maximum of additional names. */
 #define SINK_HTTP_HOSTS 8
 
 /*
@@ -36,24 +37,30 @@ struct sink_http_limits {
  */
 struct sink_http_access {
 	const char *token;	/* bearer token for everything; NULL: none is needed */
-	const char *read_token; /* and one for what changes nothing */
+	const char *read_token; /* and one for requests that change nothing */
 	/*
-	 * Without a token: one is made (sojourn/own_token.h), which is needed for whatever changes something. Reading
-	 * is for all.
+	 * Without a token: make one (sojourn/own_token.h), needed for all changes. Reading is for
+	 * all.
 	 */
 	bool own_token;
-	uid_t user;	     /* who removes the own token's file in the end */
+	uid_t user;	     /* the user that removes the own token's file */
 	const char *tls_key; /* PEM; with tls_cert: HTTPS */
 	const char *tls_cert;
 	const char *tls_client_ca; /* PEM: clients must have a certificate of it */
 	const char
 		*hosts[SINK_HTTP_HOSTS]; /* names that a Host header may have besides addresses */
 	size_t host_count;
-	/* Where the texts above are from, if they are to be read again when the files change; NULL: they stay. */
+	/*
+	 * The files of the texts above, if they are to be read again when these change; NULL: they
+	 * stay.
+	 */
 	struct {
 		const char *token, *read_token, *tls_key, *tls_cert, *tls_client_ca;
 	} files;
-	/* Told of a file that has changed: @wrong is NULL, or what it should be; then the old text stays. */
+	/*
+	 * Called for a file that has changed. @wrong is NULL, or what the file should be; the old
+	 * text then stays.
+	 */
 	void (*say)(const char *path, const char *wrong);
 	enum metrics_buckets buckets; /* of /metrics */
 };
@@ -62,7 +69,7 @@ struct sink_http_access {
 extern const struct sink_http_limits sink_http_default_limits;
 
 /*
- * Splits "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
+ * Split "ADDR:PORT", "[ADDR6]:PORT" or "PORT" (then 127.0.0.1). Port 0: any free one.
  * -EINVAL: not such an address.
  */
 int sink_http_parse_address(const char *text, struct sockaddr_storage *ret_address);

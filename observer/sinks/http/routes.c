@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of routes and what each answers. Knows the observation as a snapshot_source and of
- * libmicrohttpd only the names of statuses and headers; connections are http.c's.
+ * The table of routes and their answers. Knows the observation as a snapshot_source, and of
+ * libmicrohttpd only names of statuses and headers; http.c has the connections.
  */
 #include "routes.h"
 
@@ -22,7 +22,7 @@
 /* The highest age of findings that are sent again. */
 #define JUDGED_NS (10 * NSEC_PER_SEC)
 
-/* How long a phase may go on without being renewed, where the query does not say. */
+/* Time after which a phase ends unless it is renewed, by default. */
 #define LEASE_S	    3600
 #define LEASE_MAX_S 86400
 
@@ -31,8 +31,8 @@
 #define TEXT "text/plain; charset=utf-8"
 
 /*
- * Making documents takes this part of a processor at most, after a while in which nobody asked much. Beyond, and where
- * one is dear, readers get the last one, if it is so old at most.
+ * Making documents takes at most this part of a processor, with some credit after quiet times.
+ * Beyond it, and if a document is dear, readers get the latest one if it is not too old.
  */
 #define CREDIT_PART   5
 #define CREDIT_MAX_NS ((int64_t)NSEC_PER_SEC)
@@ -210,8 +210,9 @@ static bool has_listener(const struct run *run, const struct run_finding *findin
 }
 
 /*
- * Whether it is about an observed service: its own queues and requests, or what one of its processes runs out of.
- * A port is otherwise that of a destination, and whose connections take ports says nothing of who listens there.
+ * Return whether the finding concerns an observed service: its queues and requests, or the limits
+ * of one of its processes. Other findings' ports are destinations, and do not show which service
+ * connects there.
  */
 static bool is_of_service(const struct run *run, const struct run_finding *finding)
 {
@@ -236,8 +237,9 @@ static bool is_critical(const struct run *run)
 }
 
 /*
- * An exhausted resource is not healthy, nor is one that is about to be; warnings and notices are. The host's findings
- * that concern no observed service are no more than warnings here: any user can cause some.
+ * Exhausted resources, or resources about to be, are not healthy; warnings and notices are.
+ * Findings of the host that concern no observed service are only warnings here: any user can cause
+ * some.
  */
 static void get_health(const struct request *request, struct http_reply *reply)
 {
@@ -410,7 +412,7 @@ static void charge(struct http_routes *routes, uint64_t cost_ns)
 		routes->credit_ns = -CREDIT_MAX_NS;
 }
 
-/* Makes the reply's body a document's. Without memory it stays the reply's. */
+/* Make the reply's body a document's. Without memory it stays the reply's. */
 static struct http_document *keep(struct http_reply *reply, uint64_t cost_ns)
 {
 	struct http_document *document = reply->body ? malloc(sizeof(*document)) : NULL;
@@ -478,7 +480,7 @@ static void reply_clients_errno(struct http_reply *reply, int r)
 		reply_errno(reply, r);
 }
 
-/* Every connection of the host is looked at, of which there may be many. */
+/* This walks over every connection of the host, of which there may be many. */
 static void get_clients(const struct request *request, struct http_reply *reply)
 {
 	uint64_t begin_ns = cpu_time_ns(), port = 0;
@@ -508,7 +510,7 @@ struct route {
 	const char *path; /* {id}: one segment, a phase's number */
 	void (*handle)(const struct request *request, struct http_reply *reply);
 	const char *help;
-	bool shared; /* it is the same for all that ask at a time */
+	bool shared; /* it is the same for all callers at a time */
 };
 
 /* clang-format off */
@@ -582,7 +584,7 @@ static int parse_phase(const char *id, uint64_t *ret_phase)
 	return units_parse_u64(text, 0, UINT64_MAX, ret_phase);
 }
 
-/* Metrics in the other format are behind the table's documents. */
+/* Metrics in the other format come after the table's documents. */
 static void handle(const struct route *route, const struct request *request,
 		   struct http_reply *reply)
 {

@@ -19,13 +19,13 @@ struct http_document {
 struct http_reply {
 	unsigned int status;
 	const char *type;		/* Content-Type */
-	char *body;			/* NULL: there was no memory for it */
+	char *body;			/* NULL: no memory */
 	const char *header;		/* one more header, may be NULL */
 	char value[64];			/* that header's */
-	struct http_document *document; /* whose the body is; NULL: the reply's own */
+	struct http_document *document; /* owner of the body; NULL: the reply */
 };
 
-/* Ends the use of a reply's body, or of a document. */
+/* End the use of a reply's body, or of a document. */
 void http_reply_done(struct http_reply *reply);
 void http_document_release(void *document);
 
@@ -37,14 +37,14 @@ struct http_routes {
 	struct snapshot_source source;
 	enum metrics_buckets buckets;
 	struct metrics *metrics;
-	struct run *judged; /* findings of a while ago: a look costs more than an answer */
+	struct run *judged; /* recent findings, because a look costs more than an answer */
 	uint64_t judged_ns;
 	struct http_document *documents[HTTP_DOCUMENTS];
 	int64_t credit_ns; /* of CPU time, for making documents */
 	uint64_t credited_ns;
 };
 
-/* Makes @reply {"error": @error}; @error must need no escaping. */
+/* Make @reply {"error": @error}; @error must need no escaping. */
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error);
 
 /* Further inputs of an answer besides method and path; NULL: missing. */
@@ -54,7 +54,7 @@ struct http_query {
 	const char *last, *step, *port; /* likewise */
 };
 
-/* Fills @reply, a zeroed one; an unknown path or method and a failing source get an error. */
+/* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply);
 

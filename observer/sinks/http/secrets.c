@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files there are, when they are read again, and what must hold of them; see secrets.h. */
+/* The files of secrets: when they are read again, and their conditions; see secrets.h. */
 #include "secrets.h"
 
 #include <ctype.h>
@@ -28,8 +28,8 @@ struct stamp {
 
 struct watched {
 	const char *path;  /* NULL: not given */
-	const char **text; /* in the access */
-	char *owned;	   /* what it is since the file was read again; NULL: the caller's */
+	const char **text; /* the field of the access */
+	char *owned;	   /* the text read again; NULL: the caller's */
 	const char *(*read)(const char *path, char **ret_text);
 	struct stamp stamp;
 	bool tls;
@@ -190,7 +190,7 @@ static void forget(char *text)
 	free(text);
 }
 
-/* The text is @file's from here on. */
+/* Give the text to @file. */
 static void take(struct watched *file, char *text)
 {
 	forget(file->owned);
@@ -208,7 +208,7 @@ static void renew_token(const struct http_secrets *secrets, struct watched *file
 	say(secrets, file->path, wrong);
 }
 
-/* Key and certificate belong together: all of TLS is read, and taken only as a whole. */
+/* Key and certificate belong together: all files of TLS are read, and used only as a whole. */
 static bool renew_tls(struct http_secrets *secrets, const char *changed)
 {
 	struct sink_http_access access = *secrets->access;

@@ -14,10 +14,10 @@
 const char *http_secrets_read_token(const char *path, char **ret_text);
 const char *http_secrets_read_pem(const char *path, char **ret_text);
 
-/* Whether every user of the host may read the file. */
+/* Return whether every user of the host may read the file. */
 bool http_secrets_is_public(const char *path);
 
-/* Whether key, certificate and authority are what TLS needs: 0, -EINVAL, -ENOMEM. */
+/* Return whether key, certificate and authority are what TLS needs: 0, -EINVAL, -ENOMEM. */
 int http_secrets_check(const struct sink_http_access *access);
 
 struct http_secrets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stages drawn: what they are of a request's mean time, and each one's distribution; see bars.h. */
+/* Draws stages: their parts of a request's mean time, and the distribution of each; see bars.h. */
 #include "bars.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "sojourn/screen.h"
 #include "view.h"
 
-/* Readable without colour. Upper case where it is the server's own work. */
+/* Readable without colours. Upper case is the server's own work. */
 static const char *const letters[STAGE_RESIDENCE_END] = {
 	[STAGE_ACCEPT_QUEUE] = "a", [STAGE_SOCKET_QUEUE] = "q", [STAGE_RECEIVE] = "r",
 	[STAGE_SERVICE] = "S",	    [STAGE_RESPOND] = "w",
@@ -67,7 +67,7 @@ struct live_strip live_strip_of(const struct run_service *service, int x, int wi
 				   log10(to / STRIP_FROM_NS)};
 }
 
-/* Where @ns is on the axis; what is shorter than its begin is at its begin. */
+/* Return the place of @ns on the axis; shorter times are at its begin. */
 static int column_of(const struct live_strip *strip, double ns)
 {
 	double decades = log10(fmax(ns, STRIP_FROM_NS) / STRIP_FROM_NS);

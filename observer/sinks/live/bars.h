@@ -7,10 +7,10 @@
 
 #include "sojourn/run.h"
 
-/* The letter of a stage of the residence; a blank for later stages. */
+/* Return the letter of a stage of the residence; a blank for later stages. */
 const char *live_stage_letter(enum stage stage);
 
-/* The sum of the means of its stages. */
+/* Return the sum of the means of its stages. */
 double live_residence_mean(const struct run_service *service);
 
 /*
@@ -27,9 +27,9 @@ struct live_strip {
 };
 
 struct live_strip live_strip_of(const struct run_service *service, int x, int width);
-/* "1µs  10µs  100µs" where they are. */
+/* Draw labels like "1µs 10µs 100µs" at their places. */
 void live_draw_axis(const struct live_strip *strip, int y);
-/* How often each time was, against the most frequent. */
+/* Draw how frequent each time was, relative to the most frequent. */
 void live_draw_strip(const struct live_strip *strip, const struct histogram *h, unsigned int style,
 		     int y);
 

@@ -160,7 +160,7 @@ static double value_fds(const struct live_row *row)
 	return fullest ? known(fullest->open_fds) : NAN;
 }
 
-/* Percent of @limit that @used leaves. */
+/* Return the percentage of @limit that @used leaves. */
 static double left(double used, double limit)
 {
 	return limit > 0 ? fmax(0, 100 * (1 - used / limit)) : NAN;
@@ -213,7 +213,7 @@ static char *format_process(const struct live_row *row, char *buffer, size_t siz
 	return live_format_process(row->service, buffer, size);
 }
 
-/* No request, no time: "-". Requests whose time is not known are another thing. */
+/* Print "-" without requests. Requests whose time is not known are shown differently. */
 static char *format_stage(const struct live_row *row, enum stage stage, double ns, char *buffer,
 			  size_t size)
 {

@@ -28,7 +28,9 @@ static int draw_bar(const struct run_service *service, int y)
 	return y + 1;
 }
 
-/* Where the columns of numbers stand: further to the right, and closer, behind a long name of a stage. */
+/*
+ * Positions of the columns of numbers: further to the right, and closer, after a long stage name.
+ */
 struct columns {
 	int begin;
 	int each;
@@ -41,7 +43,7 @@ static struct columns columns_of(const struct run_service *service)
 		       : (struct columns){LABEL_WIDTH, VALUE_WIDTH + 1};
 }
 
-/* Right of the numbers. */
+/* Return the strip to the right of the numbers. */
 static struct live_strip strip_of(const struct run_service *service)
 {
 	const struct columns at = columns_of(service);
@@ -70,7 +72,7 @@ static void put_count(const struct columns *at, int y, int column, uint64_t coun
 	put_value(at, y, column, SCREEN_PLAIN, units_format_count(count, text, sizeof(text)));
 }
 
-/* @share: of the residence; NAN: not known. */
+/* @share: part of the residence; NAN: not known. */
 static void draw_figures(const struct columns *at, const struct run_stage *found, double share,
 			 int y)
 {
@@ -119,7 +121,7 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 	}
 }
 
-/* The parts of service, if they were asked for. */
+/* Draw the parts of service if they were requested. */
 static int draw_split(const struct run_service *service, int y)
 {
 	const struct columns at = columns_of(service);
@@ -166,7 +168,7 @@ static int draw_stages(const struct run_service *service, int y)
 			y = draw_split(service, y);
 	}
 	draw_residence(service, y++);
-	/* Those behind the response are measured only when asked for. */
+	/* Stages after the response are measured only on request. */
 	for (enum stage stage = STAGE_RESIDENCE_END; stage < STAGE_COUNT; stage++) {
 		if (service->stages[stage].measured)
 			draw_stage(service, stage, y++);
@@ -189,7 +191,7 @@ static const struct {
 	[LIVE_FDS] = {"descriptors", live_format_count},
 };
 
-/* Where one series is drawn: its last line has the words. */
+/* The place of one series: its last line has the words. */
 struct place {
 	int y, x;
 	int width, height;
@@ -215,7 +217,7 @@ static void draw_one_series(const struct live_history *history, enum live_series
 	screen_line(foot, chart + 1 + (int)shown, SCREEN_DIM, "max %s", most);
 }
 
-/* How the past is laid out from line @y on: charts beside each other, and as high as there is room for. */
+/* Lay out the past from line @y on: charts beside each other, as high as there is room. */
 static struct place place_of_past(int y)
 {
 	int columns = is_wide() ? 2 : 1, lines = (LIVE_SERIES + columns - 1) / columns;
@@ -249,7 +251,7 @@ static void draw_past(const struct live_history *history, const struct place *fi
 
 /* ---- its clients ---- */
 
-/* Why there is nothing to show; NULL: there is. */
+/* Return why there are no clients to show; NULL: there are. */
 static const char *no_clients(const struct live_page *page, const struct run_service *service)
 {
 	if (page->player)
@@ -274,7 +276,7 @@ static void draw_client(const struct live_page *page, size_t index, int y)
 		    100.0 * (double)client->connections / (double)page->clients.connections);
 }
 
-/* In so many lines, those of the past. */
+/* Draw clients in the lines of the past. */
 static void draw_clients(const struct live_page *page, const struct run_service *service, int y,
 			 int lines)
 {

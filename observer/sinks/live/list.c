@@ -28,7 +28,7 @@ static uint64_t lost(const struct run *run)
 	return sum;
 }
 
-/* "every 1 s", or where in a recording this is. */
+/* Print "every 1 s", or the position in a recording. */
 static void format_pace(const struct live_page *page, char *buffer, size_t size)
 {
 	struct live_player *player = page->player;
@@ -71,7 +71,7 @@ void live_draw_foot(const struct live_page *page, const char *keys)
 		screen_line(y, 0, SCREEN_DIM, "%s", keys);
 }
 
-/* A server that hangs stands above all else. */
+/* A hanging server comes before everything else. */
 static size_t collect_notes(const struct live_view *view, const struct run_service *only,
 			    struct live_note notes[static NOTES_MAX])
 {
@@ -116,7 +116,7 @@ static bool is_shown(const struct live_column *column)
 	return screen_columns() >= column->from_width;
 }
 
-/* The process column takes what the others leave, up to a name and a count in full. */
+/* The process column takes the remaining width, up to a name and a count in full. */
 static int width_of(size_t index)
 {
 	int spare = screen_columns() - 1;
@@ -155,7 +155,7 @@ static void draw_title(const struct live_page *page, size_t index, int x, int wi
 #define BAR_MAX	   40
 #define TREND_FROM 30 /* columns that have room for a chart beside the bar */
 
-/* From @x on; widths of 0: there is no room. */
+/* Drawings of a row from @x on; width 0: no room. */
 struct drawn {
 	int x;
 	int bar, trend;
@@ -250,7 +250,7 @@ static void draw_titles(const struct live_page *page)
 	draw_drawn_titles();
 }
 
-/* The first service that hangs, and how many: in the line that is always there. */
+/* Draw the first hanging service, and how many hang, in the line that is always there. */
 static bool draw_hung(const struct live_view *view, const struct run *run)
 {
 	struct live_note first, note;
@@ -310,7 +310,7 @@ static void draw_period(const struct live_page *page)
 		    view->show_total ? "since the begin," : "in the last", length, open);
 }
 
-/* How many lines the findings get: a title and what is left below the rows, within limits. */
+/* Return how many lines the findings get: a title and the lines left below the rows, within limits. */
 static int notes_height(const struct live_page *page)
 {
 	int room = screen_rows() - 1 - LIST_TOP, spare = room - (int)page->view->row_count;

@@ -14,7 +14,7 @@
 #include "sojourn/screen.h"
 #include "sojourn/clock.h"
 
-/* Looking for what runs out takes every socket and descriptor of the host. */
+/* A look for findings reads every socket and descriptor of the host. */
 #define JUDGE_NS (5 * NSEC_PER_SEC)
 
 #define KEY_ESC	      27
@@ -29,7 +29,7 @@ struct sink_live {
 	struct live_page page;
 	uint64_t judged_ns;
 	void (*draw)(struct live_page *page);
-	void (*draw_back)(struct live_page *page); /* where help was asked for */
+	void (*draw_back)(struct live_page *page); /* the page from which help was opened */
 };
 
 static void draw(struct sink_live *sink)
@@ -39,7 +39,7 @@ static void draw(struct sink_live *sink)
 	screen_end();
 }
 
-/* Of the service whose details are shown. */
+/* Find clients of the service whose details are shown. */
 static void take_clients(struct sink_live *sink)
 {
 	const struct live_row *row = live_view_selected(&sink->view);
@@ -87,7 +87,7 @@ static int take_reading(struct sink_live *sink)
 	return r;
 }
 
-/* A reading forth or back, as far as there is one. */
+/* Go one reading forward or back, if there is one. */
 static int step(struct sink_live *sink,
 		int (*go)(struct live_player *player, struct live_view *view))
 {
@@ -427,7 +427,7 @@ static void close_sink(struct sink *sink)
 static const struct sink_operations operations = {
 	.interval = interval, .fd = fd_of, .run = run, .resize = resize, .close = close_sink};
 
-/* A page alone: of @source, or of @page's player. */
+/* Open a page of @source, or of @page's player. */
 static int open_sink(const struct snapshot_source *source, const struct live_page *page,
 		     uint64_t wait_floor_ns, struct sink **ret_sink)
 {

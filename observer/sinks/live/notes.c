@@ -98,7 +98,7 @@ static bool accept_inferred(const struct run_service *service, uint64_t floor_ns
 	live_format_time((double)waiting_ns, long_wait, sizeof(long_wait));
 	snprintf(text, size,
 		 "accept or socket queue, p99 %s: accept() is late, or the first read after it; "
-		 "--accept-source syscall tells them apart",
+		 "--accept-source syscall distinguishes them",
 		 long_wait);
 	return true;
 }
@@ -114,7 +114,7 @@ static bool multiplexed(const struct run_service *service, char *text, size_t si
 	return true;
 }
 
-/* By the words of a report. */
+/* In the words of a report. */
 static bool losses(const struct run_service *service, char *text, size_t size)
 {
 	size_t used = 0;
@@ -148,7 +148,7 @@ static bool missing(const struct run_service *service, char *text, size_t size)
 	return true;
 }
 
-/* A port that was asked for: what listened once, and does not any more, has had a process. */
+/* A requested port: a service that listened once has had a process. */
 static bool silent(const struct run_service *service, char *text, size_t size)
 {
 	if (strcmp(service->protocol, "tcp") != 0 || service->process_count ||
@@ -162,7 +162,7 @@ static bool silent(const struct run_service *service, char *text, size_t size)
 static const struct {
 	bool critical;
 	bool (*applies)(const struct run_service *service, char *text, size_t size);
-	/* In place of it, where shorter waits are worth no sentence. */
+	/* A replacement that ignores shorter waits. */
 	bool (*waits)(const struct run_service *service, uint64_t floor_ns, char *text,
 		      size_t size);
 } rules[] = {

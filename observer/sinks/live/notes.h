@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The live view's panel of findings: what of a reading deserves a sentence. */
+/* The live view's panel of findings: problems in a reading, a sentence each. */
 #ifndef OBSERVER_SINKS_LIVE_NOTES_H
 #define OBSERVER_SINKS_LIVE_NOTES_H
 
@@ -14,7 +14,7 @@ struct live_note {
 	char text[256]; /* printable, one line */
 };
 
-/* Whether requests of @service wait for long; critical if nothing else is answered meanwhile. */
+/* Return whether requests of @service wait for long; critical if nothing else is answered meanwhile. */
 bool live_note_open(const struct live_view *view, const struct run_service *service,
 		    struct live_note *ret_note);
 

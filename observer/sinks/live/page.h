@@ -28,7 +28,7 @@ void live_draw_detail(struct live_page *page);
 void live_draw_head(const struct live_page *page);
 void live_draw_foot(const struct live_page *page, const char *keys);
 
-/* Notes about @only (NULL: all) on the lines from @y to @end, not included, with a title. */
+/* Draw notes about @only (NULL: all) on the lines from @y to @end, not included, with a title. */
 void live_draw_notes(const struct live_page *page, const struct run_service *only, int y, int end);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which reading is shown, and for how long; see player.h. */
+/* Chooses the reading to show, and its time; see player.h. */
 #include "player.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static int read_from(const struct recording *recording, size_t index, size_t *re
 	return r == -EINVAL ? -ENODATA : r;
 }
 
-/* The last whole one before @index. */
+/* Read the last whole one before @index. */
 static int read_before(const struct recording *recording, size_t index, size_t *ret_index,
 		       struct run **ret_run)
 {
@@ -113,7 +113,7 @@ int live_player_back(struct live_player *player, struct live_view *view)
 
 int live_player_stay_ns(struct live_player *player, uint64_t *ret_ns)
 {
-	uint64_t ns = NSEC_PER_SEC; /* between observations, whatever lay between them */
+	uint64_t ns = NSEC_PER_SEC; /* between observations, for any time between them */
 	autorun struct run *run = NULL;
 	int r = look_ahead(player);
 

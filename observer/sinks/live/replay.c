@@ -31,7 +31,7 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Whether one of them means to end. */
+/* Return whether one of them means to end. */
 static bool take_signals(int fd, struct sink *sink)
 {
 	struct signalfd_siginfo info;

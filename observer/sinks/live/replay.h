@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * Plays @path on the terminal until it is left; waiting up to @wait_floor_ns is not warned of. An exit code;
+ * Play @path on the terminal until it is left; waiting up to @wait_floor_ns is not warned of. An exit code;
  * what failed was logged.
  */
 int replay(const char *path, uint64_t wait_floor_ns);

@@ -72,7 +72,7 @@ static int add_history(struct live_view *view, const struct run_service *service
 	key->port = service->port;
 	memcpy(key->protocol, service->protocol, sizeof(key->protocol));
 	history->key = TAKE_PTR(key);
-	/* When it was first seen: for how long it had been silent before nobody knows. */
+	/* When it was first seen: its silence before that is not known. */
 	history->answered_ns = view->total->duration_ns - view->interval->duration_ns;
 	*ret_history = TAKE_PTR(history);
 	view->histories[view->history_count++] = *ret_history;
@@ -112,7 +112,7 @@ static int remember(struct live_view *view)
 
 /* ---- what waits for an answer ---- */
 
-/* As the doctor's requests-hang has it. */
+/* As in the doctor's requests-hang. */
 #define OLD_NS	 NSEC_PER_SEC
 #define HANGS_NS (3 * NSEC_PER_SEC)
 
@@ -121,7 +121,7 @@ static uint64_t silent_ns(const struct live_view *view, const struct run_service
 	const struct live_history *history = find_history(view, service);
 	uint64_t now = view->total->duration_ns;
 
-	/* Later answers than now: it was gone back in a replay. */
+	/* Answers later than now: the replay went back. */
 	return history && history->answered_ns < now ? now - history->answered_ns : 0;
 }
 
@@ -144,7 +144,7 @@ struct live_open live_view_open(const struct live_view *view, const struct run_s
 
 /* ---- findings ---- */
 
-/* Few readings have them: they stay until somebody looks again. */
+/* Few readings have findings: they stay until the next look. */
 static int keep_findings(struct live_view *view, struct run *total)
 {
 	struct run *found;
@@ -245,7 +245,7 @@ int live_view_arrange(struct live_view *view)
 	return 0;
 }
 
-/* Both are the view's from here on. */
+/* The view takes both readings. */
 static int show(struct live_view *view, struct run *total, struct run *interval)
 {
 	run_free(view->total);
@@ -282,7 +282,7 @@ void live_view_forget(struct live_view *view)
 		view->histories[i]->answered_ns = 0;
 }
 
-/* The points of the interval that is left backwards. */
+/* Drop the points of the interval that a step back leaves. */
 static void unremember(struct live_view *view)
 {
 	for (size_t i = 0; view->interval && i < view->interval->service_count; i++) {

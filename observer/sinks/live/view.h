@@ -60,7 +60,7 @@ struct live_view {
 	struct run *total;    /* since the observation began; NULL before the first reading */
 	struct run *judged;   /* the same as it is shown, where that differs; else NULL */
 	struct run *interval; /* since the reading before */
-	/* Nothing but findings: those of the last reading for which somebody looked; NULL: nobody did. */
+	/* Findings only, of the last reading with a look; NULL: there was none. */
 	struct run *found;
 	bool show_total;
 	struct live_history **histories;
@@ -70,7 +70,7 @@ struct live_view {
 	size_t selected;	/* of rows */
 	size_t sort;		/* column of live_columns[] */
 	bool reversed;		/* against that column's own order */
-	uint64_t wait_floor_ns; /* p99 of waiting up to that is not warned of */
+	uint64_t wait_floor_ns; /* p99 of waiting up to this causes no warning */
 	char filter[LIVE_FILTER];
 };
 
@@ -78,7 +78,7 @@ struct live_view {
 void live_view_init(struct live_view *view);
 void live_view_done(struct live_view *view);
 
-/* Takes @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
+/* Take @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
 int live_view_update(struct live_view *view, struct run *total);
 
 /* The next reading is another observation's first: there is no difference between them. */
@@ -97,7 +97,7 @@ int live_view_arrange(struct live_view *view);
 const struct run *live_view_period(const struct live_view *view);
 /* Open requests of a service in it: of the last reading in any period. */
 struct live_open live_view_open(const struct live_view *view, const struct run_service *service);
-/* The selected row; NULL without rows. */
+/* Return the selected row; NULL without rows. */
 const struct live_row *live_view_selected(const struct live_view *view);
 
 /*
@@ -128,7 +128,7 @@ int live_column_compare(const struct live_column *column, const struct live_row 
 char *live_column_format(const struct live_column *column, const struct live_row *row, char *buffer,
 			 size_t size);
 
-/* Whether p99 of waiting unread is above @floor_ns and above that of the server's own work. */
+/* Return whether p99 of waiting unread is above @floor_ns and above that of the server's own work. */
 bool live_waits(const struct run_service *service, uint64_t floor_ns);
 
 /* "8080", "53u" for UDP. */

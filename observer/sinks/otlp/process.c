@@ -28,7 +28,7 @@
 #define REQUEST_S    10L
 #define FIRST_WAIT_S 1U
 #define LAST_WAIT_S  30U
-#define LONGEST_S    300U /* that a collector may ask for */
+#define LONGEST_S    300U /* longest pause that a collector may request */
 #define ANSWER_MAX   (64U << 10)
 
 struct process {
@@ -55,7 +55,7 @@ enum outcome {
 
 /* ---- one request ---- */
 
-/* No collector says that much: what it says longer is not read, which ends the connection. */
+/* No collector's answer is that long. A longer one is not read, which ends the connection. */
 static size_t take_answer(char *data, size_t size, size_t count, void *user)
 {
 	struct process *p = user;
@@ -68,7 +68,7 @@ static size_t take_answer(char *data, size_t size, size_t count, void *user)
 	return length;
 }
 
-/* Accepted, but not all of it: nothing that is sent again would change that. */
+/* A partly accepted reading: sending it again would change nothing. */
 static void judge_answer(struct process *p)
 {
 	json_t *answer = json_loads(p->answer, JSON_REJECT_DUPLICATES, NULL);
@@ -121,7 +121,7 @@ static enum outcome post(struct process *p, unsigned int *ret_wait_s)
 
 /* ---- readings ---- */
 
-/* The next file that is handed over; -1: none will be. */
+/* Return the next file that is passed; -1: there will be none. */
 static int receive(int socket)
 {
 	union {
@@ -163,7 +163,7 @@ static bool next_reading(struct process *p)
 	return true;
 }
 
-/* Half of it at least, so that many observers do not come back together. */
+/* Return at least half of the pause, so that many observers do not return together. */
 static uint64_t jitter_ns(unsigned int seconds)
 {
 	uint64_t half = seconds * NSEC_PER_SEC / 2;
@@ -174,7 +174,7 @@ static uint64_t jitter_ns(unsigned int seconds)
 	return half + (uint64_t)((double)half * random / UINT32_MAX);
 }
 
-/* Meanwhile newer readings take the place of the one that waits. */
+/* Wait. Meanwhile newer readings replace the waiting one. */
 static void wait_for(struct process *p, uint64_t ns)
 {
 	uint64_t end = clock_now_ns() + ns, now;
@@ -190,7 +190,7 @@ static void wait_for(struct process *p, uint64_t ns)
 
 /* ---- the whole ---- */
 
-/* When no reading will follow, the last one has this one chance. */
+/* After the last reading there is only one attempt. */
 static void send_reading(struct process *p)
 {
 	for (unsigned int wait_s = FIRST_WAIT_S;; wait_s *= 2) {
@@ -259,8 +259,9 @@ static int open_curl(struct process *p)
 }
 
 /*
- * A terminal's Ctrl-C is for the observation, which then closes @fd. The endpoint's secrets have no use here. A
- * change of the user clears the parent-death signal, so that is set last.
+ * Prepare the sending process. A terminal's Ctrl-C is for the observation, which then closes @fd.
+ * The endpoint's secrets have no use here. A change of the user clears the parent-death signal, so
+ * that is set last.
  */
 static int settle(const struct otlp_target *target)
 {

@@ -33,13 +33,13 @@ struct recording {
 	size_t cut_off; /* bytes of a last line without end */
 };
 
-/* Whether the file begins as a recording does, as far as it has bytes; an empty one does. */
+/* Return whether the file begins as a recording does, as far as it has bytes; an empty one does. */
 bool recording_begins(int fd);
-/* Whether @path is a recording that recording_open() would try to read. */
+/* Return whether @path is a recording that recording_open() would try to read. */
 bool recording_is(const char *path);
 
 /*
- * Finds the readings. -EINVAL: it is none, or not one reading is whole; @ret_error (to be freed by the
+ * Find the readings. -EINVAL: it is none, or not one reading is whole; @ret_error (to be freed by the
  * caller) says which. -errno.
  */
 int recording_open(const char *path, struct recording **ret_recording, char **ret_error);

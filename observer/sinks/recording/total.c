@@ -90,7 +90,7 @@ static int add_cost(struct run_cost *cost, const struct run_cost *earlier)
 	return run_cost_add_programs(cost, earlier);
 }
 
-/* Adds what was observed before @run, which it follows; the time between them is no part of either. */
+/* Add the observation that came before @run; the time between them is part of neither. */
 static int add_earlier(struct run *run, struct run *earlier)
 {
 	int r;

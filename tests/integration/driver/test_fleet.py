@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One run by several hosts: network namespaces, each with an address of its own, behind one server's."""
+"""One run by several hosts: network namespaces with an address each, on a bridge in the server's."""
 import contextlib
 import os
 import re
@@ -19,7 +19,7 @@ SERVER = "10.201.0.1"
 
 @pytest.fixture(scope="module")
 def hosts():
-    """Namespaces that share a bridge, which is in that of the server. The server's is the first."""
+    """Yield the server's namespace, which has a bridge, and those of the members."""
     with contextlib.ExitStack() as stack:
         server, *members = [stack.enter_context(Netns(name)) for name in ("server", "a", "b", "c")]
         server.exec(["ip", "link", "add", "bridge", "type", "bridge"])
@@ -35,20 +35,20 @@ def hosts():
 
 
 def fleet(members, url, *options, own=(), agent=DRIVER, via="ip netns exec {host}"):
-    """The command line of a run by these namespaces."""
+    """Return the command line of a run by these namespaces."""
     names = ",".join(getattr(member, "name", member) for member in members)
     return [DRIVER, "fleet", "--via", via, "--agent-program", agent, "--hosts", names, *own, "--", url, *options]
 
 
 def drive(members, url, *options, status=0, **named):
-    """The process after its end, and the driver's part of its document."""
+    """Run to the end. Return the process, and the driver's part of its document."""
     done = run([*fleet(members, url, *options, **named), "--json", "-"], check=False)
     assert done.status == status, done.error(f"ended with status {done.status}")
     return done, documents.parse(done.stdout)["driver"]
 
 
 def agents_in(member):
-    """The agents in a namespace."""
+    """Return the pids of agents in a namespace."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -76,7 +76,7 @@ def test_counts_are_the_servers_to_the_last_request(start, hosts):
 
 
 def test_rate_of_the_whole(start, hosts):
-    """Members take turns in one schedule: as many requests are due as the rate says, and each is told."""
+    """Members take turns in one schedule: the rate gives the number of due requests, and each is counted."""
     server, members = hosts
     lab = start(Lab(netns=server, address=SERVER))
     for rate, due in (("1000", 500), ("500..1500", 500)):
@@ -88,7 +88,7 @@ def test_rate_of_the_whole(start, hosts):
 
 
 def test_numbers_clients_and_rows_are_divided(start, hosts, tmp_path):
-    """What fields give is different in every request of the whole run, and so are rows of a file."""
+    """Fields have a different value in every request of the whole run, and so have rows of a file."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,), http_block="log_format fields '$request_uri $http_x_row $remote_addr';",
                         server="access_log {folder}/fields.log fields;"))
@@ -112,14 +112,14 @@ def test_numbers_clients_and_rows_are_divided(start, hosts, tmp_path):
     (signal.SIGKILL, ("--on-loss", "continue"), "signal 9"),
     (signal.SIGSTOP, ("--on-loss", "stop", "--lost-after", "2s"), "nothing was heard of it for 2 s"),
 ), ids=("killed", "held"))
-def test_a_lost_member_is_named_and_counts_as_far_as_it_told(start, hosts, number, options, reason):
-    """Killed, or held: what it told last is in the sums, which hold; the others go on, or end."""
+def test_a_lost_member_is_named_and_its_last_report_counts(start, hosts, number, options, reason):
+    """A killed or stopped member: its last report is in the sums, which hold, and the others continue or end."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
     killed = number == signal.SIGKILL
     driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "3s" if killed else "60s", "--json", "-",
                                  own=options)))
-    wait_until(lambda: nginx.status()["requests"] >= 420)  # 1.4 s: each has told once
+    wait_until(lambda: nginx.status()["requests"] >= 420)  # 1.4 s: each has reported once
     agent, = agents_in(members[1])
     os.kill(agent, number)
     assert driver.wait() == 1
@@ -135,7 +135,7 @@ def test_a_lost_member_is_named_and_counts_as_far_as_it_told(start, hosts, numbe
 
 
 def test_members_that_cannot_start(start, hosts, tmp_path):
-    """A host that is not there, or a plan above a ceiling: said with the member's name, and nothing is sent."""
+    """A missing host, or a plan above a ceiling: the error names the member, and nothing is sent."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
     done = run(fleet([*members[:2], "nowhere"], nginx.url), check=False)
@@ -147,7 +147,7 @@ def test_members_that_cannot_start(start, hosts, tmp_path):
             ("--max-rate=99", (), "a closed loop sends as fast as"),
             ("--max-connections=4", ("-c", "15"), "5 connections are above its --max-connections 4"),
             ("--max-duration=1s", ("-d", "1s", "--warmup", "1ms"), "are above its --max-duration 1 s")):
-        agent = tmp_path / "agent"  # as a command that sshd forces
+        agent = tmp_path / "agent"  # like a command that sshd forces
         agent.write_text(f"#!/bin/sh\nexec {DRIVER} agent --allow=10.201.0.0/16 {ceiling}\n")
         agent.chmod(0o755)
         done = run(fleet(members, nginx.url, *options, agent=agent), check=False)
@@ -170,7 +170,7 @@ def test_is_ended_as_one(start, hosts):
 
 
 def test_the_first_failure_ends_all(start, hosts):
-    """--fail-fast at one member is one of the run; --assert is judged on the sums."""
+    """--fail-fast at one member ends the whole run; --assert is judged on the sums."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,), server="location = /101 { return 503; }"))
     _, result = drive(members, nginx.url + "{{counter}}", "-d", "60s", "--rate", "300", "--fail-fast", status=1)
@@ -180,7 +180,7 @@ def test_the_first_failure_ends_all(start, hosts):
 
 
 def test_observer_at_the_coordinator(start, hosts):
-    """It brackets the run of all members, and exchanges of all of them are joined."""
+    """The observer brackets the run of all members, and their exchanges are joined."""
     server, members = hosts
     lab = start(Lab(netns=server, address=SERVER))
     observer = start(Observer(ports=[lab.port], netns=server))
@@ -191,7 +191,7 @@ def test_observer_at_the_coordinator(start, hosts):
 
 
 def test_what_cannot_be_divided():
-    """Bad usage is told before anything is started."""
+    """Bad usage is refused before anything starts."""
     for options, words in (
             (["127.0.0.1:1", "--source", "127.0.0.1"], "--source: an address is one host's"),
             (["127.0.0.1:1", "-c", "2"], "--connections: 2 cannot be divided between 3 members"),

@@ -391,7 +391,7 @@ def test_the_page_lives(start, tmp_path, width):
     load.stop(number=signal.SIGINT)
     assert page.console == []
     found = page.probe
-    # What the heatmap shows is all that was timed since the page was opened; the driver has one connection.
+    # The heatmap shows all exchanges timed since the page was opened; the driver has one connection.
     shown, timed = found["heat"]
     assert shown == timed > 0
     assert "Clients now: 1 address, 1 connection" in found["clients"] and "127.0.0.11100 %" in found["clients"]
@@ -457,8 +457,8 @@ def test_it_gives_up_what_it_does_not_need(start):
 
 
 def test_as_another_user_it_sees_and_does_what_root_does(start):
-    """Descriptors of root's server are counted and found to end, root's driver finds the token, not that of an observer
-    that was killed, and begins and ends its phase; and the token is gone in the end."""
+    """Descriptors of root's server are counted, and running out of them is found. Root's driver finds the token, not that
+    of a killed observer, and begins and ends its phase. In the end the token is gone."""
     lab = start(Process(["prlimit", "--nofile=64:64", LAB, "--listen", "127.0.0.1:0"]))
     port = int(lab.wait_for(r"^listening on \S+:(\d+)$")[1])
     at = free_port()
@@ -574,8 +574,8 @@ def test_a_service_manager_that_is_gone_is_said(start, tmp_path):
 
 
 def test_a_reader_that_does_not_read_holds_little(start):
-    """By the kernel's own figure (ss): the endpoint's send buffers do not grow to megabytes, which the next caller would
-    wait for where there are many readers (tests/bench/endpoint.py)."""
+    """The endpoint's send buffers, by the kernel's figure (ss), do not grow to megabytes. With many readers the next caller
+    would wait for them (tests/bench/endpoint.py)."""
     lab = start(Lab())
     serve = start(Serve(lab.port))
     port = int(serve.url.rsplit(":", 1)[1])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Responses by status (--http): what servers that are not ours have in their logs, and bytes that a test has in its own
-hands. The decoding by itself, against nghttp2's encoder: tests/unit/bpf/protocol/status.c.
+"""Responses by status (--http), against logs of foreign servers, and with bytes that a test writes itself.
+tests/unit/bpf/protocol/status.c tests the decoder alone, against nghttp2's encoder.
 
 tools/mutate: "statuses of the dynamic table are taken for others".
 """
@@ -151,13 +151,13 @@ LONG = "Link: </" + "x" * 3000 + ">; rel=preload\r\n"
 
 
 def responses(folder):
-    """What is written, how, and the status that it has; None: which is not known."""
+    """Return (written bytes, way of writing, status); None: the status is not known."""
     return [
         (line(200), whole, 200), (b"HTTP/1.0 404\r\n\r\n", whole, 404), (line(599), whole, 599),
         (line(302), words, 302), (line(201), in_pieces(12), 201), (line(201), in_pieces(11), None),
         (line(200), by_sendfile(folder), None), (line(600), whole, None), (b"hello, world\n", whole, None),
         (line(101), whole, 101),
-        # Interim ones: alone, long, before the one that is asked for, twice, without an end, and cut.
+        # Interim responses: alone, long, before the final one, twice, without an end, and cut.
         (line(100) + line(204), separately(line(100), line(204)), 204),
         (line(103, LONG) + line(500), separately(line(103, LONG), line(500)), 500),
         (line(103, LONG) + line(404), words, 404),

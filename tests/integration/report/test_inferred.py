@@ -117,7 +117,7 @@ def test_a_late_accept_is_not_said_of_a_busy_worker(starved, tmp_path):
     assert abs(waited_ns - read_ns) < accept_ns[1] + 20 * MS
     inferred = source == "inferred"
     for report in (text, markdown, page):
-        assert ("--accept-source syscall tells them apart" in report) == inferred
+        assert ("--accept-source syscall distinguishes them" in report) == inferred
     assert bool(re.search(r"^accept or socket queue +\d", observer.stdout, re.MULTILINE)) == inferred
     assert ("| accept or socket queue |" in markdown) == inferred
     assert bool(re.search(r"^accept queue +\d", observer.stdout, re.MULTILINE)) != inferred

@@ -9,7 +9,7 @@
 
 #include "sojourn/report.h"
 
-/* The whole report; the caller frees it. */
+/* Return the whole report; the caller frees it. */
 char *support_render(const struct run *run, unsigned int width, bool colour);
 char *support_render_as(const struct run *run, const struct report_options *options);
 void support_check_text(const char *text, unsigned int width);

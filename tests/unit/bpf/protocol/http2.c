@@ -136,7 +136,7 @@ static void frames_whole_and_in_pieces(void **state)
 
 /* ---- no frames ---- */
 
-/* Whether a frame after a good SETTINGS is accepted. */
+/* Return whether a frame after a good SETTINGS is accepted. */
 static bool takes(bool by_client, uint32_t payload, uint8_t type, uint8_t flags, uint32_t stream)
 {
 	struct http2_side s = {.by_client = by_client};

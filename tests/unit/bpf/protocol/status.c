@@ -51,7 +51,7 @@ static __u32 status_in(uint8_t flags, uint8_t padding, const void *block, size_t
 		struct http2_side s = {.settled = 1};
 		struct seen seen = {0};
 
-		/* What another frame has left there must not count. */
+		/* Bytes that an earlier frame left there must not count. */
 		memset(s.field, 0x88, sizeof(s.field));
 		assert_true(walker_feed(&s, bytes, cut, look, &seen));
 		assert_true(walker_feed(&s, bytes + cut, size - cut, look, &seen));
@@ -188,7 +188,7 @@ static void what_does_not_stand_there_is_not_known(void **state)
 	assert_int_equal(status_in(HTTP2_PADDED, 0, BLOCK("")), STATUS_UNKNOWN);
 }
 
-/* The value of @length bytes at the top of @value: 1 if it is a status, which must be nghttp2's. */
+/* Return the value of @length bytes at the top of @value: 1 if it is a status, which must be nghttp2's. */
 static unsigned int compare_value(uint32_t value, uint8_t length)
 {
 	uint8_t block[] = {0x08, 0x80 | length, (uint8_t)(value >> 16), (uint8_t)(value >> 8),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What --allow lets through, without a name being looked up: networks, addresses and names as they are written. */
+/* Targets that --allow accepts without resolving names: networks, addresses, and names as text. */
 #include "driver/test.h"
 
 #include <errno.h>

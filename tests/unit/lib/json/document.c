@@ -60,7 +60,7 @@ static bool ends_in(const char *path, const char *end)
 	return length > rest && !strcmp(path + length - rest, end);
 }
 
-/* The name in tables of member @name of @path: similar members share one row. */
+/* Return the name in tables of member @name of @path: similar members share one row. */
 static const char *row_name(const char *path, const char *name)
 {
 	if (ends_in(path, ".stages") && is_one_of(run_stage_names, STAGE_COUNT, name))

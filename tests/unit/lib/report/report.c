@@ -90,7 +90,7 @@ static void missing_stage(void **state)
 
 	(void)state;
 	support_miss_stage(&run->services[0], STAGE_ACCEPT_QUEUE,
-			   "this kernel has no tracepoint that tells when accept() returns, and "
+			   "this kernel has no tracepoint at the return of accept(), and "
 			   "attaching fexit is refused (EPERM)");
 	support_check_golden(run, "missing-stage", 100);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a confined process can do, tried from inside: a child of each test confines itself and makes the calls. What
- * is refused would be allowed by the file system, and what the kernel says is ENOSYS: so it is the filter that
- * refuses, and not that the process is another user.
+ * The powers of a confined process, tried from inside: a child of each test confines itself and makes the calls. The
+ * file system would allow the refused ones, and the error is ENOSYS. So the filter refuses them, not the change of user.
  */
 #include "unit.h"
 

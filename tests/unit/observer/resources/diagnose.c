@@ -21,8 +21,8 @@ static const char *const measures[] = {
 
 /* Sections of docs/diagnoses.md that are no diagnosis. */
 static const char *const others[] = {"Events", "When it has run out already",
-				     "What it sees, and what it does not",
-				     "Capacity of ephemeral ports", "JSON"};
+				     "Limits of what is visible", "Capacity of ephemeral ports",
+				     "JSON"};
 
 static char *read_page(void)
 {
