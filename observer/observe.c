@@ -6,7 +6,6 @@
 #include "observe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 
 #include "host/cgroup.h"
 #include "host/listening.h"
-#include "host/namespaces.h"
 #include "host/netns.h"
 #include "host/target.h"
 #include "process/confine.h"
@@ -132,7 +130,7 @@ static int check_preferred(const struct observation *o)
 	return EXIT_SUCCESS;
 }
 
-/* What was named is found before anything is loaded. */
+/* Find it before anything is loaded. */
 static int find_target(struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -149,11 +147,9 @@ static int find_target(struct observation *o)
 	char reason[1024];
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		int r = words[i].word
-				? words[i].find(words[i].word, reason, sizeof(reason), &o->target)
-				: 0;
+		const char *word = words[i].word;
 
-		if (r < 0) {
+		if (word && words[i].find(word, reason, sizeof(reason), &o->target) < 0) {
 			log_error("--%s: %s", words[i].option, reason);
 			return EXIT_USAGE;
 		}
@@ -296,28 +292,13 @@ static void add_held(void *context, uint32_t pid, const struct process_listener 
 		found->error = r;
 }
 
-/* The listeners of the namespace that is observed. */
-static int find_listeners(const struct observation *o, struct process_listener **ret_listeners,
-			  size_t *ret_count)
-{
-	autoclose int own_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	int r = own_fd < 0 ? -errno : netns_enter(o->netns_fd);
-
-	if (r < 0)
-		return r;
-	r = process_listeners(0, ret_listeners, ret_count);
-	if (o->netns_fd >= 0 && netns_enter(own_fd) < 0)
-		return -errno;
-	return r;
-}
-
 /* The ports on which the processes listen now; the kernel side sees later ones. */
 static int add_held_ports(struct observation *o, const uint32_t *pids, size_t pid_count)
 {
 	autofree struct process_listener *listeners = NULL;
 	struct found found = {.o = o};
 	size_t count;
-	int r = find_listeners(o, &listeners, &count);
+	int r = listening_in(o->netns_fd, &listeners, &count);
 
 	for (size_t i = 0; !r && i < pid_count; i++) {
 		r = process_held(pids[i], listeners, count, add_held, &found);
@@ -356,30 +337,6 @@ static int add_services(struct observation *o)
 	return r;
 }
 
-/* Listeners of a namespace that we may not enter are not counted: they get slots like those that come later. */
-static int count_all_listeners(struct observation *o, size_t *ret_count)
-{
-	struct namespaces all;
-	int r = namespaces_find(&all);
-
-	*ret_count = 0;
-	for (size_t i = 0; !r && i < all.count; i++) {
-		autofree struct process_listener *listeners = NULL;
-		uint32_t inode;
-		size_t count;
-
-		if (netns_open(all.list[i].path, &o->netns_fd, &inode) < 0)
-			continue;
-		if (!find_listeners(o, &listeners, &count))
-			*ret_count += count;
-		cleanup_close(&o->netns_fd);
-		o->netns_fd = -1;
-	}
-	if (!r)
-		namespaces_free(&all);
-	return r;
-}
-
 /* Every service takes memory on each CPU: room for those that exist, and some more. */
 static int count_services(struct observation *o, uint32_t *ret_max)
 {
@@ -392,8 +349,8 @@ static int count_services(struct observation *o, uint32_t *ret_max)
 		*ret_max = (uint32_t)options->port_count;
 		return 0;
 	}
-	r = options->all_netns ? count_all_listeners(o, &count)
-			       : find_listeners(o, &listeners, &count);
+	r = options->all_netns ? listening_in_all(&count)
+			       : listening_in(o->netns_fd, &listeners, &count);
 	if (r < 0)
 		return r;
 	if (options->all_netns)
@@ -471,11 +428,12 @@ static uint32_t slots_kept(uint32_t max, bool scarce)
 	return max > 2 * IDLE_SERVICES ? max - IDLE_SERVICES : max / 2;
 }
 
-/* A container whose processes are not known by their cgroup has a namespace of its own. */
+/* A container whose cgroup is not known has a namespace of its own. */
 static bool is_all_of_it(const struct observation *o)
 {
-	return options_names_cgroup(o->options) && o->target.cgroup_fd < 0 &&
-	       !o->options->port_count;
+	const struct observe_options *options = o->options;
+
+	return options_names_cgroup(options) && o->target.cgroup_fd < 0 && !options->port_count;
 }
 
 /* With ports or all listeners of its namespace it does not matter whose they are. */

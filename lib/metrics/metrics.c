@@ -145,7 +145,7 @@ static struct metrics_labels labels_of(const struct run_service *service,
 }
 
 /* Of services that had the same port one after the other, the last: all have the same labels. */
-static bool is_told(const struct run *run, size_t index)
+static bool is_exported(const struct run *run, size_t index)
 {
 	const struct run_service *service = &run->services[index];
 
@@ -156,10 +156,10 @@ static bool is_told(const struct run *run, size_t index)
 	return true;
 }
 
-/* The next that is told, from *@index on; false: there is none. */
-static bool next_told(const struct run *run, size_t *index)
+/* Find the next that is exported, from *@index on; false: there is none. */
+static bool next_exported(const struct run *run, size_t *index)
 {
-	while (*index < run->service_count && !is_told(run, *index))
+	while (*index < run->service_count && !is_exported(run, *index))
 		++*index;
 	return *index < run->service_count;
 }
@@ -273,7 +273,7 @@ static void tell_metric(const struct metrics_output *out, const struct run *run,
 			const struct metric *metric)
 {
 	out->family(out->context, &metric->family);
-	for (size_t i = 0; next_told(run, &i); i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		struct run_number value = metric->get(&run->services[i]);
 		struct numbers numbers;
 		struct metrics_labels labels = labels_of(&run->services[i], &numbers);
@@ -338,7 +338,7 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 		       const struct kinds *kinds)
 {
 	out->family(out->context, &kinds->family);
-	for (size_t i = 0; next_told(run, &i); i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		for (size_t k = 0; k < kinds->count; k++) {
 			struct numbers numbers;
 			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
@@ -373,7 +373,7 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 		"dynamic table."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_told(run, &i); i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_responses *responses = &run->services[i].responses;
 		char status[16];
 
@@ -444,7 +444,7 @@ static void tell_stages(const struct metrics_output *out, struct metrics *metric
 		"Time of requests in each stage; accept_queue is of connections."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_told(run, &i); i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
 		struct exported *exported = find_exported(metrics, service);
 
@@ -465,7 +465,7 @@ static void tell_info(const struct metrics_output *out, const struct run *run)
 		"processes run."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_told(run, &i); i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
 		struct numbers numbers;
 		struct metrics_labels labels = labels_of(service, &numbers);
@@ -667,7 +667,7 @@ static const struct {
 	 has_namespaces,
 	 get_not_entered},
 	{{"sojourn_network_namespaces_visit_seconds", METRICS_GAUGE, METRICS_SECONDS,
-	  "What the last reading took to visit the sockets of all."},
+	  "Time that the last reading took to visit the sockets of all."},
 	 has_namespaces,
 	 get_visit},
 };

@@ -22,8 +22,8 @@ int cgroup_of_services(uint32_t pid, const uint16_t *ports, size_t port_count, c
 		       size_t size, int *ret_fd);
 
 /*
- * Open the cgroup of process @pid, or that one above it whose name has the number @part in it (in a slice its dashes are
- * underscores). Return 0 or -errno.
+ * Open the cgroup above process @pid whose name contains the number @part. In a slice its dashes are underscores. Return
+ * 0 or -errno.
  */
 int cgroup_of_part(uint32_t pid, const char *part, int *ret_fd);
 

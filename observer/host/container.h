@@ -11,18 +11,18 @@
 
 #include "sojourn/run.h"
 
-/* What the text of /proc/PID/cgroup says: path, container and pod by number. Nothing is empty text. */
+/* Parse the text of /proc/PID/cgroup: path, container and pod by number. Empty: none. */
 void container_parse(const char *text, struct run_place *ret_place);
 
-/* Names by the files below @root, which is "" but in tests. Those that are not found stay empty. */
+/* Add names by the files below @root, which is "" except in tests. Names that are not found stay empty. */
 void container_name(const char *root, struct run_place *place);
 
-/* What is said of process @pid, without names. 0 or -ESRCH. */
+/* Likewise of process @pid. Return 0 or -ESRCH. */
 int container_read(uint32_t pid, struct run_place *ret_place);
 
 /*
- * What two processes of a service have in common: the path down to where theirs part, and the container and the pod if
- * both are in the same.
+ * Reduce @place to the part that @other shares: the path down to where they part. Container and pod stay if they are
+ * the same.
  */
 void container_common(struct run_place *place, const struct run_place *other);
 

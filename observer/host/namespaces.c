@@ -83,7 +83,7 @@ static int add_names(struct search *search, const char *folder)
 	return r;
 }
 
-/* What the link says is "net:[4026531840]". */
+/* The link reads "net:[4026531840]". */
 static int add_process(struct search *search, const char *pid)
 {
 	char path[64], text[64];

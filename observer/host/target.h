@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the words of a command line mean on this host: a network namespace, a cgroup, a container, a pod. */
+/* Words of a command line that name a network namespace, a cgroup, a container or a pod of this host. */
 #ifndef OBSERVER_HOST_TARGET_H
 #define OBSERVER_HOST_TARGET_H
 

@@ -6,12 +6,9 @@
 #include "loader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -20,7 +17,6 @@
 #include "skeleton.h"
 #include "visits.h"
 #include "wire/stream.h"
-#include "host/numbers.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 
@@ -296,43 +292,6 @@ int loader_resume(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
-/* In the namespace: its range may change at any time. If it cannot be read no port counts. */
-static void begin_ports(struct loader *loader, struct port_rules *ret_rules)
-{
-	if (numbers_rules(ret_rules) < 0)
-		*ret_rules = (struct port_rules){};
-	loader->skel->bss->ports_low = ret_rules->low;
-	loader->skel->bss->ports_high = ret_rules->high;
-	loader->skel->bss->ports_unplaced = 0;
-	memcpy(loader->skel->bss->ports_held, ret_rules->reserved, sizeof(ret_rules->reserved));
-	memset(loader->places, 0, loader->places_bytes);
-}
-
-/* The pass has seen which ports are held, and where the others are used. */
-static void end_ports(struct loader *loader, struct port_rules *rules, struct visit *visit)
-{
-	visit->fullest = (struct port_place){};
-	for (size_t i = 0; i < PORT_PLACES; i++) {
-		if (loader->places[i].used > visit->fullest.used)
-			visit->fullest = loader->places[i];
-	}
-	memcpy(rules->held, loader->skel->bss->ports_held, sizeof(rules->held));
-	visit->ports_capacity = ports_capacity(rules);
-	/* Connections without a place may be more than that. */
-	visit->ports_known =
-		rules->high && loader->skel->bss->ports_unplaced <= visit->fullest.used;
-}
-
-static void read_overflows(struct visit *visit)
-{
-	struct resource_numbers numbers;
-
-	numbers_read(&numbers);
-	visit->overflows = numbers.of[NUMBER_LISTEN_OVERFLOWS];
-	if (!visit->overflows_before.known)
-		visit->overflows_before = visit->overflows;
-}
-
 /* An iterator walks the network namespace in which it was created; -1: its program was not loaded. */
 static int create_iterator(const struct bpf_link *link, int *ret_fd)
 {
@@ -377,8 +336,8 @@ static int open_passes(struct loader *loader, struct visit *visit, struct port_r
 		return r;
 	if (another)
 		retire(loader, visit->netns.inode);
-	begin_ports(loader, ret_rules);
-	read_overflows(visit);
+	memset(loader->places, 0, loader->places_bytes);
+	visits_begin_ports(visit, loader->skel->bss, ret_rules);
 	r = create_iterator(loader->skel->links.sockets_visit, &ret_fds[0]);
 	if (!r)
 		r = create_iterator(loader->skel->links.udp_visit, &ret_fds[1]);
@@ -400,7 +359,7 @@ static int visit_namespace(struct loader *loader, struct visit *visit)
 	if (!r)
 		r = run_pass(tcp_fd);
 	if (!r && loader->skel->links.sockets_visit)
-		end_ports(loader, &rules, visit);
+		visits_end_ports(visit, loader->skel->bss, loader->places, &rules);
 	if (!r)
 		r = run_pass(udp_fd);
 	visit->met = !r;
@@ -470,18 +429,6 @@ static bool is_due(const struct loader *loader, const struct visit *visit, size_
 	return due;
 }
 
-/* One that cannot be entered is told, unless it is the only one. */
-static void tell_visit(struct loader *loader, const struct visit *visit)
-{
-	struct run_namespaces *told = &loader->visits.told;
-
-	told->observed += !visit->error;
-	told->not_entered += visit->error != 0;
-	if (visit->error)
-		snprintf(told->reason, sizeof(told->reason), "%s%s", strerror(-visit->error),
-			 visit->error == -EPERM ? " (this takes CAP_SYS_ADMIN)" : "");
-}
-
 static int visit_all(struct loader *loader, size_t key_count)
 {
 	struct run_namespaces *told = &loader->visits.told;
@@ -499,7 +446,7 @@ static int visit_all(struct loader *loader, size_t key_count)
 			if (loader->visits.all && r != -ENOTRECOVERABLE)
 				r = 0;
 		}
-		tell_visit(loader, visit);
+		visits_count(&loader->visits, visit);
 	}
 	told->visit_ns = clock_now_ns() - begin_ns;
 	return r;

@@ -142,8 +142,8 @@ const struct listener_gauge *loader_listeners(const struct loader *loader, uint3
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
 /*
- * The destination of the namespace that most ephemeral ports are used towards, as the last visit found it (.used 0:
- * none), and how many there are for each. False: not known.
+ * Return the destination that most ephemeral ports of the namespace are used towards, by the last visit (.used 0: none).
+ * @ret_capacity: how many each destination has. False: not known.
  */
 bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_capacity,
 		  struct port_place *ret_fullest);

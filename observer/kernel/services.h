@@ -14,7 +14,7 @@
 #include "wire/counters.h"
 #include "wire/status.h"
 
-/* What a service was called that has its slots and no key any more; port 0: there is none. */
+/* A service that still has its slots, and no key any more; port 0: there is none. */
 struct service_retired {
 	struct service_key key;
 	uint32_t number;
@@ -48,8 +48,8 @@ int services_add(struct services *services, const struct service_key *key, uint3
 uint32_t services_left(const struct services *services);
 
 /*
- * Nothing is counted for the service from here on, and its key may be another one's. What was counted stays in its slots
- * until they are taken back.
+ * Count nothing more for the service, whose key may become another one's. Its counts stay in its slots until these are
+ * taken back.
  */
 void services_retire(struct services *services, const struct service_key *key, uint32_t index);
 

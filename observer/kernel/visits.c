@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/numbers.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
@@ -139,7 +140,7 @@ static int enter_by_path(struct visits *visits, const struct visit *visit)
 	return st.st_ino == visit->netns.inode ? enter(visits, fd) : -ESTALE;
 }
 
-/* Numbers of namespaces are given again at once; what is known of one must not be told of another. */
+/* Numbers of namespaces are given again at once; knowledge of one must not pass to another. */
 static bool is_another(struct visit *visit)
 {
 	autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -179,4 +180,54 @@ int visits_leave(struct visits *visits)
 		return -errno;
 	visits->away = false;
 	return 0;
+}
+
+void visits_count(struct visits *visits, const struct visit *visit)
+{
+	struct run_namespaces *told = &visits->told;
+
+	told->observed += !visit->error;
+	told->not_entered += visit->error != 0;
+	if (visit->error)
+		snprintf(told->reason, sizeof(told->reason), "%s%s", strerror(-visit->error),
+			 visit->error == -EPERM ? " (this takes CAP_SYS_ADMIN)" : "");
+}
+
+/* ---- ports ---- */
+
+static void read_overflows(struct visit *visit)
+{
+	struct resource_numbers numbers;
+
+	numbers_read(&numbers);
+	visit->overflows = numbers.of[NUMBER_LISTEN_OVERFLOWS];
+	if (!visit->overflows_before.known)
+		visit->overflows_before = visit->overflows;
+}
+
+void visits_begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
+			struct port_rules *ret_rules)
+{
+	/* The range may change at any time. If it cannot be read no port counts. */
+	if (numbers_rules(ret_rules) < 0)
+		*ret_rules = (struct port_rules){};
+	bss->ports_low = ret_rules->low;
+	bss->ports_high = ret_rules->high;
+	bss->ports_unplaced = 0;
+	memcpy(bss->ports_held, ret_rules->reserved, sizeof(ret_rules->reserved));
+	read_overflows(visit);
+}
+
+void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
+		      const struct port_place *places, struct port_rules *rules)
+{
+	visit->fullest = (struct port_place){};
+	for (size_t i = 0; i < PORT_PLACES; i++) {
+		if (places[i].used > visit->fullest.used)
+			visit->fullest = places[i];
+	}
+	memcpy(rules->held, bss->ports_held, sizeof(rules->held));
+	visit->ports_capacity = ports_capacity(rules);
+	/* Connections without a place may be more than that. */
+	visit->ports_known = rules->high && bss->ports_unplaced <= visit->fullest.used;
 }

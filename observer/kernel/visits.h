@@ -9,11 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "skeleton.h"
 #include "host/namespaces.h"
+#include "host/ports.h"
 #include "sojourn/run.h"
 #include "wire/config.h"
 
-/* What the last pass over the sockets of a namespace has found. */
+/* A namespace, and the results of the last pass over its sockets. */
 struct visit {
 	struct namespace netns;
 	uint64_t cookie; /* no namespace ever has the same; 0: not known, before Linux 5.14 */
@@ -56,6 +58,16 @@ int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t ino
  */
 int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another);
 int visits_leave(struct visits *visits);
+
+/* Count it among the namespaces of the reading, or note why it cannot be entered. */
+void visits_count(struct visits *visits, const struct visit *visit);
+
+/* In the namespace, before the pass: which ports it counts. */
+void visits_begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
+			struct port_rules *ret_rules);
+/* After the pass: which ports are held, and where the others are used. */
+void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
+		      const struct port_place *places, struct port_rules *rules);
 
 /* NULL: it is none of those. */
 const struct visit *visits_of(const struct visits *visits, uint32_t inode);

@@ -49,8 +49,8 @@ struct source_proc;
 int source_proc_new(struct source_proc **ret_source);
 void source_proc_free(struct source_proc *source);
 /*
- * Update the processes: those seen by the kernel side, and for services that have none yet the
- * holders of a listener that the last visit to the sockets has met.
+ * Update the processes that the kernel side has seen. For services that have none yet, look for
+ * the holders of listeners that the last visit has met.
  */
 void source_proc_update(struct source_proc *source, const struct loader *loader);
 int source_proc_read(struct source_proc *source, const struct loader *loader, uint32_t index,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a reading costs with many network namespaces.
+"""The cost of a reading with many network namespaces.
 
 Makes so many namespaces, each with a server at the same port that has answered one request, and observes them with
 --all-netns. Prints what a visit to the sockets takes in all and for each namespace, and the observer's CPU time. With

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Services in other network namespaces and cgroups than the observer's, which come and go.
 
-The truth is the test's own servers' counts: each server answers so many requests and tells how many.
+The truth is the test's own servers' counts: each server answers so many requests and prints how many.
 """
 import json
 import os
@@ -153,7 +153,7 @@ def number_again(start, inode):
 
 
 def test_a_namespace_with_the_number_of_an_ended_one_is_another(start):
-    """The kernel gives the inode's number again. What the first did stays its own, and metrics have the second."""
+    """The kernel gives the inode's number again. The counts of the first stay its own, and metrics have the second."""
     port = free_port()
     observer = start(Observer("--all-netns", ports=[port]))
     second = None

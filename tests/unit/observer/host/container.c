@@ -75,13 +75,16 @@ static void test_paths(void **state)
 /* A path that is longer than there is room for is cut, and what it names is found all the same. */
 static void test_long_path(void **state)
 {
-	char text[4096] = "0::";
+	autofree char *text = NULL;
+	char path[2048];
 	struct run_place place;
 
 	(void)state;
-	for (size_t i = 0; i < 100; i++)
-		strcat(text, "/a-long-name-of-a-slice");
-	strcat(text, "/docker-" ID ".scope\n");
+	memset(path, 'a', sizeof(path));
+	for (size_t i = 0; i < sizeof(path); i += 32)
+		path[i] = '/';
+	path[sizeof(path) - 1] = 0;
+	assert_true(asprintf(&text, "0::%s/docker-" ID ".scope\n", path) > 0);
 	container_parse(text, &place);
 	assert_int_equal(strlen(place.cgroup), sizeof(place.cgroup) - 1);
 	assert_string_equal(place.container_id, ID);
@@ -101,9 +104,7 @@ static void put(const char *root, const char *path, const char *text)
 		*at = '/';
 	}
 	file = fopen(whole, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
+	assert_true(file && fputs(text, file) >= 0 && !fclose(file));
 }
 
 static int drop(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -149,8 +150,8 @@ static void test_names(void **state)
 
 		assert_non_null(mkdtemp(root));
 		put(root, names[i].path, names[i].text);
-		strcpy(place.container_id, names[i].id);
-		strcpy(place.pod_uid, names[i].uid);
+		snprintf(place.container_id, sizeof(place.container_id), "%s", names[i].id);
+		snprintf(place.pod_uid, sizeof(place.pod_uid), "%s", names[i].uid);
 		container_name(root, &place);
 		nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
 		if (strcmp(place.container, names[i].container) != 0 ||
@@ -177,8 +178,8 @@ static void test_common(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct run_place place = {0}, other = {0};
 
-		strcpy(place.cgroup, cases[i].one);
-		strcpy(other.cgroup, cases[i].other);
+		snprintf(place.cgroup, sizeof(place.cgroup), "%s", cases[i].one);
+		snprintf(other.cgroup, sizeof(other.cgroup), "%s", cases[i].other);
 		container_common(&place, &other);
 		if (strcmp(place.cgroup, cases[i].common) != 0)
 			fail_msg("%s, %s: '%s'", cases[i].one, cases[i].other, place.cgroup);
