@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fleet/agent.h"
 #include "fleet/fleet.h"
@@ -394,10 +395,18 @@ static int run_agent(int argc, char **argv, char **command)
 	(void)command;
 	if (err)
 		return fail(err, error, EXIT_USAGE);
-	if (agent.help)
+	if (agent.help) {
 		agent_options_help(stdout);
-	else
-		err = agent_run(&agent.ceilings);
+		return EXIT_SUCCESS;
+	}
+	if (isatty(STDIN_FILENO))
+		return fail(
+			-EINVAL,
+			"agent: standard input is a terminal, where the channel to a coordinator "
+			"should be; sojourn-drive fleet starts agents, with ssh or kubectl exec "
+			"without -t",
+			EXIT_USAGE);
+	err = agent_run(&agent.ceilings);
 	return err ? fail(err, NULL, EXIT_DEGRADED) : EXIT_SUCCESS;
 }
 

@@ -17,12 +17,12 @@ function axis(title, more = {}) {
 	};
 }
 
-// "10 ms", where the text of a figure would be "10.0 ms".
+// Format a label: "10 ms" for "10.0 ms".
 function onAxis(format) {
 	return (value) => format(value).replace(/\.0+(?= |$)/, "");
 }
 
-// A log axis has a label at each decade, and at 2 and 5 where there is only one.
+// A log axis has a label at each decade. If there is only one it also has labels at 2 and 5.
 function decades(format) {
 	return {
 		afterBuildTicks: (scale) => {
@@ -76,7 +76,7 @@ function redrawAll() {
 	drawn.forEach(redraw);
 }
 
-// What the stages hold beyond the round trip by rounding alone is nothing that could be drawn.
+// Omit an overhang that only comes from rounding.
 function drawnParts(parts) {
 	const total = Object.values(parts).reduce((a, b) => a + b, 0);
 	return Object.fromEntries(Object.entries(parts).filter(
@@ -119,7 +119,7 @@ function stackedBars(parent, label, rows, {share = false} = {}) {
 	}));
 }
 
-// Up to where a histogram of `count` values can tell percentiles: its last value is one in `count`.
+// Return the percentiles that a histogram of `count` values has: its last value is one in `count`.
 function percentilePoints(histogram) {
 	const points = [];
 	const last = Math.log10(Math.max(2, histogram.count));
@@ -128,7 +128,7 @@ function percentilePoints(histogram) {
 	return points.map((x) => ({x, y: Math.max(quantile(histogram, 1 - 10 ** -x), 1)}));
 }
 
-// Where the time axis begins: what takes next to nothing (a 0 of the stage) has no place on a log axis.
+// Return the begin of the time axis. Zeros of a stage have no place on a log axis.
 function lowest(lines) {
 	const values = lines.map(({histogram}) => quantile(histogram, 0.01)).filter((value) => value >= 1);
 	return values.length ? 10 ** Math.floor(Math.log10(Math.min(...values))) : 1;
@@ -259,7 +259,7 @@ function themeButton() {
 	return button;
 }
 
-// What a chart's lines are, outside of it: [{name, label, dash}].
+// Make a legend outside of a chart, for its lines [{name, label, dash}].
 function legend(lines) {
 	return element("p", {class: "legend"}, ...lines.map(({name, label, dash}) => element("span", {},
 		element("i", {class: dash && dash.length ? "swatch dashed" : "swatch", style: `--hue:var(--${name})`}), label)));
@@ -297,10 +297,9 @@ function seriesOptions(format, log, fill, step, end, begin, absolute) {
 }
 
 /*
- * A chart of lines [{name, label, points: [{x: s, y}], dash}] in a figure of its own; all series of a page share the
- * range of x. Lines that are zero all the time are none: they are returned in `zero`, and where no line is left, but for
- * marks, there is no chart. `key`: "stages" if the page has a legend for these lines
- * already, "none" if the title says it all.
+ * Draw a chart of lines [{name, label, points: [{x: s, y}], dash}] in a figure of its own. All series of a page share
+ * the range of x. Lines that are always zero are not drawn but returned in `zero`. If only marks are left there is no
+ * chart. `key`: "stages" if the page has a legend for these lines already, "none" if the title suffices.
  */
 function series(parent, label, lines, {format = count, log = false, begin = 0, end, fill = false, step = false,
 	absolute = false, key = "own"} = {}) {
@@ -329,7 +328,7 @@ function series(parent, label, lines, {format = count, log = false, begin = 0, e
 		plugins: [cursor],
 		options: seriesOptions(format, log, fill, step, held.end, held.begin, absolute),
 	}));
-	// The same lines, later on.
+	// Draw the same lines at a later time.
 	entry.update = (later, range) => {
 		Object.assign(held, range, {shown: later.filter((line) => !isZero(line))});
 		entry.chart.data.datasets.forEach((set, at) => {
@@ -341,7 +340,7 @@ function series(parent, label, lines, {format = count, log = false, begin = 0, e
 	return {zero, entry};
 }
 
-// The darker, the more: what is rare must still be seen.
+// Darker is more frequent; rare values must still be visible.
 function paintCells(target, cells, hue) {
 	const {ctx, scales: {x, y}, chartArea: {left, right, top, bottom}} = target;
 	const most = Math.max(1, ...cells.map(({n, begin, end}) => n / (end - begin)));
@@ -359,8 +358,8 @@ function paintCells(target, cells, hue) {
 }
 
 /*
- * How often which time occurred, over time: cells [{begin, end (s), from, to (ns), n}]. Returns an entry as series(), whose
- * update() takes other cells.
+ * Draw how frequent each time was, over time: cells [{begin, end (s), from, to (ns), n}]. Return an entry like that of
+ * series(), whose update() takes other cells.
  */
 function heatmap(parent, label, name, cells, range) {
 	const held = {cells, ...range};
@@ -391,13 +390,13 @@ function removeCharts(entries) {
 	}
 }
 
-// What has no chart is said.
+// Name the lines without a chart.
 function zeroNote(node, lines) {
 	const labels = [...new Set(lines.map((line) => line.label))];
 	if (labels.length) node.append(element("p", {class: "dim"}, `Zero all the time: ${labels.join(", ")}.`));
 }
 
-// A bar of HTML from {part: ns}, as long as its share of `most`; it says what it shows.
+// Make a bar of HTML from {part: ns}, as long as its share of `most`, with a description.
 function partBar(parts, most) {
 	const drawable = drawnParts(parts);
 	const total = Object.values(drawable).reduce((a, b) => a + Math.max(0, b), 0);

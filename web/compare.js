@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs against the first of them, as lib/forms/compare.c found it: the answer first.
+// Compares runs with the first one, by the results of lib/forms/compare.c. The answer comes first.
 "use strict";
 
 function compared(row, value) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The page of `sojourn serve`: the server keeps the past, the page asks for it again and again and draws what it says.
+// The page of `sojourn serve`. The server keeps the past; the page fetches it repeatedly and draws it.
 "use strict";
 
 const POLL_MS = 2000;
-// What "now" is, where two readings do not tell.
+// The meaning of "now" where two readings do not define it.
 const RECENT_NS = 10e9;
-// Seconds: how far back; a point of the sparklines, of the charts; how often they are asked for again.
+// In seconds: length of the window, a point of the sparklines, a point of the charts, and the time between requests.
 const WINDOWS = [
 	{label: "10 minutes", last: 600, step: 10, detail: 1, every: 2},
 	{label: "1 hour", last: 3600, step: 60, detail: 10, every: 10},
@@ -15,7 +15,7 @@ const NOW = "/api/v1/past?last=600&step=10";
 const JUDGED_S = 10;
 
 const CLIENTS_S = 10;
-// Stages whose latencies are kept as they come, and for how many readings.
+// Stages whose latencies are kept by reading, and the number of readings.
 const HEATED = ["socket_queue", "service"];
 const HEAT_READINGS = 300;
 
@@ -38,7 +38,7 @@ async function ask(path) {
 	throw new Error(error || `${path}: ${answer.status}`);
 }
 
-// What changes slowly is not asked for each time.
+// Fetch data that change slowly only after some seconds.
 async function askEvery(name, path, seconds) {
 	const last = state.asked[name];
 	const time = performance.now() / 1000;
@@ -64,9 +64,9 @@ async function askAll() {
 	]);
 }
 
-// ---- how often which latency occurred ----
+// ---- frequencies of latencies ----
 
-// Two rows to an octave: what the later reading has more in each, {row: count}.
+// Return the difference of two readings, {row: count}, with two rows to an octave.
 function heatBetween(before, now) {
 	const rows = {};
 	for (const [sign, histogram] of [[1, now], [-1, before]])
@@ -74,7 +74,7 @@ function heatBetween(before, now) {
 	return rows;
 }
 
-// A service's latencies between the last two readings. The server keeps none: what the page has begins when it is opened.
+// Keep a service's latencies between the last two readings. The server keeps none, so they begin when the page is opened.
 function keepHeat() {
 	if (!state.before) return;
 	const began = Date.parse(state.now.started_at) / 1000;
@@ -93,7 +93,7 @@ function cellsOf(key, stage, from) {
 		.filter(([, n]) => n > 0).map(([row, n]) => ({begin, end, n, from: row > 0 ? bucketUpper(32 * row - 1) + 1 : 1, to: bucketUpper(32 * row + 31) + 1})));
 }
 
-// ---- what a service's document says ----
+// ---- figures of a service ----
 
 function keyOf(service) {
 	return `${service.protocol}:${service.port}:${service.netns}`;
@@ -109,7 +109,7 @@ function openService() {
 	return wanted && state.now ? (state.now.services || []).find((service) => `${keyOf(service)}:`.startsWith(`${wanted}:`)) : null;
 }
 
-// The newest points that make ten seconds together. One in which nothing happened may be longer: of that only the rest.
+// Return the newest points that make ten seconds together. An idle one may be longer, and then counts in part.
 function recentOf(columns) {
 	const points = [];
 	let left = RECENT_NS;
@@ -126,7 +126,7 @@ function sumOf(points, column) {
 	return column ? points.reduce((sum, i) => sum + (column[i] || 0), 0) : 0;
 }
 
-// Why the times of a service are not known; null: they are.
+// Return why the times of a service are not known; null: they are.
 function whyNotKnown(service, recent) {
 	const {series: columns, stages, losses} = service;
 	const ambiguous = sumOf(recent.points, columns.losses && columns.losses.ambiguous_replies);
@@ -138,7 +138,7 @@ function whyNotKnown(service, recent) {
 	return null;
 }
 
-// A percentile of the last ten seconds: of the point that most of them are in, as percentiles do not add.
+// Return a percentile of the last ten seconds: that of the point with most requests, because percentiles do not add.
 function percentileOf(columns, stage, recent) {
 	const kept = columns.stages && columns.stages[stage];
 	const known = recent.points.filter((i) => kept && kept.p99_ns && (kept.p99_ns[i] ?? null) !== null);
@@ -156,7 +156,7 @@ function meansOf(columns, recent) {
 	}));
 }
 
-// Per second: between two documents, by their own durations; before the second one of the newest points.
+// Return a rate per second between two documents, by their own durations. Before the second one use the newest points.
 function rateBetween(service, member, recent) {
 	const before = serviceLike(state.before, keyOf(service));
 	if (before && before[member] <= service[member]) return (service[member] - before[member]) / ((state.now.duration_ns - state.before.duration_ns) / 1e9);
@@ -167,7 +167,7 @@ function lostOf(service) {
 	return (service.losses.storage_failed || 0) + ((service.samples && service.samples.lost) || 0);
 }
 
-// Who has least left of what it may open.
+// Return the process that is nearest to its limit of descriptors.
 function fullestOf(service) {
 	return [...(service.processes || [])].filter((p) => p.open_fds !== null && p.fd_limit)
 		.sort((a, b) => b.open_fds / b.fd_limit - a.open_fds / a.fd_limit)[0];
@@ -191,9 +191,9 @@ function figuresOf(service) {
 	};
 }
 
-// ---- the past of a service as charts have it ----
+// ---- the past of a service, for charts ----
 
-// Points of the window, as {i: index, begin, end} in ns; what was quiet for long has a point at its begin, too.
+// Return the points of the window, as {i: index, begin, end} in ns. A long quiet time also has a point at its begin.
 function pointsWithin(columns, from, step) {
 	const points = [];
 	columns.begin_ns.forEach((begin, i) => {
@@ -213,7 +213,7 @@ function picked(value, points) {
 	return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, picked(inner, points)]));
 }
 
-// The service with the past of the window alone, in ns since 1970.
+// Return the service with only the past of the window, in ns since 1970.
 function within(service, run, last, step) {
 	const started = Date.parse(run.started_at) * 1e6;
 	const points = pointsWithin(service.series, beginOf(run, last), step * 1e9);
@@ -221,7 +221,7 @@ function within(service, run, last, step) {
 		duration_ns: points.map(({begin, end}) => end - begin)}};
 }
 
-// Where the window begins, in ns since the observation did; before that there is nothing.
+// Return the begin of the window, in ns since the begin of the observation.
 function beginOf(run, last) {
 	return Math.max(0, Math.min(run.duration_ns - last * 1e9, run.duration_ns - 60e9));
 }
@@ -276,7 +276,7 @@ function openCell(now) {
 	return [count(now.open), now.oldest ? element("small", {class: "dim"}, ` oldest ${time(now.oldest)}`) : ""];
 }
 
-// `of`: what the column is sorted by; without, it is not.
+// `of`: the sort key of the column; without one it cannot be sorted.
 const COLUMNS = [
 	{id: "name", label: "service", of: (now) => now.name},
 	{id: "requests", label: "requests/s", of: (now) => now.requests, cell: (now) => [perSecondText(now.requests)]},
@@ -370,7 +370,7 @@ function makeHead({id, label, of}) {
 
 const detail = {key: null, shape: "", entries: new Map(), heated: new Map()};
 
-// Where a client reaches it; any address is the one by which the page was reached.
+// Return the address for clients. A wildcard becomes the address by which the page was reached.
 function commandOf(service) {
 	const any = ["0.0.0.0", "::", "*"].includes(service.address);
 	const address = any ? location.hostname : service.address.includes(":") ? `[${service.address}]` : service.address;
@@ -425,7 +425,7 @@ function factsOf(now) {
 		now.unknown && `times not known: ${now.unknown}`].filter(Boolean).join(" · ");
 }
 
-// Over the window of the other charts, of which the page has seen the end.
+// Use the window of the other charts. The page has seen only the end of it.
 function drawHeat(range) {
 	for (const stage of HEATED) {
 		const cells = cellsOf(detail.key, stage, range.begin);
@@ -585,7 +585,7 @@ addEventListener("hashchange", step);
 
 let asking = false, again = false;
 
-// What the user wants in the meantime is asked for next.
+// Requests of the user that come meanwhile are made next.
 async function step() {
 	again = asking;
 	if (asking) return;

@@ -10,7 +10,7 @@ function section(title, note) {
 	return node;
 }
 
-// Which run it is, where there are several.
+// Name the run if there are several.
 function title(run, text) {
 	return runs.length > 1 ? `${data.names[runs.indexOf(run)]}${text ? ` · ${text}` : ""}` : text || "";
 }
@@ -19,7 +19,7 @@ function path(run, member) {
 	return `${runs.indexOf(run)}:${member}`;
 }
 
-// The latency that the user asked for: from the intended start where there is a schedule.
+// Return the headline latency: from the intended start if there is a schedule.
 function latencyOf(driver) {
 	return driver.response_time && driver.response_time.count ? "response_time" : "round_trip";
 }
@@ -59,12 +59,12 @@ function serviceTiles(run, service) {
 	return tiles;
 }
 
-// What lib/report/ says of a run: a sentence on where its time goes, and why a round trip is not divided.
+// Return the verdict of lib/report/ on a run: a sentence on its time, and why a round trip is not divided.
 function verdictOf(run) {
 	return data.verdicts[runs.indexOf(run)];
 }
 
-// The mean parts of what can be divided.
+// Return the mean parts if the round trip can be divided.
 function dividedParts(run) {
 	return verdictOf(run).undivided ? null : meanParts(run);
 }
@@ -171,7 +171,7 @@ function percentileSection() {
 				(p) => time(histogram[`${p}_ns`]))]))));
 }
 
-// Requests told apart; one status alone would say what all of them say.
+// Return rows of requests by kind. A single status is omitted, as it would repeat the whole.
 function rowsOf(run) {
 	const latency = run.driver && latencyOf(run.driver);
 	return !run.driver ? [] : [["steps", 1], ["targets", 1], ["statuses", 2]].flatMap(([kind, least]) => {
@@ -193,9 +193,9 @@ function rowsSection() {
 			table(["", "", "requests", "per second", "errors", "p50", "p99", "max"], rows));
 }
 
-// The charts of a driver's intervals, as those of a service's past.
+// Return charts of a driver's intervals, in the form of those of a service's past.
 function driverCharts(run) {
-	// The last one may be so short that its rate says nothing.
+	// Omit the last one if it is too short for a rate.
 	const intervals = run.driver.intervals.filter((i) => i.duration_ns * 10 > run.driver.interval_ns);
 	const points = (value) => intervals.map((interval) => ({
 		x: (interval.begin_ns + interval.duration_ns) / 1e9, y: value(interval)}));
@@ -220,7 +220,7 @@ function lastPoint(groups) {
 		({points}) => points.map(({x}) => x)))));
 }
 
-// So many services are drawn at once; the others open.
+// Number of services that are drawn at once; the user opens the others.
 const DRAWN = 2;
 
 function groupsOf(run) {
@@ -337,7 +337,7 @@ function serviceRow(run, service, i) {
 			? service.processes.map((p) => `${count(p.open_fds)}/${count(p.fd_limit)}`).join(" ") : "–"];
 }
 
-// Each by itself: a sum hides the one that is full.
+// List each listener: a sum would hide the one that is full.
 function listenerTable(run, service, i) {
 	return table(["listener", "PID", "accept queue", "max", "limit", "overflows"], service.listeners.map((listener, j) => {
 		const at = (member) => cell(count(listener[member]), path(run, `services.${i}.listeners.${j}.${member}`), listener[member]);
@@ -346,7 +346,7 @@ function listenerTable(run, service, i) {
 	}));
 }
 
-// Streams of HTTP/2, where they are exchanges (--http): what stands in the text report's line.
+// Figures of HTTP/2's streams if they are exchanges (--http), as in the text report's line.
 const STREAMS = {streams: "streams", connections: "connections", reset_by_client: "reset by client", reset_by_server: "reset by server",
 	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up"};
 
@@ -357,7 +357,7 @@ function streamsTable(run, service, i) {
 		...shown.map((member) => cell(count(http2[member]), path(run, `services.${i}.http2.${member}`), http2[member]))]]);
 }
 
-// Those of HTTP that were looked at, the most frequent first, and what those that failed took.
+// List the HTTP responses by status, the most frequent first, and the service time of failed ones.
 function statusTable(run, service, i) {
 	const {count: all, status, statuses} = service.responses;
 	const rows = statuses.map(([name, n], k) => [name, n, `statuses.${k}.1`]).sort((a, b) => b[1] - a[1]);
@@ -387,7 +387,7 @@ function serviceSection() {
 		});
 }
 
-// Everything that should have been seen and was not stands here, also when it is nothing.
+// List all losses; without any, say so.
 function lossRows(run) {
 	const rows = [];
 	const add = (where, what, value) => value && rows.push([element("td", {class: "text"}, title(run, where)),
@@ -419,7 +419,7 @@ function missingStages(run) {
 		.map((stage) => `${nameOf(stage)}: not measured: ${service.stages[stage].reason}`);
 }
 
-// How the ends of those stages were told for which there are several ways; and where the means are of some only.
+// Name the sources of stages that have several, and means that are only of some exchanges.
 function sourceNotes(run) {
 	const notes = [];
 	for (const service of run.services || []) {

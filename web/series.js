@@ -8,7 +8,7 @@ function hasSeries(service) {
 	return Boolean(service.series && service.series.begin_ns && service.series.begin_ns.length > 1);
 }
 
-// A column as points at the ends of their times; `value` is called with the index.
+// Return a column as points at the ends of their times; `value` is called with the index.
 function pointsOf(columns, value) {
 	return columns.begin_ns.map((begin, i) => ({x: (begin + columns.duration_ns[i]) / 1e9, y: value(i) ?? NaN}));
 }
@@ -29,7 +29,7 @@ function stageLines(columns, member) {
 	}));
 }
 
-// Of what should not be, that which was; a kind that never occurred has no column.
+// Return lines of unwanted events. A kind that never occurred has no column.
 function troubles(columns) {
 	const hues = ["bad", "ack", "warn", "service", "network", "accept_queue", "respond"];
 	return [
@@ -43,13 +43,13 @@ function troubles(columns) {
 		points: pointsOf(columns, (point) => counts[point] / (columns.duration_ns[point] / 1e9))}));
 }
 
-// Of how many, and towards whom in the end: the destination may have changed in between.
+// Return the title with the capacity, and the destination at the end, which may have changed.
 function portsTitle(ports) {
 	const of = ports && ports.capacity !== null && ports.capacity !== undefined ? `ephemeral ports, of ${count(ports.capacity)}` : "ephemeral ports";
 	return ports && ports.towards ? `${of}, at the end towards ${ports.towards}` : of;
 }
 
-// The charts of a service's past: [label, lines, options of series()]. `limits`: lines that values must not reach.
+// Return the charts of a service's past: [label, lines, options of series()]. `limits`: lines that values must not reach.
 function serviceCharts(service, limits = false) {
 	const columns = service.series;
 	const per = (member) => pointsOf(columns, (i) => columns[member][i] / (columns.duration_ns[i] / 1e9));
@@ -87,7 +87,7 @@ function closeLines(columns) {
 		points: pointsOf(columns, (i) => columns.closes[kind][i] / (columns.duration_ns[i] / 1e9))}));
 }
 
-// Of the charts that have none of their own: what is not zero in any of them; null: nothing.
+// Return a legend for charts without their own, of lines that are not zero in all of them; null: none.
 function stageLegend(charts) {
 	const there = charts.filter(([, , {key}]) => key === "stages").flatMap(([, lines]) => lines)
 		.filter((line) => !isZero(line)).map(({name}) => name);
@@ -95,7 +95,7 @@ function stageLegend(charts) {
 	return shown.length ? legend(shown.map((stage) => ({name: stage, label: nameOf(stage), dash: RESIDENCE_HUES[stage]}))) : null;
 }
 
-// All charts in two columns, where there is room; returns those drawn by their labels.
+// Draw all charts, in two columns if there is room. Return the drawn ones by their labels.
 function putCharts(node, charts, range) {
 	const grid = element("div", {class: "charts"});
 	const zero = [], entries = new Map();

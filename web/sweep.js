@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A sweep: what follows from its steps, throughput and latency over load, and a row for each step.
+// A sweep: its conclusions, throughput and latency over load, and a row for each step.
 "use strict";
 
 function isRated(sweep) {
@@ -10,7 +10,7 @@ function loadUnit(sweep) {
 	return isRated(sweep) ? "requests/s" : "connections";
 }
 
-// Good responses per second, by the rule of include/sojourn/sweep.h: of those that came late as many are good as of all.
+// Return good responses per second, by the rule of include/sojourn/sweep.h: late ones are taken to be as good as all.
 function goodPerSecond(counted, step) {
 	const timely = counted.requests - (counted.drained || 0);
 	const all = (counted.good ?? null) === null || counted.good >= counted.requests;
@@ -105,13 +105,13 @@ function hasServer(run) {
 	return run.sweep.steps.some((step) => (step.server_exchanges ?? null) !== null);
 }
 
-// How many clients share what is good; the document does not say it of the run at 75 %.
+// Return how many clients share the good responses; not known of the run at 75 %.
 function clientsOf(run, step) {
 	if (isRated(run.sweep)) return run.sweep.connections;
 	return step === run.sweep.three_quarters ? 0 : step.load;
 }
 
-// A step, or what of it was for one target; `at` is where the document has it.
+// Make a row of a step, or of its part for one target; `at` is its path in the document.
 function sweepRow(run, label, at, counted, step, remarks) {
 	const clients = counted === step ? clientsOf(run, step) : 0;
 	const rate = goodPerSecond(counted, step);

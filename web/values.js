@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What run documents mean: histograms, parts of a round trip, and figures as people read them.
+// Interprets run documents: histograms, parts of a round trip, and figures for people.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// The stages of a residence in their order; behind them what follows the response on its way.
+// The stages of a residence in their order, then those of the response on its way.
 const RESIDENCE = ["accept_queue", "socket_queue", "receive", "service", "respond"];
 const STAGES = [...RESIDENCE, "transmit_queue", "ack"];
-// What a round trip consists of, as it is drawn; the last is negative: what the stages hold beyond it.
+// The drawn parts of a round trip. The last one is negative: the time of stages after its end.
 const PARTS = ["wait", "network", ...RESIDENCE, "transmit_queue", "overhang"];
 const NAMES = {
 	overhang: "after its end",
@@ -46,7 +46,7 @@ function digits(value) {
 	return Math.abs(value) >= 99.95 ? Math.round(value) : value.toPrecision(3);
 }
 
-// "124 µs" from ns; "–" for what is not known.
+// Format ns as "124 µs", and unknown values as "–".
 function time(ns) {
 	if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
 	if (ns === 0) return "0";
@@ -93,7 +93,7 @@ function measured(stage) {
 	return Boolean(stage && stage.measured !== false && stage.count);
 }
 
-// The service that the driver loaded, which lib/ tells; without a driver, that with most exchanges.
+// Return the service that the driver loaded, as determined by lib/; without a driver that with most exchanges.
 function mainService(run) {
 	const driven = data.driven[data.runs.indexOf(run)];
 	if (run.driver) return driven === null ? null : run.services[driven];
@@ -131,13 +131,13 @@ function rateOf(counted, driver) {
 	return (counted.requests - (counted.drained || 0)) / (driver.duration_ns / 1e9);
 }
 
-// The member of a sum of parts that a part is, and its value there.
+// Return the member of a sum that has this part, and its value.
 function memberOf(sum, part) {
 	const plain = ["wait", "network", "overhang"].includes(part);
 	return plain ? [`${part}_ns`, sum[`${part}_ns`]] : [`stages.${part}`, sum.stages[part]];
 }
 
-// Whether the joined exchanges tell more than the service's means: all were joined, or it served others too.
+// Return whether joined exchanges are better than the service's means: all were joined, or it also served others.
 function isOfJoined(run) {
 	const {driver, joined} = run;
 	return Boolean(driver && joined && joined.joined &&
@@ -151,7 +151,7 @@ function joinedParts(run) {
 		: `the ${count(joined)} joined of the driver's ${count(run.driver.requests)} requests`};
 }
 
-// Why the service's means cannot be subtracted from the driver's.
+// Return why the service's means cannot be subtracted from the driver's.
 function whyUnknown(run, service) {
 	return service.exchanges > run.driver.requests
 		? "the service's means are also of requests by others or given up, and no exchange was joined"
@@ -159,9 +159,9 @@ function whyUnknown(run, service) {
 }
 
 /*
- * The mean round trip and its parts, by the rules of lib/report/means.c: of the driver's own exchanges where
- * all were joined or where the service served others too; else what the service's means leave of the
- * driver's is network and client. It is never negative: `unknown` says why there is none.
+ * Return the mean round trip and its parts, by the rules of lib/report/means.c. They are of the driver's own exchanges if
+ * all were joined, or if the service also served others. Otherwise network and client is the driver's mean without the
+ * service's. It is never negative: `unknown` says why it is missing.
  */
 function meanParts(run) {
 	const service = mainService(run);
@@ -204,14 +204,14 @@ function cell(text, path, value) {
 }
 
 function table(head, rows) {
-	// What may scroll can be scrolled by keys, too.
+	// Scrollable parts can be scrolled by keys, too.
 	return element("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": `table: ${head.filter(Boolean).join(", ")}`}, element("table", {},
 		element("thead", {}, element("tr", {}, ...head.map((text) => element(text ? "th" : "td", {}, text)))),
 		element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(
 			(value) => (value instanceof Node ? value : element("td", {}, value))))))));
 }
 
-// What is running out, and what to do about it.
+// Findings and their remedies.
 function finding(item) {
 	const node = element("div", {class: `finding ${item.severity}`},
 		element("b", {class: {critical: "bad", notice: ""}[item.severity] ?? "warn"}, `${item.severity}: `),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A member of a fleet; see agent.h. The main thread takes the plan and drives. A second thread
- * serves the channel. It answers pings at once and shows that the member lives, also while the
- * others are busy.
+ * A member of a fleet; see agent.h. The main thread takes the plan and drives. A second thread serves the channel. It
+ * answers pings at once and shows that the member lives, also while the others are busy. It ends the process if the
+ * coordinator is gone or silent: then nobody wants a result, and nobody could end the load.
  */
 #include "agent.h"
 
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "channel.h"
@@ -20,9 +21,12 @@
 #include "run/drive.h"
 #include "scenario/job.h"
 #include "sojourn/clock.h"
+#include "sojourn/log.h"
 #include "sojourn/refuse.h"
+#include "sojourn/units.h"
 
 #define BEAT_NS	      (500 * NSEC_PER_MSEC)
+#define LISTEN_MS     250
 #define AWAIT_STEP_MS 5
 
 struct agent {
@@ -31,13 +35,19 @@ struct agent {
 	struct plan_inbox inbox;
 	pthread_mutex_t sending; /* held while a line is written */
 	pthread_t thread;
+	atomic_bool settled;	      /* the options have been checked, and change no more */
+	atomic_bool over;	      /* the run has ended, and its result was sent */
+	uint64_t beat_ns;	      /* when the next one is due */
+	uint64_t patience_ns;	      /* after such a silence the coordinator is gone */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
 	int start_fd;		      /* readable once start_at_ns is set */
 	int stop_fd;		      /* readable once the run is to end */
+	int place_fd;		      /* held while it runs: see ceilings_claim() */
 	/* Used by the main thread only: */
 	struct options options;
 	struct scenario *scenario;
 	struct scenario_job job;
+	struct schedule_deals deals; /* the channel's thread appends */
 };
 
 /* ---- sending ---- */
@@ -81,8 +91,10 @@ static void send_reason(struct agent *agent, const char *type, const char *reaso
 	send_message(agent, json_pack("{s:s, s:s}", "type", type, "reason", reason));
 }
 
+/* On a line of its own, whatever a shell that logs in has written before. */
 static void send_hello(struct agent *agent)
 {
+	(void)write_all("\n");
 	send_message(agent, json_pack("{s:s, s:i, s:s}", "type", "hello", "protocol",
 				      CHANNEL_PROTOCOL, "version", SOJOURN_VERSION));
 }
@@ -126,6 +138,22 @@ static void take_start(struct agent *agent, const json_t *message)
 	raise_fd(agent->start_fd);
 }
 
+static void take_deal(struct agent *agent, const json_t *message)
+{
+	json_int_t number = json_integer_value(json_object_get(message, "number"));
+	json_int_t index = json_integer_value(json_object_get(message, "member"));
+	json_int_t count = json_integer_value(json_object_get(message, "members"));
+	uint32_t dealt = atomic_load(&agent->deals.count);
+
+	if (!atomic_load(&agent->settled) || number < 0 || index < 0 || index >= count ||
+	    count > agent->options.load.member.count || dealt == SCHEDULE_DEALS ||
+	    !ceilings_allow_rate(agent->ceilings, &agent->options.load, (uint32_t)count))
+		return;
+	agent->deals.list[dealt] =
+		(struct schedule_deal){(uint64_t)number, (uint32_t)index, (uint32_t)count};
+	atomic_store(&agent->deals.count, dealt + 1);
+}
+
 /*
  * Other types are ignored. The coordinator refuses members of other versions, so none are expected.
  */
@@ -138,44 +166,90 @@ static void take_line(struct agent *agent, const char *line)
 		answer_ping(agent, message);
 	else if (!strcmp(type, "start"))
 		take_start(agent, message);
+	else if (!strcmp(type, "deal"))
+		take_deal(agent, message);
 	else if (!strcmp(type, "stop"))
 		raise_fd(agent->stop_fd);
 }
 
-/* Return -EPIPE at the end of the input, or another -errno if no more can be read. */
-static int receive(struct agent *agent)
+static bool can_take_more(int fd)
 {
-	char bytes[1 << 16];
-	ssize_t length = read(STDIN_FILENO, bytes, sizeof(bytes));
+	struct pollfd output = {.fd = fd, .events = POLLOUT};
 
-	if (length < 0 && errno == EINTR)
+	return poll(&output, 1, 0) > 0;
+}
+
+/* Never waits: a channel that is full, or being written to, shows by what it holds that the member lives. */
+static void beat_if_due(struct agent *agent)
+{
+	static const struct timespec at_once = {0};
+	uint64_t now_ns = clock_now_ns();
+
+	if (now_ns < agent->beat_ns)
+		return;
+	agent->beat_ns = now_ns + BEAT_NS;
+	if (pthread_mutex_timedlock(&agent->sending, &at_once))
+		return;
+	if (can_take_more(STDOUT_FILENO))
+		(void)write_all("{\"type\":\"beat\"}\n");
+	pthread_mutex_unlock(&agent->sending);
+}
+
+/* 0 with whether anything came, or another -errno if no more can be read. */
+static int receive(struct agent *agent, bool *ret_heard)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	char bytes[1 << 16];
+	ssize_t length;
+
+	beat_if_due(agent);
+	*ret_heard = poll(&input, 1, LISTEN_MS) > 0;
+	length = *ret_heard ? read(STDIN_FILENO, bytes, sizeof(bytes)) : 0;
+	if (!*ret_heard || (length < 0 && errno == EINTR))
 		return 0;
 	if (length <= 0)
 		return -EPIPE;
 	return channel_lines_add(&agent->lines, bytes, (size_t)length);
 }
 
+/* Steps are counted, not time: an agent that was held has not silenced its coordinator. */
+static int listen_patiently(struct agent *agent)
+{
+	uint64_t steps = agent->patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
+	uint64_t silent = 0;
+	int err = 0;
+
+	while (!err && silent <= steps) {
+		bool heard;
+
+		for (char *line; (line = channel_lines_take(&agent->lines)); free(line))
+			take_line(agent, line);
+		err = receive(agent, &heard);
+		silent = heard ? 0 : silent + 1;
+	}
+	return err ? err : -ETIMEDOUT;
+}
+
+static void tell_silence(const struct agent *agent)
+{
+	char time[32];
+
+	units_format_duration((double)agent->patience_ns, time, sizeof(time));
+	if (can_take_more(STDERR_FILENO))
+		log_error("nothing was heard of the coordinator for %s", time);
+}
+
+/* The main thread may be anywhere, also where it cannot be woken: in a name that is looked up, in a full channel. */
 static void *keep_channel(void *argument)
 {
 	struct agent *agent = argument;
-	uint64_t beat_ns = clock_now_ns();
-	int err = 0;
+	int err = listen_patiently(agent);
 
-	while (!err) {
-		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-		uint64_t now_ns = clock_now_ns();
-
-		if (now_ns >= beat_ns) {
-			send_type(agent, "beat");
-			beat_ns = now_ns + BEAT_NS;
-		}
-		if (poll(&input, 1, (int)((beat_ns - now_ns) / NSEC_PER_MSEC) + 1) > 0)
-			err = receive(agent);
-		for (char *line; !err && (line = channel_lines_take(&agent->lines)); free(line))
-			take_line(agent, line);
-	}
-	raise_fd(agent->stop_fd);
-	return NULL;
+	if (atomic_load(&agent->over))
+		return NULL;
+	if (err == -ETIMEDOUT)
+		tell_silence(agent);
+	_exit(EXIT_FAILURE);
 }
 
 /* ---- the run ---- */
@@ -186,7 +260,9 @@ static int await_start(void *user, struct start_patience patience, struct start_
 	struct agent *agent = user;
 	struct pollfd event = {.fd = agent->start_fd, .events = POLLIN};
 
-	send_type(agent, "ready");
+	atomic_store(&agent->settled, true);
+	send_message(agent, json_pack("{s:s, s:I}", "type", "ready", "max_rate",
+				      (json_int_t)agent->ceilings->rate));
 	while (poll(&event, 1, AWAIT_STEP_MS) <= 0)
 		if (patience.is_over(patience.user))
 			return -ECANCELED;
@@ -217,6 +293,7 @@ static int drive(struct agent *agent, char **ret_error)
 	int err;
 
 	agent->job.job.watch = &watch;
+	agent->options.load.member.deals = &agent->deals;
 	err = scenario_job_raise_files(&agent->options, &agent->job.job, ret_error);
 	if (!err)
 		err = drive_run(&agent->job.job, &run, ret_error);
@@ -225,18 +302,23 @@ static int drive(struct agent *agent, char **ret_error)
 
 /* ---- the plan ---- */
 
-/* Opening the job resolves the target's name a second time. That answer is not checked again. */
+/* Opening the job resolves names a second time, and the addresses are checked again. */
 static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 {
 	int err = plan_take(&agent->inbox, message, &agent->options, &agent->scenario, ret_error);
 
 	if (!err)
-		err = ceilings_check_load(agent->ceilings, &agent->options.load, ret_error);
+		err = ceilings_claim(agent->ceilings, &agent->place_fd, ret_error);
+	if (!err)
+		err = ceilings_check_load(agent->ceilings, &agent->options, agent->scenario,
+					  ret_error);
 	if (!err)
 		err = ceilings_check_targets(agent->ceilings, agent->scenario, ret_error);
 	if (!err)
 		err = scenario_job_open(&agent->options, agent->scenario, agent->inbox.argv,
 					&agent->job, ret_error);
+	if (!err)
+		err = ceilings_check_addresses(agent->ceilings, agent->scenario, ret_error);
 	return err;
 }
 
@@ -245,6 +327,7 @@ static int prepare(struct agent *agent, const json_t *message, char **ret_error)
  */
 static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 {
+	bool unused;
 	int err = 0;
 
 	for (*ret_plan = NULL; !err && !*ret_plan;) {
@@ -253,7 +336,7 @@ static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 		const char *type = message ? channel_type(message) : "";
 
 		if (!line)
-			err = receive(agent);
+			err = receive(agent, &unused);
 		else if (!strcmp(type, "file"))
 			err = plan_take_file(&agent->inbox, message, ret_error);
 		else if (!strcmp(type, "plan"))
@@ -291,6 +374,8 @@ static int serve(struct agent *agent)
 	err = await_plan(agent, &plan, &error);
 	if (err == -EPIPE)
 		return 0; /* the coordinator has changed its mind */
+	if (!err)
+		err = plan_take_patience(plan, &agent->patience_ns, &error);
 	if (err) {
 		tell_error(agent, "refused", err, error);
 		return err;
@@ -299,6 +384,7 @@ static int serve(struct agent *agent)
 	if (err)
 		return err;
 	carry_out(agent, plan);
+	atomic_store(&agent->over, true);
 	pthread_join(agent->thread, NULL);
 	return 0;
 }
@@ -315,6 +401,8 @@ static void clear(struct agent *agent)
 		close(agent->start_fd);
 	if (agent->stop_fd >= 0)
 		close(agent->stop_fd);
+	if (agent->place_fd >= 0)
+		close(agent->place_fd);
 	free(agent);
 }
 
@@ -326,6 +414,7 @@ int agent_run(const struct ceilings *ceilings)
 	if (!agent)
 		return -ENOMEM;
 	agent->ceilings = ceilings;
+	agent->place_fd = -1;
 	pthread_mutex_init(&agent->sending, NULL);
 	agent->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	agent->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -8,19 +8,30 @@
 #include <math.h>
 #include <netdb.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "engine/engine.h"
 #include "load/share.h"
+#include "scenario/engine.h"
 #include "scenario/scenario.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo)
 
 #define ADDRESS_BYTES 16
+
+/* The agent of a run that was killed takes a moment to end. */
+#define CLAIM_STEPS   20U
+#define CLAIM_STEP_NS (100 * NSEC_PER_MSEC)
 
 /* An address of either family, as bytes that can be compared with a network. */
 struct address {
@@ -37,6 +48,19 @@ struct entry {
 	uint16_t port;	/* 0: any */
 };
 
+#define MAPPED_BITS 96
+
+/* ::ffff:10.0.0.1 is 10.0.0.1, and a connection to it is one of IPv4. */
+static bool unmap(struct address *address)
+{
+	if (address->family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(address->bytes))
+		return false;
+	*address = (struct address){
+		AF_INET,
+		{address->bytes[12], address->bytes[13], address->bytes[14], address->bytes[15]}};
+	return true;
+}
+
 static bool parse_address(const char *text, struct address *ret_address)
 {
 	*ret_address = (struct address){0};
@@ -52,6 +76,8 @@ static bool parse_network(char *text, char *slash, struct entry *ret_entry)
 	if (!parse_address(text, &ret_entry->address) ||
 	    units_parse_u64(slash + 1, 0, ret_entry->address.family == AF_INET ? 32 : 128, &bits))
 		return false;
+	if (bits >= MAPPED_BITS && unmap(&ret_entry->address))
+		bits -= MAPPED_BITS;
 	ret_entry->network = true;
 	ret_entry->bits = (unsigned int)bits;
 	return true;
@@ -130,14 +156,15 @@ static bool is_inside(const struct entry *entry, const struct address *address)
 	return !rest || !((entry->address.bytes[whole] ^ address->bytes[whole]) & mask);
 }
 
-static struct address address_of(const struct addrinfo *info)
+static struct address address_of(const struct sockaddr *socket)
 {
-	struct address address = {.family = info->ai_family};
+	struct address address = {.family = socket->sa_family};
 
-	if (info->ai_family == AF_INET)
-		memcpy(address.bytes, &((const struct sockaddr_in *)info->ai_addr)->sin_addr, 4);
+	if (socket->sa_family == AF_INET)
+		memcpy(address.bytes, &((const struct sockaddr_in *)socket)->sin_addr, 4);
 	else
-		memcpy(address.bytes, &((const struct sockaddr_in6 *)info->ai_addr)->sin6_addr, 16);
+		memcpy(address.bytes, &((const struct sockaddr_in6 *)socket)->sin6_addr, 16);
+	(void)unmap(&address);
 	return address;
 }
 
@@ -157,7 +184,10 @@ static bool matches(const struct entry *entry, const struct target *target,
 		return is_inside(entry, address);
 	if (entry->port && entry->port != target->port)
 		return false;
-	return parse_address(entry->host, &own) && own.family == address->family &&
+	if (!parse_address(entry->host, &own))
+		return false;
+	(void)unmap(&own);
+	return own.family == address->family &&
 	       !memcmp(own.bytes, address->bytes, sizeof(own.bytes));
 }
 
@@ -197,7 +227,7 @@ static int check_target(const struct ceilings *ceilings, const struct target *ta
 		return refuse(ret_error, "cannot resolve '%s': %s", target->host,
 			      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
 	for (const struct addrinfo *info = list; info; info = info->ai_next) {
-		const struct address address = address_of(info);
+		const struct address address = address_of(info->ai_addr);
 
 		if (!is_allowed(ceilings->allow, target, &address))
 			return refuse_target(ceilings, target, ret_error);
@@ -215,6 +245,26 @@ int ceilings_check_targets(const struct ceilings *ceilings, const struct scenari
 	return err;
 }
 
+static bool leads_astray(const struct ceilings *ceilings, const struct target *target)
+{
+	struct address address;
+
+	if (!engine_has(target->engine, ENGINE_ADDRESSED) ||
+	    is_allowed(ceilings->allow, target, NULL))
+		return false;
+	address = address_of((const struct sockaddr *)&target->address);
+	return !is_allowed(ceilings->allow, target, &address);
+}
+
+int ceilings_check_addresses(const struct ceilings *ceilings, const struct scenario *scenario,
+			     char **ret_error)
+{
+	for (size_t i = 0; i < scenario->step_count && ceilings->allow; i++)
+		if (leads_astray(ceilings, &scenario->steps[i].target))
+			return refuse_target(ceilings, &scenario->steps[i].target, ret_error);
+	return 0;
+}
+
 /* Return the highest rate of the whole run, over all members. */
 static double peak_rate(const struct schedule_spec *spec)
 {
@@ -225,9 +275,64 @@ static double peak_rate(const struct schedule_spec *spec)
 	return peak;
 }
 
-static int check_rate(const struct ceilings *ceilings, const struct load_settings *load,
+/* Of the network namespace, and gone with its process. */
+static int bind_place(int fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+			      "sojourn-drive-agent-%u", (unsigned int)geteuid());
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+
+	return bind(fd, (const struct sockaddr *)&address, size) ? -errno : 0;
+}
+
+int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_error)
+{
+	autoclose int fd = -1;
+	int err;
+
+	*ret_fd = -1;
+	if (!ceilings->rate && !ceilings->connections)
+		return 0;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	err = bind_place(fd);
+	for (unsigned int i = 0; err == -EADDRINUSE && i < CLAIM_STEPS; i++) {
+		clock_sleep_until(clock_now_ns() + CLAIM_STEP_NS);
+		err = bind_place(fd);
+	}
+	if (err == -EADDRINUSE)
+		return refuse(ret_error,
+			      "another agent of its user runs on this host, and its %s is of all "
+			      "of them; wait for the other run to end",
+			      ceilings->rate ? "--max-rate" : "--max-connections");
+	*ret_fd = err ? -1 : TAKE_FD(fd);
+	return err;
+}
+
+/* A client has a connection to each server. */
+static int check_connections(const struct ceilings *ceilings, const struct options *options,
+			     const struct scenario *scenario, char **ret_error)
+{
+	uint64_t connections = (uint64_t)options->load.connections * scenario_servers(scenario);
+
+	if (connections <= ceilings->connections)
+		return 0;
+	return refuse(ret_error, "%" PRIu64 " connections are above its --max-connections %u",
+		      connections, ceilings->connections);
+}
+
+bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_settings *load,
+			 uint32_t members)
+{
+	return !ceilings->rate || peak_rate(&load->schedule) / members <= (double)ceilings->rate;
+}
+
+static int check_rate(const struct ceilings *ceilings, const struct options *options,
 		      char **ret_error)
 {
+	const struct load_settings *load = &options->load;
 	uint32_t members = load->member.count ? load->member.count : 1;
 	double own = peak_rate(&load->schedule) / members;
 
@@ -237,16 +342,32 @@ static int check_rate(const struct ceilings *ceilings, const struct load_setting
 			      " needs a rate: a closed loop sends as fast "
 			      "as the server answers; add --rate",
 			      ceilings->rate);
-	if (own <= (double)ceilings->rate)
+	if (options->link.datagrams.retransmit_ns)
+		return refuse(ret_error,
+			      "its --max-rate %" PRIu64 " allows no --retransmit, which sends "
+			      "more than the rate says; leave it out",
+			      ceilings->rate);
+	if (ceilings_allow_rate(ceilings, load, members))
 		return 0;
 	return refuse(ret_error, "a rate of %.10g is above its --max-rate %" PRIu64, own,
 		      ceilings->rate);
 }
 
+/* Sums that no number holds are the longest of all. */
+static uint64_t whole_ns(const struct load_settings *load)
+{
+	uint64_t all_ns;
+
+	if (__builtin_add_overflow(load->warmup_ns, load->duration_ns, &all_ns) ||
+	    __builtin_add_overflow(all_ns, load->cooldown_ns, &all_ns))
+		return UINT64_MAX;
+	return all_ns;
+}
+
 static int check_duration(const struct ceilings *ceilings, const struct load_settings *load,
 			  char **ret_error)
 {
-	uint64_t all_ns = load->warmup_ns + load->duration_ns + load->cooldown_ns;
+	uint64_t all_ns = whole_ns(load);
 	char asked[32], most[32];
 
 	units_format_duration((double)ceilings->duration_ns, most, sizeof(most));
@@ -261,17 +382,16 @@ static int check_duration(const struct ceilings *ceilings, const struct load_set
 		      units_format_duration((double)all_ns, asked, sizeof(asked)), most);
 }
 
-int ceilings_check_load(const struct ceilings *ceilings, const struct load_settings *load,
-			char **ret_error)
+int ceilings_check_load(const struct ceilings *ceilings, const struct options *options,
+			const struct scenario *scenario, char **ret_error)
 {
 	int err = 0;
 
-	if (ceilings->connections && load->connections > ceilings->connections)
-		err = refuse(ret_error, "%u connections are above its --max-connections %u",
-			     load->connections, ceilings->connections);
+	if (ceilings->connections)
+		err = check_connections(ceilings, options, scenario, ret_error);
 	if (!err && ceilings->rate)
-		err = check_rate(ceilings, load, ret_error);
+		err = check_rate(ceilings, options, ret_error);
 	if (!err && ceilings->duration_ns)
-		err = check_duration(ceilings, load, ret_error);
+		err = check_duration(ceilings, &options->load, ret_error);
 	return err;
 }

@@ -3,9 +3,10 @@
 #ifndef DRIVER_FLEET_CEILINGS_H
 #define DRIVER_FLEET_CEILINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "load/load_settings.h"
+#include "options/options.h"
 
 struct scenario;
 
@@ -21,11 +22,22 @@ struct ceilings {
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * Check a plan against the limits. @load is the agent's share, but has the rate of the whole run.
+ * Take the place of the one agent that a user may have here under a limit of the rate or of connections. Several at
+ * once would each have all of it. *@ret_fd holds the place, or is -1 without such a limit. -EINVAL with @ret_error
+ * if another one has had it for some seconds; another -errno.
+ */
+int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_error);
+
+/*
+ * Check a plan against the limits. @options have the agent's share, but the rate of the whole run.
  * -EINVAL with @ret_error, which names the limit and the requested value.
  */
-int ceilings_check_load(const struct ceilings *ceilings, const struct load_settings *load,
-			char **ret_error);
+int ceilings_check_load(const struct ceilings *ceilings, const struct options *options,
+			const struct scenario *scenario, char **ret_error);
+
+/* Whether one of so many members may have its part of the rate. */
+bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_settings *load,
+			 uint32_t members);
 
 /*
  * Check the targets, and resolve their names to do so: every address of a name must be allowed.
@@ -33,5 +45,9 @@ int ceilings_check_load(const struct ceilings *ceilings, const struct load_setti
  */
 int ceilings_check_targets(const struct ceilings *ceilings, const struct scenario *scenario,
 			   char **ret_error);
+
+/* The same of the addresses that were chosen for the run, whoever answered for the names by then. */
+int ceilings_check_addresses(const struct ceilings *ceilings, const struct scenario *scenario,
+			     char **ret_error);
 
 #endif

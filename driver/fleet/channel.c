@@ -9,21 +9,39 @@
 #define LINE_MAX_BYTES ((size_t)4 << 20)
 #define DOCUMENT_MAX   ((size_t)64 << 20)
 
+/* Once for all lines that were taken, as each move is one of everything that follows. */
+static void drop_taken(struct channel_lines *lines)
+{
+	if (lines->begin && lines->length)
+		memmove(lines->bytes, lines->bytes + lines->begin, lines->length);
+	lines->begin = 0;
+}
+
+static int make_room(struct channel_lines *lines, size_t needed)
+{
+	char *grown;
+
+	if (needed <= lines->capacity)
+		return 0;
+	grown = realloc(lines->bytes, 2 * needed);
+	if (!grown)
+		return -ENOMEM;
+	lines->bytes = grown;
+	lines->capacity = 2 * needed;
+	return 0;
+}
+
 int channel_lines_add(struct channel_lines *lines, const char *bytes, size_t length)
 {
-	size_t needed = lines->length + length;
+	int err;
 
-	if (needed > lines->capacity) {
-		char *grown = realloc(lines->bytes, 2 * needed);
-
-		if (!grown)
-			return -ENOMEM;
-		lines->bytes = grown;
-		lines->capacity = 2 * needed;
-	}
+	drop_taken(lines);
+	err = make_room(lines, lines->length + length);
+	if (err)
+		return err;
 	if (length)
 		memcpy(lines->bytes + lines->length, bytes, length);
-	lines->length = needed;
+	lines->length += length;
 	return lines->length > LINE_MAX_BYTES && !memchr(lines->bytes, '\n', lines->length)
 		       ? -EMSGSIZE
 		       : 0;
@@ -31,17 +49,15 @@ int channel_lines_add(struct channel_lines *lines, const char *bytes, size_t len
 
 char *channel_lines_take(struct channel_lines *lines)
 {
-	char *end = lines->length ? memchr(lines->bytes, '\n', lines->length) : NULL, *line;
-	size_t length;
+	const char *begin = lines->length ? lines->bytes + lines->begin : NULL;
+	const char *end = begin ? memchr(begin, '\n', lines->length) : NULL;
+	size_t length = end ? (size_t)(end - begin) : 0;
+	char *line = end ? strndup(begin, length) : NULL;
 
-	if (!end)
-		return NULL;
-	length = (size_t)(end - lines->bytes);
-	line = strndup(lines->bytes, length);
 	if (!line)
 		return NULL;
+	lines->begin += length + 1;
 	lines->length -= length + 1;
-	memmove(lines->bytes, end + 1, lines->length);
 	return line;
 }
 

@@ -3,8 +3,8 @@
  * Messages between a coordinator and its agents. Each is a JSON object on one line, below 1 MiB, so
  * any channel that keeps their order can carry them. Longer files and documents are sent in parts.
  *
- * To the agent:       file, plan, ping, start, stop. The end of the stream ends the run. To the
- * coordinator: hello, refused, ready, pong, beat, document, failed (a request has failed), error.
+ * To the agent:       file, plan, ping, start, beat, deal, stop. The end of the stream ends the run.
+ * To the coordinator: hello, refused, ready, pong, beat, document, failed (a request has failed), error.
  */
 #ifndef DRIVER_FLEET_CHANNEL_H
 #define DRIVER_FLEET_CHANNEL_H
@@ -17,7 +17,7 @@
 #include "sojourn/cleanup.h"
 
 /* Raise it when a message's meaning changes. Version and protocol of both ends must be equal. */
-#define CHANNEL_PROTOCOL 1
+#define CHANNEL_PROTOCOL 2
 
 /* Bytes of a file or document in one message. Escaping or encoding at most doubles them. */
 #define CHANNEL_PART ((size_t)384 << 10)
@@ -28,7 +28,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
 /* Splits received bytes into lines. A zeroed one is valid and empty. */
 struct channel_lines {
 	char *bytes;
-	size_t length, capacity;
+	size_t begin, length, capacity; /* before @begin lines have been taken */
 };
 
 /* Append received bytes. -ENOMEM; -EMSGSIZE: the line is longer than any message. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deal.h"
 #include "member.h"
 #include "plan.h"
 #include "result.h"
@@ -22,7 +23,7 @@
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
-#define WATCH_MS 250U
+#define WATCH_MS 250U /* members hear of the coordinator as often */
 #define TICK_MS	 1000U
 
 /* The start message must arrive before the start, also on a busy host. */
@@ -45,10 +46,11 @@ struct fleet {
 	struct plan plan;
 	struct member *members;
 	uint32_t count;
-	bool running;	  /* members have their start time */
-	bool interrupted; /* by a signal */
-	bool cut;	  /* ended early, by the user or for want of a member */
-	bool measured;	  /* a member has sent counts of its measured phase */
+	uint64_t begin_ns; /* start time of the members, by the wall clock */
+	bool running;	   /* members have their start time */
+	bool interrupted;  /* by a signal */
+	bool cut;	   /* ended early, by the user or for want of a member */
+	bool measured;	   /* a member has sent counts of its measured phase */
 	struct progress progress;
 };
 
@@ -108,6 +110,9 @@ static void on_changed(void *user, struct member *member)
 	if (member->state == MEMBER_LOST && fleet->fleet->on_loss == FLEET_LOSS_STOP) {
 		fleet->cut = true;
 		stop_all(fleet);
+	} else if (member->state == MEMBER_LOST && !fleet->cut) {
+		deal_again(fleet->members, fleet->count, member, &fleet->options->load,
+			   fleet->begin_ns);
 	}
 	if (are_all(fleet, member_is_over))
 		uv_stop(&fleet->loop);
@@ -151,15 +156,17 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 {
 	bool starting = member->state == MEMBER_STARTING;
 	uint64_t limit_ns = starting ? HELLO_NS : fleet->fleet->lost_after_ns;
-	char *reason, time[32];
+	char *reason, time[32], quote[MEMBER_QUOTE] = "";
 
 	if (member_is_over(member) ||
 	    !member_is_silent(member, (unsigned int)(limit_ns / NSEC_PER_MSEC / WATCH_MS)))
 		return;
 	units_format_duration((double)limit_ns, time, sizeof(time));
-	if (asprintf(&reason, "%s for %s%s%s",
+	if (starting)
+		member_quote(member, quote);
+	if (asprintf(&reason, "%s for %s%s",
 		     starting ? "its agent did not answer" : "nothing was heard of it", time,
-		     starting && *member->said ? ": " : "", starting ? member->said : "") < 0)
+		     quote) < 0)
 		reason = NULL;
 	member_lose(member, reason);
 }
@@ -172,8 +179,10 @@ static void on_watch(uv_timer_t *timer)
 {
 	struct fleet *fleet = timer->data;
 
-	for (uint32_t i = 0; i < fleet->count; i++)
+	for (uint32_t i = 0; i < fleet->count; i++) {
 		lose_silent(fleet, &fleet->members[i]);
+		member_beat(&fleet->members[i]);
+	}
 }
 
 /* ---- progress ---- */
@@ -319,13 +328,14 @@ static int gather(struct fleet *fleet, char **ret_error)
 	return check_gathered(fleet, ret_error);
 }
 
+/* By the user, or because a member is lost already. */
 static bool is_interrupted(void *user)
 {
 	struct fleet *fleet = user;
 	bool before = fleet->interrupted;
 
 	uv_run(&fleet->loop, UV_RUN_NOWAIT);
-	return fleet->interrupted && !before;
+	return (fleet->interrupted && !before) || find_lost(fleet);
 }
 
 static uint64_t lead_ns(const struct fleet *fleet)
@@ -361,6 +371,7 @@ static void begin(struct fleet *fleet)
 	if (fleet->options->run.start.at_ns > at_ns)
 		at_ns = fleet->options->run.start.at_ns;
 	fleet->running = true;
+	fleet->begin_ns = at_ns;
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_begin(&fleet->members[i], at_ns);
 	start_ticks(fleet, at_ns);
@@ -513,6 +524,7 @@ static int open_all(struct fleet *fleet, char **ret_error)
 		err = plan_make(fleet->options, count, &fleet->plan, ret_error);
 	if (err)
 		return err;
+	fleet->plan.patience_ns = fleet->fleet->lost_after_ns;
 	fleet->members = calloc(count, sizeof(*fleet->members));
 	if (!fleet->members)
 		return -ENOMEM;

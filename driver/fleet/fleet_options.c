@@ -120,14 +120,15 @@ static int apply_allow(void *target, const char *value, char **ret_error)
 static const struct cli_option fleet_rows[] = {
 	{"hosts", 0, "HOST[,HOST]", "the members, each once", CLI_APPLY, .apply = apply_hosts},
 	{"via", 0, "COMMAND",
-	 "command that reaches a host, with {host} for its name;\nsplit at spaces, without a shell (default: 'ssh {host}')",
+	 "command that reaches a host, with {host} for its name; split at spaces, without a shell (default: 'ssh {host}')",
 	 CLI_APPLY, .apply = apply_via},
 	{"agent-program", 0, "PROGRAM", "the driver on the hosts (default: sojourn-drive)", CLI_TEXT,
 	 AT(agent_program), .minimum = 1, .allowed = "the program's name is empty"},
 	{"on-loss", 0, "stop|continue",
-	 "when a member is lost, end the run of the others\n(default), or let them go on", CLI_WORD, AT(on_loss),
+	 "when a member is lost, end the run of the others (default), or let them go on, with its part of the rate", CLI_WORD, AT(on_loss),
 	 .words = on_loss_names, .maximum = 2, .allowed = "is not known; use stop or continue"},
-	{"lost-after", 0, "TIME", "give up a member that sends nothing for TIME\n(default 5s)", CLI_DURATION,
+	{"lost-after", 0, "TIME",
+	 "give up a member that sends nothing for TIME; one\nthat receives nothing for TIME ends (default 5s)", CLI_DURATION,
 	 AT(lost_after_ns), .minimum = LOST_AFTER_MIN_NS, .allowed = "is no duration of 1s or more; write it like 5s"},
 	{"help", 'h', NULL, "print this help", CLI_FLAG, AT(help)},
 };
@@ -138,7 +139,7 @@ static const struct cli_option agent_rows[] = {
 	 .apply = apply_allow},
 	{"max-rate", 0, "N", "at most N requests per second, and no closed loop", CLI_COUNT,
 	 AGENT_AT(ceilings.rate), .minimum = 1, .allowed = "is not a count; write it like 500 or 20k"},
-	{"max-connections", 0, "N", "at most N connections", CLI_NUMBER, AGENT_AT(ceilings.connections),
+	{"max-connections", 0, "N", "at most N connections, to all targets together", CLI_NUMBER, AGENT_AT(ceilings.connections),
 	 .minimum = 1, .maximum = 1000000},
 	{"max-duration", 0, "TIME", "at most for TIME, with warm-up and cool-down", CLI_DURATION,
 	 AGENT_AT(ceilings.duration_ns), .minimum = NSEC_PER_MSEC},
@@ -164,7 +165,8 @@ void fleet_options_help(FILE *file)
 	fputs("\n"
 	      "Exit status: as without fleet; also 1 if a member could not start or was lost.\n"
 	      "\n"
-	      "Examples:\n"
+	      "Examples; the first runs both members here, to try it:\n"
+	      "  $ sojourn-drive fleet --via 'sh -c' --hosts one,two -- 127.0.0.1:8080 -c 8\n"
 	      "  $ sojourn-drive fleet --hosts a,b,c -- http://server:8080/ -c 300 -d 60s\n"
 	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n",
 	      file);
@@ -174,7 +176,8 @@ void agent_options_help(FILE *file)
 {
 	fputs("Usage: sojourn-drive agent [OPTION]...\n"
 	      "Be one member of a fleet: sojourn-drive fleet starts it on each host and speaks to\n"
-	      "it over standard input and output. It refuses a plan above its ceilings.\n",
+	      "it over standard input and output. It refuses a plan above its ceilings. With\n"
+	      "--max-rate or --max-connections, one agent of a user runs at a time.\n",
 	      file);
 	cli_help_tables(&agent_command, file);
 	fputs("\n"

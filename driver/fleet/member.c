@@ -25,20 +25,26 @@ static void set_state(struct member *member, enum member_state state)
 struct sending {
 	uv_write_t request;
 	char *line;
+	struct member *member;
 };
 
+static void send_plan(struct member *member);
+
+/* One part of the plan after the other: no more of its files waits here than the channel takes. */
 static void on_sent(uv_write_t *request, int status)
 {
 	struct sending *sending = (struct sending *)request;
+	struct member *member = sending->member;
 
-	(void)status; /* an agent that does not read has ended: on_output() sees its end */
 	free(sending->line);
 	free(sending);
+	if (!status && member->state == MEMBER_PLANNED && !member->place.over)
+		send_plan(member);
+	/* Else: who does not read any more has ended, which shows at the other pipe. */
 }
 
-static int send_message(void *user, json_t *message)
+static int send_message(struct member *member, json_t *message)
 {
-	struct member *member = user;
 	struct sending *sending = calloc(1, sizeof(*sending));
 	char *line = channel_line(message);
 	uv_buf_t buffer;
@@ -50,6 +56,7 @@ static int send_message(void *user, json_t *message)
 		return -ENOMEM;
 	}
 	sending->line = line;
+	sending->member = member;
 	buffer = uv_buf_init(line, (unsigned int)strlen(line));
 	err = uv_is_closing((uv_handle_t *)&member->in)
 		      ? -EPIPE
@@ -86,6 +93,15 @@ static const char *text_of(const json_t *message, const char *name)
 	return text ? text : "(no text)";
 }
 
+static void send_plan(struct member *member)
+{
+	json_t *message = plan_next(member->plan, member->index, member->name, &member->place);
+	int err = message ? send_message(member, message) : -ENOMEM;
+
+	if (err)
+		lose(member, "the plan could not be sent: %s", strerror(-err));
+}
+
 /* The quickest of several answers bounds best when the other clock was read. */
 static void send_ping(struct member *member)
 {
@@ -100,7 +116,6 @@ static void take_hello(struct member *member, const json_t *message)
 {
 	json_int_t protocol = json_integer_value(json_object_get(message, "protocol"));
 	const char *version = text_of(message, "version");
-	int err;
 
 	if (member->state != MEMBER_STARTING)
 		return;
@@ -111,18 +126,16 @@ static void take_hello(struct member *member, const json_t *message)
 		     version, protocol, SOJOURN_VERSION, CHANNEL_PROTOCOL);
 		return;
 	}
-	err = plan_send(member->plan, member->index, member->name, send_message, member);
-	if (err)
-		lose(member, "the plan could not be sent: %s", strerror(-err));
-	else
-		set_state(member, MEMBER_PLANNED);
+	member->silent = 0;
+	set_state(member, MEMBER_PLANNED);
+	send_plan(member);
 }
 
 static void take_ready(struct member *member, const json_t *message)
 {
-	(void)message;
 	if (member->state != MEMBER_PLANNED)
 		return;
+	member->max_rate = (uint64_t)json_integer_value(json_object_get(message, "max_rate"));
 	set_state(member, MEMBER_TIMING);
 	send_ping(member);
 }
@@ -245,14 +258,15 @@ static void take_line(struct member *member, const char *line)
 {
 	autojson json_t *message = channel_parse(line);
 
-	member->silent = 0;
+	if (member->state != MEMBER_STARTING)
+		member->silent = 0;
 	for (size_t i = 0; message && i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(channel_type(message), kinds[i].type)) {
 			kinds[i].take(member, message);
 			return;
 		}
 	if (member->state == MEMBER_STARTING && *line)
-		snprintf(member->said, sizeof(member->said), "%s", line);
+		snprintf(member->printed, sizeof(member->printed), "%s", line);
 	else if (member->state != MEMBER_STARTING)
 		lose(member, "what it sends is no message: '%.60s'", line);
 }
@@ -296,23 +310,27 @@ static void drain_errors(struct member *member)
 		keep_last_line(member, text, length);
 }
 
-/*
- * Report the last line as it was printed, e.g. "ssh: connect to host b port 22: Connection
- * refused".
- */
+void member_quote(const struct member *member, char ret_text[static MEMBER_QUOTE])
+{
+	bool printed = member->state == MEMBER_STARTING && *member->printed;
+
+	snprintf(ret_text, MEMBER_QUOTE, "%s%s%s%s", *member->said ? ": " : "", member->said,
+		 printed ? ", after printing: " : "", printed ? member->printed : "");
+}
+
 static void lose_ended(struct member *member)
 {
 	const char *before = member->state == MEMBER_STARTING ? ", before its agent answered" : "";
-	const char *colon;
+	char quote[MEMBER_QUOTE];
 
 	drain_errors(member);
-	colon = *member->said ? ": " : "";
+	member_quote(member, quote);
 	if (member->signal)
-		lose(member, "its process was ended by signal %d (%s)%s%s%s", member->signal,
-		     strsignal(member->signal), before, colon, member->said);
+		lose(member, "its process was ended by signal %d (%s)%s%s", member->signal,
+		     strsignal(member->signal), before, quote);
 	else
-		lose(member, "its process ended with status %" PRId64 "%s%s%s", member->status,
-		     before, colon, member->said);
+		lose(member, "its process ended with status %" PRId64 "%s%s", member->status,
+		     before, quote);
 }
 
 /* Read all output of an ended process before judging its end. */
@@ -423,6 +441,19 @@ void member_begin(struct member *member, uint64_t at_ns)
 	set_state(member, MEMBER_RUNNING);
 	(void)send_message(member, json_pack("{s:s, s:I}", "type", "start", "at_ns",
 					     (json_int_t)at_ns + member->offset_ns));
+}
+
+void member_beat(struct member *member)
+{
+	if (member->place.over && !member_is_over(member))
+		(void)send_message(member, json_pack("{s:s}", "type", "beat"));
+}
+
+void member_deal(struct member *member, uint64_t number, uint32_t index, uint32_t count)
+{
+	(void)send_message(member, json_pack("{s:s, s:I, s:i, s:i}", "type", "deal", "number",
+					     (json_int_t)number, "member", (int)index, "members",
+					     (int)count));
 }
 
 void member_stop(struct member *member)

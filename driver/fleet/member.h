@@ -47,6 +47,7 @@ struct member {
 	int64_t offset_ns; /* how far its clock is ahead */
 	uint64_t round_ns; /* time from that ping to its answer */
 
+	uint64_t max_rate;   /* limit of its agent; 0: none */
 	struct run *run;     /* its latest document; NULL: none */
 	bool stopped;	     /* it has been sent a stop */
 	unsigned int silent; /* calls of member_is_silent() since its last message */
@@ -59,9 +60,11 @@ struct member {
 	bool out_ended;
 	int64_t status;
 	int signal;
+	struct plan_place place; /* how far it has the plan */
 	struct channel_lines lines;
 	struct channel_document document;
-	char said[256]; /* last line of its standard error, or printed before its hello */
+	char said[256];	   /* last line of its standard error */
+	char printed[256]; /* last line of its standard output before its hello */
 	unsigned int pings;
 	uint64_t ping_wall_ns;
 	uint64_t ping_ns;
@@ -75,6 +78,10 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv);
 
 /* Send the start: the run begins at @at_ns by the coordinator's wall clock. */
 void member_begin(struct member *member, uint64_t at_ns);
+/* Show that the coordinator is there: an agent that receives nothing ends. */
+void member_beat(struct member *member);
+/* From request @number of the whole run on, it sends every @count-th, beginning with the one at @index. */
+void member_deal(struct member *member, uint64_t number, uint32_t index, uint32_t count);
 /* Send a stop: the load ends and the result follows. */
 void member_stop(struct member *member);
 /* Give the member up and kill its process. Takes @reason, and frees it in the end. */
@@ -83,6 +90,13 @@ void member_lose(struct member *member, char *reason);
 void member_leave(struct member *member);
 /* Kill the process and its group. */
 void member_kill(struct member *member);
+
+/*
+ * Quote the last lines from where there should be an agent, e.g. ": Connection refused", and a shell's output before
+ * it. Empty if there are none.
+ */
+#define MEMBER_QUOTE 600
+void member_quote(const struct member *member, char ret_text[static MEMBER_QUOTE]);
 
 /* Return whether no message came in the last @steps calls; to be called at regular intervals. */
 bool member_is_silent(struct member *member, unsigned int steps);

@@ -9,16 +9,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "load/share.h"
 #include "options/rows.h"
 #include "sojourn/array.h"
+#include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define FILES_MAX     8U
 #define FILE_MAX      ((size_t)64 << 20)
 #define ARGUMENTS_MAX 4096U
+
+#define PATIENCE_MAX_MS 86400000
 
 /* A file's part in base64: 4 characters for 3 bytes. */
 #define PART_BYTES    ((size_t)CHANNEL_PART / 4 * 3)
@@ -191,49 +195,44 @@ void plan_clear(struct plan *plan)
 	*plan = (struct plan){0};
 }
 
-static int send_part(size_t number, const char *bytes, size_t length,
-		     int (*send)(void *user, json_t *message), void *user)
+static json_t *file_part(size_t number, const char *bytes, size_t length)
 {
 	autofree char *encoded = malloc(ENCODED(length) + 1);
-	json_t *message;
 
 	if (!encoded)
-		return -ENOMEM;
+		return NULL;
 	EVP_EncodeBlock((unsigned char *)encoded, (const unsigned char *)bytes, (int)length);
-	message = json_pack("{s:s, s:i, s:i, s:s}", "type", "file", "file", (int)number, "length",
-			    (int)length, "base64", encoded);
-	return message ? send(user, message) : -ENOMEM;
+	return json_pack("{s:s, s:i, s:i, s:s}", "type", "file", "file", (int)number, "length",
+			 (int)length, "base64", encoded);
 }
 
-static int send_file(const struct plan_file *file, size_t number,
-		     int (*send)(void *user, json_t *message), void *user)
+static json_t *next_part(const struct plan *plan, struct plan_place *place)
 {
-	size_t at = 0;
-	int err;
+	const struct plan_file *file = &plan->files[place->file];
+	size_t left = file->length - place->at, length = left < PART_BYTES ? left : PART_BYTES;
+	json_t *message = file_part(place->file, file->bytes + place->at, length);
 
-	do {
-		size_t left = file->length - at, length = left < PART_BYTES ? left : PART_BYTES;
-
-		err = send_part(number, file->bytes + at, length, send, user);
-		at += length;
-	} while (!err && at < file->length);
-	return err;
+	place->at += length;
+	if (place->at == file->length)
+		*place = (struct plan_place){.file = place->file + 1};
+	return message;
 }
 
-int plan_send(const struct plan *plan, uint32_t index, const char *name,
-	      int (*send)(void *user, json_t *message), void *user)
+json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
+		  struct plan_place *place)
 {
 	json_t *message;
-	int err = 0;
 
-	for (size_t i = 0; i < plan->file_count && !err; i++)
-		err = send_file(&plan->files[i], i, send, user);
-	if (err)
-		return err;
-	message = json_pack("{s:s, s:O, s:i, s:i, s:i, s:s}", "type", "plan", "arguments",
+	if (place->over)
+		return NULL;
+	if (place->file < plan->file_count)
+		return next_part(plan, place);
+	message = json_pack("{s:s, s:O, s:i, s:i, s:i, s:s, s:I}", "type", "plan", "arguments",
 			    plan->arguments, "member", (int)index, "members", (int)plan->members,
-			    "samples", (int)plan->samples, "name", name);
-	return message ? send(user, message) : -ENOMEM;
+			    "samples", (int)plan->samples, "name", name, "patience_ms",
+			    (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
+	place->over = message != NULL;
+	return message;
 }
 
 /* ---- taken ---- */
@@ -288,23 +287,49 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 		return refuse_message("file", ret_error);
 	if (number == inbox->file_count)
 		err = open_file(inbox);
+	if (!err && (uint64_t)lseek(inbox->files[number], 0, SEEK_CUR) + length > FILE_MAX)
+		return refuse_message("file", ret_error);
 	return err ? err : write_all(inbox->files[number], bytes, length);
+}
+
+/*
+ * Return whether it is "--name", "--name=VALUE" or a URL, as a coordinator sends them. @file: the value is a file that
+ * was sent along. No such argument writes a file here, reads another one, or connects to anything but the targets.
+ */
+static bool is_argument(const char *text, bool file)
+{
+	const char *name = text + 2, *value = strchr(text, '=');
+	const struct cli_option *option;
+
+	if (*text != '-')
+		return !file && strchr(text, ':');
+	if (text[1] != '-')
+		return false;
+	option = options_row(name, value ? (size_t)(value - name) : strlen(name));
+	if (!option || !is_for_members(option) || !option->argument != !value)
+		return false;
+	if (file)
+		return value && option->file && !strcmp(value + 1, option->file);
+	return !value || !option->file ||
+	       strncmp(value + 1, option->file, strlen(option->file)) != 0;
 }
 
 /* An argument that names a file names its descriptor at the member. */
 static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
 {
-	const char *option = json_string_value(json_object_get(json, "option"));
 	const json_t *file = json_object_get(json, "file");
+	const char *text =
+		json_string_value(json_is_string(json) ? json : json_object_get(json, "option"));
 	uint64_t number = (uint64_t)json_integer_value(file);
-	char *text;
+	char *path;
 
-	if (json_is_string(json))
-		return strdup(json_string_value(json));
-	if (!option || !json_is_integer(file) || number >= inbox->file_count)
+	if (!text || !is_argument(text, json_is_object(json)))
 		return NULL;
-	return asprintf(&text, "%s/proc/self/fd/%d", option, inbox->files[number]) < 0 ? NULL
-										       : text;
+	if (json_is_string(json))
+		return strdup(text);
+	if (!json_is_integer(file) || number >= inbox->file_count)
+		return NULL;
+	return asprintf(&path, "%s/proc/self/fd/%d", text, inbox->files[number]) < 0 ? NULL : path;
 }
 
 static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, char **ret_error)
@@ -336,7 +361,7 @@ static void take_share(struct options *options, struct scenario *scenario, uint3
 
 	for (uint32_t thread = 0; thread < threads; thread++)
 		own += share_of(all, threads * count, share_sharer(index, count, thread));
-	options->load.member = (struct load_member){index, count, all};
+	options->load.member = (struct load_member){index, count, all, NULL};
 	options->load.connections = own;
 	options->load.requests = share_of_count(options->load.requests, count, index);
 	policy->connect_rate = share_of_count(policy->connect_rate, count, index);
@@ -344,13 +369,13 @@ static void take_share(struct options *options, struct scenario *scenario, uint3
 		scenario->steps[i].request.numbers = (struct request_numbers){index, count};
 }
 
-/* Refuse options that would write the member's files or connect to anything but the targets. */
-static int check_own(const struct options *options, char **ret_error)
+int plan_take_patience(const json_t *message, uint64_t *ret_ns, char **ret_error)
 {
-	if (options->action != OPTIONS_DRIVE || options->command != COMMAND_DRIVE ||
-	    options->check_only || options->json_path || options->csv_path || options->hlog_path ||
-	    options->trace_path || options->run.observer.url || options->run.start.flag)
+	json_int_t ms = json_integer_value(json_object_get(message, "patience_ms"));
+
+	if (ms < 1 || ms > PATIENCE_MAX_MS)
 		return refuse_message("plan", ret_error);
+	*ret_ns = (uint64_t)ms * NSEC_PER_MSEC;
 	return 0;
 }
 
@@ -372,9 +397,7 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 		*ret_scenario = NULL;
 		return err;
 	}
-	err = check_own(ret_options, ret_error);
-	if (!err)
-		err = plan_check(ret_options, (uint32_t)count, ret_error);
+	err = plan_check(ret_options, (uint32_t)count, ret_error);
 	if (err)
 		return err;
 	take_share(ret_options, *ret_scenario, (uint32_t)index, (uint32_t)count);

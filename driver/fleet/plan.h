@@ -7,6 +7,10 @@
 #ifndef DRIVER_FLEET_PLAN_H
 #define DRIVER_FLEET_PLAN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "channel.h"
 #include "options/options.h"
 #include "scenario/scenario.h"
@@ -20,7 +24,14 @@ struct plan {
 	} *files;
 	size_t file_count;
 	uint32_t members;
-	uint32_t samples; /* for each member */
+	uint32_t samples;     /* for each member */
+	uint64_t patience_ns; /* an end that is silent for so long is lost */
+};
+
+/* How much of a plan has been sent. A zeroed one is at its beginning. */
+struct plan_place {
+	size_t file, at;
+	bool over;
 };
 
 /*
@@ -38,11 +49,11 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 void plan_clear(struct plan *plan);
 
 /*
- * Pass each message of the plan for member @index to @send, in order; @send frees it. @name: the
- * member's name. -ENOMEM, or the result of @send.
+ * Return the next message of the plan for member @index, @name, and move *@place past it. NULL: it was the last one,
+ * or there is no memory, and then place->over is not set.
  */
-int plan_send(const struct plan *plan, uint32_t index, const char *name,
-	      int (*send)(void *user, json_t *message), void *user);
+json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
+		  struct plan_place *place);
 
 /* A plan as an agent receives it. A zeroed one is valid and empty. */
 struct plan_inbox {
@@ -54,6 +65,9 @@ struct plan_inbox {
 
 /* Take a message of type "file". -EINVAL with a sentence; other -errno. */
 int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_error);
+
+/* Of a message of type "plan": after such a silence the coordinator is gone. -EINVAL with a sentence. */
+int plan_take_patience(const json_t *message, uint64_t *ret_ns, char **ret_error);
 
 /*
  * Take a message of type "plan". Parse options and steps as from a command line, and apply the

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this host's source ports suffice for a run: what it needs, and what is in use. */
+/*
+ * Checks whether this host's source ports suffice for a run: the number needed, and the number in
+ * use.
+ */
 #ifndef DRIVER_HOST_FORECAST_H
 #define DRIVER_HOST_FORECAST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the driver itself, not the server, was the bottleneck of a run. */
+/* Decides whether the driver itself, not the server, was the bottleneck of a run. */
 #ifndef DRIVER_HOST_LIMITED_H
 #define DRIVER_HOST_LIMITED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the source ports suffice, computed before the run: pure arithmetic. */
+/* Computes before the run whether the source ports suffice: pure arithmetic. */
 #ifndef DRIVER_HOST_PREFLIGHT_H
 #define DRIVER_HOST_PREFLIGHT_H
 

@@ -13,6 +13,7 @@ struct load_member {
 	uint32_t index;
 	uint32_t count;
 	uint32_t connections; /* of all of them */
+	const struct schedule_deals *deals;
 };
 
 /* Strings are borrowed. Rate and ramps are those of all members, connections and requests its own. */

@@ -114,6 +114,7 @@ static bool take_request(struct pacer *pacer, uint64_t now_ns, uint64_t *ret_int
 		*ret_intended_ns = pacer->returned_ns[--pacer->returned];
 		return true;
 	}
+	schedule_follow(&pacer->schedule);
 	if (pacer->schedule.next_ns > now_ns)
 		return false;
 	*ret_intended_ns = pacer->schedule.next_ns;

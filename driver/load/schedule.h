@@ -7,6 +7,7 @@
 #ifndef DRIVER_LOAD_SCHEDULE_H
 #define DRIVER_LOAD_SCHEDULE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "shape.h"
@@ -24,6 +25,19 @@ enum schedule_think {
 	SCHEDULE_THINK_EXPONENTIAL,
 };
 
+/*
+ * Changes of who sends which requests, while they are sent: from request @number of all on, @count drivers take
+ * turns, of which this is @index. One thread appends, sharers of the schedule read.
+ */
+#define SCHEDULE_DEALS 256U
+struct schedule_deals {
+	_Atomic uint32_t count;
+	struct schedule_deal {
+		uint64_t number;
+		uint32_t index, count;
+	} list[SCHEDULE_DEALS];
+};
+
 struct schedule_spec {
 	enum schedule_arrival arrival;
 	uint64_t rate;		   /* requests per second, of all sharers; 0 if closed */
@@ -31,6 +45,8 @@ struct schedule_spec {
 	uint64_t think_ns;	   /* closed: mean time from a response to the next request */
 	enum schedule_think think; /* closed */
 	uint64_t seed;
+	const struct schedule_deals *deals; /* NULL: the sharers stay as they are */
+	uint32_t thread, threads;	    /* with @deals: of this driver, the sharer's and all */
 };
 
 /* Names as on the command line and in the run document. */
@@ -47,8 +63,9 @@ struct schedule {
 	uint32_t sharers;
 	uint64_t begin_ns;
 	uint64_t index;
-	double elapsed_ns; /* Poisson: from begin_ns to next_ns, unrounded */
-	double number;	   /* Poisson with a shape: elapsed requests */
+	double number;	/* of the next request among those of all sharers; Poisson: elapsed ones */
+	double last;	/* of the one before; -1: none */
+	uint32_t dealt; /* how many of the deals are in force */
 	uint64_t random;
 	uint64_t next_ns; /* when the next request is due; SCHEDULE_NEVER if closed */
 };
@@ -56,6 +73,12 @@ struct schedule {
 /* Nothing is due before @begin_ns. */
 void schedule_begin(struct schedule *schedule, const struct schedule_spec *spec, uint32_t sharer,
 		    uint32_t sharers, uint64_t begin_ns);
+
+/* Return the number of the first request due @after_ns the begin, or later. */
+uint64_t schedule_number(const struct schedule_spec *spec, uint64_t after_ns);
+
+/* Look for deals that have come since, which may bring the next request forward. */
+void schedule_follow(struct schedule *schedule);
 
 /* Advance next_ns by one request. */
 void schedule_advance(struct schedule *schedule);

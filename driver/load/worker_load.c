@@ -106,7 +106,7 @@ static void park(struct worker *worker, uint32_t slot)
 
 /*
  * Under a rate, look this often even if no slot rests: an absence must show, to tell the server's
- * delays from the driver's.
+ * delays from the driver's. So do those whose share may change.
  */
 #define LOOK_NS (10 * NSEC_PER_MSEC)
 /* A busy loop is late by as much. */
@@ -115,10 +115,13 @@ static void park(struct worker *worker, uint32_t slot)
 static void set_alarm(struct worker *worker)
 {
 	bool over = !worker->issuing || worker->spent;
-	uint64_t wake_ns = pacer_wake_ns(&worker->pacer);
+	uint64_t wake_ns = pacer_wake_ns(&worker->pacer), look_ns;
 
-	if (wake_ns == SCHEDULE_NEVER && worker->setup.schedule.arrival != SCHEDULE_CLOSED)
-		wake_ns = clock_now_ns() + LOOK_NS;
+	if (worker->setup.schedule.arrival != SCHEDULE_CLOSED &&
+	    (wake_ns == SCHEDULE_NEVER || worker->setup.schedule.deals)) {
+		look_ns = clock_now_ns() + LOOK_NS;
+		wake_ns = wake_ns < look_ns ? wake_ns : look_ns;
+	}
 
 	alarm_set(&worker->alarm, over || wake_ns >= worker->stop_ns ? SCHEDULE_NEVER : wake_ns);
 }

@@ -115,6 +115,11 @@ bool options_were_given(const struct options *options, const char *name, size_t 
 	return cli_was_given(&command_drive, &options->words, name, length);
 }
 
+const struct cli_option *options_row(const char *name, size_t length)
+{
+	return cli_row(&command_drive, name, length);
+}
+
 int options_parse_words(int argc, char **argv, struct options *options, char **ret_error)
 {
 	free(options->words.list);

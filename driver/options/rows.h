@@ -23,6 +23,9 @@ extern const struct cli_table option_observer;
 extern const struct cli_table option_output;
 extern const struct cli_table option_sweep;
 
+/* The option of this whole name, of @length characters, without --. NULL: there is none. */
+const struct cli_option *options_row(const char *name, size_t length);
+
 /* Take the token from the environment; refuse options that need --observer. -EINVAL. */
 int option_settle_observer(struct options *options, char **ret_error);
 

@@ -99,6 +99,9 @@ static int start_worker(struct crew *crew, uint32_t index)
 	};
 
 	setup.schedule.seed = crew->setup.seed;
+	setup.schedule.deals = member->deals;
+	setup.schedule.thread = index;
+	setup.schedule.threads = settings->threads;
 	setup.steps = row_table_row(&crew->setup.steps, index);
 	setup.statuses = &crew->setup.statuses.list[index];
 	setup.step_count = crew->setup.steps.steps;

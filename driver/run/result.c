@@ -217,7 +217,7 @@ static int fill_interrupted(const struct load_settings *load, struct run_driver 
 	return 0;
 }
 
-/* So that those of several drivers add up to what was asked for. */
+/* Return this driver's share of the rate, so that all drivers' shares add up to it. */
 static uint64_t own_rate(const struct load_settings *load)
 {
 	const struct load_member *member = &load->member;
@@ -226,7 +226,7 @@ static uint64_t own_rate(const struct load_settings *load)
 			     : load->schedule.rate;
 }
 
-/* The driver's part with what was asked for. */
+/* Add the driver's part with the requested settings. */
 static int describe(const struct drive_job *job, struct run *run)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));

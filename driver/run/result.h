@@ -32,8 +32,8 @@ struct result_phase {
 uint64_t result_duration_ns(const struct stats *stats, const struct result_phase *phase);
 
 /*
- * Attach to @run what is known while the phase lasts: counts and histograms, but neither rows nor intervals, nor
- * explanations of failures. -ENOMEM.
+ * Attach the figures of a running phase to @run: counts and histograms, but neither rows nor
+ * intervals, nor explanations of failures. -ENOMEM.
  */
 int result_so_far(const struct drive_job *job, const struct stats *stats,
 		  const struct result_phase *phase, struct run *run);

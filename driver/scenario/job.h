@@ -30,7 +30,7 @@ void scenario_job_close(struct scenario_job *job);
 /* Return the most connections at any time of the run; of a sweep those of its last step. */
 uint32_t scenario_most_connections(const struct options *options);
 
-/* Sees to it that descriptors will do. Errors as above. */
+/* Raise the limit of descriptors if needed. Errors as above. */
 int scenario_job_raise_files(const struct options *options, struct drive_job *job,
 			     char **ret_error);
 

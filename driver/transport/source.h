@@ -52,7 +52,7 @@ void source_clear(struct source_set *set);
  */
 int source_check(const struct source_set *set, int family, char **ret_error);
 
-/* As many ports, evenly chosen, have one parity once in 65,536 times. */
+/* This many ports, evenly chosen, have one parity once in 65,536 times. */
 #define SOURCE_PROBE_PORTS 17U
 
 /*

@@ -123,6 +123,10 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *ta
 bool cli_was_given(const struct cli_command *command, const struct cli_words *words,
 		   const char *name, size_t length);
 
+/* Return the option whose whole name is @name, of @length characters; NULL: there is none. */
+const struct cli_option *cli_row(const struct cli_command *command, const char *name,
+				 size_t length);
+
 /* Store @value in @settings as if from a command line in getopt's style. Errors as cli_walk(). */
 int cli_apply(const struct cli_option *option, void *settings, const char *value, char **ret_error);
 

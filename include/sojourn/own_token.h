@@ -26,9 +26,9 @@ struct own_token {
 };
 
 /*
- * Make a token for the endpoint at @port of the current network namespace, in place of an older one there. The
- * folder comes from $RUNTIME_DIRECTORY where a service manager sets that; @user is who will remove the file. 0 or
- * -errno: the file could not be written; then nobody knows the token.
+ * Make a token for the endpoint at @port of the current network namespace, replacing an older one
+ * there. A service manager sets the folder by $RUNTIME_DIRECTORY. @user will remove the file. 0 or
+ * -errno: the file could not be written, and no driver knows the token.
  */
 int own_token_make(struct own_token *token, uint16_t port, uid_t user);
 

@@ -251,6 +251,15 @@ static size_t find(const struct cli_command *command, const char *name, size_t l
 	return abbreviated;
 }
 
+const struct cli_option *cli_row(const struct cli_command *command, const char *name, size_t length)
+{
+	struct found found;
+
+	return find(command, name, length, 0, &found) == 1 && !found.option->name[length]
+		       ? found.option
+		       : NULL;
+}
+
 bool cli_was_given(const struct cli_command *command, const struct cli_words *words,
 		   const char *name, size_t length)
 {

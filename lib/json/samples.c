@@ -18,7 +18,7 @@
 DEFINE_CLEANUP(json_t *, json_decref)
 #define autojson CLEANUP(cleanup_json_decref)
 
-/* As many as fit into RUN_TEXT_LIMIT. */
+/* The maximum that fits into RUN_TEXT_LIMIT. */
 #define MAX_SAMPLES (1U << 20)
 
 /* A sample in JSON: its flow is an index. */
@@ -125,7 +125,7 @@ static void print_flows(const struct run_samples *samples, const uint32_t *order
 	}
 }
 
-/* Of each sample which flow it is of. */
+/* Write the flow of each sample. */
 static void print_flow_column(const struct run_samples *samples, const uint32_t *order, FILE *file)
 {
 	uint32_t flows = 0;

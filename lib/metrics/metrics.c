@@ -364,7 +364,7 @@ static void tell_status(const struct metrics_output *out, const struct run_servi
 		out->number(out->context, &labels, count);
 }
 
-/* Those that there were: 500 of a service at most. */
+/* Print the statuses that occurred: at most 500 per service. */
 static void tell_statuses(const struct metrics_output *out, const struct run *run)
 {
 	static const struct metrics_family family = {

@@ -8,12 +8,19 @@ import tokenize
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 STRINGS = re.compile(r"(?:\"(?:\\.|[^\"\\\n])*\"(?:\s*(?:PRI[a-z0-9]+\s*)?(?=\"))?)+")
 NOT_COMMENTED = (".md", ".txt")
+HASHED = (".sh", ".cmake", ".yaml", ".yml", ".service")
 
 
 def c_comments(text):
     for match in TOKEN.finditer(text):
         if not match[0].startswith('"'):
             yield text.count("\n", 0, match.start()) + 1, match[0]
+
+
+def script_comments(text):
+    """Yield comments of JavaScript and CSS that begin a line: others are hard to distinguish from strings."""
+    for match in re.finditer(r"^[ \t]*(/\*.*?\*/|//[^\n]*)", text, re.MULTILINE | re.DOTALL):
+        yield text.count("\n", 0, match.start(1)) + 1, match[1]
 
 
 def python_comments(text):
@@ -36,12 +43,14 @@ def prose(path, text):
     """Return pairs (line, text) of a file's comments or of a document."""
     if path.suffix in (".c", ".h"):
         return c_comments(text)
+    if path.suffix in (".js", ".css"):
+        return script_comments(text)
     if path.suffix in NOT_COMMENTED and path.name != "CMakeLists.txt":
         return [(1, text)]
     first = text.split("\n", 1)[0]
     if path.suffix == ".py" or (first.startswith("#!") and "python" in first):
         return python_comments(text)
-    if path.suffix in (".sh", ".cmake") or path.name == "CMakeLists.txt" or first.startswith("#!"):
+    if path.suffix in HASHED or path.name == "CMakeLists.txt" or first.startswith("#!"):
         return hash_comments(text)
     return ()
 

@@ -108,30 +108,79 @@ def test_numbers_clients_and_rows_are_divided(start, hosts, tmp_path):
     assert len(set(zip(clients, addresses))) == len(set(clients)), "a client is of one host"
 
 
-@pytest.mark.parametrize("number, options, reason", (
-    (signal.SIGKILL, ("--on-loss", "continue"), "signal 9"),
-    (signal.SIGSTOP, ("--on-loss", "stop", "--lost-after", "2s"), "nothing was heard of it for 2 s"),
-), ids=("killed", "held"))
-def test_a_lost_member_is_named_and_its_last_report_counts(start, hosts, number, options, reason):
-    """A killed or stopped member: its last report is in the sums, which hold, and the others continue or end."""
+def forced(folder, *ceilings):
+    """An agent as a command that sshd forces, behind a shell that greets first, and not with whole lines."""
+    agent = folder / "agent"
+    agent.write_text(f"#!/bin/sh\nprintf 'Welcome\\nLast login: '\nexec {DRIVER} agent {' '.join(ceilings)}\n")
+    agent.chmod(0o755)
+    return agent
+
+
+def due_of_two(seconds):
+    """Of 300/s for 5 s: how many are due at the first and the last of three members that share all from then on."""
+    first = int(300 * seconds) + 1
+    return sum(number >= first or number % 3 != 1 for number in range(1500))
+
+
+@pytest.mark.parametrize("ceilings, said", (
+    ((), "the others have its share of the rate from ([0-9.]+) s on"),
+    (("--max-rate=100",), "nobody took its share over: --max-rate of "),
+), ids=("taken over", "above a ceiling"))
+def test_the_rate_of_a_lost_member(start, hosts, tmp_path, ceilings, said):
+    """Killed: its last document counts. The others send its part, each request of the schedule once."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
-    killed = number == signal.SIGKILL
-    driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "3s" if killed else "60s", "--json", "-",
-                                 own=options)))
-    wait_until(lambda: nginx.status()["requests"] >= 420)  # 1.4 s: each has reported once
+    driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "5s", "--json", "-", "--timeout", "20s",
+                                 own=("--on-loss", "continue"), agent=forced(tmp_path, *ceilings))))
+    wait_until(lambda: nginx.status()["requests"] >= 330)  # 1.1 s: each has sent a document
     agent, = agents_in(members[1])
-    os.kill(agent, number)
+    os.kill(agent, signal.SIGKILL)
     assert driver.wait() == 1
-    assert f"{members[1].name} was lost: " in driver.stderr and reason in driver.stderr
+    assert f"{members[1].name} was lost: " in driver.stderr and "signal 9" in driver.stderr
     result = documents.parse(driver.stdout)["driver"]
     lost = result["members"][1]
-    assert [member["lost"] for member in result["members"]] == [False, True, False] and reason in lost["reason"]
+    assert [member["lost"] for member in result["members"]] == [False, True, False]
     assert 0 < lost["requests"] and sum(member["requests"] for member in result["members"]) == result["requests"]
     assert result["requests"] <= nginx.status()["requests"]
-    others = result["requests"] - lost["requests"]
-    assert others + result["unsent"] == 600 if killed else others < 12000 and result["interrupted"]
+    match = re.search(said, lost["reason"])
+    assert match, lost["reason"]
+    others = result["requests"] - lost["requests"] + result["unsent"]
+    if ceilings:
+        assert others == 1000
+    else:
+        assert abs(others - due_of_two(float(match[1]))) <= 4, lost["reason"]  # it is rounded to 10 ms
     wait_until(lambda: not any(agents_in(member) for member in members))
+
+
+def test_a_silent_member_ends_the_run(start, hosts):
+    """Held: it is named, and the others end with their results."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "60s", "--json", "-",
+                                 own=("--lost-after", "2s"))))
+    wait_until(lambda: nginx.status()["requests"] >= 330)
+    agent, = agents_in(members[1])
+    os.kill(agent, signal.SIGSTOP)
+    assert driver.wait() == 1
+    assert f"{members[1].name} was lost: nothing was heard of it for 2 s" in driver.stderr
+    result = documents.parse(driver.stdout)["driver"]
+    assert [member["lost"] for member in result["members"]] == [False, True, False]
+    assert result["requests"] < 18000 and result["interrupted"]
+    wait_until(lambda: not any(agents_in(member) for member in members))
+
+
+@pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGSTOP), ids=("killed", "held"))
+def test_no_load_without_its_coordinator(start, hosts, number):
+    """A coordinator that is killed, or of which nothing is heard: the agents end, and so does their load."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    driver = start(Process(fleet(members, nginx.url, "-c", "3", "-d", "600s", own=("--lost-after", "2s"))))
+    wait_until(lambda: nginx.status()["requests"] >= 300)
+    driver.send(number)
+    wait_until(lambda: not any(agents_in(member) for member in members))
+    if number == signal.SIGSTOP:
+        driver.send(signal.SIGCONT)
+        assert driver.wait() == 1 and "nothing was heard of the coordinator for 2 s" in driver.stderr
 
 
 def test_members_that_cannot_start(start, hosts, tmp_path):
@@ -147,11 +196,12 @@ def test_members_that_cannot_start(start, hosts, tmp_path):
             ("--max-rate=99", (), "a closed loop sends as fast as"),
             ("--max-connections=4", ("-c", "15"), "5 connections are above its --max-connections 4"),
             ("--max-duration=1s", ("-d", "1s", "--warmup", "1ms"), "are above its --max-duration 1 s")):
-        agent = tmp_path / "agent"  # like a command that sshd forces
-        agent.write_text(f"#!/bin/sh\nexec {DRIVER} agent --allow=10.201.0.0/16 {ceiling}\n")
-        agent.chmod(0o755)
+        agent = forced(tmp_path, "--allow=10.201.0.0/16", ceiling)
         done = run(fleet(members, nginx.url, *options, agent=agent), check=False)
         assert done.status == 1 and "it refuses the plan" in done.stderr and reason in done.stderr, done.stderr
+    own = forced(tmp_path, "--max-rate=100")
+    done = run(fleet(("one", "two"), nginx.url, "--rate=100", agent=own, via=f"ip netns exec {members[0].name}"), check=False)
+    assert done.status == 1 and "another agent of its user runs on this host" in done.stderr, done.stderr
     assert nginx.status()["requests"] == 0
 
 

@@ -3,6 +3,7 @@
 
 The truth is the test's own servers' counts: each server answers so many requests and prints how many.
 """
+import contextlib
 import json
 import os
 import subprocess
@@ -118,10 +119,13 @@ def namespaces(observer):
     return json.loads(observer.get("/v1/services"))["namespaces"]
 
 
-def kept_by(observer):
-    """What its descriptors lead to, without connections of those who ask."""
-    links = [os.readlink(entry) for entry in Path(f"/proc/{observer.pid}/fd").iterdir()]
-    return sorted(link.partition(":")[0] for link in links if not link.startswith("socket:"))
+def held(observer):
+    """How many descriptors of network namespaces it has: few are of its own, and one during a visit."""
+    count = 0
+    for entry in Path(f"/proc/{observer.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            count += os.readlink(entry).startswith("net:")
+    return count
 
 
 def is_visited(document, inode):
@@ -249,7 +253,6 @@ def test_two_hundred_come_and_go(start):
     port, at_once, turns, loaded = free_port(), 40, 5, in_kernel()
     observer = start(Observer("--all-netns", ports=[port]))
     before = namespaces(observer)["ended"]
-    descriptors = kept_by(observer)
     with subprocess.Popen(["/usr/bin/python3", "-c", SPACES, str(port)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as spaces:
         try:
@@ -267,7 +270,7 @@ def test_two_hundred_come_and_go(start):
     counted = sum(sum(each) for each in counts(document, port).values())
     counted += document.get("reclaimed", {}).get("exchanges", 0)
     assert (counted, document["services_dropped"]) == (turns * at_once * (at_once + 1) // 2, 0)
-    assert kept_by(observer) == descriptors
+    wait_until(lambda: held(observer) < 10)
     observer.stop()
     # The kernel frees programs after a grace period, which is long while it clears namespaces up.
     wait_until(lambda: not left_in_kernel(loaded), seconds=60)

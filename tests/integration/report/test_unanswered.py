@@ -81,7 +81,7 @@ def milliseconds(text, unit):
 
 
 def drive(server, observer, *options, count=200):
-    return Driver(server.url, "--timeout=300ms", *options, connections=2, count=count, observer=observer,
+    return Driver(server.url, "--timeout=600ms", *options, connections=2, count=count, observer=observer,
                   check=False)
 
 

@@ -54,6 +54,13 @@ static void networks_and_hosts(void **state)
 		{"server.test:80,10.0.0.0/8", "http://10.1.1.1:9/", true},
 		{"server.test:80,10.0.0.0/8", "http://127.0.0.1/", false},
 		{"10.0.0.0/8", "unix:/run/x", false},
+		{"::/0", "http://[2001:db8::1]/", true},
+		{"::/0", "http://[::ffff:192.0.2.1]/", false},
+		{"::ffff:10.0.0.0/104", "http://[::ffff:10.9.9.9]/", true},
+		{"10.0.0.0/8", "http://[::ffff:10.0.0.1]/", true},
+		{"[::ffff:10.0.0.1]:80", "http://10.0.0.1/", true},
+		{"10.0.0.0/8", "http://2130706433/", false},
+		{"10.0.0.0/8", "http://10.1/", true},
 	};
 
 	(void)state;

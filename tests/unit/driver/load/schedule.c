@@ -3,8 +3,12 @@
 #include "driver/test.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "load/schedule.h"
+#include "sojourn/array.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 
 #define BEGIN 1000000007ULL
@@ -111,6 +115,117 @@ static void test_skip(void **state)
 	assert_int_equal(schedule.next_ns, BEGIN + NSEC_PER_SEC);
 }
 
+#define DRIVERS 3
+#define THREADS 2
+
+/* One driver of three is lost: from request @from on the others send all, and each request once. */
+static void check_deal(const struct schedule_spec *spec, uint64_t before, uint64_t from,
+		       bool shaped)
+{
+	static const uint32_t left[] = {0, 2};
+	static struct schedule_deals deals[DRIVERS];
+	unsigned int sent[4000] = {0};
+
+	memset(deals, 0, sizeof(deals));
+	for (uint32_t i = 0; i < DRIVERS * THREADS; i++) {
+		uint32_t driver = i % DRIVERS, thread = i / DRIVERS;
+		struct schedule_spec own = *spec;
+		struct schedule schedule;
+
+		own.deals = &deals[driver];
+		own.thread = thread;
+		own.threads = THREADS;
+		schedule_begin(&schedule, &own, i, DRIVERS * THREADS, BEGIN);
+		while (schedule.number < (double)before)
+			schedule_advance(&schedule); /* sent before it is known */
+		for (uint32_t j = 0; j < 2 && !atomic_load(&deals[driver].count); j++)
+			if (left[j] == driver) {
+				deals[driver].list[0] = (struct schedule_deal){from, j, 2};
+				atomic_store(&deals[driver].count, 1);
+			}
+		schedule_follow(&schedule);
+		while (schedule.number < 4000 && (driver != 1 || schedule.number < (double)from)) {
+			uint64_t due_ns =
+				(uint64_t)(shaped ? shape_due_ns(&spec->shape, schedule.number)
+						  : schedule.number / 7000 * 1e9);
+
+			assert_true(schedule.next_ns - BEGIN - due_ns + 1 <= 2);
+			sent[(unsigned int)schedule.number]++;
+			schedule_advance(&schedule);
+		}
+	}
+	for (unsigned int i = (unsigned int)before; i < 4000; i++)
+		if (sent[i] != 1)
+			fail_msg("request %u, with a deal from %u on: sent %u times", i,
+				 (unsigned int)from, sent[i]);
+}
+
+static void test_deal(void **state)
+{
+	static const uint64_t places[][2] = {{0, 0},   {0, 1},	   {5, 7},     {6, 12},
+					     {99, 99}, {100, 777}, {100, 3998}};
+	struct schedule_spec shaped = constant;
+	autofree char *error = NULL;
+
+	(void)state;
+	assert_int_equal(shape_parse(&shape_rate, "1k..9k", &shaped.shape, &error), 0);
+	assert_int_equal(shape_settle(&shaped.shape, NSEC_PER_SEC, &error), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		check_deal(&constant, places[i][0], places[i][1], false);
+		check_deal(&shaped, places[i][0], places[i][1], true);
+	}
+	assert_int_equal(schedule_number(&constant, NSEC_PER_SEC), 7000);
+	assert_int_equal(schedule_number(&shaped, NSEC_PER_SEC), 5000);
+}
+
+/* After the deal the others' arrivals are a Poisson process of the whole rate. */
+static void test_deal_poisson(void **state)
+{
+	static struct schedule_deals deals[2];
+	struct schedule parts[2];
+	uint64_t last = BEGIN + NSEC_PER_SEC / 50;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct schedule_spec spec = poisson;
+
+		spec.deals = &deals[i];
+		spec.threads = 1;
+		schedule_begin(&parts[i], &spec, i, 5, BEGIN);
+		deals[i].list[0] =
+			(struct schedule_deal){schedule_number(&poisson, NSEC_PER_SEC / 50), i, 2};
+		atomic_store(&deals[i].count, 1);
+		schedule_follow(&parts[i]);
+		(void)schedule_skip(&parts[i], last);
+	}
+	for (unsigned int i = 0; i < COUNT; i++) {
+		struct schedule *first = &parts[parts[1].next_ns < parts[0].next_ns];
+
+		gaps[i] = (double)(first->next_ns - last);
+		last = first->next_ns;
+		schedule_advance(first);
+	}
+	check_exponential(gaps, 20000);
+}
+
+/* A sharer that hears of it late sends nothing for the time before. */
+static void test_late_deal(void **state)
+{
+	static struct schedule_deals deals;
+	struct schedule_spec spec = constant;
+	struct schedule schedule;
+
+	(void)state;
+	spec.deals = &deals;
+	spec.threads = 1;
+	schedule_begin(&schedule, &spec, 0, 3, BEGIN);
+	assert_int_equal(schedule_skip(&schedule, BEGIN + NSEC_PER_SEC), 2334);
+	deals.list[0] = (struct schedule_deal){100, 0, 1};
+	atomic_store(&deals.count, 1);
+	schedule_follow(&schedule);
+	assert_true(schedule.number == 7000);
+}
+
 static void test_closed(void **state)
 {
 	struct schedule_spec spec = {.arrival = SCHEDULE_CLOSED, .think_ns = 5000};
@@ -131,9 +246,11 @@ static void test_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_constant), cmocka_unit_test(test_constant_shared),
-		cmocka_unit_test(test_poisson),	 cmocka_unit_test(test_poisson_shared),
-		cmocka_unit_test(test_skip),	 cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_constant),       cmocka_unit_test(test_constant_shared),
+		cmocka_unit_test(test_deal),	       cmocka_unit_test(test_deal_poisson),
+		cmocka_unit_test(test_late_deal),      cmocka_unit_test(test_poisson),
+		cmocka_unit_test(test_poisson_shared), cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

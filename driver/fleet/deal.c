@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All know the whole schedule, and take turns in it. So nothing but a number has to be sent: from which request on
+ * fewer take turns. See load/schedule.h.
+ */
+#include "deal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ceilings.h"
+#include "sojourn/clock.h"
+#include "sojourn/units.h"
+
+/* Until then the message is with all of them, also on hosts that are busy. */
+#define LEAD_NS	    (500 * NSEC_PER_MSEC)
+#define LEAD_ROUNDS 4U
+
+static bool takes_part(const struct member *member)
+{
+	return member->state == MEMBER_RUNNING && !member->stopped;
+}
+
+static uint32_t count_parts(const struct member *members, uint32_t count)
+{
+	uint32_t parts = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		parts += takes_part(&members[i]);
+	return parts;
+}
+
+/* When all measure by the coordinator's wall clock. 0: it is not known yet, as they warm up. */
+static uint64_t begin_of(const struct member *members, uint32_t count,
+			 const struct load_settings *load, uint64_t at_ns)
+{
+	uint64_t begin_ns = load->warmup_ns ? 0 : at_ns;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (members[i].run && members[i].run->driver->begin_ns > begin_ns)
+			begin_ns = members[i].run->driver->begin_ns;
+	return begin_ns;
+}
+
+static uint64_t lead_ns(const struct member *members, uint32_t count)
+{
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (takes_part(&members[i]) && members[i].round_ns > longest_ns)
+			longest_ns = members[i].round_ns;
+	return LEAD_NS + LEAD_ROUNDS * longest_ns;
+}
+
+/* How long after the begin of the measured phase the others are to have the part. */
+static uint64_t after_ns(const struct member *members, uint32_t count,
+			 const struct load_settings *load, uint64_t at_ns)
+{
+	uint64_t begin_ns = begin_of(members, count, load, at_ns);
+	uint64_t then_ns = clock_wall_ns() + lead_ns(members, count);
+
+	return begin_ns && then_ns > begin_ns ? then_ns - begin_ns : 0;
+}
+
+/* Adds to why the member was lost. */
+static void add_note(struct member *lost, const char *note)
+{
+	char *reason;
+
+	if (!lost->reason || asprintf(&reason, "%s; %s", lost->reason, note) < 0)
+		return;
+	free(lost->reason);
+	lost->reason = reason;
+}
+
+/* The one whose ceiling is too low for a part of so many. NULL: there is none. */
+static const struct member *find_too_low(const struct member *members, uint32_t count,
+					 const struct load_settings *load, uint32_t parts)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ceilings ceilings = {.rate = members[i].max_rate};
+
+		if (takes_part(&members[i]) && !ceilings_allow_rate(&ceilings, load, parts))
+			return &members[i];
+	}
+	return NULL;
+}
+
+static void deal(struct member *members, uint32_t count, uint64_t number, uint32_t parts)
+{
+	uint32_t index = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (takes_part(&members[i]))
+			member_deal(&members[i], number, index++, parts);
+}
+
+void deal_again(struct member *members, uint32_t count, struct member *lost,
+		const struct load_settings *load, uint64_t at_ns)
+{
+	uint32_t parts = count_parts(members, count);
+	uint64_t then_ns = after_ns(members, count, load, at_ns);
+	const struct member *low = find_too_low(members, count, load, parts ? parts : 1);
+	char note[256], time[32];
+
+	if (!load->schedule.rate || load->requests || !parts ||
+	    (load->duration_ns && then_ns >= load->duration_ns))
+		return;
+	if (low) {
+		snprintf(note, sizeof(note), "nobody took its share over: --max-rate of %.100s",
+			 low->name);
+	} else {
+		deal(members, count, schedule_number(&load->schedule, then_ns), parts);
+		if (then_ns)
+			units_format_duration((double)then_ns, time, sizeof(time));
+		else
+			snprintf(time, sizeof(time), "its begin");
+		snprintf(note, sizeof(note), "the others have its share of the rate from %s on",
+			 time);
+	}
+	add_note(lost, note);
+}
