@@ -435,7 +435,8 @@ struct run *support_full_run(void)
 	run->connections_dropped = 91;
 	run->listeners_idle = 92;
 	run->reclaimed = (struct run_reclaimed){93, 94, 95, 96, 97};
-	run->namespaces = (struct run_namespaces){2981, 2982, 2983, 2984, 2985, 2986, 2987, "not permitted"};
+	run->namespaces =
+		(struct run_namespaces){2981, 2982, 2983, 2984, 2985, 2986, 2987, "not permitted"};
 	run->services[1].turn = 98;
 	support_fill_findings(run);
 	return run;
