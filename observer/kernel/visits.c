@@ -197,10 +197,7 @@ void visits_count(struct visits *visits, const struct visit *visit)
 
 static void read_overflows(struct visit *visit)
 {
-	struct resource_numbers numbers;
-
-	numbers_read(&numbers);
-	visit->overflows = numbers.of[NUMBER_LISTEN_OVERFLOWS];
+	visit->overflows = numbers_one(NUMBER_LISTEN_OVERFLOWS);
 	if (!visit->overflows_before.known)
 		visit->overflows_before = visit->overflows;
 }
