@@ -502,10 +502,10 @@ static int divide_memory(struct observation *o)
 
 /* ---- privileges ---- */
 
-/* A command keeps root if root starts it, and so do the created files. */
-static bool changes_user(const struct observe_options *options)
+/* A command keeps root if root starts it: then nothing is given up. */
+static bool is_confined(const struct observe_options *options)
 {
-	return options->listen && !options->command && !options_names_files(options);
+	return options->listen && !options->command;
 }
 
 /* Names cannot be looked up once it is confined. */
@@ -515,7 +515,7 @@ static int find_user(struct observation *o)
 	int r = 0;
 
 	o->user = (struct confine_user){geteuid(), getegid()};
-	if (changes_user(o->options))
+	if (is_confined(o->options))
 		r = confine_find_user(name, &o->user);
 	o->outputs.user = o->user.uid;
 	if (r == -ENOENT) {
@@ -537,13 +537,12 @@ static int give_up(const struct observation *o)
 	const struct confine_options confinement = {
 		.user = o->user,
 		.other_netns = o->netns_fd >= 0 || options->all_netns,
-		.files = options_names_files(options),
 	};
-	int r = options->listen && !options->command ? confine(&confinement) : 0;
+	int r = is_confined(options) ? confine(&confinement) : 0;
 
 	if (r < 0)
 		log_errno(r, "cannot give up privileges");
-	else if (changes_user(options) && !options->user && !geteuid())
+	else if (is_confined(options) && !options->user && !geteuid())
 		log_warn("goes on as root, without capabilities to write: CAP_SETUID and "
 			 "CAP_SETGID are missing to become another user");
 	return r;
@@ -737,11 +736,9 @@ static int finish(struct observation *o)
 		log_errno(r, "cannot read the result");
 		return EXIT_FAILURE;
 	}
-	if (options->json) {
-		r = run_write(run, options->json);
-		if (r < 0)
-			log_errno(r, "cannot write '%s'", options->json);
-	}
+	r = outputs_document(&o->outputs, run);
+	if (r < 0)
+		log_errno(r, "cannot write '%s'", options->json);
 	if (!options->quiet && !options->record &&
 	    !(options->json && !strcmp(options->json, "-"))) {
 		report_options_for(stdout, &report);
@@ -757,7 +754,7 @@ static int run_observation(struct observation *o)
 {
 	int status = 0, exit_code, r;
 
-	exit_code = outputs_prepare(&o->outputs, o->options);
+	exit_code = outputs_prepare(&o->outputs, o->options, is_confined(o->options));
 	if (!exit_code)
 		exit_code = find_user(o);
 	if (!exit_code)

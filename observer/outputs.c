@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "options/listen.h"
+#include "process/scribe.h"
 #include "sinks/http/http.h"
 #include "sinks/http/secrets.h"
 #include "sinks/live/live.h"
@@ -60,6 +61,8 @@ static int prepare_recording(struct outputs *outputs)
 		.path = options->record,
 		.interval_ns = options->interval_ns,
 		.max_bytes = options->record_max_bytes,
+		.follow = outputs->scribe ? scribe_follow : NULL,
+		.context = outputs->scribe,
 		.say = say_recording,
 	};
 	int r = options->record ? sink_record_open(&sink, &outputs->record) : 0;
@@ -124,15 +127,30 @@ static int try_document(const char *path)
 	return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
 }
 
-int outputs_prepare(struct outputs *outputs, const struct observe_options *options)
+static int start_scribe(struct outputs *outputs)
+{
+	const struct observe_options *options = outputs->options;
+	const struct scribe_files files = {
+		.document = options->json && strcmp(options->json, "-") ? options->json : NULL,
+		.recording = options->record_max_bytes ? options->record : NULL,
+		.follow = sink_record_follow,
+	};
+	int r = files.document || files.recording ? scribe_start(&files, &outputs->scribe) : 0;
+
+	return r < 0 ? log_errno(r, "cannot start the process that writes files") : 0;
+}
+
+int outputs_prepare(struct outputs *outputs, const struct observe_options *options, bool confined)
 {
 	int exit_code = try_document(options->json);
 
 	outputs->options = options;
 	if (exit_code)
 		return exit_code;
-	/* First, so that its process inherits no descriptor, map or program. */
+	/* First, so that their processes inherit no descriptor, map or program. */
 	exit_code = prepare_otlp(outputs);
+	if (!exit_code && confined && start_scribe(outputs) < 0)
+		exit_code = EXIT_FAILURE;
 	return exit_code ? exit_code : prepare_recording(outputs);
 }
 
@@ -226,6 +244,16 @@ void outputs_leave(struct outputs *outputs)
 	outputs->count = kept;
 }
 
+int outputs_document(struct outputs *outputs, const struct run *run)
+{
+	const char *path = outputs->options->json;
+
+	if (!path)
+		return 0;
+	return outputs->scribe && strcmp(path, "-") ? scribe_write(outputs->scribe, run)
+						    : run_write(run, path);
+}
+
 int outputs_end(struct outputs *outputs, struct run *run)
 {
 	int r = outputs->record ? end_recording(outputs, run) : 0;
@@ -239,4 +267,5 @@ void outputs_close(struct outputs *outputs)
 {
 	while (outputs->count)
 		sink_close(outputs->list[--outputs->count]);
+	scribe_stop(outputs->scribe);
 }

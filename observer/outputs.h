@@ -14,13 +14,15 @@ struct outputs {
 	size_t count;
 	uid_t user;		    /* the process's user when they are closed */
 	struct sink *record, *otlp; /* two of them; NULL: not requested */
+	struct scribe *scribe;	    /* makes the files; NULL: we do, or there are none */
 };
 
 /*
- * Open the outputs that come before the rest of the observation. So a process that sends inherits nothing, and a file
- * that cannot be written fails at once. Return an exit code; failures were logged.
+ * Open the outputs that come before the rest of the observation. So processes that send or write inherit nothing, and
+ * a file that cannot be written fails at once. @confined: this process will not be able to make files. Return an exit
+ * code; failures were logged.
  */
-int outputs_prepare(struct outputs *outputs, const struct observe_options *options);
+int outputs_prepare(struct outputs *outputs, const struct observe_options *options, bool confined);
 /*
  * Take the first readings and open the other outputs. 0 or -errno; -EOPNOTSUPP: the terminal cannot
  * be drawn on.
@@ -34,6 +36,8 @@ const char *outputs_url(const struct outputs *outputs);
 
 /* Close the outputs on the terminal, which is then the user's again. */
 void outputs_leave(struct outputs *outputs);
+/* Write the document if it is requested. 0 or -errno. */
+int outputs_document(struct outputs *outputs, const struct run *run);
 /* Pass the last reading to the others. 0 or -errno; failures were logged. */
 int outputs_end(struct outputs *outputs, struct run *run);
 void outputs_close(struct outputs *outputs);

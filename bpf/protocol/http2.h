@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#include "status.h"
+#include "hpack.h"
 
 #ifndef HTTP2_COPY
 #include <linux/bpf.h>
@@ -58,6 +58,7 @@ struct http2_side {
 	__u32 stream; /* of this frame; 0: of the connection */
 	__u32 block; /* the stream whose header block continues: only CONTINUATION may follow; 0: none */
 	__u32 payload; /* bytes of this frame's payload */
+	__u32 taken;   /* bytes of it that the latest step has taken, after those in the field */
 	__u8 type;     /* of this frame */
 	__u8 flags;
 	__u8 have;	/* bytes of the field that were gathered */
@@ -88,6 +89,7 @@ static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2
 {
 	switch (s->type) {
 	case HTTP2_HEADERS:
+	case HTTP2_PUSH_PROMISE:
 		if (s->by_client)
 			return 0;
 		return s->payload < HTTP2_BLOCK ? s->payload : HTTP2_BLOCK;
@@ -182,6 +184,7 @@ static inline __attribute__((always_inline)) __u32 http2_skip(struct http2_side 
 	__u32 count = s->left < room ? s->left : room;
 
 	s->left -= count;
+	s->taken = count;
 	*used += count;
 	if (s->left)
 		return 0;
@@ -201,6 +204,7 @@ static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side 
 	__u32 said = 0;
 
 	*used = 0;
+	s->taken = 0;
 	if (!s->want)
 		s->want = HTTP2_HEADER;
 	if (have < s->want) {
@@ -224,12 +228,36 @@ static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side 
 	return said | http2_skip(s, room - *used, used);
 }
 
+/* ---- header blocks of the server ---- */
+
+static inline __attribute__((always_inline)) int http2_is_block(const struct http2_side *s)
+{
+	return s->type == HTTP2_HEADERS || s->type == HTTP2_PUSH_PROMISE ||
+	       s->type == HTTP2_CONTINUATION;
+}
+
+/* Bytes of the payload before the block. */
+static inline __attribute__((always_inline)) __u32 http2_before_block(const struct http2_side *s)
+{
+	__u32 padded = s->flags & HTTP2_PADDED ? 1 : 0;
+
+	if (s->type == HTTP2_PUSH_PROMISE)
+		return padded + 4;
+	return padded + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
+}
+
+static inline __attribute__((always_inline)) __u32 http2_padding(const struct http2_side *s)
+{
+	return s->flags & HTTP2_PADDED ? s->field[HTTP2_HEADER] : 0;
+}
+
 /* After HTTP2_BEGINS of the server's HEADERS: return their status. */
-static inline __attribute__((always_inline)) __u32 http2_status(const struct http2_side *s)
+static inline __attribute__((always_inline)) __u32 http2_status(const struct http2_side *s,
+								const struct hpack_table *t)
 {
 	const __u8 *at = s->field + HTTP2_HEADER;
 	struct hpack h = {.left = http2_seen(s)};
-	__u32 padding = s->flags & HTTP2_PADDED ? at[0] : 0;
+	__u32 padding = http2_padding(s), before = http2_before_block(s), status;
 
 	h.high = (__u64)http2_u32(at) << 32 | http2_u32(at + 4);
 	h.low = (__u64)http2_u32(at + 8) << 32 | http2_u32(at + 12);
@@ -237,11 +265,127 @@ static inline __attribute__((always_inline)) __u32 http2_status(const struct htt
 		return STATUS_UNKNOWN;
 	if (h.left > s->payload - padding)
 		h.left = s->payload - padding;
-	if (s->flags & HTTP2_PADDED)
+	for (__u32 i = 0; i < 6 && i < before; i++)
 		hpack_next(&h);
-	for (int i = 0; i < 5 && s->flags & HTTP2_PRIORITISED; i++)
-		hpack_next(&h);
-	return status_of_block(&h);
+	status = status_of_block(&h);
+	return h.index ? hpack_status(t, h.index) : status;
+}
+
+/* Some bytes of a block, either in the process's memory or in the field. */
+struct http2_fragment {
+	struct hpack_table *table;
+	const struct http2_side *side;
+	__u64 at;
+	__u32 place; /* in the field */
+	__u32 left;
+};
+
+#ifdef __bpf__
+#define HTTP2_LOOP(count, step, fragment) bpf_loop(count, step, fragment, 0)
+#else
+#define HTTP2_LOOP(count, step, fragment) \
+	for (__u32 i_ = 0; i_ < (count) && !step(i_, fragment); i_++)
+#endif
+
+static inline long http2_fragment_step(__u32 i, struct http2_fragment *f)
+{
+	struct hpack_table *t = f->table;
+	__u32 skip = t->skip < f->left ? t->skip : f->left;
+	__u8 byte = 0;
+
+	(void)i;
+	t->skip -= skip;
+	f->at += skip;
+	f->left -= skip;
+	if (!f->left)
+		return 1;
+	if (HTTP2_COPY(&byte, 1, f->at)) {
+		t->lost = 1;
+		return 1;
+	}
+	f->at++;
+	f->left--;
+	hpack_byte(t, byte);
+	return !!t->lost;
+}
+
+static inline long http2_field_step(__u32 i, struct http2_fragment *f)
+{
+	struct hpack_table *t = f->table;
+	__u32 place = f->place & 31;
+
+	(void)i;
+	if (t->skip)
+		t->skip--;
+	else
+		hpack_byte(t, f->side->field[place]);
+	f->place++;
+	return !!t->lost;
+}
+
+/* After HTTP2_BEGINS: follow the bytes of the block that were gathered. */
+static inline __attribute__((always_inline)) void
+http2_block_begins(const struct http2_side *s, struct hpack_table *t, __u32 status)
+{
+	struct http2_fragment f = {.table = t, .side = s};
+	__u32 before = 0, padding = 0, count;
+
+	if (s->type != HTTP2_CONTINUATION) {
+		before = http2_before_block(s);
+		padding = http2_padding(s);
+		t->status = status;
+	}
+	if (before + padding > s->payload)
+		t->lost = 1;
+	if (t->lost)
+		return;
+	t->fragment = s->payload - before - padding;
+	count = http2_seen(s);
+	count = count < before ? 0 : count - before;
+	if (count > t->fragment)
+		count = t->fragment;
+	t->fragment -= count;
+	f.place = HTTP2_HEADER + before;
+	HTTP2_LOOP(count, http2_field_step, &f);
+}
+
+/* Follow the next @count bytes of the payload, at @at. The last ones may be padding. */
+static inline __attribute__((always_inline)) void http2_block_goes_on(struct hpack_table *t,
+								      __u64 at, __u32 count)
+{
+	struct http2_fragment f = {.table = t, .at = at};
+
+	if (t->lost)
+		return;
+	if (count > t->fragment)
+		count = t->fragment;
+	t->fragment -= count;
+	f.left = count;
+	HTTP2_LOOP(count, http2_fragment_step, &f);
+	if (f.left)
+		t->lost = 1;
+}
+
+/*
+ * Follow a frame of a block after each step, which has returned @said and taken bytes up to @end.
+ * Return the status if HEADERS begin.
+ */
+static inline __attribute__((always_inline)) __u32 http2_blocks(const struct http2_side *s,
+								struct hpack_table *t, __u32 said,
+								__u64 end)
+{
+	__u32 status = STATUS_UNKNOWN;
+
+	/* The block before it has not ended. */
+	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION &&
+	    (t->stage != HPACK_AT_FIELD || t->skip))
+		t->lost = 1;
+	if (said & HTTP2_BEGINS && s->type == HTTP2_HEADERS)
+		status = http2_status(s, t);
+	if (said & HTTP2_BEGINS)
+		http2_block_begins(s, t, status);
+	http2_block_goes_on(t, end - s->taken, s->taken);
+	return status;
 }
 
 /*

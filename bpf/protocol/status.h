@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The status of a response, from the start of the server's write: HTTP/1's status line (RFC 9112,
- * 4), or the first field of HTTP/2's header block (RFC 7541). A field that refers to HPACK's
- * dynamic table is not known, as that table would need all earlier blocks. Neighbour: http2.h.
+ * The status of a response, from the start of the server's write. It is in HTTP/1's status line (RFC
+ * 9112, 4), or in the first field of HTTP/2's header block (RFC 7541). That field may refer to those
+ * of earlier blocks, which hpack.h knows. Neighbour: http2.h.
  *
  * The same source runs in the kernel and in its unit test.
  */
@@ -13,16 +13,21 @@
 
 #include "wire/status.h"
 
-/* "HTTP/1.1 200" */
-#define STATUS_LINE 12
+/* Switching Protocols: another protocol follows. */
+#define STATUS_UPGRADE 101
+
+/* "HTTP/1.1 200 " */
+#define STATUS_LINE 13
 
 /* Indices of ":status" in HPACK's static table. */
 #define HPACK_STATUS_FIRST 8
 #define HPACK_STATUS_LAST  14
-#define HPACK_INDEXED	   0x80
-#define HPACK_ADDED	   0x40 /* a literal that the dynamic table keeps */
-#define HPACK_RESIZE	   0x20
-#define HPACK_HUFFMAN	   0x80
+/* Indices from here on are of the dynamic table. */
+#define HPACK_DYNAMIC_FIRST 62
+#define HPACK_INDEXED	    0x80
+#define HPACK_ADDED	    0x40 /* a literal that the dynamic table keeps */
+#define HPACK_RESIZE	    0x20
+#define HPACK_HUFFMAN	    0x80
 /* Changes of the table's size that are skipped before the field, and the bytes of one. */
 #define HPACK_RESIZES	   2
 #define HPACK_RESIZE_BYTES 4
@@ -37,14 +42,15 @@ static inline __attribute__((always_inline)) __u32 status_of(__u32 hundreds, __u
 /* Return whether another response follows. Not so after 101: another protocol follows. */
 static inline __attribute__((always_inline)) int status_is_interim(__u32 status)
 {
-	return status >= 100 && status < 200 && status != 101;
+	return status >= 100 && status < 200 && status != STATUS_UPGRADE;
 }
 
-/* @line: STATUS_LINE bytes. */
+/* @line: STATUS_LINE bytes. Some servers omit the reason and the space before it. */
 static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *line)
 {
 	if (line[0] != 'H' || line[1] != 'T' || line[2] != 'T' || line[3] != 'P' ||
-	    line[4] != '/' || line[5] != '1' || line[6] != '.' || line[8] != ' ')
+	    line[4] != '/' || line[5] != '1' || line[6] != '.' || (line[7] & ~1) != '0' ||
+	    line[8] != ' ' || (line[12] != ' ' && line[12] != '\r'))
 		return STATUS_UNKNOWN;
 	return status_of((__u32)line[9] - '0', (__u32)line[10] - '0', (__u32)line[11] - '0');
 }
@@ -58,7 +64,9 @@ static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *li
 struct hpack {
 	__u64 high, low;
 	__u32 left;
-	__u32 over; /* more bytes were taken than there were */
+	__u32 over;  /* more bytes were taken than there were */
+	__u32 index; /* of the status, in the dynamic table; 0: it is not there */
+	__u32 pad;
 };
 
 static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
@@ -142,7 +150,21 @@ static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
 	return byte;
 }
 
-/* Return the status at the start of a header block. In a response it must be the first field. */
+/* Return the index that @byte begins; 0: it has more than two bytes. */
+static inline __attribute__((always_inline)) __u32 hpack_index(struct hpack *h, __u32 byte)
+{
+	__u32 index = byte & ~HPACK_INDEXED, more;
+
+	if (index < 0x7f)
+		return index;
+	more = hpack_next(h);
+	return h->over || more & 0x80 ? 0 : index + more;
+}
+
+/*
+ * Return the status at the start of a header block. In a response it must be the first field. If it
+ * is in the dynamic table, set h->index.
+ */
 static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack *h)
 {
 	__u32 byte = hpack_first(h), index;
@@ -166,6 +188,8 @@ static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack 
 		case 14:
 			return 500;
 		default:
+			index = hpack_index(h, byte);
+			h->index = index < HPACK_DYNAMIC_FIRST ? 0 : index;
 			return STATUS_UNKNOWN;
 		}
 	}

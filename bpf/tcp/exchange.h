@@ -426,6 +426,15 @@ static __always_inline void note_held(const struct sock *sk, struct conn *c)
 		c->marks &= ~MARK_HELD;
 }
 
+/* After an upgrade the first bytes identify the protocol, as at the start of a connection. */
+static __always_inline void status_upgrades(struct conn *c, int status)
+{
+	if (status != STATUS_UPGRADE)
+		return;
+	c->marks &= ~(MARK_HTTP1 | MARK_SETTLED);
+	c->looks = 0;
+}
+
 /* @http: count statuses. An interim response begins none. */
 static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
 					   bool http)
@@ -469,8 +478,10 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 	}
 	if (c->phase == CONN_READING) {
 		exchange_answered(sk, c, slot, bytes, now);
-		if (http)
+		if (http) {
 			status_answered(c, status);
+			status_upgrades(c, status);
+		}
 	} else if (c->phase == CONN_RESPONDING) {
 		note_held(sk, c);
 	}

@@ -46,7 +46,8 @@ struct http2_arrivals {
 
 struct http2_conn {
 	struct http2_way in, out;
-	struct flow flow; /* with config.ring_bytes */
+	struct hpack_table fields; /* of the server's responses */
+	struct flow flow;	   /* with config.ring_bytes */
 	__u32 flow_hash;
 	__u32 number; /* unique to the connection */
 	__u32 service;

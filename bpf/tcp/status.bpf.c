@@ -47,6 +47,8 @@ static __always_inline __u32 head_status(struct head *head)
 		bytes_pass(&head->bytes, room);
 		have += room;
 	}
+	/* This byte may begin the end of the head. */
+	head->window = line[STATUS_LINE - 1];
 	return have == STATUS_LINE ? status_of_line(line) : STATUS_UNKNOWN;
 }
 
@@ -77,7 +79,6 @@ __noinline int status_written(__u32 count)
 		status = head_status(&head);
 		if (!status_is_interim(status))
 			return status;
-		head.window = 0;
 		head.ended = 0;
 		bpf_loop(STATUS_HEAD_MOST, head_step, &head, 0);
 		if (!head.ended)
@@ -88,9 +89,12 @@ __noinline int status_written(__u32 count)
 	return STATUS_UNKNOWN;
 }
 
-__noinline int status_in_headers(const struct http2_side *side)
+__noinline int status_in_block(const struct http2_side *side, struct hpack_table *fields,
+			       __u32 said, __u64 end)
 {
-	return side ? http2_status(side) : STATUS_UNKNOWN;
+	if (!side || !fields || !http2_is_block(side))
+		return STATUS_UNKNOWN;
+	return http2_blocks(side, fields, said, end);
 }
 
 static __always_inline void status_failed(struct service_statuses *all, __u32 status,
@@ -128,7 +132,7 @@ __noinline int status_count(__u32 service, __u32 status, __u64 service_ns)
 
 __noinline int status_answered(const struct conn *c, int status)
 {
-	if (c && (status || c->marks & MARK_HTTP1))
+	if (c && (status || c->marks & (MARK_HTTP1 | MARK_TLS)))
 		status_add(c->service, status,
 			   c->start_ns ? c->first_write_ns - c->last_read_ns : STATUS_UNTIMED);
 	return 0;

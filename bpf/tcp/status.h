@@ -25,13 +25,17 @@
 int status_written(__u32 count);
 
 /*
- * Count the response that has begun: of HTTP, or of a connection taken for HTTP whose write cannot
- * be read.
+ * Count the response that has begun: of HTTP, or of a connection that may carry HTTP and whose write
+ * cannot be read.
  */
 int status_answered(const struct conn *c, int status);
 
-/* Return the status in the server's HEADERS, whose start was gathered. */
-int status_in_headers(const struct http2_side *side);
+/*
+ * Follow the header blocks of the server's direction after each step, which has returned @said and
+ * whose bytes end before @end. Return the status if HEADERS begin.
+ */
+int status_in_block(const struct http2_side *side, struct hpack_table *fields, __u32 said,
+		    __u64 end);
 
 /* Count one more response of @service. Both return 0, as such functions must return something. */
 int status_count(__u32 service, __u32 status, __u64 service_ns);

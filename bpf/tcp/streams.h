@@ -422,11 +422,12 @@ static __always_inline void server_leaves(struct streams_call *call, const struc
 	h->flags |= HTTP2_LEAVING;
 }
 
-static __always_inline void server_frame_begins(struct streams_call *call, struct http2_way *way)
+/* @status: if it is HEADERS. */
+static __always_inline void server_frame_begins(struct streams_call *call, struct http2_way *way,
+						__u32 status)
 {
 	const struct http2_side *s = &way->side;
 	struct stream *st;
-	__u32 status;
 
 	if (s->type == HTTP2_RST_STREAM)
 		stream_reset(call, s, COUNTER_STREAMS_BY_SERVER);
@@ -440,7 +441,6 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 	bytes_add(&st->bytes_out, HTTP2_HEADER + s->payload);
 	if (st->flags & STREAM_RESPONDING)
 		return;
-	status = status_in_headers(s);
 	if (status_is_interim(status) && !(s->flags & HTTP2_END_STREAM))
 		return;
 	stream_answered(call, st);
@@ -541,14 +541,16 @@ static long streams_in_step(__u32 i, struct streams_call *call)
 static long streams_out_step(__u32 i, struct streams_call *call)
 {
 	struct http2_way *way = &call->h->out;
-	__u32 said;
+	__u32 said, status;
 
 	if (!way->side.have)
 		way->resumed = false;
 	if (way_step(call, way, &said))
 		return 1;
+	/* Other frames are ignored there. A test here would make the verifier follow more paths. */
+	status = status_in_block(&way->side, &call->h->fields, said, way->bytes.at);
 	if (said & HTTP2_BEGINS)
-		server_frame_begins(call, way);
+		server_frame_begins(call, way, status);
 	if (said & HTTP2_ENDS)
 		server_frame_ends(call, way);
 	return 0;

@@ -17,11 +17,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 128 bits, in hexadecimal. */
-#define OWN_TOKEN_LENGTH 32
+#include "sojourn/secret.h"
 
 struct own_token {
-	char text[OWN_TOKEN_LENGTH + 1];
+	char text[SECRET_LENGTH + 1];
 	char *path; /* NULL: no file */
 };
 

@@ -653,6 +653,8 @@ int run_write(const struct run *run, const char *path);
 int run_read_text(const char *path, char **ret_text, size_t *ret_length);
 /* Write any text likewise. */
 int run_write_text(const char *text, const char *path);
+/* Write the content of the open file @fd likewise. */
+int run_write_file(int fd, const char *path);
 /* Check as far as possible that writing will work; @path stays as it is. 0 or -errno. */
 int run_try_write(const char *path);
 

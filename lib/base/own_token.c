@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/secret.h"
 
 #define ROOT_FOLDER "/run/sojourn"
 
@@ -71,18 +71,6 @@ static int make_folder(const char *folder, uid_t user)
 	return made.st_uid == user ? 0 : -EPERM;
 }
 
-/* Make a folder of another user in @ret_folder, which is ours. */
-static int make_users_folder(uid_t user, char **ret_folder)
-{
-	autofree char *folder = TAKE_PTR(*ret_folder);
-
-	if (asprintf(ret_folder, "%s/%u", folder, (unsigned int)user) < 0) {
-		*ret_folder = NULL;
-		return -ENOMEM;
-	}
-	return make_folder(*ret_folder, user);
-}
-
 /*
  * Find token files in the folders of users to which root's observers have changed. -ENOENT: none.
  */
@@ -99,17 +87,6 @@ static int users_files(const char *folder, uint16_t port, glob_t *ret_files)
 	if (r)
 		return r;
 	return glob(pattern, GLOB_NOSORT, NULL, ret_files) ? -ENOENT : 0;
-}
-
-static int make_text(char text[OWN_TOKEN_LENGTH + 1])
-{
-	unsigned char bytes[OWN_TOKEN_LENGTH / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
 }
 
 /* Replace a killed observer's file: this observer has the port now. */
@@ -133,14 +110,40 @@ static int write_file(const char *path, const char *text)
 
 	if (fd < 0)
 		return -errno;
-	return dprintf(fd, "%s\n", text) == OWN_TOKEN_LENGTH + 1 ? 0 : -EIO;
+	return dprintf(fd, "%s\n", text) == SECRET_LENGTH + 1 ? 0 : -EIO;
+}
+
+static int make_file(const char *folder, uint16_t port, struct own_token *token)
+{
+	autofree char *path = NULL;
+	int r = path_in(folder, port, &path);
+
+	if (!r)
+		r = write_file(path, token->text);
+	if (!r)
+		token->path = TAKE_PTR(path);
+	return r;
+}
+
+/* Within @folder, which is ours, in that of another user. */
+static int make_users_file(const char *folder, uid_t user, uint16_t port, struct own_token *token)
+{
+	autofree char *users = NULL;
+	int r;
+
+	if (asprintf(&users, "%s/%u", folder, (unsigned int)user) < 0) {
+		users = NULL;
+		return -ENOMEM;
+	}
+	r = make_folder(users, user);
+	return r ? r : make_file(users, port, token);
 }
 
 int own_token_make(struct own_token *token, uint16_t port, uid_t user)
 {
+	bool given = user != geteuid();
 	autofree char *folder = NULL;
-	autofree char *path = NULL;
-	int r = make_text(token->text);
+	int r = secret_make(token->text);
 
 	if (!r)
 		r = own_folder(&folder);
@@ -148,14 +151,11 @@ int own_token_make(struct own_token *token, uint16_t port, uid_t user)
 		r = make_folder(folder, geteuid());
 	if (!r)
 		r = drop_older(folder, port);
-	if (!r && user != geteuid())
-		r = make_users_folder(user, &folder);
-	if (!r)
-		r = path_in(folder, port, &path);
-	if (!r)
-		r = write_file(path, token->text);
-	if (!r)
-		token->path = TAKE_PTR(path);
+	if (!r && given)
+		r = make_users_file(folder, user, port, token);
+	/* Root without CAP_CHOWN, as in a container. The user leaves the file to the next observer at this port. */
+	if (given ? r == -EPERM || r == -EACCES : !r)
+		r = make_file(folder, port, token);
 	return r;
 }
 
@@ -173,7 +173,7 @@ void own_token_drop(struct own_token *token)
  */
 static int read_file(const char *path, bool owned, char **ret_token)
 {
-	char text[OWN_TOKEN_LENGTH + 2] = "";
+	char text[SECRET_LENGTH + 2] = "";
 	autoclose int fd = -1;
 	struct stat found;
 
@@ -182,10 +182,10 @@ static int read_file(const char *path, bool owned, char **ret_token)
 		return -errno;
 	if (!S_ISREG(found.st_mode) || (owned && found.st_uid != geteuid() && found.st_uid))
 		return -EPERM;
-	if (read(fd, text, OWN_TOKEN_LENGTH + 1) != OWN_TOKEN_LENGTH + 1 ||
-	    strspn(text, "0123456789abcdef") != OWN_TOKEN_LENGTH)
+	if (read(fd, text, SECRET_LENGTH + 1) != SECRET_LENGTH + 1 ||
+	    strspn(text, "0123456789abcdef") != SECRET_LENGTH)
 		return -EINVAL;
-	*ret_token = strndup(text, OWN_TOKEN_LENGTH);
+	*ret_token = strndup(text, SECRET_LENGTH);
 	return *ret_token ? 0 : -ENOMEM;
 }
 
@@ -203,7 +203,7 @@ static int find_in_users(const char *folder, uint16_t port, char **ret_token)
 	int r = users_files(folder, port, &found);
 
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		r = read_file(found.gl_pathv[i], false, ret_token);
+		r = read_file(found.gl_pathv[i], true, ret_token);
 		if (!r)
 			break;
 	}

@@ -10,18 +10,15 @@
 
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
+#include "sojourn/secret.h"
 #include "sojourn/units.h"
 #include "report/means.h"
 #include "report/parts.h"
 #include "web.h"
 
-/* Before and after the policy's connect-src. */
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src ";
-static const char head_end[] = "\">\n<title>Sojourn</title>\n<style>\n";
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
 static const char body[] =
 	"</style>\n</head>\n<body>\n<header><h1>Sojourn</h1><span class=\"dim\">where a request's "
 	"time goes</span></header>\n<main></main>\n"
@@ -287,19 +284,23 @@ static const char *const live_scripts[] = {
 	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,
 };
 
-static void put_head(const char *connect, FILE *file)
+/* Browsers obey only scripts and styles with the nonce, which the author of the data could not know beforehand. */
+static void put_head(const char *connect, const char *nonce, FILE *file)
 {
 	fputs(head, file);
-	fputs(connect, file);
-	fputs(head_end, file);
+	fprintf(file,
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"script-src 'nonce-%s'; style-src 'nonce-%s'; img-src data:; connect-src %s\">\n"
+		"<title>Sojourn</title>\n<style nonce=\"%s\">\n",
+		nonce, nonce, connect, nonce);
 	fputs(web_style_css, file);
 	fputs(body, file);
 }
 
-static void put_scripts(const char *const *list, size_t count, FILE *file)
+static void put_scripts(const char *const *list, size_t count, const char *nonce, FILE *file)
 {
 	for (size_t i = 0; i < count; i++) {
-		fputs("</script>\n<script>\n", file);
+		fprintf(file, "</script>\n<script nonce=\"%s\">\n", nonce);
 		fputs(list[i], file);
 	}
 	fputs(end, file);
@@ -307,19 +308,27 @@ static void put_scripts(const char *const *list, size_t count, FILE *file)
 
 int report_live_page(FILE *file)
 {
-	put_head("'self'", file);
+	char nonce[SECRET_LENGTH + 1];
+	int r = secret_make(nonce);
+
+	if (r < 0)
+		return r;
+	put_head("'self'", nonce, file);
 	fputs(no_data, file);
-	put_scripts(live_scripts, ARRAY_SIZE(live_scripts), file);
+	put_scripts(live_scripts, ARRAY_SIZE(live_scripts), nonce, file);
 	return fflush(file) || ferror(file) ? -EIO : 0;
 }
 
 int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file)
 {
-	int r;
+	char nonce[SECRET_LENGTH + 1];
+	int r = secret_make(nonce);
 
-	put_head("'none'", file);
+	if (r < 0)
+		return r;
+	put_head("'none'", nonce, file);
 	r = put_data(runs, names, count, file);
-	put_scripts(scripts, ARRAY_SIZE(scripts), file);
+	put_scripts(scripts, ARRAY_SIZE(scripts), nonce, file);
 	if (r < 0)
 		return r;
 	return fflush(file) || ferror(file) ? -EIO : 0;

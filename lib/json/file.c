@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #include "run/members.h"
+#include "sojourn/ending.h"
 
 static int write_all(int fd, const char *text, size_t length)
 {
@@ -28,10 +28,11 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
-/* A file's content: a text, or a document, which is written without making a text of it. */
+/* A file's content: a text, or a document, which is written without making a text of it, or what another file has. */
 struct content {
 	const char *text;
 	const struct run *run;
+	int fd; /* without text and run */
 };
 
 static int print_document(const struct run *run, FILE *file)
@@ -43,6 +44,17 @@ static int print_document(const struct run *run, FILE *file)
 	return err ? err : ferror(file) ? -EIO : 0;
 }
 
+static int copy_all(int fd, int from)
+{
+	char bytes[1 << 16];
+	ssize_t count = 0;
+	int err = 0;
+
+	for (off_t at = 0; !err && (count = pread(from, bytes, sizeof(bytes), at)) > 0; at += count)
+		err = write_all(fd, bytes, (size_t)count);
+	return count < 0 ? -errno : err;
+}
+
 static int write_content(int fd, const struct content *content)
 {
 	FILE *file;
@@ -50,6 +62,8 @@ static int write_content(int fd, const struct content *content)
 
 	if (content->text)
 		return write_all(fd, content->text, strlen(content->text));
+	if (!content->run)
+		return copy_all(fd, content->fd);
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	file = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!file) {
@@ -121,40 +135,29 @@ static int replace_file(const char *path, const struct stat *old, const struct c
 	return err;
 }
 
-/*
- * A pipe may wait for its reader without end. The writing program is ending and handles no signals
- * any more: the usual ones may terminate it here.
- */
+/* A pipe may wait for its reader without end. */
 static int write_in_place(const char *path, const struct content *content)
 {
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction before[ARRAY_SIZE(ending)];
-	const struct sigaction end = {.sa_handler = SIG_DFL};
-	sigset_t set, mask;
+	struct ending before;
 	int err = 0;
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(ending); i++) {
-		sigaddset(&set, ending[i]);
-		sigaction(ending[i], &end, &before[i]);
-	}
-	pthread_sigmask(SIG_UNBLOCK, &set, &mask);
+	ending_allow(&before);
 	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		err = -errno;
 	else
 		err = write_content(fd, content);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
-		sigaction(ending[i], &before[i], NULL);
+	ending_restore(&before);
 	return err;
 }
 
 static int write_stdout(const struct content *content)
 {
 	errno = 0;
-	if (!content->text)
+	if (content->run)
 		return print_document(content->run, stdout);
+	if (!content->text)
+		return copy_all(STDOUT_FILENO, content->fd);
 	return fputs(content->text, stdout) == EOF || fflush(stdout) ? -(errno ?: EIO) : 0;
 }
 
@@ -206,6 +209,11 @@ int run_try_write(const char *path)
 		return access(path, W_OK) ? -errno : 0;
 	target = realpath(path, NULL);
 	return target ? try_beside(target) : -errno;
+}
+
+int run_write_file(int fd, const char *path)
+{
+	return write_path(&(struct content){.fd = fd}, path);
 }
 
 int run_write(const struct run *run, const char *path)

@@ -369,8 +369,7 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 {
 	static const struct metrics_family family = {
 		"sojourn_responses", METRICS_COUNTER, METRICS_ONE,
-		"Responses of HTTP by status (--http); unknown: in TLS, by sendfile, by HPACK's "
-		"dynamic table."};
+		"Responses of HTTP by status (--http); unknown: in TLS, by sendfile, by io_uring."};
 
 	out->family(out->context, &family);
 	for (size_t i = 0; next_exported(run, &i); i++) {

@@ -81,8 +81,7 @@ static const struct cli_option rows[] = {
 	{"user", 0, "NAME",
 	 "Started by root: once everything is open, go on as this user, with the capabilities for "
 	 "reading alone. Default: sojourn if there is such a user, or else nobody. root: do not "
-	 "change. A command after -- runs as root, and so does what --json FILE and --max-size "
-	 "write; then nothing is changed.",
+	 "change. With a command after --, which runs as root, nothing is changed.",
 	 CLI_TEXT, AT(user), .minimum = 1, .allowed = "the name of a user of this host"},
 	{"open", 0, NULL,
 	 "No TLS and no token are needed, and more than loopback may be listened on: whoever "
@@ -116,11 +115,6 @@ bool options_own_token(const struct observe_options *options)
 	       !options->access.tls_client_ca && is_loopback(&options->address);
 }
 
-bool options_names_files(const struct observe_options *options)
-{
-	return (options->json && strcmp(options->json, "-")) || options->record_max_bytes;
-}
-
 int options_listen_check(const struct cli_command *command, const struct observe_options *options)
 {
 	const struct sink_http_access *access = &options->access;
@@ -134,10 +128,8 @@ int options_listen_check(const struct cli_command *command, const struct observe
 		return cli_error(command, "who may ask is for --listen, which is not given");
 	if (!options->listen && access->buckets != METRICS_COARSE)
 		return cli_error(command, "--buckets is for --listen, which is not given");
-	if (options->user && (!options->listen || options->command || options_names_files(options)))
-		return cli_error(command,
-				 "--user: '%s': only for --listen, without a command, "
-				 "--json FILE and --max-size",
+	if (options->user && (!options->listen || options->command))
+		return cli_error(command, "--user: '%s': only for --listen, without a command",
 				 options->user);
 	if (options->listen && !is_loopback(&options->address) && !options->open_to_all &&
 	    !(access->tls_key && token))

@@ -14,9 +14,6 @@ const char *options_set_pem(void *pem, const char *path);
 /* Check for options that conflict or are not safe: -EINVAL, an error was printed. */
 int options_listen_check(const struct cli_command *command, const struct observe_options *options);
 
-/* Return whether files are made or replaced while it observes or at its end, in folders of the user's. */
-bool options_names_files(const struct observe_options *options);
-
 /* Return whether the endpoint makes a token of its own. */
 bool options_own_token(const struct observe_options *options);
 

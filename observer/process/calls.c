@@ -22,7 +22,6 @@
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -38,16 +37,15 @@
 /* By name; names that this architecture lacks are skipped. */
 static const char *const always[] = {
 	/* clang-format off */
-	"read", "readv", "pread64", "write", "writev", "lseek", "_llseek", "close", "close_range", "fcntl", "fcntl64",
-	"dup", "dup2", "dup3", "pipe", "pipe2", "eventfd", "eventfd2", "memfd_create", "socketpair",
+	"read", "readv", "pread64", "write", "writev", "lseek", "_llseek", "close", "close_range", "fcntl64",
+	"dup", "dup2", "dup3", "pipe", "pipe2", "eventfd", "eventfd2", "memfd_create",
 	"stat", "stat64", "lstat", "lstat64", "fstat", "fstat64", "fstatat64", "newfstatat", "statx", "statfs", "statfs64",
 	"fstatfs", "fstatfs64", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getdents", "getdents64",
 	"getcwd", "unlink", "unlinkat", "ftruncate", "ftruncate64", "fsync", "fdatasync",
 	"poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
 	"epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2",
-	"recv", "recvfrom", "recvmsg", "recvmmsg", "recvmmsg_time64", "send", "sendto", "sendmsg", "sendmmsg", "sendfile",
-	"sendfile64", "accept", "accept4", "bind", "connect", "shutdown", "getsockname", "getpeername", "getsockopt",
-	"setsockopt",
+	"recv", "recvfrom", "recvmsg", "recvmmsg", "recvmmsg_time64", "send", "sendfile", "sendfile64", "accept", "accept4",
+	"shutdown", "getsockname", "getpeername", "getsockopt", "setsockopt",
 	"timerfd_create", "timerfd_settime", "timerfd_settime64", "timerfd_gettime", "signalfd4",
 	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "rt_sigtimedwait_time64", "rt_sigpending",
 	"rt_sigsuspend", "sigaltstack", "sigreturn", "restart_syscall", "wait4", "waitid",
@@ -70,9 +68,14 @@ static const char *const writing[] = {
 	/* clang-format on */
 };
 
+/* For CALLS_SEND besides. An observer has sockets, too: its caller's could be connected to somebody else. */
+static const char *const sending[] = {
+	"bind", "connect", "sendmmsg", "sendmsg", "sendto", "socketpair",
+};
+
 #define WRITES	 (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 #define WHOLE	 UINT32_MAX
-#define ANYTHING (CALLS_OBSERVE | CALLS_SEND)
+#define ANYTHING (CALLS_OBSERVE | CALLS_FILES | CALLS_SEND)
 /* The task of all processes without CALLS_FILES. */
 #define ONLY_READS (1U << 31)
 /* A thread may be created, a process or a namespace may not. */
@@ -89,6 +92,12 @@ static const struct conditional {
 } conditionals[] = {
 	{"open", 1, WRITES, O_RDONLY, ONLY_READS},
 	{"openat", 2, WRITES, O_RDONLY, ONLY_READS},
+	{"fcntl", 1, WHOLE, F_DUPFD, ANYTHING}, /* others send signals */
+	{"fcntl", 1, WHOLE, F_DUPFD_CLOEXEC, ANYTHING},
+	{"fcntl", 1, WHOLE, F_GETFD, ANYTHING},
+	{"fcntl", 1, WHOLE, F_SETFD, ANYTHING},
+	{"fcntl", 1, WHOLE, F_GETFL, ANYTHING},
+	{"fcntl", 1, WHOLE, F_SETFL, ANYTHING},
 	{"bpf", 0, WHOLE, BPF_MAP_LOOKUP_ELEM, CALLS_OBSERVE},
 	{"bpf", 0, WHOLE, BPF_MAP_UPDATE_ELEM, CALLS_OBSERVE},
 	{"bpf", 0, WHOLE, BPF_MAP_DELETE_ELEM, CALLS_OBSERVE},
@@ -97,6 +106,8 @@ static const struct conditional {
 	{"bpf", 0, WHOLE, BPF_OBJ_GET_INFO_BY_FD, CALLS_OBSERVE},
 	{"bpf", 0, WHOLE, BPF_ITER_CREATE, CALLS_OBSERVE},
 	{"setns", 1, WHOLE, CLONE_NEWNET, CALLS_NETNS},
+	{"sendto", 3, MSG_FASTOPEN, 0, CALLS_OBSERVE}, /* it would connect */
+	{"sendmsg", 2, MSG_FASTOPEN, 0, CALLS_OBSERVE | CALLS_FILES},
 	{"socket", 0, WHOLE, AF_UNIX, CALLS_SEND}, /* the resolver uses these two, too */
 	{"socket", 0, WHOLE, AF_NETLINK, CALLS_SEND},
 	{"socket", 0, WHOLE, AF_INET, CALLS_SEND},
@@ -111,8 +122,7 @@ static const struct conditional {
 	{"prctl", 0, WHOLE, PR_SET_VMA, ANYTHING},
 	{"prctl", 0, WHOLE, PR_SET_PDEATHSIG, CALLS_SEND},
 	{"prlimit64", 2, UINT64_MAX, 0, ANYTHING},
-	{"kill", 1, WHOLE, 0, CALLS_OBSERVE},	    /* whether a process exists */
-	{"kill", 1, WHOLE, SIGKILL, CALLS_OBSERVE}, /* ends the sending process */
+	{"kill", 1, WHOLE, 0, CALLS_OBSERVE}, /* whether a process exists */
 };
 
 static void close_filter(scmp_filter_ctx *filter)
@@ -151,7 +161,7 @@ static int allow_if(scmp_filter_ctx filter, const char *name, unsigned int count
 		       : seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, count, conditions);
 }
 
-/* With CAP_NET_ADMIN, other netlink protocols could configure the network. */
+/* Other netlink protocols could configure the network. */
 static int allow_inet_diag(scmp_filter_ctx filter)
 {
 	const struct scmp_arg_cmp conditions[] = {argument_is(0, WHOLE, AF_NETLINK),
@@ -173,6 +183,8 @@ int calls_allow(unsigned int tasks)
 	CLEANUP(close_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int r = filter ? allow_names(filter, always, ARRAY_SIZE(always)) : -ENOMEM;
 
+	if (!r && tasks & CALLS_SEND)
+		r = allow_names(filter, sending, ARRAY_SIZE(sending));
 	if (!r && tasks & CALLS_FILES)
 		r = allow_names(filter, writing, ARRAY_SIZE(writing));
 	else
@@ -189,5 +201,7 @@ int calls_allow(unsigned int tasks)
 		r = allow_inet_diag(filter);
 	if (!r)
 		r = allow_own_signals(filter);
+	if (!r && !(tasks & CALLS_SEND))
+		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
 	return r ? r : seccomp_load(filter);
 }

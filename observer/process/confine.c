@@ -19,7 +19,6 @@ static const struct {
 } kept[] = {
 	{CAP_BPF, CALLS_OBSERVE},     /* maps and iterators, before 6.0 and where sysctl says so */
 	{CAP_PERFMON, CALLS_OBSERVE}, /* iterators read the kernel's memory */
-	{CAP_NET_ADMIN, CALLS_OBSERVE},	      /* netlink's full details of sockets */
 	{CAP_SYS_PTRACE, CALLS_OBSERVE},      /* descriptors of other users' processes */
 	{CAP_DAC_READ_SEARCH, CALLS_OBSERVE}, /* their /proc/PID/fd; root's files of tokens */
 	{CAP_SYS_ADMIN, CALLS_NETNS},	      /* setns() */
@@ -121,11 +120,18 @@ static int allow_only(unsigned int tasks)
 
 int confine(const struct confine_options *options)
 {
-	unsigned int tasks = CALLS_OBSERVE | (options->other_netns ? CALLS_NETNS : 0U) |
-			     (options->files ? CALLS_FILES : 0U);
+	unsigned int tasks = CALLS_OBSERVE | (options->other_netns ? CALLS_NETNS : 0U);
 	int r = give_up(tasks, &options->user);
 
 	return r ? r : allow_only(tasks);
+}
+
+int confine_files(void)
+{
+	const struct confine_user own = {geteuid(), getegid()};
+	int r = give_up(CALLS_FILES, &own);
+
+	return r ? r : allow_only(CALLS_FILES);
 }
 
 int confine_all(void)

@@ -21,7 +21,6 @@ int confine_find_user(const char *name, struct confine_user *ret_user);
 struct confine_options {
 	struct confine_user user;
 	bool other_netns; /* will enter another network namespace */
-	bool files;	  /* will create files that the user has named */
 };
 
 /*
@@ -30,6 +29,9 @@ struct confine_options {
  * (calls.h). Irrevocable. 0, or -errno with some of it undone.
  */
 int confine(const struct confine_options *options);
+
+/* Give up all capabilities but those for making files, and only make files (CALLS_FILES). Likewise. */
+int confine_files(void);
 
 /*
  * Give up all capabilities, become nobody if that is allowed, and only send (CALLS_SEND). 0 or

@@ -53,7 +53,7 @@ ARROWS = {
     "observer/model": ("observer/host", "observer/kernel", "observer/process", "observer/resources", "observer/sources"),
     "observer/observe": ("observer/host", "observer/kernel", "observer/loop", "observer/model", "observer/options", "observer/outputs", "observer/process"),
     "observer/options": ("observer/kernel", "observer/sinks/http", "observer/sinks/otlp"),
-    "observer/outputs": ("observer/options", "observer/sinks", "observer/sinks/http", "observer/sinks/live",
+    "observer/outputs": ("observer/options", "observer/process", "observer/sinks", "observer/sinks/http", "observer/sinks/live",
                          "observer/sinks/otlp", "observer/sinks/recording"),
     "observer/probe": ("observer/host", "observer/kernel"),
     "observer/report": ("observer/sinks/recording",),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import conditions
+from support.programs import OBSERVER
 
 
 CLONE_NEWNET = 0x40000000
@@ -118,3 +119,28 @@ def nothing_left_in_kernel():
     before = in_kernel()
     yield
     assert not left_in_kernel(before), "BPF programs were left in the kernel"
+
+
+def messages(kmsg):
+    """The kernel's messages since the last call; some may be lost."""
+    texts = []
+    while True:
+        try:
+            texts.append(os.read(kmsg, 8192).decode(errors="replace"))
+        except BrokenPipeError:
+            continue
+        except BlockingIOError:
+            return texts
+
+
+@pytest.fixture(autouse=True)
+def no_call_refused():
+    """The kernel logs each system call that a confined observer makes and that is not on its list (observer/process/calls.c)."""
+    kmsg = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        os.lseek(kmsg, 0, os.SEEK_END)
+        yield
+        refused = [text for text in messages(kmsg) if "type=1326" in text and f'exe="{OBSERVER}"' in text]
+    finally:
+        os.close(kmsg)
+    assert not refused, "".join(refused)

@@ -20,7 +20,7 @@ from support.programs import Nginx
 CONTAINER = ROOT / "packaging/container"
 PACKAGES = sorted((ROOT / "build-package").glob("sojourn_*.deb"))
 SKIPPED = 77
-BITS = {"DAC_READ_SEARCH": 2, "NET_ADMIN": 12, "SYS_PTRACE": 19, "PERFMON": 38, "BPF": 39}
+BITS = {"DAC_READ_SEARCH": 2, "SYS_PTRACE": 19, "PERFMON": 38, "BPF": 39}
 pytestmark = [conditions.bpf, pytest.mark.timeout(1200)]
 
 # The limits are this machine's: a container engine without CAP_SYS_RESOURCE may not raise them.

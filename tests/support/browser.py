@@ -17,7 +17,7 @@ needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromiu
 
 # The script's result is written where the document's text is read from.
 PROBE = """
-<script>
+<script nonce="%s">
 (async () => {
 	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 	let found;
@@ -32,6 +32,12 @@ PROBE = """
 """
 
 
+def probed(page, probe):
+    """The page with a script more, which has what the page's policy asks of scripts."""
+    nonce = re.search(r"script-src 'nonce-(\w+)'", page)[1]
+    return page.replace("</body>", PROBE % (nonce, probe) + "</body>")
+
+
 class Page(html.parser.HTMLParser):
     """.cells {member: [value]}, .text, .canvases, .console, .probe of a file or a URL.
 
@@ -42,7 +48,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.cells, self.text, self.canvases, self.hidden = {}, "", 0, 0
         if probe:
-            page.write_text(page.read_text().replace("</body>", PROBE % probe + "</body>"))
+            page.write_text(probed(page.read_text(), probe))
         url = page if isinstance(page, str) else page.as_uri()
         done = subprocess.run(
             ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
@@ -89,7 +95,7 @@ def with_probe(url, probe):
             except urllib.error.HTTPError as error:
                 status, kind, body = error.code, error.headers["Content-Type"], error.read()
             if kind.startswith("text/html"):
-                body = body.replace(b"</body>", (PROBE % probe).encode() + b"</body>")
+                body = probed(body.decode(), probe).encode()
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

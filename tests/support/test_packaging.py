@@ -83,7 +83,8 @@ def kept_by_the_program():
 
 
 def test_privileges_are_the_same_everywhere():
-    assert kept_by_the_program() == CAPABILITIES
+    # To open some sources takes one more than to read them all.
+    assert kept_by_the_program() == CAPABILITIES - {"NET_ADMIN"}
     unit = (PACKAGING / "sojourn.service").read_text()
     for key in ("AmbientCapabilities", "CapabilityBoundingSet"):
         assert set(re.findall(rf"^{key}=(.*)$", unit, re.MULTILINE)[0].split()) == \

@@ -15,19 +15,19 @@
 #include "../../bpf/protocol/http2.h"
 
 /*
- * Walk one read or write of @length bytes; call @said for each step with an event. Return false if
- * the bytes are no HTTP/2.
+ * Walk one read or write of @length bytes; call @said for each step, whose bytes are before @end. Return false if the
+ * bytes are no HTTP/2.
  */
-static inline bool
-walker_feed(struct http2_side *s, const uint8_t *data, size_t length,
-	    void (*said)(void *context, const struct http2_side *s, uint32_t what), void *context)
+static inline bool walker_feed(struct http2_side *s, const uint8_t *data, size_t length,
+			       void (*said)(void *context, const struct http2_side *s,
+					    uint32_t what, const uint8_t *end),
+			       void *context)
 {
 	while (length) {
 		__u32 used;
 		uint32_t what = http2_step(s, (uintptr_t)data, (__u32)length, &used);
 
-		if (what)
-			said(context, s, what);
+		said(context, s, what, data + used);
 		if (what & HTTP2_WRONG)
 			return false;
 		data += used;

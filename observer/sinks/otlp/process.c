@@ -17,10 +17,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "process/confine.h"
+#include "process/passing.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 
@@ -121,35 +121,12 @@ static enum outcome post(struct process *p, unsigned int *ret_wait_s)
 
 /* ---- readings ---- */
 
-/* Return the next file that is passed; -1: there will be none. */
-static int receive(int socket)
-{
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	char byte;
-	struct iovec part = {&byte, 1};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t n;
-	int fd;
-
-	do
-		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n <= 0 || message.msg_controllen < CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
-	return fd;
-}
-
 static bool next_reading(struct process *p)
 {
-	autoclose int fd = receive(p->fd);
-	off_t length = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	autoclose int fd = -1;
+	int32_t word;
+	int r = passing_receive(p->fd, &word, &fd);
+	off_t length = r || fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	char *text = length > 0 ? malloc((size_t)length) : NULL;
 
 	if (!text || pread(fd, text, (size_t)length, 0) != length) {
@@ -285,7 +262,7 @@ _Noreturn void otlp_process(const struct otlp_target *target, int fd)
 
 	if (!word)
 		word = settle(target);
-	if (send(fd, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word)
+	if (passing_send(fd, word, -1, 0) || word)
 		_exit(EXIT_FAILURE);
 	while (next_reading(&p))
 		send_reading(&p);

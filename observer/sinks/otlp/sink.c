@@ -3,7 +3,6 @@
 #include "sink.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "process/passing.h"
 #include "process/reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/metrics.h"
@@ -56,25 +56,11 @@ static int share(const char *text, int *ret_fd)
 /* Never waits. -EAGAIN: those before have not been taken, so this one is left out. */
 static int give(struct sink_otlp *sink, const char *text)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS,
-				.cmsg_len = CMSG_LEN(sizeof(int))}};
-	struct iovec part = {"r", 1};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
 	autoclose int fd = -1;
 	RESERVE_SCOPE; /* the reading needs a descriptor */
 	int r = share(text, &fd);
 
-	if (r < 0)
-		return r;
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	return sendmsg(sink->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return r < 0 ? r : passing_send(sink->fd, 0, fd, MSG_DONTWAIT);
 }
 
 static void pause_briefly(void)
@@ -103,21 +89,15 @@ static bool ended(const struct sink_otlp *sink)
 	return waitpid(sink->pid, NULL, WNOHANG) != 0;
 }
 
-/* It dies with us at the latest, whether it may be killed or not. */
+/* A process that takes longer ends after its last request, or with us: we may not kill it any more. */
 static void close_sink(struct sink *base)
 {
 	struct sink_otlp *sink = (struct sink_otlp *)base;
 	uint64_t deadline_ns = clock_now_ns() + STOP_NS;
-	bool over;
 
 	cleanup_close(&sink->fd);
-	over = sink->pid <= 0 || ended(sink);
-	while (!over && clock_now_ns() < deadline_ns) {
+	while (sink->pid > 0 && !ended(sink) && clock_now_ns() < deadline_ns)
 		pause_briefly();
-		over = ended(sink);
-	}
-	if (!over)
-		kill(sink->pid, SIGKILL);
 	if (sink->metrics)
 		metrics_free(sink->metrics);
 	free(sink);
@@ -164,8 +144,8 @@ static const struct sink_operations operations = {
 /* Its first word says whether it can work at all. */
 static int start(struct sink_otlp *sink, const struct otlp_target *target)
 {
-	int32_t word;
-	int ends[2];
+	int32_t word = 0;
+	int ends[2], none, r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
@@ -178,7 +158,8 @@ static int start(struct sink_otlp *sink, const struct otlp_target *target)
 	sink->fd = ends[0];
 	if (sink->pid < 0)
 		return -errno;
-	return recv(sink->fd, &word, sizeof(word), 0) == sizeof(word) ? word : -EPIPE;
+	r = passing_receive(sink->fd, &word, &none);
+	return r ? r : word;
 }
 
 int sink_otlp_open(const struct otlp_target *target, void (*say)(int error), struct sink **ret_sink)

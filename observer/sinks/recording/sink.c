@@ -138,20 +138,30 @@ static int find_end(struct sink_record *sink)
 	return 0;
 }
 
-/* The one before is given up; this one takes its name, and gives it back if there can be no new one. */
-static int rotate(struct sink_record *sink)
+int sink_record_follow(const char *path, int *ret_fd)
 {
-	autofree char *previous = previous_of(sink->options.path);
-	autoclose int fd = -1;
+	autofree char *previous = previous_of(path);
 	int r;
 
 	if (!previous)
 		return -ENOMEM;
-	if (rename(sink->options.path, previous) < 0)
+	if (rename(path, previous) < 0)
 		return -errno;
-	r = open_file(sink->options.path, &fd);
+	r = open_file(path, ret_fd);
+	if (r < 0 && rename(previous, path) < 0)
+		return -errno;
+	return r;
+}
+
+static int rotate(struct sink_record *sink)
+{
+	const struct sink_record_options *options = &sink->options;
+	autoclose int fd = -1;
+	int r = options->follow ? options->follow(options->context, &fd)
+				: sink_record_follow(options->path, &fd);
+
 	if (r < 0)
-		return rename(previous, sink->options.path) < 0 ? -errno : r;
+		return r;
 	close(sink->fd);
 	sink->fd = TAKE_FD(fd);
 	return find_end(sink);

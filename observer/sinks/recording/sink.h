@@ -13,6 +13,9 @@ struct sink_record_options {
 	 * there is room.
 	 */
 	uint64_t max_bytes;
+	/* Does what sink_record_follow() does, where this process may not; NULL: it may. */
+	int (*follow)(void *context, int *ret_fd);
+	void *context;
 	/*
 	 * Told once when a reading could not be written (@error < 0: -errno), and when they can be
 	 * again (0).
@@ -32,6 +35,11 @@ int sink_record_open(const struct sink_record_options *options, struct sink **re
  * loses its single exchanges and its past.
  */
 int sink_record_begin(struct sink *sink, const struct snapshot_source *source);
+
+/*
+ * Begin the next file: @path becomes PATH.1, and takes its name back if there can be no new one. Return 0 or -errno.
+ */
+int sink_record_follow(const char *path, int *ret_fd);
 
 /* Readings written so far, and the bytes that they took. */
 uint64_t sink_record_count(const struct sink *sink);

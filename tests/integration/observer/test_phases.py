@@ -4,6 +4,7 @@ host can fill the observer's memory or its places for phases.
 """
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -40,7 +41,7 @@ def test_other_users_read_and_begin_nothing(start):
     assert as_nobody(*curl, "-X", "POST", f"{observer.url}/v1/phases").stdout == "401"
     assert status(f"{observer.url}/v1/phases", token="0" * 32) == 401
     token = own_token(observer.url)
-    path = next(Path("/run/sojourn").glob(f"{observer.url.rsplit(':', 1)[1]}-*.token"))
+    path = next(Path("/run/sojourn").rglob(f"{observer.url.rsplit(':', 1)[1]}-*.token"))
     assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_uid == os.geteuid()
     assert as_nobody("cat", path).returncode != 0
     assert status(f"{observer.url}/v1/phases", token=token) == 200
@@ -57,13 +58,13 @@ def test_a_services_folder_is_its_own(start, monkeypatch):
     try:
         monkeypatch.setenv("RUNTIME_DIRECTORY", str(folder))
         observer = start(Observer(ports=[lab.port]))
-        assert list(folder.glob(f"{observer.url.rsplit(':', 1)[1]}-*.token"))
+        assert list(folder.rglob(f"{observer.url.rsplit(':', 1)[1]}-*.token"))
         driver = Driver(lab.url, count=100, observer=observer)
         assert service(driver.document, lab.port)["exchanges"] == 100
         observer.stop()
     finally:
         if made:
-            folder.rmdir()
+            shutil.rmtree(folder)
 
 
 def test_another_users_driver_is_told(start, tmp_path):

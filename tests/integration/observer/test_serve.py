@@ -420,7 +420,8 @@ def test_the_page_lives(start, tmp_path, width):
 
 
 # capabilities(7), by number
-NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF = 12, 2, 19, 38, 39
+DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF = 2, 19, 38, 39
+DAC_OVERRIDE, FOWNER = 1, 3
 
 
 def status_of(pid):
@@ -439,13 +440,17 @@ def owner_of(pid):
     return int(uid), int(gid)
 
 
+def children_of(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def test_it_gives_up_what_it_does_not_need(start):
     """The kernel's own view: user, capabilities, no_new_privs, seccomp; and it still counts."""
     nginx = start(Nginx())
     serve = start(Serve(nginx.port))
     status = status_of(serve.pid)
     assert owner_of(serve.pid) == (USER.pw_uid, USER.pw_gid)
-    allowed = sum(1 << n for n in (NET_ADMIN, DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF))
+    allowed = sum(1 << n for n in (DAC_READ_SEARCH, SYS_PTRACE, PERFMON, BPF))
     for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
         assert int(status[name], 16) & ~allowed == 0, name
     assert status["NoNewPrivs"].strip() == "1"
@@ -494,18 +499,55 @@ def test_the_user_is_chosen(start, name):
     assert "goes on as root" not in serve.stderr
 
 
-def test_a_recording_goes_on_as_another_user(start, tmp_path):
-    """To the file that it has open; with --max-size it makes others, as who has started it."""
-    nginx, path = start(Nginx()), tmp_path / "run.rec"
-    for options, uid in (([], USER.pw_uid), (["--max-size", "1M"], 0)):
-        record = start(Process([OBSERVER, "record", "-o", path, "--port", nginx.port, "--listen", "127.0.0.1:0", *options]))
-        record.wait_for("listening on", "stderr", 30)
-        status = status_of(record.pid)
-        assert (int(status["Uid"].split()[0]), status["Seccomp"]) == (uid, "2")
+def test_files_are_made_by_a_process_apart(start, tmp_path):
+    """Of who has started it, in folders that the observer's user may not write to; a recording's next file, too."""
+    tmp_path.chmod(0o700)
+    nginx, path, document = start(Nginx()), tmp_path / "run.rec", tmp_path / "run.json"
+    previous = tmp_path / "run.rec.1"
+    for words in (["record", "-o", path], ["record", "-o", path, "--max-size", "1M", "--interval", "10ms"],
+                  ["observe", "--json", document, "--quiet"]):
+        observer = start(Process([OBSERVER, *words, "--port", nginx.port, "--listen", "127.0.0.1:0"]))
+        observer.wait_for("listening on", "stderr", 30)
+        status = status_of(observer.pid)
+        assert owner_of(observer.pid) == (USER.pw_uid, USER.pw_gid) and status["Seccomp"] == "2"
+        assert int(status["CapEff"], 16) & (1 << DAC_OVERRIDE | 1 << FOWNER) == 0
         Driver(nginx.url, connections=2, count=50)
-        assert record.stop() == 0
-        report = json.loads(run([OBSERVER, "report", path, "--json", "-"]).stdout)
-        assert service(report, nginx.port)["exchanges"] >= 50
+        if "--max-size" in words:
+            wait_until(previous.exists, 60)
+        assert observer.stop() == 0, observer.stderr
+        if "record" in words:
+            run([OBSERVER, "report", path, "--json", document])
+        assert service(json.loads(document.read_text()), nginx.port)["exchanges"] == 50
+        document.unlink()
+    assert {(one.stat().st_uid, one.stat().st_mode & 0o777) for one in (path, previous)} == {(0, 0o600)}
+    assert {one.name for one in tmp_path.iterdir()} == {path.name, previous.name}
+
+
+def test_a_document_that_cannot_be_written_any_more_is_said(start, tmp_path):
+    """The folder is gone in the meantime, or the process that writes is."""
+    folder = tmp_path / "folder"
+    for spoil, said in ((lambda observer: folder.rmdir(), "No such file"),
+                        (lambda observer: os.kill(children_of(observer.pid)[0], signal.SIGKILL), "Broken pipe")):
+        folder.mkdir(exist_ok=True)
+        observer = start(Process([OBSERVER, "observe", "--json", folder / "run.json", "--port", free_port(),
+                                  "--listen", "127.0.0.1:0"]))
+        observer.wait_for("listening on", "stderr", 30)
+        spoil(observer)
+        assert observer.stop() == 1 and f"cannot write '{folder}/run.json': {said}" in observer.stderr
+
+
+def test_a_pipe_without_a_reader_keeps_nobody(start, tmp_path):
+    """The first signal ends the observation, the second one the waiting, and then nobody waits any more."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    observer = start(Process([OBSERVER, "observe", "--json", pipe, "--port", free_port(), "--listen", "127.0.0.1:0"]))
+    observer.wait_for("listening on", "stderr", 30)
+    (scribe,) = children_of(observer.pid)
+    observer.send(signal.SIGTERM)
+    wait_until(lambda: any("sojourn-document" in os.readlink(fd) for fd in Path(f"/proc/{scribe}/fd").iterdir()), 30)
+    observer.send(signal.SIGTERM)
+    assert observer.wait(30) == -signal.SIGTERM
+    wait_until(lambda: not Path(f"/proc/{scribe}").exists(), 30)
 
 
 @pytest.mark.parametrize("prefix, options, status, said", [
@@ -529,6 +571,21 @@ def test_without_the_capability_to_change_it_says_that_it_is_root(start):
     Driver(nginx.url, connections=2, count=50)
     assert service(parse(http.request(url + "/v1/run", "GET", None)), nginx.port)["exchanges"] == 50
     assert serve.stderr.count("goes on as root") == 1
+
+
+def test_roots_drivers_find_the_token_of_a_container(start):
+    """Its root can become another user, and can give that one no folder."""
+    kept = "-all,+bpf,+perfmon,+net_admin,+sys_ptrace,+dac_read_search,+setuid,+setgid"
+    lab = start(Lab())
+    serve = start(Process(["setpriv", f"--inh-caps={kept}", f"--bounding-set={kept}", "--", OBSERVER, "serve",
+                           "--port", lab.port, "--listen", "127.0.0.1:0"]))
+    serve.url = serve.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    assert owner_of(serve.pid) == (USER.pw_uid, USER.pw_gid)
+    driver = Driver(lab.url, count=100, observer=serve)
+    assert service(driver.document, lab.port)["exchanges"] == 100
+    assert serve.stop() == 0
+    (left,) = Path("/run/sojourn").glob(f"{serve.url.rsplit(':', 1)[1]}-*.token")
+    left.unlink()
 
 
 @pytest.mark.parametrize("more", [[], ["sys_ptrace", "dac_read_search"]], ids=["three", "five"])

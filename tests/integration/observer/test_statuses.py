@@ -2,8 +2,10 @@
 """Responses by status (--http), against logs of foreign servers, and with bytes that a test writes itself.
 tests/unit/bpf/protocol/status.c tests the decoder alone, against nghttp2's encoder.
 
-tools/mutate: "statuses of the dynamic table are taken for others".
+tools/mutate: "a field that enters the dynamic table is not counted".
 """
+import contextlib
+import json
 import os
 import re
 import time
@@ -14,6 +16,7 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
+from support.pki import Pki
 from support.process import Process, run, wait_until
 from support.programs import Nginx, Observer
 from support.timing import MS
@@ -83,28 +86,35 @@ def test_nginx_logs_the_same(start, listen_options):
 
 @needs_program("node")
 @needs_program("h2load")
-def test_what_the_dynamic_table_holds_is_not_known(start, tmp_path):
-    """Node's encoder puts 418 and 503 there with the first response of a connection: never taken for others."""
+@needs_program("nghttp")
+def test_what_the_dynamic_table_holds_is_known(start, tmp_path):
+    """Node's encoder puts statuses there with the first response of a connection, and its fields drive others out. The
+    truth is its own count."""
     script = tmp_path / "server.js"
     script.write_text("""
-        const server = require("http2").createServer();
+        const counts = {}, server = require("http2").createServer();
         server.on("stream", (stream, headers) => {
-            stream.respond({":status": Number(headers[":path"].slice(1))});
+            const status = Number(headers[":path"].slice(1)), at = Object.values(counts).reduce((a, b) => a + b, 0);
+            counts[status] = (counts[status] || 0) + 1;
+            if (at % 3 == 0) stream.additionalHeaders({":status": 103, link: "<" + "x".repeat(at % 300) + ">"});
+            stream.respond({":status": status, "x-request": "r".repeat(at % 90) + at}, {waitForTrailers: at % 2 == 0});
+            stream.on("wantTrailers", () => stream.sendTrailers({"grpc-status": String(at % 17), "x-at": String(at)}));
             stream.end("hello");
         });
+        process.on("SIGTERM", () => { console.log(`counts ${JSON.stringify(counts)}`); process.exit(0); });
         server.listen(0, "127.0.0.1", () => console.log(`port ${server.address().port}`));
     """)
     node = start(Process(["node", script]))
     port = int(node.wait_for(r"port (\d+)", "stdout", 30)[1])
     observer = start(Observer("--http", ports=[port]))
-    urls = [f"http://127.0.0.1:{port}/{status}" for status in (418, 200, 503, 404)]
-    assert "400 done" in run(["h2load", "-n", 400, "-c", 2, "-m", 5, *urls]).stdout
+    urls = [f"http://127.0.0.1:{port}/{status}" for status in (418, 200, 503, 404, 429, 302, 599)]
+    assert "1400 done" in run(["h2load", "-n", 1400, "-c", 2, "-m", 5, *urls]).stdout
+    run(["nghttp", "-n", "--header-table-size=256", *urls, *urls])
+    node.stop()
     observer.stop()
-    statuses = counted(service(observer.summary(), port))
-    assert statuses.pop(200) == statuses.pop(404) == 100
-    known = statuses.pop(418), statuses.pop(503)
-    assert all(0 < count < 100 for count in known)
-    assert statuses == {None: 200 - sum(known)}
+    counts = json.loads(re.search(r"counts (.*)", node.stdout)[1])
+    assert sum(counts.values()) == 1400 + len(urls)  # nghttp asks once for each
+    assert counted(service(observer.summary(), port)) == {int(status): count for status, count in counts.items()}
 
 
 # ---- bytes in the test's own hands ----
@@ -154,8 +164,9 @@ def responses(folder):
     """Return (written bytes, way of writing, status); None: the status is not known."""
     return [
         (line(200), whole, 200), (b"HTTP/1.0 404\r\n\r\n", whole, 404), (line(599), whole, 599),
-        (line(302), words, 302), (line(201), in_pieces(12), 201), (line(201), in_pieces(11), None),
+        (line(302), words, 302), (line(201), in_pieces(13), 201), (line(201), in_pieces(12), None),
         (line(200), by_sendfile(folder), None), (line(600), whole, None), (b"hello, world\n", whole, None),
+        (b"HTTP/1.1 204\r\n\r\n", whole, 204), (line(2000), whole, None), (line("20"), whole, None),
         (line(101), whole, 101),
         # Interim responses: alone, long, before the final one, twice, without an end, and cut.
         (line(100) + line(204), separately(line(100), line(204)), 204),
@@ -228,10 +239,66 @@ def test_streams_have_interim_responses(start):
         talk.response(stream, b"hello")
         talk.answer()
     entry = scene.end()
-    statuses = counted(entry)
-    # The second 103 is in the dynamic table: it may be interim or not, and is not known.
-    assert statuses == {200: 1, None: 1}
+    assert counted(entry) == {200: 2}
     assert entry["stages"]["service"]["max_ns"] >= 20 * MS
+
+
+def test_the_dynamic_table_is_followed_however_writes_are_cut(start):
+    """Every way to write has a connection, on which each status is in the table from its second response on."""
+    pytest.importorskip("h2")
+    from .test_http2 import H2Scene, WRITES
+
+    scene = H2Scene(start)
+    order = (418, 503, 418, 302, 503, 418, 302)
+    ways = [*WRITES, lambda end, data: [end.sendall(data[at:at + 1]) for at in range(len(data))]]
+    for write in ways:
+        talk = scene.talk()
+        for stream, status in zip(range(1, 100, 2), order):
+            talk.request(stream)
+            talk.ask()
+            talk.answers.send_headers(stream, [(":status", str(status)), ("x-number", str(stream) * stream)])
+            talk.answers.send_headers(stream, [("x-trailer", str(stream))], end_stream=True)
+            talk.answer(write)
+    entry = scene.end()
+    assert counted(entry) == {status: count * len(ways) for status, count in Counter(order).items()}
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def test_after_an_upgrade_there_is_another_protocol(start):
+    """Messages of WebSocket are exchanges and no responses. A connection with HTTP/2 is counted as multiplexed."""
+    scene = Scene(start, "--http")
+    for messages in ([b"\x81\x85maskhello"] * 12, [PREFACE + bytes.fromhex("000000" "04" "00" "00000000")] * 2):
+        client, end = scene.connect()
+        client.sendall(b"GET / HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\n\r\n")
+        assert end.recv(4096)
+        end.sendall(line(101))
+        assert client.recv(4096)
+        for message in messages:
+            client.sendall(message)
+            assert end.recv(4096) == message
+            end.sendall(b"\x81\x05hello")
+            assert client.recv(4096)
+    entry = scene.end()
+    assert entry["exchanges"] == 1 + 12 + 1
+    assert entry["responses"]["statuses"] == [[101, 2]] and entry["responses"]["count"] == 2
+    assert entry["losses"]["multiplexed"] == 1
+
+
+@needs_program("openssl")
+@needs_program("curl")
+def test_those_in_tls_are_not_known(start):
+    """Nobody sees them, and without ALPN nobody knows that they are HTTP's."""
+    with contextlib.closing(Pki()) as pki:
+        certificate, key = pki.issue("localhost", "DNS:localhost")
+        nginx = start(Nginx(listen_options="ssl", server=f"ssl_certificate {certificate}; ssl_certificate_key {key};"))
+    observer = start(Observer("--http", ports=[nginx.port]))
+    url = nginx.url.replace("http:", "https:")
+    for alpn in ("--http1.1", "--no-alpn"):
+        run(["curl", "--silent", "--fail", "--insecure", alpn, url, url, url])
+    observer.stop()
+    assert counted(service(observer.summary(), nginx.port)) == {None: 6}
 
 
 def test_statuses_are_metrics(start):

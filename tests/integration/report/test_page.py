@@ -258,6 +258,22 @@ def test_names_from_elsewhere_are_text(measured, tmp_path):
     assert "<img" not in re.sub(r"```sh.*?```", "", markdown, flags=re.DOTALL).replace("\\<", "")
 
 
+def test_only_its_own_scripts_run(measured, tmp_path):
+    """If data ever became a part of the page, its policy would still refuse what bears no nonce, or another page's."""
+    target, other = tmp_path / "report.html", tmp_path / "other.html"
+    for path in (target, other):
+        report(measured[0], "-o", path)
+    nonce = re.search(r'<script nonce="(\w{32})"', other.read_text())[1]
+    text = target.read_text()
+    assert nonce not in text and "unsafe" not in re.search(r'content="(default-src[^"]*)"', text)[1]
+    evil = f'<script>document.title = "run"</script><script nonce="{nonce}">document.title = "run"</script>' \
+        '<img src="data:," onerror="document.title = \'run\'">'
+    target.write_text(text.replace("</body>", evil + "</body>"))
+    page = Page(target, tmp_path / "profile")
+    assert "<title>run</title>" not in page.html
+    assert len([line for line in page.console if "Content Security Policy" in line]) == 3
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--compare"], "two documents"),
     (["--compare", "-f", "json"], "--compare keeps"),

@@ -36,8 +36,9 @@ static void tell(struct told *told, const struct http2_side *s, uint32_t said)
 	assert_true(told->length < sizeof(told->text) - 64);
 }
 
-static void said(void *context, const struct http2_side *s, uint32_t what)
+static void said(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
 {
+	(void)end;
 	tell(context, s, what);
 }
 

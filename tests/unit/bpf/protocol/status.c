@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf/protocol/status.h, the kernel's own source: statuses as nghttp2 writes them, and what is not known, in frames that
- * are cut anywhere.
+ * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, and
+ * those that are not known. Frames are cut anywhere.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
@@ -18,14 +19,16 @@ struct seen {
 	__u32 status;
 };
 
-static void look(void *context, const struct http2_side *s, uint32_t what)
+static void look(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
 {
+	static const struct hpack_table none;
 	struct seen *seen = context;
 
+	(void)end;
 	if (!(what & HTTP2_BEGINS) || s->type != HTTP2_HEADERS)
 		return;
 	seen->frames++;
-	seen->status = http2_status(s);
+	seen->status = http2_status(s, &none);
 }
 
 /* That of a server's HEADERS with @block, padded by @padding bytes; the same however they are cut. */
@@ -90,7 +93,7 @@ static bool is_static(unsigned int status)
 	       status == 404 || status == 500;
 }
 
-/* The first time as it is, then from the dynamic table; behind a change of the table's size the first time again. */
+/* First as a literal, then from the dynamic table, which is not known here. After a resize as a literal again. */
 static void nghttp2_writes_each(void **state)
 {
 	(void)state;
@@ -228,6 +231,200 @@ static void any_value_is_nghttp2s_or_not_known(void **state)
 	assert_int_equal(known, 500);
 }
 
+/* ---- connections ---- */
+
+#define BLOCKS	    2000
+#define BLOCK_MOST  4096
+#define BYTES_MOST  (4U << 20)
+#define FIELDS_MOST 8
+/* A status and what may stand before it, which must not be cut off from its frame. */
+#define BLOCK_LEAST 12
+
+/* The bytes that a server sends, and the statuses of its blocks: 0 for a block without one. */
+struct connection {
+	nghttp2_hd_deflater *deflater;
+	unsigned int seed;
+	uint8_t *bytes;
+	size_t length;
+	unsigned int statuses[BLOCKS];
+	unsigned int count;
+};
+
+static unsigned int any(struct connection *c, unsigned int below)
+{
+	return (unsigned int)rand_r(&c->seed) % below;
+}
+
+static void frame(struct connection *c, uint8_t type, uint8_t flags, const uint8_t *payload,
+		  size_t length)
+{
+	const uint8_t header[HTTP2_HEADER] = {
+		0, (uint8_t)(length >> 8), (uint8_t)length, type, flags, 0, 0, 0, 1};
+
+	assert_true(length < 1 << 14 && c->length + sizeof(header) + length <= BYTES_MOST);
+	memcpy(c->bytes + c->length, header, sizeof(header));
+	memcpy(c->bytes + c->length + sizeof(header), payload, length);
+	c->length += sizeof(header) + length;
+}
+
+/* In a first frame, which may be padded and have a priority, and any number of others. */
+static void block_written(struct connection *c, uint8_t type, const uint8_t *block, size_t length)
+{
+	size_t first = length > BLOCK_LEAST && !any(c, 3)
+			       ? BLOCK_LEAST + any(c, (unsigned int)(length - BLOCK_LEAST))
+			       : length;
+	uint8_t payload[BLOCK_MOST + 512] = {0}, flags = 0, padding = 0, *at = payload;
+
+	if (!any(c, 4)) {
+		flags |= HTTP2_PADDED;
+		padding = (uint8_t)any(c, 256);
+		*at++ = padding;
+	}
+	if (type == HTTP2_PUSH_PROMISE)
+		at += 4;
+	else if (!any(c, 4)) {
+		flags |= HTTP2_PRIORITISED;
+		at += PRIORITY_BYTES;
+	}
+	memcpy(at, block, first);
+	at += first + padding;
+	if (first == length)
+		flags |= HTTP2_END_HEADERS;
+	frame(c, type, flags, payload, (size_t)(at - payload));
+	while (first < length) {
+		size_t more = 1 + any(c, (unsigned int)(length - first));
+
+		if (!any(c, 4))
+			frame(c, HTTP2_CONTINUATION, 0, payload, 0);
+		frame(c, HTTP2_CONTINUATION, first + more == length ? HTTP2_END_HEADERS : 0,
+		      block + first, more);
+		first += more;
+	}
+}
+
+/* Few names and values, which stay in the table, and new ones of any length, which drive others out of it. */
+static void block_made(struct connection *c)
+{
+	static const char *const names[] = {"server", "date",	     "x-request-id", "content-type",
+					    "x-one",  "grpc-status", "set-cookie",   "location"};
+	static const unsigned int statuses[] = {200, 404, 418, 503, 302, 429, 201, 100, 103, 599};
+	char values[FIELDS_MOST][512], status[8];
+	nghttp2_nv fields[FIELDS_MOST + 1];
+	size_t count = 0, of_values = any(c, FIELDS_MOST);
+	uint8_t block[BLOCK_MOST], type = HTTP2_HEADERS;
+	unsigned int kind = any(c, 10), value = 0;
+	ssize_t length;
+
+	if (kind == 0) {
+		type = HTTP2_PUSH_PROMISE;
+	} else if (kind > 1) {
+		value = statuses[any(c, sizeof(statuses) / sizeof(*statuses))];
+		snprintf(status, sizeof(status), "%u", value);
+		fields[count++] = (nghttp2_nv){(uint8_t *)":status", (uint8_t *)status, 7, 3,
+					       NGHTTP2_NV_FLAG_NONE};
+	}
+	for (size_t i = 0; i < of_values; i++) {
+		const char *name = names[any(c, 8)];
+		size_t size = any(c, 4) ? any(c, 40) : any(c, sizeof(values[0]));
+
+		memset(values[i], any(c, 2) ? 'a' : '~', size);
+		if (size && any(c, 2))
+			values[i][0] = (char)('a' + any(c, 26));
+		fields[count++] =
+			(nghttp2_nv){(uint8_t *)name, (uint8_t *)values[i], strlen(name), size,
+				     any(c, 9) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
+	}
+	if (!any(c, 100))
+		assert_int_equal(nghttp2_hd_deflate_change_table_size(c->deflater, any(c, 4097)),
+				 0);
+	length = nghttp2_hd_deflate_hd(c->deflater, block, sizeof(block), fields, count);
+	assert_true(length >= 0);
+	block_written(c, type, block, (size_t)length);
+	c->statuses[c->count++] = value;
+}
+
+struct compared {
+	const struct connection *c;
+	struct hpack_table fields;
+	unsigned int blocks;
+};
+
+static void compare(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
+{
+	struct compared *compared = context;
+	__u32 status;
+
+	if (!http2_is_block(s))
+		return;
+	status = http2_blocks(s, &compared->fields, what, (uintptr_t)end);
+	if (what & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION)
+		assert_int_equal(status, compared->c->statuses[compared->blocks++]);
+}
+
+/* Every status that nghttp2 has written, of connections with thousands of fields: none is unknown, none is another. */
+static void the_dynamic_table_is_followed(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 1; seed <= 20; seed++) {
+		static const size_t pieces[] = {1, 13, 1000, BYTES_MOST};
+		struct connection c = {.seed = seed, .bytes = malloc(BYTES_MOST)};
+
+		assert_non_null(c.bytes);
+		assert_int_equal(nghttp2_hd_deflate_new(&c.deflater, 4096), 0);
+		while (c.count < BLOCKS)
+			block_made(&c);
+		for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+			struct http2_side s = {.settled = 1};
+			struct compared compared = {.c = &c};
+
+			for (size_t at = 0; at < c.length; at += pieces[i])
+				assert_true(walker_feed(&s, c.bytes + at,
+							c.length - at < pieces[i] ? c.length - at
+										  : pieces[i],
+							compare, &compared));
+			assert_int_equal(compared.blocks, BLOCKS);
+			assert_int_equal(compared.fields.lost, 0);
+		}
+		nghttp2_hd_deflate_del(c.deflater);
+		free(c.bytes);
+	}
+}
+
+/* After a block that breaks off or is wrong, no entry of the table is known. */
+static void a_block_that_is_wrong_loses_the_table(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+	} blocks[] = {
+		{BLOCK("\x48\x03"
+		       "41")},				 /* the end is missing */
+		{BLOCK("\x40\xff\xff\xff\xff\xff\x0f")}, /* no string is as long */
+		{BLOCK("\xff")},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
+		struct connection c = {.statuses = {418, 418, STATUS_UNKNOWN, STATUS_UNKNOWN}};
+		struct compared compared = {.c = &c};
+		struct http2_side s = {.settled = 1};
+
+		c.bytes = malloc(BYTES_MOST);
+		assert_non_null(c.bytes);
+		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS,
+		      (const uint8_t *)"\x48\x03"
+				       "418",
+		      5);
+		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)"\xbe", 1);
+		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)blocks[i].bytes,
+		      blocks[i].length);
+		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)"\xbe", 1);
+		assert_true(walker_feed(&s, c.bytes, c.length, compare, &compared));
+		assert_int_equal(compared.blocks, 4);
+		free(c.bytes);
+	}
+}
+
 /* ---- HTTP/1 ---- */
 
 static __u32 line(const char *text)
@@ -238,17 +435,21 @@ static __u32 line(const char *text)
 static void lines_of_http1(void **state)
 {
 	(void)state;
-	assert_int_equal(line("HTTP/1.1 404"), 404);
-	assert_int_equal(line("HTTP/1.0 200"), 200);
-	assert_int_equal(line("HTTP/1.1 599"), 599);
-	assert_int_equal(line("HTTP/1.1 100"), 100);
-	assert_int_equal(line("HTTP/1.1 600"), STATUS_UNKNOWN);
-	assert_int_equal(line("HTTP/1.1 099"), STATUS_UNKNOWN);
-	assert_int_equal(line("HTTP/1.1 20 "), STATUS_UNKNOWN);
-	assert_int_equal(line("HTTP/1.1\t200"), STATUS_UNKNOWN);
-	assert_int_equal(line("HTTP/2.0 200"), STATUS_UNKNOWN);
-	assert_int_equal(line("http/1.1 200"), STATUS_UNKNOWN);
-	assert_int_equal(line("\x17\x03\x03\x00\x20zzzzzzz"), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 404 "), 404);
+	assert_int_equal(line("HTTP/1.0 200 "), 200);
+	assert_int_equal(line("HTTP/1.1 599 "), 599);
+	assert_int_equal(line("HTTP/1.1 100 "), 100);
+	assert_int_equal(line("HTTP/1.1 204\r"), 204);
+	assert_int_equal(line("HTTP/1.1 2000"), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 200O"), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.x 200 "), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 600 "), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 099 "), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1 20  "), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/1.1\t200 "), STATUS_UNKNOWN);
+	assert_int_equal(line("HTTP/2.0 200 "), STATUS_UNKNOWN);
+	assert_int_equal(line("http/1.1 200 "), STATUS_UNKNOWN);
+	assert_int_equal(line("\x17\x03\x03\x00\x20zzzzzzzz"), STATUS_UNKNOWN);
 	assert_true(status_is_interim(100) && status_is_interim(103) && !status_is_interim(101) &&
 		    !status_is_interim(200) && !status_is_interim(STATUS_UNKNOWN));
 }
@@ -260,6 +461,8 @@ int main(void)
 		cmocka_unit_test(literals_of_any_form),
 		cmocka_unit_test(what_does_not_stand_there_is_not_known),
 		cmocka_unit_test(any_value_is_nghttp2s_or_not_known),
+		cmocka_unit_test(the_dynamic_table_is_followed),
+		cmocka_unit_test(a_block_that_is_wrong_loses_the_table),
 		cmocka_unit_test(lines_of_http1),
 	};
 
