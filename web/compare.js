@@ -23,7 +23,7 @@ function compareSection({sides, rows}) {
 		rows.map((row) => [row.label, compared(row, row.before), ...row.after.flatMap((side) => [
 			compared(row, side.value),
 			element("td", {class: side.better === null ? null : side.better ? "good" : "bad"},
-				side.change === null ? "–" : `${side.change > 0 ? "+" : ""}${percent(side.change)}`),
+				side.change === null ? "–" : change(side.change)),
 			element("td", {class: "text"}, side.surety)])])),
 	element("p", {class: "dim"},
 		"The rank-sum test over the runs' intervals (Mann and Whitney 1947), where there are enough of them."));

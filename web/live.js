@@ -279,7 +279,7 @@ function openCell(now) {
 // `of`: the sort key of the column; without one it cannot be sorted.
 const COLUMNS = [
 	{id: "name", label: "service", of: (now) => now.name},
-	{id: "requests", label: "requests/s", of: (now) => now.requests, cell: (now) => [perSecondText(now.requests)]},
+	{id: "requests", label: "requests/s", of: (now) => now.requests, cell: (now) => [perSecond(now.requests)]},
 	{id: "past", label: "", cell: (now) => [sparkline(now.service)]},
 	{id: "stages", label: "mean time at the server", of: (now) => now.stages, cell: barCell},
 	{id: "waiting", label: "p99 waiting", of: (now) => now.waiting, cell: waitingCell},
@@ -291,10 +291,6 @@ const COLUMNS = [
 	{id: "fds", label: "descriptors", of: (now) => (now.process ? now.process.open_fds / now.process.fd_limit : null),
 		cell: (now) => [meter("descriptors", now.process && now.process.open_fds, now.process && now.process.fd_limit)]},
 ];
-
-function perSecondText(rate) {
-	return rate && rate < 10 ? rate.toPrecision(2) : count(Number.isNaN(rate) ? null : rate);
-}
 
 const rows = new Map();
 
@@ -412,8 +408,9 @@ function openDetail(service) {
 	detail.charts = element("div");
 	detail.heat = element("div", {class: "charts"});
 	detail.clients = element("div");
+	detail.statuses = element("div");
 	detailAt.append(element("div", {class: "heading"}, heading, close), detail.facts,
-		element("p", {class: "command"}, code, button), detail.charts, detail.heat, detail.clients);
+		element("p", {class: "command"}, code, button), detail.charts, detail.heat, detail.statuses, detail.clients);
 	heading.focus();
 }
 
@@ -433,6 +430,19 @@ function drawHeat(range) {
 		if (entry && cells.length) entry.update(cells, range);
 		else if (cells.length) detail.heated.set(stage, heatmap(detail.heat, `${nameOf(stage)}: how often which latency, since this page was opened`, stage, cells, range));
 	}
+}
+
+// Since the observation began, the most frequent first (--http).
+function drawStatuses(service) {
+	const {responses} = service;
+	if (!responses || !responses.count) {
+		detail.statuses.replaceChildren();
+		return;
+	}
+	const shown = [...responses.statuses].sort((a, b) => b[1] - a[1]);
+	if (responses.status.other) shown.push(["not known", responses.status.other]);
+	detail.statuses.replaceChildren(element("h3", {}, "Responses by status, since the observation began"),
+		table(["status", "responses", "share"], shown.map(([name, n]) => [String(name), count(n), percent(n / responses.count)])));
 }
 
 function many(number, one, more) {
@@ -456,6 +466,7 @@ function drawDetail() {
 	}
 	if (detail.key !== keyOf(service)) openDetail(service);
 	detail.facts.textContent = factsOf(figuresOf(service));
+	drawStatuses(service);
 	const kept = serviceLike(state.detail, detail.key);
 	if (!kept || !kept.series) return;
 	const {span} = state;

@@ -36,7 +36,7 @@ function driverTiles(run) {
 	const errors = Object.values(driver.errors).reduce((a, b) => a + b, 0);
 	const tiles = [
 		tile("requests", count(driver.requests), path(run, "driver.requests"), driver.requests),
-		tile("per second, at the client", count(rateOf(driver, driver))),
+		tile("per second, at the client", perSecond(rateOf(driver, driver))),
 		...["p50", "p99", "p999"].map((p) => tile(`${nameOf(latency)} ${p === "p999" ? "p99.9" : p}`,
 			time(driver[latency][`${p}_ns`]), path(run, `driver.${latency}.${p}_ns`), driver[latency][`${p}_ns`])),
 		tile("errors", count(errors), null, null, errors ? "bad" : "good"),
@@ -50,7 +50,7 @@ function serviceTiles(run, service) {
 	const span = (service.last_message_ns - service.first_message_ns) / 1e9;
 	const tiles = [];
 	if (service.first_message_ns && span > 0)
-		tiles.push(tile("per second, at the server", count(service.exchanges / span)));
+		tiles.push(tile("per second, at the server", perSecond(service.exchanges / span)));
 	for (const stage of ["service", "socket_queue"]) {
 		if (measured(stages[stage]))
 			tiles.push(...["p50", "p99"].map((p) => tile(`${nameOf(stage)} ${p}`, time(stages[stage][`${p}_ns`]),
@@ -179,7 +179,7 @@ function rowsOf(run) {
 		return rows.length < least ? [] : rows.map((row, i) => [
 			element("td", {class: "text"}, title(run, kind)), element("td", {class: "text"}, row.name),
 			cell(count(row.requests), path(run, `driver.${kind}.${i}.requests`), row.requests),
-			count(rateOf(row, run.driver)),
+			perSecond(rateOf(row, run.driver)),
 			count(Object.values(row.errors).reduce((a, b) => a + b, 0)),
 			...["p50", "p99", "max"].map((p) => cell(time(row[latency][`${p}_ns`]),
 				path(run, `driver.${kind}.${i}.${latency}.${p}_ns`), row[latency][`${p}_ns`]))]);
@@ -322,7 +322,7 @@ function findingSection(run) {
 		node.append(element("p", {class: "good"}, `Nothing was running out on ${run.host || "the observer's host"}.`));
 	for (const failure of failures)
 		node.append(element("div", {class: "finding critical"},
-			`${count(failure.count)} × ${nameOf(failure.kind)}, from ${time(failure.first_ns)} to ${time(failure.last_ns)}, ${count(failure.count / (run.driver.duration_ns / 1e9))}/s. ${failure.explanation || ""}`));
+			`${count(failure.count)} × ${nameOf(failure.kind)}, from ${time(failure.first_ns)} to ${time(failure.last_ns)}, ${perSecond(failure.count / (run.driver.duration_ns / 1e9))}/s. ${failure.explanation || ""}`));
 	for (const text of run.not_seen || []) node.append(element("p", {class: "dim"}, `Not seen: ${text}`));
 }
 

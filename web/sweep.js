@@ -18,11 +18,6 @@ function goodPerSecond(counted, step) {
 	return step.duration_ns ? good / (step.duration_ns / 1e9) : 0;
 }
 
-// Below 10 a whole number would be too coarse.
-function perSecond(rate) {
-	return rate && rate < 10 ? rate.toPrecision(3) : count(rate);
-}
-
 function stepRemarks(step) {
 	const first = step.first_throughput ?? null;
 	return [

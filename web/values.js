@@ -34,41 +34,49 @@ function nameOf(part) {
 	return NAMES[part] || part.replaceAll("_", " ");
 }
 
-const UNITS = [
-	["s", 1e9],
-	["ms", 1e6],
-	["µs", 1e3],
-	["ns", 1],
-];
-
-// Three significant digits.
+// Figures as the text report has them (lib/base/units.c, lib/report/print.c): three significant digits, or a whole number.
 function digits(value) {
-	return Math.abs(value) >= 99.95 ? Math.round(value) : value.toPrecision(3);
+	return value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
 }
 
 // Format ns as "124 µs", and unknown values as "–".
 function time(ns) {
 	if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
-	if (ns === 0) return "0";
-	const [unit, size] = UNITS.find(([, s]) => Math.abs(ns) >= s) || UNITS[3];
-	const value = ns / size;
-	return `${size === 1 ? Math.round(value) : digits(value)} ${unit}`;
+	const units = ["ns", "µs", "ms", "s"];
+	let value = Math.abs(ns) <= 0.5 ? 0 : ns, i = 0;
+	for (; Math.abs(value) >= 999.5 && i < units.length - 1; i++) value /= 1000;
+	return `${i ? digits(value) : Math.round(value)} ${units[i]}`;
 }
 
 function count(value) {
 	return value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
 }
 
+// How often in a second, without the unit.
+function perSecond(value) {
+	if (value === null || value === undefined || Number.isNaN(value)) return "–";
+	return value >= 99.95 || value <= 0 || Math.abs(value - Math.round(value)) < 0.005 ? count(value) : digits(value);
+}
+
 function bytes(value) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 	let i = 0;
 	if (value === null || value === undefined) return "–";
-	for (; value >= 1024 && i < units.length - 1; i++) value /= 1024;
+	for (; value >= 999.5 && i < units.length - 1; i++) value /= 1024;
 	return `${i ? digits(value) : value} ${units[i]}`;
 }
 
 function percent(share) {
-	return `${(share * 100).toFixed(Math.abs(share) < 0.1 ? 1 : 0)} %`;
+	const value = 100 * share;
+	if (value > 0 && value < 0.05) return "<0.1 %";
+	if (Math.abs(value) < 9.95) return `${(Math.abs(value) < 0.05 ? 0 : value).toFixed(1)} %`;
+	return `${value >= 99.5 && value < 100 ? Math.min(value, 99.9).toFixed(1) : value.toFixed(0)} %`;
+}
+
+// A difference, with its sign.
+function change(share) {
+	const value = 100 * share;
+	return `${value > 0 ? "+" : ""}${value.toFixed(Math.abs(value) < 99.95 ? 1 : 0)} %`;
 }
 
 // The bounds of a bucket in ns (docs/run-document.md): below 64 one bucket for each value, above 64 to an octave.

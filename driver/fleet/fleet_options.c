@@ -165,7 +165,7 @@ void fleet_options_help(FILE *file)
 	fputs("\n"
 	      "Exit status: as without fleet; also 1 if a member could not start or was lost.\n"
 	      "\n"
-	      "Examples; the first runs both members here, to try it:\n"
+	      "Examples:\n"
 	      "  $ sojourn-drive fleet --via 'sh -c' --hosts one,two -- 127.0.0.1:8080 -c 8\n"
 	      "  $ sojourn-drive fleet --hosts a,b,c -- http://server:8080/ -c 300 -d 60s\n"
 	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n",

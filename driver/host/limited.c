@@ -95,7 +95,7 @@ static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char *
 	return asprintf(ret_why,
 			"1 %% of the requests left %s or more after they could have: its loop was "
 			"late",
-			units_format_duration((double)p99, time, sizeof(time)));
+			units_format_time((double)p99, time, sizeof(time)));
 }
 
 /*

@@ -13,18 +13,20 @@
 #define FILE_MAX       (1U << 20)
 #define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"
 
-/* An address alone is one of http, as a target is. */
+/* An address alone is one of http, as a target is; a port alone is one of this host, as for --listen. */
 static const char *set_observer(void *target, const char *value)
 {
-	static const char wrong[] = "is not an observer's address; write it like "
-				    "http://127.0.0.1:9777 or https://server:9777";
+	static const char wrong[] = "is not an observer's address; write it like 9180, "
+				    "http://127.0.0.1:9180 or https://server:9180";
+	bool port = *value && !value[strspn(value, "0123456789")];
 	size_t scheme = !strncmp(value, "http://", 7) ? 7 : !strncmp(value, "https://", 8) ? 8 : 0;
 	struct observer_access *access = target;
 
-	if (scheme ? !value[scheme] : strstr(value, "://") || !strchr(value, ':'))
+	if (scheme ? !value[scheme] : strstr(value, "://") || !(port || strchr(value, ':')))
 		return wrong;
 	free(access->url);
-	if (asprintf(&access->url, "%s%s", scheme ? "" : "http://", value) < 0)
+	if (asprintf(&access->url, "%s%s%s", scheme ? "" : "http://", port ? "127.0.0.1:" : "",
+		     value) < 0)
 		access->url = NULL;
 	return access->url ? NULL : "does not fit into memory";
 }

@@ -84,13 +84,37 @@ static int parse_limit(const char *text, struct assertion *assertion)
 	return err;
 }
 
+/* No condition is longer without its blanks. */
+#define WORDS_MAX 64
+
+static bool drop_blanks(const char *text, char ret_words[static WORDS_MAX])
+{
+	size_t length = 0;
+
+	for (; *text; text++) {
+		if (*text == ' ')
+			continue;
+		if (length == WORDS_MAX - 1)
+			return false;
+		ret_words[length++] = *text;
+	}
+	ret_words[length] = '\0';
+	return true;
+}
+
 int assertion_parse(const char *text, struct assertion *ret_assertion, char **ret_error)
 {
-	size_t name = strcspn(text, "<>");
-	struct assertion assertion = {.text = text, .below = text[name] == '<'};
-	const char *limit = text + name + 1;
+	struct assertion assertion = {.text = text};
+	char words[WORDS_MAX];
+	const char *limit;
+	size_t name;
 
-	if (!text[name] || !find_metric(text, name, &assertion.metric))
+	if (!drop_blanks(text, words))
+		return refuse_text(text, ret_error);
+	name = strcspn(words, "<>");
+	limit = words + name + 1;
+	assertion.below = words[name] == '<';
+	if (!words[name] || !find_metric(words, name, &assertion.metric))
 		return refuse_text(text, ret_error);
 	assertion.or_same = *limit == '=';
 	if (parse_limit(limit + assertion.or_same, &assertion))
@@ -220,7 +244,7 @@ bool assertion_holds(const struct assertion *assertion, const struct run *run,
 		return false;
 	actual = actual_value(assertion, run);
 	if (metrics[assertion->metric].kind == LATENCY)
-		units_format_duration(actual, ret_actual, ASSERTION_TEXT);
+		units_format_time(actual, ret_actual, ASSERTION_TEXT);
 	else
 		snprintf(ret_actual, ASSERTION_TEXT, "%.10g%s", actual,
 			 assertion->share ? " %" : "");

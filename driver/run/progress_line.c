@@ -44,7 +44,7 @@ static void print_measured(const struct progress *progress)
 	int used;
 
 	if (!isnan(p99_ns))
-		units_format_duration(p99_ns, p99, sizeof(p99));
+		units_format_time(p99_ns, p99, sizeof(p99));
 	used = fprintf(progress->file,
 		       LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
 		       figures->elapsed_s,

@@ -2,11 +2,13 @@
 /* Progress as a screen: finished share, rate and times second by second, and their distribution. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "progress_faces.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/screen.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 #define NARROW	    40 /* columns: a narrower screen has no indentation */
@@ -83,7 +85,7 @@ static char *format_time(double ns, char *buffer, size_t size)
 	if (isnan(ns))
 		snprintf(buffer, size, "-");
 	else
-		units_format_duration(ns, buffer, size);
+		units_format_time(ns, buffer, size);
 	return buffer;
 }
 
@@ -143,27 +145,62 @@ static int draw_past(const struct progress *progress, int y, int height)
 
 /* ---- since the start ---- */
 
+/* One line of items, of which those are left out that would not fit whole. */
+struct line {
+	char text[512];
+	size_t used;
+	int columns;
+};
+
+/* Characters, none of which is wide. */
+static int columns_of(const char *text)
+{
+	int columns = 0;
+
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+__attribute__((format(printf, 2, 3))) static void add_item(struct line *line, const char *format,
+							   ...)
+{
+	const char *separator = line->used ? " · " : "";
+	char item[96];
+	int columns;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(item, sizeof(item), format, args);
+	va_end(args);
+	columns = line->columns + columns_of(separator) + columns_of(item);
+	if (columns > screen_columns() - 1 ||
+	    line->used + strlen(separator) + strlen(item) >= sizeof(line->text))
+		return;
+	line->used += (size_t)snprintf(line->text + line->used, sizeof(line->text) - line->used,
+				       "%s%s", separator, item);
+	line->columns = columns;
+}
+
 /* Draw "2xx 39,000 · 4xx 677 · refused 12": responses and failures. */
 static int draw_outcomes(const struct progress *progress, int y)
 {
 	static const char *const classes[] = {"other status", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	const struct stats *stats = &progress->last;
-	char text[512] = "", count[32];
-	size_t used = 0;
+	struct line line = {0};
+	char name[32], count[32];
 
-	for (size_t i = 0; i < ARRAY_SIZE(classes) && used < sizeof(text); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (stats->status[i])
-			used += (size_t)snprintf(
-				text + used, sizeof(text) - used, "%s%s %s", used ? " · " : "",
-				classes[i],
-				units_format_count(stats->status[i], count, sizeof(count)));
-	for (enum run_error i = 0; i < RUN_ERROR_COUNT && used < sizeof(text); i++)
+			add_item(&line, "%s %s", classes[i],
+				 units_format_count(stats->status[i], count, sizeof(count)));
+	for (enum run_error i = 0; i < RUN_ERROR_COUNT; i++) {
+		snprintf(name, sizeof(name), "%s", run_error_names[i]);
 		if (stats->errors[i])
-			used += (size_t)snprintf(
-				text + used, sizeof(text) - used, "%s%s %s", used ? " · " : "",
-				run_error_names[i],
-				units_format_count(stats->errors[i], count, sizeof(count)));
-	screen_line(y, 1, stats_errors(stats) ? SCREEN_NOTICE : SCREEN_PLAIN, "%s", text);
+			add_item(&line, "%s %s", text_words(name),
+				 units_format_count(stats->errors[i], count, sizeof(count)));
+	}
+	screen_line(y, 1, stats_errors(stats) ? SCREEN_NOTICE : SCREEN_PLAIN, "%s", line.text);
 	return y + 1;
 }
 
@@ -173,17 +210,15 @@ static void draw_quantiles(const char *name, const struct histogram *h, int y)
 		const char *name;
 		double quantile;
 	} quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
-	char text[256], time[32];
-	size_t used = (size_t)snprintf(text, sizeof(text), "%s:", name);
+	struct line line = {0};
+	char time[32];
 
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
-		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, " %s %s ·", quantiles[i].name,
-			format_time((double)histogram_quantile(h, quantiles[i].quantile), time,
-				    sizeof(time)));
-	snprintf(text + used, sizeof(text) - used, " max %s",
-		 format_time((double)h->max, time, sizeof(time)));
-	screen_line(y, 1, SCREEN_BOLD, "%s", text);
+		add_item(&line, "%s%s%s %s", i ? "" : name, i ? "" : ": ", quantiles[i].name,
+			 format_time((double)histogram_quantile(h, quantiles[i].quantile), time,
+				     sizeof(time)));
+	add_item(&line, "max %s", format_time((double)h->max, time, sizeof(time)));
+	screen_line(y, 1, SCREEN_BOLD, "%s", line.text);
 }
 
 static void draw_step(const struct histogram_step *step, uint64_t highest, int y)

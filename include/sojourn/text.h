@@ -13,4 +13,7 @@ void text_make_printable(char *text, char substitute);
 /* Replace bytes that are not UTF-8 by '?', in place: JSON and metrics require UTF-8. */
 void text_make_utf8(char *text);
 
+/* Replace underscores of a name by blanks, in place: "socket queue". Return @text. */
+char *text_words(char *text);
+
 #endif

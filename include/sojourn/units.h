@@ -21,7 +21,16 @@ int units_parse_count_of(const char *text, size_t length, uint64_t *ret_count);
 /* Parse a whole decimal number from @min to @max. -EINVAL: not a number; -ERANGE: outside. */
 int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
 
-/* Write @ns in ns, µs, ms or s with at most three significant digits: "6.1 µs". */
+/* Write a measured @value with three significant digits, or more if it is larger: "2.00 ms". */
+char *units_format_digits(double value, const char *unit, char *buffer, size_t size);
+
+/* Write a measured @ns likewise, in ns (whole), µs, ms or s: "6.10 µs". */
+char *units_format_time(double ns, char *buffer, size_t size);
+
+/* Write a share: "69 %", with a decimal near the ends: "7.3 %", "99.9 %". Only exact values print as 0 or 100. */
+char *units_format_share(double percent, char *buffer, size_t size);
+
+/* Write a given @ns with no more digits than it takes, and at most three: "5 s", "1.5 s". */
 char *units_format_duration(double ns, char *buffer, size_t size);
 
 /* Write @count with separated thousands: "116,785". */

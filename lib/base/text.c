@@ -97,3 +97,11 @@ int refuse(char **ret_error, const char *format, ...)
 	*ret_error = text;
 	return -EINVAL;
 }
+
+char *text_words(char *text)
+{
+	for (char *c = text; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+	return text;
+}

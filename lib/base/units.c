@@ -172,6 +172,44 @@ int units_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_
 	return 0;
 }
 
+char *units_format_digits(double value, const char *unit, char *buffer, size_t size)
+{
+	int decimals = fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
+
+	snprintf(buffer, size, "%.*f%s%s", decimals, value, *unit ? " " : "", unit);
+	return buffer;
+}
+
+char *units_format_time(double ns, char *buffer, size_t size)
+{
+	static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};
+	size_t unit = 0;
+
+	/* Half a nanosecond or less prints as zero, without a sign. */
+	if (fabs(ns) <= 0.5)
+		ns = 0;
+	/* Print 1000 of one unit as 1 of the next. */
+	for (; unit < ARRAY_SIZE(names) - 1 && fabs(ns) >= 999.5; unit++)
+		ns /= 1000;
+	if (unit)
+		return units_format_digits(ns, names[unit], buffer, size);
+	snprintf(buffer, size, "%.0f ns", ns);
+	return buffer;
+}
+
+char *units_format_share(double percent, char *buffer, size_t size)
+{
+	if (percent > 0 && percent < 0.05)
+		snprintf(buffer, size, "<0.1 %%");
+	else if (fabs(percent) < 9.95)
+		snprintf(buffer, size, "%.1f %%", fabs(percent) < 0.05 ? 0 : percent);
+	else if (percent < 100 && percent >= 99.5)
+		snprintf(buffer, size, "%.1f %%", fmin(percent, 99.9));
+	else
+		snprintf(buffer, size, "%.0f %%", percent);
+	return buffer;
+}
+
 char *units_format_duration(double ns, char *buffer, size_t size)
 {
 	static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};

@@ -67,7 +67,7 @@ const char *compare_figure(const struct compare_row *row, struct run_ratio value
 /* Write "latency, p99 1.2 ms → 1.5 ms (+25.0 %, p = 4e-05)"; values only for proven changes. */
 static void put_change(const struct compare_row *row, const struct compare_side *side, FILE *file)
 {
-	char before[COMPARE_TEXT], after[COMPARE_TEXT];
+	char before[COMPARE_TEXT], after[COMPARE_TEXT], text[SHORT_TEXT];
 
 	fputs(row->label, file);
 	if (side->p_value.value < COMPARE_SIGNIFICANT || !side->change.known)
@@ -75,7 +75,7 @@ static void put_change(const struct compare_row *row, const struct compare_side 
 			compare_figure(row, side->value, after));
 	fputs(" (", file);
 	if (side->change.known)
-		fprintf(file, "%+.1f %%, ", 100 * side->change.value);
+		fprintf(file, "%s, ", page_change(100 * side->change.value, text));
 	fprintf(file, "p = %.2g)", side->p_value.value);
 }
 

@@ -485,7 +485,7 @@ static void put_side(const struct compare_row *row, const struct compare_side *s
 
 	put_figure(row, side->value, file);
 	if (side->change.known)
-		fprintf(file, " %+.1f %% |", 100 * side->change.value);
+		fprintf(file, " %s |", page_change(100 * side->change.value, text));
 	else
 		fputs(" - |", file);
 	fprintf(file, " %s |", compare_surety(row, side, text));

@@ -463,22 +463,36 @@ static void report_row(const struct page *page, const struct run *run, const cha
 	items_end(&items);
 }
 
-/* A large scenario has many rows. */
-#define ROW_LINES 8U
+/* A large scenario has many rows, and so has a large fleet. */
+static const size_t most_rows[] = {[TIGHT_NOT] = 8, [TIGHT_SHORT] = 2, [TIGHT_MOST] = 0};
+
+static size_t rows_of(const struct page *page, size_t count)
+{
+	size_t most = most_rows[page->tight];
+
+	return page->verbose || count <= most ? count : most;
+}
+
+/* Count those of @label that have no row, if any. */
+static void report_more(const struct page *page, const struct run_driver *driver, const char *label,
+			size_t shown, size_t count)
+{
+	if (shown == count)
+		return;
+	page_left(page, label_columns(driver), "%s", shown ? "" : label);
+	page_wrap(page, label_columns(driver), "%s%zu%s with -v", shown ? "and " : "",
+		  count - shown, shown ? " more" : "");
+}
 
 static void report_rows_by(const struct page *page, const struct run *run, enum run_rows_by by)
 {
 	const struct run_row_list *rows = &run->driver->rows[by];
-	size_t shown = page->verbose || rows->count <= ROW_LINES ? rows->count : ROW_LINES;
+	size_t shown = rows_of(page, rows->count);
 
 	for (size_t i = 0; i < shown; i++)
 		report_row(page, run, i ? "" : run_rows_names[by], &rows->list[i],
 			   joined_step(run, by, i));
-	if (shown < rows->count) {
-		page_left(page, label_columns(run->driver), "%s", "");
-		page_wrap(page, label_columns(run->driver), "and %zu more with -v",
-			  rows->count - shown);
-	}
+	report_more(page, run->driver, run_rows_names[by], shown, rows->count);
 }
 
 /* Print statuses only if there are several; failures name theirs anyway. */
@@ -490,31 +504,56 @@ static void report_rows(const struct page *page, const struct run *run)
 		report_rows_by(page, run, RUN_ROWS_STATUS);
 }
 
+/* Below this share of the phase drivers began, and ended, together. */
+#define TOGETHER 0.01
+
+/* Add what a driver did otherwise than all of them together. */
+static void add_apart(struct items *items, const struct run_driver *driver,
+		      const struct run_part *part)
+{
+	double offset_ns = (double)(part->begin_ns - driver->begin_ns);
+	double least_ns = TOGETHER * (double)driver->duration_ns;
+	char text[SHORT_TEXT];
+
+	if (!driver->target || !part->target || strcmp(driver->target, part->target))
+		items_add(items, "%s", part->target ? part->target : "(no target)");
+	if (offset_ns >= least_ns ||
+	    fabs((double)part->duration_ns - (double)driver->duration_ns) >= least_ns) {
+		items_add(items, "from %s", page_time(offset_ns, text));
+		items_add(items, "for %s", page_time((double)part->duration_ns, text));
+	}
+	if (part->errors)
+		items_add(items, "errors %s", page_count(part->errors, text));
+}
+
+static void report_part_of(const struct page *page, const struct run_driver *driver, size_t i)
+{
+	const struct run_part *part = &driver->parts[i];
+	struct items items = items_begin(page, i ? "" : "drivers", label_columns(driver));
+	char text[SHORT_TEXT];
+
+	items_add(&items, "%s", part->host ? part->host : "(unknown host)");
+	items_add(&items, "%u connection%s", part->connections, part->connections == 1 ? "" : "s");
+	items_add(&items, "%s/s",
+		  page_rate(run_timely(part->requests, part->drained), part->duration_ns, text));
+	items_add(&items, "p50 %s",
+		  page_time((double)histogram_quantile(&part->latency, 0.5), text));
+	items_add(&items, "p99 %s",
+		  page_time((double)histogram_quantile(&part->latency, 0.99), text));
+	add_apart(&items, driver, part);
+	items_end(&items);
+}
+
 /* Print each of several drivers. */
 static void report_drivers(const struct page *page, const struct run_driver *driver)
 {
-	char text[SHORT_TEXT];
+	size_t shown = rows_of(page, driver->part_count);
 
-	for (size_t i = 0; i < driver->part_count && driver->part_count > 1; i++) {
-		const struct run_part *part = &driver->parts[i];
-		struct items items = items_begin(page, i ? "" : "drivers", label_columns(driver));
-
-		items_add(&items, "%s", part->host ? part->host : "(unknown host)");
-		items_add(&items, "%s", part->target ? part->target : "(no target)");
-		items_add(&items, "%u connections", part->connections);
-		items_add(&items, "from %s",
-			  page_time((double)(part->begin_ns - driver->begin_ns), text));
-		items_add(&items, "for %s", page_time((double)part->duration_ns, text));
-		items_add(&items, "%s/s",
-			  page_rate(run_timely(part->requests, part->drained), part->duration_ns,
-				    text));
-		items_add(&items, "p50 %s",
-			  page_time((double)histogram_quantile(&part->latency, 0.5), text));
-		items_add(&items, "p99 %s",
-			  page_time((double)histogram_quantile(&part->latency, 0.99), text));
-		items_add(&items, "errors %s", page_count(part->errors, text));
-		items_end(&items);
-	}
+	if (driver->part_count < 2)
+		return;
+	for (size_t i = 0; i < shown; i++)
+		report_part_of(page, driver, i);
+	report_more(page, driver, "drivers", shown, driver->part_count);
 }
 
 /* How well members of a fleet began together: by clocks that were compared, so only as well as these were. */
@@ -538,7 +577,7 @@ static void report_fleet(const struct page *page, const struct run_driver *drive
 	items = items_begin(page, "fleet", label_columns(driver));
 	items_add(&items, "%zu members", driver->member_count);
 	items_add(&items, "began within %s", page_time((double)skew_ns, text));
-	items_add(&items, "clocks compared to ±%s", page_time((double)doubt_ns, text));
+	items_add(&items, "clocks compared to within %s", page_time((double)doubt_ns, text));
 	for (size_t i = 0; i < driver->member_count; i++)
 		if (driver->members[i].limited)
 			items_add(&items, "%s did not keep up", driver->members[i].host);
@@ -593,7 +632,7 @@ void report_beyond(const struct page *page, const struct run_driver *driver)
 	struct items items;
 	char text[SHORT_TEXT];
 
-	if (!h->count)
+	if (!h->count || page->tight == TIGHT_MOST)
 		return;
 	items = items_begin(page, "", label_columns(driver));
 	items_add(&items, "p90 %s", page_time((double)histogram_quantile(h, 0.9), text));

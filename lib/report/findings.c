@@ -81,8 +81,7 @@ static void print_met(const struct page *page, const struct run *run,
 	}
 }
 
-static void print_finding(const struct page *page, const struct run *run,
-			  const struct run_finding *finding)
+static void print_title(const struct page *page, const struct run_finding *finding)
 {
 	bool critical = !strcmp(finding->severity, "critical");
 	bool notice = !strcmp(finding->severity, "notice");
@@ -98,17 +97,41 @@ static void print_finding(const struct page *page, const struct run *run,
 	if (finding->netns_name[0])
 		page_left(page, 0, "  (network namespace %s)", finding->netns_name);
 	fputc('\n', page->file);
+}
+
+/* On one line of any length, to be copied. */
+static void print_command(const struct page *page, const char *command)
+{
+	page_left(page, INDENT, "  do");
+	page_left(page, 0, "%s", command);
+	fputc('\n', page->file);
+}
+
+static void print_remedy(const struct page *page, const struct run_finding *finding)
+{
+	if (finding->command)
+		print_command(page, finding->command);
+	else
+		print_text(page, "change", finding->change);
+}
+
+static void print_finding(const struct page *page, const struct run *run,
+			  const struct run_finding *finding)
+{
+	print_title(page, finding);
+	if (page->tight) {
+		print_met(page, run, finding);
+		print_remedy(page, finding);
+		return;
+	}
 	print_text(page, "what", finding->what);
 	print_met(page, run, finding);
 	print_owners(page, finding);
 	if (page->verbose)
 		print_evidence(page, finding);
 	print_text(page, "outlook", finding->outlook);
-	if (finding->command) { /* on one line of any length, to be copied */
-		page_left(page, INDENT, "  do");
-		page_left(page, 0, "%s", finding->command);
-		fputc('\n', page->file);
-	}
+	if (finding->command)
+		print_command(page, finding->command);
 	print_text(page, finding->command ? "or change" : "change", finding->change);
 	if (page->verbose)
 		print_text(page, "risk", finding->risk);
@@ -162,16 +185,24 @@ void report_not_seen(const struct page *page, const struct run *run)
 		page_wrap(page, 0, "not seen: %s", *note);
 }
 
+/* Where there is little room, the first ones, which are the worst. */
+static const size_t most_findings[] = {[TIGHT_NOT] = SIZE_MAX, [TIGHT_SHORT] = 2, [TIGHT_MOST] = 1};
+
 void report_findings(const struct page *page, const struct run *run)
 {
+	size_t most = most_findings[page->tight];
+	size_t shown = run->finding_count > most ? most : run->finding_count;
+
 	if (!run->finding_count && !(run->not_seen && page->verbose))
 		return;
 	fputc('\n', page->file);
 	if (!run->finding_count)
 		page_wrap(page, 0, "nothing was running out on %s",
 			  run->host ? run->host : "the observer's host");
-	for (size_t i = 0; i < run->finding_count; i++)
+	for (size_t i = 0; i < shown; i++)
 		print_finding(page, run, &run->findings[i]);
+	if (shown < run->finding_count)
+		page_wrap(page, 0, "  and %zu more with -v", run->finding_count - shown);
 	if (page->verbose)
 		print_fullest(page, run);
 }

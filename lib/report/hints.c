@@ -139,7 +139,7 @@ void report_print_hints(const struct page *page, const struct run *run,
 			const struct run_service *service)
 {
 	struct report_hint found[REPORT_HINTS];
-	size_t count = report_hints(run, service, found);
+	size_t count = page->tight == TIGHT_MOST ? 0 : report_hints(run, service, found);
 
 	for (size_t i = 0; i < count; i++) {
 		page_left(page, LABEL_COLUMNS, "%s", i ? "" : "hint");

@@ -442,7 +442,7 @@ static void print_slowest(const struct page *page, const struct run *run)
 	size_t i = 0;
 	char text[SHORT_TEXT];
 
-	if (!joined->slowest_count)
+	if (!joined->slowest_count || page->tight == TIGHT_MOST)
 		return;
 	if (page->verbose)
 		fputc('\n', page->file);

@@ -204,19 +204,35 @@ static void print_sum(const struct page *page, const struct run *run,
 	items_add(&items, "lost %s", page_count(lost, text));
 	if (not_timed)
 		items_add(&items, "not timed %s", page_count(not_timed, text));
-	items_add(&items, "-v or --port PORT shows the stages of each");
+	if (!page->verbose)
+		items_add(&items, "-v or --port PORT shows the stages of each");
 	items_end(&items);
 }
 
-void report_many(const struct page *page, const struct run *run,
-		 const struct run_service **services, size_t count)
+/* The sum of those without a row: "and 12 more: 45 exchanges". */
+static void print_rest(const struct page *page, const struct run_service **services, size_t count)
 {
+	uint64_t exchanges = 0;
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < count; i++)
+		exchanges += services[i]->exchanges;
+	if (count)
+		page_wrap(page, 0, "and %zu more: %s exchange%s", count,
+			  page_count(exchanges, text), exchanges == 1 ? "" : "s");
+}
+
+void report_many(const struct page *page, const struct run *run,
+		 const struct run_service **services, size_t count, size_t most)
+{
+	size_t shown = count < most ? count : most;
 	struct layout layout;
 
 	qsort(services, count, sizeof(*services), compare_services);
-	layout = layout_of(page, services, count);
+	layout = layout_of(page, services, shown);
 	print_titles(page, &layout);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < shown; i++)
 		print_row(page, &layout, run, services[i]);
+	print_rest(page, services + shown, count - shown);
 	print_sum(page, run, services, count);
 }

@@ -37,9 +37,9 @@ void report_details(const struct page *page, const struct run_service *service);
 /* many.c: "tcp 127.0.0.1:8080 nginx", or with its pod or container in place of the process. */
 #define REPORT_NAME 448
 const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
-/* Services in a row each, the busiest first; @services is put into that order. */
+/* At most @most services in a row each, the busiest first; @services is put into that order. */
 void report_many(const struct page *page, const struct run *run,
-		 const struct run_service **services, size_t count);
+		 const struct run_service **services, size_t count, size_t most);
 
 /* caveats.c: item @i not seen of a service, for all forms of the report; false: nothing. */
 struct report_caveat {

@@ -187,38 +187,9 @@ void items_end(struct items *items)
 	fputc('\n', items->page->file);
 }
 
-/* Print three significant digits, or a larger whole number. */
-static void print_digits(double value, const char *unit, char buffer[static SHORT_TEXT])
-{
-	int decimals = fabs(value) < 9.995 ? 2 : fabs(value) < 99.95 ? 1 : 0;
-
-	snprintf(buffer, SHORT_TEXT, "%.*f%s%s", decimals, value, *unit ? " " : "", unit);
-}
-
 const char *page_time(double ns, char buffer[static SHORT_TEXT])
 {
-	/* Print 1000 of one unit as 1 of the next. */
-	static const struct {
-		double below, unit;
-		const char *name;
-	} units[] = {
-		{999.5, 1, "ns"},
-		{999.5 * NSEC_PER_USEC, NSEC_PER_USEC, "\u00b5s"},
-		{999.5 * NSEC_PER_MSEC, NSEC_PER_MSEC, "ms"},
-		{INFINITY, NSEC_PER_SEC, "s"},
-	};
-	size_t i = 0;
-
-	/* Half a nanosecond or less prints as zero, without a sign. */
-	if (fabs(ns) <= 0.5)
-		ns = 0;
-	while (i < ARRAY_SIZE(units) - 1 && fabs(ns) >= units[i].below)
-		i++;
-	if (i)
-		print_digits(ns / units[i].unit, units[i].name, buffer);
-	else
-		snprintf(buffer, SHORT_TEXT, "%.0f ns", ns);
-	return buffer;
+	return units_format_time(ns, buffer, SHORT_TEXT);
 }
 
 const char *page_setting(uint64_t ns, char buffer[static SHORT_TEXT])
@@ -237,8 +208,7 @@ const char *page_rate_of(double per_second, char buffer[static SHORT_TEXT])
 		return page_count(UINT64_MAX, buffer);
 	if (per_second >= 99.95 || per_second <= 0 || fabs(per_second - round(per_second)) < 0.005)
 		return page_count((uint64_t)(per_second + 0.5), buffer);
-	print_digits(per_second, "", buffer);
-	return buffer;
+	return units_format_digits(per_second, "", buffer, SHORT_TEXT);
 }
 
 const char *page_rate(uint64_t count, uint64_t ns, char buffer[static SHORT_TEXT])
@@ -255,30 +225,24 @@ const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT])
 	for (; i < ARRAY_SIZE(units) - 1 && value >= 999.5; i++)
 		value /= 1024;
 	if (i)
-		print_digits(value, units[i], buffer);
-	else
-		snprintf(buffer, SHORT_TEXT, "%ju B", (uintmax_t)bytes);
+		return units_format_digits(value, units[i], buffer, SHORT_TEXT);
+	snprintf(buffer, SHORT_TEXT, "%ju B", (uintmax_t)bytes);
 	return buffer;
 }
 
 const char *page_share(double percent, char buffer[static SHORT_TEXT])
 {
-	if (percent > 0 && percent < 0.05)
-		snprintf(buffer, SHORT_TEXT, "<0.1 %%");
-	else if (fabs(percent) < 9.95)
-		snprintf(buffer, SHORT_TEXT, "%.1f %%", fabs(percent) < 0.05 ? 0 : percent);
-	else if (percent < 100 && percent >= 99.5)
-		snprintf(buffer, SHORT_TEXT, "%.1f %%", fmin(percent, 99.9));
-	else
-		snprintf(buffer, SHORT_TEXT, "%.0f %%", percent);
+	return units_format_share(percent, buffer, SHORT_TEXT);
+}
+
+const char *page_change(double percent, char buffer[static SHORT_TEXT])
+{
+	snprintf(buffer, SHORT_TEXT, "%+.*f %%", fabs(percent) < 99.95 ? 1 : 0, percent);
 	return buffer;
 }
 
 const char *page_words(const char *name, char buffer[static SHORT_TEXT])
 {
 	snprintf(buffer, SHORT_TEXT, "%s", name);
-	for (char *c = buffer; *c; c++)
-		if (*c == '_')
-			*c = ' ';
-	return buffer;
+	return text_words(buffer);
 }

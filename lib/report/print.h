@@ -12,11 +12,19 @@
 /* Width of the label at the left of every line outside the tree. */
 #define LABEL_COLUMNS 13
 
+/* How much is left out so that a report fits on a screen. */
+enum tightness {
+	TIGHT_NOT,
+	TIGHT_SHORT, /* of each list its first rows, of findings their remedy */
+	TIGHT_MOST,  /* and no row that only explains another one */
+};
+
 /* The page being printed. */
 struct page {
 	FILE *file;
 	bool colour;
 	bool verbose; /* everything, not only a first look */
+	enum tightness tight;
 	unsigned int width;
 };
 
@@ -78,6 +86,9 @@ const char *page_rate_of(double per_second, char buffer[static SHORT_TEXT]);
 const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT]);
 /* "69 %", with a decimal near the ends: "7.3 %", "99.9 %". Only exact values print as 0 or 100. */
 const char *page_share(double percent, char buffer[static SHORT_TEXT]);
+
+/* A difference, with a sign and three significant digits: "+12.5 %", "-100 %". */
+const char *page_change(double percent, char buffer[static SHORT_TEXT]);
 
 /* "socket_queue" becomes "socket queue". */
 const char *page_words(const char *name, char buffer[static SHORT_TEXT]);

@@ -571,7 +571,7 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	struct items items;
 	char name[SHORT_TEXT];
 
-	if (!responses->count)
+	if (!responses->count || page->tight == TIGHT_MOST)
 		return;
 	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++)
 		left += responses->statuses[i];
@@ -587,7 +587,7 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	add_status(&items, "others", left, responses->count);
 	add_status(&items, "not known", responses->status[0], responses->count);
 	items_end(&items);
-	for (size_t i = 0; i < ARRAY_SIZE(failed); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++) {
 		if (!failed[i].histogram->count)
 			continue;
 		items = begin_beside(page, failed[i].label, failed[i].histogram);

@@ -283,7 +283,9 @@ const char *report_sweep_plateau(const struct run_sweep *sweep, char ret_text[st
 	else
 		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s from %s %s on",
 			 page_count(sweep->plateau.value, plateau),
-			 page_count(sweep->knee.value, knee), unit_of(sweep));
+			 page_count(sweep->knee.value, knee),
+			 sweep->knee.value == 1 && !report_sweep_is_rated(sweep) ? "connection"
+										 : unit_of(sweep));
 	return ret_text;
 }
 

@@ -3,6 +3,8 @@
 #include "sojourn/report.h"
 
 #include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -17,6 +19,7 @@ struct report {
 	const struct report_options *options;
 	const struct run_service *driven; /* NULL: none, or several */
 	unsigned int rows;		  /* of the distribution; 0: no room for it */
+	size_t services;		  /* that have a row, of many */
 	bool airy;			  /* blank lines around the distribution */
 	bool followed;			  /* resources follow */
 };
@@ -222,13 +225,14 @@ static bool is_idle(const struct run_service *service)
 }
 
 /* Maximum of named services; those with a listener come first. */
-#define IDLE_NAMED 6
+#define IDLE_NAMED	 6
+#define IDLE_NAMED_TIGHT 1
 
 /* Print the idle services in one line. */
 static void print_idle(const struct report *report)
 {
 	const struct run *run = report->run;
-	size_t named = 0, count = 0;
+	size_t named = 0, count = 0, most = report->page.tight ? IDLE_NAMED_TIGHT : IDLE_NAMED;
 	char name[REPORT_NAME];
 	struct items items;
 
@@ -243,7 +247,7 @@ static void print_idle(const struct report *report)
 				fputc('\n', report->page.file);
 				items = items_begin(&report->page, "no exchanges ", LABEL_COLUMNS);
 			}
-			if (named == IDLE_NAMED)
+			if (named == most)
 				continue;
 			named++;
 			items_add(&items, "%s", report_name(service, name));
@@ -255,16 +259,21 @@ static void print_idle(const struct report *report)
 		items_end(&items);
 }
 
-/* Name the parts that were not looked for; the reasons follow with -v. */
+/* Name the parts that were not looked for, or count them; the reasons follow with -v. */
 static void print_more(const struct page *page, const struct run *run)
 {
 	struct items items;
+	size_t count = 0;
 
 	page_style(page, STYLE_DIM);
 	items = items_begin(page, "", 0);
 	items_add(&items, "-v prints more");
-	for (char **note = run->not_seen; note && *note; note++)
-		items_add(&items, "not seen: %.*s", (int)strcspn(*note, ":"), *note);
+	for (char **note = run->not_seen; note && *note; note++, count++)
+		if (!page->tight)
+			items_add(&items, "not seen: %.*s", (int)strcspn(*note, ":"), *note);
+	if (page->tight && count)
+		items_add(&items, "not seen: %zu kind%s of exhaustion", count,
+			  count == 1 ? "" : "s");
 	items_end(&items);
 	page_style(page, STYLE_PLAIN);
 }
@@ -272,7 +281,7 @@ static void print_more(const struct page *page, const struct run *run)
 /* More services than this have a row each: printed whole they would exceed a screen. */
 #define WHOLE_SERVICES 2U
 
-/* Print services that the driver did not load, whole or as rows. */
+/* Print services that the driver did not load, whole or as rows; with -v both. */
 static void print_busy(const struct report *report)
 {
 	const struct page *page = &report->page;
@@ -286,10 +295,11 @@ static void print_busy(const struct report *report)
 		if (service != report->driven && (page->verbose || !is_idle(service)))
 			busy[count++] = service;
 	}
-	if (!page->verbose && count + (report->driven != NULL) > WHOLE_SERVICES) {
+	if (count + (report->driven != NULL) > WHOLE_SERVICES) {
 		fputc('\n', page->file);
-		report_many(page, run, busy, count);
-		return;
+		report_many(page, run, busy, count, report->services);
+		if (!page->verbose)
+			return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		fputc('\n', page->file);
@@ -370,6 +380,70 @@ int report_host(const struct run *run, const struct report_options *options, FIL
 	return r || ferror(file) ? -EIO : 0;
 }
 
+/* The parts of a report, rendered. */
+struct rendered {
+	char *head, *resources, *others, *drawn;
+};
+
+static void rendered_done(struct rendered *rendered)
+{
+	free(rendered->head);
+	free(rendered->resources);
+	free(rendered->others);
+	free(rendered->drawn);
+	*rendered = (struct rendered){0};
+}
+
+/* All but the distribution, which takes the room that is left. */
+static int render_all(const struct report *report, struct rendered *ret_rendered)
+{
+	int r;
+
+	rendered_done(ret_rendered);
+	r = render(report, print_head, &ret_rendered->head);
+	if (!r)
+		r = render(report, print_resources, &ret_rendered->resources);
+	if (!r)
+		r = render(report, print_others, &ret_rendered->others);
+	return r;
+}
+
+static unsigned int lines_of_all(const struct rendered *rendered)
+{
+	return lines_of(rendered->head) + lines_of(rendered->resources) +
+	       lines_of(rendered->others);
+}
+
+/* So many of many services have a row even if they do not fit on a screen. */
+#define FEWEST_SERVICES 8U
+
+/* Leave out more and more until it fits on a screen. */
+static int render_to_fit(struct report *report, struct rendered *ret_rendered)
+{
+	int r = render_all(report, ret_rendered);
+
+	while (!r && !report->page.verbose && lines_of_all(ret_rendered) > LINES) {
+		if (report->page.tight < TIGHT_MOST)
+			report->page.tight++;
+		else if (report->services > FEWEST_SERVICES)
+			report->services = report->services > LINES ? LINES : report->services - 1;
+		else
+			break;
+		r = render_all(report, ret_rendered);
+	}
+	return r;
+}
+
+static int render_distribution(struct report *report, struct rendered *rendered)
+{
+	unsigned int lines = lines_of_all(rendered);
+
+	report->rows = rows_beside(report, lines);
+	report->followed = *rendered->resources;
+	report->airy = lines + report->rows + 2 <= LINES;
+	return render(report, print_distribution, &rendered->drawn);
+}
+
 int report_text(const struct run *run, const struct report_options *options, FILE *file)
 {
 	struct report report = {
@@ -377,25 +451,16 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		.run = run,
 		.options = options,
 		.driven = report_driven_service(run),
+		.services = SIZE_MAX,
 	};
-	autofree char *head = NULL, *drawn = NULL, *resources = NULL, *others = NULL;
-	unsigned int lines;
-	int r = render(&report, print_head, &head);
+	__attribute__((cleanup(rendered_done))) struct rendered rendered = {0};
+	int r = render_to_fit(&report, &rendered);
 
 	if (!r)
-		r = render(&report, print_resources, &resources);
-	if (!r)
-		r = render(&report, print_others, &others);
-	if (r)
-		return r;
-	/* Each of several services may use its lines. */
-	lines = lines_of(head) + lines_of(resources) +
-		(run->service_count > 1 ? 1 : lines_of(others));
-	report.rows = rows_beside(&report, lines);
-	report.followed = *resources;
-	report.airy = lines + report.rows + 2 <= LINES;
-	r = render(&report, print_distribution, &drawn);
+		r = render_distribution(&report, &rendered);
 	for (size_t i = 0; i < 4 && !r; i++)
-		r = put((char *const[]){head, drawn, resources, others}[i], options, file);
+		r = put((char *const[]){rendered.head, rendered.drawn, rendered.resources,
+					rendered.others}[i],
+			options, file);
 	return r || ferror(file) ? -EIO : 0;
 }

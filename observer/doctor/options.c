@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The command line of `sojourn doctor`; see doctor.h. */
 #include <errno.h>
+#include <string.h>
 
 #include "doctor.h"
 #include "sojourn/cleanup.h"
@@ -99,7 +100,10 @@ int doctor_parse(int argc, char **argv, struct doctor_options *ret_options)
 					 .interval_ns = 2 * NSEC_PER_SEC};
 	int next, r = cli_parse(&command, argc, argv, &options, NULL, &next);
 
-	if (!r && next < argc)
+	if (!r && next < argc && *argv[next] && !argv[next][strspn(argv[next], "0123456789")])
+		r = cli_error(&command, "'%s': unexpected: did you mean --port %s?", argv[next],
+			      argv[next]);
+	else if (!r && next < argc)
 		r = cli_error(&command, "'%s': unexpected, see --help", argv[next]);
 	if (!r)
 		r = check(&options);

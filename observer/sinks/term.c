@@ -51,9 +51,9 @@ static void print_stage(FILE *file, const struct run_stage *stage)
 	snprintf(p99, sizeof(p99), "%s", stage->measured ? "-" : "unknown");
 
 	if (stage->measured && stage->histogram.count) {
-		units_format_duration(histogram_mean(&stage->histogram), mean, sizeof(mean));
-		units_format_duration((double)histogram_quantile(&stage->histogram, 0.99), p99,
-				      sizeof(p99));
+		units_format_time(histogram_mean(&stage->histogram), mean, sizeof(mean));
+		units_format_time((double)histogram_quantile(&stage->histogram, 0.99), p99,
+				  sizeof(p99));
 	}
 	/* "µ" takes two bytes and one column. */
 	fprintf(file, " %*s %*s ", 8 + !!strstr(mean, "µ"), mean, 8 + !!strstr(p99, "µ"), p99);

@@ -13,13 +13,30 @@ import urllib.request
 
 import pytest
 
+from .conditions import PYPI
+
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+
+# axe-core, if it is there: the rules of accessibility that a program can check.
+AXE = next(PYPI.glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
 
 # The script's result is written where the document's text is read from.
 PROBE = """
 <script nonce="%s">
 (async () => {
 	const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+	const isSerious = ({impact}) => ["serious", "critical"].includes(impact);
+	// The serious findings of axe-core in both themes; null: it is not there.
+	const impaired = async () => {
+		const all = [];
+		if (!window.axe) return null;
+		for (const theme of ["light", "dark"]) {
+			document.documentElement.dataset.theme = theme;
+			const {violations} = await axe.run(document, {resultTypes: ["violations"]});
+			all.push(...violations.filter(isSerious).map(({id, nodes}) => `${theme}: ${id}: ${nodes.map(({html}) => html).join(" ")}`));
+		}
+		return all;
+	};
 	let found;
 	try { found = await (async () => { %s })(); }
 	catch (error) { found = {error: String(error.stack)}; }
@@ -33,9 +50,11 @@ PROBE = """
 
 
 def probed(page, probe):
-    """The page with a script more, which has what the page's policy asks of scripts."""
-    nonce = re.search(r"script-src 'nonce-(\w+)'", page)[1]
-    return page.replace("</body>", PROBE % (nonce, probe) + "</body>")
+    """Return the page with axe-core, if it is there, and the probe, which have what its policy asks of scripts."""
+    found = re.search(r"script-src 'nonce-(\w+)'", page)
+    nonce = found[1] if found else ""
+    axe = f'<script nonce="{nonce}">{AXE.read_text()}</script>' if AXE else ""
+    return page.replace("</body>", f"{axe}{PROBE % (nonce, probe)}</body>")
 
 
 class Page(html.parser.HTMLParser):

@@ -13,7 +13,7 @@ import struct
 
 import pytest
 
-from . import BUILD
+from . import BUILD, ROOT
 
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "s390x": 351, "ppc64le": 361}
 BPF_PROG_LOAD = 5
@@ -77,3 +77,7 @@ def needs_built(path):
 
 privileged = skip_if(missing_privileges())
 bpf = skip_if(missing_bpf())
+
+# Libraries of other projects, of which some read what we write for them.
+PYPI = ROOT / "build/venv-pypi"
+needs_pypi = pytest.mark.skipif(not (PYPI / "complete").exists(), reason="PyPI's libraries are not there: tools/setup --pypi")

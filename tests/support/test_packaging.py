@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from . import BUILD
+from .conditions import PYPI, needs_pypi
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
@@ -50,6 +51,43 @@ def test_the_dashboard_is_one():
         taken |= cells
     heatmaps = [panel for panel in panels if panel["type"] == "heatmap"]
     assert heatmaps and all(target["format"] == "heatmap" for panel in heatmaps for target in panel["targets"])
+
+
+# Prints the dashboard as Grafana's own types have it: without what they do not know.
+READ_BY_GRAFANA = """
+import json, sys
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
+register_default_plugins()
+print(JSONEncoder().encode(Dashboard.from_json(json.load(sys.stdin))))
+"""
+
+
+def lost(given, read, path="dashboard"):
+    """Return the paths of members that are not in @read, or not as given. Others are defaults."""
+    if isinstance(given, dict) and isinstance(read, dict):
+        return [each for name, value in given.items() for each in lost(value, read.get(name, "nothing"), f"{path}.{name}")]
+    if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        return [each for i, pair in enumerate(zip(given, read)) for each in lost(*pair, f"{path}[{i}]")]
+    return [] if given == read else [path]
+
+
+def read_by_grafana(dashboard):
+    done = subprocess.run([PYPI / "bin/python3", "-c", READ_BY_GRAFANA], input=json.dumps(dashboard), check=True,
+                          capture_output=True, text=True, timeout=60)
+    return json.loads(done.stdout)
+
+
+@needs_pypi
+def test_grafana_knows_all_of_the_dashboard():
+    """Grafana's types (11.6) have each member of each kind of panel, and none that is misspelt."""
+    dashboard = json.loads((PACKAGING / "grafana/sojourn.json").read_text())
+    assert not lost(dashboard, read_by_grafana(dashboard))
+    dashboard["panels"][0]["options"]["colourMode"] = "background"
+    dashboard["panels"][3]["fieldConfig"]["defaults"]["custom"]["fill"] = 10
+    assert lost(dashboard, read_by_grafana(dashboard)) == [
+        "dashboard.panels[0].options.colourMode", "dashboard.panels[3].fieldConfig.defaults.custom.fill"]
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")

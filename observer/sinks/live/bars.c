@@ -8,6 +8,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/screen.h"
+#include "sojourn/units.h"
 #include "view.h"
 
 /* Readable without colours. Upper case is the server's own work. */
@@ -82,7 +83,7 @@ void live_draw_axis(const struct live_strip *strip, int y)
 		double ns = STRIP_FROM_NS * pow(10, decade);
 		char text[32];
 
-		live_format_time(ns, text, sizeof(text));
+		units_format_duration(ns, text, sizeof(text));
 		screen_put(y, strip->x + column_of(strip, ns), (int)sizeof(text), SCREEN_DIM,
 			   SCREEN_LEFT, text);
 	}

@@ -63,16 +63,9 @@ char *live_format_count(double value, char *buffer, size_t size)
 
 char *live_format_time(double ns, char *buffer, size_t size)
 {
-	char *space;
-
-	if (isnan(ns)) {
-		snprintf(buffer, size, "-");
-		return buffer;
-	}
-	units_format_duration(ns, buffer, size);
-	space = strchr(buffer, ' ');
-	if (space)
-		memmove(space, space + 1, strlen(space));
+	if (!isnan(ns))
+		return units_format_time(ns, buffer, size);
+	snprintf(buffer, size, "-");
 	return buffer;
 }
 

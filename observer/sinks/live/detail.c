@@ -9,6 +9,7 @@
 #include "page.h"
 #include "sojourn/screen.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 #define LABEL_WIDTH	     17
@@ -85,7 +86,7 @@ static void draw_figures(const struct columns *at, const struct run_stage *found
 	put_time(at, y, 3, h->count ? (double)histogram_quantile(h, 0.99) : NAN);
 	put_time(at, y, 4, h->count ? (double)h->max : NAN);
 	if (!isnan(share))
-		snprintf(text, sizeof(text), "%.1f %%", 100 * share);
+		units_format_share(100 * share, text, sizeof(text));
 	put_value(at, y, 5, SCREEN_PLAIN, text);
 }
 
@@ -103,6 +104,7 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 
 	snprintf(text, sizeof(text), " %s %s", live_stage_letter(stage),
 		 run_stage_label(service->stages, stage));
+	text_words(text);
 	screen_put(y, 0, at.begin, SCREEN_STAGE + stage, SCREEN_LEFT, text);
 	if (!found->measured) {
 		screen_line(y, at.begin + 1, SCREEN_DIM, "not measured: %s",

@@ -126,9 +126,8 @@ static bool losses(const struct run_service *service, char *text, size_t size)
 					 used ? ", " : "caveats: ", run_loss_names[i],
 					 (uintmax_t)service->losses[i]);
 	}
-	for (char *c = text; used && *c; c++)
-		if (*c == '_')
-			*c = ' ';
+	if (used)
+		text_words(text);
 	return used;
 }
 
@@ -136,6 +135,7 @@ static bool losses(const struct run_service *service, char *text, size_t size)
 static bool missing(const struct run_service *service, char *text, size_t size)
 {
 	enum stage which = STAGE_SERVICE; /* the one that matters, before those that UDP has not */
+	char name[32];
 
 	if (service->stages[which].measured)
 		for (which = 0; which < STAGE_RESIDENCE_END; which++)
@@ -143,7 +143,8 @@ static bool missing(const struct run_service *service, char *text, size_t size)
 				break;
 	if (which == STAGE_RESIDENCE_END)
 		return false;
-	snprintf(text, size, "%s is not measured: %s", run_stage_names[which],
+	snprintf(name, sizeof(name), "%s", run_stage_names[which]);
+	snprintf(text, size, "%s is not measured: %s", text_words(name),
 		 service->stages[which].reason ? service->stages[which].reason : "no reason given");
 	return true;
 }

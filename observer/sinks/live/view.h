@@ -137,7 +137,7 @@ char *live_format_port(const struct run_service *service, char *buffer, size_t s
 char *live_format_process(const struct run_service *service, char *buffer, size_t size);
 /* A number in at most five columns: "9.5", "99999", "117k". "-" if NAN. */
 char *live_format_count(double value, char *buffer, size_t size);
-/* "406µs"; "-" if NAN. */
+/* "406 µs"; "-" if NAN. */
 char *live_format_time(double ns, char *buffer, size_t size);
 
 /* The value of a series in @row's period, NAN if it is not known. */

@@ -9,11 +9,11 @@ import zlib
 
 import pytest
 
-from support import ROOT, documents
+from support import documents
+from support.conditions import PYPI, needs_pypi
 from support.process import run
 from support.programs import DRIVER, OBSERVER, Lab
 
-VENV = ROOT / "build" / "venv-hdrhistogram" / "bin" / "python3"
 # Prints count, p50, p99, p99.999 and maximum of each interval, as the reference library reads them.
 READER = """
 import sys
@@ -137,11 +137,10 @@ def value_of_rank(latency, rank):
     return ((index - octave * 64) << octave) + (1 << octave) - 1
 
 
+@needs_pypi
 def test_hlog_by_the_reference_library(files):
-    if not VENV.exists():
-        pytest.skip("PyPI's hdrhistogram is not there: tools/setup --hdrhistogram")
     driver, _, path = files
-    text = subprocess.run([VENV, "-c", READER, path], check=True, capture_output=True, text=True,
+    text = subprocess.run([PYPI / "bin/python3", "-c", READER, path], check=True, capture_output=True, text=True,
                           timeout=60).stdout
     found = [[float(word) for word in line.split()] for line in text.splitlines()]
     assert len(found) == len(driver["intervals"])

@@ -96,6 +96,8 @@ def test_every_size_and_resizing(start):
             terminal.wait_for(r"█{100}")  # as wide as the screen
         screen = terminal.screen()
         assert max(map(len, screen)) <= columns and len(screen) <= lines + 1
+        terminal.resize(60, 24)
+        terminal.wait_for(r"^ response time: p50 .* [nµm]?s$")  # without what has no room, but with all units
         terminal.resize(80, 24)
         terminal.wait_for(r"^ Ctrl-C ends the run")
         terminal.keys("C-c")

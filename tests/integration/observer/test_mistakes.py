@@ -26,6 +26,7 @@ REFUSED = {
                       "--output: 'x.pdf': no form of a report ends so: allowed are .txt, .html, .md, .json, .csv and "),
     "ports the wrong way round": (["observe", "--port", "9000-8000"], 2, "--port: '9000-8000' is not allowed: "
                                   "give ports from 1 to 65535 like 80, 8000-8010 or 53/udp, separated by commas"),
+    "a port for the doctor": (["doctor", "8080"], 64, "'8080': unexpected: did you mean --port 8080?"),
     "no last port": (["live", "--port", "8000-"], 2, "like 80, 8000-8010 or 53/udp"),
     "many ports": (["serve", "--port", "80,8000-8063"], 2,
                    "give at most 64 ports; --all-listeners takes those that have a listener"),

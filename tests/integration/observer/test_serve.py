@@ -363,6 +363,7 @@ const timed = ({services}) => services.find(({port}) => port === BUSY).stages.se
 found.heat = [cellsOf(detail.key, "service", 0).reduce((sum, {n}) => sum + n, 0), timed(state.now) - timed(opened)];
 found.clients = detail.clients.textContent;
 found.labels = drawn.map(({canvas}) => canvas.getAttribute("aria-label"));
+found.impaired = await impaired();
 const {duration_ns} = state.now;
 await sleep(2500);
 found.paused = state.now.duration_ns === duration_ns;
@@ -414,7 +415,7 @@ def test_the_page_lives(start, tmp_path, width):
     assert {"requests/s", "accepts/s"} <= set(lines["requests and accepts per second"])
     assert "service" in lines["mean of each stage"] and "service" in lines["p99 of each stage"]
     assert all(chart["beyond"] == 0 for chart in found["charts"])
-    assert found["paused"] and found["overflow"] <= 0
+    assert found["paused"] and found["overflow"] <= 0 and not found["impaired"]
     assert found["card"].startswith("critical: no more (<b>here</b>)") and "do this" in found["card"]
     assert found["pill"] == "critical: 1"
 

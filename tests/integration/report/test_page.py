@@ -7,6 +7,7 @@ import re
 import pytest
 
 from support.browser import Page, needs_browser
+from support.conditions import needs_pypi
 from support.documents import load, parse
 from support.process import run
 from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
@@ -68,14 +69,22 @@ const charts = drawn.map(({chart, canvas}) => {
 });
 return {charts, overflow: document.documentElement.scrollWidth - innerWidth,
 	parts: Object.fromEntries([...document.querySelectorAll(".bar span")].map((node) => [node.dataset.part, +node.dataset.value])),
-	answer: document.querySelector(".answer").textContent};
+	answer: document.querySelector(".answer").textContent, impaired: await impaired(), figures: [
+	[0, 0.4, 1, 999, 999.6, 6100, 9996, 99951, 999501, 2e9, null].map(time), [0, 999, 1000, 1023488, 5e6].map(bytes),
+	[0, 0.0001, 0.005, 0.0994, 0.1, 0.9949, 0.9961, 0.9999, 1, 1.5].map(percent), [0, 0.333, 3, 12.345, 99.96, 12345].map(perSecond)]};
 """
+ACCESSIBLE = "return {impaired: await impaired()};"
+# In the form of the text report (tests/unit/lib/base/units.c).
+SHOWN = [["0 ns", "0 ns", "1 ns", "999 ns", "1.00 µs", "6.10 µs", "10.0 µs", "100 µs", "1.00 ms", "2.00 s", "–"],
+         ["0 B", "999 B", "0.98 KiB", "0.98 MiB", "4.77 MiB"],
+         ["0.0 %", "<0.1 %", "0.5 %", "9.9 %", "10 %", "99 %", "99.6 %", "99.9 %", "100 %", "150 %"],
+         ["0", "0.33", "3", "12.3", "100", "12,345"]]
 
 
 def is_drawn(found):
-    """Charts stay within their axes, no line is all zeros, log axes label each decade; nothing is wider than
-    the page."""
-    assert found["overflow"] <= 0
+    """Charts stay within their axes, no line is all zeros, log axes label each decade. Nothing is wider than
+    the page, and axe-core has no serious finding."""
+    assert found["overflow"] <= 0 and not found["impaired"]
     for chart in found["charts"]:
         assert chart["beyond"] == 0 and chart["zero"] == 0 and chart["lowest"] >= 0, chart
         for low, high in zip(chart["decades"] or [], (chart["decades"] or [])[1:]):
@@ -100,7 +109,7 @@ def test_the_page_shows_the_document(measured, tmp_path, width):
     page = Page(target, tmp_path / "profile", width, CHARTS)
     document = load(measured[0])
     assert page.console == []
-    assert is_drawn(page.probe)
+    assert is_drawn(page.probe) and page.probe["figures"] == SHOWN
     assert {chart["label"] for chart in page.probe["charts"]} >= {
         "latency by percentile", "share of each part in slow requests", "timelines of the slowest exchanges"}
     assert_same_as(page, [document])
@@ -115,6 +124,16 @@ def test_the_page_shows_the_document(measured, tmp_path, width):
     overhang_ns = joined["sum"]["overhang_ns"] / joined["joined"] if joined["joined"] else 0
     assert 0.98 * mean_ns <= sum(page.probe["parts"].values()) <= 1.02 * (mean_ns + overhang_ns)
     assert page.text.index(page.probe["answer"]) < page.text.index("per second, at the client")
+
+
+@needs_pypi
+def test_accessibility_is_looked_at(tmp_path):
+    """The check that the other tests use finds two defects of a page."""
+    path = tmp_path / "page.html"
+    path.write_text('<html lang="en"><title>x</title><body style="background:#fff"><main><h1>x</h1><p style="color:#ddd">pale</p>'
+                    '<img src="data:,"></main></body></html>')
+    found = Page(path, tmp_path / "profile", probe=ACCESSIBLE).probe["impaired"]
+    assert sorted(one.split(": ")[1] for one in found) == ["color-contrast", "color-contrast", "image-alt", "image-alt"]
 
 
 def test_rows_by_target_and_status(start, tmp_path):
@@ -193,8 +212,8 @@ def test_a_sweep(start, tmp_path):
         document = swept(lab, path, ladder)
         found = document["sweep"]
         report(path, "-o", target)
-        page = Page(target, tmp_path / "profile")
-        assert page.console == [] and "Where a request's time goes" not in page.text
+        page = Page(target, tmp_path / "profile", probe=ACCESSIBLE)
+        assert page.console == [] and "Where a request's time goes" not in page.text and not page.probe["impaired"]
         assert_same_as(page, [document])
         assert {f"0:sweep.steps.{i}.{member}" for i in range(len(found["steps"]))
                 for member in ("load", "latency.p50_ns", "latency.p99_ns", "errors")} <= set(page.cells)
@@ -219,8 +238,8 @@ def test_a_sweep(start, tmp_path):
 def test_runs_side_by_side(measured, tmp_path):
     target = tmp_path / "report.html"
     report("--compare", *measured, "-o", target)
-    page = Page(target, tmp_path / "profile")
-    assert page.console == []
+    page = Page(target, tmp_path / "profile", probe=ACCESSIBLE)
+    assert page.console == [] and not page.probe["impaired"]
     assert_same_as(page, [load(path) for path in measured])
     assert any(name.startswith("1:") for name in page.cells)
     assert "Compared with the first run" in page.text

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The text reports without -v, which users read first. The truth is the configuration of nginx and the lab server."""
+import copy
+import json
+import os
 import re
+import shlex
+import subprocess
 
 import pytest
 
+from support import documents
 from support.conditions import needs_program
 from support.net import free_port
 from support.process import run
@@ -60,6 +66,60 @@ def test_what_failed_is_the_headline(start, server, said):
     assert (report.splitlines()[1] == said) == bool(said), report
     assert ("0 of 50 good" in report) == (said == "100 % failed: 404")
     assert ("failed" in report or "redirected" in report) == bool(said)
+
+
+FINDING = {"severity": "critical", "id": "fds-exhausted", "resource": "descriptors", "port": 0, "netns": 0, "what": "no descriptor is left " * 5,
+           "outlook": "accept() fails " * 9, "change": "raise the limit " * 9, "risk": "none", "command": "prlimit --pid 1 --nofile=4096:",
+           "link": "docs/diagnoses.md#fds-exhausted"}
+
+
+def crowded(document, folder):
+    """Return paths of documents with much to say: several targets, statuses, findings; a fleet; thirty services."""
+    document["driver"]["limited"] = None  # by other load on this machine
+    many, fleet = copy.deepcopy(document), copy.deepcopy(document)
+    document["findings"] = [dict(FINDING, object=f"server (pid {pid})") for pid in range(1, 5)]
+    del many["driver"], many["joined"]
+    many["services"] = [dict(service, port=port) for service in many["services"] for port in range(8000, 8030)]
+    member = {"host": "host", "target": fleet["driver"]["target"], "begin_ns": fleet["driver"]["begin_ns"], "connections": 1,
+              "requests": 1, "drained": 0, "errors": 0, "duration_ns": fleet["driver"]["duration_ns"],
+              "latency": fleet["driver"]["round_trip"]}
+    fleet["driver"]["parts"] = [dict(member, host=f"host{i}") for i in range(20)]
+    for name, found in (("crowded", document), ("many", many), ("fleet", fleet)):
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(found))
+        yield path
+
+
+def on_terminal(width, path, **environment):
+    """Return the report as on a terminal of this width."""
+    command = f"stty cols {width} rows 50; {shlex.join(map(str, (OBSERVER, 'report', path)))}"
+    done = subprocess.run(["script", "-qec", command, "/dev/null"], check=True, capture_output=True, text=True, timeout=30,
+                          stdin=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm-256color", **environment})
+    return done.stdout.replace("\r\n", "\n")
+
+
+@needs_program("script")
+def test_it_fits_on_a_screen(start, tmp_path):
+    """At most 25 lines, none wider than the terminal but a command to copy; colours and signs as the user wants."""
+    nginx = start(Nginx(server="location /no { return 404; } location /half { return 503; }"))
+    observer = start(Observer("--http", ports=[nginx.port]))
+    path = tmp_path / "run.json"
+    run([DRIVER, nginx.url, f"{nginx.url}no", f"{nginx.url}half", "-c4", "-n3000", "--quiet", "--observer", observer.url,
+         "--json", path], check=False)
+    observer.stop()
+    for each in crowded(documents.load(path), tmp_path):
+        for width in (60, 80, 200):
+            plain, coloured = on_terminal(width, each, LC_ALL="C", NO_COLOR="1"), on_terminal(width, each, LC_ALL="C.UTF-8")
+            lines = plain.splitlines()
+            assert len(lines) <= LINES and plain.isascii() and not re.search(r"[?\x1b]", plain), plain
+            assert not [line for line in lines if len(line) > width and "prlimit" not in line], plain
+            assert "\x1b[" in coloured and "·" in coloured and coloured.count("\n") == len(lines)
+            assert "lost 0" in plain and "-v prints more" in plain
+            assert re.search(r"^ *and \d+ more|^drivers +\d+ with -v", plain, re.MULTILINE), plain
+        whole = run([OBSERVER, "report", "-v", each]).stdout
+        assert len(whole.splitlines()) > LINES and not re.search(r"^ *and \d+ more(:| with)", whole, re.MULTILINE)
+        if each.name.startswith("many"):
+            assert all(f":{port} nginx" in whole for port in range(8000, 8030))
 
 
 def test_nobody_listens(start):

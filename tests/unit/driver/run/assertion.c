@@ -39,6 +39,7 @@ static void test_values(void **state)
 	assert_true(holds("max>49ms", &driver));
 	assert_false(holds("max<0.05", &driver));
 	assert_true(holds("max<=50ms", &driver));
+	assert_true(holds("max <= 50 ms", &driver));
 	assert_true(holds("mean<1.1ms", &driver));
 	assert_true(holds("errors<=1%", &driver));
 	assert_false(holds("errors<1%", &driver));
@@ -151,9 +152,19 @@ static void test_nothing_tried(void **state)
 
 static void test_refusals(void **state)
 {
-	static const char *const words[] = {"",	    "p99",	  "p98<1ms",	"p99=1ms",
-					    "p99<", "p99<1%",	  "errors<x%",	"rate<5ms",
-					    "<5ms", "unsent<5ms", "timeouts<1s"};
+	static const char *const words[] = {
+		"",
+		"p99",
+		"p98<1ms",
+		"p99=1ms",
+		"p99<",
+		"p99<1%",
+		"errors<x%",
+		"rate<5ms",
+		"<5ms",
+		"unsent<5ms",
+		"timeouts<1s",
+		"p99<0000000000000000000000000000000000000000000000000000000000001ms"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {

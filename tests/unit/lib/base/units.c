@@ -107,6 +107,12 @@ static const struct format_case formatted_durations[] = {
 	{999499, "999 \u00b5s"}, {999501, "1 ms"}, {20e6, "20 ms"}, {1.5e9, "1.5 s"},
 	{59.94e9, "59.9 s"}, {999.96e9, "1000 s"}, {12345e9, "12345 s"}, {-12300, "-12.3 \u00b5s"},
 };
+
+static const struct format_case formatted_times[] = {
+	{0, "0 ns"}, {-0.4, "0 ns"}, {1, "1 ns"}, {999, "999 ns"}, {999.6, "1.00 \u00b5s"},
+	{6100, "6.10 \u00b5s"}, {9994, "9.99 \u00b5s"}, {9996, "10.0 \u00b5s"}, {99949, "99.9 \u00b5s"},
+	{99951, "100 \u00b5s"}, {999501, "1.00 ms"}, {2e9, "2.00 s"}, {12345e9, "12345 s"}, {-12300, "-12.3 \u00b5s"},
+};
 /* clang-format on */
 
 static void check_formats(const struct format_case *cases, size_t count,
@@ -125,6 +131,7 @@ static void durations_are_formatted(void **state)
 {
 	(void)state;
 	check_formats(formatted_durations, ARRAY_SIZE(formatted_durations), units_format_duration);
+	check_formats(formatted_times, ARRAY_SIZE(formatted_times), units_format_time);
 }
 
 static void counts_are_formatted(void **state)

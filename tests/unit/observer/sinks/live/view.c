@@ -178,11 +178,15 @@ static void test_numbers(void **state)
 		double value;
 		const char *count, *time;
 	} cases[] = {
-		{NAN, "-", "-"},	   {0, "0", "0ns"},
-		{0.25, "0.2", "0.25ns"},   {9.94, "9.9", "9.94ns"},
-		{9.96, "10", "9.96ns"},	   {99999, "99999", "100µs"},
-		{116785, "117k", "117µs"}, {1234567, "1.2M", "1.23ms"},
-		{2e9, "2000M", "2s"},
+		{NAN, "-", "-"},
+		{0, "0", "0 ns"},
+		{0.25, "0.2", "0 ns"},
+		{9.94, "9.9", "10 ns"},
+		{9.96, "10", "10 ns"},
+		{99999, "99999", "100 µs"},
+		{116785, "117k", "117 µs"},
+		{1234567, "1.2M", "1.23 ms"},
+		{2e9, "2000M", "2.00 s"},
 	};
 
 	(void)state;
@@ -251,11 +255,11 @@ static void test_findings(void **state)
 	 */
 	assert_true(live_waits(service, 0));
 	histogram_record(&service->stages[STAGE_SOCKET_QUEUE].histogram, 6000000);
-	assert_note(run, false, "1001: requests wait longer (p99 6ms)");
+	assert_note(run, false, "1001: requests wait longer (p99 6.00 ms)");
 	histogram_record(&service->stages[STAGE_SERVICE].histogram, 7000000);
 	assert_false(live_waits(service, FLOOR_NS));
 	support_miss_stage(service, STAGE_SOCKET_QUEUE, "because");
-	assert_note(run, false, "1001: socket_queue is not measured: because");
+	assert_note(run, false, "1001: socket queue is not measured: because");
 	/* Room for one: the worst. */
 	assert_int_equal(live_notes(run, NULL, FLOOR_NS, NULL, notes, 1), 1);
 	assert_non_null(strstr(notes[0].text, "no slot"));
