@@ -149,6 +149,14 @@ static __always_inline __u32 service_of_connection(const struct service_key *key
 	return service;
 }
 
+/* Return whether what the current task opens is observed for the task's own sake. */
+static __always_inline bool current_wanted(void)
+{
+	if (config.pid && current_pid() == config.pid)
+		return true;
+	return config.cgroup && bpf_current_task_under_cgroup(&target_cgroup, 0) == 1;
+}
+
 /*
  * Return whether a listener's connections are to be observed. @by_current: the current task is the
  * one that listens.
@@ -157,9 +165,10 @@ static __always_inline bool listener_wanted(const struct service_key *key, bool 
 {
 	if (service_find(key) != SERVICE_NONE)
 		return true;
-	if (key->netns == config.netns && (config.all_listeners || port_observed(key->port)))
+	if ((config.all_netns || key->netns == config.netns) &&
+	    (config.all_listeners || port_observed(key->port)))
 		return true;
-	return by_current && config.pid && current_pid() == config.pid;
+	return by_current && current_wanted();
 }
 
 /*

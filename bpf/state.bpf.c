@@ -19,6 +19,7 @@ struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");
 struct services_dropped_map services_dropped SEC(".maps");
+struct target_cgroup_map target_cgroup SEC(".maps");
 struct gauges_map gauges SEC(".maps");
 struct opens_map opens SEC(".maps");
 struct spans_map spans SEC(".maps");

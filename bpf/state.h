@@ -289,6 +289,14 @@ struct services_dropped_map {
 	__type(value, __u64);
 };
 
+/* [0]: the cgroup whose processes' listeners are observed, with config.cgroup. */
+struct target_cgroup_map {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+
 struct gauges_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -369,6 +377,7 @@ extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct services_free_map services_free SEC(".maps");
 extern struct services_dropped_map services_dropped SEC(".maps");
+extern struct target_cgroup_map target_cgroup SEC(".maps");
 extern struct gauges_map gauges SEC(".maps");
 extern struct opens_map opens SEC(".maps");
 extern struct spans_map spans SEC(".maps");

@@ -6,7 +6,6 @@
 #include "observe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,8 @@
 
 #include "host/cgroup.h"
 #include "host/listening.h"
+#include "host/netns.h"
+#include "host/target.h"
 #include "process/confine.h"
 #include "kernel/loader.h"
 #include "loop.h"
@@ -34,6 +35,8 @@
 
 /* Services that may start while we observe, besides the existing ones. */
 #define SPARE_SERVICES 32
+/* And in namespaces that come up. */
+#define SPARE_IN_NAMESPACES 224
 /* Listeners that have a slot, and so a place in the document, before anybody has used them. */
 #define IDLE_SERVICES 32
 /*
@@ -51,6 +54,7 @@ struct observation {
 	struct snapshot_source snapshots;
 	struct outputs outputs;
 	struct loop *loop;
+	struct target target; /* where the services are */
 	int netns_fd;
 	uint32_t netns;
 	struct observer_config config;
@@ -126,6 +130,33 @@ static int check_preferred(const struct observation *o)
 	return EXIT_SUCCESS;
 }
 
+/* Find it before anything is loaded. */
+static int find_target(struct observation *o)
+{
+	const struct observe_options *options = o->options;
+	const struct {
+		const char *option, *word;
+		int (*find)(const char *word, char *reason, size_t size, struct target *ret_target);
+	} words[] = {
+		{"netns", options->netns, target_of_netns},
+		{"container", options->container, target_of_container},
+		{"pod", options->pod, target_of_pod},
+		{"cgroup", options_names_cgroup(options) ? options->cgroup : NULL,
+		 target_of_cgroup},
+	};
+	char reason[1024];
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		const char *word = words[i].word;
+
+		if (word && words[i].find(word, reason, sizeof(reason), &o->target) < 0) {
+			log_error("--%s: %s", words[i].option, reason);
+			return EXIT_USAGE;
+		}
+	}
+	return EXIT_SUCCESS;
+}
+
 /*
  * A cgroup that was named must be usable. If one is searched and not found, the plan gets the
  * reason.
@@ -150,8 +181,8 @@ static int find_cgroup(struct observation *o)
 		if (options->ports[i].protocol == IPPROTO_TCP)
 			ports[count++] = options->ports[i].port;
 	}
-	cgroup_of_services(options->pid, ports, count, o->cgroup_reason, sizeof(o->cgroup_reason),
-			   &o->cgroup_fd);
+	cgroup_of_services(o->target.pid_count ? o->target.pids[0] : options->pid, ports, count,
+			   o->cgroup_reason, sizeof(o->cgroup_reason), &o->cgroup_fd);
 	return EXIT_SUCCESS;
 }
 
@@ -237,6 +268,12 @@ struct found {
 	int error;
 };
 
+/* Which services there will be is known beforehand. */
+static bool names_services(const struct observe_options *options)
+{
+	return options->port_count && !options->all_netns;
+}
+
 static int add_port(struct observation *o, uint16_t port, uint16_t protocol)
 {
 	struct service_key key = {.netns = o->netns, .port = port, .protocol = protocol};
@@ -255,44 +292,69 @@ static void add_held(void *context, uint32_t pid, const struct process_listener 
 		found->error = r;
 }
 
-/* The ports on which the process listens now; the kernel side sees later ones. */
-static int add_held_ports(struct observation *o)
+/* The ports on which the processes listen now; the kernel side sees later ones. */
+static int add_held_ports(struct observation *o, const uint32_t *pids, size_t pid_count)
 {
 	autofree struct process_listener *listeners = NULL;
 	struct found found = {.o = o};
 	size_t count;
-	int r = process_listeners(o->options->pid, &listeners, &count);
+	int r = listening_in(o->netns_fd, &listeners, &count);
 
-	if (!r)
-		r = process_held(o->options->pid, listeners, count, add_held, &found);
+	for (size_t i = 0; !r && i < pid_count; i++) {
+		r = process_held(pids[i], listeners, count, add_held, &found);
+		/* One of several may end meanwhile. */
+		if (r == -ESRCH && !o->options->pid)
+			r = 0;
+	}
 	return r < 0 ? r : found.error;
+}
+
+/* The ports are those of the namespace, or of each that there is or will be. */
+static int add_ports(struct observation *o)
+{
+	for (size_t i = 0; i < o->options->port_count; i++) {
+		const struct observe_port *port = &o->options->ports[i];
+		int r = 0;
+
+		if (o->options->all_netns)
+			loader_watch(o->loader, port->port, true);
+		else
+			r = add_port(o, port->port, port->protocol);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int add_services(struct observation *o)
 {
-	for (size_t i = 0; i < o->options->port_count; i++) {
-		int r = add_port(o, o->options->ports[i].port, o->options->ports[i].protocol);
+	int r = add_ports(o);
 
-		if (r < 0)
-			return r;
-	}
-	return o->options->pid ? add_held_ports(o) : 0;
+	if (!r && o->options->pid)
+		r = add_held_ports(o, &o->options->pid, 1);
+	if (!r && o->config.cgroup)
+		r = add_held_ports(o, o->target.pids, o->target.pid_count);
+	return r;
 }
 
 /* Every service takes memory on each CPU: room for those that exist, and some more. */
-static int count_services(const struct observe_options *options, uint32_t *ret_max)
+static int count_services(struct observation *o, uint32_t *ret_max)
 {
+	const struct observe_options *options = o->options;
 	autofree struct process_listener *listeners = NULL;
 	size_t count;
 	int r;
 
-	if (options->port_count) {
+	if (names_services(options)) {
 		*ret_max = (uint32_t)options->port_count;
 		return 0;
 	}
-	r = process_listeners(options->pid, &listeners, &count);
+	r = options->all_netns ? listening_in_all(&count)
+			       : listening_in(o->netns_fd, &listeners, &count);
 	if (r < 0)
 		return r;
+	if (options->all_netns)
+		count += SPARE_IN_NAMESPACES;
 	*ret_max = (uint32_t)count + SPARE_SERVICES;
 	if (!options->memory && *ret_max > MOST_SERVICES)
 		*ret_max = MOST_SERVICES;
@@ -301,22 +363,17 @@ static int count_services(const struct observe_options *options, uint32_t *ret_m
 
 static int open_netns(struct observation *o)
 {
-	char path[64] = "/proc/self/ns/net";
-	struct stat st;
+	char path[64];
+	int r;
 
 	if (o->netns)
 		return 0;
-	if (o->options->pid)
-		snprintf(path, sizeof(path), "/proc/%u/ns/net", o->options->pid);
-	o->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (o->netns_fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	if (fstat(o->netns_fd, &st) < 0)
-		return -errno;
-	o->netns = (uint32_t)st.st_ino;
 	if (!o->options->pid)
-		cleanup_close(&o->netns_fd), o->netns_fd = -1;
-	return 0;
+		return netns_open(o->target.netns[0] ? o->target.netns : NULL, &o->netns_fd,
+				  &o->netns);
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", o->options->pid);
+	r = netns_open(path, &o->netns_fd, &o->netns);
+	return r == -ENOENT ? -ESRCH : r;
 }
 
 /* A ring's size is a power of two, and of whole pages. */
@@ -371,6 +428,20 @@ static uint32_t slots_kept(uint32_t max, bool scarce)
 	return max > 2 * IDLE_SERVICES ? max - IDLE_SERVICES : max / 2;
 }
 
+/* A container whose cgroup is not known has a namespace of its own. */
+static bool is_all_of_it(const struct observation *o)
+{
+	const struct observe_options *options = o->options;
+
+	return options_names_cgroup(options) && o->target.cgroup_fd < 0 && !options->port_count;
+}
+
+/* With ports or all listeners of its namespace it does not matter whose they are. */
+static bool names_processes(const struct observation *o)
+{
+	return o->target.cgroup_fd >= 0 && !o->options->port_count && !o->options->all_listeners;
+}
+
 static int fill_config(const struct observation *o, struct observer_config *ret_config)
 {
 	struct stat pidns;
@@ -382,7 +453,9 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.pid = o->options->pid,
 		.netns = o->netns,
 		.accept_source = plan_accept_source(&o->plan),
-		.all_listeners = o->options->all_listeners,
+		.all_listeners = o->options->all_listeners || is_all_of_it(o),
+		.all_netns = o->options->all_netns,
+		.cgroup = names_processes(o),
 		.floor = o->options->floor,
 		.quiet_ns = o->options->quiet_ns,
 		.tick_ns = tick_ns(),
@@ -409,21 +482,21 @@ static int divide_memory(struct observation *o)
 {
 	const struct observe_options *options = o->options;
 	uint64_t bytes = options->memory ? options->memory : budget_default();
-	bool scarce;
-	uint32_t wanted, least = options->port_count ? (uint32_t)options->port_count : FEW_SERVICES;
-	int r = count_services(options, &wanted);
+	bool scarce, named = names_services(options);
+	uint32_t wanted, least = named ? (uint32_t)options->port_count : FEW_SERVICES;
+	int r = count_services(o, &wanted);
 
 	if (!r)
 		r = budget_divide(bytes, &o->config, &o->budget);
 	if (r < 0)
 		return r;
-	if (options->memory && o->budget.services < (options->port_count ? least : 1))
+	if (options->memory && o->budget.services < (named ? least : 1))
 		return -EDQUOT;
 	if (!options->memory && o->budget.services < least)
 		o->budget.services = least;
 	scarce = wanted > o->budget.services;
 	o->config.max_services = scarce ? o->budget.services : wanted;
-	o->config.slots_kept = options->port_count ? 0 : slots_kept(o->config.max_services, scarce);
+	o->config.slots_kept = named ? 0 : slots_kept(o->config.max_services, scarce);
 	return 0;
 }
 
@@ -463,7 +536,7 @@ static int give_up(const struct observation *o)
 	const struct observe_options *options = o->options;
 	const struct confine_options confinement = {
 		.user = o->user,
-		.other_netns = o->netns_fd >= 0,
+		.other_netns = o->netns_fd >= 0 || options->all_netns,
 	};
 	int r = is_confined(options) ? confine(&confinement) : 0;
 
@@ -489,6 +562,7 @@ static int load(struct observation *o)
 	options.config = o->config;
 	options.netns_fd = o->netns_fd;
 	options.cgroup_fd = o->cgroup_fd;
+	options.target_fd = o->target.cgroup_fd;
 	r = loader_open(&o->plan, &options, &o->loader);
 	if (!r)
 		r = add_services(o);
@@ -528,7 +602,8 @@ static void say_expired(uint64_t phase, uint32_t lease_s)
 static int start_model(struct observation *o)
 {
 	struct model_options options = {
-		.pid = o->options->pid,
+		.netns_fd = o->netns_fd,
+		.netns = o->netns,
 		.command = o->options->command,
 		.run_statistics = o->options->run_statistics,
 		.samples = o->options->samples,
@@ -683,12 +758,16 @@ static int run_observation(struct observation *o)
 	if (!exit_code)
 		exit_code = find_user(o);
 	if (!exit_code)
+		exit_code = find_target(o);
+	if (!exit_code)
 		exit_code = find_cgroup(o);
 	if (!exit_code)
 		exit_code = make_plan(o);
 	if (exit_code)
 		return exit_code;
-	warn_of_silent_ports(o->options);
+	/* Elsewhere other listeners are there than here. */
+	if (!o->target.netns[0] && !o->options->all_netns)
+		warn_of_silent_ports(o->options);
 	exit_code = start(o);
 	if (exit_code)
 		return exit_code;
@@ -702,7 +781,8 @@ static int run_observation(struct observation *o)
 
 int observe(const struct observe_options *options)
 {
-	struct observation o = {.options = options, .netns_fd = -1, .cgroup_fd = -1};
+	struct observation o = {
+		.options = options, .target.cgroup_fd = -1, .netns_fd = -1, .cgroup_fd = -1};
 	int exit_code = run_observation(&o);
 
 	loop_close(o.loop);
@@ -711,5 +791,6 @@ int observe(const struct observe_options *options)
 	loader_close(o.loader);
 	cleanup_close(&o.netns_fd);
 	cleanup_close(&o.cgroup_fd);
+	target_free(&o.target);
 	return exit_code;
 }

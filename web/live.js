@@ -515,7 +515,8 @@ function drawHead() {
 	const run = state.now;
 	const begun = new Date(run.started_at);
 	const here = new Date(begun.getTime() + run.duration_ns / 1e6);
-	setText(facts.host, run.host ? `host ${run.host}` : "", "");
+	setText(facts.host, [run.host && `host ${run.host}`,
+		run.namespaces && `${count(run.namespaces.observed)} network namespaces`].filter(Boolean).join(" · "), "");
 	setText(facts.clock, here.toLocaleTimeString([], {hour12: false}), "clock");
 	setText(facts.since, `since ${begun.toLocaleString([], {hour12: false})}`, "");
 	setText(facts.cost, costOf(run), "");
@@ -534,9 +535,11 @@ function drawFindings() {
 }
 
 function drawLosses() {
-	const {cost, services_dropped: dropped} = state.now;
+	const {cost, services_dropped: dropped, namespaces} = state.now;
+	const closed = namespaces && namespaces.not_entered + namespaces.left_out;
 	const missed = ((cost && cost.programs) || []).reduce((sum, program) => sum + program.recursion_misses, 0);
 	setText(losses, [dropped && `${count(dropped)} services are not observed: there is no room for them`,
+		closed && `${count(closed)} network namespaces were not entered: connections and queues there are not known`,
 		missed && `${count(missed)} events were missed`].filter(Boolean).join(" · "), "bad");
 }
 

@@ -110,7 +110,8 @@ function summary(run) {
 		for (const text of data.hints[runs.indexOf(run)][i])
 			node.append(element("p", {class: "warn"}, `${serviceName(one)}: ${text}`));
 	});
-	node.append(element("p", {class: "dim"}, [run.tool, run.host && `host ${run.host}`, run.kernel && `kernel ${run.kernel}`,
+	node.append(element("p", {class: "dim"}, [run.tool, run.host && `host ${run.host}`,
+		run.namespaces && `${count(run.namespaces.observed)} network namespaces`, run.kernel && `kernel ${run.kernel}`,
 		run.started_at, `over ${time(run.duration_ns)}`].filter(Boolean).join(" · ")));
 }
 
@@ -401,6 +402,10 @@ function lossRows(run) {
 	add("", "connections of services without a slot", run.connections_dropped);
 	if (run.reclaimed)
 		add("", "exchanges of services, ended or idle, that gave their slots to others", run.reclaimed.exchanges);
+	if (run.namespaces) {
+		add("", "network namespaces that were not entered", run.namespaces.not_entered);
+		add("", "network namespaces beyond the most that are followed", run.namespaces.left_out);
+	}
 	for (const program of (run.cost && run.cost.programs) || []) add(program.name, "recursion misses", program.recursion_misses);
 	for (const name of ["driver_only", "observer_only", "ambiguous", "implausible"])
 		if (run.joined) add("joining", nameOf(name), run.joined[name]);

@@ -108,10 +108,19 @@ function mainService(run) {
 	return [...(run.services || [])].sort((a, b) => b.exchanges - a.exchanges)[0] || null;
 }
 
+// "pod shop/web-1", "container web"; "" if it runs in neither.
+function placeName(service) {
+	if (service.pod) return `pod ${service.pod_namespace}/${service.pod}`;
+	if (service.pod_uid) return `pod ${service.pod_uid}`;
+	const container = service.container || (service.container_id || "").slice(0, 12);
+	return container && `container ${container}`;
+}
+
 function serviceName(service) {
 	const address = service.address.includes(":") ? `[${service.address}]` : service.address;
 	const process = service.processes && service.processes[0];
-	return `${service.protocol} ${address}:${service.port}${process ? ` · ${process.comm} ${process.pid}` : ""}`;
+	const place = placeName(service);
+	return `${service.protocol} ${address}:${service.port}${place && ` · ${place}`}${process ? ` · ${process.comm} ${process.pid}` : ""}`;
 }
 
 // A joined exchange, or the sum of several, as {part: ns}; `divide` gives means.

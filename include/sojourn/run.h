@@ -159,6 +159,19 @@ struct run_samples {
 
 struct run_series; /* series.h */
 
+/* The network namespaces of an observation of all of them, by its last reading. */
+struct run_namespaces {
+	uint64_t
+		observed; /* that were entered; 0: not all are observed, and nothing of this is known */
+	uint64_t ended; /* since the begin */
+	uint64_t not_entered;
+	uint64_t left_out;	   /* beyond the most that are followed */
+	uint64_t unseen_processes; /* whose namespace may not be looked at */
+	uint64_t visited;  /* whose sockets the last reading has walked over: those with services */
+	uint64_t visit_ns; /* in all */
+	char reason[64];   /* why one was not entered; "": all were */
+};
+
 /* The sum of services that lost their slots to others, when ended or unused. */
 struct run_reclaimed {
 	uint64_t services;
@@ -168,12 +181,27 @@ struct run_reclaimed {
 	uint64_t bytes_out;
 };
 
+/* Where a service's processes run. Empty: they run in none, or it is not known. */
+struct run_place {
+	char cgroup[512];      /* the path; of several the part that they share */
+	char container_id[72]; /* the runtime's number */
+	char container[128];   /* the runtime's name of it, or its name in the pod */
+	char pod_uid[40];
+	char pod[256];
+	char pod_namespace[64];
+};
+
+/* "pod shop/web-1", "container web"; "" if it runs in neither. */
+#define RUN_PLACE_NAME 352
+const char *run_place_name(const struct run_place *place, char buffer[static RUN_PLACE_NAME]);
+
 struct run_service {
 	char *host;	  /* in a document of several observers; otherwise NULL */
 	char protocol[8]; /* "tcp" */
 	char address[48]; /* as bound: "0.0.0.0", "::", "127.0.0.1"; "*": several */
 	uint16_t port;	  /* host order */
 	uint32_t netns;	  /* inode number, see /proc/PID/ns/net */
+	struct run_place place;
 	/* Changes when the service gets a slot again after losing one to another service. */
 	uint64_t turn;
 
@@ -482,6 +510,7 @@ struct run {
 	uint64_t connections_dropped;	/* of these: in no count */
 	uint64_t listeners_idle;	/* now; they get a slot with their first connection */
 	struct run_reclaimed reclaimed; /* services that are no longer in @services */
+	struct run_namespaces namespaces;
 	/* ports of services without a slot, for a finding; in no document */
 	char dropped_ports[96];
 	char *connections_in;	      /* where the observer kept connections; NULL: no observer */

@@ -31,7 +31,7 @@ struct observer_config {
 	__u32 max_services;  /* slots per CPU; below SERVICES_MAX */
 	__u32 cpus;	     /* possible CPUs */
 	__u32 pid;	     /* observe listeners that this process opens; 0: none */
-	__u32 netns;	     /* with all_listeners: only this namespace (inode number) */
+	__u32 netns;	     /* only this namespace (inode number), unless all_netns */
 	__u32 accept_source; /* enum accept_source */
 	__u8 all_listeners;
 	__u8 floor;	      /* no port passes the filter, to measure the cost of that alone */
@@ -49,9 +49,11 @@ struct observer_config {
 	__u64 pidns_ino;
 	__u32 udp_requests; /* maximum of unanswered requests, and of sockets; 0: no UDP */
 	__u32 slots_kept;   /* slots for services with traffic; unused listeners get the others */
+	__u32 cgroup;	    /* observe listeners that processes of target_cgroup open */
+	__u32 all_netns;    /* the ports, or all listeners, of every network namespace */
 };
 
-_Static_assert(sizeof(struct observer_config) == 80, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 88, "no hidden padding");
 
 /* A service, by its listener. Host byte order. */
 struct service_key {

@@ -241,11 +241,16 @@ static void put_service(const struct run *run, const struct run_service *service
 {
 	struct report_verdict verdict;
 	struct report_note note;
-	char name[SHORT_TEXT];
+	char name[SHORT_TEXT], place[RUN_PLACE_NAME];
 
 	fprintf(file, "\n### %s ", service->protocol);
 	put_text(service->address, file);
-	fprintf(file, ":%u\n", service->port);
+	fprintf(file, ":%u", service->port);
+	if (*run_place_name(&service->place, place)) {
+		fputs(", ", file);
+		put_text(place, file);
+	}
+	fputc('\n', file);
 	if ((!run->driver || service != report_driven_service(run)) &&
 	    report_service_verdict(service, &verdict))
 		put_sentence(&verdict, file);
@@ -450,6 +455,10 @@ static void put_run(const struct run *run, const char *name, FILE *file)
 		put_text(parts[i], file);
 		fputs(i < 3 ? ", " : "\n", file);
 	}
+	if (run->namespaces.observed)
+		fprintf(file, "\n%ju network namespaces, %ju not entered\n",
+			(uintmax_t)run->namespaces.observed,
+			(uintmax_t)(run->namespaces.not_entered + run->namespaces.left_out));
 	if (run->driver)
 		put_driver(run, file);
 	if (run->sweep)

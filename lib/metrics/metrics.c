@@ -48,6 +48,7 @@ uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
 /* ---- values exported before ---- */
 
 struct exported {
+	uint64_t turn;
 	uint32_t netns;
 	uint16_t port;
 	char protocol[8];
@@ -78,6 +79,14 @@ void metrics_free(struct metrics *metrics)
 	free(metrics);
 }
 
+/* The counts of one that lost its slot, or its network namespace's number, begin at 0. */
+static struct exported *begin_again(struct exported *one, uint64_t turn)
+{
+	memset(one->stages, 0, sizeof(one->stages));
+	one->turn = turn;
+	return one;
+}
+
 static struct exported *find_exported(struct metrics *metrics, const struct run_service *service)
 {
 	struct exported *added;
@@ -87,11 +96,12 @@ static struct exported *find_exported(struct metrics *metrics, const struct run_
 
 		if (one->netns == service->netns && one->port == service->port &&
 		    !strcmp(one->protocol, service->protocol))
-			return one;
+			return one->turn == service->turn ? one : begin_again(one, service->turn);
 	}
 	added = ARRAY_APPEND(metrics->services, metrics->count);
 	if (!added)
 		return NULL;
+	added->turn = service->turn;
 	added->netns = service->netns;
 	added->port = service->port;
 	memcpy(added->protocol, service->protocol, sizeof(added->protocol));
@@ -103,6 +113,12 @@ static struct exported *find_exported(struct metrics *metrics, const struct run_
 static void add_label(struct metrics_labels *labels, const char *name, const char *value)
 {
 	labels->list[labels->count++] = (struct metrics_label){name, value};
+}
+
+static void add_known(struct metrics_labels *labels, const char *name, const char *value)
+{
+	if (*value)
+		add_label(labels, name, value);
 }
 
 /* Return a service's labels; their texts are in @ret_numbers. */
@@ -121,7 +137,31 @@ static struct metrics_labels labels_of(const struct run_service *service,
 	add_label(&labels, "protocol", service->protocol);
 	add_label(&labels, "port", ret_numbers->port);
 	add_label(&labels, "netns", ret_numbers->netns);
+	add_known(&labels, "namespace", service->place.pod_namespace);
+	add_known(&labels, "pod", service->place.pod);
+	add_known(&labels, "container", service->place.container);
+	add_known(&labels, "container_id", service->place.container_id);
 	return labels;
+}
+
+/* Of services that had the same port one after the other, the last: all have the same labels. */
+static bool is_exported(const struct run *run, size_t index)
+{
+	const struct run_service *service = &run->services[index];
+
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].turn > service->turn &&
+		    run_same_port(&run->services[i], service))
+			return false;
+	return true;
+}
+
+/* Find the next that is exported, from *@index on; false: there is none. */
+static bool next_exported(const struct run *run, size_t *index)
+{
+	while (*index < run->service_count && !is_exported(run, *index))
+		++*index;
+	return *index < run->service_count;
 }
 
 /* ---- one number per service ---- */
@@ -233,7 +273,7 @@ static void tell_metric(const struct metrics_output *out, const struct run *run,
 			const struct metric *metric)
 {
 	out->family(out->context, &metric->family);
-	for (size_t i = 0; i < run->service_count; i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		struct run_number value = metric->get(&run->services[i]);
 		struct numbers numbers;
 		struct metrics_labels labels = labels_of(&run->services[i], &numbers);
@@ -298,7 +338,7 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 		       const struct kinds *kinds)
 {
 	out->family(out->context, &kinds->family);
-	for (size_t i = 0; i < run->service_count; i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		for (size_t k = 0; k < kinds->count; k++) {
 			struct numbers numbers;
 			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
@@ -332,7 +372,7 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 		"Responses of HTTP by status (--http); unknown: in TLS, by sendfile, by io_uring."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; i < run->service_count; i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_responses *responses = &run->services[i].responses;
 		char status[16];
 
@@ -403,7 +443,7 @@ static void tell_stages(const struct metrics_output *out, struct metrics *metric
 		"Time of requests in each stage; accept_queue is of connections."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; i < run->service_count; i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
 		struct exported *exported = find_exported(metrics, service);
 
@@ -420,10 +460,11 @@ static void tell_info(const struct metrics_output *out, const struct run *run)
 {
 	static const struct metrics_family family = {
 		"sojourn_service_info", METRICS_GAUGE, METRICS_ONE,
-		"1; where the service listens, and the name of its first process."};
+		"1; where the service listens, the name of its first process, and where its "
+		"processes run."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; i < run->service_count; i++) {
+	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
 		struct numbers numbers;
 		struct metrics_labels labels = labels_of(service, &numbers);
@@ -434,6 +475,8 @@ static void tell_info(const struct metrics_output *out, const struct run *run)
 		text_make_utf8(comm);
 		add_label(&labels, "address", service->address);
 		add_label(&labels, "process", comm);
+		add_known(&labels, "cgroup", service->place.cgroup);
+		add_known(&labels, "pod_uid", service->place.pod_uid);
 		out->number(out->context, &labels, 1);
 	}
 }
@@ -520,6 +563,31 @@ static uint64_t get_reclaimed_exchanges(const struct run *run)
 	return run->reclaimed.exchanges;
 }
 
+static uint64_t get_namespaces(const struct run *run)
+{
+	return run->namespaces.observed;
+}
+
+static uint64_t get_not_entered(const struct run *run)
+{
+	return run->namespaces.not_entered + run->namespaces.left_out;
+}
+
+static uint64_t get_visit(const struct run *run)
+{
+	return run->namespaces.visit_ns;
+}
+
+static bool has_cost(const struct run *run)
+{
+	return run->cost;
+}
+
+static bool has_namespaces(const struct run *run)
+{
+	return run->namespaces.observed;
+}
+
 static uint64_t get_idle(const struct run *run)
 {
 	return run->listeners_idle;
@@ -551,44 +619,56 @@ static uint64_t get_maps(const struct run *run)
 
 static const struct {
 	struct metrics_family family;
-	bool cost; /* known only in a document with cost */
+	bool (*known)(const struct run *run); /* NULL: always */
 	uint64_t (*get)(const struct run *run);
 } plain_metrics[] = {
 	{{"sojourn_services_dropped", METRICS_COUNTER, METRICS_ONE,
 	  "Services that found no slot when they had connections."},
-	 false,
+	 NULL,
 	 get_dropped},
 	{{"sojourn_connections_dropped", METRICS_COUNTER, METRICS_ONE,
 	  "Connections that were not observed, because their service had no slot."},
-	 false,
+	 NULL,
 	 get_connections_dropped},
 	{{"sojourn_services_reclaimed", METRICS_COUNTER, METRICS_ONE,
 	  "Services that gave their slots to others: they have no metrics of their own any more."},
-	 false,
+	 NULL,
 	 get_reclaimed},
 	{{"sojourn_reclaimed_exchanges", METRICS_COUNTER, METRICS_ONE,
 	  "Their exchanges, all together."},
-	 false,
+	 NULL,
 	 get_reclaimed_exchanges},
 	{{"sojourn_listeners_idle", METRICS_GAUGE, METRICS_ONE,
 	  "Listeners without a slot, since nobody has used them."},
-	 false,
+	 NULL,
 	 get_idle},
 	{{"sojourn_observer_events_missed", METRICS_COUNTER, METRICS_ONE,
 	  "Events that a BPF program did not see, because it was running already."},
-	 true,
+	 has_cost,
 	 get_misses},
 	{{"sojourn_observer_cpu_seconds", METRICS_COUNTER, METRICS_SECONDS,
 	  "The observer's CPU time in user space and system calls."},
-	 true,
+	 has_cost,
 	 get_cpu},
 	{{"sojourn_observer_resident_bytes", METRICS_GAUGE, METRICS_BYTES,
 	  "The observer's peak resident set."},
-	 true,
+	 has_cost,
 	 get_resident},
 	{{"sojourn_observer_map_bytes", METRICS_GAUGE, METRICS_BYTES, "Memory of its BPF maps."},
-	 true,
+	 has_cost,
 	 get_maps},
+	{{"sojourn_network_namespaces", METRICS_GAUGE, METRICS_ONE,
+	  "Network namespaces that are observed, with --all-netns."},
+	 has_namespaces,
+	 get_namespaces},
+	{{"sojourn_network_namespaces_unvisited", METRICS_GAUGE, METRICS_ONE,
+	  "Those that could not be entered, or were too many: their gauges are not known."},
+	 has_namespaces,
+	 get_not_entered},
+	{{"sojourn_network_namespaces_visit_seconds", METRICS_GAUGE, METRICS_SECONDS,
+	  "Time that the last reading took to visit the sockets of all."},
+	 has_namespaces,
+	 get_visit},
 };
 
 static void tell_plain(const struct metrics_output *out, const struct run *run)
@@ -596,7 +676,7 @@ static void tell_plain(const struct metrics_output *out, const struct run *run)
 	static const struct metrics_labels none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain_metrics); i++) {
-		if (plain_metrics[i].cost && !run->cost)
+		if (plain_metrics[i].known && !plain_metrics[i].known(run))
 			continue;
 		out->family(out->context, &plain_metrics[i].family);
 		out->number(out->context, &none, plain_metrics[i].get(run));

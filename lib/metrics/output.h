@@ -31,7 +31,7 @@ struct metrics_label {
 	const char *value;
 };
 
-#define METRICS_LABELS 6
+#define METRICS_LABELS 11
 
 struct metrics_labels {
 	struct metrics_label list[METRICS_LABELS];

@@ -109,11 +109,44 @@ void report_cost(const struct page *page, const struct run *run)
 	}
 }
 
+/* With --all-netns: how many there were, and what is not known of some. */
+static void report_namespaces(const struct page *page, const struct run_namespaces *namespaces)
+{
+	struct items items;
+	char text[SHORT_TEXT];
+
+	if (!namespaces->observed)
+		return;
+	items = items_begin(page, "namespaces", LABEL_COLUMNS);
+	items_add(&items, "network namespaces %s", page_count(namespaces->observed, text));
+	if (namespaces->ended)
+		items_add(&items, "ended %s", page_count(namespaces->ended, text));
+	if (namespaces->visited)
+		items_add(
+			&items, "the last reading took %s for each of %ju with services",
+			page_time((double)namespaces->visit_ns / (double)namespaces->visited, text),
+			(uintmax_t)namespaces->visited);
+	items_end(&items);
+	if (namespaces->not_entered)
+		page_counted(page, "caveats", namespaces->not_entered,
+			     "network namespaces not entered: %s: connections older than the "
+			     "observation and gauges are not known there",
+			     namespaces->reason);
+	if (namespaces->left_out)
+		page_counted(page, "caveats", namespaces->left_out,
+			     "network namespaces beyond the most that are followed: likewise");
+	if (namespaces->unseen_processes)
+		page_counted(page, "caveats", namespaces->unseen_processes,
+			     "processes whose network namespace may not be looked at: there may be "
+			     "more namespaces");
+}
+
 void report_slots(const struct page *page, const struct run *run)
 {
 	const struct run_reclaimed *reclaimed = &run->reclaimed;
 	char accepted[SHORT_TEXT], exchanges[SHORT_TEXT];
 
+	report_namespaces(page, &run->namespaces);
 	if (run->services_dropped || run->connections_dropped)
 		page_counted(page, "caveats", run->services_dropped,
 			     "services dropped: no slot was left, %s of their connections were not "

@@ -28,10 +28,18 @@ const char *report_name(const struct run_service *service, char buffer[static RE
 {
 	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
 	const struct run_process *first = service->process_count ? service->processes : NULL;
+	char place[RUN_PLACE_NAME];
+	bool placed = *run_place_name(&service->place, place);
 
+	/* The processes of many pods have one name. */
 	snprintf(buffer, REPORT_NAME, "%s %s%s%s:%u%s%.*s", service->protocol, open,
-		 service->address, close, service->port, first ? " " : "",
-		 first ? (int)sizeof(first->comm) : 0, first ? first->comm : "");
+		 service->address, close, service->port, placed || first ? " " : "",
+		 placed	 ? (int)sizeof(place)
+		 : first ? (int)sizeof(first->comm)
+			 : 0,
+		 placed	 ? place
+		 : first ? first->comm
+			 : "");
 	return buffer;
 }
 

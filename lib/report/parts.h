@@ -34,8 +34,8 @@ void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what was not seen. */
 void report_details(const struct page *page, const struct run_service *service);
 
-/* many.c: "tcp 127.0.0.1:8080 nginx". */
-#define REPORT_NAME 128
+/* many.c: "tcp 127.0.0.1:8080 nginx", or with its pod or container in place of the process. */
+#define REPORT_NAME 448
 const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
 /* At most @most services in a row each, the busiest first; @services is put into that order. */
 void report_many(const struct page *page, const struct run *run,

@@ -26,6 +26,7 @@ static void add_processes(struct items *items, const struct run_service *service
 void report_identity(const struct page *page, const struct run_service *service, const char *remark)
 {
 	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
+	char place[RUN_PLACE_NAME];
 	struct items items;
 
 	page_style(page, STYLE_BOLD);
@@ -35,6 +36,8 @@ void report_identity(const struct page *page, const struct run_service *service,
 	page_style(page, STYLE_PLAIN);
 	if (service->host)
 		items_add(&items, "host %s", service->host);
+	if (*run_place_name(&service->place, place))
+		items_add(&items, "%s", place);
 	add_processes(&items, service);
 	if (remark)
 		items_add(&items, "%s", remark);
@@ -703,6 +706,27 @@ static void report_followed(const struct page *page, const struct run_service *s
 	items_end(&items);
 }
 
+/* All that is known of where its processes run. */
+static void report_where(const struct page *page, const struct run_service *service)
+{
+	const struct run_place *place = &service->place;
+	struct items items;
+
+	if (!place->cgroup[0])
+		return;
+	items = items_begin(page, "runs in", LABEL_COLUMNS);
+	if (place->container[0] && place->pod[0])
+		items_add(&items, "container %s", place->container);
+	if (place->container_id[0])
+		items_add(&items, "id %s", place->container_id);
+	if (place->pod[0] && place->pod_uid[0])
+		items_add(&items, "pod uid %s", place->pod_uid);
+	if (place->cgroup[0])
+		items_add(&items, "cgroup %s", place->cgroup);
+	items_add(&items, "network namespace %u", service->netns);
+	items_end(&items);
+}
+
 void report_details(const struct page *page, const struct run_service *service)
 {
 	if (!page->verbose) {
@@ -711,6 +735,7 @@ void report_details(const struct page *page, const struct run_service *service)
 		report_caveats(page, service);
 		return;
 	}
+	report_where(page, service);
 	report_unasked(page, service);
 	report_connections(page, service);
 	report_http2(page, service);

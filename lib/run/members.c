@@ -37,6 +37,9 @@ _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL
 	{MEMBER(type, STRING, field), .optional = true}
 #define NUMBER(type, field) \
 	{MEMBER(type, NUMBER, field), .optional = true}
+#define PLACE(field) \
+	{.name = #field, .kind = RUN_KIND_TEXT, .offset = offsetof(struct run_service, place.field), \
+	 .size = sizeof(((struct run_place *)NULL)->field), .sparse = true}
 #define COUNT(type, field) \
 	{MEMBER(type, U64, field), .counts = true}
 #define COUNTERS(type, field, table) \
@@ -134,6 +137,12 @@ static const struct run_member service_table[] = {
 	TEXT(struct run_service, address),
 	{MEMBER(struct run_service, U16, port)},
 	{MEMBER(struct run_service, U32, netns)},
+	PLACE(cgroup),
+	PLACE(container_id),
+	PLACE(container),
+	PLACE(pod_uid),
+	PLACE(pod),
+	PLACE(pod_namespace),
 	{MEMBER(struct run_service, U64, turn), .sparse = true},
 	COUNT(struct run_service, accepted),
 	COUNT(struct run_service, exchanges),
@@ -551,6 +560,19 @@ static const struct run_member reclaimed_table[] = {
 };
 static const struct run_members reclaimed_members = MEMBERS(struct run_reclaimed, reclaimed_table);
 
+static const struct run_member namespaces_table[] = {
+	{MEMBER(struct run_namespaces, U64, observed)},
+	{MEMBER(struct run_namespaces, U64, ended)},
+	{MEMBER(struct run_namespaces, U64, not_entered)},
+	{MEMBER(struct run_namespaces, U64, left_out)},
+	{MEMBER(struct run_namespaces, U64, unseen_processes)},
+	{MEMBER(struct run_namespaces, U64, visited)},
+	{MEMBER(struct run_namespaces, U64, visit_ns)},
+	{MEMBER(struct run_namespaces, TEXT, reason),
+	 .size = sizeof(((struct run_namespaces *)NULL)->reason), .sparse = true},
+};
+static const struct run_members namespaces_members = MEMBERS(struct run_namespaces, namespaces_table);
+
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
 	STRING(struct run, kernel),
@@ -565,6 +587,7 @@ static const struct run_member document_table[] = {
 	{MEMBER(struct run, U64, connections_dropped), .counts = true, .sparse = true},
 	{MEMBER(struct run, U64, listeners_idle), .sparse = true},
 	{MEMBER(struct run, OBJECT, reclaimed), .members = &reclaimed_members, .sparse = true},
+	{MEMBER(struct run, OBJECT, namespaces), .members = &namespaces_members, .sparse = true},
 	STRING(struct run, connections_in),
 	{MEMBER(struct run, POINTER, cost), .members = &run_cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},

@@ -41,6 +41,7 @@ static void swap_observer(struct run *run, struct run *other)
 	SWAP(run->connections_dropped, other->connections_dropped);
 	SWAP(run->listeners_idle, other->listeners_idle);
 	SWAP(run->reclaimed, other->reclaimed);
+	SWAP(run->namespaces, other->namespaces);
 	SWAP(run->connections_in, other->connections_in);
 	SWAP(run->cost, other->cost);
 	SWAP(run->findings, other->findings);
@@ -213,6 +214,20 @@ static int add_period(struct run *run, const struct run *other)
 	return 0;
 }
 
+/* Of several hosts: how many there are in all. */
+static void add_namespaces(struct run_namespaces *sum, const struct run_namespaces *other)
+{
+	sum->observed += other->observed;
+	sum->ended += other->ended;
+	sum->not_entered += other->not_entered;
+	sum->left_out += other->left_out;
+	sum->unseen_processes += other->unseen_processes;
+	sum->visited += other->visited;
+	sum->visit_ns += other->visit_ns;
+	if (!sum->reason[0])
+		memcpy(sum->reason, other->reason, sizeof(sum->reason));
+}
+
 static int add_observer(struct run *run, struct run *other, char **ret_error)
 {
 	int err = name_services(run);
@@ -234,6 +249,7 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 	run->connections_dropped += other->connections_dropped;
 	run->listeners_idle += other->listeners_idle;
 	run_reclaimed_add(&run->reclaimed, &other->reclaimed);
+	add_namespaces(&run->namespaces, &other->namespaces);
 	return err;
 }
 

@@ -147,6 +147,20 @@ int run_add_text(char ***list, const char *text)
 	return more[count] ? 0 : -ENOMEM;
 }
 
+const char *run_place_name(const struct run_place *place, char buffer[static RUN_PLACE_NAME])
+{
+	*buffer = 0;
+	if (place->pod[0])
+		snprintf(buffer, RUN_PLACE_NAME, "pod %s/%s", place->pod_namespace, place->pod);
+	else if (place->pod_uid[0])
+		snprintf(buffer, RUN_PLACE_NAME, "pod %s", place->pod_uid);
+	else if (place->container[0])
+		snprintf(buffer, RUN_PLACE_NAME, "container %s", place->container);
+	else if (place->container_id[0])
+		snprintf(buffer, RUN_PLACE_NAME, "container %.12s", place->container_id);
+	return buffer;
+}
+
 /* ---- subtract and add ---- */
 
 bool run_same_port(const struct run_service *a, const struct run_service *b)

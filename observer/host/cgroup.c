@@ -75,6 +75,41 @@ static int read_path(uint32_t pid, char *path, size_t size)
 	return -ESRCH;
 }
 
+/* Where @part begins in @path, whose underscores may stand for its dashes; NULL: nowhere. */
+static char *find_part(char *path, const char *part)
+{
+	size_t length = strlen(part);
+
+	for (char *at = path; *at; at++) {
+		size_t same = 0;
+
+		while (same < length && at[same] &&
+		       (at[same] == part[same] || (at[same] == '_' && part[same] == '-')))
+			same++;
+		if (same == length)
+			return at;
+	}
+	return NULL;
+}
+
+int cgroup_of_part(uint32_t pid, const char *part, int *ret_fd)
+{
+	char mount[PATH_MAX], path[PATH_MAX], whole[2 * PATH_MAX], reason[256];
+	char *found;
+	int r = find_mount(mount, sizeof(mount));
+
+	if (!r)
+		r = read_path(pid, path, sizeof(path));
+	if (r < 0)
+		return r;
+	found = find_part(path, part);
+	if (!found || !strncmp(path, "/..", 3))
+		return -ENOENT;
+	found[strcspn(found, "/")] = 0;
+	snprintf(whole, sizeof(whole), "%s%s", mount, path);
+	return cgroup_open(whole, reason, sizeof(reason), ret_fd);
+}
+
 /* ---- the cgroup of services ---- */
 
 struct search {

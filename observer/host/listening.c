@@ -2,11 +2,14 @@
 /* Listeners by port, and their processes; see listening.h. Neighbours: process.c and sockets.c, which read /proc. */
 #include "listening.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "process.h"
+#include "namespaces.h"
+#include "netns.h"
 #include "sockets.h"
 #include "sojourn/cleanup.h"
 
@@ -102,4 +105,38 @@ void listening_owner(uint16_t port, char *text, size_t size)
 		snprintf(text, size, "%s (pid %u)", comm, pid);
 	else
 		snprintf(text, size, "a process that cannot be seen");
+}
+
+int listening_in(int netns_fd, struct process_listener **ret_listeners, size_t *ret_count)
+{
+	autoclose int own_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int r = own_fd < 0 ? -errno : netns_enter(netns_fd);
+
+	if (r < 0)
+		return r;
+	r = process_listeners(0, ret_listeners, ret_count);
+	if (netns_fd >= 0 && netns_enter(own_fd) < 0)
+		return -errno;
+	return r;
+}
+
+int listening_in_all(size_t *ret_count)
+{
+	struct namespaces all;
+	int r = namespaces_find(&all);
+
+	*ret_count = 0;
+	for (size_t i = 0; !r && i < all.count; i++) {
+		autofree struct process_listener *listeners = NULL;
+		autoclose int fd = -1;
+		uint32_t inode;
+		size_t count;
+
+		if (!netns_open(all.list[i].path, &fd, &inode) &&
+		    !listening_in(fd, &listeners, &count))
+			*ret_count += count;
+	}
+	if (!r)
+		namespaces_free(&all);
+	return r;
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process.h"
+
 /*
  * Return whether a port from @first to @last has a TCP listener, or with IPPROTO_UDP a bound
  * socket. True also where that cannot be determined.
@@ -21,5 +23,13 @@ void listening_ports(char *text, size_t size);
  * seen".
  */
 void listening_owner(uint16_t port, char *text, size_t size);
+
+/* Find the TCP listeners in the network namespace of @netns_fd (-1: our own). As process_listeners(). */
+int listening_in(int netns_fd, struct process_listener **ret_listeners, size_t *ret_count);
+
+/*
+ * Count those in all network namespaces. Without the listeners of namespaces that we may not enter. Return 0 or -errno.
+ */
+int listening_in_all(size_t *ret_count);
 
 #endif

@@ -153,6 +153,14 @@ static struct run_number extract(const char *text, const struct row *row)
 	return (struct run_number){true, value};
 }
 
+struct run_number numbers_one(enum resource_number number)
+{
+	char text[16384] = "";
+
+	return read_text(rows[number].path, text, sizeof(text)) < 0 ? (struct run_number){}
+								    : extract(text, &rows[number]);
+}
+
 void numbers_read(struct resource_numbers *ret_numbers)
 {
 	const char *path = "";

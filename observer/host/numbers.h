@@ -44,6 +44,9 @@ const char *numbers_source(enum resource_number number);
 /* Read all numbers; those that this kernel lacks, or hides from this user, stay unknown. */
 void numbers_read(struct resource_numbers *ret_numbers);
 
+/* Read one of them. */
+struct run_number numbers_one(enum resource_number number);
+
 /* Range, reserved ports and TIME_WAIT reuse of the namespace; no held ports yet. 0 or -errno. */
 int numbers_rules(struct port_rules *ret_rules);
 

@@ -6,27 +6,22 @@
 #include "loader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "services.h"
 #include "skeleton.h"
+#include "visits.h"
 #include "wire/stream.h"
-#include "host/numbers.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 
 struct loader {
 	struct sojourn_bpf *skel;
-	int netns_fd;
-	int own_netns_fd;
 	int statistics_fd;
 	int cgroup_fd; /* the caller's */
 	struct services services;
@@ -43,10 +38,8 @@ struct loader {
 	size_t spans_bytes;
 	struct port_place *places;
 	size_t places_bytes;
-	struct port_rules port_rules; /* of the last pass */
-	struct run_number
-		overflows_before;    /* ListenOverflows of the namespace, at the first pass */
-	struct run_number overflows; /* and at the last */
+	struct visits visits;
+	struct service_key *keys; /* room for those of all services */
 };
 
 /* ---- opening ---- */
@@ -143,6 +136,16 @@ static int map_memories(struct loader *loader)
 	return 0;
 }
 
+static int set_target(struct loader *loader, int cgroup_fd)
+{
+	uint32_t first = 0;
+
+	return bpf_map_update_elem(bpf_map__fd(loader->skel->maps.target_cgroup), &first,
+				   &cgroup_fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 static int loader_init(struct loader *loader, const struct plan *plan,
 		       const struct loader_options *options)
 {
@@ -155,16 +158,19 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 		r = sojourn_bpf__load(loader->skel);
 	if (r < 0)
 		return r;
-	loader->own_netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (loader->own_netns_fd < 0)
-		return -errno;
+	r = visits_open(&loader->visits, options->netns_fd, options->config.netns,
+			options->config.all_netns);
+	if (r < 0)
+		return r;
 	if (options->run_statistics)
 		loader->statistics_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (options->run_statistics && loader->statistics_fd < 0)
 		return -errno;
-	loader->netns_fd = options->netns_fd;
 	loader->cgroup_fd = options->cgroup_fd;
-	r = map_memories(loader);
+	loader->keys = calloc(options->config.max_services, sizeof(*loader->keys));
+	r = loader->keys ? map_memories(loader) : -ENOMEM;
+	if (!r && options->config.cgroup)
+		r = set_target(loader, options->target_fd);
 	return r < 0 ? r : services_open(&loader->services, loader->skel);
 }
 
@@ -176,7 +182,7 @@ int loader_open(const struct plan *plan, const struct loader_options *options,
 
 	if (!loader)
 		return -ENOMEM;
-	loader->netns_fd = loader->own_netns_fd = loader->statistics_fd = -1;
+	loader->visits.fd = loader->visits.own_fd = loader->statistics_fd = -1;
 	loader->cgroup_fd = -1;
 	loader->services.fence_fd = loader->services.fence_inner_fd = -1;
 	r = loader_init(loader, plan, options);
@@ -221,7 +227,8 @@ void loader_close(struct loader *loader)
 	if (loader->places)
 		munmap(loader->places, loader->places_bytes);
 	cleanup_close(&loader->statistics_fd);
-	cleanup_close(&loader->own_netns_fd);
+	visits_close(&loader->visits);
+	free(loader->keys);
 	services_close(&loader->services);
 	sojourn_bpf__destroy(loader->skel);
 	free(loader);
@@ -285,67 +292,79 @@ int loader_resume(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
-/* In the namespace: its range may change at any time. If it cannot be read no port counts. */
-static void begin_ports(struct loader *loader)
+/* An iterator walks the network namespace in which it was created; -1: its program was not loaded. */
+static int create_iterator(const struct bpf_link *link, int *ret_fd)
 {
-	struct port_rules *rules = &loader->port_rules;
-
-	if (numbers_rules(rules) < 0)
-		*rules = (struct port_rules){};
-	loader->skel->bss->ports_low = rules->low;
-	loader->skel->bss->ports_high = rules->high;
-	loader->skel->bss->ports_unplaced = 0;
-	memcpy(loader->skel->bss->ports_held, rules->reserved, sizeof(rules->reserved));
-	memset(loader->places, 0, loader->places_bytes);
+	*ret_fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	return link && *ret_fd < 0 ? -errno : 0;
 }
 
-static void read_overflows(struct loader *loader)
+/* One pass of the iterator's program. */
+static int run_pass(int fd)
 {
-	struct resource_numbers numbers;
-
-	numbers_read(&numbers);
-	loader->overflows = numbers.of[NUMBER_LISTEN_OVERFLOWS];
-	if (!loader->overflows_before.known)
-		loader->overflows_before = loader->overflows;
-}
-
-/* Settings of the namespace that the pass walks, which is ours now. */
-static void read_namespace(struct loader *loader)
-{
-	begin_ports(loader);
-	read_overflows(loader);
-}
-
-/* An iterator walks the network namespace in which it was created. */
-static int create_iterator(struct loader *loader, const struct bpf_link *link)
-{
-	int fd;
-
-	if (loader->netns_fd >= 0 && setns(loader->netns_fd, CLONE_NEWNET) < 0)
-		return -errno;
-	if (link == loader->skel->links.sockets_visit)
-		read_namespace(loader);
-	fd = bpf_iter_create(bpf_link__fd(link));
-	fd = fd < 0 ? -errno : fd;
-	if (loader->netns_fd >= 0 && setns(loader->own_netns_fd, CLONE_NEWNET) < 0)
-		return -errno;
-	return fd;
-}
-
-/* Run one pass of the iterator's program, unless it was not loaded. */
-static int run_pass(struct loader *loader, const struct bpf_link *link)
-{
-	autoclose int fd = link ? create_iterator(loader, link) : -1;
 	char nothing[64];
 	ssize_t n;
 
 	if (fd < 0)
-		return link ? fd : 0;
+		return 0;
 	/* The program prints nothing: reading only drives it, and ends when the sockets do. */
 	do {
 		n = read(fd, nothing, sizeof(nothing));
 	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
 	return n < 0 ? -errno : 0;
+}
+
+/* Takes their keys from services of a namespace that is gone: another one may have its number. */
+static void retire(void *context, uint32_t netns)
+{
+	struct loader *loader = context;
+	size_t count = loader_services(loader, loader->keys, loader_config(loader)->max_services);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (loader->keys[i].port && loader->keys[i].netns == netns)
+			services_retire(&loader->services, &loader->keys[i], i);
+}
+
+/* In the namespace: what is read there, and what walks over its sockets. */
+static int open_passes(struct loader *loader, struct visit *visit, struct port_rules *ret_rules,
+		       int ret_fds[2])
+{
+	bool another;
+	int r = visits_enter(&loader->visits, visit, &another);
+
+	if (r < 0)
+		return r;
+	if (another)
+		retire(loader, visit->netns.inode);
+	memset(loader->places, 0, loader->places_bytes);
+	visits_begin_ports(visit, loader->skel->bss, ret_rules);
+	r = create_iterator(loader->skel->links.sockets_visit, &ret_fds[0]);
+	if (!r)
+		r = create_iterator(loader->skel->links.udp_visit, &ret_fds[1]);
+	if (visits_leave(&loader->visits) < 0)
+		return -ENOTRECOVERABLE;
+	return r;
+}
+
+static int visit_namespace(struct loader *loader, struct visit *visit)
+{
+	uint32_t idle = loader->skel->bss->listeners_idle;
+	autoclose int tcp_fd = -1, udp_fd = -1;
+	int fds[2] = {-1, -1};
+	struct port_rules rules;
+	int r = open_passes(loader, visit, &rules, fds);
+
+	tcp_fd = fds[0];
+	udp_fd = fds[1];
+	if (!r)
+		r = run_pass(tcp_fd);
+	if (!r && loader->skel->links.sockets_visit)
+		visits_end_ports(visit, loader->skel->bss, loader->places, &rules);
+	if (!r)
+		r = run_pass(udp_fd);
+	visit->met = !r;
+	visit->idle = loader->skel->bss->listeners_idle - idle;
+	return r;
 }
 
 /* Batches of so many: an open stream takes 100 bytes. */
@@ -399,18 +418,56 @@ static int add_streams(struct loader *loader)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Where nobody listens there is nothing to be seen: what begins there, programs see. */
+static bool is_due(const struct loader *loader, const struct visit *visit, size_t key_count)
+{
+	bool due = !loader->visits.all || !visit->met ||
+		   loader_services_left(loader) <= loader_config(loader)->slots_kept;
+
+	for (size_t i = 0; i < key_count && !due; i++)
+		due = loader->keys[i].port && loader->keys[i].netns == visit->netns.inode;
+	return due;
+}
+
+static int visit_all(struct loader *loader, size_t key_count)
+{
+	struct run_namespaces *told = &loader->visits.told;
+	uint64_t begin_ns = clock_now_ns();
+	int r = 0;
+
+	told->observed = told->not_entered = told->visited = 0;
+	told->reason[0] = 0;
+	for (size_t i = 0; !r && i < loader->visits.count; i++) {
+		struct visit *visit = &loader->visits.list[i];
+
+		if (is_due(loader, visit, key_count)) {
+			r = visit_namespace(loader, visit);
+			told->visited += !r;
+			if (loader->visits.all && r != -ENOTRECOVERABLE)
+				r = 0;
+		}
+		visits_count(&loader->visits, visit);
+	}
+	told->visit_ns = clock_now_ns() - begin_ns;
+	return r;
+}
+
 int loader_visit_sockets(struct loader *loader, bool flush)
 {
-	int r;
+	size_t key_count = 0;
+	int r = visits_find(&loader->visits, retire, loader);
 
+	if (r < 0)
+		return r;
+	if (loader->visits.all)
+		key_count =
+			loader_services(loader, loader->keys, loader_config(loader)->max_services);
 	memset(loader->gauges, 0, loader->gauges_bytes);
 	memset(loader->opens, 0, loader->opens_bytes);
 	loader->skel->bss->sample_flushing = flush;
 	loader->skel->bss->udp_pass++;
 	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
-	r = run_pass(loader, loader->skel->links.sockets_visit);
-	if (!r)
-		r = run_pass(loader, loader->skel->links.udp_visit);
+	r = visit_all(loader, key_count);
 	if (!r && loader->skel->rodata->config.http)
 		r = add_streams(loader);
 	return r;
@@ -435,6 +492,14 @@ size_t loader_services(const struct loader *loader, struct service_key *ret_keys
 			continue;
 		ret_keys[index] = key;
 		found = index + 1 > found ? index + 1 : found;
+	}
+	for (uint32_t i = 0; i < size; i++) {
+		const struct service_retired *retired = &loader->services.retired[i];
+
+		if (!retired->key.port)
+			continue;
+		ret_keys[i] = retired->key;
+		found = i + 1 > found ? i + 1 : found;
 	}
 	return found;
 }
@@ -471,12 +536,42 @@ uint32_t loader_services_left(const struct loader *loader)
 
 uint32_t loader_idle_listeners(const struct loader *loader)
 {
-	return loader->skel->bss->listeners_idle;
+	uint32_t idle = 0;
+
+	for (size_t i = 0; i < loader->visits.count; i++)
+		idle += loader->visits.list[i].idle;
+	return idle;
+}
+
+bool loader_visited(const struct loader *loader, uint32_t netns)
+{
+	const struct visit *visit = visits_of(&loader->visits, netns);
+
+	return visit && visit->met;
+}
+
+bool loader_gone(const struct loader *loader, uint32_t netns)
+{
+	return loader->visits.all && !visits_of(&loader->visits, netns);
+}
+
+const struct run_namespaces *loader_namespaces(const struct loader *loader)
+{
+	return &loader->visits.told;
 }
 
 uint32_t loader_service_number(const struct loader *loader, uint32_t service)
 {
-	return loader->services.numbers[service];
+	const struct service_retired *retired = &loader->services.retired[service];
+
+	return retired->key.port ? retired->number : loader->services.numbers[service];
+}
+
+uint64_t loader_retired_before(const struct loader *loader, uint32_t service)
+{
+	const struct service_retired *retired = &loader->services.retired[service];
+
+	return retired->key.port ? retired->before : loader->services.retired_count;
 }
 
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
@@ -534,11 +629,15 @@ const struct listener_gauge *loader_listeners(const struct loader *loader, uint3
 	return loader->listeners;
 }
 
-struct run_number loader_overflows(const struct loader *loader)
+struct run_number loader_overflows(const struct loader *loader, uint32_t netns)
 {
+	const struct visit *visit = visits_of(&loader->visits, netns);
+
+	if (!visit || !visit->overflows.known)
+		return (struct run_number){};
 	return (struct run_number){
-		.known = loader->overflows.known,
-		.value = loader->overflows.value - loader->overflows_before.value,
+		.known = true,
+		.value = visit->overflows.value - visit->overflows_before.value,
 	};
 }
 
@@ -552,23 +651,15 @@ const struct service_spans *loader_spans(const struct loader *loader, uint32_t s
 	return &loader->services.spans[service];
 }
 
-bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
+bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_capacity,
 		  struct port_place *ret_fullest)
 {
-	struct port_place fullest = {};
+	const struct visit *visit = visits_of(&loader->visits, netns);
 
-	if (!loader->skel->links.sockets_visit || !loader->port_rules.high)
+	if (!visit || !visit->met || !visit->ports_known)
 		return false;
-	for (size_t i = 0; i < PORT_PLACES; i++) {
-		if (loader->places[i].used > fullest.used)
-			fullest = loader->places[i];
-	}
-	/* Connections without a place may be more than that. */
-	if (loader->skel->bss->ports_unplaced > fullest.used)
-		return false;
-	*ret_rules = loader->port_rules;
-	memcpy(ret_rules->held, loader->skel->bss->ports_held, sizeof(ret_rules->held));
-	*ret_fullest = fullest;
+	*ret_capacity = visit->ports_capacity;
+	*ret_fullest = visit->fullest;
 	return true;
 }
 

@@ -22,6 +22,7 @@ struct loader_options {
 	struct observer_config config; /* cpus: at least all possible ones */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
+	int target_fd;		       /* config.cgroup */
 	bool run_statistics;	       /* have the kernel time the programs while we run */
 };
 
@@ -135,17 +136,25 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 					       uint32_t service);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
 /* Connections that found an accept queue full, of all listeners of the namespace, since the first pass. */
-struct run_number loader_overflows(const struct loader *loader);
+struct run_number loader_overflows(const struct loader *loader, uint32_t netns);
 /* Return the listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
 /*
- * The destination that most ephemeral ports are used towards, as the last visit found it (.used 0: none),
- * and what the ports are taken from. False: not known.
+ * Return the destination that most ephemeral ports of the namespace are used towards, by the last visit (.used 0: none).
+ * @ret_capacity: how many each destination has. False: not known.
  */
-bool loader_ports(const struct loader *loader, struct port_rules *ret_rules,
+bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_capacity,
 		  struct port_place *ret_fullest);
+/* Whether the namespace's sockets have been visited: without, their gauges are not known. */
+bool loader_visited(const struct loader *loader, uint32_t netns);
+/* With all_netns: whether there is no such namespace any more. */
+bool loader_gone(const struct loader *loader, uint32_t netns);
+/* The namespaces that are visited, with all_netns. */
+const struct run_namespaces *loader_namespaces(const struct loader *loader);
+/* How many services had ended with their namespace (services_retire()) until this one did so too, or until now. */
+uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 

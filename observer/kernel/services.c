@@ -89,7 +89,8 @@ int services_open(struct services *services, struct sojourn_bpf *skel)
 	services->skel = skel;
 	services->numbers = calloc(most(services), sizeof(*services->numbers));
 	services->ring = calloc(most(services), sizeof(*services->ring));
-	if (!services->numbers || !services->ring)
+	services->retired = calloc(most(services), sizeof(*services->retired));
+	if (!services->numbers || !services->ring || !services->retired)
 		return -ENOMEM;
 	r = open_fence(services);
 	for (uint32_t i = 0; !r && i < most(services); i++) {
@@ -106,6 +107,7 @@ void services_close(struct services *services)
 	cleanup_close(&services->fence_inner_fd);
 	free(services->numbers);
 	free(services->ring);
+	free(services->retired);
 }
 
 int services_add(struct services *services, const struct service_key *key, uint32_t kept)
@@ -135,6 +137,8 @@ static void find_used(const struct services *services, bool *used)
 	uint32_t first = services->skel->bss->services_given - left;
 	struct service_key key, *previous = NULL;
 
+	for (uint32_t i = 0; i < most(services); i++)
+		used[i] |= services->retired[i].key.port != 0;
 	for (uint32_t i = 0; i < left; i++)
 		used[service_index(services->ring[(first + i) % most(services)])] = true;
 	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
@@ -170,6 +174,17 @@ static void shut(struct services *services, const struct service_key *key, uint3
 	(void)bpf_map_delete_elem(bpf_map__fd(services->skel->maps.services), key);
 	services->numbers[index] = generation << 16 | index;
 	each_slot(services, index, set_generation, services->numbers[index]);
+}
+
+void services_retire(struct services *services, const struct service_key *key, uint32_t index)
+{
+	struct service_retired *retired = &services->retired[index];
+
+	if (retired->key.port)
+		return;
+	*retired =
+		(struct service_retired){*key, services->numbers[index], services->retired_count++};
+	shut(services, key, index);
 }
 
 static void forget_owners(const struct services *services)
@@ -232,8 +247,13 @@ int services_reclaim(struct services *services, const struct service_key *keys,
 
 	if (!before || !behind)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		shut(services, &keys[i], indices[i]);
+	for (size_t i = 0; i < count; i++) {
+		/* Another service may have the key of one that is shut already. */
+		if (services->retired[indices[i]].key.port)
+			services->retired[indices[i]] = (struct service_retired){};
+		else
+			shut(services, &keys[i], indices[i]);
+	}
 	find_used(services, before);
 	r = wait_for_programs(services);
 	if (r < 0)

@@ -14,8 +14,17 @@
 #include "wire/counters.h"
 #include "wire/status.h"
 
+/* A service that still has its slots, and no key any more; port 0: there is none. */
+struct service_retired {
+	struct service_key key;
+	uint32_t number;
+	uint64_t before; /* how many had been retired then */
+};
+
 struct services {
 	struct sojourn_bpf *skel;
+	struct service_retired *retired; /* by index */
+	uint64_t retired_count;		 /* ever */
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
@@ -37,6 +46,12 @@ int services_add(struct services *services, const struct service_key *key, uint3
 
 /* Return how many may still be given. */
 uint32_t services_left(const struct services *services);
+
+/*
+ * Count nothing more for the service, whose key may become another one's. Its counts stay in its slots until these are
+ * taken back.
+ */
+void services_retire(struct services *services, const struct service_key *key, uint32_t index);
 
 /*
  * Take the slots at @indices back from the services of @keys. @last is called for each once no

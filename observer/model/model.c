@@ -3,6 +3,7 @@
 #include "model.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +95,7 @@ void model_free(struct model *model)
 
 /* ---- reading ---- */
 
-static int read_service(struct model *model, uint32_t index, const struct run_ports *ports,
-			struct run *run)
+static int read_service(struct model *model, uint32_t index, struct run *run)
 {
 	const struct service_key *key = &model->keys[index];
 	struct run_service *service;
@@ -116,7 +116,6 @@ static int read_service(struct model *model, uint32_t index, const struct run_po
 
 		if (r < 0)
 			return r;
-		service->ports = *ports;
 	}
 	return source_proc_read(model->proc, model->loader, index, service);
 }
@@ -137,7 +136,6 @@ static void name_dropped(void *context, const struct service_key *key, uint64_t 
 
 static int read_all(struct model *model, struct run *run)
 {
-	struct run_ports ports;
 	int r;
 
 	run->connections_in = strdup(loader_storage());
@@ -145,9 +143,10 @@ static int read_all(struct model *model, struct run *run)
 	if (!run->cost || !run->connections_in)
 		return -ENOMEM;
 	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
-	source_sockets_ports(model->loader, &ports);
 	for (size_t i = 0; !r && i < model->key_count; i++)
-		r = read_service(model, (uint32_t)i, &ports, run);
+		r = read_service(model, (uint32_t)i, run);
+	if (loader_config(model->loader)->all_netns)
+		run->namespaces = *loader_namespaces(model->loader);
 	run->services_dropped = loader_services_dropped(model->loader);
 	run->connections_dropped = loader_connections_dropped(model->loader);
 	loader_dropped(model->loader, name_dropped, run);
@@ -184,7 +183,7 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 		return r;
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
 	reclaim_update(model->reclaim, model->keys, model->key_count);
-	source_proc_update(model->proc, model->loader, model->keys, model->key_count);
+	source_proc_update(model->proc, model->loader);
 	r = read_all(model, run);
 	if (r < 0)
 		return r;
@@ -227,13 +226,17 @@ static int begin_look(struct model *model, struct look **ret_look)
 	return r;
 }
 
-static int read_look(struct look *look, struct run *run)
+static int read_look(const struct model *model, struct look *look, struct run *run)
 {
 	int r = look_end(look, run, NULL);
 
-	return r == -ENODATA
-		       ? run_add_text(&run->not_seen, "the network namespace may not be entered")
-		       : r;
+	if (r == -ENODATA)
+		return run_add_text(&run->not_seen, "the network namespace may not be entered");
+	/* A look at each would take megabytes of memory, and as long as a look at this one. */
+	if (!r && loader_config(model->loader)->all_netns)
+		r = run_add_text(&run->not_seen, "resources of other network namespaces than the "
+						 "observer's: 'sojourn doctor --all-netns' looks");
+	return r;
 }
 
 static int period_begin(struct model *model, struct period *period)
@@ -339,7 +342,7 @@ static int period_read(struct model *model, const struct period *period, bool wh
 		judge_datagrams(model, run, source_slots_doubt);
 	set_messages(model, period, run);
 	if (whole && period->look)
-		r = read_look(period->look, run);
+		r = read_look(model, period->look, run);
 	if (r < 0)
 		return r;
 	*ret_run = TAKE_PTR(run);
@@ -545,9 +548,9 @@ static int snapshot_judge(void *context, struct run *run)
 	run->services_dropped -= model->recent_services_dropped;
 	run->connections_dropped -= model->recent_connections_dropped;
 	if (model->recent)
-		r = read_look(model->recent, run);
+		r = read_look(model, model->recent, run);
 	else if (model->total.look)
-		r = read_look(model->total.look, run);
+		r = read_look(model, model->total.look, run);
 	run->services_dropped = services;
 	run->connections_dropped = connections;
 	if (r || (model->recent && now - model->recent_ns < JUDGED_NS))
@@ -658,12 +661,12 @@ struct snapshot_source model_snapshots(struct model *model)
 /* Without events the findings lack something, and say so. */
 static void open_findings(struct model *model)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/ns/net", model->options.pid);
 	model->events_error = events_open(false, loader_depths_fd(model->loader), &model->events);
-	if (netns_open(model->options.pid ? path : NULL, &model->target.fd, &model->target.inode) <
-	    0)
+	model->target.inode = model->options.netns;
+	model->target.fd = model->options.netns_fd < 0
+				   ? -1
+				   : fcntl(model->options.netns_fd, F_DUPFD_CLOEXEC, 0);
+	if (model->options.netns_fd >= 0 && model->target.fd < 0)
 		model->options.findings = false;
 }
 
@@ -675,7 +678,7 @@ static int model_init(struct model *model)
 	model->keys = calloc(model->max_services, sizeof(*model->keys));
 	if (!model->keys)
 		return -ENOMEM;
-	r = source_proc_new(model->options.pid, &model->proc);
+	r = source_proc_new(&model->proc);
 	if (!r)
 		r = reclaim_new(model->loader, &model->reclaim);
 	if (r < 0)

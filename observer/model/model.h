@@ -18,7 +18,8 @@ struct budget;
 struct model;
 
 struct model_options {
-	uint32_t pid;	/* services of this process; 0: of the whole namespace */
+	int netns_fd;	/* the namespace that findings are about; -1: our own. The caller's */
+	uint32_t netns; /* its inode */
 	char **command; /* the command that runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
 	uint32_t samples;	     /* samples per service and period; 0: none */

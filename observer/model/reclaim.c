@@ -83,7 +83,7 @@ void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, siz
 
 		slot->known = used && slot->number == number;
 		if (used && !slot->known)
-			slot->turn = reclaim->reclaimed;
+			slot->turn = reclaim->reclaimed + loader_retired_before(reclaim->loader, i);
 		slot->number = number;
 	}
 }
@@ -110,8 +110,8 @@ static enum rank rank_of(const struct reclaim *reclaim, const struct service_key
 	struct run_reclaimed remains;
 
 	if (!key->port || key->protocol != IPPROTO_TCP || !reclaim->slots[index].known ||
-	    key->netns != loader_config(loader)->netns || !gauges || gauges->connections ||
-	    loader_open_requests(loader, index)->closing)
+	    (!loader_visited(loader, key->netns) && !loader_gone(loader, key->netns)) || !gauges ||
+	    gauges->connections || loader_open_requests(loader, index)->closing)
 		return RANK_STAYS;
 	if (!source_slots_remains(loader, index, &remains))
 		return gauges->listeners ? RANK_IDLE : RANK_UNUSED;

@@ -39,11 +39,9 @@ static int check_targets(const struct cli_command *command, int argc, char **arg
 {
 	if (next < argc)
 		return options_refuse_word(command, argv[next], "it takes no words");
-	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
-		return cli_error(command, "give only one of --port, --pid and --all-listeners");
-	if (!options->port_count && !options->pid)
+	if (!options->port_count && !options->pid && !options_names_cgroup(options))
 		options->all_listeners = true;
-	return 0;
+	return options_check_where(command, options);
 }
 
 #define AT(member) CLI_AT(struct observe_options, member)
@@ -94,16 +92,16 @@ static int check_replay(const struct cli_command *command, int argc)
 }
 
 static const char *const live_rows[] = {
-	"port",	    "pid",	     "all-listeners", "interval",  "for",
-	"json",	    "accept-source", "prefer",	      "no-doctor", "quiet-time",
-	"transmit", "cpu",	     "cgroup",	      "memory",	   "http",
+	"port",	  "pid",       "all-listeners", "interval",  "for", "json",   "accept-source",
+	"prefer", "no-doctor", "quiet-time",	"transmit",  "cpu", "cgroup", "memory",
+	"http",	  "netns",     "all-netns",	"container", "pod",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
 {
 	struct cli_command command = {
 		.program = "sojourn live",
-		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.usage = "[--port PORT | --pid PID | --container ID | --all-netns] [OPTION...]",
 		.intro = "Shows the services of this host on the terminal, a row each, renewed "
 			 "every interval: where requests wait, who serves them, what runs out. "
 			 "Every TCP listener by default. Press ? for the keys. In a replay Space "
@@ -128,14 +126,13 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		return check_replay(&command, argc);
 	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
 		return cli_error(&command, "--json: '-': standard output is the screen: a file");
-	if (!r && ret_options->cgroup && !ret_options->transmit_below)
-		return cli_error(&command, "--cgroup is for --transmit, which is off");
 	return r;
 }
 
 static const char *const serve_rows[] = {
-	"port",	    "pid", "all-listeners", "for",	 "listen",     "accept-source", "prefer",
-	"transmit", "cpu", "cgroup",	    "no-doctor", "quiet-time", "memory",	"http",
+	"port",	  "pid",      "all-listeners", "for",	    "listen",	 "accept-source",
+	"prefer", "transmit", "cpu",	       "cgroup",    "no-doctor", "quiet-time",
+	"memory", "http",     "netns",	       "all-netns", "container", "pod",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
@@ -143,7 +140,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 	struct cli_option rows[ROWS_MAX];
 	struct cli_command command = {
 		.program = "sojourn serve",
-		.usage = "[--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.usage = "[--port PORT | --pid PID | --container ID | --all-netns] [OPTION...]",
 		.intro = "Observes the services of this host and answers over HTTP, until stopped: "
 			 "/metrics for Prometheus, a page for browsers, /healthz, run documents "
 			 "below /api/v1/. By default every TCP listener, at 127.0.0.1:9180.",
@@ -196,17 +193,16 @@ static const struct cli_option output_rows[] = {
 static const struct cli_table output_table = {"Options", output_rows, ARRAY_SIZE(output_rows), 0};
 
 static const char *const record_rows[] = {
-	"port",		 "pid",	     "all-listeners", "interval", "for",    "json", "listen",
-	"accept-source", "transmit", "cpu",	      "cgroup",	  "prefer", "cost", "no-doctor",
-	"quiet",	 "debug",    "quiet-time",    "memory",	  "http",
+	"port",	  "pid",	   "all-listeners", "interval",	 "for",	       "json",
+	"listen", "accept-source", "transmit",	    "cpu",	 "cgroup",     "prefer",
+	"cost",	  "no-doctor",	   "quiet",	    "debug",	 "quiet-time", "memory",
+	"http",	  "netns",	   "all-netns",	    "container", "pod",
 };
 
 static int check_record(const struct cli_command *command, const struct observe_options *options)
 {
 	if (!options->record)
 		return cli_error(command, "--output: no file: give -o FILE");
-	if (options->cgroup && !options->transmit_below)
-		return cli_error(command, "--cgroup is for --transmit, which is off");
 	return options_listen_check(command, options);
 }
 
@@ -215,7 +211,8 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 	struct cli_option rows[ROWS_MAX];
 	struct cli_command command = {
 		.program = "sojourn record",
-		.usage = "-o FILE [--port PORT | --pid PID | --all-listeners] [OPTION...]",
+		.usage = "-o FILE [--port PORT | --pid PID | --container ID | --all-netns] "
+			 "[OPTION...]",
 		.intro = "Observes the services of this host and appends a reading to a file every "
 			 "second. After a crash of host or program at most the last interval is "
 			 "missing. 'sojourn report FILE' makes a report of it, 'sojourn live "

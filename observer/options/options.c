@@ -158,6 +158,16 @@ static const char *set_cgroup(void *cgroup, const char *value)
 	return *value == '/' ? NULL : "the path of a cgroup's directory, e.g. /sys/fs/cgroup/web";
 }
 
+static const char *set_pod(void *pod, const char *value)
+{
+	const char *slash = strchr(value, '/');
+
+	*(const char **)pod = value;
+	return slash && slash != value && slash[1] && !strchr(slash + 1, '/')
+		       ? NULL
+		       : "NAMESPACE/NAME, e.g. shop/web-7d4b9-x2x4z";
+}
+
 #define AT(member) CLI_AT(struct observe_options, member)
 
 static const struct cli_option observe_rows[] = {
@@ -170,6 +180,23 @@ static const struct cli_option observe_rows[] = {
 	 .allowed = "a process id from 1 to 4194304"},
 	{"all-listeners", 'a', NULL, "Observe every TCP listener of this network namespace.",
 	 CLI_FLAG, AT(all_listeners)},
+	{"netns", 0, "NAME|PATH",
+	 "Look in this network namespace instead of our own: for --port, or else every listener.",
+	 CLI_TEXT, AT(netns), .minimum = 1,
+	 .allowed = "a name of 'ip netns list', or a path such as /proc/PID/ns/net"},
+	{"all-netns", 0, NULL,
+	 "Look in every network namespace of this host, also those that come later: for TCP "
+	 "--port, or else every listener.",
+	 CLI_FLAG, AT(all_netns)},
+	{"cgroup", 0, "PATH",
+	 "Observe what processes of this cgroup (version 2) listen on, in their network "
+	 "namespace, or with --port these ports of it. With --transmit follow responses by TX "
+	 "timestamps of the sockets that belong to it.",
+	 CLI_SET, AT(cgroup), .set = set_cgroup},
+	{"container", 0, "ID|NAME", "The same of a container's processes.", CLI_TEXT, AT(container),
+	 .minimum = 1, .allowed = "the number of a container, its first digits, or its name"},
+	{"pod", 0, "NAMESPACE/NAME", "The same of a pod's processes.", CLI_SET, AT(pod),
+	 .set = set_pod},
 	{"interval", 'i', "DURATION", "Print a line per service this often.", CLI_DURATION,
 	 AT(interval_ns), .minimum = SHORTEST_INTERVAL_NS,
 	 .allowed = "a duration of at least 10ms, e.g. 1s or 500ms"},
@@ -207,9 +234,6 @@ static const struct cli_option observe_rows[] = {
 	 "responses are counted by status. Without, connections of HTTP/2 are counted, and their "
 	 "requests are not known.",
 	 CLI_FLAG, AT(http)},
-	{"cgroup", 0, "PATH",
-	 "Follow them by TX timestamps of the sockets that belong to this cgroup (version 2).",
-	 CLI_SET, AT(cgroup), .set = set_cgroup},
 	{"prefer", 0, "HOOK",
 	 "Use this hook or program of 'sojourn probe' for its question, and none of the others; "
 	 "may "
@@ -271,7 +295,8 @@ static const struct cli_table observe_table = {"Options", observe_rows, ARRAY_SI
 
 static const struct cli_command observe_command = {
 	.program = "sojourn observe",
-	.usage = "--port PORT | --pid PID | --all-listeners [OPTION...] [-- COMMAND...]",
+	.usage = "--port PORT | --pid PID | --container ID | --pod NAMESPACE/NAME | --cgroup PATH "
+		 "| --all-listeners [OPTION...] [-- COMMAND...]",
 	.intro =
 		"Times the requests of TCP services from inside the kernel, without touching them: "
 		"where each request's time goes, connections, TIME_WAIT, accept queue, "
@@ -340,18 +365,40 @@ static const struct cli_command probe_command = {
 		 "  $ sojourn probe --cost --rate 5000\n",
 };
 
+void options_complete(struct observe_options *options)
+{
+	bool whose = options->pid || options_names_cgroup(options);
+
+	if (!options->port_count && !whose && (options->netns || options->all_netns))
+		options->all_listeners = true;
+}
+
+int options_check_where(const struct cli_command *command, const struct observe_options *options)
+{
+	bool whose = options_names_cgroup(options);
+
+	if (!!options->port_count + !!options->pid + options->all_listeners > 1)
+		return cli_error(command, "give only one of --port, --pid and --all-listeners");
+	if (!!options->pid + !!options->netns + options->all_netns + !!options->container +
+		    !!options->pod + (whose && options->cgroup) >
+	    1)
+		return cli_error(command, "give only one of --pid, --netns, --all-netns, --cgroup, "
+					  "--container and --pod");
+	if (options->all_netns && options->udp)
+		return cli_error(command, "--all-netns: not with UDP ports: give --netns");
+	return 0;
+}
+
 static int check_observe(const struct observe_options *options)
 {
-	int targets = !!options->port_count + !!options->pid + options->all_listeners;
+	bool where = options->netns || options->all_netns || options_names_cgroup(options);
 
-	if (targets == 0)
+	if (!options->port_count && !options->pid && !options->all_listeners && !where)
 		return cli_error(&observe_command,
-				 "nothing to observe: give --port, --pid or --all-listeners");
-	if (targets > 1)
-		return cli_error(&observe_command,
-				 "give only one of --port, --pid and --all-listeners");
-	if (options->cgroup && !options->transmit_below)
-		return cli_error(&observe_command, "--cgroup is for --transmit, which is off");
+				 "nothing to observe: give --port, --pid, --container, --pod, "
+				 "--cgroup, --netns, --all-netns or --all-listeners");
+	if (options_check_where(&observe_command, options) < 0)
+		return -EINVAL;
 	return options_listen_check(&observe_command, options);
 }
 
@@ -367,6 +414,7 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 	if (next < argc && strcmp(argv[next - 1], "--"))
 		return options_refuse_word(&observe_command, argv[next], "a command follows --");
 	ret_options->command = next < argc ? argv + next : NULL;
+	options_complete(ret_options);
 	return check_observe(ret_options);
 }
 

@@ -30,10 +30,14 @@ struct observe_options {
 	bool udp; /* one of them is UDP */
 	uint32_t pid;
 	bool all_listeners;
-	uint64_t interval_ns; /* 0: no interval reports */
-	uint64_t for_ns;      /* 0: until stopped */
-	uint64_t quiet_ns;    /* OPTIONS_QUIET_NS */
-	const char *json;     /* file or "-"; NULL: none */
+	const char *netns; /* name or path; NULL: our own, or that of what is named below */
+	bool all_netns;
+	const char *container; /* number or name; NULL: not given, as the next */
+	const char *pod;       /* NAMESPACE/NAME */
+	uint64_t interval_ns;  /* 0: no interval reports */
+	uint64_t for_ns;       /* 0: until stopped */
+	uint64_t quiet_ns;     /* OPTIONS_QUIET_NS */
+	const char *json;      /* file or "-"; NULL: none */
 	bool listen;
 	struct sockaddr_storage address;
 	struct sink_http_access access; /* its texts live as long as the process */
@@ -84,6 +88,15 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 /* `sojourn record`: every listener by default, and a file. */
 int options_parse_record(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
+
+/* Whether a cgroup says what is observed. Beside another target of --transmit it says whose sockets make timestamps. */
+static inline bool options_names_cgroup(const struct observe_options *options)
+{
+	bool other = options->port_count || options->pid || options->all_listeners;
+
+	return options->container || options->pod ||
+	       (options->cgroup && !(options->transmit_below && other));
+}
 
 /* As on the command line: "auto", "accept", "syscall" or "inferred". */
 const char *options_accept_source(enum accept_source source);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/container.h"
 #include "host/process.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
@@ -20,25 +21,31 @@ struct holder {
 	uint32_t count;
 };
 
-struct source_proc {
-	uint32_t netns_pid;
-	struct owner_key *owners; /* by the service's number */
-	size_t count;
-	struct holder *holders;
-	size_t holder_count;
-	/* Of the update under way: */
-	const struct loader *loader;
-	const struct service_key *keys;
-	size_t key_count;
+/* Where the processes of a service run; kept when they have ended. */
+struct of_service {
+	uint32_t number;
+	uint64_t processes; /* a hash of their numbers when it was looked up */
+	struct run_place place;
 };
 
-int source_proc_new(uint32_t pid, struct source_proc **ret_source)
+struct source_proc {
+	struct owner_key *owners; /* by the service's number */
+	size_t count;
+	struct of_service *places;
+	size_t place_count;
+	struct holder *holders;
+	size_t holder_count;
+	/* Of the update under way: the listeners whose holder is looked for, and their services. */
+	const struct process_listener *wanted;
+	const uint32_t *wanted_services;
+};
+
+int source_proc_new(struct source_proc **ret_source)
 {
 	struct source_proc *source = calloc(1, sizeof(*source));
 
 	if (!source)
 		return -ENOMEM;
-	source->netns_pid = pid;
 	*ret_source = source;
 	return 0;
 }
@@ -49,6 +56,7 @@ void source_proc_free(struct source_proc *source)
 		return;
 	free(source->owners);
 	free(source->holders);
+	free(source->places);
 	free(source);
 }
 
@@ -66,68 +74,87 @@ static void add_owner(void *context, const struct owner_key *owner)
 		source->owners[source->count++] = *owner;
 }
 
+static bool has_slot(const struct loader *loader, uint32_t number)
+{
+	return loader_service_number(loader, service_index(number)) == number;
+}
+
 /* Of a process, or of a service that has no slot any more. */
 static void forget_ended(struct source_proc *source, const struct loader *loader)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < source->count; i++) {
-		uint32_t number = source->owners[i].service;
 		struct run_process process;
 
-		if (loader_service_number(loader, service_index(number)) == number &&
+		if (has_slot(loader, source->owners[i].service) &&
 		    !process_read(source->owners[i].pid, &process))
 			source->owners[kept++] = source->owners[i];
 	}
 	source->count = kept;
+	kept = 0;
+	for (size_t i = 0; i < source->place_count; i++)
+		if (has_slot(loader, source->places[i].number))
+			source->places[kept++] = source->places[i];
+	source->place_count = kept;
 }
 
 static void add_holder(void *context, uint32_t pid, const struct process_listener *listener)
 {
 	struct source_proc *source = context;
+	const struct owner_key owner = {
+		.service = source->wanted_services[listener - source->wanted],
+		.pid = pid,
+	};
 
-	for (size_t i = 0; i < source->key_count; i++) {
-		struct owner_key owner = {
-			.service = loader_service_number(source->loader, (uint32_t)i),
-			.pid = pid,
-		};
+	add_owner(source, &owner);
+}
 
-		if (source->keys[i].port == listener->port)
-			add_owner(source, &owner);
-	}
+static bool is_owned(const struct source_proc *source, uint32_t service)
+{
+	for (size_t i = 0; i < source->count; i++)
+		if (source->owners[i].service == service)
+			return true;
+	return false;
 }
 
 /* By the last visit to the sockets. Finding a listener's holder is dear, so skip services without a listener. */
-static bool listens(const struct loader *loader, uint32_t service)
+static size_t find_wanted(const struct source_proc *source, const struct loader *loader,
+			  struct process_listener *wanted, uint32_t *services)
 {
-	const struct service_gauges *gauges = loader_gauges(loader, service);
+	uint32_t count = 0;
+	const struct listener_gauge *listeners = loader_listeners(loader, &count);
+	size_t found = 0;
 
-	return !gauges || gauges->listeners;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t number = loader_service_number(loader, listeners[i].service);
+
+		if (!listeners[i].inode || is_owned(source, number))
+			continue;
+		wanted[found].inode = listeners[i].inode;
+		services[found++] = number;
+	}
+	return found;
 }
 
-void source_proc_update(struct source_proc *source, const struct loader *loader,
-			const struct service_key *keys, size_t count)
+void source_proc_update(struct source_proc *source, const struct loader *loader)
 {
-	autofree struct process_listener *listeners = NULL;
-	bool missing = false;
-	size_t listening;
+	autofree struct process_listener *wanted = calloc(LISTENERS_TOLD, sizeof(*wanted));
+	autofree uint32_t *services = calloc(LISTENERS_TOLD, sizeof(*services));
+	size_t count;
 
 	loader_owners(loader, add_owner, source);
 	forget_ended(source, loader);
-	for (uint32_t i = 0; i < count; i++) {
-		bool owned = false;
-
-		for (size_t j = 0; j < source->count && !owned; j++)
-			owned = source->owners[j].service == loader_service_number(loader, i);
-		missing |= !owned && keys[i].port && listens(loader, i);
-	}
-	source->loader = loader;
-	source->keys = keys;
-	source->key_count = count;
-	if (missing && !process_listeners(source->netns_pid, &listeners, &listening))
-		process_held_by_all(listeners, listening, add_holder, source);
-	source->loader = NULL;
-	source->keys = NULL;
+	/* Without memory they are looked for at the next reading. */
+	if (!wanted || !services)
+		return;
+	count = find_wanted(source, loader, wanted, services);
+	source->wanted = wanted;
+	source->wanted_services = services;
+	if (count)
+		process_held_by_all(wanted, count, add_holder, source);
+	source->wanted = NULL;
+	source->wanted_services = NULL;
 }
 
 /* ---- several listeners of a service ---- */
@@ -203,6 +230,66 @@ static void name_holders(struct source_proc *source, struct run_service *service
 	}
 }
 
+/* ---- where they run ---- */
+
+/* FNV-1a of the processes' numbers. */
+static uint64_t hash_of(const struct run_service *service)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < service->process_count; i++)
+		hash = (hash ^ service->processes[i].pid) * 0x100000001b3;
+	return hash;
+}
+
+static struct of_service *place_of(struct source_proc *source, uint32_t number)
+{
+	struct of_service *added;
+
+	for (size_t i = 0; i < source->place_count; i++)
+		if (source->places[i].number == number)
+			return &source->places[i];
+	added = ARRAY_APPEND(source->places, source->place_count);
+	if (added)
+		added->number = number;
+	return added;
+}
+
+/* Of all that are there; processes that have just ended are passed over. False: there is none. */
+static bool look_for_place(const struct run_service *service, struct run_place *ret_place)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		struct run_place place;
+
+		if (container_read(service->processes[i].pid, &place) < 0)
+			continue;
+		if (found)
+			container_common(ret_place, &place);
+		else
+			*ret_place = place;
+		found = true;
+	}
+	return found;
+}
+
+/* Names are in files that may be long: they are looked up when processes come or go. */
+static void name_place(struct source_proc *source, uint32_t number, struct run_service *service)
+{
+	struct of_service *known = place_of(source, number);
+	uint64_t processes = hash_of(service);
+
+	/* Without memory it is missing in this reading. */
+	if (!known)
+		return;
+	if (known->processes != processes && look_for_place(service, &known->place)) {
+		container_name("", &known->place);
+		known->processes = processes;
+	}
+	service->place = known->place;
+}
+
 int source_proc_read(struct source_proc *source, const struct loader *loader, uint32_t index,
 		     struct run_service *service)
 {
@@ -220,5 +307,6 @@ int source_proc_read(struct source_proc *source, const struct loader *loader, ui
 			return -ENOMEM;
 		*place = process;
 	}
+	name_place(source, number, service);
 	return 0;
 }

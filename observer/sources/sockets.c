@@ -16,16 +16,16 @@ static struct run_number number(uint64_t value)
 }
 
 /* The same for every service of the namespace. */
-void source_sockets_ports(const struct loader *loader, struct run_ports *ret_ports)
+static void read_ports(const struct loader *loader, uint32_t netns, struct run_ports *ret_ports)
 {
 	struct port_place fullest;
-	struct port_rules rules;
+	uint32_t capacity;
 
 	*ret_ports = (struct run_ports){0};
-	if (!loader_ports(loader, &rules, &fullest))
+	if (!loader_ports(loader, netns, &capacity, &fullest))
 		return;
 	ret_ports->used = number(fullest.used);
-	ret_ports->capacity = number(ports_capacity(&rules));
+	ret_ports->capacity = number(capacity);
 	if (fullest.used)
 		units_format_endpoint(fullest.towards.server, fullest.towards.server_port,
 				      ret_ports->towards, sizeof(ret_ports->towards));
@@ -69,9 +69,10 @@ static bool never_full(const struct run_service *service)
  * Connections that a listener dropped because its accept queue was full. No more than it dropped for any reason, no
  * more than the kernel counts for all listeners, and none if its queue never was full.
  */
-static struct run_number overflows_of(const struct loader *loader, uint64_t drops, bool never)
+static struct run_number overflows_of(const struct loader *loader, uint32_t netns, uint64_t drops,
+				      bool never)
 {
-	struct run_number all = loader_overflows(loader);
+	struct run_number all = loader_overflows(loader, netns);
 
 	if (all.known && all.value > drops)
 		all.value = drops;
@@ -80,8 +81,9 @@ static struct run_number overflows_of(const struct loader *loader, uint64_t drop
 	return all;
 }
 
-static void read_listener(const struct loader *loader, const struct listener_gauge *gauge,
-			  bool depth_max_known, struct run_listener *ret_listener)
+static void read_listener(const struct loader *loader, uint32_t netns,
+			  const struct listener_gauge *gauge, bool depth_max_known,
+			  struct run_listener *ret_listener)
 {
 	*ret_listener = (struct run_listener){
 		.inode = gauge->inode,
@@ -89,7 +91,7 @@ static void read_listener(const struct loader *loader, const struct listener_gau
 		.depth_max = {depth_max_known, depth_max_known ? gauge->depth_max : 0},
 		.limit = number(gauge->limit),
 		.drops = number(gauge->drops),
-		.overflows = overflows_of(loader, gauge->drops,
+		.overflows = overflows_of(loader, netns, gauge->drops,
 					  depth_max_known && gauge->depth_max < gauge->limit),
 	};
 	inet_ntop((int)gauge->family, gauge->address, ret_listener->address,
@@ -110,7 +112,8 @@ static int read_listeners(const struct loader *loader, uint32_t index, struct ru
 		listener = run_add_listener(service);
 		if (!listener)
 			return -ENOMEM;
-		read_listener(loader, &gauges[i], service->accept_queue.depth_max.known, listener);
+		read_listener(loader, service->netns, &gauges[i],
+			      service->accept_queue.depth_max.known, listener);
 	}
 	return 0;
 }
@@ -121,8 +124,9 @@ int source_sockets_read(const struct loader *loader, uint32_t index, struct run_
 
 	int r = 0;
 
-	if (!gauges)
+	if (!gauges || !loader_visited(loader, service->netns))
 		return 0;
+	read_ports(loader, service->netns, &service->ports);
 	read_open(loader_open_requests(loader, index), &service->open);
 	service->connections = number(gauges->connections);
 	service->time_wait = number(gauges->time_wait);
@@ -131,8 +135,8 @@ int source_sockets_read(const struct loader *loader, uint32_t index, struct run_
 		service->min_rtt_ns = number(gauges->rtt_min_us * NSEC_PER_USEC);
 	}
 	if (!gauges->listeners) {
-		service->accept_queue.overflows =
-			overflows_of(loader, service->accept_queue.drops.value, false);
+		service->accept_queue.overflows = overflows_of(
+			loader, service->netns, service->accept_queue.drops.value, false);
 		return 0;
 	}
 	if (gauges->addresses == 1)
@@ -145,7 +149,7 @@ int source_sockets_read(const struct loader *loader, uint32_t index, struct run_
 	service->accept_queue.limit = number(gauges->limit);
 	if (gauges->listeners > 1)
 		r = read_listeners(loader, index, service);
-	service->accept_queue.overflows =
-		overflows_of(loader, service->accept_queue.drops.value, never_full(service));
+	service->accept_queue.overflows = overflows_of(
+		loader, service->netns, service->accept_queue.drops.value, never_full(service));
 	return r;
 }

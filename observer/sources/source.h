@@ -41,21 +41,18 @@ uint64_t source_slots_last_message(const struct loader *loader, uint32_t index);
 /* Return the earliest arrival in the current epoch; 0: none. */
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index);
 
-/* sockets.c: read gauges of the last visit to the sockets. 0 or -ENOMEM. */
+/* sockets.c: read gauges of the last visit to the sockets of its namespace. 0 or -ENOMEM. */
 int source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service);
-/* Likewise for the namespace's ephemeral ports. */
-void source_sockets_ports(const struct loader *loader, struct run_ports *ret_ports);
 
-/* proc.c: the processes of the services. @pid is in their network namespace (0: ours). */
+/* proc.c: the processes of the services, and where they run. */
 struct source_proc;
-int source_proc_new(uint32_t pid, struct source_proc **ret_source);
+int source_proc_new(struct source_proc **ret_source);
 void source_proc_free(struct source_proc *source);
 /*
- * Update the processes: those seen by the kernel side, and the holders of a listener for services
- * that have none yet. @keys are the services by index.
+ * Update the processes that the kernel side has seen. For services that have none yet, look for
+ * the holders of listeners that the last visit has met.
  */
-void source_proc_update(struct source_proc *source, const struct loader *loader,
-			const struct service_key *keys, size_t count);
+void source_proc_update(struct source_proc *source, const struct loader *loader);
 int source_proc_read(struct source_proc *source, const struct loader *loader, uint32_t index,
 		     struct run_service *service);
 

@@ -365,14 +365,16 @@ static int draw_closes(const struct run_service *service, int y)
 static void draw_title(const struct live_page *page, const struct live_row *row)
 {
 	const struct run_service *service = row->service;
-	char process[64], length[32];
+	char process[64], length[32], where[RUN_PLACE_NAME];
 	uint32_t pid = service->process_count ? service->processes[0].pid : 0;
 	bool v6 = strchr(service->address, ':');
 
 	live_format_process(service, process, sizeof(process));
 	units_format_duration(row->seconds * 1e9, length, sizeof(length));
-	screen_line(1, 0, SCREEN_BOLD, " %s %s%s%s:%u · %s %u · %s %s", service->protocol,
-		    v6 ? "[" : "", service->address, v6 ? "]" : "", service->port, process, pid,
+	run_place_name(&service->place, where);
+	screen_line(1, 0, SCREEN_BOLD, " %s %s%s%s:%u · %s%s%s %u · %s %s", service->protocol,
+		    v6 ? "[" : "", service->address, v6 ? "]" : "", service->port, where,
+		    *where ? " · " : "", process, pid,
 		    page->view->show_total ? "since the begin," : "in the last", length);
 }
 

@@ -292,7 +292,7 @@ static void draw_period(const struct live_page *page)
 {
 	const struct live_view *view = page->view;
 	const struct run *run = live_view_period(view);
-	char length[32], open[96];
+	char length[32], open[96], where[48] = "";
 
 	if (!run) {
 		screen_line(1, 0, SCREEN_DIM, "the first interval has not ended yet");
@@ -302,8 +302,11 @@ static void draw_period(const struct live_page *page)
 		return;
 	units_format_duration((double)run->duration_ns, length, sizeof(length));
 	format_open(view, run, open, sizeof(open));
-	screen_line(1, 0, SCREEN_PLAIN, " %zu of %zu services%s%s · %s %s%s", view->row_count,
-		    run->service_count, view->filter[0] ? " match " : "", view->filter,
+	if (run->namespaces.observed)
+		snprintf(where, sizeof(where), " in %ju network namespaces",
+			 (uintmax_t)run->namespaces.observed);
+	screen_line(1, 0, SCREEN_PLAIN, " %zu of %zu services%s%s%s · %s %s%s", view->row_count,
+		    run->service_count, where, view->filter[0] ? " match " : "", view->filter,
 		    view->show_total ? "since the begin," : "in the last", length, open);
 }
 

@@ -181,7 +181,7 @@ static const struct {
 /* Programs' misses and services without a slot concern all. */
 static size_t note_run(const struct run *run, struct live_note *notes, size_t size)
 {
-	uint64_t misses = 0;
+	uint64_t misses = 0, closed;
 	size_t count = 0;
 
 	for (size_t i = 0; run->cost && i < run->cost->program_count; i++)
@@ -197,6 +197,13 @@ static size_t note_run(const struct run *run, struct live_note *notes, size_t si
 		snprintf(notes[count++].text, sizeof(notes->text),
 			 "%ju services, ended or idle, gave their slots to others: %ju exchanges",
 			 (uintmax_t)run->reclaimed.services, (uintmax_t)run->reclaimed.exchanges);
+	}
+	closed = run->namespaces.not_entered + run->namespaces.left_out;
+	if (closed && count < size) {
+		notes[count].critical = true;
+		snprintf(notes[count++].text, sizeof(notes->text),
+			 "%ju network namespaces were not entered: gauges there are not known",
+			 (uintmax_t)closed);
 	}
 	if (misses && count < size) {
 		notes[count].critical = true;

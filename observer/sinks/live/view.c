@@ -171,11 +171,12 @@ static bool contains(const char *text, const char *word)
 
 static bool matches(const struct live_view *view, const struct run_service *service)
 {
-	char port[16];
+	char port[16], where[RUN_PLACE_NAME];
 
 	if (!view->filter[0])
 		return true;
-	if (contains(live_format_port(service, port, sizeof(port)), view->filter) ||
+	if (contains(run_place_name(&service->place, where), view->filter) ||
+	    contains(live_format_port(service, port, sizeof(port)), view->filter) ||
 	    contains(service->address, view->filter))
 		return true;
 	for (size_t i = 0; i < service->process_count; i++) {

@@ -146,6 +146,12 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	strcpy(service->address, "2001:db8::1");
 	service->port = (uint16_t)next(sequence);
 	service->netns = (uint32_t)next(sequence);
+	strcpy(service->place.cgroup, "/kubepods.slice/web.scope");
+	strcpy(service->place.container_id, "3f2a");
+	strcpy(service->place.container, "web");
+	strcpy(service->place.pod_uid, "6d0c");
+	strcpy(service->place.pod, "web-1");
+	strcpy(service->place.pod_namespace, "shop");
 	service->accepted = next(sequence);
 	service->exchanges = next(sequence);
 	service->bytes_in = next(sequence);
@@ -429,6 +435,8 @@ struct run *support_full_run(void)
 	run->connections_dropped = 91;
 	run->listeners_idle = 92;
 	run->reclaimed = (struct run_reclaimed){93, 94, 95, 96, 97};
+	run->namespaces =
+		(struct run_namespaces){2981, 2982, 2983, 2984, 2985, 2986, 2987, "not permitted"};
 	run->services[1].turn = 98;
 	support_fill_findings(run);
 	return run;

@@ -209,6 +209,7 @@ static void compare_runs(const struct run *a, const struct run *b)
 	assert_int_equal(a->connections_dropped, b->connections_dropped);
 	assert_int_equal(a->listeners_idle, b->listeners_idle);
 	assert_memory_equal(&a->reclaimed, &b->reclaimed, sizeof(a->reclaimed));
+	assert_memory_equal(&a->namespaces, &b->namespaces, sizeof(a->namespaces));
 	compare_texts(a->command, b->command);
 	assert_int_equal(a->service_count, b->service_count);
 	for (size_t i = 0; i < a->service_count; i++)

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/* Looks for network namespaces; see namespaces.h. */
+#include "namespaces.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "sojourn/array.h"
+#include "sojourn/cleanup.h"
+
+/* Most processes are in a namespace that was found before: a hash of those spares walks over the list. */
+#define PLACES (4 * NAMESPACES_MAX)
+
+struct search {
+	struct namespaces found;
+	uint32_t places[PLACES]; /* inodes; 0: free */
+};
+
+/* False: it was there already. */
+static bool note(struct search *search, uint32_t inode)
+{
+	uint32_t at = inode % PLACES;
+
+	while (search->places[at] && search->places[at] != inode)
+		at = (at + 1) % PLACES;
+	if (search->places[at] == inode)
+		return false;
+	if (search->found.count >= NAMESPACES_MAX) {
+		search->found.left_out++;
+		return false;
+	}
+	search->places[at] = inode;
+	return true;
+}
+
+static int add(struct search *search, uint32_t inode, const char *path)
+{
+	struct namespace *added;
+
+	if (!inode || !note(search, inode))
+		return 0;
+	added = ARRAY_APPEND(search->found.list, search->found.count);
+	if (!added)
+		return -ENOMEM;
+	added->inode = inode;
+	snprintf(added->path, sizeof(added->path), "%s", path);
+	return 0;
+}
+
+/* A name whose namespace is gone is an empty file of another file system. */
+static uint32_t inode_of_name(const char *path)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (statfs(path, &fs) || fs.f_type != NSFS_MAGIC || stat(path, &st))
+		return 0;
+	return (uint32_t)st.st_ino;
+}
+
+static int add_names(struct search *search, const char *folder)
+{
+	autoclosedir DIR *dir = opendir(folder);
+	struct dirent *entry;
+	int r = 0;
+
+	while (!r && dir && (entry = readdir(dir))) {
+		char path[sizeof(search->found.list->path)];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		r = add(search, inode_of_name(path), path);
+	}
+	return r;
+}
+
+/* The link reads "net:[4026531840]". */
+static int add_process(struct search *search, const char *pid)
+{
+	char path[64], text[64];
+	unsigned int inode;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/ns/net", pid);
+	n = readlink(path, text, sizeof(text) - 1);
+	if (n < 0) {
+		/* A process that has just ended has none. */
+		search->found.unseen += errno == EACCES || errno == EPERM;
+		return 0;
+	}
+	text[n] = 0;
+	return sscanf(text, "net:[%u]", &inode) == 1 ? add(search, inode, path) : 0;
+}
+
+static int add_processes(struct search *search)
+{
+	autoclosedir DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int r = dir ? 0 : -errno;
+
+	while (!r && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = add_process(search, entry->d_name);
+	return r;
+}
+
+int namespaces_find(struct namespaces *ret_namespaces)
+{
+	autofree struct search *search = calloc(1, sizeof(*search));
+	int r = search ? add_process(search, "self") : -ENOMEM;
+
+	/* Names first: a process may end, and others of its namespace stay. */
+	if (!r)
+		r = add_names(search, "/run/netns");
+	if (!r)
+		r = add_names(search, "/run/docker/netns");
+	if (!r)
+		r = add_processes(search);
+	if (r < 0) {
+		if (search)
+			namespaces_free(&search->found);
+		return r;
+	}
+	*ret_namespaces = search->found;
+	return 0;
+}
+
+void namespaces_free(struct namespaces *namespaces)
+{
+	free(namespaces->list);
+	*namespaces = (struct namespaces){};
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The network namespaces of this host, as far as processes are in them or names lead to them. */
+#ifndef OBSERVER_HOST_NAMESPACES_H
+#define OBSERVER_HOST_NAMESPACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAMESPACES_MAX 1024
+
+struct namespace
+{
+	uint32_t inode;
+	char path[288]; /* that leads to it now */
+};
+
+struct namespaces {
+	struct namespace *list; /* our own is the first */
+	size_t count;
+	uint64_t left_out; /* namespaces beyond the maximum */
+	uint64_t unseen;   /* processes whose namespace we may not look at */
+};
+
+/* Look through /run/netns, Docker's names and all processes. Return 0 or -errno; namespaces_free() after 0 only. */
+int namespaces_find(struct namespaces *ret_namespaces);
+void namespaces_free(struct namespaces *namespaces);
+
+#endif
