@@ -27,7 +27,7 @@ extern const volatile struct observer_config config;
  */
 #define PLAIN(place) (*(volatile typeof(*(place)) *)(place))
 
-/* Take the value and leave 0. Nobody else writes there while it is not 0. */
+/* Take the value and leave 0. While it is not 0, no other program writes it. */
 #define atomic_take(place)                                           \
 	({                                                           \
 		typeof(*(place)) taken_;                             \
@@ -50,7 +50,7 @@ extern const volatile struct observer_config config;
 			PLAIN(place) = value;                   \
 	} while (0)
 
-/* Keep later reads after the last access. x86 keeps that order anyway. */
+/* Keep later reads after all earlier accesses. x86 keeps that order for reads anyway. */
 #define atomic_fence(place)                                       \
 	do {                                                      \
 		if (config.plain)                                 \

@@ -26,7 +26,7 @@ typedef struct {
 	atomic_t refs;
 } refcount_t;
 
-/* A part of its namespace since 6.2 (d1e5e6408b30 and others), pointed to before. */
+/* Embedded in struct netns_ipv4 since 6.2 (d1e5e6408b30 and others), a pointer there before. */
 struct inet_timewait_death_row {
 	refcount_t tw_refcount;
 	int sysctl_max_tw_buckets;
@@ -122,7 +122,7 @@ struct minmax {
 };
 
 struct inet_connection_sock {
-	const void *icsk_ulp_ops; /* of what the kernel speaks above TCP: its own TLS */
+	const void *icsk_ulp_ops; /* set if the kernel handles a protocol above TCP: its TLS */
 	struct {
 		__u32 lrcvtime; /* when data came last, in ticks */
 	} icsk_ack;
@@ -139,8 +139,8 @@ struct tcp_sock {
 	__u32 snd_una;	    /* the oldest byte that is not acknowledged */
 	__u32 data_segs_in; /* segments with data, also those that were thrown away */
 	__u32 lsndtime;	    /* when data was sent last, in ticks */
-	__u32 snd_nxt;	    /* behind the last byte that was sent */
-	__u32 snd_sml;	    /* behind the last segment that was sent and was not a full one */
+	__u32 snd_nxt;	    /* after the last byte that was sent */
+	__u32 snd_sml;	    /* after the last sent segment that was not a full one */
 	__u32 mss_cache;    /* bytes in a full one */
 	__u8 nonagle : 4;   /* 0: Nagle's algorithm is in force */
 	int linger2;	    /* TCP_LINGER2; negative: no FIN_WAIT2 */
@@ -148,7 +148,7 @@ struct tcp_sock {
 	__u32 chrono_start;
 	__u32 chrono_stat[3];
 	__u8 chrono_type : 2;  /* 0: there is nothing */
-	__u64 tcp_clock_cache; /* CLOCK_MONOTONIC when TCP has read it last (tcp/clock.h) */
+	__u64 tcp_clock_cache; /* TCP's latest reading of CLOCK_MONOTONIC (tcp/clock.h) */
 	__u32 is_mptcp : 1;
 };
 
@@ -217,10 +217,10 @@ enum {
 /* MSG_WAITALL: the read returns when all that it asked for has come. */
 #define FLAG_WAIT_ALL 0x100
 
-/* MSG_TRUNC: TCP throws the bytes away that a read returns. */
+/* MSG_TRUNC: TCP discards the bytes that a read counts, instead of copying them. */
 #define FLAG_TRUNCATES 0x20
 
-/* SOCK_BINDPORT_LOCK, include/net/sock.h: the socket was bound to its port; what accept() returns was not. */
+/* SOCK_BINDPORT_LOCK, include/net/sock.h: bind() named the socket's port. Accepted sockets do not have it. */
 #define LOCK_BOUND_PORT 8
 
 /* setsockopt(): have a socket call sockops programs with TX timestamps (since 6.15). */

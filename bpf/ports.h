@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Ephemeral ports in use, by destination, counted by a pass that meets the sockets anyway. A socket
- * of another port costs two compares, one of an ephemeral port a hash and mostly one lookup.
+ * Ephemeral ports in use, by destination. The pass over the sockets counts them. A socket with an
+ * ephemeral port costs a hash and mostly one lookup, any other socket two compares.
  */
 #ifndef BPF_PORTS_H
 #define BPF_PORTS_H
 
 #include "tcp/sample.h"
 
-/* connect() skips a listener's port, and the listener's connections are not this host's own. */
+/* Exclude a listener's port: connect() does not choose it, and its connections are incoming. */
 static __always_inline void ports_hold(__u16 port)
 {
 	ports_held[port >> 6] |= 1ULL << (port & 63);
@@ -49,7 +49,7 @@ static __always_inline bool ports_same(const struct flow *a, const struct flow *
 	return a->server_port == b->server_port;
 }
 
-/* A pass frees no place, so all sockets of a destination are in the same place, or none is. */
+/* A pass frees no place, so one place counts all sockets of a destination, or none does. */
 static __always_inline void ports_count(const struct sock_common *skc)
 {
 	struct flow towards = {};

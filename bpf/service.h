@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Find or make the service that a listener belongs to, and its processes. */
+/* Find or make the service of a listener, and note the processes that serve it. */
 #ifndef BPF_SERVICE_H
 #define BPF_SERVICE_H
 
@@ -49,12 +49,12 @@ static __always_inline __s32 services_left(__u32 taken)
 }
 
 /*
- * Without atomics that return a value: claim each place of the ring in a map, where only one
- * insertion succeeds.
+ * Claim @place of the ring without atomics that return a value: insert it into a map, where only
+ * one insertion succeeds.
  */
 static __always_inline bool place_claim_plain(__u32 place)
 {
-	__u64 key = (__u64)place + 1; /* no address */
+	__u64 key = (__u64)place + 1; /* no socket has this address */
 
 	__sync_fetch_and_add(&services_taken, 1);
 	return !bpf_map_update_elem(&conns_by_address, &key, conn_nothing, BPF_NOEXIST);
@@ -83,7 +83,8 @@ static __always_inline __u32 service_claim(__u32 kept)
 }
 
 /*
- * Without a single operation write it twice, as another CPU may have replaced the word in between.
+ * Set the bit of @port. Without an atomic OR, write the word twice: another CPU may have replaced it
+ * in between.
  */
 static __always_inline void port_observe(__u16 port)
 {
@@ -137,8 +138,9 @@ static __always_inline __u32 service_allot(const struct service_key *key, __u32 
 }
 
 /*
- * Return the service of a connection that begins, or of an older one (@connections 0). Services get
- * slots with their first connection, because thousands of listeners may be unused.
+ * Return the service of a connection. Services get slots with their first connection, because
+ * thousands of listeners may be unused. @connections: how many to count as not observed if there is
+ * no slot.
  */
 static __always_inline __u32 service_of_connection(const struct service_key *key, __u64 connections)
 {
@@ -149,7 +151,7 @@ static __always_inline __u32 service_of_connection(const struct service_key *key
 	return service;
 }
 
-/* Return whether what the current task opens is observed for the task's own sake. */
+/* Return whether listeners of the current task are observed because of --pid or --cgroup. */
 static __always_inline bool current_wanted(void)
 {
 	if (config.pid && current_pid() == config.pid)

@@ -49,14 +49,14 @@ static __always_inline void gauge_listener(struct service_gauges *g, const struc
 }
 
 /*
- * Return the state of a connection, in which a listener's children inherit the listener's from its
- * storage.
+ * Keep @first as the state of @skc, and return it. A listener's state must be in socket storage,
+ * which its children inherit.
  */
 static __always_inline struct conn *keep(struct sock_common *skc, struct conn *first)
 {
 	struct conn *c = NULL;
 
-	/* Readers find the state while the socket is in use, and no other rule orders their reads. */
+	/* A reader may find the place while it is filled. Only x86 then orders the reader's reads. */
 	if (READS_IN_ORDER && !(first->flags & CONN_LISTENER))
 		c = place_take(skc, first, bpf_ktime_get_ns());
 	return c ? c : conn_new(skc, first);
@@ -74,8 +74,8 @@ static __always_inline bool perhaps_waits(const struct tcp_sock *tp)
 }
 
 /*
- * Pick up a socket that is older than the observation, or than its service's slot, unless that has
- * happened. We hold its lock.
+ * Pick up a socket that is older than the observation, or than its service's slot, unless an earlier
+ * pass has done so. The iterator holds the socket's lock.
  */
 static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u32 flags)
 {
@@ -139,7 +139,7 @@ static __always_inline void visit_time_wait(struct sock_common *skc)
 	struct service_gauges *g;
 	__u32 service;
 
-	/* A twin that still waits for the peer's FIN is in FIN_WAIT2, as `ss` shows it. */
+	/* Such a socket also stands for one in FIN_WAIT2, which waits for the peer's FIN. */
 	if (!tw || tw->tw_sk.tw_substate != TCP_TIME_WAIT)
 		return;
 	service = service_of_common(skc);
@@ -241,7 +241,7 @@ static __always_inline void request_stamps(struct sock_common *skc)
 }
 
 /*
- * Return when the peer sent its last data, to a tick: for requests that are older than the
+ * Return when the peer's last data came, in ns, to a tick: for requests that are older than the
  * observation.
  */
 static __always_inline __u64 since_last_data(const struct tcp_sock *tp)
@@ -296,7 +296,7 @@ static __always_inline void gauge_open(__u32 service, struct sock_common *skc,
 		open_unread(o, c, tp);
 }
 
-/* An outgoing connection may have an observed port, too, if it was bound to it. */
+/* Return whether the connection is outgoing: bind() may have given it an observed port. */
 static __always_inline bool outgoing(const struct tcp_sock *tp)
 {
 	const struct sock *sk = (const void *)tp;

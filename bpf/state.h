@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * State that the programs share: that of a connection, and the maps. Defined in state.bpf.c. Neighbours: kernel.h
- * (kernel structures), tcp/place.h (where a connection is), service.h (which listeners are observed).
+ * State that the programs share: the state of a connection, and the maps. state.bpf.c defines them. Neighbours:
+ * kernel.h (kernel structures), tcp/place.h (where a connection is kept), service.h (which listeners are observed).
  */
 #ifndef BPF_STATE_H
 #define BPF_STATE_H
@@ -25,7 +25,7 @@ enum conn_phase {
 	CONN_READING,	 /* a request was read, its response has not begun */
 	CONN_RESPONDING, /* the response has begun; it ends with the next request or the connection */
 	CONN_UNKNOWN,	 /* perhaps a request was under way when the observation began */
-	CONN_CUT_OFF,	 /* one was, and its response has begun */
+	CONN_CUT_OFF,	 /* a request was under way then, and its response has begun */
 };
 
 enum conn_flag {
@@ -37,35 +37,35 @@ enum conn_flag {
 	CONN_WRITES_OVER = 1 << 5,  /* the server has sent its FIN: nothing will be answered */
 	CONN_RESET = 1 << 6,	    /* an RST was received */
 	CONN_REFUSED_DATA = 1 << 7, /* data came after close(): the RST is the server's */
-	CONN_GOODBYE = 1 << 8,	    /* the client's FIN came right behind its last message */
+	CONN_GOODBYE = 1 << 8,	    /* the client's FIN came right after its last message */
 };
 
-/* Marks of the exchange under way. Only the process writes them. */
+/* Marks of the exchange under way. Until the connection closes, only the process writes them. */
 enum conn_mark {
 	MARK_OVERLAPPED =
 		1 << 0, /* the server wrote between this request's arrival and its first read */
 	MARK_MULTIPLEXED = 1 << 1, /* HTTP/2: reads and writes are no requests and responses */
 	MARK_SAMPLED = 1 << 2,	   /* will be sent as an event: `sample` is kept */
 	MARK_TRANSMIT = 1 << 3,	   /* its response is followed to the wire */
-	MARK_SHARE = 1 << 4,	   /* it is of the share that --transmit asks for: it is counted */
-	MARK_SETTLED = 1 << 5,	   /* its bytes need no more looks (tcp/speaks.h) */
-	MARK_UNSEEN = 1 << 6,	   /* some of its request was read where no program sees it */
-	MARK_CARRIED = 1 << 7,	   /* its response began in an earlier epoch, and this is counted */
+	MARK_SHARE = 1 << 4,	   /* it belongs to the random share that --transmit counts */
+	MARK_SETTLED = 1 << 5,	   /* its bytes need no further look (tcp/speaks.h) */
+	MARK_UNSEEN = 1 << 6,	   /* a part of its request was read unseen, by splice() say */
+	MARK_CARRIED = 1 << 7,	   /* its response began in an earlier epoch: counted as carried */
 	MARK_TLS = 1 << 8,
 	MARK_HTTP1 = 1 << 9,	    /* each of its messages wants an answer */
-	MARK_GREETED = 1 << 10,	    /* the server spoke first, or that is not known */
-	MARK_MYSQL_CLOSE = 1 << 11, /* its first bytes may lead to COM_STMT_CLOSE (tcp/oneway.h), */
-	MARK_MYSQL_QUIT = 1 << 12,  /* and these to COM_QUIT */
-	MARK_GOODBYE = 1 << 13,	    /* it says that the client goes */
-	MARK_ONEWAY = 1 << 14,	    /* it is over, and wants no answer */
-	MARK_HELD = 1 << 15,	    /* TCP keeps the end of its response back (tcp/nagle.h) */
+	MARK_GREETED = 1 << 10,	    /* the server spoke first, or perhaps did */
+	MARK_MYSQL_CLOSE = 1 << 11, /* its header may be that of COM_STMT_CLOSE (tcp/oneway.h) */
+	MARK_MYSQL_QUIT = 1 << 12,  /* its header may be that of COM_QUIT */
+	MARK_GOODBYE = 1 << 13,	    /* its message says that the client leaves */
+	MARK_ONEWAY = 1 << 14,	    /* its message is complete and wants no answer */
+	MARK_HELD = 1 << 15,	    /* TCP holds back the end of its response (tcp/nagle.h) */
 	/* Marks of the connection, not of an exchange. */
 	MARK_LASTING = MARK_SETTLED | MARK_TLS | MARK_HTTP1 | MARK_GREETED,
 };
 
 /* Further state of a sampled exchange; other exchanges do not use it. */
 struct conn_sample {
-	__u64 accept_delay_ns; /* part of its wait that was the accept queue's */
+	__u64 accept_delay_ns; /* how long the request waited for accept() */
 	__u64 on_wire_ns;
 	__u64 acked_ns;
 	__u32 bytes_in;
@@ -78,10 +78,10 @@ struct conn_sample {
 
 /*
  * With --cpu: a snapshot of the clocks of the reading thread (tcp/thread.h). After the first write of the exchange:
- * the deltas since that snapshot. 0: not known.
+ * the deltas since that snapshot, all 0 if they are not known.
  */
 struct conn_split {
-	__u32 thread; /* struct thread.id; 0: the rest is not known */
+	__u32 thread; /* struct thread.id; 0: the snapshot is not valid */
 	__u32 unseen; /* all switches of that thread that its clocks have missed */
 	__u64 running_ns;
 	__u64 runnable_ns;
@@ -94,17 +94,18 @@ struct arrival_queue {
 	__u64 ns[ARRIVALS_QUEUED];
 	__u64 range[ARRIVALS_QUEUED];
 	__u32 write_seq[ARRIVALS_QUEUED];
-	__u32 next; /* number of all so far */
+	__u32 next; /* number of arrivals queued so far */
 	__u32 pad;
 };
 
 /*
- * A connection. It is kept 8 bytes after the start of a cache line. The kernel keeps its own pointer there, and
- * struct conn_place has the same form. So the first 56 bytes are one line, and the next 64 another.
+ * A connection. It starts 8 bytes after the start of a cache line. In socket storage these 8 bytes are the kernel's,
+ * and in struct conn_place they are left_ns. So the first 56 bytes are one line, and the next 64 another.
  *
  * These fields are usually cache-cold, and each line costs a wait. A request that is neither sampled nor split
  * touches only these two lines. The holder of the socket's lock writes the first line: mostly softirq, perhaps on
- * another CPU than the process. Only the process writes the second line, and it reads the first.
+ * another CPU than the process. The process reads that line. While the connection is open, only the process writes
+ * the second line.
  */
 struct conn {
 	/* When bytes became readable that arrived while nothing was unread (tcp/arrival.h). */
@@ -129,28 +130,28 @@ struct conn {
 	__u32 bytes_in;	      /* read since the last response began; not above 2^32 - 1 */
 	__u32 read_seq;	      /* after the last byte whose read was seen */
 	__u32 index;	      /* of this exchange on its connection, from 0 */
-	__u16 respond_bucket; /* where this exchange stands in RESPOND; 0: not yet counted */
-	__u16 busy_ticks; /* for how long TCP had something to send by the first read (tcp/busy.h) */
-	__u16 marks;	  /* enum conn_mark */
-	__u8 phase;	  /* enum conn_phase */
-	__u8 touched;	  /* the server has read from it or written to it: it is accepted */
-	__u32 pending;	  /* 1: a sampled exchange that has to be sent (tcp/sample.h) */
+	__u16 respond_bucket; /* the bucket that counts it in RESPOND; 0: not yet counted */
+	__u16 busy_ticks;     /* TCP's busy ticks at the first read (tcp/busy.h) */
+	__u16 marks;	      /* enum conn_mark */
+	__u8 phase;	      /* enum conn_phase */
+	__u8 touched;	      /* the server has read from it or written to it: it is accepted */
+	__u32 pending;	      /* 1: its event is still to be sent (tcp/sample.h) */
 
 	__u64 established_ns; /* 0: preexisting */
 	__u64 accepted_ns;    /* with ACCEPT_RETURNED; 0: not yet, or not seen */
 	union {
-		__u32 retransmits; /* the socket's total_retrans that is already counted */
-		__u32 drops;	   /* a listener's sk_drops, likewise */
+		__u32 retransmits; /* the part of total_retrans that is already counted */
+		__u32 drops;	   /* a listener's: the same of sk_drops */
 	};
 	__u16 server_port;    /* of a sampled exchange */
-	__u8 accept_recorded; /* its wait is in the stage already */
+	__u8 accept_recorded; /* ACCEPT_QUEUE already has its wait */
 	__u8 looks;	      /* how many of its reads were looked at (tcp/speaks.h) */
 	union {
-		__u32 closing_rcv_nxt; /* rcv_nxt when the server closed, */
-		__u32 depth_max;       /* a listener's: the deepest that its queue has been */
+		__u32 closing_rcv_nxt; /* rcv_nxt when the server closed */
+		__u32 depth_max;       /* a listener's: the greatest depth of its queue */
 	};
 	union {
-		__u32 closing_segments; /* and the segments with data until then */
+		__u32 closing_segments; /* data_segs_in when the server closed */
 		__u32 drops_before;	/* a listener's: sk_drops when it was seen first */
 	};
 	struct conn_sample sample;
@@ -169,8 +170,8 @@ struct conns_map {
 };
 
 /*
- * The same by socket address, where config.plain: tracing programs may use storage in sockets since
- * 5.11 (8e4597c627fb).
+ * The same by socket address, if config.plain is set: tracing programs may use socket storage only
+ * since 5.11 (8e4597c627fb).
  */
 struct conns_by_address_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -195,7 +196,7 @@ _Static_assert(sizeof(struct conn_place) % 64 == 0, "whole lines of memory");
 
 struct conn_places_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); /* which has it begin with a line */
+	__uint(map_flags, BPF_F_MMAPABLE); /* also aligns it to a cache line */
 	__uint(max_entries, 1);		   /* set before load */
 	__type(key, __u32);
 	__type(value, struct conn_place);
@@ -389,7 +390,7 @@ extern struct ring_map ring SEC(".maps");
 
 extern const volatile struct observer_config config;
 
-/* Zeros: the stack has no room for them. */
+/* A struct conn of zeros, for which the stack has no room. */
 extern __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)];
 
 /* One bit per local port that some observed service has: the cheapest filter, before any helper. */
@@ -397,8 +398,8 @@ extern __u64 observed_ports[1024];
 /* Counts of all numbers ever put into services_free, and taken out. */
 extern __u32 services_given, services_taken;
 /*
- * Services without a slot, those of them in services_dropped, and connections that were not
- * observed for that.
+ * Number of services in services_dropped, and of connections that were not observed because their
+ * service has no slot.
  */
 extern __u64 services_dropped_count, connections_dropped;
 /* Listeners without a slot that the pass over the sockets has met. */
@@ -409,33 +410,33 @@ extern __u32 listeners_idle;
  */
 #define TRANSMIT_PLACES 4096
 extern __u32 transmit_followed[TRANSMIT_PLACES];
-/* Set by user space before its last visit to the sockets: they shall stop making timestamps. */
+/* Set by user space before its last pass over the sockets, which turns their timestamps off. */
 extern __u32 transmit_leaving;
-/* Raised by user space when a measured phase begins (see service_slot), and the time of that. */
+/* User space raises epoch when a measured phase begins, and sets epoch_ns to that time. */
 extern __u64 epoch;
 extern __u64 epoch_ns;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
 extern __u64 sample_threshold;
-/* A bit for each place that a thread has. */
+/* One bit per place of `threads`: a thread has it. */
 extern __u64 threads_known[THREAD_PLACES / 64];
 /* The number of threads that have ever got a clock. */
 extern __u32 threads_next;
-/* Set by user space when the scheduler's programs are all attached: before, clocks would be wrong. */
+/* Set by user space when all of the scheduler's programs are attached. Earlier clocks would be wrong. */
 extern __u32 threads_watched;
-/* Set by user space while a pass over the sockets is to report the complete ones. */
+/* Set by user space while a pass over the sockets is to send the complete sampled exchanges. */
 extern __u32 sample_flushing;
 /* The range that connect() chooses from, set by user space before each pass; 0, 0: not known. */
 extern __u16 ports_low, ports_high;
 /*
- * A bit for each port that is reserved or listened on, and the number of sockets without room in
- * port_places: of this pass.
+ * Of the current pass: a bit for each port that is reserved or listened on, and the number of
+ * sockets without room in port_places.
  */
 extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
 /* Listeners that the pass over the sockets has met. */
 extern __u32 listeners_next;
 
-/* @sk as the kernel has it: a struct bpf_sock has other fields. */
+/* Return the place of @sk: the kernel's struct sock, as struct bpf_sock has other fields. */
 static __always_inline struct conn_place *place_of(const void *sk)
 {
 	__u32 index = ((const struct sock_common *)sk)->skc_hash & (CONN_PLACES - 1);
@@ -461,7 +462,7 @@ static __always_inline struct conn *conn_of(const void *sk)
 }
 
 /*
- * Make the state of a socket that has none, as a copy of @first. NULL: the kernel has no memory, or
+ * Store a copy of @first as the state of a socket that has none. NULL: the kernel has no memory, or
  * the map no room.
  */
 static __always_inline struct conn *conn_new(const void *sk, struct conn *first)
@@ -475,7 +476,7 @@ static __always_inline struct conn *conn_new(const void *sk, struct conn *first)
 	return bpf_sk_storage_get(&conns, (void *)sk, first, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* The socket is closed: the kernel frees its storage itself. */
+/* Free the state of a closed socket. The kernel frees state in socket storage. */
 static __always_inline void conn_free(const void *sk)
 {
 	__u64 key = (__u64)sk;
@@ -534,7 +535,8 @@ static __always_inline void stage_add(struct stage_histogram *h, __u64 value_ns)
 }
 
 /*
- * For programs that can be preempted, like fexit's: another one of ours may then run on this CPU.
+ * For programs that can be preempted, like fexit's: another of our programs may then run on this
+ * CPU.
  */
 static __always_inline void stage_add_atomic(struct stage_histogram *h, __u64 value_ns)
 {

@@ -34,7 +34,7 @@ struct system_call {
 	__u64 second;	 /* a buffer, an array of them, or a message */
 	__u64 third;	 /* of sendmmsg(): how many messages */
 	__u64 fifth;	 /* of sendto(): the receiver's address */
-	bool of_32_bits; /* of a 32-bit program, with other numbers and structures */
+	bool of_32_bits; /* a 32-bit program's: numbers and structures differ */
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -78,7 +78,7 @@ static __always_inline void syscall_read(const void *regs, struct system_call *r
 	ret->of_32_bits = r->cs == SEGMENT_OF_32_BITS;
 }
 
-/* Return the third argument: its length. */
+/* Return the third argument: the buffer's length, or the number of iovecs. */
 static __always_inline __u64 syscall_third(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, dx);

@@ -32,7 +32,7 @@ struct hpack_table {
 	__u32 skip;	/* bytes of a string before the next byte that matters */
 	__u32 length;	/* of the string, as far as it was read */
 	__u32 fragment; /* bytes of the block in this frame still to come */
-	__u16 status;	/* in the block's first field, if that is still to come */
+	__u16 status;	/* of the block's first field, until that field is past */
 	__u8 stage;	/* enum hpack_stage */
 	__u8 strings;	/* of the field that are to come */
 	__u8 shift;	/* of the next byte of the length */

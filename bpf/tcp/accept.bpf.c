@@ -93,8 +93,8 @@ int BPF_PROG(accept_uring_result, void *io_ring, void *request, __u64 user_data,
 }
 
 /*
- * The request is not reported, so any result may be a descriptor. A number of bytes then names no
- * waiting connection.
+ * The request is not reported, so any result may be a descriptor. A number of bytes does no harm:
+ * only a connection that accept() has just returned matches an entry.
  */
 SEC("?tp_btf/io_uring_complete")
 int BPF_PROG(accept_uring_plain, void *io_ring, __u64 user_data, int res)

@@ -53,10 +53,10 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 }
 
 /*
- * Return whether the first read or write still has to record the stage. That is so with inference.
- * It is also so if accept() was faster than the announcement that the connection is established.
- * tcp_check_req() queues the child before tcp_child_process() announces it; the wait is then about
- * 0.
+ * Return whether the first read or write still has to record the stage. With inference it always
+ * does. With ACCEPT_RETURNED it does if accept() came before the connection was announced as
+ * established: tcp_check_req() queues the child before tcp_child_process() announces it. The wait is
+ * then about 0.
  */
 static __always_inline bool accept_unrecorded(const struct conn *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Since when the bytes that a server reads were readable. Softirq notes it, often on another CPU than that of the
- * reading process. So only softirq writes here; the socket itself says what the process has read. Neighbour:
- * exchange.h.
+ * Times at which bytes became readable for the server. Softirq notes them, often on another CPU than that of the
+ * reading process. So only softirq writes here, and the socket's copied_seq shows what the process has read.
+ * Neighbour: exchange.h.
  *
  * An arrival covers a range of the connection's bytes: those that one announcement (sk_data_ready) made readable.
  * Mostly nothing else is unread then. The two latest such arrivals stand in the cache line that a request needs
@@ -17,8 +17,8 @@
 #include "state.h"
 
 /*
- * A field of @sk as a struct tcp_sock. The macro's argument is evaluated outside: for a member of ours it would ask
- * the kernel's BTF. A file that knows a cheaper way defines the macro before.
+ * Return a field of @sk as a struct tcp_sock. @sk is evaluated before BPF_CORE_READ(), which would look up members of
+ * our own structures in the kernel's BTF. A file that knows a cheaper way defines the macro before.
  */
 #ifndef TCP_FIELD
 #define TCP_FIELD(sk, field)                                \
@@ -171,9 +171,9 @@ static __always_inline void arrival_of(struct conn *c, __u32 seq, struct arrival
 }
 
 /*
- * Return the arrival of the last bytes, up to @end, of a read of @bytes that waited for all of
- * them. @first_ns: they came together. The server took earlier bytes at once: otherwise this
- * arrival would not have found nothing unread.
+ * Return when the last bytes arrived that a read of @bytes with MSG_WAITALL returned, up to @end.
+ * That is @first_ns, the arrival of the first ones, unless a later arrival is known. Such an arrival
+ * found nothing unread, so the server had taken the earlier bytes at once.
  */
 static __always_inline __u64 arrival_of_last(struct conn *c, __u32 end, __u32 bytes, __u64 first_ns)
 {
@@ -182,7 +182,7 @@ static __always_inline __u64 arrival_of_last(struct conn *c, __u32 end, __u32 by
 
 	if (!arrival_copy_first(c, newest, end - 1, &last) || last.ns < first_ns)
 		return first_ns;
-	/* Does it begin within the read, and not before it? */
+	/* Only if this arrival begins within the read, and not before it. */
 	return (__u32)PLAIN(&c->arrival_range[newest]) - (end - bytes) < bytes ? last.ns : first_ns;
 }
 

@@ -26,7 +26,7 @@ static __always_inline bool batch_drawn(const struct sock *sk, const struct conn
 	       !(c->marks & MARK_TLS);
 }
 
-/* Return the protocol of @word, the first bytes of a request's line. */
+/* Return whether @word, the first 4 bytes of a line, is the start of an HTTP method. */
 static __always_inline bool batch_is_method(__u32 word)
 {
 	return word == 0x47455420 /* GET */ || word == 0x504f5354 /* POST */ ||
@@ -37,7 +37,7 @@ static __always_inline bool batch_is_method(__u32 word)
 
 #define BATCH_BLANK_LINE 0x0d0a0d0a
 
-/* A request's line after an empty one, in the next bytes. */
+/* Count the lines in the next chunk that follow an empty line and begin with a method. */
 WALK_STEP long batch_http1_step(__u32 i, struct batch **batch)
 {
 	struct batch *b = *batch;

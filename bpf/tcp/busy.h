@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * When a write began that waited for room. The write's program runs when the write returns. For a response larger
+ * Find when a write began that waited for room. The write's program runs when the write returns. For a response larger
  * than the socket's buffer the client has taken most of it by then.
  *
  * TCP counts, in ticks of the coarse clock, how long it had something to send (tcp_chrono_start(), net/ipv4/tcp.c;
@@ -16,7 +16,7 @@
 #define BUSY_LEAST_BYTES 4096
 /* Not known: something was in flight when the request was read. */
 #define BUSY_UNKNOWN 0xffff
-/* Ticks are kept in 16 bits: a larger difference may have wrapped. */
+/* Ticks are kept in 15 bits: a larger difference may have wrapped. */
 #define BUSY_LONGEST_TICKS 0x7fff
 
 static __always_inline __u32 busy_ticks(const struct sock *sk)
@@ -30,7 +30,7 @@ static __always_inline __u32 busy_ticks(const struct sock *sk)
 	return ticks;
 }
 
-/* Return the ticks at the first read of a request. */
+/* Return the ticks at the first read of a request, modulo 2^15, or BUSY_UNKNOWN. */
 static __always_inline __u16 busy_begin(const struct sock *sk)
 {
 	__u32 ticks;

@@ -34,8 +34,8 @@ static __always_inline bool bytes_is_message(long nr)
 }
 
 /*
- * Begin with the bytes of the current system call, which has transferred @count. Other calls have
- * none that can be seen.
+ * Start at the first byte of the current system call, which has transferred @count. Bytes of calls
+ * other than those above cannot be seen.
  */
 static __always_inline void bytes_begin(struct bytes *ret_bytes, __u32 count)
 {

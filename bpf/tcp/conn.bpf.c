@@ -76,7 +76,7 @@ static __always_inline __u32 retransmits_of(const struct sock *sk)
 	return tp ? tp->total_retrans : 0;
 }
 
-/* Copy the socket's own data, when a connection or its observation begins. */
+/* Copy the socket's own data when the connection is established. */
 static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
 					struct service_slot *slot)
 {
@@ -130,7 +130,7 @@ static __always_inline void conn_established(const struct sock *sk)
 /* The length of the longest alert record of TLS 1.2, with the usual ciphers. */
 #define ALERT_LONGEST 31
 
-/* Return whether unread bytes may be a request. Typed, too. */
+/* Return whether unread bytes may be a request. Typed like tcp_of(). */
 static __always_inline bool has_unread(const struct sock *sk, const struct conn *c)
 {
 	const struct tcp_sock *tp = tcp_of(sk);
@@ -140,8 +140,8 @@ static __always_inline bool has_unread(const struct sock *sk, const struct conn 
 }
 
 /*
- * Return since when the request waits that will not be answered; 0: not known. A partly read
- * request waits since it became readable.
+ * Return when a request became readable that will not be answered. If that is not known, return when
+ * it was first read, or 0.
  */
 static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
 {
@@ -201,8 +201,8 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 #define GOODBYE_NS 1000000
 
 /*
- * The client's FIN. If it came with or right after the last bytes, their message wanted no answer
- * unless it gets one. A client that gives up leaves later.
+ * Note the client's FIN. If it came with or right after the last bytes, take their message for a
+ * goodbye, unless it is answered. A client that gives up a request leaves later.
  */
 static __always_inline void client_fin(const struct sock *sk, struct conn *c)
 {
@@ -300,9 +300,9 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 }
 
 /*
- * Only the FIN follows the response, and the peer acknowledges both at nearly the same time. TX timestamps report the
- * response separately; tcp_probe fires only until a FIN is sent. Acknowledgements that came earlier, in CLOSE_WAIT,
- * were not seen.
+ * Time the acknowledgement of a response after which the connection closes. tcp_probe fires only in ESTABLISHED. The
+ * peer acknowledges the response and the FIN at nearly the same time, so take the time of the FIN's. An
+ * acknowledgement in CLOSE_WAIT is not seen. TX timestamps report the response separately.
  */
 static __always_inline void transmit_closing(const struct sock *sk, struct conn *c, int old,
 					     int new)
@@ -320,8 +320,8 @@ static __always_inline void transmit_closing(const struct sock *sk, struct conn 
 }
 
 /*
- * With TCP Fast Open the server may have answered and closed before the handshake is over: then this is when it
- * was accepted.
+ * With TCP Fast Open the server may have answered and closed before the handshake is over. The connection then never
+ * becomes ESTABLISHED, and is taken to be established now.
  */
 static __always_inline struct conn *conn_fast(const struct sock *sk, struct conn *c, int old)
 {
@@ -353,7 +353,7 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 		conn_closed(sk, c, old);
 }
 
-/* With TCP Fast Open the server may use it from now on, before it is established. */
+/* With TCP Fast Open the server may use the child from now on, before it is established. */
 static __always_inline void child_begins(const struct sock *sk)
 {
 	if (port_observed(sk->__sk_common.skc_num))
@@ -377,7 +377,7 @@ int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
 }
 
 /*
- * Data came after the server had closed: TCP throws it away, ends the connection as if an RST had come and then
+ * Data came after the server had closed: TCP discards it, ends the connection as if an RST had come and then
  * sends one itself (tcp_rcv_state_process()). The segment is counted then, but its bytes are not received.
  */
 static __always_inline bool data_refused(const struct sock *sk, const struct conn *c)
@@ -399,8 +399,9 @@ int BPF_PROG(conn_reset, struct sock *sk)
 }
 
 /*
- * Once per buffer, which may hold many segments: their number is the socket's own. Since 6.18 it also
- * fires for what could not be sent, and then the number has not changed.
+ * The tracepoint fires once per buffer, which may hold many segments. So the socket's total_retrans
+ * gives their number. Since 6.18 it also fires for buffers that could not be sent, which do not
+ * change that number.
  */
 SEC("?tp_btf/tcp_retransmit_skb")
 int BPF_PROG(conn_retransmit, const struct sock *sk)

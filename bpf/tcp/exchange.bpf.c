@@ -21,17 +21,17 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
 /* bpf_loop() is older than the tracepoints. */
 #define WALK_CALLS
-/* Both hooks run within the call in which TCP has read the clock. */
+/* sk_data_ready and sock_send_length run within the call in which TCP has read the clock. */
 #define TCP_CLOCK
 #define TCP_FIELD(sk, field) (RDONLY(sk, struct tcp_sock)->field)
 
 #include "exchange.h"
 #include "listener.h"
 
-/* Listeners of all ports, instead of doctor/backlog.bpf.c. Its size is set before load. */
+/* Depths of all listeners' queues, instead of doctor/backlog.bpf.c's. The size is set before load. */
 LISTENER_DEPTHS(listener_depths, 1);
 
-/* Several CPUs may do this at a time; none may overwrite a deeper value. */
+/* Raise depth_max to @depth. Several CPUs may do this at once, and none may lower it. */
 static __always_inline void listener_deepest(struct conn *c, __u32 depth)
 {
 	__u32 old = PLAIN(&c->depth_max), seen;
@@ -58,7 +58,7 @@ static __always_inline void listener_ready(const struct sock *sk)
 	c = conn_of(sk);
 	slot = c ? slot_of(c->service) : NULL;
 	if (c && !slot) {
-		service_key_of(sk, &key); /* it has one since its first connection */
+		service_key_of(sk, &key); /* the service got slots with its first connection */
 		c->service = service_find(&key);
 		slot = slot_of(c->service);
 	}

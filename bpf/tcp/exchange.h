@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The meaning of arrivals, reads and writes for an exchange: the rules of docs/measurement.md. Each set of hooks
- * includes them: exchange.bpf.c, exchange_fexit.bpf.c.
+ * includes these rules: exchange.bpf.c, exchange_fexit.bpf.c.
  */
 #ifndef BPF_TCP_EXCHANGE_H
 #define BPF_TCP_EXCHANGE_H
@@ -77,8 +77,8 @@ struct reading {
 };
 
 /*
- * Note how far the server has read. Bytes before @r's that were not seen were taken by splice(),
- * say. If the server has read further than @r, another thread has, and has counted both.
+ * Note how far the server has read. Set r->unseen if bytes before this read were read unseen, by
+ * splice() say. If a later read is noted already, another thread has counted the bytes of both.
  */
 static __always_inline void reading_goes_on(struct reading *r, struct conn *c)
 {
@@ -114,7 +114,7 @@ static __always_inline void exchange_inconsistent(struct conn *c, struct service
 	c->accept_delay_ns = 0;
 }
 
-/* The next request: the first bytes of it were read. */
+/* The next request begins: @r has read its first bytes. */
 static __always_inline void exchange_begin(const struct reading *r, struct conn *c)
 {
 	struct arrival arrival;
@@ -131,7 +131,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 	c->marks &= MARK_LASTING;
 	c->bytes_in = r->bytes;
 	c->busy_ticks = busy_begin(r->sk);
-	/* After reading the clock, which would otherwise wait for memory of another CPU. */
+	/* Only now, after the clock was read: this may wait for another CPU's cache line. */
 	arrival_of(c, r->end - r->bytes, &arrival);
 	/* Bytes written before any response belong to a handshake. */
 	if (arrival.ns && c->last_write_ns && pipelined(r->sk, &arrival))
@@ -216,7 +216,7 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 {
 	struct reading r = {.sk = sk, .bytes = bytes, .flags = flags};
 
-	/* Note the state of the response before it is sent as an event. */
+	/* Before the event is sent: it carries the times of transmission. */
 	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
 		transmit_end(sk, c);
 	sample_complete(sk, c);
@@ -329,7 +329,7 @@ static __always_inline void exchange_answered(const struct sock *sk, struct conn
 	c->bytes_in = 0;
 }
 
-/* The response goes on. The counts of an earlier epoch do not belong to this one. */
+/* The response goes on. One that began in an earlier epoch counts as carried, not in RESPOND. */
 static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
 						__u64 now)
 {
@@ -435,7 +435,7 @@ static __always_inline void status_upgrades(struct conn *c, int status)
 	c->looks = 0;
 }
 
-/* @http: count statuses. An interim response begins none. */
+/* @http: count statuses. An interim response does not begin the exchange's response. */
 static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
 					   bool http)
 {
@@ -507,7 +507,7 @@ static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __
 	r.slot = slot_of(c->service);
 	if (!r.slot)
 		return true;
-	/* The service may have lost its slot meanwhile, and have another one. */
+	/* The connection's service may have a new number: it lost its slots and got others. */
 	h->service = c->service;
 	r.accepted_ns = c->first_read_ns ? 0 : c->start_ns;
 	r.end = read_end(sk);

@@ -5,7 +5,7 @@
  *   tcp_probe      softirq: a segment came, about to be queued (a tracepoint)
  *   tcp_recvmsg    process: a read returned (fexit)
  *   tcp_sendmsg    process: a write returned (fexit)
- *   tcp_sendpage   process: the same for sendfile() and splice(), until 6.5 took it away
+ *   tcp_sendpage   process: the same for sendfile() and splice(), until 6.5 removed it
  *
  * docs/kernels.md says how their meaning differs. fexit programs can be preempted: SLOT_SHARED.
  */
@@ -26,7 +26,7 @@ struct tcp_skb_cb {
 };
 #pragma clang attribute pop
 
-/* Return the sequence number after its data, without a FIN. */
+/* Return the sequence number after the segment's data, without a FIN. */
 static __always_inline __u32 segment_end(const struct sk_buff *skb)
 {
 	const struct tcp_skb_cb *cb = (const void *)&skb->cb;

@@ -33,7 +33,7 @@ static __always_inline void written(const struct sock *sk, int ret)
 		exchange_write(sk, c, ret, false);
 }
 
-/* The programs of writes: of what a process sends, and of sendfile() and splice(), until 6.5 took tcp_sendpage() away. */
+/* The programs of writes. sendfile() and splice() called tcp_sendpage() until 6.5 removed it. */
 #define EXCHANGE_WRITES(sendmsg, sendpage)                                                  \
 	SEC("?fexit/tcp_sendmsg")                                                           \
 	int BPF_PROG(sendmsg, struct sock *sk, struct msghdr *message, __u64 size, int ret) \

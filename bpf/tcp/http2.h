@@ -21,26 +21,24 @@ enum http2_flag {
 /* One direction of a connection. */
 struct http2_way {
 	struct http2_side side;
-	struct bytes bytes;	/* the current call's, as are: */
-	__u64 begun_read_ns;	/* when the frame's first byte was read, and, if */
-	__u64 begun_arrival_ns; /* it began in an earlier call, when it arrived */
-	__u32 rest;		/* bytes of the call that are left */
+	struct bytes bytes;	/* of the current call */
+	__u64 begun_read_ns;	/* when the frame's first byte was read */
+	__u64 begun_arrival_ns; /* when that byte arrived, if an earlier call read it */
+	__u32 rest;		/* bytes of the current call that are left */
 	__u32 skip;		/* bytes before the first frame */
 	__u32 next;		/* sequence number after the last followed byte */
-	__u32 begun;		/* some bytes were followed */
+	__u32 begun;		/* whether any bytes were followed so far */
 	__u32 resumed;		/* the frame began in an earlier call */
-	__u32 begun_seq;	/* of its first byte */
+	__u32 begun_seq;	/* sequence number of the frame's first byte */
 };
 
-/*
- * The latest times at which bytes became readable: a client with a hundred streams sends as often.
- */
+/* How many of the latest arrivals are kept: enough for a client with 100 streams at once. */
 #define HTTP2_ARRIVALS 128 /* a power of 2 */
 
 struct http2_arrivals {
 	__u64 ns[HTTP2_ARRIVALS];
-	__u64 range[HTTP2_ARRIVALS]; /* as in struct conn; in order */
-	__u32 next;		     /* number of all so far */
+	__u64 range[HTTP2_ARRIVALS]; /* as arrival_range of struct conn; in order */
+	__u32 next;		     /* number of arrivals so far */
 	__u32 pad;
 };
 
@@ -51,7 +49,7 @@ struct http2_conn {
 	__u32 flow_hash;
 	__u32 number; /* unique to the connection */
 	__u32 service;
-	__u32 highest; /* stream opened by the client */
+	__u32 highest; /* highest identifier of a stream that the client opened */
 	__u32 open;    /* open streams */
 	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
 	__u32 flags;   /* enum http2_flag */

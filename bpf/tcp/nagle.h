@@ -20,7 +20,7 @@ static __always_inline bool nagle_holds(const struct sock *sk)
 		return false;
 	acked = TCP_FIELD(sk, snd_una);
 	small_end = TCP_FIELD(sk, snd_sml);
-	/* TCP_NODELAY and TCP_CORK are bits of it. */
+	/* nonagle has bits for TCP_NODELAY and TCP_CORK. */
 	return seq_after(small_end, acked) && !seq_after(small_end, next) &&
 	       !BPF_CORE_READ_BITFIELD_PROBED(tp, nonagle);
 }

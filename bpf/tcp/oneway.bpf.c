@@ -2,7 +2,7 @@
 /*
  * Messages that want no answer:
  *
- *   MySQL, MariaDB  COM_STMT_CLOSE (0x19, a number of 4 bytes), COM_QUIT (1); before each the length in 3 bytes, and 0
+ *   MySQL, MariaDB  COM_STMT_CLOSE (0x19, a number of 4 bytes), COM_QUIT (1), each after its length in 3 bytes and a 0
  *   PostgreSQL      Terminate: 'X', and the length 4
  *   memcached       "quit", CR LF
  *

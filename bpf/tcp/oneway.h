@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Messages that want no answer, recognised by their bytes. The time until the client's next message then belongs to
- * no message. A client that says goodbye gives nothing up, whichever side closes first. Neighbours: exchange.h,
- * oneway.bpf.c.
+ * no message. A client that says goodbye has not given up a request, whichever side closes first. Neighbours:
+ * exchange.h, oneway.bpf.c.
  */
 #ifndef BPF_TCP_ONEWAY_H
 #define BPF_TCP_ONEWAY_H

@@ -18,8 +18,8 @@
 #define PLACE_FILLED 1
 
 /*
- * Keep @sk at its place from now on, with the state @first; return NULL if it has no place. If a socket's end was
- * missed, its own address may still stand there.
+ * Keep @sk at its place from now on, with the state @first. Return NULL if the place is taken. The place may still
+ * have this address from an earlier socket whose end was missed, and is then free.
  */
 static __always_inline struct conn *place_take(const void *sk, const struct conn *first, __u64 now)
 {
@@ -37,7 +37,7 @@ static __always_inline struct conn *place_take(const void *sk, const struct conn
 	return &place->conn;
 }
 
-/* The connection is over. A closed socket has no port any more (tcp_set_state()), so nobody asks for it again. */
+/* The connection is over. A closed socket has no port any more (tcp_set_state()), so no program looks it up again. */
 static __always_inline void place_leave(const void *sk)
 {
 	struct conn_place *place = config.plain ? NULL : place_of(sk);

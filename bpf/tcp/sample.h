@@ -81,7 +81,7 @@ static __always_inline void sample_answered(struct conn *c, __u32 pid)
 	atomic_publish(&c->pending, 1);
 }
 
-/* Some of the response was written. */
+/* Add @bytes to those of the response. */
 static __always_inline void sample_wrote(struct conn *c, __u32 bytes)
 {
 	__u32 sum = c->sample.bytes_out + bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Additions to a service's slot by programs of reads and writes. Programs of softirq use count_atomic() and
- * stage_between() of state.h. Neighbours: exchange.h, streams.h.
+ * Additions to a service's slot by programs of reads and writes. Programs of softirq use count_atomic(),
+ * stage_add_atomic() and span_add() instead (state.h). Neighbours: exchange.h, streams.h.
  */
 #ifndef BPF_TCP_SLOT_H
 #define BPF_TCP_SLOT_H
@@ -11,9 +11,9 @@
 /*
  * Before Linux 7.0 programs on tracepoints run with preemption off: only softirq comes between a read and a write of
  * theirs. Since then (a46023d5616e) another thread on this CPU can, in another program of ours. Two additions to one
- * counter in the same nanosecond or so then lose one. An atomic addition would cost every request more than that is
- * worth, beside the recursion misses of docs/kernels.md. fexit programs could always be preempted. They define
- * SLOT_SHARED before, and every addition is atomic.
+ * counter in the same nanosecond or so then lose one. This loss is small beside the recursion misses of
+ * docs/kernels.md, and not worth an atomic addition in every request. fexit programs could always be preempted. They
+ * define SLOT_SHARED before, and every addition is atomic.
  */
 #ifdef SLOT_SHARED
 #define SLOT_ADD(place, n)    __sync_fetch_and_add(&(place), n)
@@ -25,7 +25,7 @@
 #define SLOT_STAGE(h, value)  stage_add(h, value)
 #endif
 
-/* Add to the saturating sum of a sampled exchange, which is smaller than a slot's. */
+/* Add to the bytes of one exchange, a sum of 32 bits that saturates. */
 static __always_inline void bytes_add(__u32 *sum, __u32 bytes)
 {
 	*sum = *sum + bytes < bytes ? ~0U : *sum + bytes;

@@ -15,13 +15,13 @@
 #include "transmit.h"
 
 /*
- * The reads in which TLS may still begin after something else (STARTTLS), or an older connection be
- * recognised.
+ * The number of reads in which TLS may still begin after another protocol (STARTTLS), or an older
+ * connection be recognised.
  */
 #define SPEAKS_LOOKS 8
 /* Limit of fields and buffers. The longest line of PROXY takes 13. */
 #define SPEAKS_STEPS 24
-#define SPEAKS_FEW   6 /* as walk.h has it */
+#define SPEAKS_FEW   6 /* the steps of WALK() without bpf_loop() */
 
 #define START_BYTES   5
 #define PREFACE_BYTES 24
@@ -49,7 +49,7 @@ static __always_inline __u32 word_of(const char *text)
 	return text[0] | text[1] << 8 | text[2] << 16 | (__u32)text[3] << 24;
 }
 
-/* Not CONNECT, after which another protocol follows. */
+/* Return whether a request of HTTP/1 begins. Leave out CONNECT, after which another protocol follows. */
 static __always_inline bool is_http1(__u32 word, __u8 next)
 {
 	if (word == word_of("GET ") || word == word_of("PUT "))
@@ -231,7 +231,7 @@ static __always_inline void tls_read(const struct sock *sk, struct conn *c, stru
 	tls_walked(sk, c, t, &t->in, understood);
 }
 
-/* The field belongs to a message. */
+/* Note that the field belongs to a message. */
 static __always_inline void side_says(struct talk_side *s)
 {
 	walk_message(&s->walk, s->walk.resumed ? 0 : s->walk.begun);
@@ -404,7 +404,8 @@ static __always_inline void tls_begins(const struct sock *sk, struct conn *c, st
 }
 
 /*
- * Follow its streams if possible, from the preface on: on an older connection some are not known.
+ * Follow the connection's streams, if its preface was seen. Some streams of an older connection are
+ * not known.
  */
 static __always_inline void becomes_http2(const struct sock *sk, struct conn *c,
 					  const struct talk *t, bool http)
@@ -433,7 +434,7 @@ static __always_inline void start_becomes(const struct sock *sk, struct conn *c,
 	}
 }
 
-/* The bytes that the system call has read cannot be found: another call, or the kernel, makes io_uring's reads. */
+/* Count a connection whose bytes cannot be found: another call or a kernel thread makes io_uring's reads. */
 static __always_inline void speaks_unseen(const struct conn *c)
 {
 	struct service_slot *slot = slot_of(c->service);
@@ -521,7 +522,7 @@ static __always_inline enum spoken speaks_wrote(const struct sock *sk, struct co
 	if (!t)
 		return SPOKEN_MESSAGE;
 	if (!WALK_FOLLOWS || !(c->marks & MARK_TLS)) {
-		/* An answer: its request is over. */
+		/* This write answers the request: end the field that the request began. */
 		if (c->phase == CONN_READING && t->in.stage <= TALK_PREFACE && t->in.have) {
 			side_next(&t->in, TALK_START, 0, START_BYTES);
 			c->looks++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The end of connections whose streams are followed (streams.h): what is open then will not be answered. A program of
- * its own, so that without --http nothing of it runs, and kernels without bpf_loop() load the others.
+ * The end of connections whose streams are followed (streams.h): streams that are open then will not be answered.
+ * This program is separate so that it does not run without --http, and kernels without bpf_loop() load the others.
  */
 #include "streams.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * HTTP/2's streams as exchanges, with --http. A stream's request begins with its HEADERS, and its response with the
- * server's first HEADERS that are not interim. The stream is over with the server's END_STREAM, or when either side resets it. The state
- * of a connection is in storage of the socket. A stream is in a hash of all connections, as long as it is open.
+ * server's first HEADERS that are not interim. The stream is over with the server's END_STREAM, or when either side
+ * resets it. The state of a connection is in storage of the socket. One hash has the open streams of all connections.
  *
  * Bytes of either direction are followed from the connection's first one on. If some were not seen or not understood,
  * the connection is given up. Its streams are counted as lost, and the connection as `multiplexed`.
@@ -92,7 +92,7 @@ static __always_inline void stream_lost_sample(const struct stream *st)
 
 /*
  * Send the event of a stream whose response is over or broken off. The index is that of the request
- * on its connection, if clients leave none out.
+ * on its connection, if the client skips no identifiers.
  */
 static __always_inline void stream_tell(const struct http2_conn *h, const struct stream *st,
 					__u32 id)
@@ -422,7 +422,7 @@ static __always_inline void server_leaves(struct streams_call *call, const struc
 	h->flags |= HTTP2_LEAVING;
 }
 
-/* @status: if it is HEADERS. */
+/* @status: of a frame with HEADERS, otherwise not used. */
 static __always_inline void server_frame_begins(struct streams_call *call, struct http2_way *way,
 						__u32 status)
 {
@@ -547,7 +547,7 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 		way->resumed = false;
 	if (way_step(call, way, &said))
 		return 1;
-	/* Other frames are ignored there. A test here would make the verifier follow more paths. */
+	/* This ignores other frames: a test here would make the verifier follow more paths. */
 	status = status_in_block(&way->side, &call->h->fields, said, way->bytes.at);
 	if (said & HTTP2_BEGINS)
 		server_frame_begins(call, way, status);
@@ -599,7 +599,7 @@ static __always_inline void streams_read(struct streams_call *call, __u32 bytes,
 		client_frame_ends(call, way);
 	if (!call->wrong)
 		bpf_loop(STREAMS_STEPS, streams_in_step, call, 0);
-	/* Keep it now: after the next read it may be forgotten. */
+	/* Keep the arrival of a cut header now: it may be overwritten before the next read. */
 	if (way->side.have && way->side.have < HTTP2_HEADER && !way->resumed)
 		way->begun_arrival_ns = frame_arrival(call, way);
 	if (call->wrong || way->rest)

@@ -43,7 +43,7 @@ enum talk_stage {
 	TALK_FRAME,	 /* a frame's header, of HTTP/2 */
 	TALK_OLD_RECORD, /* a record's header, which proves that the one before it was one */
 	TALK_RECORD,	 /* a record's header, of TLS; what follows is within a record */
-	TALK_HELLO_ID,	 /* of ClientHello and ServerHello: the length of session_id, */
+	TALK_HELLO_ID,	 /* of a hello, as are all below: session_id's length */
 	TALK_HELLO_CIPHERS,
 	TALK_HELLO_METHODS,
 	TALK_HELLO_EXTENSIONS,
@@ -60,13 +60,13 @@ enum talk_stage {
 /* The bytes of one side of a connection, as far as they are followed. */
 struct talk_side {
 	__u32 skip;	  /* bytes before the next field */
-	__u32 rest;	  /* of the record, after the bytes looked at */
+	__u32 rest;	  /* bytes of a hello's record after those passed */
 	__u16 extensions; /* bytes of a hello's extensions after the current one */
 	__u8 pad[2];
-	__u8 stage; /* enum talk_stage: which field is the next one */
-	__u8 want;  /* its length */
-	__u8 have;  /* of it */
-	__u8 message;
+	__u8 stage;   /* enum talk_stage: which field is the next one */
+	__u8 want;    /* bytes of that field */
+	__u8 have;    /* bytes of it in `field` so far */
+	__u8 message; /* the skipped bytes belong to a message */
 	__u8 field[TALK_FIELD];
 	struct walk walk;
 };
@@ -91,8 +91,8 @@ struct talk {
 	__u64 open_ns;	     /* the handshake was over */
 	__u32 flags;	     /* enum tls_flag (tls.h) */
 	__u16 extensions;    /* length of the record with EncryptedExtensions */
-	__u16 ticket;	     /* length of those records that were tickets, */
-	__u8 tickets;	     /* and how many there were */
+	__u16 ticket;	     /* length of the latest ticket's record */
+	__u8 tickets;	     /* tickets sent so far */
 	__u8 client_records; /* encrypted ones of the client's handshake */
 	__u8 frames;	     /* of HTTP/2, in a row */
 	__u8 reading;	     /* a request has begun */
@@ -100,7 +100,7 @@ struct talk {
 	__u8 old;	     /* the connection is older than the observation */
 	__u8 looks;	     /* struct conn.looks */
 	__u8 pad;
-	struct tickets known; /* when the first request was read */
+	struct tickets known; /* the service's tickets when the first request was read */
 };
 
 _Static_assert(sizeof(struct talk_side) == 56 + 64 && sizeof(struct talk) == 48 + 2 * 120,
@@ -128,7 +128,7 @@ struct tickets_map {
 	__type(value, struct tickets);
 };
 
-/* State of a read whose requests are counted (batch.h): one on each CPU, as a program runs. */
+/* State of a read whose requests are counted (batch.h), one per CPU. */
 #define BATCH_CHUNK 64
 
 struct batch {
@@ -151,7 +151,7 @@ extern struct talks_map talks SEC(".maps");
 extern struct talks_by_address_map talks_by_address SEC(".maps");
 extern struct tickets_map tickets SEC(".maps");
 
-/* The initial value of each; it is too large for a stack. */
+/* A struct talk of zeros, which is too large for the stack. */
 extern __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)];
 
 #endif

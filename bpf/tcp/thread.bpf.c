@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * When the threads that serve run. Only with --cpu, because these programs run at every switch and wake-up of the
- * host. One bit distinguishes threads that serve nothing. See thread.h.
+ * host. For threads that serve nothing they mostly test one bit. See thread.h.
  *
  *   sched_switch   a thread leaves a CPU, another one gets it
  *   sched_wakeup   a thread is put into a run queue

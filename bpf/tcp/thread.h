@@ -58,8 +58,8 @@ static __always_inline void thread_forget(struct thread *t)
 }
 
 /*
- * Return the current thread's clocks, which begin @now if it had none. NULL: another thread has its
- * place.
+ * Return the current thread's clocks. If the thread had none, start them @now. NULL: another thread
+ * has its place, or not all of the scheduler's programs run yet.
  */
 static __always_inline struct thread *thread_learn(__u64 now)
 {

@@ -26,12 +26,12 @@ enum tls_record_type {
 #define TLS_LONGEST	 (16384 + 2048)
 #define TLS_HELLO_FIXED	 38 /* type, length, version and random, before session_id */
 #define TLS_ALERT_LENGTH 19 /* 1.3: alert, its true type, authentication */
-/* 1.3: Finished with a hash of 32 or 48 bytes, likewise. */
+/* 1.3: Finished: header, hash of 32 or 48 bytes, true type and authentication. */
 #define TLS_FINISHED_SHA256 53
 #define TLS_FINISHED_SHA384 69
 /* 1.2: the longest Finished of any cipher; every hello is longer. */
 #define TLS_FINISHED_LONGEST 96
-/* 1.3: EncryptedExtensions without any: type and lengths, likewise. */
+/* 1.3: EncryptedExtensions without any: type, lengths, true type and authentication. */
 #define TLS_EXTENSIONS_NONE    23
 #define TLS_EXTENSIONS_LONGEST (TLS_EXTENSIONS_NONE + 64)
 
@@ -346,8 +346,8 @@ static __always_inline bool is_ticket(struct talk *t, struct talk_side *s, __u32
 	if (count > t->tickets || t->in.skip || t->in.have)
 		return true;
 	/*
-	 * It is none if the service sends none, if all of them were seen, or if theirs have another
-	 * length.
+	 * It is surely none if the service sends none, if all tickets were seen, or if those seen
+	 * have another length. Otherwise the response is not timed.
 	 */
 	s->walk.untimed = !count && !t->tickets && !(t->known.none && !t->known.length[0]);
 	return false;
@@ -357,7 +357,7 @@ static __always_inline bool is_ticket(struct talk *t, struct talk_side *s, __u32
 
 static __always_inline void client_record(struct talk *t, struct talk_side *s, __u32 length)
 {
-	/* It has the length of an alert, with which no request begins. */
+	/* It is taken for an alert by its length: no request begins with it. */
 	if (t->flags & TLS_1_3 && length == TLS_ALERT_LENGTH && !t->reading)
 		return;
 	s->message = true;

@@ -53,7 +53,7 @@ struct tcp_header {
 
 /* ---- net_dev_start_xmit and tcp_probe ---- */
 
-/* Return the sequence number after the packet's last byte of data; 0 and false if it has none. */
+/* Find the sequence number after the packet's last byte of data. False: the packet has no data. */
 static __always_inline bool packet_end(const struct sk_buff *skb, __u32 *ret_end)
 {
 	__u32 offset = BPF_CORE_READ_BITFIELD(skb, encapsulation) ? skb->inner_transport_header
@@ -84,7 +84,7 @@ int BPF_PROG(transmit_start, const struct sk_buff *skb)
 	return 0;
 }
 
-/* Return whether the acknowledgement is valid: TCP ignores one of bytes that were never sent. */
+/* Return whether bytes up to @end were sent: TCP ignores an acknowledgement of others. */
 static __always_inline bool sent(const struct sock *sk, __u32 end)
 {
 	const struct tcp_sock___sent *tp = (const void *)bpf_skc_to_tcp_sock((void *)sk);

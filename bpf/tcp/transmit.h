@@ -15,8 +15,8 @@
 
 /*
  * Return how to follow the new exchange. Every sampled exchange is followed, so that each event
- * carries all stages. But only a random share counts: which exchanges the ring has room for depends
- * on the load, so over time they are no fair choice.
+ * carries all stages. But only a random share is counted: the share of sampled exchanges depends on
+ * the load, so over time they are a biased choice.
  */
 static __always_inline __u8 transmit_marks(const struct conn *c)
 {
@@ -72,8 +72,8 @@ static __always_inline void transmit_acked(struct conn *c, __u32 end)
 }
 
 /*
- * When the whole response had left and when it was acknowledged; 0: not yet, or not seen. Time before the last write
- * belongs to the residence, and the write may be timed at its return. So earlier times are moved up to the last
+ * Return when the whole response had left, and when it was acknowledged; 0: not yet, or not seen. Time before the last
+ * write belongs to the residence, and the write may be timed at its return. So earlier times are moved up to the last
  * write: nothing is counted twice and no stage is negative.
  */
 static __always_inline void transmit_times(const struct conn *c, __u64 *ret_on_wire_ns,

@@ -123,8 +123,8 @@ struct datagram {
 #define NEWER_DATAGRAMS 3
 
 /*
- * Find the newest datagram but @newer that waits in the socket, wherever a reader has put the
- * waiting ones. False: there is none.
+ * Find the newest datagram that waits in the socket, not counting the last @newer ones. A reader may
+ * have moved it to reader_queue. False: there is none.
  */
 static __always_inline bool datagram_find(const struct sock *sk, __u32 newer, struct datagram *ret)
 {
@@ -170,7 +170,8 @@ static __always_inline __u32 first_bytes_of(const struct datagram *d, const stru
 }
 
 /*
- * @headers: from the sender's address to the first bytes, if the UDP header comes after @ip_bytes.
+ * Read @headers, from the sender's address to the first bytes. If the IP header is longer than
+ * @ip_bytes, read @udp again from the UDP header's true place.
  */
 static __always_inline bool read_headers(const struct datagram *d, __u32 ip_bytes, __u32 source_at,
 					 void *headers, __u32 size, struct udp_header *udp)

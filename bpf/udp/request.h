@@ -78,7 +78,7 @@ struct udp_socket {
 	__u32 read;
 	__s32 drift;	/* how many surplus arrivals the latest reads have found */
 	__u32 drifting; /* how many reads in a row have found that */
-	__u32 met;	/* datagrams queued earlier have been looked for */
+	__u32 met;	/* 1: the datagrams queued before have been counted */
 	__u32 number;	/* unique among all sockets so far */
 	__u64 reader;	/* process and thread that have read last */
 	__u32 alone;	/* reads of that thread in a row */
@@ -89,7 +89,7 @@ struct udp_socket {
 	__u16 apart; /* 1: some datagrams are stored apart from their headers, so their first two bytes are not known */
 	__u32 unplaced; /* requests whose peer is not known, or had no room: their replies cannot be recognised */
 	__u64 unplaced_ns; /* the latest of them */
-	__u64 latest;	   /* the packet taken for that of the latest arrival */
+	__u64 latest;	   /* address of the packet that was taken for the latest arrival's */
 	struct udp_arrival arrivals[UDP_ARRIVALS];
 };
 
@@ -281,9 +281,8 @@ static __always_inline bool worth_comparing(const struct udp_socket *u)
 }
 
 /*
- * The peer has one request without a reply, which is remembered. False: this is no reply to it. The
- * socket's replies repeat the first two bytes, and this datagram has others. It may belong to an
- * earlier request.
+ * Match a reply to the peer's only open request, which is remembered. False: the socket's replies
+ * repeat the first two bytes, and this datagram has others. It may belong to an earlier request.
  */
 static __always_inline bool answer_only(struct udp_socket *u, struct request *peer,
 					const struct receiver *to, struct answered *ret)
@@ -299,7 +298,7 @@ static __always_inline bool answer_only(struct udp_socket *u, struct request *pe
 		else
 			u->differed++;
 	}
-	/* A request whose peer is not known may be the peer's, and this the reply to it. */
+	/* Time it only if it cannot be the reply to a request whose peer is not known. */
 	if (same || !u->unplaced || (never_repeats(u) && !u->several))
 		take_first(peer, ret);
 	return true;
@@ -380,9 +379,9 @@ static __always_inline void reply_nameless(struct udp_socket *u, struct service_
 }
 
 /*
- * With two readers on one socket, the later one may be seen first, and is taken for that of the
- * earlier datagram. Its reply then finds no request until the other read is seen. False: no read is
- * in progress.
+ * Note a reply that is seen before its request. With two readers on one socket, the later read may be
+ * seen first, and is matched to the earlier datagram. A reply to the later datagram then finds no
+ * request until the other read is seen. False: no read is in progress.
  */
 static __always_inline bool reply_early(const struct sock *sk, const struct udp_socket *u,
 					const struct request_key *key, __u64 now)

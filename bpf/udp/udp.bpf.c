@@ -96,7 +96,7 @@ static __always_inline bool udp_observed(const struct sock *sk)
 	return port_observed(sk->__sk_common.skc_num) && sk->sk_protocol == PROTO_UDP;
 }
 
-/* The sender is added later, because looking it up takes longer than a busy reader. */
+/* The sender is added later, because a busy reader is faster than its lookup. */
 static __always_inline void arrival_put(struct udp_arrival *place, __u64 now)
 {
 	place->from = FROM_COMES;
@@ -110,7 +110,7 @@ static __always_inline void arrival_put(struct udp_arrival *place, __u64 now)
  */
 #define ARRIVAL_WAITS 128
 
-/* Take the time out; 0: it is not there yet. @ahead: nothing has been announced for this place. */
+/* Take the arrival's time out of @place. 0: it is not announced yet, and READ_ALREADY marks the place. */
 static __always_inline __u64 arrival_take(struct udp_socket *u, struct udp_arrival *place,
 					  __u32 number, __u64 *ret_from)
 {
@@ -134,10 +134,10 @@ static __always_inline __u64 arrival_take(struct udp_socket *u, struct udp_arriv
 }
 
 /*
- * Find the sender of datagram @number, which has just arrived. It is at the end of the queue,
- * before those that other CPUs have queued since. The counts and the queue's length show how many
- * these are, announced or not. While a reader is returning they do not; then the next datagram is
- * recognised as the same packet.
+ * Return the sender of datagram @number, which has just arrived; 0: not known. The datagram is at
+ * the end of the queue, before those that other CPUs have queued since. The counts and the queue's
+ * length show how many these are. While a reader is returning, the counts may lead to a newer
+ * datagram. When that one is announced, it is recognised as the same packet.
  */
 static __always_inline __u64 sender_of(const struct sock *sk, struct udp_socket *u, __u32 number)
 {
@@ -186,7 +186,8 @@ static __always_inline void datagram_arrived(const struct sock *sk)
 /*
  * Arrivals and reads are counted separately, and could lose step for good. Two datagrams may have come at once when
  * the socket was met. One may be discarded for its checksum or a reader's bad address, or an interrupted program of
- * ours may miss one. The queue's own length corrects the counts. 0: they agree, as far as that is known.
+ * ours may miss one. Return whether the counts have disagreed with the queue's length for too many reads. After
+ * UDP_DRIFTED reads, correct them.
  */
 static __always_inline __u32 drift_check(const struct sock *sk, struct udp_socket *u, __u32 number)
 {
@@ -228,8 +229,8 @@ static __always_inline __u64 matching_arrival(const struct sock *sk, struct udp_
 	if (drift_check(sk, u, number))
 		arrival_ns = 0;
 	/*
-	 * A vanished datagram may have been this one. But with several readers, another one has
-	 * just taken one.
+	 * With a surplus arrival, this sender may be that of a discarded datagram. But with several
+	 * readers, another one may just have taken the surplus.
 	 */
 	if (u->drift > 0 && (u->alone >= UDP_ALONE || !arrival_ns))
 		*ret_from = 0;

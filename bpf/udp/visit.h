@@ -174,7 +174,7 @@ static long visit_record(struct bpf_map *map, const void *key, void *value, void
 	__u32 service = record->service, answered = record->nameless;
 	struct service_open *o = open_of(service);
 
-	/* As far as is known the answered requests are among those without a reply. */
+	/* Requests answered by replies to unknown peers are still counted as open: take them off. */
 	if (o)
 		o->read -= o->read < answered ? o->read : answered;
 	if (udp_pass - record->pass > UDP_PASSES_UNSEEN)

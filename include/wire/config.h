@@ -17,38 +17,38 @@ enum accept_source {
 	ACCEPT_INFERRED, /* the first read, if the request arrived before accept() */
 };
 
-/* With observer_config.cpu: maximum of threads; fewer if their numbers collide. */
+/* Maximum of threads with clocks, with observer_config.cpu; fewer if their numbers collide. */
 #define THREAD_PLACES 4096
 
-/* Connections with a fast path, 256 bytes each; fewer if hashes collide. A power of 2. */
+/* Maximum of connections with a fast lookup, in an array; fewer if hashes collide. A power of 2. */
 #define CONN_PLACES 8192
 
-/* Maximum of connections at once if they are kept by address. */
+/* Maximum of connections at once with observer_config.plain, which keeps them by address. */
 #define CONNS_BY_ADDRESS 65536
 
 /* Passed once, before load, as read-only data. */
 struct observer_config {
-	__u32 max_services;  /* slots per CPU; below SERVICES_MAX */
+	__u32 max_services;  /* slots per CPU; at most SERVICES_MAX */
 	__u32 cpus;	     /* possible CPUs */
 	__u32 pid;	     /* observe listeners that this process opens; 0: none */
 	__u32 netns;	     /* only this namespace (inode number), unless all_netns */
 	__u32 accept_source; /* enum accept_source */
 	__u8 all_listeners;
-	__u8 floor;	      /* no port passes the filter, to measure the cost of that alone */
-	__u8 depth_at_accept; /* nothing sees connections being queued: look when one leaves */
+	__u8 floor;	      /* no port passes the filter, to measure the filter's cost alone */
+	__u8 depth_at_accept; /* no program sees a queue grow: read its depth at accept() */
 	__u8 transmit_stamps; /* follow responses by TX timestamps, which sockets must request */
 	__u32 ring_bytes;     /* of the ring for sampled exchanges; 0: no samples */
 	__u8 cpu;	      /* divide service by the state of the serving thread */
 	__u8 plain;	      /* before Linux 5.12: no socket storage, no atomics that return */
-	__u8 listener_depths; /* keep those of all listeners, for the doctor's findings */
+	__u8 listener_depths; /* keep queue depths of all listeners, for the doctor */
 	__u8 http;	      /* HTTP/2 streams are exchanges */
-	__u64 quiet_ns;	      /* a pause this long ends a response, or a message without one */
+	__u64 quiet_ns;	      /* a pause this long ends a response or an unanswered message */
 	__u64 tick_ns;	      /* of the kernel's coarse clock */
 	__u64 transmit_below; /* of 2^32 exchanges: how many to follow to the wire; 0: none */
 	__u64 pidns_dev;      /* the observer's pid namespace, for pids in reports */
 	__u64 pidns_ino;
-	__u32 udp_requests; /* maximum of unanswered requests, and of sockets; 0: no UDP */
-	__u32 slots_kept;   /* slots for services with traffic; unused listeners get the others */
+	__u32 udp_requests; /* maximum of open requests, and of sockets; 0: no UDP */
+	__u32 slots_kept;   /* slots reserved for used services: idle listeners get the others */
 	__u32 cgroup;	    /* observe listeners that processes of target_cgroup open */
 	__u32 all_netns;    /* the ports, or all listeners, of every network namespace */
 };
@@ -59,14 +59,15 @@ _Static_assert(sizeof(struct observer_config) == 88, "no hidden padding");
 struct service_key {
 	__u32 netns;
 	__u16 port;
-	__u16 protocol; /* IPPROTO_TCP */
+	__u16 protocol; /* IPPROTO_TCP or IPPROTO_UDP */
 };
 
 _Static_assert(sizeof(struct service_key) == 8, "hash keys have no padding");
 
 /*
- * Identifies a service while it has its slots. The lower half is their index, the upper half counts
- * earlier owners, so that references to a former service never count for the current one.
+ * A service's number, valid while the service has its slots. The lower half is the index of the
+ * slots. The upper half is the generation, which counts their owners. So references to a former
+ * owner never count for the current one.
  */
 #define SERVICES_MAX 1024
 #define SERVICE_NONE 0xffffffffU
@@ -100,8 +101,8 @@ struct service_gauges {
 	__u64 rtt_min_us;  /* minimum of these; 0: none */
 	__u64 time_wait;
 	__u64 listeners;
-	__u64 depth;	  /* accept queues of all listeners */
-	__u64 limit;	  /* of all listeners */
+	__u64 depth;	  /* sum over the accept queues of all listeners */
+	__u64 limit;	  /* sum of their maximum depths */
 	__u8 address[16]; /* of the first listener; IPv4: the first four bytes */
 	__u32 family;
 	__u32 addresses; /* different ones: 1, or 2 for several */
@@ -140,7 +141,7 @@ struct service_open {
 	__u64 oldest_ns;
 	__u64 oldest_unread_ns;
 	__u64 ages[OPEN_AGES];
-	__u64 closing;	     /* connections closed by the server, not yet over */
+	__u64 closing;	     /* connections that the server has closed and TCP has not */
 	__u64 closing_bytes; /* still to be sent on them */
 	__u64 unread_bytes;  /* of all connections */
 };
@@ -148,11 +149,11 @@ struct service_open {
 _Static_assert(sizeof(struct service_open) == 8 * (8 + OPEN_AGES), "no hidden padding");
 
 /*
- * One destination, counted again by every pass over the sockets. Each socket from an address to the
- * same destination has its own port.
+ * One destination, counted again by every pass over the sockets. Sockets from one address to one
+ * destination cannot share a port.
  */
 struct port_place {
-	struct flow towards; /* client: this side, port 0; no server port: a free place */
+	struct flow towards; /* client: this side's address, port 0; server port 0: a free place */
 	__u32 used;	     /* sockets with a port that connect() can choose */
 };
 

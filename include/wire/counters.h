@@ -51,7 +51,7 @@ enum counter {
 	COUNTER_UNSEEN_READS, /* exchanges with unseen reads (splice): not timed */
 	COUNTER_BLOCKED,      /* first writes that waited for room: start known to a tick */
 	COUNTER_MPTCP,	      /* connections with MPTCP, whose data use another socket */
-	/* closes in a namespace full of TIME_WAIT sockets: perhaps without */
+	/* closes at the namespace's limit of TIME_WAIT sockets, which perhaps left none */
 	COUNTER_TIME_WAIT_UNSURE,
 	COUNTER_LISTEN_DROPS,	   /* segments dropped by the listeners, for any reason */
 	COUNTER_CARRIED,	   /* responses continued from an earlier epoch: not in RESPOND */
@@ -84,7 +84,7 @@ struct stage_histogram {
 
 /*
  * RECEIVE and RESPOND record no zeros in buckets: nearly every exchange has one read and one write.
- * User space computes their number (timed exchanges - sum of buckets).
+ * User space computes the number of zeros (timed exchanges - sum of buckets).
  */
 struct service_slot {
 	__u64 generation; /* of the service's number (wire/config.h); next to the hot counters */

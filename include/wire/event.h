@@ -15,14 +15,14 @@ struct exchange_event {
 	__u32 bytes_in;
 	__u32 bytes_out;
 	__u64 arrival_ns;  /* the request became readable: start of residence */
-	__u64 accepted_ns; /* of a connection's first exchange, if later; otherwise 0 */
+	__u64 accepted_ns; /* first exchange of a connection: accept(), if after arrival; else 0 */
 	__u64 first_read_ns;
 	__u64 last_read_ns;
 	__u64 first_write_ns;
 	__u64 last_write_ns; /* end of residence */
 	__u64 on_wire_ns;
 	__u64 acked_ns;
-	/* Of service: the thread ran; waited for a CPU. running_ns is 0 if not measured. */
+	/* Parts of service: the thread ran, or waited for a CPU. running_ns 0: not measured. */
 	__u64 running_ns;
 	__u64 runnable_ns;
 };

@@ -11,7 +11,7 @@
 enum stream_flag {
 	STREAM_RESPONDING = 1 << 0, /* the response has begun */
 	STREAM_SAMPLED = 1 << 1,    /* an event will report it */
-	STREAM_CARRIED = 1 << 2,    /* the response began in an earlier epoch, and was counted so */
+	STREAM_CARRIED = 1 << 2,    /* its response began in an earlier epoch: counted as carried */
 };
 
 /* CLOCK_MONOTONIC, nanoseconds. */
