@@ -22,7 +22,7 @@ function onAxis(format) {
 	return (value) => format(value).replace(/\.0+(?= |$)/, "");
 }
 
-// A log axis has a label at each decade. If there is only one it also has labels at 2 and 5.
+// A log axis has a label at each decade. With at most two decades it also has labels at 2 and 5.
 function decades(format) {
 	return {
 		afterBuildTicks: (scale) => {
@@ -76,7 +76,7 @@ function redrawAll() {
 	drawn.forEach(redraw);
 }
 
-// Omit an overhang that only comes from rounding.
+// Omit parts without time, and an overhang that only comes from rounding.
 function drawnParts(parts) {
 	const total = Object.values(parts).reduce((a, b) => a + b, 0);
 	return Object.fromEntries(Object.entries(parts).filter(
@@ -119,7 +119,7 @@ function stackedBars(parent, label, rows, {share = false} = {}) {
 	}));
 }
 
-// Return the percentiles that a histogram of `count` values has: its last value is one in `count`.
+// Return points {x, y}: one value in 10^x is slower than y ns. The last point leaves one value.
 function percentilePoints(histogram) {
 	const points = [];
 	const last = Math.log10(Math.max(2, histogram.count));
@@ -128,7 +128,7 @@ function percentilePoints(histogram) {
 	return points.map((x) => ({x, y: Math.max(quantile(histogram, 1 - 10 ** -x), 1)}));
 }
 
-// Return the begin of the time axis. Zeros of a stage have no place on a log axis.
+// Return the start of the time axis. Stages that are zero are left out: a log axis has no zero.
 function lowest(lines) {
 	const values = lines.map(({histogram}) => quantile(histogram, 0.01)).filter((value) => value >= 1);
 	return values.length ? 10 ** Math.floor(Math.log10(Math.min(...values))) : 1;
@@ -138,7 +138,7 @@ function highest(lines) {
 	return 10 ** Math.ceil(Math.log10(Math.max(2, ...lines.map(({histogram}) => histogram.max_ns))));
 }
 
-// Lines are [{name, label, histogram, dash}]; x is one of how many requests is slower, log; y is time, log.
+// Lines are [{name, label, histogram, dash}]; one request in 10^x is slower than y, which has a log axis.
 function percentiles(parent, label, lines) {
 	parent.append(legend(lines));
 	chart(parent, label, 360, () => ({
@@ -214,12 +214,12 @@ function overLoad(parent, label, unit, loads, lines, {format = count, log = fals
 	}));
 }
 
-// The charts' areas lie exactly above each other.
+// Give all y axes the same width, so that the charts' areas lie exactly above each other.
 function keepWidth(scale) {
 	scale.width = 72;
 }
 
-// A vertical line at the same time in every series, wherever the pointer is.
+// Draw a vertical line at the same time in every series, at the time under the pointer.
 const cursor = {
 	id: "cursor",
 	afterEvent(source, {event}) {
@@ -390,7 +390,7 @@ function removeCharts(entries) {
 	}
 }
 
-// Name the lines without a chart.
+// Name the lines that are always zero, which have no chart.
 function zeroNote(node, lines) {
 	const labels = [...new Set(lines.map((line) => line.label))];
 	if (labels.length) node.append(element("p", {class: "dim"}, `Zero all the time: ${labels.join(", ")}.`));

@@ -3,7 +3,7 @@
 "use strict";
 
 const POLL_MS = 2000;
-// The meaning of "now" where two readings do not define it.
+// The time that "now" covers, where figures are not the difference of two readings.
 const RECENT_NS = 10e9;
 // In seconds: length of the window, a point of the sparklines, a point of the charts, and the time between requests.
 const WINDOWS = [
@@ -15,7 +15,7 @@ const NOW = "/api/v1/past?last=600&step=10";
 const JUDGED_S = 10;
 
 const CLIENTS_S = 10;
-// Stages whose latencies are kept by reading, and the number of readings.
+// Stages whose latencies are kept for each reading, and the number of readings kept.
 const HEATED = ["socket_queue", "service"];
 const HEAT_READINGS = 300;
 
@@ -38,7 +38,7 @@ async function ask(path) {
 	throw new Error(error || `${path}: ${answer.status}`);
 }
 
-// Fetch data that change slowly only after some seconds.
+// Fetch data that change slowly: again only after `seconds`, or at once for another path.
 async function askEvery(name, path, seconds) {
 	const last = state.asked[name];
 	const time = performance.now() / 1000;
@@ -103,7 +103,7 @@ function serviceLike(run, key) {
 	return ((run && run.services) || []).find((service) => keyOf(service) === key);
 }
 
-// The service that the address names: "#tcp:8080".
+// Return the service that the address names: "#tcp:8080".
 function openService() {
 	const wanted = location.hash.slice(1);
 	return wanted && state.now ? (state.now.services || []).find((service) => `${keyOf(service)}:`.startsWith(`${wanted}:`)) : null;
@@ -193,7 +193,7 @@ function figuresOf(service) {
 
 // ---- the past of a service, for charts ----
 
-// Return the points of the window, as {i: index, begin, end} in ns. A long quiet time also has a point at its begin.
+// Return the points of the window, as {i: index, begin, end} in ns. A long quiet time also has a point at its start.
 function pointsWithin(columns, from, step) {
 	const points = [];
 	columns.begin_ns.forEach((begin, i) => {
@@ -221,7 +221,7 @@ function within(service, run, last, step) {
 		duration_ns: points.map(({begin, end}) => end - begin)}};
 }
 
-// Return the begin of the window, in ns since the begin of the observation.
+// Return the start of the window, in ns since the start of the observation.
 function beginOf(run, last) {
 	return Math.max(0, Math.min(run.duration_ns - last * 1e9, run.duration_ns - 60e9));
 }
@@ -366,7 +366,7 @@ function makeHead({id, label, of}) {
 
 const detail = {key: null, shape: "", entries: new Map(), heated: new Map()};
 
-// Return the address for clients. A wildcard becomes the address by which the page was reached.
+// Return the command that loads the service. A wildcard address becomes that by which the page was reached.
 function commandOf(service) {
 	const any = ["0.0.0.0", "::", "*"].includes(service.address);
 	const address = any ? location.hostname : service.address.includes(":") ? `[${service.address}]` : service.address;
@@ -422,7 +422,7 @@ function factsOf(now) {
 		now.unknown && `times not known: ${now.unknown}`].filter(Boolean).join(" · ");
 }
 
-// Use the window of the other charts. The page has seen only the end of it.
+// Draw the heat maps in the window of the other charts. The page has seen only the end of the window.
 function drawHeat(range) {
 	for (const stage of HEATED) {
 		const cells = cellsOf(detail.key, stage, range.begin);
@@ -432,7 +432,7 @@ function drawHeat(range) {
 	}
 }
 
-// Since the observation began, the most frequent first (--http).
+// List the responses since the observation began by status, the most frequent first (--http).
 function drawStatuses(service) {
 	const {responses} = service;
 	if (!responses || !responses.count) {
@@ -596,7 +596,7 @@ addEventListener("hashchange", step);
 
 let asking = false, again = false;
 
-// Requests of the user that come meanwhile are made next.
+// Ask and draw. If called meanwhile, do so once more afterwards.
 async function step() {
 	again = asking;
 	if (asking) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page's sections, in the order in which they are read. Each gets all runs and adds nothing if none has it.
+// The page's sections, in the order in which they are read. A section adds nothing if no run has its data.
 "use strict";
 
 const runs = data.runs;
@@ -214,7 +214,7 @@ function driverCharts(run) {
 	];
 }
 
-// Nothing lies beyond the last point of any chart.
+// Return the time at which the charts end: that of the last point of any chart.
 function lastPoint(groups) {
 	return Math.max(1, ...groups.flatMap(({charts}) => charts.flatMap(([, lines]) => lines.flatMap(
 		({points}) => points.map(({x}) => x)))));
@@ -387,7 +387,7 @@ function serviceSection() {
 		});
 }
 
-// List all losses; without any, say so.
+// Return a row for each kind of loss that occurred.
 function lossRows(run) {
 	const rows = [];
 	const add = (where, what, value) => value && rows.push([element("td", {class: "text"}, title(run, where)),
@@ -460,7 +460,7 @@ function quoted(word) {
 	return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-// Paper is white, and nothing on it can be opened.
+// Print in the light theme with all details open: paper is white, and nothing on it can be opened.
 function onPaper() {
 	const root = document.documentElement;
 	let theme;

@@ -10,7 +10,8 @@ function loadUnit(sweep) {
 	return isRated(sweep) ? "requests/s" : "connections";
 }
 
-// Return good responses per second, by the rule of include/sojourn/sweep.h: late ones are taken to be as good as all.
+// Return good responses per second, by the rule of include/sojourn/sweep.h. Late responses are omitted: the share of
+// good ones is taken to be the same among them.
 function goodPerSecond(counted, step) {
 	const timely = counted.requests - (counted.drained || 0);
 	const all = (counted.good ?? null) === null || counted.good >= counted.requests;
@@ -63,7 +64,7 @@ function sweepSummary(run) {
 	if (sweep.stopped) node.append(element("p", {class: "dim"}, `Stopped: ${sweep.stopped}`));
 }
 
-// The knee stands upright from `bottom` to `top`.
+// Return a vertical line at the knee, from `bottom` to `top`.
 function kneeLine(sweep, bottom, top) {
 	if ((sweep.knee ?? null) === null) return [];
 	return [{name: "warn", label: `knee: ${count(sweep.knee)} ${loadUnit(sweep)}`, dash: [4, 3], mark: true,
@@ -100,7 +101,7 @@ function hasServer(run) {
 	return run.sweep.steps.some((step) => (step.server_exchanges ?? null) !== null);
 }
 
-// Return how many clients share the good responses; not known of the run at 75 %.
+// Return how many clients share the good responses; 0: not known, as for the run at 75 %.
 function clientsOf(run, step) {
 	if (isRated(run.sweep)) return run.sweep.connections;
 	return step === run.sweep.three_quarters ? 0 : step.load;

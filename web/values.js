@@ -20,7 +20,7 @@ const NAMES = {
 	socket_queue: "socket queue",
 };
 
-// Whether the end of the accept queue was inferred from the first read: then it may be the wait for that read, too.
+// Return whether the accept queue's end was inferred from the first read. Then it may include the wait for that read.
 function isInferred(stages) {
 	const accept = stages && stages.accept_queue;
 	return Boolean(accept && accept.measured !== false && accept.source === "inferred");
@@ -34,7 +34,7 @@ function nameOf(part) {
 	return NAMES[part] || part.replaceAll("_", " ");
 }
 
-// Figures as the text report has them (lib/base/units.c, lib/report/print.c): three significant digits, or a whole number.
+// Format figures as lib/base/units.c and lib/report/print.c do: three significant digits, or a whole number.
 function digits(value) {
 	return value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
 }
@@ -52,7 +52,7 @@ function count(value) {
 	return value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
 }
 
-// How often in a second, without the unit.
+// Format a rate per second, without the unit.
 function perSecond(value) {
 	if (value === null || value === undefined || Number.isNaN(value)) return "–";
 	return value >= 99.95 || value <= 0 || Math.abs(value - Math.round(value)) < 0.005 ? count(value) : digits(value);
@@ -73,20 +73,20 @@ function percent(share) {
 	return `${value >= 99.5 && value < 100 ? Math.min(value, 99.9).toFixed(1) : value.toFixed(0)} %`;
 }
 
-// A difference, with its sign.
+// Format a relative difference in percent, with its sign.
 function change(share) {
 	const value = 100 * share;
 	return `${value > 0 ? "+" : ""}${value.toFixed(Math.abs(value) < 99.95 ? 1 : 0)} %`;
 }
 
-// The bounds of a bucket in ns (docs/run-document.md): below 64 one bucket for each value, above 64 to an octave.
+// Return the upper bound of a bucket in ns (docs/run-document.md): each value below 64 has one, each octave above 64.
 function bucketUpper(index) {
 	const octave = Math.floor(index / 64);
 	const lower = octave ? (64 + (index % 64)) * 2 ** (octave - 1) : index;
 	return lower + (octave ? 2 ** (octave - 1) : 1) - 1;
 }
 
-// Nearest rank, the bucket's upper edge, never above the maximum: as histogram_quantile() of lib/ does it.
+// Return a quantile by nearest rank: the bucket's upper edge, never above the maximum. As histogram_quantile() of lib/.
 function quantile(histogram, q) {
 	const rank = Math.max(1, Math.ceil(q * histogram.count - q * histogram.count * 4 * Number.EPSILON));
 	let seen = 0;
@@ -108,7 +108,7 @@ function mainService(run) {
 	return [...(run.services || [])].sort((a, b) => b.exchanges - a.exchanges)[0] || null;
 }
 
-// "pod shop/web-1", "container web"; "" if it runs in neither.
+// Return "pod shop/web-1" or "container web"; "" if the service runs in neither.
 function placeName(service) {
 	if (service.pod) return `pod ${service.pod_namespace}/${service.pod}`;
 	if (service.pod_uid) return `pod ${service.pod_uid}`;
@@ -123,7 +123,7 @@ function serviceName(service) {
 	return `${service.protocol} ${address}:${service.port}${place && ` · ${place}`}${process ? ` · ${process.comm} ${process.pid}` : ""}`;
 }
 
-// A joined exchange, or the sum of several, as {part: ns}; `divide` gives means.
+// Return a joined exchange, or the sum of several, as {part: ns}; `divide` gives means.
 function partsOf(sum, divide) {
 	const parts = {wait: sum.wait_ns / divide, network: sum.network_ns / divide};
 	for (const stage of [...RESIDENCE, "transmit_queue"]) {
@@ -134,7 +134,7 @@ function partsOf(sum, divide) {
 	return parts;
 }
 
-// Responses per second of the measured phase: of a driver, or of one of its rows.
+// Return the responses per second in the measured phase, of a driver or of one of its rows.
 function rateOf(counted, driver) {
 	return (counted.requests - (counted.drained || 0)) / (driver.duration_ns / 1e9);
 }
@@ -195,7 +195,7 @@ function meanParts(run) {
 	return {parts, of: "all requests"};
 }
 
-// Correct for text, never HTML: names of processes and reasons come from elsewhere.
+// Make an element. Its text is never parsed as HTML, because names of processes and reasons come from elsewhere.
 function element(tag, attributes = {}, ...children) {
 	const node = document.createElement(tag);
 	for (const [name, value] of Object.entries(attributes)) {
@@ -206,7 +206,7 @@ function element(tag, attributes = {}, ...children) {
 	return node;
 }
 
-// A table cell that says which member of the document it shows, so that it can be compared.
+// Make a table cell that says which member of the document it shows, so that it can be compared.
 function cell(text, path, value) {
 	return element("td", path ? {"data-member": path, "data-value": value} : {}, text);
 }
@@ -219,7 +219,7 @@ function table(head, rows) {
 			(value) => (value instanceof Node ? value : element("td", {}, value))))))));
 }
 
-// Findings and their remedies.
+// Show a finding and its remedy.
 function finding(item) {
 	const node = element("div", {class: `finding ${item.severity}`},
 		element("b", {class: {critical: "bad", notice: ""}[item.severity] ?? "warn"}, `${item.severity}: `),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command lines of `sojourn live`, `serve` and `record`: rows of `observe`; see options.h. */
+/* The command lines of `sojourn live`, `serve` and `record`, made of rows of `observe`; see options.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static size_t take_rows(const char *const *names, size_t count, struct cli_optio
 	return count;
 }
 
-/* The meaning of an option here, where it differs from `observe`. */
+/* Replace the help of the option @name, which means something else here than in `observe`. */
 static void say_instead(struct cli_option *rows, size_t count, const char *name, const char *help)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -64,7 +64,7 @@ static const struct cli_option warn_row = {"warn-wait",
 					   .allowed =
 						   "a duration up to 1h, e.g. 5ms; 0 warns of any"};
 
-/* Parse with the rows @names. */
+/* Parse the options of `live`: those @names of `observe`, and its own. */
 static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
 		 char **argv, struct observe_options *options)
 {
@@ -83,7 +83,7 @@ static int parse(struct cli_command *command, const char *const *names, size_t n
 	return check_targets(command, argc, argv, next, options);
 }
 
-/* A recording is played as it is. */
+/* Refuse other options with --replay: a recording is played as it is. */
 static int check_replay(const struct cli_command *command, int argc)
 {
 	if (argc == 2 || argc == 3)

@@ -10,7 +10,7 @@
 #include "sinks/http/secrets.h"
 #include "sojourn/cleanup.h"
 
-/* Sets a text and its file: the sink reads the file again when it changes. */
+/* Set a text from its file, and keep the path: the sink reads the file again when it changes. */
 #define SETTER(member, reader)                                            \
 	static const char *set_##member(void *settings, const char *path) \
 	{                                                                 \
@@ -108,7 +108,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
 	return ntohl(in->sin_addr.s_addr) >> 24 == 127;
 }
 
-/* Not every user of the host may change the measurements. */
+/* Without any token, every user of the host could change the measurements. */
 bool options_own_token(const struct observe_options *options)
 {
 	return options->listen && !options->open_to_all && !options->access.token &&

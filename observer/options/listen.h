@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows that `observe` and `serve` share about their HTTP endpoint. */
+/* The rows that `observe`, `serve` and `record` share about their HTTP endpoint. */
 #ifndef OBSERVER_OPTIONS_LISTEN_H
 #define OBSERVER_OPTIONS_LISTEN_H
 
@@ -8,7 +8,7 @@
 
 extern const struct cli_table options_listen;
 
-/* Of a row whose member is the text of a PEM file, which lives as long as the process. */
+/* Set @pem, the member of a row, to the text of the PEM file @path; the text is never freed. */
 const char *options_set_pem(void *pem, const char *path);
 
 /* Check for options that conflict or are not safe: -EINVAL, an error was printed. */

@@ -38,7 +38,7 @@ static int cut_protocol(char *word, uint16_t *ret_protocol)
 	return 0;
 }
 
-/* "8000" or "8000-8010". -EINVAL or -ERANGE. */
+/* Parse "8000" or "8000-8010". -EINVAL or -ERANGE. */
 static int parse_range(char *word, uint64_t *ret_first, uint64_t *ret_last)
 {
 	char *dash = strchr(word, '-');
@@ -314,7 +314,7 @@ static const struct cli_command observe_command = {
 		 "  $ sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n",
 };
 
-/* Of --rate, in place of the usual ones. */
+/* Set the rates of --rate, which replace the default ones. */
 static const char *set_rates(void *target, const char *value)
 {
 	struct probe_options *options = target;

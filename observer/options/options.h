@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command lines of `sojourn observe` and `sojourn probe`. */
+/* The command lines of `sojourn observe`, `live`, `serve`, `record` and `probe`. */
 #ifndef OBSERVER_OPTIONS_OPTIONS_H
 #define OBSERVER_OPTIONS_OPTIONS_H
 
@@ -15,7 +15,7 @@
 #define OPTIONS_PORTS  64
 #define OPTIONS_PREFER 8
 
-/* The pause that ends a response, and a message without one, by default. */
+/* Default of --quiet-time: a pause this long ends a response, or a message without one. */
 #define OPTIONS_QUIET_NS 200000000ULL
 
 struct observe_port {
@@ -30,24 +30,24 @@ struct observe_options {
 	bool udp; /* one of them is UDP */
 	uint32_t pid;
 	bool all_listeners;
-	const char *netns; /* name or path; NULL: our own, or that of what is named below */
+	const char *netns; /* name or path; NULL: our own, or that of the named process or pod */
 	bool all_netns;
-	const char *container; /* number or name; NULL: not given, as the next */
-	const char *pod;       /* NAMESPACE/NAME */
+	const char *container; /* number or name; NULL: not given */
+	const char *pod;       /* NAMESPACE/NAME; NULL: not given */
 	uint64_t interval_ns;  /* 0: no interval reports */
 	uint64_t for_ns;       /* 0: until stopped */
-	uint64_t quiet_ns;     /* OPTIONS_QUIET_NS */
+	uint64_t quiet_ns;     /* default OPTIONS_QUIET_NS */
 	const char *json;      /* file or "-"; NULL: none */
 	bool listen;
 	struct sockaddr_storage address;
 	struct sink_http_access access; /* its texts live as long as the process */
-	const char *user;		/* that root changes to; NULL: the usual one */
-	bool open_to_all;		/* not loopback, and neither TLS nor token */
+	const char *user;		/* the user that root changes to; NULL: the default one */
+	bool open_to_all;		/* neither TLS nor a token is needed beyond loopback */
 	struct otlp_target otlp;	/* its url is NULL: nothing is sent */
 	enum accept_source accept_source;
 	const char *prefer[OPTIONS_PREFER]; /* names that kernel/plan.h knows */
 	size_t prefer_count;
-	uint64_t transmit_below; /* of 2^32 exchanges, the number followed to the wire; 0: none */
+	uint64_t transmit_below; /* of 2^32 exchanges, the number followed until acked; 0: none */
 	bool cpu;
 	bool http;
 	const char *cgroup; /* directory; NULL: not given */
@@ -89,7 +89,10 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 int options_parse_record(int argc, char **argv, struct observe_options *ret_options);
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 
-/* Whether a cgroup says what is observed. Beside another target of --transmit it says whose sockets make timestamps. */
+/*
+ * Return whether --cgroup, --container or --pod selects what is observed. With --transmit and another target, --cgroup
+ * only selects the sockets that make timestamps.
+ */
 static inline bool options_names_cgroup(const struct observe_options *options)
 {
 	bool other = options->port_count || options->pid || options->all_listeners;

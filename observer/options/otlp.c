@@ -13,7 +13,7 @@
 #define DEFAULT_INTERVAL_NS (15 * NSEC_PER_SEC)
 #define HEADER_MAX	    8192
 
-/* A collector's address alone means the path that the protocol has for it. */
+/* Set the URL. If it has no path, append the path that the protocol defines. */
 static const char *set_url(void *settings, const char *value)
 {
 	struct otlp_target *target = settings;

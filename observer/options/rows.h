@@ -9,13 +9,13 @@
 /* Return the row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
 const struct cli_option *options_observe_row(const char *name);
 
-/* Without a port every listener of the namespaces is observed that were named. */
+/* If namespaces are named without a port, observe every listener in them. */
 void options_complete(struct observe_options *options);
 
-/* Whether the options that say what is observed go together; if not, an error was printed. 0 or -EINVAL. */
+/* Check that the options for what is observed go together; if not, print an error. 0 or -EINVAL. */
 int options_check_where(const struct cli_command *command, const struct observe_options *options);
 
-/* Refuses a word that is no option, which may have been meant as a port; @else_: what is allowed. -EINVAL. */
+/* Refuse a word that is no option, which may have been meant as a port; @else_: what is allowed. -EINVAL. */
 int options_refuse_word(const struct cli_command *command, const char *word, const char *else_);
 
 #endif

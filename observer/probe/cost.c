@@ -30,7 +30,7 @@
 /* Share of the time for measuring exchanges; the rest is for single programs. */
 #define PAIRED_SHARE 0.7
 
-/* Every mode but COST_TIMED_MODES' is compared with nothing attached. */
+/* The mode with nothing attached. All other modes are compared with it. */
 #define NOTHING COST_MODES
 
 struct timed {
@@ -42,9 +42,9 @@ struct measuring {
 	struct loader *loader;
 	struct exchanges *exchanges;
 	struct ring_buffer *ring;
-	struct empty empties[PLAN_ROWS]; /* beside programs[] */
+	struct empty empties[PLAN_ROWS]; /* of programs[] at the same index */
 	struct loader_program programs[PLAN_ROWS];
-	bool per_exchange[PLAN_ROWS]; /* beside programs[], too */
+	bool per_exchange[PLAN_ROWS]; /* likewise */
 	size_t program_count;
 	unsigned int mode;
 	uint64_t watched; /* exchanges that the programs should have counted */
@@ -82,7 +82,7 @@ static bool is_ours(unsigned int mode)
 	return mode != COST_EMPTY && mode != NOTHING;
 }
 
-/* Attaching takes the kernel some milliseconds. Between our own modes nothing is attached. */
+/* Attaching takes the kernel some milliseconds, so our programs stay attached from one of our modes to the next. */
 static int set_mode(struct measuring *m, unsigned int mode)
 {
 	bool attached = is_ours(mode) && is_ours(m->mode);
@@ -101,7 +101,7 @@ static int set_mode(struct measuring *m, unsigned int mode)
 	return attached ? 0 : loader_resume(m->loader);
 }
 
-/* Measure one exchange in @mode. Samples that were kept are discarded afterwards. */
+/* Run exchanges in @mode for a window; *@ret_ns is the time of one. Discard the samples that were kept. */
 static int window(struct measuring *m, unsigned int mode, double *ret_ns)
 {
 	uint64_t before = exchanges_count(m->exchanges);
@@ -116,9 +116,12 @@ static int window(struct measuring *m, unsigned int mode, double *ret_ns)
 	return r;
 }
 
-/* ---- exchanges: each mode between two windows with nothing attached ---- */
+/* ---- exchanges: modes between two windows with nothing attached ---- */
 
-/* @added_ns: difference to its neighbours. The client's end adds half of what both ends do at the filter. */
+/*
+ * @added_ns: time that each mode adds to an exchange. The client's programs stop at the filter, so the client's end
+ * adds half of what both ends add there.
+ */
 static void add_round(struct measuring *m, const double added_ns[static COST_MODES])
 {
 	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
@@ -141,8 +144,8 @@ static void note_others(const struct measuring *m, unsigned int round, struct co
 }
 
 /*
- * Measure windows of @count modes from @first on, in a random order each round, and then one with
- * nothing attached.
+ * Measure a window of each of @count modes from @first on, and then one with nothing attached. Each
+ * round starts with another mode.
  */
 static int windows(struct measuring *m, unsigned int round, unsigned int first, unsigned int count,
 		   double *before_ns, double *ret_added_ns)
@@ -163,7 +166,7 @@ static int windows(struct measuring *m, unsigned int round, unsigned int first, 
 	return r;
 }
 
-/* The machine's drift is the same in a window and in its neighbours with nothing attached. */
+/* Compare a mode with the windows before and after it: the machine's drift is in all of them, and cancels out. */
 static int paired_round(struct measuring *m, unsigned int round, struct cost *cost)
 {
 	double added_ns[COST_MODES] = {}, before_ns = 0;
@@ -230,7 +233,7 @@ static double mean(const struct timed *timed)
 
 /*
  * A program runs for the server's socket once in an exchange. All other runs, for the client's socket and for other
- * sockets of this host, return at the filter. Their cost is taken out at the filter's price.
+ * sockets of this host, return at the filter. Subtract their cost, that of a filtered run each.
  */
 static double observed_run(const struct timed *timed, uint64_t exchanges, double filtered_ns)
 {
@@ -305,8 +308,8 @@ static int fill_config(const struct plan *plan, uint64_t quiet_ns,
 }
 
 /*
- * Return whether it answers one of the questions that every exchange raises. Others run for what
- * others do on this host.
+ * Return whether @program answers a question that every exchange raises. Other programs run for
+ * other activity on this host.
  */
 static bool runs_per_exchange(const struct plan *plan, const char *program)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost of observing, as a member of the JSON that probe.c prints. */
+/* The cost of observing, and this host's properties: parts of what probe.c prints. */
 #ifndef OBSERVER_PROBE_COST_PRINT_H
 #define OBSERVER_PROBE_COST_PRINT_H
 
@@ -11,7 +11,7 @@
 json_t *cost_json(const struct probe_cost *cost);
 /* Return this host's properties, for which the figures are valid. */
 json_t *cost_machine_json(void);
-/* The same as lines. 0 or -ENOMEM. */
+/* Print these properties as lines. 0 or -ENOMEM. */
 int cost_print_machine(FILE *file);
 
 #endif

@@ -13,8 +13,8 @@
 struct exchanges;
 
 /*
- * Listen on a free port of 127.0.0.1, if allowed in a network namespace that this process makes and
- * keeps. Stay on the current CPU. 0 or -errno.
+ * Listen on a free port of 127.0.0.1, and stay on the current CPU. If allowed, the process first
+ * enters a network namespace of its own, for good. 0 or -errno.
  */
 int exchanges_open(struct exchanges **ret_exchanges);
 void exchanges_close(struct exchanges *exchanges);
@@ -26,8 +26,8 @@ uint16_t exchanges_port(const struct exchanges *exchanges);
 int exchanges_connect(struct exchanges *exchanges);
 
 /*
- * Run exchanges one after the other for @window_ns. Return the median over batches of the time of
- * one, in ns. 0 or -errno.
+ * Run exchanges one after the other for @window_ns. *@ret_ns is the time of one: the median over
+ * batches. 0 or -errno.
  */
 int exchanges_run(struct exchanges *exchanges, uint64_t window_ns, double *ret_ns);
 

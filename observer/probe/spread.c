@@ -25,8 +25,8 @@ double median_of(double *values, size_t count)
 }
 
 /*
- * Return the bounds of a median by rank, whatever the distribution. The median lies beyond a rank
- * as rarely as a coin shows so many heads.
+ * Take the bounds by rank, which is valid for any distribution: each value is below the true median
+ * as likely as a coin shows heads.
  */
 struct spread spread_of(struct rounds *rounds)
 {

@@ -22,9 +22,10 @@ struct spread {
 /* Add a value; values beyond SPREAD_ROUNDS are left out. */
 void rounds_add(struct rounds *rounds, double value);
 
-/* Sort @rounds. */
+/* Return the median of @rounds and its bounds. Sorts @rounds. */
 struct spread spread_of(struct rounds *rounds);
 
+/* Return the median of @values. Sorts @values. */
 double median_of(double *values, size_t count);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * A call that is not listed does not kill the process: a newer library may try one that nobody
  * foresaw. The error is ENOSYS, not EPERM. At ENOSYS a C library tries the older call, which is
- * listed, but EPERM is its final answer (clone3 in containers). So clone3, openat2 and io_uring
- * need no row, whose arguments are in memory that no filter can read.
+ * listed, but EPERM is its final answer (clone3 in containers). So the tables leave out clone3,
+ * openat2 and io_uring: their arguments are in memory, which no filter can read.
  *
  * Landlock is not used. The kernel lets no process in a Landlock domain look at processes outside
  * of it (hook_ptrace_access_check()). Even for root, readlink() of /proc/PID/fd and /proc/PID/ns
@@ -61,14 +61,14 @@ static const char *const always[] = {
 	/* clang-format on */
 };
 
-/* Also for CALLS_FILES: new files, which replace old ones. */
+/* Calls that CALLS_FILES adds: its process makes new files, which replace old ones. */
 static const char *const writing[] = {
 	/* clang-format off */
 	"open", "openat", "rename", "renameat", "renameat2", "fchmod", "flock", "pwrite64", "umask",
 	/* clang-format on */
 };
 
-/* For CALLS_SEND besides. An observer has sockets, too: its caller's could be connected to somebody else. */
+/* Calls that CALLS_SEND adds. An observer lacks them: it could connect a caller's socket to another host. */
 static const char *const sending[] = {
 	"bind", "connect", "sendmmsg", "sendmsg", "sendto", "socketpair",
 };
@@ -76,14 +76,14 @@ static const char *const sending[] = {
 #define WRITES	 (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 #define WHOLE	 UINT32_MAX
 #define ANYTHING (CALLS_OBSERVE | CALLS_FILES | CALLS_SEND)
-/* The task of all processes without CALLS_FILES. */
+/* Added for each process without CALLS_FILES: it may open files, but only to read them. */
 #define ONLY_READS (1U << 31)
 /* A thread may be created, a process or a namespace may not. */
 #define NEW_SPACE                                                                      \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 	 CLONE_NEWPID | CLONE_NEWNET)
 
-/* Allowed for @tasks where the masked argument has this value; several rows of a call are alternatives. */
+/* Allow @call for @tasks if the masked argument has this value. Several rows of a call are alternatives. */
 static const struct conditional {
 	const char *call;
 	unsigned int argument;

@@ -17,16 +17,16 @@ static const struct {
 	unsigned int capability;
 	unsigned int tasks; /* tasks that it is kept for */
 } kept[] = {
-	{CAP_BPF, CALLS_OBSERVE},     /* maps and iterators, before 6.0 and where sysctl says so */
-	{CAP_PERFMON, CALLS_OBSERVE}, /* iterators read the kernel's memory */
-	{CAP_SYS_PTRACE, CALLS_OBSERVE},      /* descriptors of other users' processes */
+	{CAP_BPF, CALLS_OBSERVE},	 /* maps and iterators: before 6.0, where sysctl says so */
+	{CAP_PERFMON, CALLS_OBSERVE},	 /* iterators read the kernel's memory */
+	{CAP_SYS_PTRACE, CALLS_OBSERVE}, /* descriptors of other users' processes */
 	{CAP_DAC_READ_SEARCH, CALLS_OBSERVE}, /* their /proc/PID/fd; root's files of tokens */
 	{CAP_SYS_ADMIN, CALLS_NETNS},	      /* setns() */
 	{CAP_DAC_OVERRIDE, CALLS_FILES},      /* root writes to users' folders */
 	{CAP_FOWNER, CALLS_FILES},	      /* and replaces their files in /tmp */
 };
 
-/* Also on hosts without a user of that name. */
+/* The id of the user `nobody`, also on hosts where no user has that name. */
 #define NOBODY 65534
 
 /* ---- the user ---- */

@@ -26,17 +26,14 @@ struct confine_options {
 /*
  * Give up all capabilities except those that reading (docs/operation.md) and @options need, and
  * become @options->user. Set no_new_privs, and allow only the system calls of an observation
- * (calls.h). Irrevocable. 0, or -errno with some of it undone.
+ * (calls.h). Irrevocable. 0, or -errno: then a part of it may be done.
  */
 int confine(const struct confine_options *options);
 
-/* Give up all capabilities but those for making files, and only make files (CALLS_FILES). Likewise. */
+/* Give up all capabilities but those for making files, and allow only CALLS_FILES. 0 or -errno, as confine(). */
 int confine_files(void);
 
-/*
- * Give up all capabilities, become nobody if that is allowed, and only send (CALLS_SEND). 0 or
- * -errno, likewise.
- */
+/* Give up all capabilities, become nobody if allowed, and allow only CALLS_SEND. 0 or -errno, as confine(). */
 int confine_all(void);
 
 #endif

@@ -10,7 +10,7 @@
  */
 int notify_open(void);
 
-/* Print on standard error where it listens (@url, NULL: nowhere), and notify the manager at @fd (-1: none). */
+/* Notify the manager at @fd (-1: none), and print on standard error the @url listened on (NULL: none). */
 void notify_ready(int fd, const char *url);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-/* @fd: -1: none; @flags: of send(2). 0 or -errno. */
+/* Send @word, and with it @fd (-1: none); @flags are those of send(2). 0 or -errno. */
 int passing_send(int socket, int32_t word, int fd, int flags);
 
-/* Waits for the next one. -EPIPE: none will come. @ret_fd: -1: none came with it. */
+/* Wait for the next word. -EPIPE: none will come. *@ret_fd is -1 if no file came with it. */
 int passing_receive(int socket, int32_t *ret_word, int *ret_fd);
 
 #endif

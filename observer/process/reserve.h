@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open files kept in reserve from the start. Their room is used while something is read or written.
- * So an observer continues when its own descriptors have run out. It also continues when the host's
- * files have, from which only CAP_SYS_ADMIN is exempt. There is one reserve per process.
+ * Open files held in reserve, and closed before an observer reads or writes something: their room is
+ * then free. So the observer continues when its own descriptors have run out. It also continues when
+ * the host's files have, from which only CAP_SYS_ADMIN is exempt. There is one reserve per process.
  */
 #ifndef OBSERVER_PROCESS_RESERVE_H
 #define OBSERVER_PROCESS_RESERVE_H
@@ -12,12 +12,13 @@
 /* More than any reading has open at once. */
 #define RESERVE_FILES 12
 
-/* Fill the reserve, as far as there is room: at the start, and again at the end of each use. */
+/* Fill the reserve, as far as there is room. Called once at the start; the end of each use fills it again. */
 void reserve_fill(void);
 
 /*
- * Empty the reserve until the matching end. Its room is then free, though other processes may take
- * the host's part. Uses may nest. An end without an earlier reserve_fill() fills nothing.
+ * Empty the reserve until the matching reserve_used(). The room is then free, though other processes
+ * may take it in the host's table. Uses may nest. Without an earlier reserve_fill() the end fills
+ * nothing.
  */
 void reserve_use(void);
 void reserve_used(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Asks the process for files, and what it does then; see scribe.h. */
+/* The process that makes files, and the observer's requests to it; see scribe.h. */
 #include "scribe.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ enum request {
 
 struct scribe {
 	int fd;
-	bool waits; /* the document's path may be a pipe, which waits for its reader */
+	bool waits; /* the document's path may be a pipe: opening it waits for a reader */
 };
 
 /* ---- the process ---- */
@@ -42,7 +42,7 @@ static int fulfil(const struct scribe_files *files, int32_t request, int content
 	return -EINVAL;
 }
 
-/* The signals of a terminal and of a service manager are the observer's, whose end is this one's. */
+/* Ignore the signals of a terminal and of a service manager: this process ends when the observer does. */
 static int settle(int fd)
 {
 	signal(SIGINT, SIG_IGN);
@@ -50,15 +50,15 @@ static int settle(int fd)
 	signal(SIGHUP, SIG_IGN);
 	if (fcntl(fd, F_SETOWN, getpid()) < 0)
 		return -errno;
-	/* Otherwise the process that sends would not see its observer's end. */
+	/* Otherwise our copy of its socket would keep the OTLP process running after the observer. */
 	for (int other = STDERR_FILENO + 1; other < fd; other++)
 		close(other);
 	return confine_files();
 }
 
 /*
- * While @on, the observer's end ends us by SIGIO, although we wait for a pipe's reader. PR_SET_PDEATHSIG does not: the
- * kernel asks whether the parent, by then another user, may send that signal.
+ * While @on, SIGIO ends this process when the observer ends, even if we wait for a pipe's reader. PR_SET_PDEATHSIG
+ * cannot do so: the kernel checks whether the parent, by then another user, may send that signal.
  */
 static void follow_observer(int fd, bool on)
 {
@@ -145,7 +145,7 @@ void scribe_stop(struct scribe *scribe)
 	free(scribe);
 }
 
-/* In memory, since nobody is to read the half of one. */
+/* Print the document to memory first, so that nobody reads half of one. */
 static FILE *open_memory(void)
 {
 	int fd = memfd_create("sojourn-document", MFD_CLOEXEC);

@@ -23,7 +23,7 @@ struct sink_operations {
 	int (*run)(struct sink *sink, short revents);
 	/* The terminal has another size. */
 	void (*resize)(struct sink *sink);
-	/* The last reading, with everything. Without it the sink is closed before that is taken. */
+	/* Take the last reading, which is complete. A sink without end() is closed before that reading. */
 	int (*end)(struct sink *sink, struct run *run);
 	void (*close)(struct sink *sink);
 };
@@ -31,7 +31,7 @@ struct sink_operations {
 struct sink {
 	const struct sink_operations *operations;
 	const char *url; /* where it answers; NULL: nowhere */
-	int locked; /* -errno: nothing can be changed through it, as its token could not be kept */
+	int locked; /* -errno: nothing can be changed through it, as its token could not be stored */
 };
 
 static inline int sink_interval(struct sink *sink)

@@ -85,7 +85,7 @@ static void print_service(struct sink_term *sink, const struct run *run,
 		(unsigned long long)report_lost(run, service));
 }
 
-/* The events since the last call, or since the sink was opened. */
+/* Print the events since the last call, or since the sink was opened. */
 static int interval(struct sink *base)
 {
 	struct sink_term *sink = (struct sink_term *)base;

@@ -40,18 +40,18 @@ const struct sink_http_limits sink_http_default_limits = {
 	.per_second = 1000,
 };
 
-/* Newcomers are accepted while those that make room for them still close. */
+/* Extra slots: a new connection is accepted while the one that makes room for it still closes. */
 #define SPARE 16U
 
 struct client {
 	int fd;		      /* -1: the slot is free */
 	struct in6_addr peer; /* as IPv6; of IPv6 the network alone */
 	uint64_t number;      /* of connections, from 1 on */
-	uint64_t round;	      /* the run() in which it came, or was seen with something unread */
+	uint64_t round;	      /* the run() in which it came, or last had unread bytes */
 	uint64_t
 		deadline_ns; /* when its head must be complete, or when it must have got its answer */
 	uint64_t body;	     /* bytes of the current request's body so far */
-	bool admitted;	     /* the guard has admitted a request of its */
+	bool admitted;	     /* the guard has admitted one of its requests */
 	bool asking;	     /* a head is complete, and the answer is not */
 	bool leaving;	     /* it was shut down */
 	bool ended;	     /* wake_ended() is done with it */
@@ -60,7 +60,7 @@ struct client {
 struct sink_http {
 	struct sink sink;
 	struct MHD_Daemon *daemon;
-	int epoll_fd; /* of the daemon's, which is another after a change of certificates */
+	int epoll_fd; /* contains the daemon's own, which changes with its certificates */
 	struct http_secrets *secrets;
 	struct http_routes routes;
 	struct sink_http_access access;
@@ -292,7 +292,7 @@ static void make_room(struct sink_http *sink, const struct client *newcomer, boo
 	send_away(first);
 }
 
-/* An owner of an IPv6 network has 2^64 addresses. */
+/* Return the client's address. Of IPv6 only the network counts: its owner has 2^64 addresses. */
 static struct in6_addr peer_of(int fd)
 {
 	struct sockaddr_storage address = {0};
@@ -344,7 +344,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 		client->fd = -1;
 }
 
-/* A NUL would end the path here, but not for an earlier check. Without a name there is no route. */
+/* An escaped NUL would cut off the path here, but not in an earlier check. Empty it: it then has no route. */
 static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
 {
 	(void)context;
@@ -456,8 +456,8 @@ static int epoll_of(const struct sink_http *sink)
 }
 
 /*
- * Hand @fd over: libmicrohttpd closes it when it stops and on most failures to start, so that it
- * is not closed here in any case.
+ * Hand @fd over. libmicrohttpd closes it when it stops, and on most failures to start, so we never
+ * close it here.
  */
 static int start_daemon(struct sink_http *sink, int fd)
 {

@@ -16,9 +16,9 @@
 
 struct sink_http_limits {
 	/*
-	 * Maximum at a time, and of one address. Beyond it a new connection replaces the oldest one
-	 * that was not admitted. If all are admitted it replaces the oldest one that waits for its
-	 * next request.
+	 * Maximum of open connections, in all and from one address. Beyond it a new connection
+	 * replaces the oldest one that was not admitted. If all are admitted it replaces the oldest
+	 * one that waits for its next request.
 	 */
 	unsigned int connections;
 	unsigned int per_peer;
@@ -29,7 +29,7 @@ struct sink_http_limits {
 	unsigned int per_second;  /* requests of a kind of caller; more get 429. 0: no limit */
 };
 
-/* Maximum of additional names. */
+/* Maximum of names in sink_http_access.hosts. */
 #define SINK_HTTP_HOSTS 8
 
 /*

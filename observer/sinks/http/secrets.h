@@ -9,7 +9,8 @@
 #include "http.h"
 
 /*
- * A file's first line as a token, or a PEM file; @ret_text is to be freed. NULL, or what the file should be instead.
+ * Read a file's first line as a token, or a PEM file; @ret_text is to be freed. Return NULL, or what the file should be
+ * instead.
  */
 const char *http_secrets_read_token(const char *path, char **ret_text);
 const char *http_secrets_read_pem(const char *path, char **ret_text);
@@ -22,7 +23,7 @@ int http_secrets_check(const struct sink_http_access *access);
 
 struct http_secrets;
 
-/* Watches the files that @access names, whose texts it replaces. NULL: there are none, or no memory. */
+/* Watch the files that @access names, and replace its texts when they change. NULL: no memory. */
 struct http_secrets *http_secrets_new(struct sink_http_access *access);
 /*
  * Check whether a file has changed, at most once a second. True: key or certificates have; tokens are replaced

@@ -11,7 +11,7 @@
 #include "sojourn/units.h"
 #include "view.h"
 
-/* Readable without colours. Upper case is the server's own work. */
+/* The stages' letters, for screens without colours. Upper case is the server's own work. */
 static const char *const letters[STAGE_RESIDENCE_END] = {
 	[STAGE_ACCEPT_QUEUE] = "a", [STAGE_SOCKET_QUEUE] = "q", [STAGE_RECEIVE] = "r",
 	[STAGE_SERVICE] = "S",	    [STAGE_RESPOND] = "w",
@@ -37,7 +37,7 @@ static const char *cell_of(enum stage stage)
 	return screen_utf8() && screen_colour() ? "█" : letters[stage];
 }
 
-/* Edges are rounded, not widths: they add up to the whole. */
+/* Round the edges, not the widths, so that the widths add up to the whole. */
 bool live_draw_bar(const struct run_service *service, int y, int x, int width)
 {
 	double all = live_residence_mean(service), sum = 0;
@@ -68,7 +68,7 @@ struct live_strip live_strip_of(const struct run_service *service, int x, int wi
 				   log10(to / STRIP_FROM_NS)};
 }
 
-/* Return the place of @ns on the axis; shorter times are at its begin. */
+/* Return the place of @ns on the axis; shorter times are at its start. */
 static int column_of(const struct live_strip *strip, double ns)
 {
 	double decades = log10(fmax(ns, STRIP_FROM_NS) / STRIP_FROM_NS);

@@ -10,7 +10,7 @@
 /* Return the letter of a stage of the residence; a blank for later stages. */
 const char *live_stage_letter(enum stage stage);
 
-/* Return the sum of the means of its stages. */
+/* Return the sum of the means of the residence's stages. */
 double live_residence_mean(const struct run_service *service);
 
 /*

@@ -206,7 +206,7 @@ static char *format_process(const struct live_row *row, char *buffer, size_t siz
 	return live_format_process(row->service, buffer, size);
 }
 
-/* Print "-" without requests. Requests whose time is not known are shown differently. */
+/* Print "-" without requests, and "unknown" if the stage is not measured. */
 static char *format_stage(const struct live_row *row, enum stage stage, double ns, char *buffer,
 			  size_t size)
 {
@@ -240,7 +240,7 @@ static char *format_headroom(const struct live_row *row, char *buffer, size_t si
 	return buffer;
 }
 
-/* At 80 columns: a mark, these widths with a blank between, and nothing to spare. */
+/* At 80 columns, a mark and these widths with a blank between them fill the line exactly. */
 /* clang-format off */
 const struct live_column live_columns[] = {
 	{NULL, "PORT", 6, true, 0, value_port, format_port,

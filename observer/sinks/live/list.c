@@ -71,7 +71,7 @@ void live_draw_foot(const struct live_page *page, const char *keys)
 		screen_line(y, 0, SCREEN_DIM, "%s", keys);
 }
 
-/* A hanging server comes before everything else. */
+/* Write the notes to show; those of hanging servers come first. */
 static size_t collect_notes(const struct live_view *view, const struct run_service *only,
 			    struct live_note notes[static NOTES_MAX])
 {
@@ -151,7 +151,7 @@ static void draw_title(const struct live_page *page, size_t index, int x, int wi
 
 /* ---- beside the columns, where the screen is wide ---- */
 
-#define DRAWN_MIN  12 /* columns of it, below which nothing is */
+#define DRAWN_MIN  12 /* columns of room, below which nothing is drawn */
 #define BAR_MAX	   40
 #define TREND_FROM 30 /* columns that have room for a chart beside the bar */
 

@@ -207,7 +207,7 @@ static int key_end(struct sink_live *sink)
 	return 0;
 }
 
-/* The next column to this side that the screen has room for. */
+/* Sort by the next column that the screen has room for. Each try adds @step, and wraps around at the last column. */
 static int sort_by(struct sink_live *sink, size_t step)
 {
 	size_t sort = sink->view.sort;

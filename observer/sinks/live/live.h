@@ -19,7 +19,7 @@ int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
 int sink_live_open_player(struct live_player *player, uint64_t wait_floor_ns,
 			  struct sink **ret_sink);
 
-/* Return whether the user has stopped it. */
+/* Return whether the user has paused the view. */
 bool sink_live_paused(const struct sink *sink);
 
 #endif

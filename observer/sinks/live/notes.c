@@ -114,7 +114,7 @@ static bool multiplexed(const struct run_service *service, char *text, size_t si
 	return true;
 }
 
-/* In the words of a report. */
+/* List the losses in the words of a report. */
 static bool losses(const struct run_service *service, char *text, size_t size)
 {
 	size_t used = 0;
@@ -131,10 +131,11 @@ static bool losses(const struct run_service *service, char *text, size_t size)
 	return used;
 }
 
-/* Of the residence; later stages are measured only on request. */
+/* Name a stage of the residence that is not measured. Later stages are measured only on request. */
 static bool missing(const struct run_service *service, char *text, size_t size)
 {
-	enum stage which = STAGE_SERVICE; /* the one that matters, before those that UDP has not */
+	/* Service is checked first: it matters most, and UDP lacks some of the others. */
+	enum stage which = STAGE_SERVICE;
 	char name[32];
 
 	if (service->stages[which].measured)
@@ -149,7 +150,7 @@ static bool missing(const struct run_service *service, char *text, size_t size)
 	return true;
 }
 
-/* A requested port: a service that listened once has had a process. */
+/* Nobody listens on a requested port. A service that has listened before also has a process. */
 static bool silent(const struct run_service *service, char *text, size_t size)
 {
 	if (strcmp(service->protocol, "tcp") != 0 || service->process_count ||
@@ -163,7 +164,7 @@ static bool silent(const struct run_service *service, char *text, size_t size)
 static const struct {
 	bool critical;
 	bool (*applies)(const struct run_service *service, char *text, size_t size);
-	/* A replacement that ignores shorter waits. */
+	/* In place of applies(): does not apply to waits up to @floor_ns. */
 	bool (*waits)(const struct run_service *service, uint64_t floor_ns, char *text,
 		      size_t size);
 } rules[] = {
@@ -178,7 +179,7 @@ static const struct {
 	{.applies = missing},
 };
 
-/* Programs' misses and services without a slot concern all. */
+/* Write the problems that concern no single service, such as events that programs missed. */
 static size_t note_run(const struct run *run, struct live_note *notes, size_t size)
 {
 	uint64_t misses = 0, closed;

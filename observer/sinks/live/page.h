@@ -24,7 +24,7 @@ struct live_page {
 void live_draw_list(struct live_page *page);
 void live_draw_detail(struct live_page *page);
 
-/* The first and the last line, which all pages share. */
+/* Draw the first and the last line, which all pages share. */
 void live_draw_head(const struct live_page *page);
 void live_draw_foot(const struct live_page *page, const char *keys);
 

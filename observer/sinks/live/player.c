@@ -83,7 +83,7 @@ int live_player_forward(struct live_player *player, struct live_view *view)
 
 	if (r < 0)
 		return r;
-	/* Another observation counts from its own begin. */
+	/* Another observation counts from its own start. */
 	if (player->begun &&
 	    session_of(player, player->ahead_index) != session_of(player, player->at))
 		live_view_forget(view);

@@ -17,7 +17,7 @@ struct live_player {
 	uint64_t shown_ns;  /* CLOCK_MONOTONIC: since when */
 	uint64_t wall_ns;   /* wall clock of the reading; 0: not known */
 	struct run *ahead;  /* the next whole reading, read ahead; NULL: not yet, or none */
-	size_t ahead_index; /* which one; the number of readings: there is none */
+	size_t ahead_index; /* the index of that reading, if there is one */
 };
 
 void live_player_init(struct live_player *player, const struct recording *recording);
@@ -30,7 +30,7 @@ int live_player_back(struct live_player *player, struct live_view *view);
 /* Return how long the shown reading stays, from shown_ns on. -ENODATA: it is the last one; or another -errno. */
 int live_player_stay_ns(struct live_player *player, uint64_t *ret_ns);
 
-/* Return whether it is the last one. */
+/* Return whether the shown reading is the last one. */
 bool live_player_ended(struct live_player *player);
 
 #endif

@@ -31,7 +31,7 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Return whether one of them means to end. */
+/* Take all pending signals. Return whether one of them asks to end. */
 static bool take_signals(int fd, struct sink *sink)
 {
 	struct signalfd_siginfo info;

@@ -201,7 +201,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return order ? order : left->service->port - right->service->port;
 }
 
-/* The selected service, or the row where it was. */
+/* Select the service that was selected. If it is gone, select the row where it was. */
 static void select_again(struct live_view *view, const struct run_service *chosen)
 {
 	for (size_t i = 0; chosen && i < view->row_count; i++) {

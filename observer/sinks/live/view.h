@@ -32,7 +32,7 @@ struct live_history {
 	struct run_service *key; /* names the service alone; owned */
 	size_t count;
 	double points[LIVE_SERIES][LIVE_HISTORY];
-	uint64_t answered_ns; /* when it last did, of the observation's time */
+	uint64_t answered_ns; /* when it last answered, from the observation's start */
 };
 
 /* Requests that wait for their answer now, read or unread. */
@@ -43,7 +43,7 @@ struct live_open {
 	uint64_t silent_ns; /* for so long nothing was answered, at most oldest_ns */
 	enum {
 		LIVE_CALM,
-		LIVE_OLD,  /* the oldest is */
+		LIVE_OLD,  /* the oldest has waited for long */
 		LIVE_HANGS /* and nothing else was answered for long */
 	} urgency;
 };
@@ -58,7 +58,7 @@ struct live_row {
 
 struct live_view {
 	struct run *total;    /* since the observation began; NULL before the first reading */
-	struct run *judged;   /* the same as it is shown, where that differs; else NULL */
+	struct run *judged;   /* interval_judged(): the form to show; NULL: total itself */
 	struct run *interval; /* since the reading before */
 	/* Findings only, of the last reading with a look; NULL: there was none. */
 	struct run *found;
@@ -74,18 +74,18 @@ struct live_view {
 	char filter[LIVE_FILTER];
 };
 
-/* Sorted by requests; remembers nothing yet. */
+/* Make an empty view that sorts by requests. */
 void live_view_init(struct live_view *view);
 void live_view_done(struct live_view *view);
 
 /* Take @total, the next reading, which is the view's from here on in any case. 0 or -errno. */
 int live_view_update(struct live_view *view, struct run *total);
 
-/* The next reading is another observation's first: there is no difference between them. */
+/* Forget the last reading: the next one is another observation's first, and cannot be compared with it. */
 void live_view_forget(struct live_view *view);
 
 /*
- * Goes back to @total, which is the view's from here on in any case; @before is the reading before it, NULL: it is
+ * Go back to @total, which is the view's from here on in any case; @before is the reading before it, NULL: it is
  * the first. 0 or -errno.
  */
 int live_view_back(struct live_view *view, struct run *total, const struct run *before);
@@ -93,9 +93,9 @@ int live_view_back(struct live_view *view, struct run *total, const struct run *
 /* Make the rows again after a change of filter, order or period. The selected service stays. */
 int live_view_arrange(struct live_view *view);
 
-/* The period that is shown; NULL before the first reading. */
+/* Return the period that is shown; NULL before the first reading. */
 const struct run *live_view_period(const struct live_view *view);
-/* Open requests of a service in it: of the last reading in any period. */
+/* Return the open requests of @service in the last reading, whatever period is shown. */
 struct live_open live_view_open(const struct live_view *view, const struct run_service *service);
 /* Return the selected row; NULL without rows. */
 const struct live_row *live_view_selected(const struct live_view *view);

@@ -55,7 +55,7 @@ enum outcome {
 
 /* ---- one request ---- */
 
-/* No collector's answer is that long. A longer one is not read, which ends the connection. */
+/* A collector's answer fits into ANSWER_MAX. A longer one is not read, which ends the connection. */
 static size_t take_answer(char *data, size_t size, size_t count, void *user)
 {
 	struct process *p = user;
@@ -68,7 +68,7 @@ static size_t take_answer(char *data, size_t size, size_t count, void *user)
 	return length;
 }
 
-/* A partly accepted reading: sending it again would change nothing. */
+/* Warn if a part of the reading was rejected. Sending it again would change nothing. */
 static void judge_answer(struct process *p)
 {
 	json_t *answer = json_loads(p->answer, JSON_REJECT_DUPLICATES, NULL);
@@ -167,7 +167,7 @@ static void wait_for(struct process *p, uint64_t ns)
 
 /* ---- the whole ---- */
 
-/* After the last reading there is only one attempt. */
+/* Send a reading until it is accepted. After the last reading there is only one attempt. */
 static void send_reading(struct process *p)
 {
 	for (unsigned int wait_s = FIRST_WAIT_S;; wait_s *= 2) {

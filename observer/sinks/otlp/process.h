@@ -6,8 +6,8 @@
 #include "sink.h"
 
 /*
- * Readings come over @fd, each as a file in memory, until it is closed. Says there first whether it works: 0
- * or -errno, 32 bits.
+ * Take readings from @fd, each as a file in memory, until it is closed. The first message sent there
+ * says whether the process works: 0 or -errno, 32 bits.
  */
 _Noreturn void otlp_process(const struct otlp_target *target, int fd);
 

@@ -33,7 +33,7 @@ struct sink_otlp {
 
 /* ---- the process ---- */
 
-/* @text as a file that is in memory alone. */
+/* Copy @text to a file that exists only in memory. */
 static int share(const char *text, int *ret_fd)
 {
 	autoclose int fd = memfd_create("sojourn-reading", MFD_CLOEXEC);
@@ -53,7 +53,7 @@ static int share(const char *text, int *ret_fd)
 	return 0;
 }
 
-/* Never waits. -EAGAIN: those before have not been taken, so this one is left out. */
+/* Give a reading to the process, without waiting. -EAGAIN: earlier ones still wait there, so this one is skipped. */
 static int give(struct sink_otlp *sink, const char *text)
 {
 	autoclose int fd = -1;
@@ -70,7 +70,7 @@ static void pause_briefly(void)
 	nanosleep(&pause, NULL);
 }
 
-/* The last one is worth waiting for, until there is room. */
+/* Give the last reading to the process, waiting until there is room for it. */
 static int give_last(struct sink_otlp *sink, const char *text)
 {
 	uint64_t deadline_ns = clock_now_ns() + LAST_NS;
@@ -83,7 +83,7 @@ static int give_last(struct sink_otlp *sink, const char *text)
 	return r;
 }
 
-/* -1: it is not ours to wait for; somebody ignores SIGCHLD. */
+/* Return whether the process has ended. waitpid() fails if SIGCHLD is ignored: then there is nothing to wait for. */
 static bool ended(const struct sink_otlp *sink)
 {
 	return waitpid(sink->pid, NULL, WNOHANG) != 0;
@@ -141,7 +141,7 @@ static int end(struct sink *sink, struct run *run)
 static const struct sink_operations operations = {
 	.interval = interval, .end = end, .close = close_sink};
 
-/* Its first word says whether it can work at all. */
+/* Start the process. Its first message says whether it can work at all. */
 static int start(struct sink_otlp *sink, const struct otlp_target *target)
 {
 	int32_t word = 0;

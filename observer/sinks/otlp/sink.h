@@ -23,7 +23,7 @@ struct otlp_target {
 	const char *ca;	 /* PEM of who signs the collector's certificate; NULL: the system's */
 	char *headers[OTLP_HEADERS]; /* "Name: value", besides Content-Type */
 	size_t header_count;
-	const char *secrets[OTLP_SECRETS]; /* what its process must forget; NULL: nothing */
+	const char *secrets[OTLP_SECRETS]; /* texts that the process must erase; NULL: none */
 	uint64_t interval_ns;
 	enum metrics_buckets buckets;
 };
@@ -35,7 +35,7 @@ struct otlp_target {
 int sink_otlp_open(const struct otlp_target *target, void (*say)(int error),
 		   struct sink **ret_sink);
 
-/* The observation begins: what is counted, is since now. A reading that has no room is left out. */
+/* Start sending. Counts are since this call. A reading that has no room is skipped. */
 void sink_otlp_begin(struct sink *sink, const struct snapshot_source *source);
 
 #endif

@@ -24,7 +24,7 @@ bool recording_begins(int fd)
 	return got >= 0 && !memcmp(head, RECORDING_MAGIC, (size_t)got);
 }
 
-/* Of what is no regular file (a pipe), nothing can be looked at in advance. */
+/* Only a regular file can be examined in advance: bytes read from a pipe are gone. */
 bool recording_is(const char *path)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ static bool begins(const char *line, size_t length, const char *magic)
 	return length >= strlen(magic) && !memcmp(line, magic, strlen(magic));
 }
 
-/* A line as far as it is looked at: its text may be longer than memory, in a file that is sparse, say. */
+/* The examined part of a line. The whole line may be longer than memory, for example in a sparse file. */
 struct scan {
 	char head[64];
 	size_t head_length;
@@ -67,7 +67,7 @@ static int end_line(struct recording *recording, const struct scan *scan)
 	return 0;
 }
 
-/* The next bytes, up to and with a line's end if there is one. */
+/* Add the next bytes of the line, with its newline if they have it. */
 static void scan_bytes(struct scan *scan, const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length && scan->head_length < sizeof(scan->head); i++)

@@ -29,7 +29,7 @@ struct recording {
 	struct recording_line *lines; /* whole lines that look like readings */
 	size_t count;
 	unsigned int sessions;
-	size_t damaged; /* whole lines that are nothing known */
+	size_t damaged; /* whole lines of no known kind */
 	size_t cut_off; /* bytes of a last line without end */
 };
 
@@ -39,8 +39,8 @@ bool recording_begins(int fd);
 bool recording_is(const char *path);
 
 /*
- * Find the readings. -EINVAL: it is none, or not one reading is whole; @ret_error (to be freed by the
- * caller) says which. -errno.
+ * Find the readings. -EINVAL: @path is no recording, or has no whole reading; @ret_error (to be freed
+ * by the caller) says which of them. -errno.
  */
 int recording_open(const char *path, struct recording **ret_recording, char **ret_error);
 void recording_close(struct recording *recording);

@@ -99,7 +99,7 @@ static int end_half_line(struct sink_record *sink)
 	return sink->half_line ? write_all(sink, "\n", 1) : 0;
 }
 
-/* A file with half of it would be no recording: then it is empty again. */
+/* Half a header would make the file no recording, so the file is then emptied again. */
 static int write_header(struct sink_record *sink)
 {
 	char text[256];
@@ -126,7 +126,7 @@ static int find_end(struct sink_record *sink)
 	sink->size = lseek(sink->fd, 0, SEEK_END);
 	if (sink->size < 0)
 		return -errno;
-	/* A header that was cut off would stay one behind a line's end. */
+	/* A header that was cut off is dropped: a newline after it would not make it valid. */
 	if (sink->size < (off_t)sizeof(RECORDING_MAGIC) - 1) {
 		if (ftruncate(sink->fd, 0) < 0)
 			return -errno;

@@ -7,17 +7,17 @@
 
 struct sink_record_options {
 	const char *path;
-	uint64_t interval_ns; /* as the file says */
+	uint64_t interval_ns; /* as written to the file's header */
 	/*
 	 * Above so many bytes PATH becomes PATH.1, which is replaced, and PATH starts empty. 0: it grows as long as
 	 * there is room.
 	 */
 	uint64_t max_bytes;
-	/* Does what sink_record_follow() does, where this process may not; NULL: it may. */
+	/* Calls sink_record_follow() in a process that may make files; NULL: this process may. */
 	int (*follow)(void *context, int *ret_fd);
 	void *context;
 	/*
-	 * Told once when a reading could not be written (@error < 0: -errno), and when they can be
+	 * Called once when a reading could not be written (@error < 0: -errno), and when they can be
 	 * again (0).
 	 */
 	void (*say)(const char *path, int error);
@@ -31,13 +31,13 @@ int sink_record_open(const struct sink_record_options *options, struct sink **re
 
 /*
  * Write the first reading, from which the first interval counts. Return 0 or -errno. Afterwards a full file system is
- * tried again at each interval. Then only a point in time is lost: readings count from the start. The last reading
- * loses its single exchanges and its past.
+ * tried again at each interval. Then only a point in time is lost: readings count from the start. The reading of
+ * sink_end() is written without single exchanges and without its past.
  */
 int sink_record_begin(struct sink *sink, const struct snapshot_source *source);
 
 /*
- * Begin the next file: @path becomes PATH.1, and takes its name back if there can be no new one. Return 0 or -errno.
+ * Start the next file: @path becomes PATH.1, and takes its name back if there can be no new one. Return 0 or -errno.
  */
 int sink_record_follow(const char *path, int *ret_fd);
 

@@ -34,7 +34,7 @@ static void total_done(struct total *total)
 
 /* ---- adding observations ---- */
 
-/* From the first of one observation to the last of another there is a time in which nobody counted. */
+/* If both observations have messages, clear first_message_ns: nobody counted between the observations. */
 static void add_messages(struct run_service *service, const struct run_service *earlier)
 {
 	if (!service->last_message_ns) {
@@ -163,7 +163,7 @@ static int compare_severity(const void *a, const void *b)
 	return order ? order : strcmp(left->id, right->id);
 }
 
-/* @run had its own taken away, but for what it could not see. */
+/* Give all findings to @run, the last reading: keep_findings() has taken its own. */
 static void give_findings(struct run *run, struct run *findings)
 {
 	struct run_finding *list = run->findings;
@@ -199,7 +199,7 @@ static void begin_session(struct total *total, const struct run *run)
 		total->summary.unobserved_ns += started_ns - total->ended_ns;
 }
 
-/* Use @run up. Its time counts from the start of the first observation. */
+/* Add a reading, and take it over. Its time then counts from the start of the first observation. */
 static int take_reading(struct total *total, unsigned int session, struct run *run)
 {
 	const struct run nothing = {};
