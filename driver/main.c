@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* sojourn-drive: options → target → engine → drive → report. The only file here that logs. */
+/* sojourn-drive: options → target → engine → drive → report. Logs, as fleet/agent.c does. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -299,7 +299,7 @@ static int drive_fleet(const struct fleet_options *fleet, const struct options *
 	return err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run);
 }
 
-/* A name may have an address only on the host of the run. */
+/* Warn only: perhaps the name resolves on the host of the run alone. */
 static void look_up(struct target *target)
 {
 	autofree char *error = NULL;
@@ -410,7 +410,7 @@ static int run_agent(int argc, char **argv, char **command)
 	return err ? fail(err, NULL, EXIT_DEGRADED) : EXIT_SUCCESS;
 }
 
-/* Commands that are no run of this process alone; `help fleet` is `fleet --help`. */
+/* Commands other than a run by this process alone; `help fleet` is `fleet --help`. */
 static const struct {
 	const char *word;
 	int (*run)(int argc, char **argv, char **command);

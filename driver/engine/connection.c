@@ -252,7 +252,7 @@ static void on_failed(struct link *link, enum run_error error)
 		connection_finish(connection, error);
 }
 
-/* A response that is complete before its request has left: the connection closes. */
+/* Do nothing: the slot waits for its response. If that is complete first, the connection closes. */
 static void on_drained(struct link *link)
 {
 	(void)link;

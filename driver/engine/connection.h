@@ -100,8 +100,8 @@ struct connections {
 };
 
 /*
- * Shared parts of engines, see engine.h. @protocol: for TLS to negotiate, or NULL. @add: the
- * engine's, for the first kind.
+ * The parts that engines with connections share; see engine.h. @protocol: offered in TLS, or NULL.
+ * @add: the engine's own, called for the first kind.
  */
 int connections_prepare(const struct request *request, const struct link_settings *link,
 			const struct target *target, const char *protocol,

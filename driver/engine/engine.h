@@ -82,8 +82,8 @@ struct engine_host {
 	uint32_t slots;
 	struct engine_client *clients; /* by slot; NULL: all requests are of kind 0 */
 	uint32_t first_slot;	       /* slots of the workers before this one */
-	uint32_t all_slots;    /* slots of all workers: shared resources are divided by these two */
-	uint32_t first_client; /* as first_slot, but of the workers of all drivers of the run */
+	uint32_t all_slots;    /* of all workers; with first_slot, divides shared resources */
+	uint32_t first_client; /* as first_slot, but counted over all drivers of the run */
 	/* The next request of a slot may wait until all available responses are read. */
 	bool batched;
 	void *user;
@@ -122,7 +122,7 @@ struct engine {
 	unsigned int bits;     /* enum engine_bit */
 	uint16_t default_port; /* 0: none */
 	const char *unsampled; /* why results lack flow and index, for people; NULL: they do not */
-	/* Return why these requests cannot be sampled, or NULL. NULL: all can. */
+	/* Return why these requests cannot be sampled, or NULL if they can. Optional: all can. */
 	const char *(*unsampled_with)(const struct request *request);
 
 	/* Return 0, or -EINVAL with a sentence about the settings. NULL: all are valid. */
@@ -130,8 +130,8 @@ struct engine {
 		     const struct target *target, char **ret_error);
 
 	/*
-	 * Make the state that all workers share, before any load; @request and @link stay. -EINVAL
-	 * with @ret_error, or another -errno. release() takes NULL.
+	 * Make the state that all workers share, before any load. @request and @link stay valid
+	 * until release(), which takes NULL. -EINVAL with @ret_error, or another -errno.
 	 */
 	int (*prepare)(const struct request *request, const struct link_settings *link,
 		       const struct target *target, void **ret_shared, char **ret_error);
@@ -157,7 +157,7 @@ struct engine {
 	void (*free)(void *state);
 };
 
-/* Each is in a file of its name; driver/engines.c has the table. */
+/* Defined in http/, http2/, stream/, udp/ and null.c; driver/engines.c has the table. */
 extern const struct engine engine_http, engine_https, engine_h2, engine_h2c;
 extern const struct engine engine_tcp, engine_udp, engine_unix, engine_null;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A member of a fleet; see agent.h. The main thread takes the plan and drives. A second thread serves the channel. It
- * answers pings at once and shows that the member lives, also while the others are busy. It ends the process if the
- * coordinator is gone or silent: then nobody wants a result, and nobody could end the load.
+ * A member of a fleet; see agent.h. The main thread takes the plan and drives. A second thread
+ * serves the channel: it answers pings and sends beats, also while the main thread is busy. It ends
+ * the process if the coordinator is gone or silent: nobody then wants a result or can end the load.
  */
 #include "agent.h"
 
@@ -37,8 +37,8 @@ struct agent {
 	pthread_t thread;
 	atomic_bool settled;	      /* the options have been checked, and change no more */
 	atomic_bool over;	      /* the run has ended, and its result was sent */
-	uint64_t beat_ns;	      /* when the next one is due */
-	uint64_t patience_ns;	      /* after such a silence the coordinator is gone */
+	uint64_t beat_ns;	      /* when the next beat is due */
+	uint64_t patience_ns;	      /* a longer silence means that the coordinator is gone */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
 	int start_fd;		      /* readable once start_at_ns is set */
 	int stop_fd;		      /* readable once the run is to end */
@@ -69,7 +69,7 @@ static int write_all(const char *text)
 	return 0;
 }
 
-/* Ignores errors: a coordinator that does not read has ended, which receive() notices. */
+/* Ignore errors: a coordinator that does not read has ended, which receive() notices. */
 static void send_message(struct agent *agent, json_t *message)
 {
 	autofree char *line = channel_line(message);
@@ -91,7 +91,7 @@ static void send_reason(struct agent *agent, const char *type, const char *reaso
 	send_message(agent, json_pack("{s:s, s:s}", "type", type, "reason", reason));
 }
 
-/* On a line of its own, whatever a shell that logs in has written before. */
+/* Start a new line first: a login shell may have written to this one. */
 static void send_hello(struct agent *agent)
 {
 	(void)write_all("\n");
@@ -179,7 +179,7 @@ static bool can_take_more(int fd)
 	return poll(&output, 1, 0) > 0;
 }
 
-/* Never waits: a channel that is full, or being written to, shows by what it holds that the member lives. */
+/* Send a beat without waiting. A full or busy channel has content that shows the member lives. */
 static void beat_if_due(struct agent *agent)
 {
 	static const struct timespec at_once = {0};
@@ -195,7 +195,7 @@ static void beat_if_due(struct agent *agent)
 	pthread_mutex_unlock(&agent->sending);
 }
 
-/* 0 with whether anything came, or another -errno if no more can be read. */
+/* Return 0 and whether anything arrived, or -errno if nothing more can be read. */
 static int receive(struct agent *agent, bool *ret_heard)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -212,7 +212,7 @@ static int receive(struct agent *agent, bool *ret_heard)
 	return channel_lines_add(&agent->lines, bytes, (size_t)length);
 }
 
-/* Steps are counted, not time: an agent that was held has not silenced its coordinator. */
+/* Count steps, not time: if this agent itself was stopped, its coordinator was not silent. */
 static int listen_patiently(struct agent *agent)
 {
 	uint64_t steps = agent->patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
@@ -239,7 +239,10 @@ static void tell_silence(const struct agent *agent)
 		log_error("nothing was heard of the coordinator for %s", time);
 }
 
-/* The main thread may be anywhere, also where it cannot be woken: in a name that is looked up, in a full channel. */
+/*
+ * End the process from here: the main thread may wait where nothing wakes it, in getaddrinfo() or
+ * on a full channel.
+ */
 static void *keep_channel(void *argument)
 {
 	struct agent *agent = argument;
@@ -323,7 +326,7 @@ static int prepare(struct agent *agent, const json_t *message, char **ret_error)
 }
 
 /*
- * Called before the second thread exists. *@ret_plan is NULL if the channel has ended without a plan.
+ * Called before the second thread exists. *@ret_plan is NULL if the channel ended without a plan.
  */
 static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 {
@@ -373,7 +376,7 @@ static int serve(struct agent *agent)
 	send_hello(agent);
 	err = await_plan(agent, &plan, &error);
 	if (err == -EPIPE)
-		return 0; /* the coordinator has changed its mind */
+		return 0; /* the coordinator left before it sent a plan */
 	if (!err)
 		err = plan_take_patience(plan, &agent->patience_ns, &error);
 	if (err) {

@@ -275,7 +275,7 @@ static double peak_rate(const struct schedule_spec *spec)
 	return peak;
 }
 
-/* Of the network namespace, and gone with its process. */
+/* Bind an abstract name: unique in the network namespace, and free when its process ends. */
 static int bind_place(int fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -353,7 +353,7 @@ static int check_rate(const struct ceilings *ceilings, const struct options *opt
 		      ceilings->rate);
 }
 
-/* Sums that no number holds are the longest of all. */
+/* Return the whole length of a run; UINT64_MAX if the sum overflows. */
 static uint64_t whole_ns(const struct load_settings *load)
 {
 	uint64_t all_ns;

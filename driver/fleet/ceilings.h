@@ -22,9 +22,9 @@ struct ceilings {
 int ceilings_check_list(const char *allow, char **ret_error);
 
 /*
- * Take the place of the one agent that a user may have here under a limit of the rate or of connections. Several at
- * once would each have all of it. *@ret_fd holds the place, or is -1 without such a limit. -EINVAL with @ret_error
- * if another one has had it for some seconds; another -errno.
+ * Under a limit of rate or connections, allow one agent per user and host, as each of several would
+ * use the whole limit. *@ret_fd holds the claim; -1: no such limit. -EINVAL with @ret_error if
+ * another agent still holds the claim after 2 s; another -errno.
  */
 int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_error);
 
@@ -35,7 +35,7 @@ int ceilings_claim(const struct ceilings *ceilings, int *ret_fd, char **ret_erro
 int ceilings_check_load(const struct ceilings *ceilings, const struct options *options,
 			const struct scenario *scenario, char **ret_error);
 
-/* Whether one of so many members may have its part of the rate. */
+/* Return whether one of @members may send its share of the rate. */
 bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_settings *load,
 			 uint32_t members);
 
@@ -46,7 +46,7 @@ bool ceilings_allow_rate(const struct ceilings *ceilings, const struct load_sett
 int ceilings_check_targets(const struct ceilings *ceilings, const struct scenario *scenario,
 			   char **ret_error);
 
-/* The same of the addresses that were chosen for the run, whoever answered for the names by then. */
+/* Check the addresses chosen for the run: a name may have resolved differently meanwhile. */
 int ceilings_check_addresses(const struct ceilings *ceilings, const struct scenario *scenario,
 			     char **ret_error);
 

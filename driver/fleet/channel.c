@@ -9,7 +9,7 @@
 #define LINE_MAX_BYTES ((size_t)4 << 20)
 #define DOCUMENT_MAX   ((size_t)64 << 20)
 
-/* Once for all lines that were taken, as each move is one of everything that follows. */
+/* Drop all taken lines at once, as every move copies all bytes after them. */
 static void drop_taken(struct channel_lines *lines)
 {
 	if (lines->begin && lines->length)

@@ -3,8 +3,9 @@
  * Messages between a coordinator and its agents. Each is a JSON object on one line, below 1 MiB, so
  * any channel that keeps their order can carry them. Longer files and documents are sent in parts.
  *
- * To the agent:       file, plan, ping, start, beat, deal, stop. The end of the stream ends the run.
- * To the coordinator: hello, refused, ready, pong, beat, document, failed (a request has failed), error.
+ * To the agent: file, plan, ping, start, beat, deal, stop. The end of the stream ends the run.
+ * To the coordinator: hello, refused, ready, pong, beat, document, error, failed (a request has
+ * failed).
  */
 #ifndef DRIVER_FLEET_CHANNEL_H
 #define DRIVER_FLEET_CHANNEL_H
@@ -28,7 +29,7 @@ DEFINE_CLEANUP(json_t *, json_decref)
 /* Splits received bytes into lines. A zeroed one is valid and empty. */
 struct channel_lines {
 	char *bytes;
-	size_t begin, length, capacity; /* before @begin lines have been taken */
+	size_t begin, length, capacity; /* bytes before @begin are of taken lines */
 };
 
 /* Append received bytes. -ENOMEM; -EMSGSIZE: the line is longer than any message. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * All know the whole schedule, and take turns in it. So nothing but a number has to be sent: from which request on
- * fewer take turns. See load/schedule.h.
+ * Every member knows the whole schedule, and members take turns in it. So a deal is only a number:
+ * the first request from which fewer members take turns. See load/schedule.h.
  */
 #include "deal.h"
 
@@ -12,7 +12,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
-/* Until then the message is with all of them, also on hosts that are busy. */
+/* A deal takes effect this much later, so that it reaches all members first, busy hosts too. */
 #define LEAD_NS	    (500 * NSEC_PER_MSEC)
 #define LEAD_ROUNDS 4U
 
@@ -30,7 +30,7 @@ static uint32_t count_parts(const struct member *members, uint32_t count)
 	return parts;
 }
 
-/* When all measure by the coordinator's wall clock. 0: it is not known yet, as they warm up. */
+/* Return when the last member began to measure, by the coordinator's clock; 0: still warming up. */
 static uint64_t begin_of(const struct member *members, uint32_t count,
 			 const struct load_settings *load, uint64_t at_ns)
 {
@@ -52,7 +52,7 @@ static uint64_t lead_ns(const struct member *members, uint32_t count)
 	return LEAD_NS + LEAD_ROUNDS * longest_ns;
 }
 
-/* How long after the begin of the measured phase the others are to have the part. */
+/* Return how long after the start of the measured phase the others take over; 0: from its start. */
 static uint64_t after_ns(const struct member *members, uint32_t count,
 			 const struct load_settings *load, uint64_t at_ns)
 {
@@ -62,7 +62,7 @@ static uint64_t after_ns(const struct member *members, uint32_t count,
 	return begin_ns && then_ns > begin_ns ? then_ns - begin_ns : 0;
 }
 
-/* Adds to why the member was lost. */
+/* Append to the reason why the member was lost. */
 static void add_note(struct member *lost, const char *note)
 {
 	char *reason;
@@ -73,7 +73,7 @@ static void add_note(struct member *lost, const char *note)
 	lost->reason = reason;
 }
 
-/* The one whose ceiling is too low for a part of so many. NULL: there is none. */
+/* Return a member whose --max-rate is below one of @parts of the rate; NULL: none. */
 static const struct member *find_too_low(const struct member *members, uint32_t count,
 					 const struct load_settings *load, uint32_t parts)
 {

@@ -23,7 +23,7 @@
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
-#define WATCH_MS 250U /* members hear of the coordinator as often */
+#define WATCH_MS 250U /* also the interval of beats to the members */
 #define TICK_MS	 1000U
 
 /* The start message must arrive before the start, also on a busy host. */
@@ -49,7 +49,7 @@ struct fleet {
 	uint64_t begin_ns; /* start time of the members, by the wall clock */
 	bool running;	   /* members have their start time */
 	bool interrupted;  /* by a signal */
-	bool cut;	   /* ended early, by the user or for want of a member */
+	bool cut;	   /* ended early, by the user or after the loss of a member */
 	bool measured;	   /* a member has sent counts of its measured phase */
 	struct progress progress;
 };
@@ -92,7 +92,7 @@ static void stop_all(struct fleet *fleet)
 		member_stop(&fleet->members[i]);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 /*
  * Before the start all members must be ready. After it, the loss of one may end the run of the
@@ -172,8 +172,8 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 }
 
 /*
- * Steps are counted, not time. If the coordinator itself was stopped for a while, the members' messages
- * are still unread here, and none of them was silent.
+ * Count steps, not time. If the coordinator itself was stopped, the messages of members are still
+ * unread, and no member was silent.
  */
 static void on_watch(uv_timer_t *timer)
 {
@@ -328,7 +328,7 @@ static int gather(struct fleet *fleet, char **ret_error)
 	return check_gathered(fleet, ret_error);
 }
 
-/* By the user, or because a member is lost already. */
+/* Return whether to give up waiting: the user interrupted, or a member was lost. */
 static bool is_interrupted(void *user)
 {
 	struct fleet *fleet = user;

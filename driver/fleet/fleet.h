@@ -14,7 +14,7 @@
 
 /*
  * Check that the run can be divided between the hosts, so that bad usage is reported before
- * anything starts. As refuse().
+ * anything starts. Return as refuse().
  */
 int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error);
 

@@ -30,7 +30,7 @@ struct sending {
 
 static void send_plan(struct member *member);
 
-/* One part of the plan after the other: no more of its files waits here than the channel takes. */
+/* Send the next part of the plan once this one has left, so that only one waits in memory. */
 static void on_sent(uv_write_t *request, int status)
 {
 	struct sending *sending = (struct sending *)request;
@@ -40,7 +40,7 @@ static void on_sent(uv_write_t *request, int status)
 	free(sending);
 	if (!status && member->state == MEMBER_PLANNED && !member->place.over)
 		send_plan(member);
-	/* Else: who does not read any more has ended, which shows at the other pipe. */
+	/* Ignore failures: an agent that no longer reads has ended, which its output reports. */
 }
 
 static int send_message(struct member *member, json_t *message)
@@ -102,7 +102,7 @@ static void send_plan(struct member *member)
 		lose(member, "the plan could not be sent: %s", strerror(-err));
 }
 
-/* The quickest of several answers bounds best when the other clock was read. */
+/* Of several pings, the quickest answer bounds best when the other clock was read. */
 static void send_ping(struct member *member)
 {
 	member->pings++;

@@ -60,7 +60,7 @@ struct member {
 	bool out_ended;
 	int64_t status;
 	int signal;
-	struct plan_place place; /* how far it has the plan */
+	struct plan_place place; /* how much of the plan it has been sent */
 	struct channel_lines lines;
 	struct channel_document document;
 	char said[256];	   /* last line of its standard error */
@@ -80,7 +80,7 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv);
 void member_begin(struct member *member, uint64_t at_ns);
 /* Show that the coordinator is there: an agent that receives nothing ends. */
 void member_beat(struct member *member);
-/* From request @number of the whole run on, it sends every @count-th, beginning with the one at @index. */
+/* Let it send every @count-th request from request @number of the whole run on, as turn @index. */
 void member_deal(struct member *member, uint64_t number, uint32_t index, uint32_t count);
 /* Send a stop: the load ends and the result follows. */
 void member_stop(struct member *member);
@@ -92,8 +92,8 @@ void member_leave(struct member *member);
 void member_kill(struct member *member);
 
 /*
- * Quote the last lines from where there should be an agent, e.g. ": Connection refused", and a shell's output before
- * it. Empty if there are none.
+ * Quote the last line of standard error, e.g. ": Connection refused", and what a shell printed
+ * before the agent started. Empty if there is neither.
  */
 #define MEMBER_QUOTE 600
 void member_quote(const struct member *member, char ret_text[static MEMBER_QUOTE]);

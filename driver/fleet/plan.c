@@ -293,8 +293,9 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 }
 
 /*
- * Return whether it is "--name", "--name=VALUE" or a URL, as a coordinator sends them. @file: the value is a file that
- * was sent along. No such argument writes a file here, reads another one, or connects to anything but the targets.
+ * Return whether @text is "--name", "--name=VALUE" or a URL, as coordinators send them. @file: its
+ * value is a file that was sent along. No such argument writes a file on this host, reads another
+ * one, or connects to anything but the targets.
  */
 static bool is_argument(const char *text, bool file)
 {

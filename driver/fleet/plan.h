@@ -25,7 +25,7 @@ struct plan {
 	size_t file_count;
 	uint32_t members;
 	uint32_t samples;     /* for each member */
-	uint64_t patience_ns; /* an end that is silent for so long is lost */
+	uint64_t patience_ns; /* after a silence of this length, either end gives up the other */
 };
 
 /* How much of a plan has been sent. A zeroed one is at its beginning. */
@@ -49,8 +49,8 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 void plan_clear(struct plan *plan);
 
 /*
- * Return the next message of the plan for member @index, @name, and move *@place past it. NULL: it was the last one,
- * or there is no memory, and then place->over is not set.
+ * Return the next message of the plan for member @index, @name, and advance *@place. NULL: the plan
+ * is sent (place->over is set), or there is no memory (it is not).
  */
 json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
 		  struct plan_place *place);
@@ -66,7 +66,7 @@ struct plan_inbox {
 /* Take a message of type "file". -EINVAL with a sentence; other -errno. */
 int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_error);
 
-/* Of a message of type "plan": after such a silence the coordinator is gone. -EINVAL with a sentence. */
+/* Read from the "plan" how long the coordinator may be silent. -EINVAL with a sentence. */
 int plan_take_patience(const json_t *message, uint64_t *ret_ns, char **ret_error);
 
 /*

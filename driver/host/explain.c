@@ -202,7 +202,7 @@ static const char *const advice[RUN_ERROR_COUNT] = {
 		"give --ca=FILE or --server-name=NAME, or do without the check: --insecure",
 };
 
-/* Explanations from the state of this host. @alone: without the first failure's detail. */
+/* Explanations from the state of this host. @alone: leave the first failure's detail out. */
 static const struct {
 	char *(*explain)(const struct explain_run *);
 	bool alone;
@@ -217,7 +217,7 @@ static const struct {
 	[RUN_ERROR_CLOSED_EARLY] = {explain_silence, false},
 };
 
-/* Join the given parts, any of which may be NULL; @advice_ needs another. */
+/* Join the given parts, any of which may be NULL; @advice_ appears only with another part. */
 static char *join(const char *general, const char *detail, const char *advice_)
 {
 	bool both = general && detail;

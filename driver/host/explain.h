@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why something failed, with this host's numbers, looked at right after the run. */
+/* Explains why requests failed, with figures of this host that are read right after the run. */
 #ifndef DRIVER_HOST_EXPLAIN_H
 #define DRIVER_HOST_EXPLAIN_H
 

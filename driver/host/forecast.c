@@ -35,7 +35,7 @@ static void look(const struct link_settings *link, const struct target *target, 
 	preflight->used = preflight->block_s < PREFLIGHT_TIME_WAIT_S ? preflight->held : now.used;
 }
 
-/* @share: requests for this target, in @of. */
+/* @share of @of requests go to this target. */
 static int check(const struct link_settings *link, const struct load_settings *load,
 		 const struct target *target, size_t share, size_t of, char **ret_text)
 {

@@ -59,7 +59,7 @@ static void look(struct port_watch *watch)
 	watch->cpu_ns = thread_cpu_ns() - before_ns;
 	if (watch->failed)
 		return;
-	/* In a very long phase forget every other look, as its intervals are as long. */
+	/* In a very long phase keep every other look: intervals have become longer, too. */
 	if (watch->look_count == LOOKS_MAX) {
 		for (size_t i = 0; i < LOOKS_MAX / 2; i++)
 			watch->looks[i] = watch->looks[2 * i + 1];

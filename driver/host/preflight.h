@@ -13,8 +13,8 @@
 struct preflight {
 	uint64_t ports;	      /* of the range, per source address */
 	uint64_t sources;     /* at least 1 */
-	uint64_t used;	      /* of all sources' ports: unavailable now */
-	uint64_t held;	      /* of @used: not by TIME_WAIT, so without a known end */
+	uint64_t used;	      /* ports not available now, of all sources */
+	uint64_t held;	      /* part of @used outside TIME_WAIT: no known end */
 	uint64_t connections; /* at a time */
 	uint64_t rate;	      /* requests/s; 0: as fast as possible */
 	uint64_t requests;    /* of the whole run; 0: not known */

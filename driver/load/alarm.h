@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call at a time in nanoseconds, where libuv's timers count milliseconds. */
+/* A timer with a resolution of nanoseconds; those of libuv count milliseconds. */
 #ifndef DRIVER_LOAD_ALARM_H
 #define DRIVER_LOAD_ALARM_H
 

@@ -8,7 +8,7 @@
 #include "schedule.h"
 #include "shape.h"
 
-/* One of several drivers whose loads are one. Zeroed: it is alone. */
+/* Which of several drivers this is, if they make one load together. Zeroed: it is alone. */
 struct load_member {
 	uint32_t index;
 	uint32_t count;
@@ -16,7 +16,10 @@ struct load_member {
 	const struct schedule_deals *deals;
 };
 
-/* Strings are borrowed. Rate and ramps are those of all members, connections and requests its own. */
+/*
+ * Strings are borrowed. Rate and ramp are those of all members; connections and requests are the
+ * share of this one.
+ */
 struct load_settings {
 	struct load_member member;
 	uint32_t connections; /* maximum at any time */

@@ -197,7 +197,7 @@ bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, struct pace
 	return false;
 }
 
-/* Closed loop: the next slot to rest sends the request. */
+/* A closed loop keeps no request: the next slot whose think time ends sends one anyway. */
 void pacer_return(struct pacer *pacer, uint64_t intended_ns)
 {
 	if (is_open_loop(pacer) && pacer->returned < pacer->slots)

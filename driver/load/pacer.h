@@ -11,7 +11,7 @@
 
 #include "schedule.h"
 
-/* A resting slot: the end of its thinking (closed loop), or since when it is free (open loop). */
+/* A resting slot. @at_ns: end of its think time (closed loop), or when it became free (open). */
 struct pacer_rest {
 	uint64_t at_ns;
 	uint32_t slot;
@@ -26,7 +26,7 @@ struct pacer {
 	uint32_t first;		 /* open loop: start of the ring rest[] */
 	uint32_t returned;	 /* entries in returned_ns[] */
 	struct pacer_rest *rest; /* closed loop: a heap, earliest first */
-	uint64_t absent_ns[2];	 /* last absence of the worker: from, to */
+	uint64_t absent_ns[2];	 /* last absence of the worker: its start and end */
 	uint64_t *returned_ns;	 /* intended starts of requests taken but not sent */
 };
 
@@ -64,16 +64,16 @@ bool pacer_next(struct pacer *pacer, uint32_t slot, uint64_t now_ns, struct pace
 /* Let @slot be used again. */
 void pacer_rest(struct pacer *pacer, uint32_t slot, uint64_t now_ns);
 
-/* Return a request that was taken but not sent: it waits for another slot. */
+/* Give back a request that was taken but not sent: it waits for another slot. */
 void pacer_return(struct pacer *pacer, uint64_t intended_ns);
 
 /*
- * Note that the worker looked at @to_ns instead of @from_ns: it was stopped, had no CPU, or was
- * busy. Requests due meanwhile are late by that.
+ * Note that the worker was absent from @from_ns to @to_ns: stopped, busy, or without a CPU. Delays
+ * of requests due meanwhile are its own.
  */
 void pacer_absent(struct pacer *pacer, uint64_t from_ns, uint64_t to_ns);
 
-/* Return when to call pacer_take() next; SCHEDULE_NEVER: when a slot has come to rest. */
+/* Return when to call pacer_take() next; SCHEDULE_NEVER: not before a slot rests. */
 uint64_t pacer_wake_ns(const struct pacer *pacer);
 
 /* Return how many requests were due before @stop_ns without a resting slot. */

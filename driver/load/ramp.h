@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Closed loop: how many of a worker's slots send, along a shape of --connections. Pure functions.
- * Neighbours: shape.h (the shape), worker_load.c (obeys).
+ * Neighbours: shape.h (the shape), worker_load.c (applies it).
  */
 #ifndef DRIVER_LOAD_RAMP_H
 #define DRIVER_LOAD_RAMP_H

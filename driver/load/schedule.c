@@ -66,7 +66,7 @@ static const struct schedule_deal *pending_deal(const struct schedule *schedule)
 								     : NULL;
 }
 
-/* A sharer that hears of a deal too late goes on from where it is: nothing is sent for the past. */
+/* A deal may arrive after the sharer has passed its number: continue after the last request. */
 static void take_deal(struct schedule *schedule, const struct schedule_deal *deal)
 {
 	const struct schedule_spec *spec = &schedule->spec;

@@ -26,8 +26,9 @@ enum schedule_think {
 };
 
 /*
- * Changes of who sends which requests, while they are sent: from request @number of all on, @count drivers take
- * turns, of which this is @index. One thread appends, sharers of the schedule read.
+ * Changes in which driver sends which requests, made while the load runs. From request @number of
+ * the whole run on, @count drivers take turns, and this one has turn @index. One thread appends to
+ * the list, and the workers read it.
  */
 #define SCHEDULE_DEALS 256U
 struct schedule_deals {
@@ -45,8 +46,8 @@ struct schedule_spec {
 	uint64_t think_ns;	   /* closed: mean time from a response to the next request */
 	enum schedule_think think; /* closed */
 	uint64_t seed;
-	const struct schedule_deals *deals; /* NULL: the sharers stay as they are */
-	uint32_t thread, threads;	    /* with @deals: of this driver, the sharer's and all */
+	const struct schedule_deals *deals; /* NULL: the sharers never change */
+	uint32_t thread, threads; /* with @deals: the sharer's thread in this driver, of how many */
 };
 
 /* Names as on the command line and in the run document. */
@@ -63,9 +64,9 @@ struct schedule {
 	uint32_t sharers;
 	uint64_t begin_ns;
 	uint64_t index;
-	double number;	/* of the next request among those of all sharers; Poisson: elapsed ones */
-	double last;	/* of the one before; -1: none */
-	uint32_t dealt; /* how many of the deals are in force */
+	double number;	/* of the next request; Poisson: its time in mean intervals */
+	double last;	/* @number of the previous request; -1: none */
+	uint32_t dealt; /* deals applied so far */
 	uint64_t random;
 	uint64_t next_ns; /* when the next request is due; SCHEDULE_NEVER if closed */
 };
@@ -74,10 +75,10 @@ struct schedule {
 void schedule_begin(struct schedule *schedule, const struct schedule_spec *spec, uint32_t sharer,
 		    uint32_t sharers, uint64_t begin_ns);
 
-/* Return the number of the first request due @after_ns the begin, or later. */
+/* Return the number of the first request due @after_ns or more after the start. */
 uint64_t schedule_number(const struct schedule_spec *spec, uint64_t after_ns);
 
-/* Look for deals that have come since, which may bring the next request forward. */
+/* Apply deals that have arrived since the last call. The next request may become due earlier. */
 void schedule_follow(struct schedule *schedule);
 
 /* Advance next_ns by one request. */

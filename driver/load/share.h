@@ -26,8 +26,8 @@ static inline uint64_t share_of_count(uint64_t all, uint32_t count, uint32_t ind
 }
 
 /*
- * Threads of several drivers are dealt out in turn: so each driver has every n-th intended time, as it would
- * with one thread.
+ * Return a thread's index among the threads of all drivers. Threads alternate between drivers, so
+ * that each driver has every n-th intended start, as if it had one thread.
  */
 static inline uint32_t share_sharer(uint32_t driver, uint32_t drivers, uint32_t thread)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread with a loop. Commands arrive by two atomics and an async handle. Everything else belongs
- * to the worker's thread alone, even its statistics until it is quiet.
+ * A thread with a loop. Commands arrive by atomics and an async handle; snapshots leave under a
+ * lock. All else belongs to the worker's thread alone, even its statistics until it is quiet.
  */
 #include "worker.h"
 

@@ -36,9 +36,9 @@ struct worker_setup {
 	const struct shape *ramp; /* of all workers' connections; NULL: all slots send */
 	uint32_t first_slot;	  /* slots of the workers before this one */
 	uint32_t all_slots;
-	uint32_t first_client; /* how many slots the sharers before it have, of other drivers too */
+	uint32_t first_client; /* slots of the sharers before this one, in all drivers */
 	uint64_t interval_ns;  /* of the series */
-	uint32_t sharer;       /* of the schedule and the ramp: which one it is, from 0 */
+	uint32_t sharer;       /* index of this sharer of the schedule and the ramp, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
 	struct row_stats *steps; /* the worker's own row; NULL: none */

@@ -105,11 +105,11 @@ static void park(struct worker *worker, uint32_t slot)
 }
 
 /*
- * Under a rate, look this often even if no slot rests: an absence must show, to tell the server's
- * delays from the driver's. So do those whose share may change.
+ * Under a rate, look at the schedule this often even if no slot rests. The look shows an absence of
+ * the worker, whose delays are then the driver's, not the server's. It also shows new deals.
  */
 #define LOOK_NS (10 * NSEC_PER_MSEC)
-/* A busy loop is late by as much. */
+/* An alarm late by less than this is no absence: the loop was just busy. */
 #define ABSENT_LEAST_NS NSEC_PER_MSEC
 
 static void set_alarm(struct worker *worker)
@@ -132,7 +132,7 @@ static uint64_t due_by(const struct worker *worker, uint64_t now_ns)
 	return now_ns < worker->stop_ns ? now_ns : worker->stop_ns - 1;
 }
 
-/* The slot's request leaves now, if a connection, port and descriptor are available. */
+/* Note that the slot's request leaves now; give_back() reverts this if it cannot. */
 static void note_sent(struct worker *worker, uint32_t slot, uint64_t intended_ns, uint64_t delay_ns)
 {
 	worker->slots[slot].intended_ns = intended_ns;

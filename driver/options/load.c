@@ -31,7 +31,7 @@ static int apply_connections(void *settings, const char *value, char **ret_error
 	return err;
 }
 
-/* In curl and hey, -d gives the body. */
+/* Refuse text with advice: -d gives the body in curl and hey. */
 static int apply_duration(void *settings, const char *value, char **ret_error)
 {
 	static const struct cli_option duration = {"duration", .kind = CLI_DURATION,
@@ -46,7 +46,7 @@ static int apply_duration(void *settings, const char *value, char **ret_error)
 	return cli_apply(&duration, settings, value, ret_error);
 }
 
-/* The mean is known with the duration; until then any rate marks that one was given. */
+/* The mean rate is not known before the duration; until then 1 marks that a rate was given. */
 static int apply_rate(void *settings, const char *value, char **ret_error)
 {
 	struct load_settings *load = settings;

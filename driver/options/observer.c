@@ -13,7 +13,7 @@
 #define FILE_MAX       (1U << 20)
 #define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"
 
-/* An address alone is one of http, as a target is; a port alone is one of this host, as for --listen. */
+/* A port alone means this host, as in --listen. Without a scheme, http is meant, as in a target. */
 static const char *set_observer(void *target, const char *value)
 {
 	static const char wrong[] = "is not an observer's address; write it like 9180, "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of the command line: a table in each file here, all listed in options.c. */
+/* The rows of the command line: tables in the files here, all listed in options.c. */
 #ifndef DRIVER_OPTIONS_ROWS_H
 #define DRIVER_OPTIONS_ROWS_H
 
@@ -23,13 +23,13 @@ extern const struct cli_table option_observer;
 extern const struct cli_table option_output;
 extern const struct cli_table option_sweep;
 
-/* The option of this whole name, of @length characters, without --. NULL: there is none. */
+/* Return the option with exactly this name, of @length characters, without --; NULL: none. */
 const struct cli_option *options_row(const char *name, size_t length);
 
 /* Take the token from the environment; refuse options that need --observer. -EINVAL. */
 int option_settle_observer(struct options *options, char **ret_error);
 
-/* Apply a sweep's defaults and refuse options against it; nothing for a run. -EINVAL. */
+/* Apply a sweep's defaults and refuse options against it; do nothing for a run. -EINVAL. */
 int option_settle_sweep(struct options *options, char **ret_error);
 
 /* Apply options; other words go to @options->words. Errors as options_parse(). */

@@ -86,7 +86,7 @@ static size_t render_body(const struct message *message, const struct template_t
 	return (size_t)digits + length;
 }
 
-/* Drivers take turns: so {{counter}} and {{row}} are as evenly spread as if there were one. */
+/* Drivers take numbers in turn, so that {{counter}} and {{row}} advance as evenly as with one. */
 static uint64_t number_of(const struct request_numbers *numbers, uint64_t index)
 {
 	return index * (numbers->drivers ? numbers->drivers : 1) + numbers->driver + 1;

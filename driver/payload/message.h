@@ -17,7 +17,7 @@
 struct message {
 	struct template template;	       /* everything, or up to the body's length */
 	struct template body;		       /* HTTP: a body of varying length */
-	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP: the length of a constant one */
+	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP: length of a constant body */
 	atomic_uint_fast64_t number;	       /* requests so far, of all workers; not if @fixed */
 	struct request_numbers numbers;
 	char *fixed;   /* the bytes of a constant request, or NULL */
@@ -42,7 +42,7 @@ struct message_room {
 /* Make room for requests of up to @size bytes in each slot; 0: all are constant. -ENOMEM. */
 int message_room_open(struct message_room *room, size_t size, uint32_t first, uint32_t slots);
 void message_room_close(struct message_room *room);
-/* Return the room for requests of @message, and at least @size. */
+/* Return the room that requests of @message need, but at least @size. */
 size_t message_room_max(const struct message *message, size_t size);
 
 /*

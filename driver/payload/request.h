@@ -13,7 +13,7 @@
 
 struct capture_list;
 
-/* Where several drivers send the requests of one run, the numbers of each are its own. */
+/* Several drivers of a run number their requests in turn, so that no number occurs twice. */
 struct request_numbers {
 	uint32_t driver;  /* which of them this is, from 0 */
 	uint32_t drivers; /* 0 or 1: it is alone */

@@ -84,7 +84,7 @@ static int parse_limit(const char *text, struct assertion *assertion)
 	return err;
 }
 
-/* No condition is longer without its blanks. */
+/* No condition is longer, spaces not counted. */
 #define WORDS_MAX 64
 
 static bool drop_blanks(const char *text, char ret_words[static WORDS_MAX])
@@ -209,7 +209,7 @@ static bool is_answered(const struct metric *metric, const struct run_driver *dr
 	return metric->quantile < 0 || (double)missing <= (1 - metric->quantile) * all + ROUNDING;
 }
 
-/* Return false if there is a value. */
+/* Return whether the value is unknown, with the reason in @ret_why. */
 static bool is_unknown(const struct assertion *assertion, const struct run *run,
 		       char ret_why[static ASSERTION_TEXT])
 {

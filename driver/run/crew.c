@@ -12,7 +12,7 @@ struct crew {
 	uv_async_t news; /* from the workers */
 	struct cpu_time cpu_begin;
 	uint32_t worker_count;
-	uint32_t slots; /* of the workers that there are */
+	uint32_t slots; /* of the workers started so far */
 	struct worker *workers[];
 };
 
@@ -21,7 +21,7 @@ uint32_t crew_worker_samples(const struct run_settings *settings)
 	return (settings->samples + settings->threads - 1) / settings->threads;
 }
 
-/* @other keeps none: all of them twice would be some MiB. */
+/* Move the samples, as a copy would take some MiB more: @other keeps none. */
 static int take_samples(struct sampler *sum, struct sampler *other)
 {
 	int err;

@@ -56,7 +56,7 @@ struct crew;
 
 /* Start the workers, at rest. @setup is copied. -errno. */
 int crew_new(const struct crew_setup *setup, uv_loop_t *loop, struct crew **ret_crew);
-/* End the workers; the rest is freed as the loop ends. Takes NULL. */
+/* End the workers; the loop then frees the rest. Takes NULL. */
 void crew_free(struct crew *crew);
 
 /* See worker_set_phase(). */

@@ -102,7 +102,7 @@ static void on_resize(uv_signal_t *handle, int number)
 	progress_resize(&drive->progress);
 }
 
-/* Reports are cumulative, so one that memory did not suffice for may be skipped. */
+/* Without memory skip the report: the next one includes its counts. */
 static void tell_watch(struct drive *drive)
 {
 	const struct drive_watch *watch = drive->job->watch;
@@ -163,7 +163,7 @@ static void on_patience(uv_timer_t *timer)
 	stop_load(drive, now_ns);
 }
 
-/* A shorter phase is reported as it was. */
+/* A phase shorter than the patience is not ended early. */
 static bool is_worth_patience(const struct drive *drive, uint64_t duration_ns)
 {
 	return !drive->job->settings->keep_trying && !crew_has_connected(drive->crew) &&

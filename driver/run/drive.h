@@ -18,8 +18,8 @@ struct drive_watch {
 	void *user;
 	int stop_fd; /* once readable, the run ends as by Ctrl-C */
 	/*
-	 * All is open: return when it is time to wait for settings->start, which the call may
-	 * change; -errno as there.
+	 * Called once all is open. Return as soon as the run may wait for its start, which the call
+	 * may change in @start. -ECANCELED: @patience ended it.
 	 */
 	int (*await)(void *user, struct start_patience patience, struct start_spec *start);
 	/*

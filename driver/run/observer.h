@@ -31,15 +31,15 @@ int observer_new(const struct observer_access *access, uint16_t port,
 void observer_free(struct observer *observer);
 DEFINE_CLEANUP(struct observer *, observer_free)
 
-/* Mark the begin of a phase. -EINVAL with @ret_error if no observer answers there; -ENOMEM. */
+/* Mark the start of a phase. -EINVAL with @ret_error if no observer answers there; -ENOMEM. */
 int observer_begin(struct observer *observer, char **ret_error);
 
 /* End the phase and fetch its run document. Errors as above. */
 int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
 
 /*
- * Likewise, and merge it into @run, which has the driver's part. That part is valid without the
- * observer's: if this is missing, the document says why. -ENOMEM.
+ * Likewise, and merge it into @run, which has the driver's part already. If the observer's part is
+ * missing, the driver's stays valid and the document says why. -ENOMEM.
  */
 int observer_merge(struct observer *observer, struct run *run);
 /* End the phase without using the observer's part. Takes NULL. */

@@ -145,14 +145,14 @@ static int draw_past(const struct progress *progress, int y, int height)
 
 /* ---- since the start ---- */
 
-/* One line of items, of which those are left out that would not fit whole. */
+/* One line of items. Items that do not fit whole are left out. */
 struct line {
 	char text[512];
 	size_t used;
 	int columns;
 };
 
-/* Characters, none of which is wide. */
+/* Return the number of characters; none of them is wide. */
 static int columns_of(const char *text)
 {
 	int columns = 0;

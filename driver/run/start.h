@@ -29,13 +29,13 @@ struct start_patience {
 	void *user;
 };
 
-/* Return when the flag is up. -ECANCELED: gave up. -EINVAL with a sentence: it cannot come up. */
+/* Wait until the flag is up. -ECANCELED: gave up. -EINVAL with a sentence: it cannot come up. */
 int start_await_flag(const struct start_spec *spec, struct start_patience patience,
 		     char **ret_error);
 
 /*
- * Return @early_ns before the time, which is *@ret_ns by CLOCK_MONOTONIC. -EINVAL with a sentence
- * if it has passed; otherwise as above.
+ * Wait until @early_ns before the start time. Set *@ret_ns to that start time, by CLOCK_MONOTONIC.
+ * -EINVAL with a sentence if it has passed; otherwise as above.
  */
 int start_await_time(const struct start_spec *spec, uint64_t early_ns,
 		     struct start_patience patience, uint64_t *ret_ns, char **ret_error);

@@ -16,7 +16,7 @@
 #include "scenario.h"
 #include "sojourn/clock.h"
 
-/* A server, and the number of its kinds of request. */
+/* A server, and how many kinds of request go to it. */
 struct member {
 	const struct engine *engine;
 	void *shared;
@@ -397,7 +397,7 @@ static int open_clients(struct scenario_state *state)
 				       state->host.first_client, state->host.slots);
 }
 
-/* After a failure, open members have handles on the loop: close them by engine/engine.h's rule. */
+/* After a failure, open members have handles on the loop: the caller closes and frees them. */
 static int open_members(struct scenario_state *state)
 {
 	int err = 0;

@@ -23,7 +23,7 @@ int scenario_engine_prepare(struct scenario *scenario, const struct request *req
 			    const struct link_settings *link, struct scenario_engine *ret_engine,
 			    char **ret_error);
 
-/* Return @sockets before anything is prepared. */
+/* Return @sockets of the engine, also before it is prepared. */
 uint32_t scenario_servers(const struct scenario *scenario);
 
 #endif

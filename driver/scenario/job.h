@@ -7,7 +7,7 @@
 #include "run/drive.h"
 #include "scenario.h"
 
-/* Zeroed: none is open. Its address stays. */
+/* An opened job. Zeroed, it is valid and empty. It must not move. */
 struct scenario_job {
 	struct drive_job job;
 	struct drive_rows rows;
@@ -15,13 +15,13 @@ struct scenario_job {
 	char *expected;
 };
 
-/* All but what carries it out; borrows from all. */
+/* Return the job without its engine, as --check needs it. Borrows from all arguments. */
 struct drive_job scenario_job_of(const struct options *options, const struct drive_rows *rows,
 				 char **command);
 
 /*
- * Look up targets and prepare their engines. @command: as the document has it. -EINVAL with a sentence in
- * @ret_error; -errno.
+ * Look up targets and prepare their engines. @command: the command line, for the document. -EINVAL
+ * with a sentence in @ret_error; -errno.
  */
 int scenario_job_open(const struct options *options, struct scenario *scenario, char **command,
 		      struct scenario_job *ret_job, char **ret_error);

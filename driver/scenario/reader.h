@@ -65,7 +65,7 @@ int scenario_keep(struct scenario *scenario, char *text);
 /* Read a mapping by its table; refuse unknown and repeated keys. */
 int scenario_read_mapping(struct scenario_reader *reader, yaml_node_t *node,
 			  const struct scenario_mapping *mapping, void *object);
-/* Call @apply for each pair of a mapping with at most @max, for any key. */
+/* Call @apply for each pair of a mapping, whatever the key. Refuse more than @max pairs. */
 int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const char *what,
 		       size_t max,
 		       int (*apply)(struct scenario_reader *reader, yaml_node_t *key,

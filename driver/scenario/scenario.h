@@ -135,7 +135,7 @@ void scenario_step_request(const struct scenario *scenario, const struct scenari
 /* Return the rows of a run. Borrows from @scenario. */
 void scenario_rows(const struct scenario *scenario, struct drive_rows *ret_rows);
 
-/* Refuse with a sentence; one about an option ("--rate: …") names its key's place. See refuse(). */
+/* Refuse with @sentence; one that names an option shows the place of its key. See refuse(). */
 int scenario_refuse_at(const char *path, const struct scenario_places *places,
 		       const struct scenario_place *fallback, const char *sentence,
 		       char **ret_error);

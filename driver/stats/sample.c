@@ -58,7 +58,7 @@ static void lower_threshold(struct sampler *sampler, uint64_t threshold)
 	sampler->count = kept;
 }
 
-/* Keep @sample if it is drawn. Ends at the latest at threshold 0, which keeps nothing. */
+/* Keep @sample if it is drawn. The loop ends by threshold 0, which keeps nothing. */
 void sampler_add(struct sampler *sampler, const struct sample *sample)
 {
 	while (sampler->count == sampler->capacity && sampler->threshold)
@@ -100,7 +100,7 @@ static void fill(const struct sample *sample, bool rated, bool stepped,
 
 #define SAMPLES_AT_ONCE 1024
 
-/* Return the memory after the last one; a list that cannot be made shorter stays. */
+/* Free the memory after the last sample. If that fails, the list stays as long. */
 static void shorten(struct sampler *sampler)
 {
 	struct sample *list;
@@ -123,7 +123,7 @@ struct run_samples *sampler_result(struct sampler *sampler, bool rated, bool ste
 	if (!samples || run_samples_reserve(samples, sampler->count))
 		return NULL;
 	samples->threshold = sampler->threshold;
-	/* From the end, so that both lists are never in memory as a whole. */
+	/* Start at the end: the list shrinks as the result grows. Both are never held in full. */
 	while (sampler->count) {
 		struct run_sample *sample = run_add_sample(samples);
 

@@ -54,7 +54,10 @@ void sampler_reset(struct sampler *sampler);
 /* Add @other's samples, with the lower of both thresholds. */
 void sampler_merge(struct sampler *sum, const struct sampler *other);
 
-/* They as part of the run document, and none is left; @rated: wait_ns counts; @stepped: step does. NULL without memory. */
+/*
+ * Convert the samples for the run document, and empty @sampler. @rated: wait_ns is valid; @stepped:
+ * step is. Return NULL without memory.
+ */
 struct run_samples *sampler_result(struct sampler *sampler, bool rated, bool stepped);
 
 #endif

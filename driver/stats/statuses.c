@@ -67,7 +67,7 @@ static bool has_counted(const struct stats *stats)
 	return stats->requests || stats_errors(stats);
 }
 
-/* Return false for the first result of all, as the totals are its row. */
+/* Return false for the first result of all: until another status comes, the totals are its row. */
 static bool begin_rows(struct status_rows *rows, const struct engine_result *result,
 		       const struct stats *total, const struct stats *stats)
 {

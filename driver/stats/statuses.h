@@ -17,7 +17,7 @@
 
 /* A zeroed one is valid and empty. */
 struct status_rows {
-	/* status of all results so far, which are complete; 0: none; STATUSES_MIXED */
+	/* status of all results so far; 0: none; STATUSES_MIXED: several, or a failure */
 	uint32_t only;
 	uint32_t count;
 	uint16_t codes[STATUSES_MAX];
@@ -45,8 +45,8 @@ static inline bool status_rows_is_same(const struct status_rows *rows,
 }
 
 /*
- * Record any other result. @total and @stats: the worker's counts before it, in two parts.
- * @intended_ns, @late: see row_stats_record().
+ * Record a result for which status_rows_is_same() is false. @total and @stats: the two parts of the
+ * worker's counts before it. @intended_ns, @late: see row_stats_record().
  */
 void status_rows_record(struct status_rows *rows, const struct engine_result *result,
 			uint64_t intended_ns, bool late, const struct stats *total,

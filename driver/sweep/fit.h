@@ -36,9 +36,9 @@ struct fit_point {
 bool fit_only_queues(const struct fit_point *points, size_t count);
 
 /*
- * Return the step furthest from the others, by more than FIT_OFF_MAX, that is not @settled; @count
- * if there is none. In logarithms throughput bends only downwards: a step below the straight line
- * between its neighbours was disturbed, and perhaps one above all others.
+ * Return the step that is furthest from the others, by more than FIT_OFF_MAX, and not @settled;
+ * @count if there is none. A step below the straight line between its neighbours, in logarithms,
+ * was disturbed. So was, perhaps, one above all others.
  */
 size_t fit_find_outlier(const struct fit_point *points, const bool *settled, size_t count);
 

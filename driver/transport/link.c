@@ -250,7 +250,7 @@ static void receive(struct link *link, const char *data, size_t length)
 	read_tls(link);
 }
 
-/* libuv reports a FIN after data for a RST, too: ask the socket. */
+/* libuv may report UV_EOF for a RST, too, if data came before it: ask the socket. */
 static int check_end(struct link *link, int code)
 {
 	socklen_t length = sizeof(int);

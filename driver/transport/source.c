@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Source addresses and ports. Neighbours: options/load.c (--source), link.c and engine/udp/socket.c (connect). */
+/*
+ * Source addresses and ports. Neighbours: options/load.c (--source), link.c and engine/udp/socket.c
+ * (connect).
+ */
 #include "source.h"
 
 #include <arpa/inet.h>

@@ -16,7 +16,7 @@
 #include "wire/flow.h"
 
 enum source_choice {
-	SOURCE_RANGE, /* IP_LOCAL_PORT_RANGE, if that makes the search even (Linux 6.8) */
+	SOURCE_RANGE, /* IP_LOCAL_PORT_RANGE, if connect() then prefers no parity (Linux 6.8) */
 	SOURCE_OWN,   /* bind() to ports in turn */
 };
 
@@ -36,7 +36,7 @@ struct source_set {
 struct source_cursor {
 	uint64_t next;
 	uint32_t port_range; /* low | high << 16; 0: not known, the kernel chooses */
-	uint32_t own_ports;  /* part of these, to bind() to */
+	uint32_t own_ports;  /* the part of @port_range that this worker binds to */
 };
 
 /*
@@ -57,15 +57,16 @@ int source_check(const struct source_set *set, int family, char **ret_error);
 
 /*
  * Let connect() choose up to SOURCE_PROBE_PORTS of @range (see limits_port_range()), and stop once
- * two differ in parity. Nothing is sent. *ret_count ports were chosen. -errno if this is not
- * possible: no loopback, no TCP Fast Open, or a kernel before 6.3.
+ * two differ in parity. *ret_count ports were chosen. Nothing is sent, except a SYN to loopback
+ * while the kernel suspends Fast Open. -errno if this is not possible. That is so without loopback
+ * or TCP Fast Open, or before Linux 6.3.
  */
 int source_probe(uint32_t range, uint16_t ports[static SOURCE_PROBE_PORTS], size_t *ret_count);
 
 /* Choose by the probe's result and @err; in doubt, ports of our own. */
 enum source_choice source_probe_judge(int err, const uint16_t *ports, size_t count);
 
-/* Replace RANGE by OWN if this kernel's search has the cliff. Once, before any connection. */
+/* Replace RANGE by OWN if connect() prefers one parity here. Once, before any connection. */
 void source_settle(struct source_set *set, uint32_t port_range);
 
 /* Return the length of an address of AF_INET, AF_INET6 or AF_UNIX. */

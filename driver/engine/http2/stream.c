@@ -30,7 +30,7 @@ static size_t copy_part(const void *from, size_t length, size_t at, char *buffer
 	return part;
 }
 
-/* Copy as much of prefix and body as fits, from the last end on; flow control may leave 1 byte. */
+/* Copy as much of prefix and body as fits, from where the last call ended: perhaps only 1 byte. */
 static size_t copy_body(const struct h2_slot *slot, size_t prefix_size, char *buffer, size_t size)
 {
 	unsigned char prefix[GRPC_PREFIX_SIZE];

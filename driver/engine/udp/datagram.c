@@ -14,7 +14,7 @@
 #define UDP_SEGMENT 103 /* Linux 4.18 */
 #endif
 
-/* A buffer holds a datagram of any size; the odd rest spreads buffers over cache lines. */
+/* A buffer holds a datagram of any size; the extra bytes keep buffers from sharing cache sets. */
 #define BUFFER_SIZE   65536U
 #define BUFFER_STRIDE (BUFFER_SIZE + 192U)
 

@@ -280,7 +280,7 @@ static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct
 	}
 }
 
-/* By order, a surplus datagram may be anything, unless it follows the one request given up. */
+/* Matched by order, a surplus reply is late after a request given up, otherwise unknown. */
 static enum ledger_verdict verdict_on(struct udp_socket *socket, struct ledger_entry *entry)
 {
 	enum ledger_verdict verdict = ledger_judge(entry);
@@ -440,7 +440,7 @@ struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan)
 	udp->host = host;
 	udp->plan = plan;
 	udp->flows = (host->slots + plan->outstanding - 1) / plan->outstanding;
-	/* The kernel chooses ports: UDP's search for a free one has no cliff. */
+	/* Let the kernel choose ports: UDP's search for a free one stays fast. */
 	source_begin(&udp->sources, 0, clock_now_ns() * 0x9e3779b97f4a7c15ULL);
 	udp->io = datagram_io_new(plan->outstanding > 1);
 	udp->sockets = calloc(udp->flows, sizeof(udp->sockets[0]));

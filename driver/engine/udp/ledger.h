@@ -28,7 +28,7 @@ struct ledger {
 	uint32_t mask;
 	uint32_t next; /* place of the next request */
 	uint32_t seen; /* place of the last one found; replies mostly come in order */
-	bool numbered; /* keys are consecutive numbers (or one), which give an entry's place */
+	bool numbered; /* keys are consecutive numbers, or all equal; they give an entry's place */
 };
 
 enum ledger_verdict {

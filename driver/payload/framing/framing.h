@@ -28,11 +28,11 @@ struct framing {
 	/* DELIMITER: the last bytes of a frame. */
 	uint8_t delimiter[FRAMING_DELIMITER_MAX];
 	uint8_t delimiter_length;
-	uint8_t restart[FRAMING_DELIMITER_MAX]; /* by matched bytes: how many still match */
+	uint8_t restart[FRAMING_DELIMITER_MAX]; /* [i]: how many bytes still match if i + 1 did */
 
 	/*
-	 * LENGTH: a number of @width bytes at @offset; the frame ends that plus @adjust bytes
-	 * later.
+	 * LENGTH: a number of @width bytes at @offset. That many bytes, plus @adjust, follow the
+	 * number.
 	 */
 	uint32_t offset;
 	uint8_t width;
@@ -62,7 +62,7 @@ struct framing_state {
 	uint64_t value;	   /* number being read */
 	uint64_t elements; /* RESP: replies still to come */
 	uint8_t phase;
-	uint8_t matched; /* DELIMITER: bytes; RESP: the end of the line has begun */
+	uint8_t matched; /* DELIMITER: bytes; RESP: the last byte, if it is of "-1" or the CR */
 	uint8_t type;	 /* RESP: type of the element */
 	bool nested;	 /* RESP: the element is part of another */
 	uint8_t head_length;
