@@ -39,7 +39,7 @@ function(bpf_object target)
 			COMMAND ${BPF_CLANG} ${BPF_FLAGS} -I${CMAKE_CURRENT_SOURCE_DIR} -MD -MF ${object}.d -MT ${object}
 				-c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
 			COMMAND ${BPF_STRIP} -g ${object}
-			WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} # what BTF names from there, clang reads for BTF's source lines
+			WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} # for BTF's source lines, clang opens files by their mapped names
 			DEPENDS ${source} DEPFILE ${object}.d COMMAND_EXPAND_LISTS VERBATIM
 			COMMENT "BPF ${source}")
 		list(APPEND objects ${object})

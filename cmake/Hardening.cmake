@@ -19,7 +19,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
 	target_compile_options(sojourn_hardening INTERFACE -mbranch-protection=standard)
 endif()
-# It needs the optimiser. A distribution's own level, in CFLAGS, prevails.
+# FORTIFY needs the optimiser. A distribution's own level, in CFLAGS, prevails.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_C_FLAGS MATCHES "_FORTIFY_SOURCE")
 	target_compile_options(sojourn_hardening INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 endif()

@@ -16,8 +16,8 @@
 #define EXIT_USAGE 2
 
 /*
- * Return whether @error (-errno) may pass, whatever the command line. The exit status is then 1,
- * and a service's manager tries again.
+ * Return whether @error (-errno) may be temporary, and no fault of the command line. The exit
+ * status is then 1, and a service manager restarts the program.
  */
 static inline bool error_is_passing(int error)
 {
@@ -48,8 +48,8 @@ struct cli_option {
 	uint64_t minimum, maximum;
 	const char *const *words;
 	/*
-	 * For errors: what is allowed, e.g. "a port from 1 to 65535"; in getopt's style the rest of
-	 * the sentence. NULL: a sentence by kind.
+	 * For errors: what is allowed, e.g. "a port from 1 to 65535". In getopt's style: the words
+	 * after "--name: 'value'", which say what is wrong. NULL: a default by kind.
 	 */
 	const char *allowed;
 	int alias; /* another short name, from other tools; 0: none */
@@ -100,7 +100,7 @@ struct cli_use {
 
 /* The words that are not options. */
 struct cli_words {
-	bool keeps_uses;      /* in the list below, which the caller frees */
+	bool keeps_uses;      /* store every option in @uses, which the caller frees */
 	struct cli_use *uses; /* in their order */
 	size_t use_count;
 	char **list; /* with room for argc; NULL: the first word ends the options */

@@ -10,7 +10,7 @@
 
 #include "sojourn/run.h"
 
-/* Smaller p-values are significant: one in a hundred comparisons of equal runs. */
+/* Smaller p-values are significant: equal runs have them in one of a hundred comparisons. */
 #define COMPARE_SIGNIFICANT 0.01
 
 /* Minimum of intervals per run for the test's normal approximation. */
@@ -78,8 +78,8 @@ const struct run_service *compare_service(const struct run *run);
 /*
  * Compute the two-sided probability of at least this difference if both samples had the same
  * distribution. Use the rank-sum test (Mann and Whitney, "On a test of whether one of two random
- * variables is stochastically larger than the other", 1947). It has the normal approximation,
- * corrected for ties and continuity, and is 1 if all values are equal. Both counts are at least 1;
+ * variables is stochastically larger than the other", 1947). Its normal approximation is corrected
+ * for ties and continuity. The result is 1 if all values are equal. Both counts are at least 1;
  * -ENOMEM.
  */
 int compare_rank_sum(const double *a, size_t a_count, const double *b, size_t b_count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that is ending handles no signals any more. It may still wait, as for a pipe's reader: meanwhile the usual
- * signals may end it.
+ * A program that is ending no longer acts on signals, but may still wait without end, as for a
+ * pipe's reader. Let the usual signals end the program during such a wait.
  */
 #ifndef SOJOURN_ENDING_H
 #define SOJOURN_ENDING_H
@@ -15,7 +15,7 @@ struct ending {
 	sigset_t mask;
 };
 
-/* As it was before is in @ret_before. */
+/* Let the signals end the program, and store their previous handling in @ret_before. */
 void ending_allow(struct ending *ret_before);
 void ending_restore(const struct ending *before);
 

@@ -33,9 +33,9 @@ void histogram_add(struct histogram *h, const struct histogram *other);
 
 /*
  * Remove every count of @earlier, an earlier reading of the same histogram. The maximum of the rest
- * becomes the upper edge of its highest bucket, or the old maximum if that is lower. Values may
- * have grown since, like a response in progress. They are removed near their new place, and their
- * growth stays in the sum.
+ * becomes the upper edge of its highest bucket, or the old maximum if that is lower. A value of
+ * @earlier may have grown since, like a response in progress. It is removed from a bucket near its
+ * new value, and its growth stays in the sum.
  */
 void histogram_subtract(struct histogram *h, const struct histogram *earlier);
 
@@ -63,8 +63,8 @@ struct histogram_step {
 
 /*
  * Divide the distribution into at most @most (2 or more) steps. Each covers the same factor, from
- * p1, including all below, to p99; a last one covers the rest. Return their number; equal values
- * make none.
+ * p1, including all below, to p99; a last one covers the rest. Return their number; 0 if all values
+ * are 0, or there are none.
  */
 size_t histogram_steps(const struct histogram *h, size_t most, struct histogram_step *ret_steps);
 

@@ -55,9 +55,9 @@ enum metrics_format metrics_choose(const char *accept);
 char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format);
 
 /*
- * Return the same metrics in OpenTelemetry's JSON for HTTP. Counters without `_total` are monotonic
- * sums. All are cumulative from @start_ns, the start of the observation, to @now_ns (wall clock, ns
- * since 1970).
+ * Return the same metrics in OpenTelemetry's JSON for HTTP. Counters are monotonic sums, and their
+ * names lack `_total`. All are cumulative from @start_ns, the start of the observation, to @now_ns
+ * (wall clock, ns since 1970).
  */
 char *metrics_otlp(struct metrics *metrics, const struct run *run, uint64_t start_ns,
 		   uint64_t now_ns);

@@ -7,8 +7,8 @@
 
 /*
  * A bad response (RUN_ERROR_STATUS, RUN_ERROR_UNEXPECTED) is an error and a complete response of
- * one request, counted once. Attempts to connect without a port or descriptor are not requests.
- * Another connection sends the request, or the same one later, except for the few given up.
+ * one request, counted once. An attempt to connect without a free port or descriptor is no request.
+ * The driver sends the request later or on another connection, except for a few that it gives up.
  */
 struct run_outcome {
 	uint64_t tried;	     /* good + failed */
@@ -25,8 +25,8 @@ double run_outcome_failed_share(const struct run_outcome *outcome);
 
 /*
  * Return whether a row of driver.statuses has redirects, which the driver does not follow: 3xx
- * except 304, which answers a condition. Expected ones are none: with --expect-status, or in a
- * scenario.
+ * except 304, which answers a condition. False with --expect-status or in a scenario, where the
+ * user says which statuses are expected.
  */
 bool run_is_redirect(const struct run_driver *driver, const struct run_row *row);
 

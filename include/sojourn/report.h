@@ -10,8 +10,8 @@
 
 struct report_options {
 	bool colour;
-	bool ascii;	    /* ASCII only, for a locale without UTF-8 */
-	bool verbose;	    /* the whole document; otherwise a first look, and how several differ */
+	bool ascii;   /* ASCII only, for a locale without UTF-8 */
+	bool verbose; /* the whole document; otherwise a summary, or the differences of several */
 	unsigned int width; /* columns, kept where possible; 0: 100 */
 	char **broken;	    /* failed assertions, a sentence each, NULL-terminated; may be NULL */
 };
@@ -35,7 +35,7 @@ struct run_sweep_step;
 void report_sweep_step(const struct run_sweep *sweep, const struct run_sweep_step *step,
 		       FILE *file);
 
-/* Print resources that run out, the fullest and those not seen, for `sojourn doctor`. -EIO. */
+/* For `sojourn doctor`: print the findings, the fullest resources and those not seen. -EIO. */
 int report_host(const struct run *run, const struct report_options *options, FILE *file);
 
 /*
@@ -86,7 +86,7 @@ size_t report_hints(const struct run *run, const struct run_service *service,
 bool report_redirected(const struct run_driver *driver, size_t size, char *ret_text);
 bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_text);
 
-/* Return the service that the driver loaded; NULL: no driver, or nothing to divide. */
+/* Return the service that the driver loaded; NULL: none, or several shared the requests. */
 const struct run_service *report_driven_service(const struct run *run);
 
 /*

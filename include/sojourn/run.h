@@ -23,7 +23,7 @@
 
 #define RUN_SCHEMA "sojourn.run/1"
 
-/* Classes of statuses: [0] are those that are not known, or in none; from there on 1xx … 5xx. */
+/* Classes of statuses: [1] … [5] are 1xx … 5xx; [0] has unknown statuses and those in no class. */
 #define RUN_STATUS_CLASSES 6
 #define RUN_STATUS_LEAST   100
 #define RUN_STATUS_COUNT   500
@@ -44,16 +44,16 @@ struct run_http2 {
 	struct run_number reset_by_client;
 	struct run_number reset_by_server;
 	struct run_number refused; /* not processed, according to the server */
-	struct run_number lost;	   /* without room, or on a connection given up */
+	struct run_number lost;	   /* end not known: no room, or connection given up */
 	struct run_number goaways; /* connections whose end the server announced */
 };
 
 /* Responses of HTTP with --http, by their status. */
 struct run_responses {
-	uint64_t count; /* of which the status is known, or could not be */
+	uint64_t count; /* all, those of unknown status included */
 	uint64_t status[RUN_STATUS_CLASSES];
 	uint64_t statuses[RUN_STATUS_COUNT]; /* from RUN_STATUS_LEAST on */
-	struct histogram service_4xx;	     /* of those that were timed */
+	struct histogram service_4xx;	     /* `service` of the timed 4xx responses */
 	struct histogram service_5xx;
 };
 
@@ -141,9 +141,9 @@ struct run_sample {
 };
 
 /*
- * The exchanges of a period whose exchange_hash() is below the threshold, in any order. Missing are
- * @lost ones (also counted under an earlier, higher threshold) and those never sampled by the
- * observer: on older or multiplexed connections, and untimed.
+ * The exchanges of a period whose exchange_hash() is below the threshold, in any order. @lost ones
+ * are missing; some of them may have been lost under an earlier, higher threshold. The observer
+ * samples no untimed exchange, and none on multiplexed connections or those older than itself.
  */
 struct run_samples {
 	uint64_t threshold; /* 0 … RUN_SAMPLE_ALL */
@@ -161,15 +161,14 @@ struct run_series; /* series.h */
 
 /* The network namespaces of an observation of all of them, by its last reading. */
 struct run_namespaces {
-	uint64_t
-		observed; /* that were entered; 0: not all are observed, and nothing of this is known */
-	uint64_t ended; /* since the begin */
+	uint64_t observed; /* entered; 0: not an observation of all */
+	uint64_t ended;	   /* since the observation began */
 	uint64_t not_entered;
-	uint64_t left_out;	   /* beyond the most that are followed */
-	uint64_t unseen_processes; /* whose namespace may not be looked at */
-	uint64_t visited;  /* whose sockets the last reading has walked over: those with services */
-	uint64_t visit_ns; /* in all */
-	char reason[64];   /* why one was not entered; "": all were */
+	uint64_t left_out;	   /* beyond the maximum that is followed */
+	uint64_t unseen_processes; /* whose namespace the observer may not see */
+	uint64_t visited;	   /* those with services, whose sockets the last reading visited */
+	uint64_t visit_ns;	   /* time of these visits in all */
+	char reason[64];	   /* why one was not entered; "": all were */
 };
 
 /* The sum of services that lost their slots to others, when ended or unused. */
@@ -228,7 +227,7 @@ struct run_service {
 	uint64_t transmit_followed;	/* exchanges followed for transmit_queue and ack */
 	uint64_t tls;			/* connections with TLS */
 	struct histogram tls_handshake; /* ClientHello's first byte readable → last flight */
-	/* Of a sample of the reads that begin an exchange: how many requests began in them. */
+	/* A sample of reads that begin exchanges, and the number of requests that began in them. */
 	uint64_t looked;
 	uint64_t looked_requests;
 	/* Responses whose end Nagle's algorithm delayed; known at the next request or FIN. */
@@ -264,7 +263,7 @@ struct run_program {
 
 /* The cost of observing, and losses as a whole. */
 struct run_cost {
-	uint64_t cpu_ns;	 /* the observer's user-space CPU time in the period */
+	uint64_t cpu_ns;	 /* the observer's CPU time in the period, system calls included */
 	uint64_t resident_bytes; /* the observer's peak resident set */
 	uint64_t map_bytes;	 /* of the observer's BPF maps */
 	struct run_program *programs;
@@ -383,7 +382,7 @@ struct run_driver {
 	struct run_number streams_allowed;    /* by the server; the minimum of all connections */
 	uint64_t status[6];		      /* by hundreds, [1] = 1xx … [5] = 5xx; [0] others */
 	uint64_t errors[RUN_ERROR_COUNT];
-	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* udp: */
+	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* of udp: targets */
 	struct run_failure *failures;		/* only kinds that occurred */
 	size_t failure_count;
 	uint64_t cpu_user_ns;
@@ -558,7 +557,10 @@ int run_sample_compare(const void *a, const void *b);
  * in @earlier are removed. Services are matched by (netns, protocol, port); new ones stay whole.
  */
 void run_subtract(struct run *run, const struct run *earlier);
-/* Remove services without counts from @run, which is then subtracted without a difference. */
+/*
+ * Remove services without counts from @run, a reading to be subtracted from a later one. The
+ * difference stays the same.
+ */
 void run_drop_idle(struct run *run);
 
 /*
@@ -633,10 +635,10 @@ char *run_format_time(uint64_t wall_ns);
  */
 char *run_to_json(const struct run *run);
 
-/* The same text into @file. 0; -ENOMEM, or what a write met with: then a part of it may be there. */
+/* Print the same text to @file. After -ENOMEM or a write's -errno, a part of it may be there. */
 int run_print_json(const struct run *run, FILE *file);
 
-/* Return the JSON Schema (draft 2020-12) of every such text; likewise. */
+/* Return the JSON Schema (draft 2020-12) of run documents, also freed by the caller. */
 char *run_schema_to_json(void);
 
 /*

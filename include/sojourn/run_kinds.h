@@ -120,7 +120,7 @@ extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
 extern const char *const run_rows_names[RUN_ROWS_COUNT]; /* of the lists: "steps" … */
 extern const char *const run_row_names[RUN_ROWS_COUNT];	 /* of one row: "step" … */
 
-/* Whether an event was missed; otherwise it was seen, but not timed or no exchange. */
+/* True for missed events; false for seen ones that are not timed, or are no exchange. */
 extern const bool run_loss_is_lost[RUN_LOSS_COUNT];
 
 /* Explanations for people, a clause each, e.g. "request readable before the previous response". */

@@ -14,9 +14,9 @@ bool run_same_service(const struct run_service *a, const struct run_service *b);
 struct run_service *run_find_service(const struct run *run, const struct run_service *like);
 
 /*
- * Return the average of @stage over all timed exchanges, in ns: the stages of the residence sum to
- * it. For accept_queue this is the wait of requests, since its histogram is per connection. 0 if
- * nothing was measured.
+ * Return the average of @stage over all timed exchanges, in ns, so that the averages of the stages
+ * sum to that of the residence. For accept_queue this is the wait of requests, since its histogram
+ * is per connection. 0 if nothing was measured.
  */
 double run_stage_mean(const struct run_service *service, enum stage stage);
 

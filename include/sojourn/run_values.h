@@ -32,7 +32,7 @@ struct run_number {
 	uint64_t value;
 };
 
-/* The same below zero, too. */
+/* Likewise; may be negative. */
 struct run_signed {
 	bool known;
 	int64_t value;

@@ -288,7 +288,7 @@ static const char *nearest(const struct cli_command *command, const char *typed,
 	return suggestion.best;
 }
 
-/* Return a sentence in sojourn's own style, with the words as typed. */
+/* Store the sentence in ret_error with the words exactly as typed, unlike refuse(). -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int complain(struct walk *walk, const char *format,
 							  ...)
 {

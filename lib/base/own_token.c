@@ -33,7 +33,7 @@ static int user_folder(char **ret_folder)
 	return asprintf(ret_folder, "%s/sojourn", home) < 0 ? -ENOMEM : 0;
 }
 
-/* A service's manager has made the folder. */
+/* Return $RUNTIME_DIRECTORY, which a service manager has made, or else the default folder. */
 static int own_folder(char **ret_folder)
 {
 	const char *given = getenv("RUNTIME_DIRECTORY");
@@ -55,7 +55,7 @@ static int path_in(const char *folder, uint16_t port, char **ret_path)
 		       : 0;
 }
 
-/* In /tmp anybody may have made the folder. */
+/* Make @folder for @user. -EPERM if others own it or may write to it, as can happen in /tmp. */
 static int make_folder(const char *folder, uid_t user)
 {
 	struct stat made;
@@ -125,7 +125,7 @@ static int make_file(const char *folder, uint16_t port, struct own_token *token)
 	return r;
 }
 
-/* Within @folder, which is ours, in that of another user. */
+/* Make the file in @user's own folder, which lies within @folder of this process. */
 static int make_users_file(const char *folder, uid_t user, uint16_t port, struct own_token *token)
 {
 	autofree char *users = NULL;
@@ -153,7 +153,10 @@ int own_token_make(struct own_token *token, uint16_t port, uid_t user)
 		r = drop_older(folder, port);
 	if (!r && given)
 		r = make_users_file(folder, user, port, token);
-	/* Root without CAP_CHOWN, as in a container. The user leaves the file to the next observer at this port. */
+	/*
+	 * Without CAP_CHOWN, as in a container, root uses its own folder. @user cannot remove the
+	 * file there, but the next observer at this port will.
+	 */
 	if (given ? r == -EPERM || r == -EACCES : !r)
 		r = make_file(folder, port, token);
 	return r;
@@ -168,8 +171,8 @@ void own_token_drop(struct own_token *token)
 }
 
 /*
- * Only root can make a folder in /run. Elsewhere, with @owned, trust only files of this user or
- * root.
+ * Trust every file in a system folder, which only root can make. Elsewhere, with @owned, trust only
+ * files of this user or root.
  */
 static int read_file(const char *path, bool owned, char **ret_token)
 {

@@ -64,7 +64,10 @@ const char *compare_figure(const struct compare_row *row, struct run_ratio value
 	return ret_text;
 }
 
-/* Write "latency, p99 1.2 ms → 1.5 ms (+25.0 %, p = 4e-05)"; values only for proven changes. */
+/*
+ * Write "latency, p99 1.2 ms → 1.5 ms (+25.0 %, p = 4e-05)". If the change is known but not
+ * significant, leave out the values.
+ */
 static void put_change(const struct compare_row *row, const struct compare_side *side, FILE *file)
 {
 	char before[COMPARE_TEXT], after[COMPARE_TEXT], text[SHORT_TEXT];

@@ -13,7 +13,7 @@
 #include "sojourn/compare.h"
 #include "sojourn/sweep.h"
 
-#define DURATION_APART 0.05 /* runs by requests never take equally long */
+#define DURATION_APART 0.05 /* share: runs with a given number of requests vary in length */
 
 struct texts {
 	char number[SHORT_TEXT];

@@ -20,7 +20,7 @@
 #define COOKIE		  0x1c849313U /* V2, 64-bit words */
 #define COOKIE_COMPRESSED 0x1c849314U
 #define DIGITS		  2
-#define HALF_BITS	  7 /* 2^7 parts: the power of two that holds 10^DIGITS, and its half */
+#define HALF_BITS	  7 /* cells per power of two: 2^7, the first power not below 10^DIGITS */
 #define HALF		  (1U << HALF_BITS)
 #define HIGHEST		  (1ULL << 42)
 #define CELLS		  ((42 - HALF_BITS) * HALF + HALF)

@@ -140,7 +140,7 @@ static int put_runs(struct run *const *runs, size_t count, FILE *file)
 	return 0;
 }
 
-/* Write the service that each run's driver loaded; null: none. */
+/* Write the index of the service that each run's driver loaded; null: none. */
 static void put_driven(struct run *const *runs, size_t count, FILE *file)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -154,7 +154,7 @@ static int add_wait(struct trace *trace, const struct run_exchange *exchange, un
 	return add_beside(trace, "due, not sent", tid, id, exchange->start_ns - wait_ns, wait_ns);
 }
 
-/* Add the time from the wire to the acknowledgement, during and after the response's way. */
+/* Add the time from the wire to the acknowledgement, which overlaps the response's way. */
 static int add_ack(struct trace *trace, const struct run_exchange *exchange, unsigned int tid,
 		   unsigned int id)
 {

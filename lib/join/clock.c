@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether joined exchanges can be the same, without knowing the difference of the hosts' clocks.
+ * Removes pairs whose times cannot be of one exchange, without knowing the clocks' difference.
  *
  * A request cannot arrive before it was sent, nor a response be complete before the server read the
  * request. Each pair thus bounds the difference of the clocks, and all true pairs allow the true

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the samples of both sides to run->joined. match.c finds pairs, parts.c computes their parts,
- * reason.c explains why others were not joined.
+ * Fills run->joined from the samples of both sides. match.c finds pairs, parts.c computes their
+ * parts, reason.c explains why others were not joined.
  */
 #include "sojourn/join.h"
 
@@ -86,7 +86,7 @@ static int open_tail(const struct run_driver *driver, struct run_joined *joined)
 	return 0;
 }
 
-/* Match steps by name, as documents of drivers may have been merged since. */
+/* Open an entry with a name for each of @rows, so that a sample's step is its index. */
 static int open_steps(const struct run_row_list *rows, struct run_joined *joined)
 {
 	joined->steps = calloc(rows->count + 1, sizeof(*joined->steps));
@@ -120,7 +120,7 @@ static int tell_missing(const struct run *run, struct run_joined *joined)
 	return 0;
 }
 
-/* If one of several services inferred accept, the kind of wait is not known for all. */
+/* If any service inferred the end of accept_queue, mark the joined stage as inferred, too. */
 static int tell_accept_source(const struct run *run, struct run_joined *joined)
 {
 	struct run_stage *accept = &joined->stages[STAGE_ACCEPT_QUEUE];

@@ -54,7 +54,7 @@ static bool is_wanted(const struct run_sample *sample, uint64_t threshold, uint3
 	       exchange_hash(flow_hash(&sample->flow), sample->index) < threshold;
 }
 
-/* Collect @samples below @threshold with the times @needed, as all of a real document have. */
+/* Collect @samples below @threshold with the times @needed. A real document always has these. */
 static void collect(const struct run_samples *samples, uint64_t threshold, uint32_t needed,
 		    struct side *side)
 {

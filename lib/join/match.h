@@ -19,7 +19,7 @@ struct join_match {
 	uint64_t unmeasured;	/* on the driver's connections, before or after its samples */
 	uint64_t other_clients; /* on connections without a sample of the driver */
 	uint64_t repeated;	/* pairs with a repeated key, distinguished by order */
-	uint64_t ambiguous;	/* of the driver, with a key repeated differently often */
+	uint64_t ambiguous;	/* the driver's; their key is not equally frequent on both sides */
 	uint64_t implausible;	/* left out: their times contradict the others' */
 };
 

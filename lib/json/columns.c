@@ -72,7 +72,7 @@ static json_t *write_column(const struct run_column *column, const struct run_ro
 	return TAKE_PTR(array);
 }
 
-/* Return whether any structure has a value. */
+/* Return whether to write the column: it is mandatory, or a structure has a value. */
 static bool is_there(const struct run_column *column, const struct run_rows *rows)
 {
 	for (size_t i = 0; i < rows->count; i++)

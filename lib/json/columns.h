@@ -27,7 +27,7 @@ struct run_column {
 /* An array of structures: @count of @size bytes each, with a uint32_t mask at @known_offset. */
 struct run_rows {
 	void *rows;
-	const uint32_t *order; /* their places as they are written; NULL: as they stand */
+	const uint32_t *order; /* indices in the order of writing; NULL: in the order of @rows */
 	size_t count;
 	size_t size;
 	size_t known_offset;
@@ -37,13 +37,16 @@ struct run_rows {
 int run_columns_write(json_t *object, const struct run_column *columns, size_t column_count,
 		      const struct run_rows *rows);
 
-/* The same as text, whichever objects they are within; @separator stands before the first one that is there. */
+/*
+ * Print the arrays as text, without the objects in column->within. @separator precedes the first
+ * array that is not absent.
+ */
 void run_columns_print(const struct run_column *columns, size_t column_count,
 		       const struct run_rows *rows, const char *separator, FILE *file);
 
 /*
  * Read arrays into zeroed rows, and set the bits of values present. Arrays have an element per row;
- * only columns with a bit may be absent.
+ * only columns with a bit, and occurring ones, may be absent.
  */
 int run_columns_read(struct reader *reader, const json_t *object, const struct run_column *columns,
 		     size_t column_count, const struct run_rows *rows);
@@ -52,7 +55,7 @@ int run_columns_read(struct reader *reader, const json_t *object, const struct r
 int run_columns_schema(json_t *schema, const struct run_column *columns, size_t column_count,
 		       size_t limit);
 
-/* samples.c: the text of an object. -ENOMEM. */
+/* samples.c: print @samples as the text of an object. -ENOMEM. */
 int run_samples_print(const struct run_samples *samples, FILE *file);
 /* samples.c, series.c: NULL without memory. */
 json_t *run_series_write(const struct run_series *series);

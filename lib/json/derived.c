@@ -72,7 +72,7 @@ static int enter(struct comparing *comparing, const char *name, size_t index, co
 	return err;
 }
 
-/* Compare members that both have; the depth is that of the members' tables. */
+/* Compare members that both have. Our own text, @follows, bounds the depth of the recursion. */
 static int compare(struct comparing *comparing, const json_t *written, const json_t *follows)
 {
 	size_t count = json_array_size(written);

@@ -28,7 +28,10 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
-/* A file's content: a text, or a document, which is written without making a text of it, or what another file has. */
+/*
+ * A file's content: a text, a document, or the content of another file. A document is printed
+ * directly, to save the memory of its text.
+ */
 struct content {
 	const char *text;
 	const struct run *run;
@@ -135,7 +138,7 @@ static int replace_file(const char *path, const struct stat *old, const struct c
 	return err;
 }
 
-/* A pipe may wait for its reader without end. */
+/* A pipe may wait for its reader without end: let signals end the program meanwhile. */
 static int write_in_place(const char *path, const struct content *content)
 {
 	struct ending before;

@@ -196,7 +196,7 @@ static int read_numbers(struct reader *reader, const json_t *json, const struct 
 			  read_known_number);
 }
 
-/* Pairs [index, count]: as many counts as there may be, of which the first one has the index @least. */
+/* The state of reading pairs [index, count]. The first of @counts has the index @least. */
 struct pairs {
 	uint64_t *counts;
 	uint64_t count;
@@ -269,7 +269,7 @@ static int read_buckets(struct reader *reader, const json_t *json, struct histog
 	return err;
 }
 
-/* Read an integer member of a histogram; null is a value that an empty one lacks. */
+/* Read an integer member of a histogram; with @nullable it may be null or missing. */
 static int read_value(struct reader *reader, const json_t *json, const char *name, bool nullable,
 		      uint64_t *ret_value)
 {

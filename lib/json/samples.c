@@ -23,11 +23,11 @@ DEFINE_CLEANUP(json_t *, json_decref)
 
 /* A sample in JSON: its flow is an index. */
 struct row {
-	struct run_sample sample; /* first: a column is at the same place in it as in the row */
+	struct run_sample sample; /* first, so that offsets in it are offsets in the row */
 	uint32_t flow;
 };
 
-#define FLOW_COLUMN 0 /* of the columns: the one that no sample has */
+#define FLOW_COLUMN 0 /* index of the one column that struct run_sample lacks */
 
 /* clang-format off */
 #define COLUMN(field, bit) \
@@ -71,7 +71,7 @@ static struct run_rows rows_of(struct row *rows, size_t count)
 	};
 }
 
-/* Neither has anything in it that JSON would have escaped. */
+/* Print without escaping: addresses have no special characters. */
 static void print_address(const uint32_t words[4], FILE *file)
 {
 	const struct in6_addr *address = (const void *)words;
@@ -145,7 +145,7 @@ static int compare_places(const void *a, const void *b, void *samples)
 	return run_sample_compare(&list[*(const uint32_t *)a], &list[*(const uint32_t *)b]);
 }
 
-/* Return the samples' places, by flow, then index; NULL without memory. */
+/* Return the samples' indices, sorted by flow, then index; NULL without memory. */
 static uint32_t *order_of(const struct run_samples *samples)
 {
 	uint32_t *order = calloc(samples->count + 1, sizeof(*order));
@@ -158,7 +158,7 @@ static uint32_t *order_of(const struct run_samples *samples)
 	return order;
 }
 
-/* Neither a tree is made of them, in which each number would take the memory of five, nor a copy in their order. */
+/* Print directly: a JSON tree would take five times the memory. Sort only indices, not a copy. */
 int run_samples_print(const struct run_samples *samples, FILE *file)
 {
 	autofree uint32_t *order = order_of(samples);

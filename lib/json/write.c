@@ -239,7 +239,7 @@ static json_t *write_series(const struct run_member *member, const void *field)
 	return series ? run_series_write(series) : json_null();
 }
 
-/* Not of what has members of its own, which are written one by one, nor of samples. */
+/* Functions per kind. Samples and kinds with members are printed without a JSON tree. */
 static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const void *) = {
 	[RUN_KIND_U64] = write_u64,	      [RUN_KIND_U32] = write_u32,
 	[RUN_KIND_U16] = write_u16,	      [RUN_KIND_BOOL] = write_bool,
@@ -258,7 +258,7 @@ static bool is_empty(const struct run_member *member, const void *field)
 
 static int print_members(const void *structure, const struct run_members *members, FILE *file);
 
-/* Take @value; NULL: there was no memory for it. */
+/* Print @value and free it. NULL means that there was no memory for it: -ENOMEM. */
 static int print_value(json_t *value, FILE *file)
 {
 	autojson json_t *json = value;

@@ -37,7 +37,7 @@ static uint64_t fine_edge_ns(unsigned int edge)
 	return (edge % 2 ? octave + octave / 2 : octave) - 1;
 }
 
-/* A coarse edge is the highest bound not above it, so that interpolated values never exceed it. */
+/* Use the highest bucket bound up to a coarse edge: interpolated values never exceed the edge. */
 uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
 {
 	if (buckets == METRICS_FINE)
@@ -79,7 +79,7 @@ void metrics_free(struct metrics *metrics)
 	free(metrics);
 }
 
-/* The counts of one that lost its slot, or its network namespace's number, begin at 0. */
+/* Restart at 0: the service had lost its slot, or its network namespace's number was reused. */
 static struct exported *begin_again(struct exported *one, uint64_t turn)
 {
 	memset(one->stages, 0, sizeof(one->stages));
@@ -121,7 +121,7 @@ static void add_known(struct metrics_labels *labels, const char *name, const cha
 		add_label(labels, name, value);
 }
 
-/* Return a service's labels; their texts are in @ret_numbers. */
+/* The texts of a service's numeric labels. */
 struct numbers {
 	char port[8];
 	char netns[16];
@@ -144,7 +144,7 @@ static struct metrics_labels labels_of(const struct run_service *service,
 	return labels;
 }
 
-/* Of services that had the same port one after the other, the last: all have the same labels. */
+/* Return whether the service is the last one at its port: earlier ones had the same labels. */
 static bool is_exported(const struct run *run, size_t index)
 {
 	const struct run_service *service = &run->services[index];
@@ -156,7 +156,7 @@ static bool is_exported(const struct run *run, size_t index)
 	return true;
 }
 
-/* Find the next that is exported, from *@index on; false: there is none. */
+/* Find the next exported service, from *@index on; false: there is none. */
 static bool next_exported(const struct run *run, size_t *index)
 {
 	while (*index < run->service_count && !is_exported(run, *index))
@@ -428,7 +428,7 @@ static void tell_stage(const struct metrics_output *out, enum metrics_buckets bu
 	out->histogram(out->context, &labels, &edges, h);
 }
 
-/* A reading is not judged yet: its histograms have all counts. */
+/* A reading has not passed run_doubt(), so exclude doubtful `service` stages here. */
 static bool is_known(const struct run_service *service, enum stage stage)
 {
 	return service->stages[stage].measured &&

@@ -109,7 +109,7 @@ void report_cost(const struct page *page, const struct run *run)
 	}
 }
 
-/* With --all-netns: how many there were, and what is not known of some. */
+/* With --all-netns: print how many namespaces there were, and which data some of them lack. */
 static void report_namespaces(const struct page *page, const struct run_namespaces *namespaces)
 {
 	struct items items;

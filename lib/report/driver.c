@@ -504,10 +504,10 @@ static void report_rows(const struct page *page, const struct run *run)
 		report_rows_by(page, run, RUN_ROWS_STATUS);
 }
 
-/* Below this share of the phase drivers began, and ended, together. */
+/* Drivers that began and ended within this share of the phase count as together. */
 #define TOGETHER 0.01
 
-/* Add what a driver did otherwise than all of them together. */
+/* Add the target, times and errors in which a driver differs from all of them together. */
 static void add_apart(struct items *items, const struct run_driver *driver,
 		      const struct run_part *part)
 {
@@ -556,7 +556,10 @@ static void report_drivers(const struct page *page, const struct run_driver *dri
 	report_more(page, driver, "drivers", shown, driver->part_count);
 }
 
-/* How well members of a fleet began together: by clocks that were compared, so only as well as these were. */
+/*
+ * Print how far apart the members of a fleet began. Their clocks were compared to find out, which
+ * limits the accuracy.
+ */
 static void report_fleet(const struct page *page, const struct run_driver *driver)
 {
 	uint64_t skew_ns = 0, doubt_ns = 0;

@@ -159,7 +159,7 @@ bool report_headline(const struct run_driver *driver, struct report_verdict *ret
 
 /* ---- each kind ---- */
 
-/* Print when it occurred, and the explanation by this host's numbers. */
+/* Print when failures of @kind occurred, and their explanation by the driver's host's numbers. */
 static void print_when(const struct page *page, const struct run_driver *driver, const char *kind)
 {
 	char first[SHORT_TEXT], last[SHORT_TEXT], rate[SHORT_TEXT];

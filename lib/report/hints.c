@@ -11,8 +11,8 @@
 #define LONG_WAIT_NS (10 * NSEC_PER_MSEC)
 
 /*
- * Return the most connections that ever waited for accept() at once. One taken out of the queue at
- * once may not have been seen.
+ * Return an upper bound of the connections that ever waited for accept() at once: the deepest
+ * queue, for each listener. Assume at least one each, as a short wait may not have been seen.
  */
 static struct run_number deepest(const struct run_service *service)
 {
@@ -67,7 +67,7 @@ static bool hint_accept(const struct run *run, const struct run_service *service
 	return true;
 }
 
-/* From this share of exchanges on, the server does so regularly. */
+/* From this share of exchanges on, Nagle's algorithm regularly delays the server's responses. */
 #define HELD_SHARE 0.01
 
 /* The kernel's own condition was true: this is no guess. */

@@ -104,7 +104,7 @@ static bool is_old(const struct run_open *open)
 	return open->oldest_ns.known && open->oldest_ns.value >= OLD_NS;
 }
 
-/* Print " · open 3, oldest 12.3 s", or nothing if none is old: a hanging server must be noticed. */
+/* Write " · open 3, oldest 12.3 s", or nothing if none is old: a hanging server must be noticed. */
 static const char *old_requests(const struct run_open *open, char buffer[static 96])
 {
 	char count[SHORT_TEXT], age[SHORT_TEXT];

@@ -55,7 +55,7 @@ static void divide(const struct run_joined *joined, struct report_means *means)
 		means->transmit_unknown = joined->joined - transmit->histogram.count;
 }
 
-/* A mean below 1 ns is rounding. */
+/* Return whether the stages exceed the round trip, by more than rounding. */
 static bool is_negative(const struct report_means *means)
 {
 	return means->network_ns < -0.5;

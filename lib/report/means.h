@@ -30,9 +30,9 @@ struct report_means {
 };
 
 /*
- * Compute the means. Joined exchanges give exact ones, used if all of the driver's were joined or
- * the service served others too. Otherwise the whole service's means are subtracted. @service and
- * the driver have requests; @ret_means points into @run.
+ * Compute the means. Use joined exchanges if all of the driver's were joined, or if the service's
+ * means cannot be the driver's, as with other clients. Otherwise subtract the service's means.
+ * @service and the driver have requests; @ret_means points into @run.
  */
 void report_means(const struct run *run, const struct run_service *service,
 		  struct report_means *ret_means);

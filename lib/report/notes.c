@@ -92,7 +92,7 @@ size_t report_notes(const struct run_driver *driver,
 	return notes;
 }
 
-/* From this share on, a shown percentile (p99.9) may be one of theirs. */
+/* From this share on, unanswered requests could move a shown percentile (p99.9). */
 #define UNANSWERED_SHARE 0.001
 
 /* A censored time: requests had waited this long when given up, and would have waited longer. */

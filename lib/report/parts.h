@@ -12,7 +12,7 @@ void report_tree(const struct page *page, const struct run *run, const struct ru
 /* service.c: "tcp 127.0.0.1:8080 · nginx 812", and @remark unless NULL. */
 void report_identity(const struct page *page, const struct run_service *service,
 		     const char *remark);
-/* From the first to the last request, or where that is not known the whole period; 0: neither is. */
+/* Return the time from first to last request, or else the whole period; 0: neither is known. */
 uint64_t report_span(const struct run *run, const struct run_service *service);
 uint64_t report_not_timed(const struct run_service *service);
 /* Throughput, open requests, TIME_WAIT, descriptors, accept queue, losses. */
@@ -37,11 +37,14 @@ void report_details(const struct page *page, const struct run_service *service);
 /* many.c: "tcp 127.0.0.1:8080 nginx", or with its pod or container in place of the process. */
 #define REPORT_NAME 448
 const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
-/* At most @most services in a row each, the busiest first; @services is put into that order. */
+/*
+ * Print at most @most services in a row each. Sort @services: those that may hang first, then the
+ * busiest.
+ */
 void report_many(const struct page *page, const struct run *run,
 		 const struct run_service **services, size_t count, size_t most);
 
-/* caveats.c: item @i not seen of a service, for all forms of the report; false: nothing. */
+/* caveats.c: write caveat @i on @service, for all forms of the report; false: there is none. */
 struct report_caveat {
 	uint64_t count;
 	char text[256];
@@ -61,7 +64,7 @@ struct report_note {
 };
 
 #define REPORT_NOTES 4U
-/* Return the number of notes; 0 if every request was answered. */
+/* Return the number of notes, with those on interrupted runs and lost members. */
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES]);
 /*
@@ -112,7 +115,7 @@ double report_failure(const struct run_driver *driver, struct report_verdict *re
 double report_redirects(const struct run_driver *driver, struct report_verdict *ret_verdict);
 /* Return whether most requests failed or were redirected: no time matters then. */
 bool report_headline(const struct run_driver *driver, struct report_verdict *ret_verdict);
-/* Both sentences, failed assertions, and each kind of failure. */
+/* Print the sentences on failures and redirects, failed assertions, and each kind of failure. */
 void report_failures(const struct page *page, const struct run_driver *driver, char *const *broken);
 
 /* distribution.c: return whether @h has enough different values for a picture. */
@@ -135,9 +138,9 @@ void report_response_time(const struct page *page, const struct run_driver *driv
 void report_round_trip(const struct page *page, const struct run_driver *driver);
 /* Further percentiles, connect, status, CPU. */
 void report_driver(const struct page *page, const struct run *run);
-/* In one line instead: percentiles that the first line lacks. */
+/* One line in place of report_driver(): percentiles that the first line lacks. */
 void report_beyond(const struct page *page, const struct run_driver *driver);
-/* The part of it that belongs to the result: steps, targets, drivers, datagrams. */
+/* The rows that belong to the result: steps, targets, statuses, datagrams, drivers, fleet. */
 void report_driver_rows(const struct page *page, const struct run *run);
 
 /*
@@ -183,7 +186,7 @@ const char *report_sweep_plateau(const struct run_sweep *sweep,
 
 /* findings.c: resources running out on the observer's host, if it looked. */
 void report_findings(const struct page *page, const struct run *run);
-/* Things that it could not see, and why. */
+/* The resources that the doctor could not see, and why. */
 void report_not_seen(const struct page *page, const struct run *run);
 
 /* cost.c: the cost of observing, and overall losses. */

@@ -109,7 +109,7 @@ static void add_accept_queue(struct items *items, const struct run_accept_queue 
 {
 	char text[SHORT_TEXT];
 
-	/* The mark is one listener's, the limit is the sum of all. */
+	/* The maximum is one listener's, the limit is the sum of all: print no ratio. */
 	if (queue->depth_max.known && queue->listeners.known && queue->listeners.value > 1)
 		items_add(items, "accept queue max %ju, of %ju listeners",
 			  (uintmax_t)queue->depth_max.value, (uintmax_t)queue->listeners.value);
@@ -164,7 +164,7 @@ void report_state(const struct page *page, const struct run *run, const struct r
 struct column {
 	const char *label;
 	double quantile;
-	unsigned int rank; /* columns needed beyond the first, in this order */
+	unsigned int rank; /* time columns that must fit beyond the count; 0: always shown */
 };
 
 static const struct column columns[] = {
@@ -182,7 +182,7 @@ static unsigned int stage_columns(const struct run_service *service)
 	return run_accept_is_inferred(service->stages) ? STAGE_COLUMNS_INFERRED : STAGE_COLUMNS;
 }
 
-/* A narrow page keeps mean, p50 and p99, then adds the count, then the rest from left to right. */
+/* A narrow page keeps mean, p50 and p99. A wider one adds the count, then max, p90 and p99.9. */
 static unsigned int room_for(const struct page *page, const struct run_service *service)
 {
 	unsigned int used = stage_columns(service) + 3 * TIME_COLUMNS;
@@ -507,7 +507,7 @@ static void report_bytes(const struct page *page, const struct run_service *serv
 	items_end(&items);
 }
 
-/* Begin the line of a stage outside the breakdown; @label has everything but the numbers. */
+/* Begin the line of a stage outside the breakdown; @label precedes the numbers. */
 static struct items begin_beside(const struct page *page, const char *label,
 				 const struct histogram *h)
 {
@@ -527,7 +527,7 @@ static struct items begin_beside(const struct page *page, const char *label,
 	return items;
 }
 
-/* The maximum of statuses with a figure of their own; the most frequent ones. */
+/* Maximum of statuses that are named, the most frequent first; the rest are others. */
 #define MAX_STATUSES 6
 
 /* Return the next status after @last, by falling count; RUN_STATUS_COUNT: there is none. */
@@ -609,7 +609,7 @@ static void report_accept_wait(const struct page *page, const struct run_service
 	items_end(&items);
 }
 
-/* Compare it with srtt and min RTT on the next line. */
+/* Print the ack stage, which people compare with srtt and min RTT among the connections. */
 static void report_ack(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *stage = &service->stages[STAGE_ACK];
@@ -706,7 +706,7 @@ static void report_followed(const struct page *page, const struct run_service *s
 	items_end(&items);
 }
 
-/* All that is known of where its processes run. */
+/* Print where the service's processes run. */
 static void report_where(const struct page *page, const struct run_service *service)
 {
 	const struct run_place *place = &service->place;

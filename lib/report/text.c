@@ -224,7 +224,7 @@ static bool is_idle(const struct run_service *service)
 	return !any;
 }
 
-/* Maximum of named services; those with a listener come first. */
+/* Maximum of named services; those with known processes come first. */
 #define IDLE_NAMED	 6
 #define IDLE_NAMED_TIGHT 1
 
@@ -394,7 +394,7 @@ static void rendered_done(struct rendered *rendered)
 	*rendered = (struct rendered){0};
 }
 
-/* All but the distribution, which takes the room that is left. */
+/* Render all but the distribution, which takes the room that is left. */
 static int render_all(const struct report *report, struct rendered *ret_rendered)
 {
 	int r;
@@ -414,10 +414,10 @@ static unsigned int lines_of_all(const struct rendered *rendered)
 	       lines_of(rendered->others);
 }
 
-/* So many of many services have a row even if they do not fit on a screen. */
+/* Minimum of services with a row, even if the report then exceeds a screen. */
 #define FEWEST_SERVICES 8U
 
-/* Leave out more and more until it fits on a screen. */
+/* Render, leaving out more and more until the report fits on a screen. */
 static int render_to_fit(struct report *report, struct rendered *ret_rendered)
 {
 	int r = render_all(report, ret_rendered);

@@ -205,7 +205,7 @@ static void in_intervals(struct checking *checking, struct check_value sum, stru
 		      (struct check_value){"that sum and what was under way", most});
 }
 
-/* Merged intervals have the length of the drivers' longest. */
+/* Merged intervals need not end with the phase: each has the length of the drivers' longest. */
 void check_intervals(struct checking *checking)
 {
 	const struct run_driver *driver = checking->run->driver;

@@ -184,8 +184,9 @@ static const struct run_service *common_service(const struct run *run)
 }
 
 /*
- * Bytes agree without TLS (larger records), HTTP/2 (frames outside of requests), messages that are
- * no exchange, and time before or after.
+ * Return whether both sides count the same bytes. They differ by TLS (larger records), HTTP/2
+ * (frames outside of requests), messages that are no exchange, and requests outside of the measured
+ * phase.
  */
 static bool same_bytes(const struct run *run, const struct run_service *service)
 {

@@ -14,8 +14,8 @@ void check_maxima(struct checking *checking);
 /* check_service.c */
 
 /*
- * Return the exchanges and connections that may have passed during the period's first and last
- * reading, by its first and last second. None for a service idle then, or without a series.
+ * Estimate how many exchanges and connections passed while the period's first and last reading were
+ * under way, from the series' first and last point. None if the service was idle or has no series.
  */
 struct check_moving {
 	uint64_t exchanges, connections;

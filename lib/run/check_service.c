@@ -107,7 +107,7 @@ static bool older_connections(const struct run_service *service, uint64_t *ret_c
 
 /* ---- exchanges ---- */
 
-/* An exchange with contradictory times may be in neither. */
+/* An exchange with contradictory times may be in neither of the two counts. */
 static void timed(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
@@ -261,7 +261,7 @@ void check_statuses(struct checking *checking)
 
 /* ---- connections ---- */
 
-/* The excess is the connections older than the period, whose number the document lacks. */
+/* Closes and open connections may exceed the accepted ones by connections older than the period. */
 static void balance(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).connections;

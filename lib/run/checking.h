@@ -12,7 +12,7 @@ struct checking {
 	const char *rule;
 	char ***broken;
 	int error; /* -ENOMEM: sentences are missing */
-	/* check_histogram.c: values that may be in only one part of the histogram. */
+	/* check_histogram.c: maximum of values in the sum but not in the buckets, or vice versa. */
 	uint64_t apart;
 };
 

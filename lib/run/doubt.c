@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the timed exchanges represent all: UDP's `service`; see run_sum.h. */
+/* Judges whether the timed exchanges of UDP represent all, for `service`; see run_sum.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
-/* From this part of the replies on, ambiguous ones make `service` doubtful. */
+/* More than one ambiguous reply in this many exchanges makes `service` doubtful. */
 #define DOUBTFUL_PART 10
 
 bool run_service_is_doubtful(const struct run_service *service)

@@ -105,7 +105,7 @@ static size_t counts_of(const struct run_member *member)
 	return member->size ? member->size : 1;
 }
 
-/* Counters only grow: readings that fell are of different things, and give 0, not 2^64. */
+/* A counter only grows. One that fell belongs to another object: return 0 instead of 2^64. */
 static void subtract_counts(uint64_t *counts, const uint64_t *earlier, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -27,7 +27,7 @@ enum run_kind {
 	RUN_KIND_STRINGS,  /* NULL-terminated char **; null if NULL */
 	RUN_KIND_COUNTERS, /* uint64_t[size], an object with a member per @names */
 	RUN_KIND_NUMBERS,  /* struct run_number[size], likewise; null if not known */
-	RUN_KIND_STATUSES, /* uint64_t[RUN_STATUS_COUNT], pairs of a status and its count where there is one */
+	RUN_KIND_STATUSES, /* uint64_t[RUN_STATUS_COUNT], pairs [status, count] without zeros */
 	RUN_KIND_HISTOGRAM,
 	RUN_KIND_STAGES,  /* struct run_stage[size], an object with a member per @names */
 	RUN_KIND_OBJECT,  /* the structure itself, with @members */

@@ -214,7 +214,7 @@ static int add_period(struct run *run, const struct run *other)
 	return 0;
 }
 
-/* Of several hosts: how many there are in all. */
+/* Add up the namespaces of several hosts. */
 static void add_namespaces(struct run_namespaces *sum, const struct run_namespaces *other)
 {
 	sum->observed += other->observed;

@@ -16,7 +16,7 @@
 
 #define MAX_PARTS 1024
 
-/* Set the start of the measured phase, which older documents only have as the document's. */
+/* Set the start of the measured phase. Older documents have only the document's start. */
 static int settle_begin(struct run *run, char **ret_error)
 {
 	struct run_driver *driver = run->driver;
@@ -79,7 +79,7 @@ static int merge_parts(struct run_driver *driver, struct run_driver *other, char
 	return 0;
 }
 
-/* Two fleets, or a fleet and a driver of its own: each member is named. */
+/* Append the members of @other's fleet, if it has one. */
 static int merge_fleet(struct run_driver *driver, struct run_driver *other, char **ret_error)
 {
 	size_t count = driver->member_count + other->member_count;
@@ -176,8 +176,8 @@ static void merge_interrupted(struct run_driver *driver, struct run_driver *othe
 }
 
 /*
- * Combined arrivals of two rates are a load of both. A rate and a closed loop have no common
- * latency: it counts from the due time or from sending.
+ * Arrivals at two rates combine to one load. Refuse a rate with a closed loop, as they have no
+ * common latency: it counts from the due time or from sending.
  */
 static int merge_arrival(struct run_driver *driver, const struct run_driver *other,
 			 char **ret_error)
@@ -277,8 +277,8 @@ static int compare_names(const void *a, const void *b)
 }
 
 /*
- * Rows of one driver would look like those of all: then remove them. Steps may differ. @requests:
- * of the driver with @rows.
+ * Return whether @rows cover the @requests of their driver. Rows of only one driver would look like
+ * those of both. Steps may differ between drivers.
  */
 static bool is_complete(const struct run_row_list *rows, enum run_rows_by by, uint64_t requests)
 {

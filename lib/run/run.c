@@ -219,7 +219,7 @@ int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other)
 
 void run_service_add(struct run_service *service, struct run_service *earlier)
 {
-	/* Responses were distinguished in two ways. */
+	/* The observations ended responses after different pauses. */
 	if (service->quiet_ns.value != earlier->quiet_ns.value)
 		service->quiet_ns = (struct run_number){0};
 	members_add(&run_service_members, service, earlier);
@@ -239,7 +239,7 @@ static void take_out(uint64_t *count, uint64_t part)
 	*count -= part < *count ? part : *count;
 }
 
-/* Services of the sum that @earlier still lists had been counted before: subtract them. */
+/* The sum includes what @earlier counted for services that were reclaimed since: subtract it. */
 static void subtract_reclaimed(struct run *run, const struct run *earlier)
 {
 	for (size_t i = 0; run->reclaimed.services && i < earlier->service_count; i++) {
