@@ -33,7 +33,8 @@ static int fail(int err, const char *reason, int status)
 	if (reason)
 		log_error("%s", reason);
 	else if (err == -ELIBACC)
-		log_error("--observer and --wait-for URL need libcurl, which is not here (Debian: "
+		log_error("--observer and --wait-for URL need libcurl, which is not installed "
+			  "(Debian: "
 			  "libcurl4; the static driver has none)");
 	else
 		log_errno(err, "cannot run");
@@ -305,7 +306,7 @@ static void look_up(struct target *target)
 	autofree char *error = NULL;
 
 	if (engine_has(target->engine, ENGINE_ADDRESSED) && target_look_up(target, &error) && error)
-		log_warn("%s: whether the source ports will do is not known", error);
+		log_warn("%s: whether the source ports suffice is not known", error);
 }
 
 /* --check: report how this host would judge the run. Nothing is sent to a server. */

@@ -531,7 +531,7 @@ function drawFindings() {
 	findingsAt.dataset.shown = text;
 	findingsAt.replaceChildren(...found.length ? found.map(finding)
 		: [judged.not_seen ? element("p", {class: "healthy good"}, "Nothing is running out on this host.")
-			: element("p", {class: "dim"}, "Nobody looks for what runs out.")]);
+			: element("p", {class: "dim"}, "Findings are off (--no-doctor).")]);
 }
 
 function drawLosses() {

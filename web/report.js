@@ -236,7 +236,7 @@ function timeSection() {
 	const groups = runs.flatMap(groupsOf);
 	const busy = groups.filter(({idle}) => !idle);
 	if (!groups.length) return;
-	const node = section("Over time", "Seconds from the begin of the measured phase; the cursor is the same in all charts.");
+	const node = section("Over time", "Seconds from the start of the measured phase; the cursor is the same in all charts.");
 	const end = lastPoint(busy);
 	for (const {heading, charts, closed} of busy) {
 		const place = closed ? element("details", {}, element("summary", {}, heading)) : node;

@@ -46,7 +46,7 @@ static const char *check_ipv6(struct url_part host)
 	size_t address = zone ? (size_t)(zone - host.text) : length;
 
 	if (!address || strspn(host.text, "0123456789abcdefABCDEF:.") < address)
-		return "what stands in brackets is no IPv6 address";
+		return "the text in brackets is not an IPv6 address";
 	return NULL;
 }
 

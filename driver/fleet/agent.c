@@ -236,7 +236,7 @@ static void tell_silence(const struct agent *agent)
 
 	units_format_duration((double)agent->patience_ns, time, sizeof(time));
 	if (can_take_more(STDERR_FILENO))
-		log_error("nothing was heard of the coordinator for %s", time);
+		log_error("the coordinator was silent for %s", time);
 }
 
 /*

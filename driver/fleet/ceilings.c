@@ -206,8 +206,8 @@ static bool is_allowed(const char *allow, const struct target *target,
 static int refuse_target(const struct ceilings *ceilings, const struct target *target,
 			 char **ret_error)
 {
-	return refuse(ret_error, "'%s' is no target that its --allow %s has", target->authority,
-		      ceilings->allow);
+	return refuse(ret_error, "'%s' is not among the targets of its --allow %s",
+		      target->authority, ceilings->allow);
 }
 
 static int check_target(const struct ceilings *ceilings, const struct target *target,

@@ -107,7 +107,7 @@ void deal_again(struct member *members, uint32_t count, struct member *lost,
 	    (load->duration_ns && then_ns >= load->duration_ns))
 		return;
 	if (low) {
-		snprintf(note, sizeof(note), "nobody took its share over: --max-rate of %.100s",
+		snprintf(note, sizeof(note), "no member took over its share: --max-rate of %.100s",
 			 low->name);
 	} else {
 		deal(members, count, schedule_number(&load->schedule, then_ns), parts);

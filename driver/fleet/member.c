@@ -268,7 +268,7 @@ static void take_line(struct member *member, const char *line)
 	if (member->state == MEMBER_STARTING && *line)
 		snprintf(member->printed, sizeof(member->printed), "%s", line);
 	else if (member->state != MEMBER_STARTING)
-		lose(member, "what it sends is no message: '%.60s'", line);
+		lose(member, "it sent no valid message: '%.60s'", line);
 }
 
 /* ---- the process ---- */
@@ -349,7 +349,7 @@ static void on_output(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffe
 		err = channel_lines_add(&member->lines, buffer->base, (size_t)length);
 	free(buffer->base);
 	if (err)
-		lose(member, "what it sends is no message: %s", strerror(-err));
+		lose(member, "it sent no valid message: %s", strerror(-err));
 	for (char *line; (line = channel_lines_take(&member->lines)); free(line))
 		if (!member_is_over(member))
 			take_line(member, line);

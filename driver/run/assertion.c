@@ -222,7 +222,7 @@ static bool is_unknown(const struct assertion *assertion, const struct run *run,
 		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was completed");
 	else if (metric->kind == UNANSWERED && !counted_service(run))
 		snprintf(ret_why, ASSERTION_TEXT,
-			 "unknown: the observer counted no one service that was driven");
+			 "unknown: the observer did not count exactly one driven service");
 	else if (assertion->share && !part_of(assertion, run).of)
 		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was made");
 	else if (metric->kind == LATENCY && !is_answered(metric, driver))

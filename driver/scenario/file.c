@@ -76,8 +76,8 @@ int scenario_text(struct scenario_reader *reader, const yaml_node_t *node, const
 	int err;
 
 	if (node->type != YAML_SCALAR_NODE)
-		return scenario_refuse(reader, node, "%s: %s stands here; one value is allowed",
-				       what, node_kinds[node->type]);
+		return scenario_refuse(reader, node, "%s: %s is here; one value is allowed", what,
+				       node_kinds[node->type]);
 	length = node->data.scalar.length;
 	if (memchr(node->data.scalar.value, '\0', length))
 		return scenario_refuse(reader, node,
@@ -180,7 +180,7 @@ int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const 
 
 	if (node->type != YAML_MAPPING_NODE)
 		return scenario_refuse(reader, node,
-				       "%s: %s stands here; a mapping is needed, like 'key: value'",
+				       "%s: %s is here; a mapping is needed, like 'key: value'",
 				       what, node_kinds[node->type]);
 	pair = node->data.mapping.pairs.start;
 	end = node->data.mapping.pairs.top;

@@ -134,7 +134,7 @@ static void report_namespaces(const struct page *page, const struct run_namespac
 			     namespaces->reason);
 	if (namespaces->left_out)
 		page_counted(page, "caveats", namespaces->left_out,
-			     "network namespaces beyond the most that are followed: likewise");
+			     "network namespaces beyond the maximum: they are not visited, either");
 	if (namespaces->unseen_processes)
 		page_counted(page, "caveats", namespaces->unseen_processes,
 			     "processes whose network namespace may not be looked at: there may be "

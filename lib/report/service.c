@@ -643,7 +643,8 @@ static void report_split(const struct page *page, const struct run_service *serv
 	if (count == 0) {
 		page_left(page, LABEL_COLUMNS, "service");
 		page_wrap(page, LABEL_COLUMNS,
-			  "CPU or waiting is not known: other threads answer than read");
+			  "CPU or waiting is not known: the threads that answer are not those that "
+			  "read");
 		return;
 	}
 	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)

@@ -318,7 +318,7 @@ int run_merge(struct run *run, struct run *other, char **ret_error)
 	int err;
 
 	if (run->sweep || other->sweep)
-		return refuse(ret_error, "sweep: of what several sweeps found there is no sum");
+		return refuse(ret_error, "sweep: the results of several sweeps cannot be added");
 	err = name_driver(run);
 	if (!err)
 		err = name_driver(other);

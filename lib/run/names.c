@@ -96,14 +96,15 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_ONEWAY] = "messages that got no response before the client sent the next one",
 	[RUN_LOSS_GOODBYES] =
 		"messages that the client's FIN followed at once: they want no response",
-	[RUN_LOSS_TRAILING] = "writes after a pause behind a response: not part of it",
+	[RUN_LOSS_TRAILING] = "late writes, a pause after their response: not part of it",
 	[RUN_LOSS_INCONSISTENT] = "times that contradict each other: not recorded",
 	[RUN_LOSS_UNSEEN_READS] =
 		"exchanges that were read where no program sees it (splice): not timed",
 	[RUN_LOSS_BLOCKED] =
-		"first writes that waited for room: their begin is known to a tick of the kernel",
+		"first writes that waited for room: their start is known to a tick of the kernel",
 	[RUN_LOSS_MPTCP] = "MPTCP connections, whose data passes another socket: not seen",
-	[RUN_LOSS_CARRIED] = "responses that went on when a phase began: respond is of before",
+	[RUN_LOSS_CARRIED] =
+		"responses that went on when a phase began: their respond began before it",
 	[RUN_LOSS_TIME_WAIT_UNSURE] =
 		"closes in a namespace full of TIME_WAIT sockets: perhaps without one",
 	[RUN_LOSS_AMBIGUOUS_REPLIES] =
@@ -111,7 +112,7 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_UNTRACKED] = "UDP requests beyond those that are remembered until their reply",
 	[RUN_LOSS_TLS_UNKNOWN] = "TLS connections whose protocol is not known: not timed",
 	[RUN_LOSS_UNRECOGNISED] =
-		"connections read by io_uring, of TLS or HTTP/2 perhaps: times hold if of neither",
+		"connections read by io_uring: times are right unless they speak TLS or HTTP/2",
 };
 CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_UNRECOGNISED);
 
@@ -157,7 +158,7 @@ CHECK_LAST(run_datagram_names, RUN_DATAGRAM_COUNT, RUN_DATAGRAM_RETRANSMITTED);
 
 const char *const run_datagram_help[RUN_DATAGRAM_COUNT] = {
 	[RUN_DATAGRAM_LATE] = "replies after the time limit",
-	[RUN_DATAGRAM_DUPLICATE] = "replies to what was answered already",
+	[RUN_DATAGRAM_DUPLICATE] = "replies to requests that were answered before",
 	[RUN_DATAGRAM_UNMATCHED] = "datagrams that answer no request that is known",
 	[RUN_DATAGRAM_DROPPED] =
 		"replies that found the driver's receive buffer full (--receive-buffer)",

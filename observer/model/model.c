@@ -25,7 +25,7 @@
 struct period {
 	uint64_t id; /* 0: free */
 	struct run *base;
-	uint64_t *first_ns; /* by service: earliest arrival since the begin, 0: none yet */
+	uint64_t *first_ns; /* by service: earliest arrival since the start, 0: none yet */
 	struct source_samples *samples; /* NULL: none are taken */
 	struct look *look;		/* at what runs out; NULL: nobody looks */
 	struct model_series *series;	/* NULL: none is kept */

@@ -105,7 +105,7 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.intro = "Shows the services of this host on the terminal, a row each, renewed "
 			 "every interval: where requests wait, who serves them, what runs out. "
 			 "Every TCP listener by default. Press ? for the keys. In a replay Space "
-			 "stops, . and , step forth and back, + and - change its speed.",
+			 "stops, . and , step forward and back, + and - change its speed.",
 		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
 			 "Examples:\n"
@@ -181,7 +181,7 @@ static const char *set_output(void *record, const char *value)
 
 static const struct cli_option output_rows[] = {
 	{"output", 'o', "FILE",
-	 "Write a reading to FILE at each interval; a recording that is there goes on.", CLI_SET,
+	 "Write a reading to FILE at each interval; an existing recording is continued.", CLI_SET,
 	 AT(record), .set = set_output},
 	{"max-size", 0, "BYTES",
 	 "Beyond so many bytes (k, M, G) FILE becomes FILE.1, which is replaced, and a new FILE "

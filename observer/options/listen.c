@@ -125,9 +125,9 @@ int options_listen_check(const struct cli_command *command, const struct observe
 	if (access->tls_client_ca && !access->tls_key)
 		return cli_error(command, "--tls-client-ca is for TLS: give --tls-cert, --tls-key");
 	if (!options->listen && (token || access->tls_key || access->host_count))
-		return cli_error(command, "who may ask is for --listen, which is not given");
+		return cli_error(command, "--token-file, --tls-* and --host require --listen");
 	if (!options->listen && access->buckets != METRICS_COARSE)
-		return cli_error(command, "--buckets is for --listen, which is not given");
+		return cli_error(command, "--buckets requires --listen");
 	if (options->user && (!options->listen || options->command))
 		return cli_error(command, "--user: '%s': only for --listen, without a command",
 				 options->user);

@@ -193,9 +193,10 @@ static const struct cli_option observe_rows[] = {
 	 "namespace, or with --port these ports of it. With --transmit follow responses by TX "
 	 "timestamps of the sockets that belong to it.",
 	 CLI_SET, AT(cgroup), .set = set_cgroup},
-	{"container", 0, "ID|NAME", "The same of a container's processes.", CLI_TEXT, AT(container),
-	 .minimum = 1, .allowed = "the number of a container, its first digits, or its name"},
-	{"pod", 0, "NAMESPACE/NAME", "The same of a pod's processes.", CLI_SET, AT(pod),
+	{"container", 0, "ID|NAME", "Likewise, for the processes of a container.", CLI_TEXT,
+	 AT(container), .minimum = 1,
+	 .allowed = "the number of a container, its first digits, or its name"},
+	{"pod", 0, "NAMESPACE/NAME", "Likewise, for the processes of a pod.", CLI_SET, AT(pod),
 	 .set = set_pod},
 	{"interval", 'i', "DURATION", "Print a line per service this often.", CLI_DURATION,
 	 AT(interval_ns), .minimum = SHORTEST_INTERVAL_NS,

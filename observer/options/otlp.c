@@ -89,7 +89,7 @@ static const struct cli_option rows[] = {
 	 AT(otlp.interval_ns), .minimum = NSEC_PER_SEC, .maximum = 3600 * NSEC_PER_SEC,
 	 .allowed = "a duration from 1s to 1h, e.g. 15s"},
 	{"otlp-header-file", 0, "FILE",
-	 "With these headers, a line 'Name: value' each, such as a token's.", CLI_SET, AT(otlp),
+	 "Send these headers, a line 'Name: value' each, such as a token's.", CLI_SET, AT(otlp),
 	 .set = set_headers},
 	{"otlp-ca", 0, "FILE", "Trust the authority in FILE (PEM), not those of the system.",
 	 CLI_SET, AT(otlp.ca), .set = options_set_pem},
@@ -102,7 +102,7 @@ int options_otlp_check(const struct cli_command *command, struct observe_options
 	struct otlp_target *target = &options->otlp;
 
 	if (!target->url && (target->interval_ns || target->header_count || target->ca))
-		return cli_error(command, "--otlp-… is for --otlp, which is not given");
+		return cli_error(command, "--otlp-… requires --otlp");
 	if (target->ca && strncmp(target->url, "https:", 6) != 0)
 		return cli_error(command, "--otlp-ca is for a URL of https");
 	if (target->url && !target->interval_ns)

@@ -147,7 +147,7 @@ static enum http_verdict judge_end(struct http_response *response, const char *d
 
 	if (end == data + length)
 		return HTTP_COMPLETE;
-	return malformed(response, "behind the end of the response", (size_t)(data + length - end));
+	return malformed(response, "after the end of the response", (size_t)(data + length - end));
 }
 
 /* llhttp reports our own objections as errors of a callback. */
@@ -207,7 +207,7 @@ enum http_verdict http_response_feed(struct http_response *response, struct http
 				     const char *data, size_t length)
 {
 	if (response->complete)
-		return malformed(response, "behind the end of the response", length);
+		return malformed(response, "after the end of the response", length);
 	if (response->begun)
 		return parse(response, data, length);
 	response->begun = true;

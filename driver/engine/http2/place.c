@@ -205,7 +205,8 @@ static void expire_waiting(struct h2_place *place, uint64_t now_ns)
 	while (place->waiting && now_ns >= place->waiting->begin_ns + h2->shared->plan.timeout_ns) {
 		struct h2_slot *slot = take_waiting(place);
 
-		slot->result = (struct engine_result){.detail = "no stream was free for it"};
+		slot->result =
+			(struct engine_result){.detail = "no stream was free for the request"};
 		finish(h2, slot, RUN_ERROR_TIMEOUT);
 	}
 }

@@ -202,11 +202,11 @@ void framing_tell(const struct framing *framing, const struct framing_state *sta
 	size_t used = strlen(text);
 
 	if (state->surplus)
-		snprintf(text + used, size - used, "%" PRIu64 " byte%s behind its end",
+		snprintf(text + used, size - used, "%" PRIu64 " byte%s after its end",
 			 state->unread, state->unread == 1 ? "" : "s");
 	else
 		snprintf(text + used, size - used,
-			 "by byte %" PRIu64 " it is nothing that --framing=%s allows",
+			 "by byte %" PRIu64 " it is not what --framing=%s allows",
 			 received - state->unread - 1, framing->kind->name);
 }
 

@@ -489,7 +489,7 @@ static void get_clients(const struct request *request, struct http_reply *reply)
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
 	} else if (!has_credit(request->routes)) {
 		http_reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-				 "too much was asked for in the last seconds");
+				 "too many documents were requested in the last seconds");
 		reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
 		snprintf(reply->value, sizeof(reply->value), "1");
 	} else {
@@ -524,7 +524,7 @@ static const struct route table[] = {
 	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", false},
 	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true},
 	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false},
-	{"POST", "/v1/phases/{id}/renew", renew_phase, "let it go on; without, it ends with its lease", false},
+	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", false},
 	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", false},
 };
 /* clang-format on */

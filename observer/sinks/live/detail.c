@@ -375,7 +375,7 @@ static void draw_title(const struct live_page *page, const struct live_row *row)
 	screen_line(1, 0, SCREEN_BOLD, " %s %s%s%s:%u · %s%s%s %u · %s %s", service->protocol,
 		    v6 ? "[" : "", service->address, v6 ? "]" : "", service->port, where,
 		    *where ? " · " : "", process, pid,
-		    page->view->show_total ? "since the begin," : "in the last", length);
+		    page->view->show_total ? "since the start," : "in the last", length);
 }
 
 void live_draw_detail(struct live_page *page)

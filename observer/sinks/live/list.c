@@ -307,7 +307,7 @@ static void draw_period(const struct live_page *page)
 			 (uintmax_t)run->namespaces.observed);
 	screen_line(1, 0, SCREEN_PLAIN, " %zu of %zu services%s%s%s · %s %s%s", view->row_count,
 		    run->service_count, where, view->filter[0] ? " match " : "", view->filter,
-		    view->show_total ? "since the begin," : "in the last", length, open);
+		    view->show_total ? "since the start," : "in the last", length, open);
 }
 
 /* Return how many lines the findings get: a title and the lines left below the rows, within limits. */

@@ -114,7 +114,7 @@ static const struct {
 	{"left right <>", "sort by another column; r reverses"},
 	{"/", "only services whose process, port or address has a text; Esc: all"},
 	{"c", "on the details: clients by connections, or the past"},
-	{"t", "figures since the begin, or of the last interval"},
+	{"t", "figures since the start, or of the last interval"},
 	{"p, Space", "pause; what happens meanwhile is in the next interval"},
 	{". , + -", "replay: a reading forth, back; faster, slower"},
 	{"?, q", "this help; quit (Ctrl-C too)"},

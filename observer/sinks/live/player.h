@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plays a recording into the live view, forth and back, at its own speed or another; no terminal. */
+/* Plays a recording into the live view, forward and back, at its own speed or another; no terminal. */
 #ifndef OBSERVER_SINKS_LIVE_PLAYER_H
 #define OBSERVER_SINKS_LIVE_PLAYER_H
 

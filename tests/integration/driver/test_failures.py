@@ -186,7 +186,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: "
 
 @pytest.mark.parametrize("answer, keep, kind, words", [
     (b"SSH-2.0-OpenSSH\r\n", True, "malformed", "byte 0: Expected HTTP/; it begins 'SSH-2.0-OpenSSH\\r\\n'"),
-    (OK + b"2\r\n\r\nok!", True, "malformed", f"byte {len(OK) + 7}: behind the end of the response"),
+    (OK + b"2\r\n\r\nok!", True, "malformed", f"byte {len(OK) + 7}: after the end of the response"),
     (OK + b"many\r\n\r\n", True, "malformed", f"byte {len(OK)}: Invalid character in Content-Length"),
     (OK + b"9\r\n\r\nok", False, "closed_early", f"{len(OK) + 7} bytes of the response had come"),
     (OK + b"9\r\n\r\nok", True, "timeout", f"200 ms (--timeout); first: {len(OK) + 7} bytes of the response had come"),
@@ -245,8 +245,8 @@ def test_first_of_a_framing_is_told(start):
         driver = Driver(url, "--payload=x", f"--framing={framing}", "--timeout=200ms", count=2, check=False)
         return failure(driver, kind)["explanation"]
     assert first("timeout", "fixed:8").endswith("first: 7 bytes of the response had come")
-    assert first("malformed", "fixed:4") == "first: 3 bytes behind its end; it begins '1234567'"
-    assert first("malformed", "resp").startswith("first: by byte 0 it is nothing that --framing=resp allows")
+    assert first("malformed", "fixed:4") == "first: 3 bytes after its end; it begins '1234567'"
+    assert first("malformed", "resp").startswith("first: by byte 0 it is not what --framing=resp allows")
 
 
 def test_first_unexpected_is_told(start, tmp_path):

@@ -76,7 +76,7 @@ def test_values_are_those_of_the_document(start, terminal, tmp_path):
     terminal.keys("t", "/")
     terminal.type(str(lab.port))
     terminal.keys("Enter")
-    terminal.wait_for(rf"1 of 2 services match {lab.port} · since the begin")
+    terminal.wait_for(rf"1 of 2 services match {lab.port} · since the start")
     terminal.keys("Enter")
     terminal.wait_for(r"S service +1,000 ")
     # The server's time is known to be 2 ms; the requests are the driver's count.
@@ -131,7 +131,7 @@ def test_sorts_filters_selects(start, terminal):
     for server in servers:
         Driver(server.url, connections=1, count=server.count)
     terminal.keys("t")
-    terminal.wait_for("since the begin")
+    terminal.wait_for("since the start")
     busy, ports = [str(servers[i].port) for i in (1, 2, 0)], sorted(str(s.port) for s in servers)
     shows(terminal, busy)
     terminal.keys("r")
@@ -363,7 +363,7 @@ def test_a_wide_screen_is_filled(start):
     show(terminal, "--port", lab.port, "--cpu")
     Driver(lab.url, connections=1, count=300)
     terminal.keys("t")
-    terminal.wait_for(r"since the begin")
+    terminal.wait_for(r"since the start")
     terminal.wait_for(rf"^>{lab.port} .* 100% +█{{40}} ")  # nearly all of the time is service
     terminal.keys("Enter")
     terminal.wait_for(r"S service +300 ")

@@ -302,7 +302,7 @@ def test_those_in_tls_are_not_known(start):
 
 
 def test_statuses_are_metrics(start):
-    """By status, since the begin; nothing of other services, nor without the option."""
+    """By status, since the start; nothing of other services, nor without the option."""
     nginx = start(Nginx(server="location /missing { return 404; }"))
     observer = start(Observer("--http", ports=[nginx.port]))
     plain = start(Observer(ports=[nginx.port]))

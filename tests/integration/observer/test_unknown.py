@@ -149,7 +149,7 @@ def test_not_known_in_the_live_view(start, pair):
     show(terminal, "--port", ports_of(pair))
     run_partly(pair)
     terminal.keys("t")
-    terminal.wait_for("since the begin")
+    terminal.wait_for("since the start")
     terminal.wait_for(rf"{unknown.port}u .* unknown +unknown ")
     listed = {words[0]: " ".join(words[1:]) for words in rows(terminal)}
     assert re.match(rf"\S+ \S+ \S+ {TIME} {TIME} unknown unknown ", listed[f"{unknown.port}u"])

@@ -152,7 +152,7 @@ static void test_not_a_scenario(void **state)
 	refuse("", "1:1: ", "the file is empty");
 	refuse("# nothing\n", "1:1: ", "the file is empty");
 	refuse("just text\n", "1:1: ", "a mapping is needed");
-	refuse("- a\n- b\n", "1:1: ", "a list stands here; a mapping is needed");
+	refuse("- a\n- b\n", "1:1: ", "a list is here; a mapping is needed");
 	refuse(HEAD, "1:1: ", "'steps' is missing");
 	refuse(HEAD "steps: []\n", "2:8: ", "a list of 1 to 64 steps is needed");
 	refuse(HEAD "steps: {name: a}\n", "2:8: ", "a list of 1 to 64 steps is needed");
@@ -172,7 +172,7 @@ static void test_wrong_values(void **state)
 	(void)state;
 	refuse(HEAD "load: {connections: many}\nsteps:\n" STEP,
 	       "2:21: ", "connections: 'many' is not a whole number from 1 to");
-	refuse(HEAD "load: {connections: [1, 2]}\nsteps:\n" STEP, "2:21: ", "a list stands here");
+	refuse(HEAD "load: {connections: [1, 2]}\nsteps:\n" STEP, "2:21: ", "a list is here");
 	refuse(HEAD "load: {new-connections: 1}\nsteps:\n" STEP,
 	       "2:25: ", "'1' is not true or false");
 	refuse(HEAD "load: 7\nsteps:\n" STEP, "2:7: ", "load: a value stands here");

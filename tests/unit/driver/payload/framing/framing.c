@@ -235,16 +235,15 @@ static void test_told(void **unused)
 	char echo[] = SENT, told[128] = "";
 
 	(void)unused;
-	tell("resp", resp, sizeof(resp) - 1, "by byte 10 it is nothing that --framing=resp allows");
-	tell("ldap", "xyz", 3, "by byte 0 it is nothing that --framing=ldap allows");
-	tell("length:2,adjust=-9", "\0\1ab", 4,
-	     "by byte 1 it is nothing that --framing=length allows");
+	tell("resp", resp, sizeof(resp) - 1, "by byte 10 it is not what --framing=resp allows");
+	tell("ldap", "xyz", 3, "by byte 0 it is not what --framing=ldap allows");
+	tell("length:2,adjust=-9", "\0\1ab", 4, "by byte 1 it is not what --framing=length allows");
 	echo[2] ^= 1;
-	tell("echo", echo, sizeof(echo) - 1, "by byte 2 it is nothing that --framing=echo allows");
+	tell("echo", echo, sizeof(echo) - 1, "by byte 2 it is not what --framing=echo allows");
 	framing = parsed("fixed:5");
 	assert_int_equal(framing_feed(&framing, &state, sent, "1234567", 7), FRAMING_MALFORMED);
 	framing_tell(&framing, &state, 7, told, sizeof(told));
-	assert_string_equal(told, "2 bytes behind its end");
+	assert_string_equal(told, "2 bytes after its end");
 }
 
 int main(void)
