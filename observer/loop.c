@@ -15,7 +15,7 @@
 
 #include "sojourn/clock.h"
 
-/* Time for the command to end once it was asked to. */
+/* The time that the command has to end after SIGTERM. */
 #define COMMAND_GRACE_NS (2 * NSEC_PER_SEC)
 
 enum source {
@@ -132,7 +132,7 @@ static int start_command(struct loop *loop)
 		return 0;
 	sigprocmask(SIG_SETMASK, &loop->old_signals, NULL);
 	execvp(command[0], command);
-	/* The child's one line: the parent only sees 127, as a shell would. */
+	/* Only the child knows the error: the parent sees 127, as a shell would. */
 	dprintf(STDERR_FILENO, "sojourn observe: cannot run '%s': %s\n", command[0],
 		strerror(errno));
 	_exit(127);

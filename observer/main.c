@@ -86,7 +86,7 @@ static int probe_exit(const struct plan *plan)
 	return EXIT_SUCCESS;
 }
 
-/* --help says five seconds; ending takes some of them. */
+/* --help promises five seconds for --cost, which include the end of this process. */
 #define COST_END_NS   (4500 * NSEC_PER_MSEC)
 #define COST_LEAST_NS (2 * NSEC_PER_SEC)
 

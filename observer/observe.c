@@ -35,13 +35,11 @@
 
 /* Services that may start while we observe, besides the existing ones. */
 #define SPARE_SERVICES 32
-/* And in namespaces that come up. */
+/* Likewise with --all-netns, in namespaces that may start while we observe. */
 #define SPARE_IN_NAMESPACES 224
-/* Listeners that have a slot, and so a place in the document, before anybody has used them. */
+/* Slots, and so places in the document, for listeners without a connection so far. */
 #define IDLE_SERVICES 32
-/*
- * Maximum of services with slots unless --memory is given: of thousands of listeners few are used.
- */
+/* Maximum of services with slots without --memory: of thousands of listeners few are used. */
 #define MOST_SERVICES 512
 /* Services with slots if the cgroup allows hardly any memory and --memory is not given. */
 #define FEW_SERVICES 4
@@ -60,13 +58,13 @@ struct observation {
 	struct observer_config config;
 	struct budget budget;
 	int cgroup_fd;		  /* with --transmit; -1: none */
-	struct confine_user user; /* the user once it observes */
+	struct confine_user user; /* the user of this process while it observes */
 	char cgroup_reason[256];
 };
 
 /* ---- plan ---- */
 
-/* Without a program for QUESTION_ACCEPT nothing is missing: it is inferred, and named so. */
+/* A missing program for QUESTION_ACCEPT needs no warning: the document names the time as inferred. */
 static void warn_missing(const struct plan *plan)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
@@ -130,7 +128,7 @@ static int check_preferred(const struct observation *o)
 	return EXIT_SUCCESS;
 }
 
-/* Find it before anything is loaded. */
+/* Find the target before anything is loaded. */
 static int find_target(struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -268,7 +266,7 @@ struct found {
 	int error;
 };
 
-/* Which services there will be is known beforehand. */
+/* Return whether the options name every service. */
 static bool names_services(const struct observe_options *options)
 {
 	return options->port_count && !options->all_netns;
@@ -292,7 +290,7 @@ static void add_held(void *context, uint32_t pid, const struct process_listener 
 		found->error = r;
 }
 
-/* The ports on which the processes listen now; the kernel side sees later ones. */
+/* Add the ports on which the processes listen now. The kernel side sees later ones. */
 static int add_held_ports(struct observation *o, const uint32_t *pids, size_t pid_count)
 {
 	autofree struct process_listener *listeners = NULL;
@@ -309,7 +307,7 @@ static int add_held_ports(struct observation *o, const uint32_t *pids, size_t pi
 	return r < 0 ? r : found.error;
 }
 
-/* The ports are those of the namespace, or of each that there is or will be. */
+/* Add the ports: in the observed namespace, or with --all-netns in all, later ones included. */
 static int add_ports(struct observation *o)
 {
 	for (size_t i = 0; i < o->options->port_count; i++) {
@@ -337,7 +335,7 @@ static int add_services(struct observation *o)
 	return r;
 }
 
-/* Every service takes memory on each CPU: room for those that exist, and some more. */
+/* Count the existing services and a few more. Each slot takes memory on every CPU. */
 static int count_services(struct observation *o, uint32_t *ret_max)
 {
 	const struct observe_options *options = o->options;
@@ -386,7 +384,7 @@ static uint32_t ring_bytes(const struct observe_options *options)
 	return bytes;
 }
 
-/* The coarse clocks go on once in a tick. */
+/* Return the length of a tick: the coarse clocks advance once per tick. */
 static uint64_t tick_ns(void)
 {
 	struct timespec tick = {};
@@ -395,7 +393,7 @@ static uint64_t tick_ns(void)
 	return clock_timespec_ns(&tick);
 }
 
-/* Minimum of remembered requests without a reply; more with more sockets. */
+/* Minimum of UDP requests without a reply that are remembered. */
 #define UDP_REQUESTS 16384
 
 static void count_datagram_socket(void *context, const struct resource_socket *socket)
@@ -406,7 +404,7 @@ static void count_datagram_socket(void *context, const struct resource_socket *s
 	++*count;
 }
 
-/* Each socket may have some. They are those of our own namespace; in another one there is the minimum. */
+/* Return four for each UDP socket of our own namespace, even if another one is observed; at least UDP_REQUESTS. */
 static uint32_t udp_requests(const struct observe_options *options)
 {
 	uint32_t sockets = 0;
@@ -418,8 +416,8 @@ static uint32_t udp_requests(const struct observe_options *options)
 }
 
 /*
- * Return how many slots are kept for services with traffic: half of few, and nearly all if there
- * are fewer than wanted.
+ * Return how many slots are kept for services with traffic. Unused listeners get the others: IDLE_SERVICES, at most
+ * half, or an eighth if slots are scarce.
  */
 static uint32_t slots_kept(uint32_t max, bool scarce)
 {
@@ -428,7 +426,7 @@ static uint32_t slots_kept(uint32_t max, bool scarce)
 	return max > 2 * IDLE_SERVICES ? max - IDLE_SERVICES : max / 2;
 }
 
-/* A container whose cgroup is not known has a namespace of its own. */
+/* Return whether the namespace is the target's own, as it is for a container without a known cgroup. */
 static bool is_all_of_it(const struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -436,7 +434,7 @@ static bool is_all_of_it(const struct observation *o)
 	return options_names_cgroup(options) && o->target.cgroup_fd < 0 && !options->port_count;
 }
 
-/* With ports or all listeners of its namespace it does not matter whose they are. */
+/* Return whether the listening process decides. With ports or --all-listeners any process may listen. */
 static bool names_processes(const struct observation *o)
 {
 	return o->target.cgroup_fd >= 0 && !o->options->port_count && !o->options->all_listeners;
@@ -475,8 +473,8 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 }
 
 /*
- * Limit the services by memory. Without the option the budget is only a default: named ports are
- * observed in any case, and a few services always.
+ * Limit the services by memory. Without --memory the budget is only a default: named ports, or else FEW_SERVICES, are
+ * observed in any case.
  */
 static int divide_memory(struct observation *o)
 {
@@ -508,7 +506,7 @@ static bool is_confined(const struct observe_options *options)
 	return options->listen && !options->command;
 }
 
-/* Names cannot be looked up once it is confined. */
+/* Look the user up now: a confined process cannot. */
 static int find_user(struct observation *o)
 {
 	const char *name = o->options->user;
@@ -570,8 +568,8 @@ static int load(struct observation *o)
 }
 
 /*
- * Load the first choice. If the kernel refuses it, or anything else fails, make the plan by rehearsals, which find out
- * why; start() loads that plan, and reports anything else.
+ * Load the first choice. If that fails, make the plan by rehearsals, which find out what the kernel refuses. start()
+ * loads that plan, and reports any other error.
  */
 static int make_plan(struct observation *o)
 {
@@ -765,14 +763,14 @@ static int run_observation(struct observation *o)
 		exit_code = make_plan(o);
 	if (exit_code)
 		return exit_code;
-	/* Elsewhere other listeners are there than here. */
+	/* The check for silent ports sees only listeners of our own namespace. */
 	if (!o->target.netns[0] && !o->options->all_netns)
 		warn_of_silent_ports(o->options);
 	exit_code = start(o);
 	if (exit_code)
 		return exit_code;
 	r = loop_run(o->loop, &status);
-	/* From here on there is output to read. */
+	/* Give the terminal back before the summary is printed. */
 	outputs_leave(&o->outputs);
 	if (r < 0)
 		log_errno(r, "observing ended early");

@@ -111,7 +111,7 @@ static int prepare_otlp(struct outputs *outputs)
 
 /* ---- all of them ---- */
 
-/* Report it now rather than when the observation is over. */
+/* Try the document's file now: an error is reported before the observation, not after it. */
 static int try_document(const char *path)
 {
 	int r = path ? run_try_write(path) : 0;

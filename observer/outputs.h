@@ -12,15 +12,15 @@ struct outputs {
 	const struct observe_options *options;
 	struct sink *list[OUTPUTS_MAX];
 	size_t count;
-	uid_t user;		    /* the process's user when they are closed */
-	struct sink *record, *otlp; /* two of them; NULL: not requested */
-	struct scribe *scribe;	    /* makes the files; NULL: we do, or there are none */
+	uid_t user;		    /* the user of this process after it gives up privileges */
+	struct sink *record, *otlp; /* entries of the list; NULL: not requested */
+	struct scribe *scribe;	    /* the process that makes files; NULL: none is needed */
 };
 
 /*
- * Open the outputs that come before the rest of the observation. So processes that send or write inherit nothing, and
- * a file that cannot be written fails at once. @confined: this process will not be able to make files. Return an exit
- * code; failures were logged.
+ * Open the outputs that come before the rest of the observation. Their processes then inherit no descriptors, and a
+ * file that cannot be written is reported at once. @confined: this process will not be able to make files. Return an
+ * exit code; failures were logged.
  */
 int outputs_prepare(struct outputs *outputs, const struct observe_options *options, bool confined);
 /*
@@ -38,7 +38,7 @@ const char *outputs_url(const struct outputs *outputs);
 void outputs_leave(struct outputs *outputs);
 /* Write the document if it is requested. 0 or -errno. */
 int outputs_document(struct outputs *outputs, const struct run *run);
-/* Pass the last reading to the others. 0 or -errno; failures were logged. */
+/* Pass the last reading to the recording and the collector. 0 or -errno; failures were logged. */
 int outputs_end(struct outputs *outputs, struct run *run);
 void outputs_close(struct outputs *outputs);
 

@@ -40,7 +40,7 @@ int cgroup_open(const char *path, char *reason, size_t size, int *ret_fd)
 
 /* ---- the cgroup of a process ---- */
 
-/* Where the hierarchy of version 2 is mounted: /sys/fs/cgroup, or below it beside version 1. */
+/* Find where the hierarchy of version 2 is mounted: /sys/fs/cgroup, or below it beside version 1. */
 static int find_mount(char *path, size_t size)
 {
 	autofclose FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -58,7 +58,7 @@ static int find_mount(char *path, size_t size)
 	return -ENOENT;
 }
 
-/* The path as /proc writes it: from the root of the hierarchy that we see, or "/../…" if it is outside. */
+/* Read the cgroup's path as /proc writes it. It starts at the root that we see, or is "/../…" outside of that. */
 static int read_path(uint32_t pid, char *path, size_t size)
 {
 	autofclose FILE *file = NULL;
@@ -75,7 +75,7 @@ static int read_path(uint32_t pid, char *path, size_t size)
 	return -ESRCH;
 }
 
-/* Where @part begins in @path, whose underscores may stand for its dashes; NULL: nowhere. */
+/* Return where @part begins in @path; NULL: nowhere. An underscore in @path matches a dash in @part. */
 static char *find_part(char *path, const char *part)
 {
 	size_t length = strlen(part);
@@ -116,7 +116,7 @@ struct search {
 	char path[PATH_MAX];  /* empty: none found yet */
 	char other[PATH_MAX]; /* another one; empty: none */
 	uint32_t pid;	      /* the process in @path */
-	bool without;	      /* a process was found, but no cgroup of its */
+	bool without;	      /* a process was found whose cgroup cannot be read */
 };
 
 static void look(struct search *search, uint32_t pid)

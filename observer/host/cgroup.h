@@ -22,8 +22,8 @@ int cgroup_of_services(uint32_t pid, const uint16_t *ports, size_t port_count, c
 		       size_t size, int *ret_fd);
 
 /*
- * Open the cgroup above process @pid whose name contains the number @part. In a slice its dashes are underscores. Return
- * 0 or -errno.
+ * Open the cgroup that process @pid is in or below, and whose name contains the number @part. In a slice the number's
+ * dashes are underscores. Return 0 or -errno.
  */
 int cgroup_of_part(uint32_t pid, const char *part, int *ret_fd);
 

@@ -34,8 +34,9 @@ static bool begins(const char *part, const char *prefix)
 }
 
 /*
- * The container's number in one part of a path: "NUMBER", "docker-NUMBER.scope", "cri-containerd-NUMBER.scope",
- * "SLICE:cri-containerd:NUMBER". NULL: it names none. Podman's and CRI-O's "conmon" only watch over one.
+ * Return the container's number in one part of a path: "NUMBER", "docker-NUMBER.scope",
+ * "cri-containerd-NUMBER.scope", "SLICE:cri-containerd:NUMBER". NULL: it names none. The "conmon" scopes of Podman
+ * and CRI-O do not count: they only watch over a container.
  */
 static const char *find_id(const char *part, size_t length)
 {
@@ -50,7 +51,9 @@ static const char *find_id(const char *part, size_t length)
 	return NULL;
 }
 
-/* Of "pod3f2a-…", "kubepods-burstable-pod3f2a_….slice": where the number of the pod begins; NULL: it names none. */
+/*
+ * Return where the pod's number begins in "pod3f2a-…" or "kubepods-burstable-pod3f2a_….slice"; NULL: it names none.
+ */
 static const char *find_uid(const char *part, size_t length)
 {
 	const char *found = NULL;
@@ -78,7 +81,7 @@ static void copy_uid(const char *from, char *uid, size_t size)
 
 /* ---- the path ---- */
 
-/* From its end: of containers in containers the innermost is meant. */
+/* Parse from the path's end: of containers in containers the innermost counts. */
 static void parse_path(const char *path, struct run_place *place)
 {
 	const char *end = path + strlen(path);
@@ -174,7 +177,7 @@ __attribute__((format(printf, 3, 4))) static void set(char *text, size_t size, c
 }
 #define SET(field, ...) set(field, sizeof(field), __VA_ARGS__)
 
-/* The file's contents as JSON; NULL: there is none, or we may not read it. */
+/* Return the file's contents as JSON; NULL: there is none, or we may not read it. */
 static json_t *load(const char *root, const char *path)
 {
 	autofree char *whole = NULL;

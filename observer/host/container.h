@@ -17,7 +17,7 @@ void container_parse(const char *text, struct run_place *ret_place);
 /* Add names by the files below @root, which is "" except in tests. Names that are not found stay empty. */
 void container_name(const char *root, struct run_place *place);
 
-/* Likewise of process @pid. Return 0 or -ESRCH. */
+/* Read and parse /proc/PID/cgroup of process @pid, without names. Return 0 or -ESRCH. */
 int container_read(uint32_t pid, struct run_place *ret_place);
 
 /*

@@ -56,9 +56,9 @@ static bool read_line(const char *root, const char *path, size_t size, char *ret
 /* ---- mitigations ---- */
 
 /*
- * The mitigations that a BPF program pays for: it is entered by an indirect call, left by a return,
- * and calls helpers. Those at the kernel's entry are paid by all system calls, observed or not, and
- * so by the baseline of the cost.
+ * The mitigations that a BPF program pays for: it is entered by an indirect call, left by a return, and calls
+ * helpers. Mitigations at the kernel's entry slow all system calls, observed or not, and so the baseline of the cost,
+ * too.
  */
 static const struct {
 	const char *path;
@@ -105,8 +105,8 @@ static int add_once(char ***list, const char *phrase)
 }
 
 /*
- * Return whether @flag is a word of the first CPU's flags; *ret_flags: whether it has any (arm64
- * calls them features).
+ * Return whether @flag is a word of the first CPU's flags. *ret_flags: whether /proc/cpuinfo has flags (arm64 has
+ * features).
  */
 static bool has_flag(const char *cpuinfo, const char *flag, bool *ret_flags)
 {
@@ -123,7 +123,7 @@ static bool has_flag(const char *cpuinfo, const char *flag, bool *ret_flags)
 	return false;
 }
 
-/* Not known if the kernel does not list what it was tested for. */
+/* Read the mitigations. *ret_list stays NULL, for not known, if the kernel lists no vulnerabilities. */
 static int read_mitigations(const char *root, const char *cpuinfo, char ***ret_list)
 {
 	bool known = false, flags;
@@ -189,8 +189,8 @@ static const char *hypervisor_in(const char *text)
 }
 
 /*
- * Return vendor and product from the firmware: of a virtual machine, or of the board. Rented metal
- * says so.
+ * Return vendor and product from the firmware: of a virtual machine, or of the board. The product name of rented bare
+ * metal contains "metal".
  */
 static const char *hypervisor_of_firmware(const char *root)
 {

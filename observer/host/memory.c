@@ -11,7 +11,7 @@
 /* Version 1 shows this if there is no limit: LONG_MAX rounded down to pages. */
 #define NO_LIMIT (1ULL << 62)
 
-/* The begin of the line in /proc/self/cgroup with the path, and the place of the limit. */
+/* By version: the text before the path in /proc/self/cgroup, and where the limit is. */
 static const struct {
 	const char *line;
 	const char *mount;

@@ -16,7 +16,9 @@
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 
-/* Most processes are in a namespace that was found before: a hash of those spares walks over the list. */
+/*
+ * Size of the hash of found namespaces. Most processes are in one of these, and the hash spares a walk over the list.
+ */
 #define PLACES (4 * NAMESPACES_MAX)
 
 struct search {
@@ -24,7 +26,7 @@ struct search {
 	uint32_t places[PLACES]; /* inodes; 0: free */
 };
 
-/* False: it was there already. */
+/* Note the inode. False: it was noted before, or there is no room. */
 static bool note(struct search *search, uint32_t inode)
 {
 	uint32_t at = inode % PLACES;

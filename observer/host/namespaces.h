@@ -11,7 +11,7 @@
 struct namespace
 {
 	uint32_t inode;
-	char path[288]; /* that leads to it now */
+	char path[288]; /* a path that leads to it now */
 };
 
 struct namespaces {

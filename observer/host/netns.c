@@ -124,8 +124,8 @@ static int read_tuples(struct resource_netns *netns, uint32_t sample_ms)
 
 /*
  * Bound-only sockets come from the hash of bound ports. Walking it passes every TIME_WAIT too: with 100,000 of them
- * it costs more than all else. Sockets in other hashes are counted first. If these are nearly all, the rest are too
- * few to matter: a thousandth of the range.
+ * it costs more than all else. So compare the count of all sockets with those in other hashes. If up to a thousandth
+ * of the range remains, it is too few to matter.
  */
 static bool may_be_bound(const struct resource_netns *netns)
 {
@@ -170,7 +170,10 @@ const struct resource_socket *netns_find(const struct socket_list *list,
 	return bsearch(s, list->sockets, list->count, sizeof(*s), compare_cookies);
 }
 
-/* Only tcp_info shows how long the sockets have held it. Sockets that are gone or have released it are dropped. */
+/*
+ * Read the sockets again with tcp_info, which alone shows how long they have held their data. Drop sockets that are
+ * gone or hold little now.
+ */
 static void read_held(struct socket_list *held)
 {
 	size_t kept = 0;
@@ -200,7 +203,7 @@ static int read_sockets(struct resource_netns *netns, uint32_t sample_ms)
 	if (r)
 		return r;
 	if (netns->source == SOCKETS_PROCFS)
-		netns->held.count = 0; /* without a time since when they are held */
+		netns->held.count = 0; /* /proc does not show since when they are held */
 	else
 		read_held(&netns->held);
 	if (!netns->close_wait.count)

@@ -31,7 +31,7 @@ struct socket_list {
 struct resource_netns {
 	uint64_t at_ns;
 	uint32_t inode;
-	char name[64]; /* its name from the user or /run/netns; "" for our own */
+	char name[64]; /* from the user or /run/netns; "" for our own */
 	enum socket_source source;
 	int error; /* of the socket dump; the rest is valid all the same */
 	struct resource_numbers numbers;

@@ -101,7 +101,7 @@ static const char *word_at(const char *text, unsigned int index)
 	return index || !*text || *text == '\n' ? NULL : text;
 }
 
-/* The line that begins with @label, the @nth such. */
+/* Return the text after @label in the line that begins with it; @nth: how many such lines to skip. */
 static const char *line_of(const char *text, const char *label, unsigned int nth)
 {
 	while (text && *text) {

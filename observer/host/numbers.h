@@ -11,7 +11,7 @@ enum resource_number {
 	NUMBER_ORPHANS,
 	NUMBER_TCP_PAGES,
 	NUMBER_TCP_HASHED,    /* IPv4 sockets of the namespace that are in a hash */
-	NUMBER_TCP_ALLOCATED, /* sockets of the host, also those in none */
+	NUMBER_TCP_ALLOCATED, /* sockets of the host, also those in no hash */
 	NUMBER_TCP6_HASHED,
 	NUMBER_LISTEN_OVERFLOWS,
 	NUMBER_LISTEN_DROPS,
@@ -47,7 +47,7 @@ void numbers_read(struct resource_numbers *ret_numbers);
 /* Read one of them. */
 struct run_number numbers_one(enum resource_number number);
 
-/* Range, reserved ports and TIME_WAIT reuse of the namespace; no held ports yet. 0 or -errno. */
+/* Read range, reserved ports and TIME_WAIT reuse of the namespace; .held stays empty. 0 or -errno. */
 int numbers_rules(struct port_rules *ret_rules);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define PORT_COUNT 65536
 
-/* A tuple without its source port. Ports are counted for each. */
+/* A destination: a connection's tuple without the source port. Ports are counted for each destination. */
 struct port_key {
 	struct socket_address source;
 	struct socket_address destination;
@@ -51,9 +51,10 @@ struct port_table {
 	uint64_t others; /* sockets towards destinations that are not in the table */
 };
 
-/* Maximum of destinations; 24,576 of 64 bytes and a half-empty table are 2.4 MiB. */
+/* Maximum of destinations: three quarters of 32,768 slots of 64 bytes, which take 2 MiB. */
 #define PORT_DESTINATIONS 24576
-#define PORT_EXACT	  256
+/* Destinations that the second pass counts exactly. */
+#define PORT_EXACT 256
 
 static inline bool port_bit(const uint64_t *bits, uint16_t port)
 {
@@ -68,7 +69,7 @@ static inline void port_set(uint64_t *bits, uint16_t port)
 /* Set the bits of ports like "8080,9000-9010"; -EINVAL if it is no such list. */
 int ports_parse(const char *text, uint64_t *bits);
 
-/* Return how many ports of the range connect() can use at all: an odd range loses one (Linux < 6.18). */
+/* Return how many ports of the range connect() can use at all. Before Linux 6.18 an odd range loses one. */
 uint32_t ports_capacity(const struct port_rules *rules);
 /* Return how many ports of the range are reserved, or held and not reserved. */
 uint32_t ports_reserved(const struct port_rules *rules);
@@ -76,23 +77,29 @@ uint32_t ports_held(const struct port_rules *rules);
 
 /* Return whether connect() may take the tuple of this twin (tcp_twsk_unique()). */
 bool ports_reusable(const struct port_rules *rules, const struct resource_socket *s);
-/* Return whether it could at any age: the destination's TIME_WAIT costs the delay, not 60 s. */
+/*
+ * Return whether connect() may reuse TIME_WAIT towards this destination at all. A port is then taken for the delay,
+ * not for 60 s.
+ */
 bool ports_reuses(const struct port_rules *rules, const struct port_key *key);
 
 /* Count @s, unless its port is outside the range or held. @sample_ms: see `fresh`. */
 void ports_count(struct port_table *table, const struct port_rules *rules,
 		 const struct resource_socket *s, uint32_t sample_ms);
 
-/* Return whether a second pass over the sockets is needed; keeps the heaviest and zeroes their counts. */
+/*
+ * If destinations were dropped, keep only the heaviest with zero counts, and return true: a second pass must count
+ * them.
+ */
 bool ports_freeze(struct port_table *table);
 
-/* Move the destinations to the table's begin, heaviest first. Lookups end with it. */
+/* Move the destinations to the table's begin, heaviest first. Afterwards only ports_match() finds one. */
 void ports_sort(struct port_table *table);
 /* Return the destination in a sorted table; NULL: none. A linear search. */
 const struct port_use *ports_match(const struct port_table *table, const struct port_key *key);
 void ports_free(struct port_table *table);
 
-/* Ports that connect() finds taken. */
+/* Return how many ports connect() finds taken. */
 static inline uint32_t ports_used(const struct port_use *use)
 {
 	return use->live + use->fin_wait2 + use->time_wait;

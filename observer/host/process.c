@@ -176,7 +176,7 @@ int process_list(uint32_t pid, struct process_list *ret_list)
 	return 0;
 }
 
-/* Kernel threads have no descriptors, and reading few is cheap: only those with some are asked. */
+/* Skip processes that had no descriptors before, such as kernel threads. */
 void process_count(struct process_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {

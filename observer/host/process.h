@@ -27,7 +27,7 @@ struct process_list {
 
 /* List all processes; @pid: only this one, unless 0. 0 or -errno. */
 int process_list(uint32_t pid, struct process_list *ret_list);
-/* Count the processes' descriptors again, as point @point of the trend; 0 for ended ones. */
+/* Count the processes' descriptors again, as point @point of the trend. Ended processes have 0. */
 void process_point(struct process_list *list, unsigned int point);
 /* Count the descriptors once more, without adding a point. */
 void process_count(struct process_list *list);
@@ -52,7 +52,7 @@ enum descriptor_type {
 
 extern const char *const process_types[DESCRIPTOR_TYPES];
 
-/* Find the kinds of its descriptors. Return 0 or -errno. */
+/* Count the descriptors of process @pid by type. Return 0 or -errno. */
 int process_kinds(uint32_t pid, uint32_t ret_counts[DESCRIPTOR_TYPES]);
 
 /* A socket whose holder is wanted. */

@@ -23,7 +23,7 @@ struct query {
 
 /* ---- inet_diag ---- */
 
-/* A socket of IPv6 that talks IPv4 competes for IPv4's tuples. */
+/* Convert IPv4-mapped addresses: an IPv6 socket with these competes for IPv4's tuples. */
 static void copy_addresses(const struct inet_diag_msg *m, struct resource_socket *s)
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -97,7 +97,7 @@ static void take_one(void *context, const struct resource_socket *s)
 	*(struct resource_socket *)context = *s;
 }
 
-/* The kernel finds a socket of IPv6 that talks IPv4 by IPv4's addresses, too (inet_match()). */
+/* The kernel also finds an IPv6 socket with IPv4-mapped addresses by its IPv4 addresses (inet_match()). */
 int sockets_again(struct resource_socket *socket)
 {
 	struct resource_socket found = {};

@@ -40,10 +40,11 @@ struct socket_address {
 	uint8_t bytes[16]; /* the first four for AF_INET */
 };
 
+/* A socket. In TIME_WAIT the kernel keeps only a small stand-in for a closed socket, here called its twin. */
 struct resource_socket {
 	uint8_t family; /* AF_INET also for IPv4-mapped addresses */
 	uint8_t state;	/* enum socket_state */
-	bool time_wait; /* a TIME_WAIT twin; its state FIN_WAIT2: the peer's FIN is missing */
+	bool time_wait; /* a twin; in state FIN_WAIT2 the peer's FIN is missing */
 	uint16_t source_port;
 	uint16_t destination_port;
 	struct socket_address source;
@@ -65,10 +66,10 @@ struct resource_socket {
 	uint64_t cookie;	 /* 0: not known, in /proc */
 };
 
-/* The timer of a socket (idiag_timer). */
+/* The running timer of a socket (idiag_timer). */
 enum socket_timer {
-	SOCKET_RETRANSMITS = 1, /* the peer's acknowledgement */
-	SOCKET_PROBES = 4,	/* the peer's making room */
+	SOCKET_RETRANSMITS = 1, /* sends data again until the peer acknowledges */
+	SOCKET_PROBES = 4,	/* probes until the peer makes room */
 };
 
 enum socket_detail {
@@ -97,7 +98,7 @@ int sockets_tcp(enum socket_source source, uint32_t states, enum socket_detail d
  */
 int sockets_again(struct resource_socket *socket);
 
-/* Visit the UDP sockets, from /proc/net/udp, which alone always knows their drops. 0 or -errno. */
+/* Visit the UDP sockets from /proc/net/udp, which alone always shows their drops. 0 or -errno. */
 int sockets_udp(socket_visit visit, void *context);
 
 /* Return SOCKETS_NETLINK if the kernel answers it, otherwise SOCKETS_PROCFS. */

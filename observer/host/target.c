@@ -21,7 +21,7 @@
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 
-/* Of what there is so many are named. */
+/* Maximum of containers or pods that a message lists. */
 #define NAMED_MAX 8
 
 void target_free(struct target *target)
@@ -67,7 +67,7 @@ static uint32_t netns_of(uint32_t pid)
 	return stat(path, &st) ? 0 : (uint32_t)st.st_ino;
 }
 
-/* The one namespace of all processes. Without a process it is our own. */
+/* Find the one network namespace of all processes. Without a process it is our own. */
 static int find_netns(struct target *target, char *reason, size_t size)
 {
 	uint32_t own = netns_of((uint32_t)getpid()), found = 0;
@@ -105,7 +105,7 @@ static int add_pids(int folder, struct target *target)
 	autofclose FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	unsigned int pid;
 
-	/* Of processes that we cannot see the number is 0. */
+	/* The number is 0 for a process that is not visible in our PID namespace. */
 	while (file && fscanf(file, "%u", &pid) == 1) {
 		if (!pid)
 			continue;
@@ -116,7 +116,7 @@ static int add_pids(int folder, struct target *target)
 	return 0;
 }
 
-/* Those of the cgroup and of all below it. Takes @folder. */
+/* Add the processes of the cgroup at @folder and of all below it. Close @folder. */
 static int add_below(int folder, struct target *target)
 {
 	autoclosedir DIR *dir = fdopendir(folder);
@@ -234,7 +234,7 @@ static bool is_meant(const struct search *search, const struct run_place *place)
 	       !strncmp(place->container_id, search->word, strlen(search->word));
 }
 
-/* "web 3f2a…, db 77c1…": all, or those that are meant. */
+/* List "web 3f2a…, db 77c1…": all, or with @meant those that match the word. */
 static void list(const struct search *search, bool meant, char *text, size_t size)
 {
 	size_t named = 0, used = 0;
@@ -280,8 +280,8 @@ static const struct candidate *choose(const struct search *search, char *reason,
 }
 
 /*
- * Its cgroup of version 2, with what is below it. Where containers are only in cgroups of version 1 the process itself
- * says in which network namespace they are.
+ * Take the candidate's cgroup of version 2, with all below it. If there is none, take the network namespace of its
+ * process, which must be its own.
  */
 static int take_candidate(const struct search *search, const struct candidate *candidate,
 			  char *reason, size_t size, struct target *ret_target)

@@ -16,14 +16,14 @@ struct target {
 void target_free(struct target *target);
 
 /*
- * Each returns 0, -ENOMEM, or another -errno with a sentence in @reason, which names what there is. target_free() is
- * needed only after 0.
+ * Each returns 0, -ENOMEM, or another -errno with a sentence in @reason, which lists the existing names.
+ * target_free() is needed only after 0.
  */
 int target_of_netns(const char *name, char *reason, size_t size, struct target *ret_target);
 int target_of_cgroup(const char *path, char *reason, size_t size, struct target *ret_target);
-/* By number, or its first digits, or by name. */
+/* @word: the container's number, its first digits, or its name. */
 int target_of_container(const char *word, char *reason, size_t size, struct target *ret_target);
-/* NAMESPACE/NAME. */
+/* @word: NAMESPACE/NAME. */
 int target_of_pod(const char *word, char *reason, size_t size, struct target *ret_target);
 
 #endif

@@ -19,7 +19,7 @@ static const struct btf *kernel_btf(void)
 	static int error;
 
 	if (!btf && !error) {
-		loader_message_begin(); /* access.c words libbpf's messages */
+		loader_message_begin(); /* keep libbpf's messages from standard error */
 		btf = btf__load_vmlinux_btf();
 		error = (int)libbpf_get_error(btf);
 		if (error)
@@ -30,7 +30,10 @@ static const struct btf *kernel_btf(void)
 	return btf;
 }
 
-/* A tracepoint has the type of the functions that it calls, which receive their own data first. */
+/*
+ * A tracepoint's type is that of the functions that it calls. Their first parameter is their own data, which does not
+ * count.
+ */
 static int tracepoint_parameters(const struct btf *btf, const char *name)
 {
 	const struct btf_type *type;

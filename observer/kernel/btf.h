@@ -12,9 +12,8 @@
 int kernel_btf_parameters(const char *name);
 
 /*
- * Return 0 if the kernel has the target of @hook, such as "tp_btf/tcp_probe" or
- * "fexit/tcp_sendmsg+tcp_sendpage", and for hooks of other kinds. -ENOENT: @reason names the
- * missing part; -errno: there is no BTF to read.
+ * Look for the target of @hook, such as "tp_btf/tcp_probe" or "fexit/tcp_sendmsg+tcp_sendpage", in the kernel. Hooks
+ * of other kinds are not checked. 0; -ENOENT: @reason names the missing part; -errno: there is no BTF to read.
  */
 int kernel_btf_hook(const char *hook, char *reason, size_t size);
 

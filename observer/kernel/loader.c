@@ -292,14 +292,17 @@ int loader_resume(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
-/* An iterator walks the network namespace in which it was created; -1: its program was not loaded. */
+/*
+ * Create an iterator, which walks the network namespace that we are in now. *ret_fd is -1 if its program was not
+ * loaded.
+ */
 static int create_iterator(const struct bpf_link *link, int *ret_fd)
 {
 	*ret_fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 	return link && *ret_fd < 0 ? -errno : 0;
 }
 
-/* One pass of the iterator's program. */
+/* Run one pass of the iterator's program over the sockets. */
 static int run_pass(int fd)
 {
 	char nothing[64];
@@ -314,7 +317,7 @@ static int run_pass(int fd)
 	return n < 0 ? -errno : 0;
 }
 
-/* Takes their keys from services of a namespace that is gone: another one may have its number. */
+/* Retire the services of a namespace that is gone: another namespace may get its number. */
 static void retire(void *context, uint32_t netns)
 {
 	struct loader *loader = context;
@@ -325,7 +328,7 @@ static void retire(void *context, uint32_t netns)
 			services_retire(&loader->services, &loader->keys[i], i);
 }
 
-/* In the namespace: what is read there, and what walks over its sockets. */
+/* Enter the namespace to read its port rules and to create the iterators over its sockets. Leave it. */
 static int open_passes(struct loader *loader, struct visit *visit, struct port_rules *ret_rules,
 		       int ret_fds[2])
 {
@@ -367,7 +370,7 @@ static int visit_namespace(struct loader *loader, struct visit *visit)
 	return r;
 }
 
-/* Batches of so many: an open stream takes 100 bytes. */
+/* Streams that are read at once; each takes about 100 bytes. */
 #define STREAMS_BATCH 4096
 
 static void add_stream(struct loader *loader, const struct stream *stream, uint64_t now_ns)
@@ -392,7 +395,7 @@ static void add_stream(struct loader *loader, const struct stream *stream, uint6
 		open->oldest_ns = age_ns;
 }
 
-/* Streams of HTTP/2 whose request was read, and not answered. */
+/* Add the HTTP/2 streams whose request was read and not answered to the open requests. */
 static int add_streams(struct loader *loader)
 {
 	int fd = bpf_map__fd(loader->skel->maps.streams);
@@ -418,7 +421,10 @@ static int add_streams(struct loader *loader)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Where nobody listens there is nothing to be seen: what begins there, programs see. */
+/*
+ * Return whether to visit the namespace. One that was visited and has no service needs no further visit: the programs
+ * see its later listeners. If unused listeners get no slots, visit all: only a visit counts these listeners.
+ */
 static bool is_due(const struct loader *loader, const struct visit *visit, size_t key_count)
 {
 	bool due = !loader->visits.all || !visit->met ||

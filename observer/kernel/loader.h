@@ -19,11 +19,11 @@
 struct loader;
 
 struct loader_options {
-	struct observer_config config; /* cpus: at least all possible ones */
+	struct observer_config config; /* cpus: raised to the possible ones if lower */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
-	int target_fd;		       /* config.cgroup */
-	bool run_statistics;	       /* have the kernel time the programs while we run */
+	int target_fd;	     /* the cgroup whose listeners are observed, with config.cgroup */
+	bool run_statistics; /* have the kernel time the programs while we run */
 };
 
 /* A program to be tried. */
@@ -37,19 +37,22 @@ struct loader_trial {
 };
 
 /*
- * Load all of @trials, attach each, and release them. One for a cgroup is only loaded without @cgroup_fd (-1). Return
- * 0, or -errno if one was refused. Then @reason says why, and @ret_refused which one. @ret_refused is untouched if
+ * Load all of @trials, attach each, and release them. Without @cgroup_fd (-1) a program for a cgroup is loaded, but
+ * not attached. Return 0, or -errno if one was refused. Then @reason says why, and *ret_refused is its index, unless
  * that is not known.
  */
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size);
 
-/* Return whether the kernel is so old that programs have to do with plain reads and writes (bpf/compat.h). */
+/*
+ * Return whether the kernel lacks atomics that return a value, so that programs use plain reads and writes
+ * (bpf/compat.h).
+ */
 bool loader_plain(void);
 
 /*
- * The memory that the maps would take with @config: without a service, and for each of its max_services. Nothing is
- * loaded. Return 0 or -errno.
+ * Compute the memory that the maps would take with @config: in all cases, and for each service. Nothing is loaded.
+ * Return 0 or -errno.
  */
 int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
 		     uint64_t *ret_service_bytes);
@@ -64,8 +67,8 @@ void loader_close(struct loader *loader);
 DEFINE_CLEANUP(struct loader *, loader_close)
 
 /*
- * Name a service to be observed, before loader_attach(). -ENOSPC: max_services are there. Where slots are kept
- * for services with traffic it gets one when it has some.
+ * Name a service to be observed, before loader_attach(). -ENOSPC: max_services are there. With config.slots_kept that
+ * is no error: the service then gets a slot with its first traffic.
  */
 int loader_add_service(struct loader *loader, const struct service_key *key);
 
@@ -73,18 +76,18 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 int loader_attach(struct loader *loader);
 
 /*
- * Detach the programs and attach them again, in milliseconds. They keep what they know of connections, and miss what
- * happens in between. After loader_attach(). Return 0 or -errno.
+ * After loader_attach(): detach the programs, and attach them again. Each takes milliseconds. The programs keep their
+ * state of connections, and miss all events in between. loader_resume() returns 0 or -errno.
  */
 void loader_pause(struct loader *loader);
 int loader_resume(struct loader *loader);
 
-/* Set whether sockets of the local port pass the programs' filter; those of an added service do. */
+/* Set whether sockets of the local port pass the programs' filter. Those of an added service pass already. */
 void loader_watch(struct loader *loader, uint16_t port, bool watched);
 
 /*
- * Visit the sockets: refill the gauges, and pick up unknown ones. @flush: send the complete ones of the sampled
- * exchanges now, instead of with their connection's next event. Return 0 or -errno.
+ * Visit the sockets: refill the gauges, and pick up unknown ones. @flush: send each complete sampled exchange now,
+ * instead of at its connection's next event. Return 0 or -errno.
  */
 int loader_visit_sockets(struct loader *loader, bool flush);
 
@@ -99,7 +102,7 @@ size_t loader_services(const struct loader *loader, struct service_key *ret_keys
  */
 uint64_t loader_services_dropped(const struct loader *loader);
 uint64_t loader_connections_dropped(const struct loader *loader);
-/* Call @visit for each such service that is remembered. */
+/* Call @visit for each service without a slot that the kernel side remembers, with its connections. */
 void loader_dropped(const struct loader *loader,
 		    void (*visit)(void *context, const struct service_key *key,
 				  uint64_t connections),
@@ -108,8 +111,8 @@ void loader_dropped(const struct loader *loader,
 /* Return how many services may still get a slot. */
 uint32_t loader_services_left(const struct loader *loader);
 /*
- * Return the number by which the kernel side knows it (wire/config.h). It changes when the slot is
- * given to another service.
+ * Return the number by which the kernel side knows the service (wire/config.h). It changes when the slot is given to
+ * another service.
  */
 uint32_t loader_service_number(const struct loader *loader, uint32_t service);
 /*
@@ -117,13 +120,13 @@ uint32_t loader_service_number(const struct loader *loader, uint32_t service);
  */
 uint32_t loader_idle_listeners(const struct loader *loader);
 /*
- * Take the slots of @services, whose keys are @keys, back: the caller has seen that nobody uses them. @last is
- * called for each when its counts are final; they are lost when it returns. 0 or -errno.
+ * Take back the slots of @services, whose keys are @keys. The caller has seen that they are unused. @last is called
+ * for each when its counts are final; they are lost when it returns. 0 or -errno.
  */
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
 		   size_t count, void (*last)(void *context, uint32_t service), void *context);
 
-/* Return the slot of @service on @cpu, or its gauges: the kernel writes them while we read. */
+/* Return the slot of @service on @cpu. The kernel side writes to it, and to all below, while we read. */
 const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
 /* NULL without config.transmit_below. */
 const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
@@ -135,25 +138,28 @@ const struct service_split *loader_split(const struct loader *loader, uint32_t c
 const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t cpu,
 					       uint32_t service);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
-/* Connections that found an accept queue full, of all listeners of the namespace, since the first pass. */
+/* Return how many connections found an accept queue of the namespace full since the first pass. */
 struct run_number loader_overflows(const struct loader *loader, uint32_t netns);
 /* Return the listeners of all services, as the last pass found them; NULL: not known, or some were left out. */
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
 /*
- * Return the destination that most ephemeral ports of the namespace are used towards, by the last visit (.used 0: none).
- * @ret_capacity: how many each destination has. False: not known.
+ * Find the destination towards which the namespace uses the most ephemeral ports, by the last visit (.used 0: none).
+ * *ret_capacity is the number of ports that a destination can use. False: not known.
  */
 bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_capacity,
 		  struct port_place *ret_fullest);
-/* Whether the namespace's sockets have been visited: without, their gauges are not known. */
+/* Return whether the namespace's sockets have been visited. If not, its gauges are not known. */
 bool loader_visited(const struct loader *loader, uint32_t netns);
-/* With all_netns: whether there is no such namespace any more. */
+/* Return whether the namespace has ended; always false without all_netns. */
 bool loader_gone(const struct loader *loader, uint32_t netns);
-/* The namespaces that are visited, with all_netns. */
+/* Return counts of the namespaces that are visited, with all_netns. */
 const struct run_namespaces *loader_namespaces(const struct loader *loader);
-/* How many services had ended with their namespace (services_retire()) until this one did so too, or until now. */
+/*
+ * Return how many services were retired (services_retire()) before @service was. If it is not retired: how many so
+ * far.
+ */
 uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
 uint32_t loader_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);

@@ -9,11 +9,11 @@
 void loader_message_begin(void);
 
 /*
- * Return the first error message since then, with the verifier's verdict; empty if there was none.
+ * Return the first error message since loader_message_begin(), with the verifier's verdict; empty if there was none.
  */
 const char *loader_message(void);
 
-/* Return whether that is about @program. */
+/* Return whether that message is about @program. */
 bool loader_message_blames(const char *program);
 
 #endif

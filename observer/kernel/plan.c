@@ -18,7 +18,7 @@
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
-/* The only arrivals that also see a listener's queue grow. */
+/* This program and ARRIVAL_HTTP are the only ones for arrivals that also see a listener's queue grow. */
 #define ARRIVAL_READY "exchange_ready"
 /* Programs that also follow the streams of HTTP/2. */
 #define ARRIVAL_HTTP "exchange_ready_http"
@@ -267,7 +267,7 @@ static void explain_access(char *reason, size_t size)
 			 "/sys is hidden");
 }
 
-/* A reason against all of BPF is more informative than that of a single program. */
+/* Fill in the row's reason. A reason against all of BPF is more informative than that of a single program. */
 static void explain(struct plan_row *row, int error)
 {
 	char general[sizeof(row->reason)];
@@ -280,7 +280,7 @@ static void explain(struct plan_row *row, int error)
 }
 
 /*
- * Return whether the function has the parameters that the program reads. The verifier would not
+ * Check that the function has the parameters that the program reads. Return 0 or -EINVAL. The verifier would not
  * notice: if one is missing, another number stands in the place of the result.
  */
 static int check_parameters(struct plan_row *row)
@@ -300,7 +300,7 @@ static int check_parameters(struct plan_row *row)
 	return 0;
 }
 
-/* Properties that the kernel's BTF shows, long before a program is made ready for it. */
+/* Check the row by the kernel's BTF alone, without loading a program. Return 0, or -errno with the row's reason. */
 static int check_kernel(struct plan_row *row)
 {
 	int r = kernel_btf_hook(row->candidate->hook, row->reason, sizeof(row->reason));
@@ -313,7 +313,7 @@ static int check_kernel(struct plan_row *row)
 	return r == -ENOENT ? r : check_parameters(row);
 }
 
-/* Fill in the trials: programs and their instructions. @rows: the row of each. */
+/* List the programs of @rows as trials. ret_owners[i] is the row of trial i. Return the number of trials. */
 static size_t trials_of(struct plan_row **rows, size_t count, struct loader_trial *ret_trials,
 			struct plan_row **ret_owners)
 {
@@ -331,8 +331,8 @@ static size_t trials_of(struct plan_row **rows, size_t count, struct loader_tria
 }
 
 /*
- * Load and attach all named programs together. Return whether they all work, or else which of them is refused (NULL:
- * not known) and why.
+ * Load and attach the programs of @rows together. Return 0, or -errno if one is refused. Then *ret_refused is its row
+ * (NULL: not known), and @reason says why.
  */
 static int try_together(struct plan_row **rows, size_t count, int cgroup_fd,
 			struct plan_row **ret_refused, char *reason, size_t size)
@@ -362,9 +362,9 @@ static size_t take_out(struct plan_row **rows, size_t count, const struct plan_r
 }
 
 /*
- * To make any program ready, the kernel's whole BTF is read, so all are tried at once. After a refusal they are tried
- * again without the refused one. If none is blamed they are tried in halves. -errno: there was no room to ask the
- * kernel.
+ * Each attempt reads the kernel's whole BTF, so all programs are tried at once. After a refusal they are tried again
+ * without the refused one. If it is not known which one was refused, they are tried in halves. -errno: there were too
+ * few descriptors to ask the kernel.
  */
 static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
 {
@@ -390,7 +390,7 @@ static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
 	return 0;
 }
 
-/* Skip a second candidate if the first is good, or is about to be tried. */
+/* Return whether @question has a chosen candidate, or one that is about to be tried. */
 static bool has_candidate(const struct plan *plan, enum question question, struct plan_row **next,
 			  size_t count)
 {
@@ -447,12 +447,12 @@ static void choose(struct plan *plan, const struct plan_wish *wish)
 }
 
 /*
- * Maximum of files that a rehearsal has open. libbpf reports a lack of them differently for each of
- * its kernel calls. Most of these reports look like those of a kernel that refuses.
+ * Maximum of files that a rehearsal has open. libbpf reports a lack of descriptors differently for each of its kernel
+ * calls. Most of these reports look like those of a kernel that refuses.
  */
 #define REHEARSAL_FILES 64U
 
-/* Return whether they are available: 0, -EMFILE, -ENFILE. */
+/* Return 0 if REHEARSAL_FILES can be opened, otherwise -EMFILE or -ENFILE. */
 static int check_room(void)
 {
 	int fds[REHEARSAL_FILES], r = 0;
@@ -558,10 +558,7 @@ const char *plan_refusal(const struct plan *plan, enum question question)
 	return "no program for it";
 }
 
-/*
- * Return whether a candidate was chosen, or at least works: `sojourn probe` only tries optional
- * ones.
- */
+/* Return whether a candidate works, chosen or not: `sojourn probe` tries optional ones without choosing them. */
 static bool answerable(const struct plan *plan, enum question question)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {

@@ -78,9 +78,9 @@ struct plan_wish {
 	bool transmit;
 	bool cpu;
 	bool http;
-	int cgroup_fd;		   /* that the services' sockets belong to; -1: not known */
+	int cgroup_fd;		   /* the cgroup of the services' sockets; -1: not known */
 	const char *cgroup_reason; /* why not */
-	const char *const *prefer; /* candidates to use and no other for their questions */
+	const char *const *prefer; /* candidates that exclude all others of their questions */
 	size_t prefer_count;
 	bool everything; /* rehearse the optional ones too, as `sojourn probe` does */
 	/*
@@ -100,13 +100,13 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan);
 /* Return the chosen row of @question; NULL if it has none. */
 const struct plan_row *plan_chosen(const struct plan *plan, enum question question);
 
-/* How @plan knows when accept() returned; never ACCEPT_AUTO. */
+/* Return how @plan knows when accept() returned; never ACCEPT_AUTO. */
 enum accept_source plan_accept_source(const struct plan *plan);
 
 /* Return whether @plan follows responses by TX timestamps. */
 bool plan_transmit_stamps(const struct plan *plan);
 
-/* The first refusal for @question, if none of its candidates was chosen; else NULL. */
+/* Return the first refusal for @question if none of its candidates was chosen; otherwise NULL. */
 const char *plan_refusal(const struct plan *plan, enum question question);
 
 /* Return whether @name is a candidate's hook or program. */
@@ -138,7 +138,10 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp);
 /* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
 const char *plan_missing_http(const struct plan *plan);
 
-/* Return how many candidates work that are not optional. */
+/*
+ * Return how many chosen candidates are not optional. Candidates of --http count, because they replace others that
+ * are not optional.
+ */
 size_t plan_working(const struct plan *plan);
 
 /* Return the question in words, e.g. "When did a request become readable?" */

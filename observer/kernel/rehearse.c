@@ -89,7 +89,7 @@ static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *tria
 int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
 		    char *reason, size_t size)
 {
-	/* With all options: otherwise the verifier would skip their code. */
+	/* Set all options: the verifier skips code of options that are not set. */
 	struct observer_config config = {
 		.max_services = 1,
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),

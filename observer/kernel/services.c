@@ -27,7 +27,9 @@ uint32_t services_left(const struct services *services)
 	return left > 0 ? (uint32_t)left : 0;
 }
 
-/* The kernel side may take it as soon as it is counted. */
+/*
+ * Put the slots at @index among the free ones. The kernel side may take them as soon as services_given counts them.
+ */
 static int give(struct services *services, uint32_t index)
 {
 	uint32_t *given = &services->skel->bss->services_given;
@@ -42,8 +44,8 @@ static int give(struct services *services, uint32_t index)
 }
 
 /*
- * When a map in a map is replaced, the kernel waits for all running programs (1ae80cf31938).
- * Programs that begin later see all earlier writes.
+ * Make a map in a map. When it is replaced, the kernel waits for all running programs (1ae80cf31938). Programs that
+ * start later see all earlier writes.
  */
 static int open_fence(struct services *services)
 {
@@ -162,7 +164,7 @@ static void empty_slot(struct services *services, size_t slot, uint32_t number)
 }
 
 /*
- * From here on the service's number leads to no slots. A program that has found them may still
+ * Make the service's number invalid, so that no program finds its slots. Programs that have found them may still
  * write.
  */
 static void shut(struct services *services, const struct service_key *key, uint32_t index)
@@ -233,7 +235,7 @@ static void forget_claims(const struct services *services, uint32_t from, uint32
 }
 
 /*
- * Find numbers that a program has taken but not used, because another CPU was faster. Such a number
+ * Besides @indices, free numbers that a program has taken but not used, because another CPU was faster. Such a number
  * is neither used nor free, both before the fence and after it.
  */
 int services_reclaim(struct services *services, const struct service_key *keys,
@@ -248,7 +250,7 @@ int services_reclaim(struct services *services, const struct service_key *keys,
 	if (!before || !behind)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		/* Another service may have the key of one that is shut already. */
+		/* A retired service is shut already, and another one may have its key. */
 		if (services->retired[indices[i]].key.port)
 			services->retired[indices[i]] = (struct service_retired){};
 		else

@@ -14,11 +14,11 @@
 #include "wire/counters.h"
 #include "wire/status.h"
 
-/* A service that still has its slots, and no key any more; port 0: there is none. */
+/* A retired service. It still has its slots, but the kernel side no longer finds them by its key. Port 0: none. */
 struct service_retired {
 	struct service_key key;
 	uint32_t number;
-	uint64_t before; /* how many had been retired then */
+	uint64_t before; /* how many services were retired before this one */
 };
 
 struct services {
@@ -37,19 +37,19 @@ struct services {
 	uint32_t claims_forgotten; /* see forget_claims() */
 };
 
-/* The memory of the slots is mapped already. All are free then. 0 or -errno. */
+/* Make all slots free. The caller has mapped their memory. 0 or -errno. */
 int services_open(struct services *services, struct sojourn_bpf *skel);
 void services_close(struct services *services);
 
 /* Give @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
 int services_add(struct services *services, const struct service_key *key, uint32_t kept);
 
-/* Return how many may still be given. */
+/* Return how many slots are free. */
 uint32_t services_left(const struct services *services);
 
 /*
- * Count nothing more for the service, whose key may become another one's. Its counts stay in its slots until these are
- * taken back.
+ * Count nothing more for the service, so that another one may get its key. Its counts stay in its slots until the
+ * slots are taken back.
  */
 void services_retire(struct services *services, const struct service_key *key, uint32_t index);
 

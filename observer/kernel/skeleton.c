@@ -17,7 +17,10 @@
 #include "wire/events.h"
 #include "wire/stream.h"
 
-/* An ability that the verifier has since 5.12 (5ca419f2864a), in a program of no other use. */
+/*
+ * Load a program that only tests for atomics that return a value. The verifier accepts them since 5.12
+ * (5ca419f2864a). Return 0 or -errno.
+ */
 static int try_atomics(void)
 {
 	const struct bpf_insn program[] = {
@@ -44,17 +47,14 @@ bool loader_plain(void)
 {
 	static int known, plain;
 
-	/*
-	 * If it is refused for another reason nothing can be loaded at all, which is reported
-	 * later.
-	 */
+	/* If the program is refused for another reason, nothing can be loaded at all. That is reported later. */
 	if (!known)
 		plain = try_atomics() == -EINVAL;
 	known = 1;
 	return plain;
 }
 
-/* The kernel's header of each entry of a hash, and its share of the buckets. */
+/* Bytes of the kernel's header of each hash entry, and of the entry's share of the buckets. */
 #define HASH_HEAD_BYTES 80
 
 static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
@@ -97,8 +97,8 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 }
 
 /*
- * The memory that the kernel takes for @map: it rounds up, and a hash has a head and buckets. Storage in sockets
- * belongs to the sockets.
+ * Return the memory that the kernel takes for @map. It rounds sizes up, and adds headers and buckets to a hash.
+ * Storage in sockets counts as the sockets' memory.
  */
 static uint64_t map_bytes(const struct bpf_map *map)
 {
@@ -162,12 +162,12 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 	if (!skel)
 		return -errno;
 	kernel_btf_without_modules(skel->progs.conn_state);
-	loader_message_begin(); /* what that made libbpf say is no reason */
+	loader_message_begin(); /* libbpf's messages about that explain no refusal */
 	skel->rodata->config = *config;
 	if (config->cpus < (uint32_t)cpus)
 		skel->rodata->config.cpus = (uint32_t)cpus;
 	skel->rodata->config.plain = loader_plain();
-	if (loader_plain()) /* its clocks need atomics */
+	if (loader_plain()) /* the threads' clocks need atomics */
 		skel->rodata->config.cpu = 0;
 	*ret_skel = skel;
 	return set_sizes(skel, &skel->rodata->config);

@@ -8,12 +8,12 @@
 #include "sojourn_bpf.skel.h"
 
 /*
- * Open it, with the maps' sizes of @config, and begin to listen to libbpf (message.h).
- * No program is chosen yet. 0 or -errno; the caller destroys @ret_skel, also after an error.
+ * Open the object, with the maps' sizes of @config, and begin to listen to libbpf (message.h). No program is chosen
+ * yet. 0 or -errno; the caller destroys @ret_skel, also after an error.
  */
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel);
 
-/* Has @program loaded with the object. 0 or -ENOMEM. */
+/* Have @program loaded with the object. 0 or -ENOMEM. */
 int loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);
 
 #endif

@@ -65,7 +65,7 @@ const struct visit *visits_of(const struct visits *visits, uint32_t inode)
 
 /* ---- coming and going ---- */
 
-/* The way to a namespace changes when the process ends that led to it. */
+/* Add new namespaces. Update the path of known ones: it changes when the process that led to it ends. */
 static int take(struct visits *visits, const struct namespaces *found)
 {
 	for (size_t i = 0; i < found->count; i++) {
@@ -140,7 +140,10 @@ static int enter_by_path(struct visits *visits, const struct visit *visit)
 	return st.st_ino == visit->netns.inode ? enter(visits, fd) : -ESTALE;
 }
 
-/* Numbers of namespaces are given again at once; knowledge of one must not pass to another. */
+/*
+ * Return whether another namespace has the number now, and then reset @visit. The kernel reuses numbers at once, and
+ * the results of one namespace must not pass to another.
+ */
 static bool is_another(struct visit *visit)
 {
 	autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -167,7 +170,7 @@ int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another)
 	visit->error = r;
 	if (!r)
 		*ret_another = is_another(visit);
-	/* The process that led to it has ended: another one may do so. */
+	/* The process that led to it has ended. Search again at once: another one may lead to it. */
 	if (r == -ENOENT || r == -ESTALE)
 		visits->found_ns = 0;
 	visits->told.ended += *ret_another;
@@ -225,6 +228,8 @@ void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
 	}
 	memcpy(rules->held, bss->ports_held, sizeof(rules->held));
 	visit->ports_capacity = ports_capacity(rules);
-	/* Connections without a place may be more than that. */
+	/*
+	 * If more connections found no place than the fullest destination has, that destination may be the wrong one.
+	 */
 	visit->ports_known = rules->high && bss->ports_unplaced <= visit->fullest.used;
 }

@@ -19,7 +19,7 @@
 struct visit {
 	struct namespace netns;
 	uint64_t cookie; /* no namespace ever has the same; 0: not known, before Linux 5.14 */
-	bool there;	 /* it was found when they were looked for last */
+	bool there;	 /* the last search found it */
 	bool met;	 /* a pass has seen its sockets */
 	int error;	 /* why the last try to enter it failed; 0: it did not */
 	bool ports_known;
@@ -33,16 +33,16 @@ struct visit {
 struct visits {
 	bool all;
 	int own_fd;
-	int fd; /* of the only one; -1: our own, or all */
+	int fd; /* of the only namespace; -1: our own, or all */
 	uint32_t own;
 	bool away; /* we are in another namespace than ours */
 	struct visit *list;
 	size_t count;
-	uint64_t found_ns; /* when they were looked for */
+	uint64_t found_ns; /* when the namespaces were last searched for */
 	struct run_namespaces told;
 };
 
-/* @fd: the only namespace; -1: our own, @inode; or @all. 0 or -errno. */
+/* @fd: the only namespace, whose number is @inode; -1: our own. @all: all of the host, instead. 0 or -errno. */
 int visits_open(struct visits *visits, int fd, uint32_t inode, bool all);
 void visits_close(struct visits *visits);
 
@@ -53,23 +53,23 @@ void visits_close(struct visits *visits);
 int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t inode), void *context);
 
 /*
- * Enter the namespace; 0 or -errno. *ret_another: its number belongs to another one since the last time. Then it is as if
- * it had never been met. visits_leave() after 0.
+ * Enter the namespace. *ret_another: since the last time, its number has passed to another namespace; @visit is then
+ * reset. Return 0, which takes a visits_leave(), or -errno.
  */
 int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another);
 int visits_leave(struct visits *visits);
 
-/* Count it among the namespaces of the reading, or note why it cannot be entered. */
+/* Count the namespace in the reading, as observed or as not entered, with the reason. */
 void visits_count(struct visits *visits, const struct visit *visit);
 
-/* In the namespace, before the pass: which ports it counts. */
+/* Call in the namespace, before the pass: set which ports the pass counts. */
 void visits_begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
 			struct port_rules *ret_rules);
-/* After the pass: which ports are held, and where the others are used. */
+/* Call after the pass: take over which ports are held, and the destination that uses the most others. */
 void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
 		      const struct port_place *places, struct port_rules *rules);
 
-/* NULL: it is none of those. */
+/* Return the visit of namespace @inode; NULL: it is not visited. */
 const struct visit *visits_of(const struct visits *visits, uint32_t inode);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The data kept of a service, and their memory; see budget.h. tests/bench/memory.py measures it. */
+/* Sizes of the data that are kept of services; see budget.h. tests/bench/memory.py measures it. */
 #include "budget.h"
 
 #include "host/memory.h"

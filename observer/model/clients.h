@@ -14,7 +14,7 @@ struct clients_search {
 
 /* A socket_visit: takes @socket if it is a connection of the service. @context: a struct clients_search. */
 void clients_visit(void *context, const struct resource_socket *socket);
-/* Join equal addresses, and put that with the most connections first. */
+/* Join equal addresses, and sort by connections, most first. */
 void clients_add_up(struct snapshot_clients *clients);
 
 /* Find all clients. -ENODATA if the service is in another network namespace; 0 or -errno. */

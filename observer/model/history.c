@@ -15,7 +15,7 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/series.h"
 
-/* A point as numbers; `known` takes a whole one. */
+/* A point is treated as an array of numbers. The bits of `known` are one of them. */
 #define WORDS	   (sizeof(struct run_point) / sizeof(uint64_t))
 #define KNOWN_WORD (offsetof(struct run_point, known) / sizeof(uint64_t))
 
@@ -29,10 +29,10 @@ _Static_assert(sizeof(struct run_point) % sizeof(uint64_t) == 0 &&
 
 /* Points of one kind, the oldest first. */
 struct track {
-	struct run_point before; /* all that is no longer kept; no duration: nothing */
+	struct run_point before; /* sum of points no longer kept; no duration: none */
 	uint8_t *bytes;
 	size_t begin, end, capacity;
-	struct run_point last; /* not among the bytes yet; no duration: none */
+	struct run_point last; /* not among the bytes yet; without a duration: none */
 };
 
 struct past {
@@ -117,7 +117,7 @@ static const uint8_t *get_number(const uint8_t *at, uint64_t *ret_number)
 	return at;
 }
 
-/* A zero is followed by how many there are. Returns the bytes. */
+/* Encode @point: after a zero comes the count of zeros in a row. Return the number of bytes. */
 static size_t encode(const struct run_point *point, uint8_t ret_bytes[static POINT_BYTES])
 {
 	uint64_t words[WORDS];
@@ -234,8 +234,8 @@ static void drop_old(struct track *track, uint64_t from_ns)
 }
 
 /*
- * Return whether nothing happened in @last and in @point, and the state is the same: both together
- * are as each of them.
+ * Return whether nothing happened in @last and in @point, and the state is the same. Then joining them changes only
+ * the duration.
  */
 static bool is_quiet(const struct run_point *last, const struct run_point *point)
 {
@@ -355,7 +355,7 @@ static struct run_point point_since(const struct run *base, const struct run *la
 	return point;
 }
 
-/* Half a past would not add up: then there is none. */
+/* Drop the whole past of a service: without one point its counts would not add up. */
 static void forget(struct history *history, struct past *past)
 {
 	past_done(past);
@@ -449,7 +449,7 @@ static int extract_service(const struct history *history, enum history_kind kind
 	return r ? r : extract_point(extract, open);
 }
 
-/* Return the duration of longer points if there were too many; 0: as they are. */
+/* Return the duration to which points are joined, so that no document has too many. 0: they stay as they are. */
 static uint64_t step_ns(const struct snapshot_past *past, enum history_kind kind, size_t services)
 {
 	uint64_t native_s = kind == HISTORY_FINE ? 1 : HISTORY_SLOT_NS / NSEC_PER_SEC;

@@ -19,7 +19,7 @@ struct history;
 /* Maximum of points in a document; a request for more gets longer ones. */
 #define HISTORY_POINTS 20000U
 
-/* 0 or -ENOMEM. @bytes: HISTORY_BYTES, but for tests. */
+/* 0 or -ENOMEM. @bytes: maximum of all points, up to HISTORY_BYTES. */
 int history_new(size_t bytes, struct history **ret_history);
 void history_free(struct history *history);
 DEFINE_CLEANUP(struct history *, history_free)

@@ -21,15 +21,15 @@
 #include "sources/ring.h"
 #include "series.h"
 
-/* A period: from the reading @base until it is requested. */
+/* A period: the whole observation, or a phase. Its documents cover the time since the reading @base. */
 struct period {
 	uint64_t id; /* 0: free */
 	struct run *base;
 	uint64_t *first_ns; /* by service: earliest arrival since the start, 0: none yet */
 	struct source_samples *samples; /* NULL: none are taken */
-	struct look *look;		/* at what runs out; NULL: nobody looks */
+	struct look *look;		/* for resources that run out; NULL: none is taken */
 	struct model_series *series;	/* NULL: none is kept */
-	bool pointed;	     /* its last point ended with the model's tick, not its base */
+	bool pointed;	     /* its last point ended with the model's tick; false: no point yet */
 	uint32_t lease_s;    /* of a phase */
 	uint64_t expires_ns; /* when its lease ends */
 };
@@ -40,9 +40,9 @@ struct model {
 	struct model_options options;
 	struct source_proc *proc;
 	struct source_ring *ring;	/* NULL: no exchange is sampled */
-	struct resource_events *events; /* of the findings */
+	struct resource_events *events; /* events for the findings */
 	int events_error;
-	struct look_target target; /* the namespace that they are about */
+	struct look_target target; /* the namespace that findings are about */
 	char *started_at;
 	uint64_t started_ns;
 	struct service_key *keys;
@@ -52,13 +52,13 @@ struct model {
 	struct period total;
 	struct look *recent; /* NULL until snapshot_judge() */
 	uint64_t recent_ns;
-	uint64_t recent_services_dropped; /* when it began */
+	uint64_t recent_services_dropped; /* at the begin of @recent */
 	uint64_t recent_connections_dropped;
 	struct period phases[SNAPSHOT_PHASES];
 	uint64_t last_id;
 	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
 	struct history *history; /* NULL: none is kept */
-	struct run *slot; /* the reading at its last point of ten seconds; NULL: there was none */
+	struct run *slot; /* the reading at the history's last point of ten seconds; NULL: none */
 };
 
 static void period_done(struct model *model, struct period *period)
@@ -120,7 +120,7 @@ static int read_service(struct model *model, uint32_t index, struct run *run)
 	return source_proc_read(model->proc, model->loader, index, service);
 }
 
-/* Note as many as there is room for. */
+/* Add the service's port to the list, as long as there is room. */
 static void name_dropped(void *context, const struct service_key *key, uint64_t connections)
 {
 	struct run *run = context;
@@ -264,7 +264,7 @@ static int period_begin(struct model *model, struct period *period)
 	return 0;
 }
 
-/* Set the period's messages: none if nothing was exchanged in it. */
+/* Set the times of the period's first and last message; 0 if it has none. */
 static void set_messages(const struct model *model, const struct period *period, struct run *run)
 {
 	size_t at = 0;
@@ -364,7 +364,7 @@ int model_drain(struct model *model)
 	return source_ring_drain(model->ring);
 }
 
-/* A series that lacks a point would not add up: without memory there is none. */
+/* Add a point to the period's look and series. Without memory drop the series, which would not add up. */
 static void point_period(struct model *model, struct period *period, const struct run *now)
 {
 	if (period->look)
@@ -392,7 +392,7 @@ static void expire_phases(struct model *model)
 	}
 }
 
-/* A page has the past of all services, in place of the series that a document has of a period. */
+/* Return the memory for the history: a period's share for series, at most HISTORY_BYTES. */
 static size_t history_bytes(const struct budget *budget)
 {
 	return budget->series_bytes < HISTORY_BYTES ? budget->series_bytes : HISTORY_BYTES;
@@ -406,7 +406,7 @@ static const struct run *last_of_history(const struct model *model, enum history
 	return last ? last : model->total.base;
 }
 
-/* A slot ends with a tick, whose reading is the begin of the next one. */
+/* Return whether the slot of ten seconds ends with the tick @now. The next slot begins there. */
 static bool ends_slot(const struct model *model, const struct run *now)
 {
 	const struct run *last = last_of_history(model, HISTORY_COARSE);
@@ -422,7 +422,7 @@ static void point_history(struct model *model, const struct run *now)
 				      last_of_history(model, kind), now);
 }
 
-/* Readings are large: only those that the next points need stay. */
+/* Keep only the readings that the next points need, because readings are large. */
 static void replace_readings(struct model *model, struct run *now)
 {
 	struct run *tick = model->tick;
@@ -446,7 +446,9 @@ static void forget_service(struct period *period, uint32_t index, const struct r
 		model_series_forget(period->series, like);
 }
 
-/* Its counts are in the sum; the slots are another service's from here on. */
+/*
+ * Forget the service at @index in all periods. Its counts are in the sum already, and another service gets its slots.
+ */
 static void forget_everywhere(void *context, uint32_t index)
 {
 	struct model *model = context;
@@ -465,7 +467,7 @@ static void forget_everywhere(void *context, uint32_t index)
 	*key = (struct service_key){};
 }
 
-/* Without a reading the next point is of a longer time. */
+/* If no reading succeeds, the next point covers a longer time. */
 void model_point(struct model *model)
 {
 	RESERVE_SCOPE;
@@ -533,7 +535,7 @@ static int snapshot_past(void *context, const struct snapshot_past *past, struct
 	return 0;
 }
 
-/* A long sample says little of now: the doctor starts over every minute. */
+/* Start a new look every minute, because a long sample says little about the present. */
 #define JUDGED_NS (60 * NSEC_PER_SEC)
 
 static int snapshot_judge(void *context, struct run *run)
@@ -588,7 +590,7 @@ static void renew(struct period *phase)
 	phase->expires_ns = clock_now_ns() + phase->lease_s * NSEC_PER_SEC;
 }
 
-/* One phase is always possible, with any number of services. */
+/* The first phase may exceed the phases' memory, so that one is always possible. */
 static int snapshot_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_id)
 {
 	struct model *model = context;
@@ -658,7 +660,7 @@ struct snapshot_source model_snapshots(struct model *model)
 
 /* ---- begin ---- */
 
-/* Without events the findings lack something, and say so. */
+/* Open the events for findings. Without them the findings lack something, and the document says so. */
 static void open_findings(struct model *model)
 {
 	model->events_error = events_open(false, loader_depths_fd(model->loader), &model->events);
@@ -693,8 +695,8 @@ static int model_init(struct model *model)
 	if (!r)
 		r = period_begin(model, &model->total);
 	/*
-	 * Attaching picked up existing connections before the first reading: they are not
-	 * "earlier".
+	 * Attaching counted the existing connections before the first reading. Clear that count in the base, or
+	 * run_subtract() would remove it from every document.
 	 */
 	for (size_t i = 0; !r && i < model->total.base->service_count; i++)
 		model->total.base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;

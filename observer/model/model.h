@@ -18,16 +18,16 @@ struct budget;
 struct model;
 
 struct model_options {
-	int netns_fd;	/* the namespace that findings are about; -1: our own. The caller's */
+	int netns_fd; /* the namespace that findings are about, owned by the caller; -1: our own */
 	uint32_t netns; /* its inode */
 	char **command; /* the command that runs meanwhile, for the document; may be NULL */
 	bool run_statistics;
 	uint32_t samples;	     /* samples per service and period; 0: none */
 	const struct budget *budget; /* the caller's, which outlives the model */
-	bool findings; /* look for findings, at the begin and the end of each period */
-	bool past;     /* keep the past for snapshot_source.past() */
+	bool findings;		     /* look for findings at the begin and the end of each period */
+	bool past;		     /* keep the past for snapshot_source.past() */
 	void (*expired)(uint64_t phase,
-			uint32_t lease_s); /* one has ended with its lease; or NULL */
+			uint32_t lease_s); /* called when a lease ends; may be NULL */
 };
 
 /* Begin the observation: everything from now on counts. 0 or -errno. */
@@ -46,11 +46,11 @@ int model_read(struct model *model, struct run **ret_run);
 int model_fd(const struct model *model);
 int model_drain(struct model *model);
 
-/* One more point of every series; to be called every model_point_interval_ns(). */
+/* Add a point to every series. Call it every model_point_interval_ns(). */
 void model_point(struct model *model);
 uint64_t model_point_interval_ns(const struct model *model);
 
-/* Return the same for sinks, with phases. */
+/* Return the sinks' view of the model, which also has phases. */
 struct snapshot_source model_snapshots(struct model *model);
 
 #endif

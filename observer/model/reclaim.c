@@ -17,12 +17,12 @@
 /* Maximum of slots kept free for services that come within a second. */
 #define MOST_FREE 32
 
-/* The order of removal: services that have ended and left nothing, then the others that have ended. */
+/* Services in the order in which they lose their slots. */
 enum rank {
 	RANK_UNUSED,
 	RANK_ENDED,
-	RANK_IDLE, /* it listens, and nobody has used it: with its first connection it gets a slot again */
-	RANK_QUIET, /* likewise, but some of it goes into the sum */
+	RANK_IDLE, /* it listens and was never used; it gets a slot again with its first connection */
+	RANK_QUIET, /* it listens and was used, but not for QUIET_NS; its counts go into the sum */
 	RANK_STAYS,
 };
 
@@ -35,14 +35,14 @@ struct leaving {
 struct of_slot {
 	uint32_t number; /* of its service, by the last visit; 0: none */
 	uint64_t turn;
-	bool known; /* it had this number at the visit before, too */
+	bool known; /* the visit before saw this number, too */
 };
 
 struct reclaim {
 	struct loader *loader;
 	uint32_t size;
 	struct of_slot *slots;
-	uint64_t reclaimed; /* services, ever */
+	uint64_t reclaimed; /* services so far */
 	struct run_reclaimed sum;
 	/* Of the call under way: */
 	void (*forget)(void *context, uint32_t index);
@@ -99,8 +99,8 @@ const struct run_reclaimed *reclaim_sum(const struct reclaim *reclaim)
 }
 
 /*
- * By the last visit, which must have met the service: a service that came during it may look unused. No visit meets
- * services in another namespace.
+ * Return the service's rank by the last visit. It stays if the visit before did not see it yet, or if its namespace
+ * exists and was not visited. Such a service may only look unused.
  */
 static enum rank rank_of(const struct reclaim *reclaim, const struct service_key *key,
 			 uint32_t index, uint64_t *ret_counted)
@@ -197,6 +197,6 @@ int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_
 	}
 	reclaim->forget = forget;
 	reclaim->context = context;
-	/* Also with none to take: it finds numbers that nothing uses. */
+	/* Call it also for no service: it frees numbers that nothing uses. */
 	return loader_reclaim(reclaim->loader, chosen_keys, indices, chosen, add_last, reclaim);
 }

@@ -25,13 +25,15 @@ void reclaim_free(struct reclaim *reclaim);
 void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, size_t count);
 
 /*
- * Take back as many slots as are wanted, if that many were unused at the last visit. @forget is called for
- * each with its index, when its counts are in the sum. 0 or -errno.
+ * Take back slots that were unused at the last visit, as many as are wanted. Call @forget for each with its index,
+ * once its counts are in the sum. 0 or -errno.
  */
 int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_t count,
 		  void (*forget)(void *context, uint32_t index), void *context);
 
+/* Return the turn (struct run_service) of the service at @index. */
 uint64_t reclaim_turn(const struct reclaim *reclaim, uint32_t index);
+/* Return the sum of the counts of all services that lost their slots. */
 const struct run_reclaimed *reclaim_sum(const struct reclaim *reclaim);
 
 #endif

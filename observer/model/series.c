@@ -81,7 +81,7 @@ static struct of_service *add(struct model_series *series, const struct run_serv
 	return entry;
 }
 
-/* The array grows at powers of two (array.h): it keeps its room. */
+/* The list keeps its room: ARRAY_GROW() allocates at powers of two. */
 void model_series_forget(struct model_series *series, const struct run_service *like)
 {
 	struct of_service *entry = find(series, like);
@@ -93,7 +93,7 @@ void model_series_forget(struct model_series *series, const struct run_service *
 	memmove(entry, entry + 1, (size_t)(series->list + series->count - entry) * sizeof(*entry));
 }
 
-/* A service that was away for a while has no gap: its next point is of a longer time. */
+/* Extend the point back to the end of the last one: a service that was away has no gap. */
 static void close_gap(const struct run_series *series, struct run_point *point)
 {
 	const struct run_point *last = series->count ? &series->points[series->count - 1] : NULL;
@@ -105,9 +105,9 @@ static void close_gap(const struct run_series *series, struct run_point *point)
 	point->begin_ns = end_ns;
 }
 
-/* A point in an array that grows by doubling, in a copy for a document, and its numbers as JSON. */
+/* Memory of a point: in an array that grows by doubling, in a copy for a document, and as JSON. */
 #define POINT_BYTES (3 * sizeof(struct run_point) + 3400)
-/* A minute, before two of its points are joined. */
+/* Minimum of points of a service: a minute. */
 #define FEWEST_POINTS 60U
 
 static size_t most_points(const struct model_series *series, size_t services)

@@ -10,7 +10,10 @@
 
 struct model_series;
 
-/* @bytes: for all services, with a document of them: where there are many they have fewer points. 0 or -ENOMEM. */
+/*
+ * @bytes: memory for all services' points, including a document. The more services there are, the fewer points each
+ * has. 0 or -ENOMEM.
+ */
 int model_series_new(uint64_t bytes, struct model_series **ret_series);
 void model_series_free(struct model_series *series);
 

@@ -46,13 +46,13 @@ struct snapshot_source {
 	void *context;
 	/* Return everything since the observation began. 0 or -errno. */
 	int (*total)(void *context, struct run **ret_run);
-	/* The same without single exchanges and findings, for frequent requests. */
+	/* The same as total(), without single exchanges and findings, for frequent requests. */
 	int (*brief)(void *context, struct run **ret_run);
-	/* The same with the recent past of services as series. -ENODATA: it is not kept. */
+	/* The same as brief(), with the recent past of services as series. -ENODATA: it is not kept. */
 	int (*past)(void *context, const struct snapshot_past *past, struct run **ret_run);
 	/*
-	 * Add current findings, judged over the last minute, to a document of brief(). Without a
-	 * judge it adds nothing, and not_seen stays NULL.
+	 * Add current findings, judged over the last minute, to a document of brief(). If findings are switched off
+	 * it adds nothing, and not_seen stays NULL.
 	 */
 	int (*judge)(void *context, struct run *run);
 	/*
@@ -66,7 +66,7 @@ struct snapshot_source {
 	 * SNAPSHOT_PHASES are open; -EDQUOT: the open ones take the memory allowed for phases.
 	 */
 	int (*phase_begin)(void *context, uint32_t lease_s, uint64_t *ret_id);
-	/* Renew a lease for its full time from now on. Errors as below. */
+	/* Renew a lease for its full time from now on. Errors as phase_end(). */
 	int (*phase_renew)(void *context, uint64_t id, uint32_t *ret_lease_s);
 	/* End phase @id and return its document. -ENOENT: no such phase is open. */
 	int (*phase_end)(void *context, uint64_t id, struct run **ret_run);

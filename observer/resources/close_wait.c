@@ -29,7 +29,7 @@
 /* A past reading is replaced after this time, so growth is searched over at most twice as long. */
 #define PAST_NS (30 * NSEC_PER_SEC)
 
-/* The earliest reading that the second is compared with. */
+/* The earliest reading with which the second one of the pair is compared. */
 struct base {
 	const struct socket_list *list;
 	double seconds; /* before the second one; 0: there is none */
@@ -71,8 +71,8 @@ static bool is_server(const struct resource_pair *pair, const struct resource_so
 }
 
 /*
- * Return whether a request waits: data came after the last sent bytes. Both times are ticks: within
- * the same tick the answer counts as later. But a connection's first request must have an answer.
+ * Return whether a request waits: data came after the last sent bytes. Both times are ticks: within the same tick the
+ * answer counts as later. If the connection has sent nothing yet, any data is a request.
  */
 static bool asks(const struct resource_socket *s)
 {
@@ -108,7 +108,7 @@ static void count_new(const struct resource_pair *pair, const struct base *base,
 	if (!forgotten(pair, s))
 		return;
 	group->came += !(then && forgotten(pair, then));
-	/* A process that started lately leaves the first quarters of a longer time empty. */
+	/* Two spans: a process that started lately leaves the first quarters of the longer one empty. */
 	group->in_sample |= quarter(s, pair->seconds * 1000);
 	group->in_minute |= quarter(s, fmin(ms, GROWTH_MOST_MS));
 }
@@ -121,7 +121,7 @@ static void note_socket(const struct resource_pair *pair, const struct resource_
 	if (s->silent_ms > group->oldest_ms)
 		group->oldest_ms = s->silent_ms;
 	group->working += works(pair, s);
-	/* The FIN has a place in the sequence of bytes, which is read with them. */
+	/* The FIN counts as one byte of the queue until the process has read up to it. */
 	group->ended += !s->receive_queue;
 	group->unread += s->receive_queue > 1;
 	if (resource->used == 1) {

@@ -73,7 +73,7 @@ void diagnose_free(struct finding_list *findings);
 /* Return the worst severity. */
 enum severity diagnose_worst(const struct finding_list *findings);
 
-/* "docs/diagnoses.md#ID" */
+/* Print "docs/diagnoses.md#ID". */
 char *diagnose_link(const struct rule *rule, char *buffer, size_t size);
 
 #endif

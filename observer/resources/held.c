@@ -15,9 +15,9 @@ struct standing {
 	enum resource_kind kind;
 	uint32_t least_ms; /* a shorter standstill is normal */
 	bool (*is)(const struct resource_socket *s);
-	/* Return for how long at least nothing has moved, from the socket itself. */
+	/* Return for how long nothing has moved at least, by the second reading alone. */
 	uint32_t (*still_ms)(const struct resource_socket *s);
-	/* Numbers that grow with every movement: if both readings have the same, nothing moved. */
+	/* Return a number that changes with every movement: if it is the same in both readings, nothing moved. */
 	uint64_t (*moved)(const struct resource_socket *s);
 	const char *bytes; /* name of the fact; NULL: none */
 };

@@ -90,7 +90,7 @@ static bool grew(const struct resource_process *process, unsigned int points)
 	return points >= QUARTERED;
 }
 
-/* False also if it is not known: too few points, or a process that has started since. */
+/* True also if it is not known: too few points, or a process that started after the first reading. */
 bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned int points)
 {
 	for (size_t i = 0; i < list->count && points >= QUARTERED; i++) {

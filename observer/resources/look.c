@@ -117,7 +117,7 @@ static void read_after(struct look *look, uint64_t sample_ns, struct run *run)
 
 		netns_free(&pair->after);
 		r = read_target(look, i, sample_ns, &pair->after);
-		/* Without a name it is the only one, and there is no look. */
+		/* A target without a name is the only one: conclude() then returns -ENODATA. */
 		if (r < 0 && look->options.targets[i].name[0])
 			note(run, "network namespace %s: %s%s", look->options.targets[i].name,
 			     strerror(-r), r == -EPERM ? " (entering it needs CAP_SYS_ADMIN)" : "");
@@ -209,7 +209,7 @@ void look_point(struct look *look, uint64_t interval_ns)
 
 	if (!look->points)
 		look->point_ns = interval_ns;
-	/* A late point would bend the line: drop it, and the trend so far. */
+	/* A late point would bend the line: drop the trend so far, and start a new one with it. */
 	if (look->points && now_ns > look->next_ns + look->point_ns / 4)
 		look->points = 0, look->point_ns = interval_ns;
 	if (look->points && now_ns + look->point_ns / 4 < look->next_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look: two readings of some network namespaces, a sample apart, and the resulting findings for a
- * run document. Names neither command line nor output.
+ * A look: two readings of some network namespaces, a sample apart, and the resulting findings for a run document.
+ * Independent of command line and output.
  */
 #ifndef OBSERVER_RESOURCES_LOOK_H
 #define OBSERVER_RESOURCES_LOOK_H
@@ -27,7 +27,7 @@ struct look_options {
 	uint32_t pid;	/* only this process's resources; 0: everybody's */
 	uint16_t port;	/* only resources of this port; 0: any */
 	bool procfs;	/* sockets from /proc although inet_diag would answer */
-	/* Counts failures and names who connects and closes; NULL: not watched, events_error says why. */
+	/* Counts failures, and names processes that connect or close. NULL: not watched; events_error says why. */
 	struct resource_events *events;
 	int events_error; /* 0: not requested */
 	bool resources;	  /* the document gets all resources, too */

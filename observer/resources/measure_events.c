@@ -48,7 +48,7 @@ static char *format_address(const struct event_key *key, char *buffer, unsigned 
 	return sockets_format((uint8_t)key->family, &address, key->port, buffer, size);
 }
 
-/* Processes may have ended: the kernel's programs kept their names. */
+/* Name processes that have ended from the kernel side, which keeps their names. */
 static void name_owners(struct resource *resource, const struct events_reading *events)
 {
 	resource_name_owners(resource);
@@ -146,7 +146,7 @@ static void add_connects(struct resource *resource, const struct change *change)
 	    (unsigned long long)change->now.count, each);
 }
 
-/* Effects of the connecting processes on the ports towards a destination. */
+/* Add the connecting processes to the ports towards their destination. */
 static void add_to_ports(const struct change *change, struct resource_list *list)
 {
 	char destination[64];
@@ -185,7 +185,7 @@ static void add_closer(struct resource *resource, const struct change *change)
 		    change->key->port);
 }
 
-/* The sides that closed first, in the whole namespace. */
+/* Add to TIME_WAIT which side closed first, for the whole namespace. */
 static void add_to_time_wait(const struct change *change, struct resource_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -220,7 +220,7 @@ static void add_facts(struct resource *resource, const struct events_reading *af
 			      "connections", "tp_btf/sk_data_ready");
 }
 
-/* Most in the sample first: a resource names only a few processes. */
+/* Sort by events in the sample, most first: a resource names only a few processes. */
 static int compare(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;

@@ -92,7 +92,7 @@ static uint32_t total(const struct port_use *use)
 	return ports_used(use) + use->reusable;
 }
 
-/* Return whether as many new ones per TIME_WAIT would take half of the range. */
+/* Return whether the growth of the sample, continued for the 60 s of a TIME_WAIT, would take half of the range. */
 static bool grows_fast(const struct search *search, const struct port_use *use, double capacity)
 {
 	const struct resource_netns *before = search->before, *after = search->after;

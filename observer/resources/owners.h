@@ -25,13 +25,13 @@ struct owner_table {
 	unsigned int walks; /* over /proc/PID/fd of all processes */
 };
 
-/* Destinations from this share of the range on are worth a look for their owners. */
+/* Owners are looked for if a destination takes at least this share of the range. */
 #define OWNED_SHARE 0.25
 
 /*
- * Look for the owners in @after; @before shows what moved. The caller is in the namespace. Short-lived sockets may be
- * gone when their process is looked for, so it tries up to five times. @all: also owners that are not suspicious.
- * Return 0 or -errno.
+ * Look for the owners of sockets in @after. @before shows growth. The caller has entered the namespace. Short-lived
+ * sockets may be gone when /proc is read, so try up to five times. @all: also owners that are not suspicious. Return
+ * 0 or -errno.
  */
 int owners_find(const struct resource_netns *before, const struct resource_netns *after, bool all,
 		struct owner_table *ret_table);

@@ -46,7 +46,7 @@ static bool may_go_on(const struct resource *resource, const struct trend *trend
 	return !resource->owner_count;
 }
 
-/* Rate × time that a port stays taken against the headroom. */
+/* Predict when the ports run out: opened ports per second times the time each stays taken, against the rest. */
 static void predict(struct resource *resource, const struct resource_pair *pair,
 		    const struct port_use *now, const struct trend *trend)
 {
@@ -63,7 +63,7 @@ static void predict(struct resource *resource, const struct resource_pair *pair,
 	then = then ? then : &none;
 	grown = ((double)now->live - then->live) / pair->seconds;
 	going = grown > 0 && !may_go_on(resource, trend) ? 0 : grown;
-	/* Every opened port is still connected, or in TIME_WAIT for no longer than the sample. */
+	/* A port that was opened in the sample is still connected, or its TIME_WAIT began in the sample. */
 	fresh = now->fresh / fmin(pair->seconds, TIME_WAIT_S);
 	rate = fmax(0, fresh + going);
 	steady = now->live + (rate > going && going > 0 ? rate - going : rate) * linger;

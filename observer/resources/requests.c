@@ -31,7 +31,7 @@ static const char *state_word(char letter)
 	return NULL;
 }
 
-/* The state's letter stands behind the name, which may have any characters, a parenthesis too. */
+/* Return the state's letter. It follows the name in parentheses, which may contain parentheses itself. */
 static char state_of(uint32_t pid)
 {
 	char path[64], text[512] = "";

@@ -20,7 +20,7 @@ static void name_socket(struct resource *resource, const struct resource_socket 
 	resource->port = s->source_port;
 }
 
-/* Drops in the sample; all drops of a newer socket are from then. */
+/* Return the drops in the sample. All drops of a socket that is newer count. */
 static double new_drops(const struct resource_pair *pair, const struct socket_list *before,
 			const struct resource_socket *now)
 {
@@ -59,12 +59,15 @@ static bool was_full(const struct resource_pair *pair, const struct resource_soc
 {
 	const struct resource_socket *then = owners_match(&pair->before.listeners, s->inode);
 
-	if (pair->after.source == SOCKETS_PROCFS) /* if the limit is not visible */
+	if (pair->after.source == SOCKETS_PROCFS) /* /proc does not show the limit */
 		return false;
 	return s->receive_queue > s->send_queue || (then && then->receive_queue > then->send_queue);
 }
 
-/* Without cookies a quarter of tcp_max_syn_backlog is kept for peers that are known. */
+/*
+ * Return the limit of half-open connections. Without SYN cookies a quarter of tcp_max_syn_backlog is reserved for
+ * known peers.
+ */
 static double half_open_limit(const struct resource_pair *pair, const struct resource_socket *s,
 			      bool *ret_global)
 {
@@ -119,7 +122,7 @@ static struct drops drops_of(const struct resource_pair *pair, const struct caus
 	return drops;
 }
 
-/* listen()'s backlog, or somaxconn if that was less when listen() was called. */
+/* Report the limit: listen()'s backlog, or somaxconn if that was lower at the call. */
 static void say_limit(const struct resource_pair *pair, const struct resource_socket *s,
 		      struct resource *resource)
 {

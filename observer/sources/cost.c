@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The cost of observing: our programs in the kernel, our time and memory outside of it. */
+/* The cost of observing: the programs' time in the kernel, and the time and memory of this process. */
 #include "source.h"
 
 #include <errno.h>

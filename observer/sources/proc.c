@@ -21,7 +21,7 @@ struct holder {
 	uint32_t count;
 };
 
-/* Where the processes of a service run; kept when they have ended. */
+/* Where the processes of a service run. The place stays when they have ended. */
 struct of_service {
 	uint32_t number;
 	uint64_t processes; /* a hash of their numbers when it was looked up */
@@ -29,13 +29,13 @@ struct of_service {
 };
 
 struct source_proc {
-	struct owner_key *owners; /* by the service's number */
+	struct owner_key *owners; /* each with its service's number */
 	size_t count;
 	struct of_service *places;
 	size_t place_count;
 	struct holder *holders;
 	size_t holder_count;
-	/* Of the update under way: the listeners whose holder is looked for, and their services. */
+	/* During an update: the listeners whose holder is looked for, and their services. */
 	const struct process_listener *wanted;
 	const uint32_t *wanted_services;
 };
@@ -79,7 +79,7 @@ static bool has_slot(const struct loader *loader, uint32_t number)
 	return loader_service_number(loader, service_index(number)) == number;
 }
 
-/* Of a process, or of a service that has no slot any more. */
+/* Forget processes that have ended, and services that have no slot any more. */
 static void forget_ended(struct source_proc *source, const struct loader *loader)
 {
 	size_t kept = 0;
@@ -118,7 +118,10 @@ static bool is_owned(const struct source_proc *source, uint32_t service)
 	return false;
 }
 
-/* By the last visit to the sockets. Finding a listener's holder is dear, so skip services without a listener. */
+/*
+ * List the listeners of services without a known process, as the last visit found them. Only for these is the costly
+ * walk over /proc worth it.
+ */
 static size_t find_wanted(const struct source_proc *source, const struct loader *loader,
 			  struct process_listener *wanted, uint32_t *services)
 {
@@ -177,7 +180,7 @@ static void add_held(void *context, uint32_t pid, const struct process_listener 
 		holder->pid = pid;
 }
 
-/* No known process has a listener of @service, or a former holder is gone: look for all again. */
+/* Return whether a listener of @service was never looked up, or its first holder has ended. */
 static bool is_stale(const struct source_proc *source, const struct run_service *service)
 {
 	char comm[16];
@@ -191,7 +194,7 @@ static bool is_stale(const struct source_proc *source, const struct run_service 
 	return false;
 }
 
-/* Without memory they are missing in this reading, and looked for in the next one. */
+/* Find the holders of all listeners of @service. Without memory they are missing until the next reading. */
 static void look_for_holders(struct source_proc *source, const struct run_service *service)
 {
 	size_t count = service->listener_count;
@@ -232,7 +235,7 @@ static void name_holders(struct source_proc *source, struct run_service *service
 
 /* ---- where they run ---- */
 
-/* FNV-1a of the processes' numbers. */
+/* Return a hash (FNV-1a) of the processes' numbers. */
 static uint64_t hash_of(const struct run_service *service)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -255,7 +258,7 @@ static struct of_service *place_of(struct source_proc *source, uint32_t number)
 	return added;
 }
 
-/* Of all that are there; processes that have just ended are passed over. False: there is none. */
+/* Find the place that all running processes of @service share. False: none of them could be read. */
 static bool look_for_place(const struct run_service *service, struct run_place *ret_place)
 {
 	bool found = false;
@@ -274,7 +277,7 @@ static bool look_for_place(const struct run_service *service, struct run_place *
 	return found;
 }
 
-/* Names are in files that may be long: they are looked up when processes come or go. */
+/* Names are in files that may be long, so look them up only when processes come or go. */
 static void name_place(struct source_proc *source, uint32_t number, struct run_service *service)
 {
 	struct of_service *known = place_of(source, number);

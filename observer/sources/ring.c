@@ -18,21 +18,21 @@
 #include "source.h"
 #include "wire/event.h"
 
-/* Open periods that get samples; the others, which nobody should need, get none. */
+/* Maximum of open periods with samples; further ones get none. */
 #define PERIODS 8
 
 struct source_samples {
-	uint64_t begun_ns; /* exchanges that arrived since then */
+	uint64_t begun_ns; /* only exchanges that arrived since then count */
 	uint64_t threshold;
 	struct run_samples **by_service; /* NULL: none yet */
-	uint64_t *lost;			 /* by service, before the period */
+	uint64_t *lost;			 /* by service: the loss before the period */
 	uint64_t kept;			 /* of all services */
 };
 
 struct source_ring {
 	struct loader *loader;
 	uint32_t limit; /* samples per service and period */
-	uint32_t most;	/* of all services of a period; of all periods twice as many */
+	uint32_t most;	/* samples of a period; all periods together may have twice as many */
 	uint64_t kept;
 	uint32_t services;
 	struct ring_buffer *buffer;
@@ -70,7 +70,7 @@ static void set_stages(const struct exchange_event *e, struct run_sample *sample
 		set_stage(sample, STAGE_ACK, e->on_wire_ns, e->acked_ns);
 }
 
-/* The kernel counts bytes in 32 bits and stops at the end. */
+/* The kernel side counts bytes in 32 bits. UINT32_MAX means at least that many: not known. */
 static void set_bytes(struct run_sample *sample, uint32_t value, uint64_t *field, uint32_t bytes)
 {
 	if (bytes != UINT32_MAX)
@@ -119,7 +119,7 @@ static void samples_free(struct source_samples *samples, uint32_t services)
 	free(samples);
 }
 
-/* The threshold of the most demanding period. */
+/* Set the kernel's threshold to that of the most demanding period. */
 static void tell_kernel(struct source_ring *ring)
 {
 	uint64_t threshold = 0;
@@ -153,7 +153,7 @@ static bool is_full(const struct source_ring *ring, const struct source_samples 
 	       ring->kept >= 2ULL * ring->most;
 }
 
-/* The period wants half as many from here on, and keeps only those. */
+/* Halve the period's threshold, and drop the samples above it. */
 static void halve(struct source_ring *ring, struct source_samples *samples)
 {
 	samples->threshold /= 2;
@@ -263,7 +263,7 @@ int source_ring_begin(struct source_ring *ring, struct source_samples **ret_samp
 	r = samples_new(ring->services, place);
 	if (r < 0)
 		return r;
-	/* In this order: whatever arrives from begun_ns on is read under the new threshold. */
+	/* In this order: all exchanges that arrive from begun_ns on are sampled under the new threshold. */
 	tell_kernel(ring);
 	(*place)->begun_ns = clock_now_ns();
 	for (uint32_t i = 0; i < ring->services; i++)
@@ -327,7 +327,10 @@ int source_ring_read(const struct source_ring *ring, const struct source_samples
 	return copy_samples(samples->by_service[index], service->samples);
 }
 
-/* libbpf's own descriptor is level-triggered, and the ring "readable" with every single event. */
+/*
+ * Open an edge-triggered descriptor, which waits for the kernel side's wake-ups. libbpf's own is level-triggered: one
+ * event in the ring makes it readable.
+ */
 static int open_epoll(struct source_ring *ring)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};

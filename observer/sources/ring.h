@@ -12,7 +12,7 @@ struct source_ring;
 /* The samples of one period. */
 struct source_samples;
 
-/* @limit: most samples of a service in a period. 0 or -errno. */
+/* @limit: maximum of samples of a service in a period. @most: of all its services. 0 or -errno. */
 int source_ring_new(struct loader *loader, uint32_t limit, uint32_t most,
 		    struct source_ring **ret_ring);
 void source_ring_free(struct source_ring *ring);
@@ -24,11 +24,14 @@ int source_ring_fd(const struct source_ring *ring);
 /* Take the ring's current events, at most a ring full. 0 or -errno. */
 int source_ring_drain(struct source_ring *ring);
 
-/* From now on exchanges that arrive are sampled for a new period. NULL: not for this one. -ENOMEM. */
+/*
+ * Begin a period: sample exchanges that arrive from now on. *ret_samples is NULL if too many periods are open. 0 or
+ * -ENOMEM.
+ */
 int source_ring_begin(struct source_ring *ring, struct source_samples **ret_samples);
 void source_ring_end(struct source_ring *ring, struct source_samples *samples);
 
-/* The slots of this index are another service's from here on. */
+/* Drop the samples at @index in all periods: another service gets its slots. */
 void source_ring_forget(struct source_ring *ring, uint32_t index);
 
 /* Copy the samples of the service with this index into @service; nothing without @samples. */

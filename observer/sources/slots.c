@@ -123,8 +123,8 @@ static void add_part(struct histogram *h, const struct stage_histogram *part)
 }
 
 /*
- * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change
- * CPUs. Only the sum counts; caught in mid-move it can be -1 for a moment, which is 0.
+ * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change CPUs. Only the sum
+ * over the CPUs counts. Read during a move, it can be -1, and then counts as 0.
  */
 static void count_buckets(struct histogram *h)
 {
@@ -151,7 +151,10 @@ static void read_span(const struct loader *loader, uint32_t index, enum span spa
 	*ret_histogram = (struct histogram){};
 	add_part(ret_histogram, &loader_spans(loader, index)->spans[span]);
 	count_buckets(ret_histogram);
-	/* The kernel side writes it behind the bucket, and may miss it where it has no atomics that return. */
+	/*
+	 * The kernel side writes the maximum after the bucket. Without atomics that return a value it may miss one:
+	 * derive it from the buckets.
+	 */
 	for (uint32_t i = BUCKET_COUNT; i-- > 0;) {
 		if (!ret_histogram->buckets[i])
 			continue;
@@ -181,7 +184,7 @@ static void add_status(struct run_responses *responses, uint32_t place, uint64_t
 	responses->count += count;
 }
 
-/* Each number is read once: their sums agree, whatever is counted meanwhile. */
+/* Read each number once, so that the sums agree while the kernel side counts on. */
 static void add_statuses(struct run_responses *responses, const struct service_statuses *all)
 {
 	uint64_t unknown = __atomic_load_n(&all->unknown, __ATOMIC_RELAXED);
@@ -262,7 +265,7 @@ void source_slots_conclude(const struct loader *loader, uint32_t index, struct r
 	uint64_t known =
 		service->stages[STAGE_SERVICE].histogram.count + service->losses[RUN_LOSS_UNTIMED];
 
-	/* The CPUs' parts are added up one after the other, while they change. */
+	/* The sum may be negative for a moment: the CPUs' parts change while they are added up. */
 	if (outstanding > 0)
 		service->losses[RUN_LOSS_UNANSWERED] += (uint64_t)outstanding;
 	if (service->exchanges > known)
@@ -307,7 +310,7 @@ static const char *hook(const struct plan *plan, enum question question)
 	return row ? row->candidate->hook : "?";
 }
 
-/* Return the hooks that report its begin and its end. */
+/* Return the hooks that report the stage's begin and its end. */
 static char *stage_source(const struct loader *loader, const struct plan *plan, enum stage stage)
 {
 	static const enum question ends[STAGE_COUNT][2] = {

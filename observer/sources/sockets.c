@@ -15,7 +15,7 @@ static struct run_number number(uint64_t value)
 	return (struct run_number){true, value};
 }
 
-/* The same for every service of the namespace. */
+/* Read the ports of the namespace: every service in it has the same numbers. */
 static void read_ports(const struct loader *loader, uint32_t netns, struct run_ports *ret_ports)
 {
 	struct port_place fullest;
@@ -49,7 +49,7 @@ static void read_open(const struct service_open *open, struct run_open *ret_open
 		ret_open->ages[i] = open->ages[i];
 }
 
-/* Of none of its listeners the queue was ever full, as far as it is known how deep they were and may get. */
+/* Return whether no listener's queue was ever full. False also if a depth or a limit is not known. */
 static bool never_full(const struct run_service *service)
 {
 	const struct run_accept_queue *queue = &service->accept_queue;
@@ -58,7 +58,7 @@ static bool never_full(const struct run_service *service)
 
 	if (several && !service->listener_count)
 		return false;
-	/* Each has a limit of its own, and the mark is that of any. */
+	/* depth_max is the highest of all listeners: compare it with the lowest limit. */
 	for (size_t i = 0; i < service->listener_count; i++)
 		if (!i || service->listeners[i].limit.value < limit.value)
 			limit = service->listeners[i].limit;
@@ -66,8 +66,8 @@ static bool never_full(const struct run_service *service)
 }
 
 /*
- * Connections that a listener dropped because its accept queue was full. No more than it dropped for any reason, no
- * more than the kernel counts for all listeners, and none if its queue never was full.
+ * Return an upper bound of the connections that found an accept queue full. It is the lower of @drops, which have
+ * other causes too, and of the namespace's overflows. @never: the queue never was full, so there are none.
  */
 static struct run_number overflows_of(const struct loader *loader, uint32_t netns, uint64_t drops,
 				      bool never)
@@ -98,7 +98,7 @@ static void read_listener(const struct loader *loader, uint32_t netns,
 		  sizeof(ret_listener->address));
 }
 
-/* One alone is what the service's accept queue says. */
+/* List the listeners of a service that has several. A single one is described by the service's accept queue. */
 static int read_listeners(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	uint32_t count = 0;

@@ -21,24 +21,21 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 void source_slots_conclude(const struct loader *loader, uint32_t index,
 			   struct run_service *service);
 /*
- * Check a UDP service's period. `service` becomes not measured if so many replies could not be
- * matched to requests that the others do not represent all. The reason names the pattern.
+ * Check a UDP service's period. The stage "service" becomes not measured if so many replies could not be matched to
+ * requests that the others are not representative. The reason names the pattern.
  */
 void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Return how many sampled exchanges of the service ever found the ring full. */
 uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
-/* Mark the stages that @plan cannot measure, and the candidates that measure the others. */
+/* Mark the stages that @plan cannot measure, with the reason. Name the hooks that measure the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);
-/*
- * Return the counts that remain of a service when another one gets its slots. False: it never had
- * any.
- */
+/* Get the counts that go into the sum when another service gets the slots. False: all are zero. */
 bool source_slots_remains(const struct loader *loader, uint32_t index,
 			  struct run_reclaimed *ret_remains);
 /* Return the time of the latest write; 0: none yet. */
 uint64_t source_slots_last_message(const struct loader *loader, uint32_t index);
-/* Return the earliest arrival in the current epoch; 0: none. */
+/* Return the service's earliest arrival in the current epoch; 0: none. */
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index);
 
 /* sockets.c: read gauges of the last visit to the sockets of its namespace. 0 or -ENOMEM. */
