@@ -23,7 +23,7 @@ OBSERVER_NAME, DRIVER_NAME = "sojourn", "sojourn-drive"
 
 
 def own_network():
-    """Move this process, with all that it starts, into its own network namespace, which ends with it. The
+    """Move this process, with all that it starts, into a network namespace that ends with it. The
     host's ports, TIME_WAIT sockets and connections are neither in the way nor loaded."""
     if LIBC.unshare(CLONE_NEWNET) != 0:
         error = ctypes.get_errno()
@@ -32,7 +32,7 @@ def own_network():
 
 
 class Context:
-    """For one run of one experiment, in `with`; nothing of it is left afterwards."""
+    """One run of one experiment. At the end of `with` nothing of it is left."""
 
     def __init__(self, name, folder, quick, long_seconds=None):
         self.name, self.folder, self.quick = name, Path(folder), quick
@@ -46,7 +46,7 @@ class Context:
         return self
 
     def _enter(self, manager):
-        """Leave it with the experiment; its entry is always recorded."""
+        """Enter the manager, and leave it with the experiment. No signal comes between entry and record."""
         with uninterrupted():
             return self.stack.enter_context(manager)
 
@@ -67,7 +67,7 @@ class Context:
         return self._enter(Netns(name))
 
     def quota(self, share):
-        """None without cgroups for it."""
+        """Return a Quota of a CPU; None if this host has no cgroups for it."""
         return self._enter(Quota(share)) if cpu_hierarchy() else None
 
     # Programs

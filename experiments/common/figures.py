@@ -56,7 +56,7 @@ def lost(observed):
 
 
 def time_text(ns):
-    """Three significant digits, with the unit."""
+    """Return a time in ns as text: three significant digits and a unit; None is a dash."""
     if ns is None:
         return "–"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
@@ -67,7 +67,7 @@ def time_text(ns):
 
 
 def number(value, digits=0):
-    """With commas; None is a dash."""
+    """Return a number as text with commas; None is a dash."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

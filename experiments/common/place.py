@@ -12,7 +12,7 @@ PERIOD_US = 10000
 
 
 class Place:
-    """Stands for a network namespace in support.process.Process(netns=…)."""
+    """A CPU, a quota and a namespace. support.process.Process(netns=…) accepts it instead of a network namespace."""
 
     def __init__(self, cpu=None, quota=None, netns=None):
         self.cpu, self.quota, self.netns = cpu, quota, netns
@@ -52,8 +52,8 @@ def cpu_hierarchy():
 
 
 class Quota:
-    """A cgroup whose processes get this share of one CPU (0.5: half of each 10 ms). Removed at the end of
-    `with`, after the processes started in it have ended."""
+    """A cgroup whose processes get this share of one CPU (0.5: half of each 10 ms). It exists within `with`; the
+    processes started in it must end before."""
 
     _numbers = itertools.count()
 

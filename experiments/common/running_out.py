@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A doctor beside a client that exhausts something: its findings, their times, and its words."""
+"""A doctor that runs beside a client that exhausts something: its findings, their times, and its report."""
 import json
 import time
 
@@ -29,7 +29,7 @@ class Watch:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def firsts(self):
-        """Return {finding's id: its first time (at, seconds since 1970), and itself}, in their order."""
+        """Return {id: the finding as it first appeared, with that time as `at` in seconds since 1970}, in their order."""
         found = {}
         for look in self.looks():
             for finding in look["findings"]:

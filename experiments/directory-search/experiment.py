@@ -23,7 +23,7 @@ PACKAGES = ("slapd", "ldap-utils")
 ENTRIES = "SOJOURN_DIRECTORY_ENTRIES"  # environment: another number of people
 MANY = 10_000
 USUAL_LIMIT = 1024
-SPARE_FILES = 100  # of a table, besides its connections
+SPARE_FILES = 100  # descriptors that a driver needs besides its connections
 PARTS = ("network + client", "accept queue", "socket queue", "receive", "service", "respond")
 
 
@@ -134,7 +134,7 @@ def tail_of(joined):
 # Steps
 
 def counted(bench, search):
-    """Count the same searches in three ways; without warm-up, so that all of them are measured."""
+    """Count the same searches by driver, slapd and observer. Without warm-up all of them are measured."""
     wanted = bench.context.pick(20000, 2000)
     document = bench.drive(search, "-c16", f"-n{wanted}", "-d60s")
     made = summary(document, bench.directory.port)
@@ -168,7 +168,7 @@ def concerns(finding, directory):
 
 
 def attached(bench, clients, *words, label=None):
-    """Run so many clients without pause."""
+    """Run this many clients, each of which searches without pause."""
     threads = threads_for(clients)
     document = bench.drive(SEARCHES[0], f"-c{clients}", *words,
                            *([f"--threads={threads}"] if threads > 1 else []), label=label)
@@ -182,7 +182,7 @@ def attached(bench, clients, *words, label=None):
 
 
 def limited_files(context, bench):
-    """Start slapd again, with the limit of descriptors that a service gets by default."""
+    """Restart slapd with the limit of descriptors that a service gets by default, and run many clients."""
     bench.directory.close()
     bench.directory = Directory(context, USUAL_LIMIT, label="server, with 1,024 descriptors")
     with context.observe(ports=[bench.directory.port]) as bench.observer:

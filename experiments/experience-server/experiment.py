@@ -226,7 +226,7 @@ def off_of_step(step, joined):
 
 
 def off(run):
-    """Return the largest of these of any step."""
+    """Return the largest of these differences over all steps of a run."""
     each = [off_of_step(step, joined) for step, joined in zip(run["steps"], run["joined_steps"])]
     return {name: max(abs(one[name]) for one in each) for name in each[0]}
 

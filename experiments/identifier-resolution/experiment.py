@@ -15,7 +15,7 @@ from servers import Knot, Nginx  # noqa: E402  (beside this file)
 
 TITLE = "reads and creates over UDP, TCP, HTTP and JSON, one port per request (knot, nginx)"
 PACKAGES = ("knot", "nginx", "libnginx-mod-http-js")
-CLIENTS = (10, 40, 100)  # addresses; each has THREADS clients that wait for DELAY after each answer
+CLIENTS = (10, 40, 100)  # client addresses; each has THREADS clients that wait for DELAY after each answer
 QUICK_CLIENTS = (5, 20)
 THREADS = 10
 DELAY = "10ms"
@@ -52,7 +52,7 @@ def addresses(count, network=1):
 
 
 def warmed_up(context, interface, operation, servers, observer):
-    """Warm up like the original; of creates, return the three counts."""
+    """Warm up like the original. For creates return the counts of all three sides."""
     server, wanted = servers[interface.server], WARM_UP[operation]
     before = server.created() if operation == "create" else 0
     document = context.drive("run", scenario(context, interface, operation), "-c10", f"-n{wanted}", "-d60s",
@@ -122,7 +122,7 @@ def sysctl(setting):
 
 
 def exhausted(context, ports):
-    """One client address, no delay, a port per request: until the first connection finds none."""
+    """Run one client address without delay, with a port per request, until a connection finds no free port."""
     server = Nginx(context, "nginx-again")
     target = f"http://127.0.0.1:{server.port}/handles/demo"
     with context.observe(ports=[server.port]) as observer:
@@ -149,7 +149,7 @@ def _warning(text):
 
 
 def remedies(context, server, ports, servers):
-    """The same without running out: (what, how), with a port for every request except where noted."""
+    """Return the figures of loads that do not run out of ports, each with a port per request except where noted."""
     target = f"http://127.0.0.1:{server.port}/handles/demo"
     beyond = ports + ports // 2
     fresh = ["--new-connections", f"-n{beyond}", f"-c{THREADS}"]

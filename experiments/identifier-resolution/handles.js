@@ -31,7 +31,7 @@ function create(r, name, path) {
         return answer(r, 400, {responseCode: 2, handle: name});
     }
     try {
-        // x: it must not exist
+        // wx: fail if the file exists
         fs.writeFileSync(path, `${value.type} ${value.data}\n`, {flag: 'wx'});
     } catch (e) {
         return answer(r, 409, {responseCode: 101, handle: name});

@@ -85,7 +85,7 @@ def divided(context, redis):
 
 
 def counted(context, redis, observer):
-    """Count the same writes in three ways; without warm-up, so that all of them are measured."""
+    """Count the same writes by driver, Redis and observer. Without warm-up all of them are measured."""
     wanted, before = context.pick(50000, 5000), redis.writes()
     document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}", f"-n{wanted}", "--warmup=0", "-d60s",
                              redis.url, observer=observer)

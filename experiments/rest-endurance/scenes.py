@@ -14,9 +14,9 @@ from support import documents
 from support.findings import evidence
 from support.programs import DRIVER
 
-AFTERWARDS_SECONDS = 1  # of further failures
-LONGER = 1.3  # length of the run with the remedy, in times to the first failure without
-LIMIT_SECONDS = 60  # until the failure
+AFTERWARDS_SECONDS = 1  # in which the client continues to fail.
+LONGER = 1.3  # Length of the run with the remedy, as a multiple of the time to the first failure without it.
+LIMIT_SECONDS = 60  # The longest wait for the failure.
 
 
 class Limited(Place):
@@ -61,7 +61,7 @@ class Scene:
         raise NotImplementedError
 
     def ours(self, finding):
-        """The doctor also reports descriptors of processes without any relation to the port."""
+        """Whether a finding concerns this scene: the doctor also reports descriptors of unrelated processes."""
         return finding["resource"] != "descriptors" or any(
             owner["pid"] in (self.nginx.pid, *self.nginx.workers()) for owner in finding["owners"])
 
@@ -72,14 +72,14 @@ class Scene:
         return command
 
     def ports(self, first, count):
-        """Set a range of so many source ports; TIME_WAIT is kept, as towards another host."""
+        """Set a range of this many source ports, which TIME_WAIT blocks as towards another host. Return their number."""
         for name, value in (("ip_local_port_range", f"{first} {first + count - 1}"), ("tcp_tw_reuse", "0")):
             self.netns.exec(["sysctl", "-qw", f"net.ipv4.{name}={value}"])
         return count
 
 
 class DriverScene(Scene):
-    kind = ""  # the expected failure
+    kind = ""  # the driver's name of the expected failure
 
     def drive(self, seconds, *options):
         self.path.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class Descriptors(DriverScene):
                           self.context.pick("25", "25"), "--think", "200ms", "--timeout", "2s")
 
     def watch_log(self):
-        """Record when nginx first logs it, which is before a client's time-out."""
+        """Record when nginx first logs that it lacks descriptors. The client notices only at its time-out."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while self.logged_at is None and self.nginx.running() and time.monotonic() < deadline:
             if "Too many open files" in self.nginx.errors()[self.log_from:]:
@@ -206,7 +206,7 @@ def until_it_fails(scene, watch):
 
 
 def let_end(process, watch):
-    """End the client by Ctrl-C, and wait until the doctor has seen all of it."""
+    """End the client by Ctrl-C, and wait for two more readings of the doctor: they have seen all of the client."""
     process.send(signal.SIGINT)
     process.wait(30)
     seen = len(watch.looks())

@@ -51,7 +51,7 @@ def numbers(observer):
 
 
 class Program:
-    """One of the programs, attached while it holds its link."""
+    """One of the programs. It is attached while `link` is held."""
 
     def __init__(self, number, kind, cgroup):
         self.number, self.kind, self.cgroup, self.link = number, kind, cgroup, None
@@ -94,7 +94,7 @@ class Memory:
 class Adopted:
     """The programs of an observer with these options, of this build or another.
 
-    At first it runs, and sees its connections start; take() ends it and detaches the programs.
+    At first the observer runs, and sees the connections of the load start. take() ends it and detaches its programs.
     """
 
     def __init__(self, port, *options, cgroup=None, build=BUILD):
@@ -110,7 +110,7 @@ class Adopted:
             raise
 
     def _map(self, maps):
-        # Not those of another object, which has its own .bss.
+        # Only the maps of programs named exchange_…: other BPF objects of the observer have their own .bss.
         mine = {number for program in self.programs if program.name.startswith("exchange_")
                 for number in program.about["map_ids"]}
         for entry in maps:
@@ -133,7 +133,7 @@ class Adopted:
             os.close(self.folder)
 
     def attach(self, watched=True):
-        """Attach all of them; @watched: whether the port passes their filter."""
+        """Attach all programs; @watched: whether the port passes their filter."""
         word = self.bss.get(self.place)
         self.bss.set(self.place, word | self.bit if watched else word & ~self.bit)
         for program in self.programs:

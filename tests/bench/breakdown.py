@@ -3,7 +3,7 @@
 """The parts of the observer's cost. tests/bench/observer.py measures the total.
 
 nginx with one worker and wrk, saturated and on a core each, are sampled by perf (cpu-clock, which every machine
-has). By turns the default's programs are attached, the floor's (the port not in their filter), and none. For
+has). In turns the default's programs are attached, the same with the port out of their filter (floor), and none. For
 each part it prints the additional ns per request on the server's and on the client's core:
 
     entering       the kernel's way to the programs and back: tracepoint, bpf_trace_run

@@ -55,7 +55,7 @@ def bounded(kind, least, most, why=""):
     return parse
 
 
-# Rounds of figures that are printed with their quartiles.
+# The argparse type of numbers of rounds whose figures are printed with quartiles.
 ROUNDS = bounded(int, 2, 10_000, "; quartiles need two")
 
 
@@ -81,7 +81,7 @@ def pinned_nginx(cgroup=None, **options):
 
 
 def resident_kib(pid):
-    """Return the peak so far; 0 before exec, when it is the parent's. ru_maxrss would always include that."""
+    """Return the peak memory so far; 0 before exec, as until then it is the parent's, which ru_maxrss includes."""
     try:
         if os.readlink(f"/proc/{pid}/exe") == os.readlink("/proc/self/exe"):
             return 0
@@ -120,7 +120,7 @@ class Priority:
     @classmethod
     @contextlib.contextmanager
     def first(cls):
-        """This process, which only switches now and then, before those that have been given it."""
+        """Put this process, which runs rarely and briefly, before those that give() has put before others."""
         if cls.real_time:
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(3))
         try:
@@ -176,8 +176,8 @@ def spread(values):
 
 
 def confident(values, digits=3):
-    """Return the median with its bounds of 95 % confidence, for any distribution. The bounds are values of
-    those ranks outside which a fair coin's heads fall in 5 % of cases."""
+    """Return the median and its bounds with 95 % confidence, for any distribution. The bounds are the values
+    at ranks n/2 ± 0.98 √n: each value is below the true median with probability 1/2."""
     ordered, count = sorted(values), len(values)
     rank = max(0, int(count / 2 - 0.98 * count ** 0.5))
     return f"{statistics.median(ordered):.{digits}f} [{ordered[rank]:.{digits}f} .. " \

@@ -60,7 +60,7 @@ def missed(document, entry):
 
 
 def explained(losses):
-    """Return how many requests may be missing by the losses: (from every count, also from times)."""
+    """Return how many requests the losses explain: (those in no count, those that are only without times)."""
     programs = sum(count for name, count in losses.items()
                    if name.startswith("recursion misses") or name == "storage_failed")
     return programs, losses.get("untimed", 0)

@@ -54,7 +54,7 @@ def time_waits():
 
 
 def fill(count):
-    """The client closes first, from one address after the other."""
+    """Leave so many sockets in TIME_WAIT: the client closes first, from one address after the other."""
     with socket.create_server(("127.0.0.1", 5000), backlog=16) as listener:
         for number in range(count):
             with socket.socket() as client:
@@ -74,7 +74,7 @@ def measure(rounds):
 
 
 def cpu_ms(argv):
-    """The exit code reports findings, which are no failure here."""
+    """Return the CPU time in ms. The exit code is ignored: it reports findings, which are no failure here."""
     try:
         timed = Timed(["sh", "-c", '"$@"; true', "sh", *argv])
     except SystemExit as error:

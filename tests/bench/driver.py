@@ -56,7 +56,7 @@ def ours(*options, netns=None, cpu=CLIENT_CPU):
 
 
 def peer(count, rate, *command):
-    """Return a client that prints the values of these patterns; it replaces {url} and {seconds}."""
+    """Return run(url, seconds) of a command. It returns (requests, rate, Timed), found by two patterns in the output."""
     def run(url, seconds):
         words = [str(word).format(url=url, seconds=seconds) for word in command]
         done = Timed(words)
@@ -69,7 +69,7 @@ PEERS = {
     "wrk": lambda fresh: peer(r"(\d+) requests in", r"Requests/sec:\s+([\d.]+)", "wrk", "-c",
                               CONNECTIONS, "-t", 1, "-d", "{seconds}s",
                               *(CLOSE if fresh else ()), "{url}"),
-    # With -D and a connection per request it never ends (1.52).
+    # With -D and a connection per request h2load 1.52 never ends.
     "h2load": lambda fresh: peer(r"requests: \d+ total, \d+ started, (\d+) done",
                                  r"([\d.]+) req/s", "h2load", "--h1", "-c", CONNECTIONS, "-t", 1,
                                  *(("-n", 40000, *CLOSE) if fresh else ("-D", "{seconds}")),
@@ -114,7 +114,7 @@ def quick_server():
 
 
 def counted(*command):
-    """Return a client that prints how many requests were answered; its last argument is the seconds."""
+    """Return run(_, seconds) of a command that has the seconds as its last argument and prints the answered requests."""
     def run(_, seconds):
         done = Timed([*command, seconds])
         return int(done.text), int(done.text) / seconds, done
@@ -126,7 +126,7 @@ def bare(port):
 
 
 def loops(transport, port):
-    """Return the modes of bare_loop.c; io_uring is compared with those of epoll."""
+    """Return the clients of bare_loop.c by name; io_uring is compared with the two of epoll."""
     def way(name):
         return counted(LOOP, name, transport, port, CONNECTIONS)
     return {"io_uring": way("io_uring"), "epoll batched": way("batched"), "epoll": way("epoll")}

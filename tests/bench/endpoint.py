@@ -17,7 +17,7 @@ from support.net import Netns
 from support.process import Process
 from support.programs import Observer
 
-LIMIT_MS = 100  # that a health check may take
+LIMIT_MS = 100  # the longest that a health check may take
 
 # Readers with one connection each, which they keep: Content-Length gives the end of an answer.
 READERS = """
@@ -84,7 +84,7 @@ def python(net, script, *words):
 
 
 def ask(net, port, times):
-    """[(status, ms)]"""
+    """Request /healthz that many times; return [(status, ms)]."""
     with python(net, ASKER, port, times) as asker:
         asker.wait(seconds=600)
         lines = [line.split() for line in asker.stdout.splitlines()]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * latencies PORT SOCKETS CPU FILE: keeps one request in flight on each of SOCKETS connections to an
- * HTTP server on loopback. A request counts in the histogram of the window in which it began. tests/bench/paired.py maps FILE too, sets the window and reads the histograms.
+ * HTTP server on loopback. A request counts in the histogram of the window in which it began.
+ * tests/bench/paired.py maps FILE too, sets the window and reads the histograms.
  *
  * It can slow the server down, to show that the method finds a real difference. A real-time thread
- * then takes burden_ns of each millisecond of the server's CPU.
+ * then takes burden_ns of the server's CPU after each pause of a millisecond.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -143,7 +144,7 @@ static _Noreturn void run(struct load *load, int epoll)
 	}
 }
 
-/* Take its part of the server's CPU, if requested. */
+/* Take burden_ns of the server's CPU, pause for a millisecond, and start again. */
 static void *burden(void *argument)
 {
 	const struct load *load = argument;

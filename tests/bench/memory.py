@@ -53,7 +53,7 @@ def memory(pid, name):
 
 
 class Limited:
-    """A network namespace as Observer takes it, and a cgroup around what is started in it."""
+    """A network namespace for Observer whose processes start in a cgroup."""
 
     def __init__(self, net, cgroup):
         self.path, self.cgroup, self.net = net.path, cgroup, net
@@ -67,7 +67,7 @@ def measure(args, net, place):
     try:
         server.wait_for("^ready$", seconds=60)
         observer = Observer("--all-listeners", *args.option, netns=place, program=args.build / "observer" / "sojourn")
-        observer.netns = net  # who asks is not charged
+        observer.netns = net  # the documents are requested from outside the cgroup
         try:
             server.popen.send_signal(signal.SIGUSR1)
             server.wait_for("^asked$", seconds=600)

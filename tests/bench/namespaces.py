@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The cost of a reading with many network namespaces.
 
-Makes so many namespaces, each with a server at the same port that has answered one request, and observes them with
---all-netns. Prints what a visit to the sockets takes in all and for each namespace, and the observer's CPU time. With
---idle so many more namespaces are there without a server.
+Makes --namespaces namespaces, each with a server at the same port that has answered one request, and observes them
+with --all-netns. Prints the time of a visit to the sockets, in all and for each namespace, and the observer's CPU time.
+With --idle there are that many more namespaces without a server.
 """
 import argparse
 import statistics

@@ -52,7 +52,7 @@ MODES = {DEFAULT: [], "http": ["--http"], "cpu": ["--cpu"], "accept syscall": ["
 TAIL_MODES = (DEFAULT, "1/16 sent")  # modes with a target
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
-LONGEST = 86400  # seconds of the load, which ends with the windows
+LONGEST = 86400  # seconds, never reached: the load is ended after the last window
 WARM_SECONDS = 4  # in which the observers see the load, and reduce their share of sampled exchanges
 SETTLE_SECONDS = 0.002
 
@@ -191,7 +191,7 @@ def measured(load, modes, more, arguments):
 
 
 def tails(nginx, arguments):
-    """The controls and each mode: as paired.measured()."""
+    """Return paired.measured() of the controls and of each mode."""
     modes = [FLOOR, *TAIL_MODES]
     judged = [] if arguments.only == "controls" else modes
     with Latencies(nginx, arguments, 2 * arguments.tails * (len(judged) + len(CONTROLS))) as load, \

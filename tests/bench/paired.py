@@ -36,7 +36,7 @@ SETTLE_SECONDS = 0.005  # after a switch; several requests on each connection
 RESAMPLES = 400
 UNLIKELY = 0.01  # below this, the sign test shows a difference
 QUANTILE = 0.99
-KEPT = 0.05  # of all requests, the slowest: a resampled p99 is among them
+KEPT = 0.05  # the share of slowest requests that is kept: it includes any resampled p99
 
 # As in latencies.c.
 STEPS, OCTAVE_MIN, OCTAVES = 128, 14, 18

@@ -106,7 +106,7 @@ class Bpftrace(Process):
 
 
 class Rezolus(Process):
-    """Its agent with one sampler."""
+    """Rezolus's agent with one sampler."""
 
     def __init__(self, _port, arguments):
         before = programs()
@@ -133,7 +133,7 @@ class Rezolus(Process):
         self.files.cleanup()
 
     def seen(self, found, made):
-        """Reads of both ends, two for each exchange."""
+        """Return the exchanges that it saw: each has two reads, one at either end."""
         return int(found.get(REZOLUS_READ, (0, 0))[1] * made / 2 + 0.5)
 
     @staticmethod

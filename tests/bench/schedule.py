@@ -113,7 +113,7 @@ def seen_outside(nginx, rate, arguments):
     before = nginx.status()["requests"]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "capture")
-        # Larger than IP and TCP headers with a time stamp: a request.
+        # Requests only: packets larger than the headers of IP and TCP with a time stamp.
         with Process(["taskset", "-c", SERVER_CPU, "tcpdump", "-i", "lo", "-n", "-Z", "root",
                       "--time-stamp-precision=nano", "-s", "64", "-B", "65536", "-U", "-w", path,
                       f"dst port {nginx.port} and ip[2:2] > 60"]) as capture:

@@ -21,7 +21,7 @@ from support.process import Process
 from support.programs import DRIVER, Nginx
 
 PARTS = 10
-GROWTH_KIB = 128  # its record of the tenths themselves, some KiB each
+GROWTH_KIB = 128  # allowed: the driver keeps some KiB for each tenth
 
 
 def anonymous_kib(pid):

@@ -3,8 +3,8 @@
 """The cost of `--accept-source syscall` for other processes: any tracepoint on system calls slows down every
 system call of the host.
 
-dd copies bytes one by one, two system calls each, on its own core. In turns there is an observer of an idle
-service with each source of accept(), and none. Prints the CPU time of a system call, and the observer's
+dd copies bytes one by one, two system calls each, on its own core. In turns an observer watches an idle
+service with each source of accept(), or no observer runs. Prints the CPU time of a system call, and the observer's
 addition.
 """
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every BPF source compiles without a warning for each architecture, with the oldest supported clang and with
-the newest. Missing ones are named; without any the rule is skipped."""
+"""Every BPF source compiles without a warning for each architecture, with the oldest and with the newest installed
+clang. The rule reports if the oldest supported one is missing, and is skipped without any."""
 import concurrent.futures
 import os
 import shutil

@@ -22,7 +22,7 @@ def readelf(option, program):
 
 
 def begins_with_endbr64(program, symbols):
-    """Whether main() begins with endbr64, where a jump may land."""
+    """Whether main() begins with endbr64, the instruction that CET wants where an indirect jump lands."""
     place = re.search(r"^\s*\d+: ([0-9a-f]+)\s+\d+ FUNC\s+\w+\s+\w+\s+\d+ main$", symbols, re.MULTILINE)
     if not place:
         return True  # stripped

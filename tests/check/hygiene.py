@@ -20,7 +20,7 @@ SPDX = "SPDX-License-Identifier: "
 # Home folders of some machine. machine_paths() adds the folder of this checkout.
 HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[a-z]\w*|(?<![\w.])/root/\w")
 EXAMPLE_HOMES = ("/home/user",)
-MIN_COMMENT = 20  # characters: the least for a statement of responsibility
+MIN_COMMENT = 20  # characters that a statement of responsibility has at least
 
 
 def licence_problems(path, lines):

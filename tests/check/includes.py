@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Allowed dependencies, in three tables that ARCHITECTURE.md draws: between a program's folders, from each part
-of the tree to the outside, and without any circle.
+"""Dependencies follow two tables: ARROWS between the folders of a program, which ARCHITECTURE.md draws, and RULES from
+each part of the tree to the outside. Neither the files nor the arrows form a circle.
 
 A file uses another if it includes its header or calls a function that it defines. Calls are read from the
 objects of the build, so circles without an include are found, too. Within a folder only calls count: files of

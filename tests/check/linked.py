@@ -14,14 +14,15 @@ from tree import Example
 
 PROGRAMS = ("observer/sojourn", "driver/sojourn-drive")
 SOURCE = re.compile(r"pkg:deb/debian/([^@]+)@")
-# Components that the linker does not know: name, a pattern in the program, relation. A loaded one is found by its name.
+# Components that the linker does not know: name, a pattern in the program, relation.
+# libcurl is loaded at run time: the program names its file.
 INSIDE = (("Chart.js", rb"Chart\.js v(\d[\d.]*\d)", "CONTAINS"), ("@kurkle/color", rb"@kurkle/color v(\d[\d.]*\d)", "CONTAINS"),
           ("libcurl", rb"libcurl\.so\.4()", "OPTIONAL_DEPENDENCY_OF"))
 LINKS = ("DYNAMIC_LINK", "STATIC_LINK")
 
 
 class Sbom:
-    """The document, by program."""
+    """An SPDX document, queried by program."""
 
     def __init__(self, path):
         self.text = json.loads(path.read_text())

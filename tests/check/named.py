@@ -58,7 +58,7 @@ def problems(root, options):
             text = (root / path).read_text()
         except UnicodeDecodeError:
             continue
-        # An experiment's is a template for its page in docs/experiments/.
+        # An experiment's page.md is a template: its links count from docs/experiments/, where the page is written.
         if path.suffix == ".md" and not tree.under(path, "experiments"):
             yield from lost_links(root, path, text)
         for first, said in reading.prose(path, text):

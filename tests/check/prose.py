@@ -26,7 +26,7 @@ class Phrase(NamedTuple):
     not_found: str
 
 
-# Matched within one sentence, including its first letter.
+# Each pattern is searched in a single sentence, so ^ is where the sentence starts.
 PHRASES = (
     Phrase(r"^(?:Who|What|Whoever|Whatever|Whose)\b(?!.*\?$)", "name the thing as the subject",
            "What was missed is counted.", "What is missed?"),
@@ -43,7 +43,7 @@ PHRASES = (
 )
 
 
-# A mark, perhaps in brackets or bold, and then the begin of a sentence: a capital, code, or a number after a word.
+# A mark, perhaps in brackets or bold, before the start of a sentence: a capital, code, or a number after a word.
 SENTENCE_END = re.compile(r"""(?:(?<=[.!?:;])|(?<=[.!?]\))|(?<=[.!?]\*\*))\s+(?=[A-Z@`'"(\[*]|[a-z_]+\(|0:)"""
                           r"""|(?<=[.!?])\s+(?=[a-z]+:)|(?<=[\w)]{2}[.!?])\s+(?=\d)""")
 
@@ -66,7 +66,7 @@ def words(sentence):
 
 
 def without_tables(comment):
-    """Lines that are set in by two blanks or more are rows, or code."""
+    """Remove lines indented by two blanks or more, which are rows of a table or code."""
     return re.sub(r"^ {2,}.*$", "", inspect.cleandoc(comment), flags=re.MULTILINE)
 
 

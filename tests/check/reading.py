@@ -69,7 +69,7 @@ def bare(comment):
 
 
 def c_strings(text):
-    """Yield (line, text) of a C file's string literals, adjacent ones joined, one pair for each printed line."""
+    """Yield (line, text) of a C file's string literals: adjacent ones are joined, then split at each \\n."""
     code = re.sub(r"/\*.*?\*/|//[^\n]*", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
     for match in STRINGS.finditer(code):
         whole = "".join(part[1:-1] for part in re.findall(r"\"(?:\\.|[^\"\\\n])*\"", match[0]))

@@ -42,7 +42,7 @@ def targets(root, options):
 
 
 def label_problems(tests):
-    """A test without one of these labels is run neither by --label nor by the build with sanitizers."""
+    """Yield tests without any of LABELS: neither tools/check --label nor the build with sanitizers runs them."""
     for test in tests:
         labels = next((item["value"] for item in test.get("properties", [])
                        if item["name"] == "LABELS"), [])

@@ -24,8 +24,8 @@ JOBS = 2
 WHERE = ("lib", "observer", "driver", "tests")
 UNIT_TESTS = ("tests/unit",)
 SETTINGS = Path(__file__).resolve().parents[2] / ".clang-tidy"
-# A sixth of the analyzer's own budget of states per function, in a third of the time. Only our longest
-# functions have more paths.
+# The analyzer's budget of states per function: a sixth of its default, for a third of the time. Only our longest
+# functions have more states than that.
 STATES = 37500
 FINDING = re.compile(r"^(.*?:\d+):\d+: (?:warning|error): (.*)$")
 
@@ -102,7 +102,7 @@ def analyse(root, folder, path):
 
 
 def tidy(root, folder, path, entry):
-    """Return the findings in one file, known ones or from a new analysis."""
+    """Return the findings in one file: the kept ones if nothing has changed, else those of a new analysis."""
     key = key_of(path, entry)
     known = folder / f"{str(path).replace('/', '_')}.json"
     if key and known.exists():
@@ -143,7 +143,7 @@ def with_database(root, options):
 
 
 def again(root, options, first):
-    """Known findings are repeated, and forgotten when the file changes."""
+    """Yield a line if a second run differs, or if the findings of a changed file are not renewed."""
     if list(problems(root, options)) != first:
         yield "a second run does not find the same"
     for path in tree.files(root, ".c"):

@@ -22,7 +22,7 @@ class Skip(Exception):
 
 
 class Warned(str):
-    """A printed line of a rule that does not make it fail."""
+    """A line that a rule prints without failing."""
 
 
 class Example(NamedTuple):
@@ -78,7 +78,7 @@ def run(command, **options):
 
 
 def compile_examples(root, build):
-    """For examples: sources whose first line has the compiler's words, {root} among them, become programs of the build."""
+    """Compile examples into programs of the build. A source's first line has the compiler's options; {root} is replaced."""
     for source in sorted(root.glob("**/*.c")):
         words = source.read_text().splitlines()[0].removeprefix("// ").format(root=root).split()
         target = build / source.relative_to(root).with_suffix("")
@@ -112,7 +112,7 @@ def main(problems, examples):
 
 
 def try_example(problems, example):
-    """Yield lines about wrong findings and missing ones."""
+    """Write an example to a folder and check it; yield a line for each wrong or missing finding."""
     with tempfile.TemporaryDirectory(prefix="sojourn-rule.") as folder:
         root = Path(folder)
         for name, text in example.files.items():

@@ -20,7 +20,7 @@ static inline void require(bool condition)
 		abort();
 }
 
-/* The first byte selects one of the @checks, which gets the rest as a text of its own. */
+/* Call one of the @checks, selected by the first byte, with a copy of the rest as a text. */
 static inline int fuzz_text(const uint8_t *data, size_t size, void (*const checks[])(char *text),
 			    size_t count)
 {

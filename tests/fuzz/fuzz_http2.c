@@ -159,7 +159,7 @@ static void start_idle(void *state)
 	}
 }
 
-/* Act as the loop: connecting links open, closing ones close. */
+/* Act as the event loop: open the connecting links, close the closing ones. */
 static void go_on(const struct link_events *events)
 {
 	for (size_t i = 0; i < opened.count; i++) {
@@ -190,7 +190,7 @@ static void say(const struct link_events *events, const uint8_t *data, size_t le
 
 /* ---- the server's bytes ---- */
 
-/* Type, flags, stream and length in a byte each, then the frame's payload. */
+/* Send a frame. @data is its type, flags, stream and length, a byte each, then the payload. */
 static size_t say_frame(const struct link_events *events, const uint8_t *data, size_t size)
 {
 	size_t length = data[3] < size - FRAME_BYTES ? data[3] : size - FRAME_BYTES;
@@ -229,7 +229,7 @@ static void finish(void *state)
 	require(worker.ended <= worker.started);
 }
 
-/* The first byte: bits for gRPC, whole frames instead of bytes, and the server's first SETTINGS. */
+/* The first byte has bits: gRPC, whole frames instead of bytes, SETTINGS from the server first. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};

@@ -2,7 +2,8 @@
 /*
  * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
  * they are cut into pieces. The first byte gives the sender and the length of the pieces. A status
- * that stands for itself equals that of nghttp2, and those of the dynamic table do not depend on the pieces either.
+ * that needs no dynamic table equals that of nghttp2. Statuses from the dynamic table do not depend
+ * on the pieces either.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "fuzz.h"
 #include "walker.h"
 
-/* nghttp2 may refuse the bytes before or behind the field; if it accepts them, both agree. */
+/* nghttp2 may refuse the bytes before or after the field; if it accepts them, both agree. */
 static void compare_status(const struct http2_side *s, uint32_t status)
 {
 	size_t begin = (s->flags & HTTP2_PADDED ? 1 : 0) + (s->flags & HTTP2_PRIORITISED ? 5 : 0);

@@ -122,7 +122,7 @@ static void check_host(char *text)
 		strspn(host, "0123456789abcdefABCDEF.:[]") == strlen(host));
 }
 
-/* An accepted address, formatted and parsed again, stays the same. */
+/* Require that an accepted address stays the same when it is formatted and parsed again. */
 static void check_address(char *text)
 {
 	struct sockaddr_storage address, again;

@@ -195,7 +195,7 @@ static void fill_access(uint8_t bits, struct sink_http_access *access)
 	request.certified = bits & 64;
 }
 
-/* "METHOD\nName: value\n…" */
+/* Read "METHOD\nName: value\n…" into the request; return the method. */
 static const char *read_head(char *text)
 {
 	const char *method = strsep(&text, "\n");

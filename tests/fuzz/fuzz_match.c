@@ -12,7 +12,7 @@
 #define SEPARATOR '\x1e'
 #define NUMBER	  UINT64_C(0x8899aabbccddeeff)
 
-/* A copy of its own, so that sanitizers see reads beyond its end. */
+/* Return a copy of exactly this length, so that sanitizers see reads beyond its end. */
 static char *copy_of(const char *bytes, size_t length)
 {
 	char *copy = malloc(length ? length : 1);
@@ -33,7 +33,7 @@ static void check_identifier(const struct match *match, char *request, size_t le
 	match_write(match, NUMBER, request);
 	require(match_request_key(match, request, length, &key));
 	require(key == (ids ? NUMBER % ids : NUMBER));
-	/* As its own reply, if a server repeats the identifier at the same place. */
+	/* The request is its own reply if the identifier is at the same place in both. */
 	if (match->reply_offset == match->offset)
 		require(match_reply_key(match, request, length, &key) &&
 			key == (ids ? NUMBER % ids : NUMBER));

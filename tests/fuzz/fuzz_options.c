@@ -42,7 +42,7 @@ static void parse_framing(char *text)
 	check(framing_parse(text, &framing, &error), error);
 }
 
-/* An identifier is read back as written, at any place. */
+/* Check that an identifier is read back as written, at any place. */
 static void parse_match(char *text)
 {
 	autofree char *error = NULL;

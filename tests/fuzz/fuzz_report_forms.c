@@ -57,7 +57,7 @@ static int as_host(const struct run *run, FILE *file)
 	return report_host(run, &all, file);
 }
 
-/* Each line stays the same when all control characters are removed. */
+/* Require that no line has control characters: it stays the same without them. */
 static void check_lines(char *text, bool ascii)
 {
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {

@@ -62,7 +62,7 @@ static bool has(const uint8_t *data, size_t size, const char *text)
 	return memmem(data, size, text, strlen(text)) != NULL;
 }
 
-/* "f.yaml:LINE:COLUMN: message", or "f.yaml: message" about the whole. */
+/* Require "f.yaml:LINE:COLUMN: message", or "f.yaml: message" about the whole file. */
 static void check_error(int err, const char *error)
 {
 	if (err == -ENOMEM)

@@ -76,7 +76,7 @@ static struct run *(*const makers[])(void) = {
 
 #define DOCUMENTS ARRAY_SIZE(makers)
 
-/* To be freed. */
+/* Return a document as JSON; the caller frees it. */
 static char *document(size_t index)
 {
 	autorun struct run *run = makers[index]();
@@ -96,7 +96,7 @@ static void write_documents(void)
 	}
 }
 
-/* Two at a time, to be compared. */
+/* Write each document, and each with the next one, to be compared. */
 static void write_pairs(void)
 {
 	write_documents();
@@ -109,7 +109,7 @@ static void write_pairs(void)
 	}
 }
 
-/* A line is a reading. */
+/* Append a document as one line: a line of a recording is a reading. */
 static void append_line(FILE *file, size_t index)
 {
 	autofree char *text = document(index);

@@ -122,7 +122,7 @@ def nothing_left_in_kernel():
 
 
 def messages(kmsg):
-    """The kernel's messages since the last call; some may be lost."""
+    """Return the kernel's messages since the last call; some may be lost."""
     texts = []
     while True:
         try:
@@ -135,7 +135,7 @@ def messages(kmsg):
 
 @pytest.fixture(autouse=True)
 def no_call_refused():
-    """The kernel logs each system call that a confined observer makes and that is not on its list (observer/process/calls.c)."""
+    """Fail if a confined observer made a system call that is not on its list (observer/process/calls.c): the kernel logs it."""
     kmsg = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.lseek(kmsg, 0, os.SEEK_END)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses as text, and the server's sockets. */
+/* Parsing and formatting addresses, and binding the server's socket. */
 #include "address.h"
 
 #include <arpa/inet.h>

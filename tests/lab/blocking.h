@@ -21,7 +21,7 @@ struct blocking {
 	pthread_mutex_t lock;	  /* for the two lists and for setting `stopping` */
 	struct session *active;	  /* being served: their descriptors are valid */
 	struct session *finished; /* their threads are to be joined */
-	size_t sessions; /* started, not joined: for the accepting thread, then for the joiner */
+	size_t sessions; /* started, not joined; only the accepting thread uses it, then the joiner */
 	pthread_cond_t ended; /* something was added to `finished` */
 };
 
@@ -33,7 +33,7 @@ bool blocking_wait_readable(struct blocking *blocking, int fd);
 
 /*
  * Wait until the server's socket is readable and then for @delay_ns, both with the turn to take
- * from it. End @ret_turn with turn_end() afterwards. @ret_readable_ns: when the socket was seen
+ * from it. The caller ends @ret_turn by turn_end(). @ret_readable_ns: when the socket was seen
  * readable. False: nothing may be taken now.
  */
 bool blocking_wait_turn(struct blocking *blocking, uint64_t delay_ns, uint64_t *ret_turn,

@@ -116,7 +116,7 @@ static int write_response(struct blocking *blocking, struct conn *conn)
 	return GO_ON;
 }
 
-/* Wait until the peer has the whole error, or for a second: then unread bytes no longer matter. */
+/* Wait until the peer has the whole error, at most a second: a reset might overtake it. */
 static void linger(struct blocking *blocking, struct conn *conn)
 {
 	uint64_t deadline = clock_now_ns() + NSEC_PER_SEC;
@@ -162,7 +162,7 @@ static int exchange(struct blocking *blocking, struct conn *conn, enum counter *
 	return 0;
 }
 
-/* The peer's FIN is ignored for as long as the server runs. */
+/* Keep the connection open until the server stops, to ignore the peer's FIN. */
 static void park(struct blocking *blocking)
 {
 	struct pollfd stop = {.fd = blocking->stop_fd, .events = POLLIN};
@@ -209,7 +209,7 @@ static void *session_thread(void *data)
 	return NULL;
 }
 
-/* Free the ended sessions; each thread has at most its last instructions left. */
+/* Join and free the finished sessions; each thread is at its last instructions, so this is quick. */
 static void join_finished(struct blocking *blocking)
 {
 	struct session *session, *next;

@@ -46,7 +46,7 @@ int conn_accept(struct server *server, struct truth_writer *writer, int flags,
 		struct accepted *ret_accepted);
 bool conn_accept_is_exhausted(int err);
 
-/* Take over @accepted's descriptor, also on failure: -ENOMEM. */
+/* Take over @accepted's descriptor, even on failure. Return 0 or -ENOMEM. */
 int conn_open(struct conn *conn, struct server *server, struct truth_writer *writer,
 	      const struct accepted *accepted);
 
@@ -73,7 +73,10 @@ int conn_write(struct conn *conn);
  */
 bool conn_finish(struct conn *conn);
 
-/* Return whether the close must wait for the peer, whose unread bytes would turn it into a reset. */
+/*
+ * Return whether the close must wait until the peer has the response: a close with unread bytes
+ * would reset the connection.
+ */
 bool conn_must_linger(const struct conn *conn);
 
 #endif

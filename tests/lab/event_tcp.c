@@ -184,7 +184,7 @@ static enum step step_write(struct event_conn *ec)
 }
 
 /*
- * Wait until the peer has the whole error, or its time is over: then unread bytes no longer matter.
+ * Wait until the peer has the whole error, or its time is over: a reset might overtake the error.
  */
 static enum step step_linger(struct event_conn *ec)
 {
@@ -317,7 +317,7 @@ static void on_accept_timer(struct timer *timer)
 
 	struct turn *turn = &tcp->server->shared->turn;
 
-	/* Watched again first, as a renewed back-off must prevail. */
+	/* Watch again before accepting: a new back-off in accept_one() must last. */
 	loop_change(tcp->loop, &tcp->source, tcp->server->fd, EPOLLIN);
 	if (turn_is_mine(turn, tcp->turn))
 		accept_one(tcp);

@@ -138,7 +138,8 @@ void loop_stop_timer(struct loop *loop, struct timer *timer)
 }
 
 /*
- * Only those due when the round began: a timer restarted by its callback waits for the next round.
+ * Fire the timers that were due when the round started. A timer restarted by its callback waits for
+ * the next round.
  */
 static void fire_timers(struct loop *loop)
 {
@@ -152,7 +153,7 @@ static void fire_timers(struct loop *loop)
 	}
 }
 
-/* A timerfd that fires too early (its timer was stopped) only costs a round. */
+/* Arm for the first deadline. A stopped timer leaves it armed too early, which only costs a round. */
 static void arm_timer_fd(struct loop *loop)
 {
 	uint64_t next = loop->count ? loop->heap[1]->deadline_ns : 0;

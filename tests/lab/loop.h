@@ -41,8 +41,8 @@ void loop_close(struct loop *loop);
 int loop_run(struct loop *loop);
 
 /*
- * @events: EPOLLIN, EPOLLOUT, both or 0. loop_watch() returns -errno; closing the descriptor ends
- * it.
+ * @events: EPOLLIN, EPOLLOUT, both or 0. loop_watch() returns 0 or -errno. Closing the descriptor
+ * ends the watch, too.
  */
 int loop_watch(struct loop *loop, struct source *source, int fd, uint32_t events);
 void loop_change(struct loop *loop, struct source *source, int fd, uint32_t events);

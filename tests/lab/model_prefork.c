@@ -31,7 +31,7 @@ struct workers {
 	pid_t *pids;
 };
 
-/* The caller frees it; NULL without memory. */
+/* Return the file name of a worker's part of the truth, to be freed; NULL without memory. */
 static char *part_name(const struct server *server, pid_t pid)
 {
 	char *name = NULL;
@@ -114,7 +114,7 @@ static void reap_ended(struct workers *workers)
 		note_end(workers, pid, status, false);
 }
 
-/* Return early if a worker dies before it is ready: the others serve. */
+/* Wait until all workers serve. Return early if one dies before: the others serve. */
 static void wait_until_ready(struct workers *workers)
 {
 	char byte;
@@ -162,7 +162,7 @@ static int append_file(int to, int from)
 	return 0;
 }
 
-/* A killed worker leaves no part, which was reported at its end. */
+/* Append a worker's part to the truth. A killed one has none, which was reported at its end. */
 static int join_part(struct server *server, pid_t pid)
 {
 	autofree char *name = part_name(server, pid);

@@ -28,7 +28,7 @@ enum accept_call {
 
 struct options {
 	union address listen;
-	const char *protocol; /* an existing one */
+	const char *protocol; /* the name of an existing one */
 	uint64_t model;	      /* enum model */
 	uint64_t workers;
 	uint64_t blocking_workers;
@@ -43,7 +43,7 @@ struct options {
 	struct knobs knobs; /* for every request without its own */
 };
 
-/* The caller continues, or exits with this status after the printed help or complaint. */
+/* The result of options_parse() if the caller continues; any other is the exit status. */
 #define OPTIONS_GO_ON (-1)
 
 /* Return OPTIONS_GO_ON or an exit status (0: help; 2: bad command line, with one line printed). */

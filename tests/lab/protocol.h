@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A protocol over TCP: how requests are found in bytes, and how responses are built. One row each.
+ * The protocols over TCP: how each finds requests in bytes, and builds responses.
  */
 #ifndef LAB_PROTOCOL_H
 #define LAB_PROTOCOL_H

@@ -19,9 +19,7 @@ static int on_url(llhttp_t *parser, const char *at, size_t length)
 	struct http_state *http = state_of(parser);
 	size_t room = sizeof(http->url) - http->url_length;
 
-	/*
-	 * The length counts one byte too many, by which on_headers_complete() detects the overflow.
-	 */
+	/* A full buffer counts as an overflow, which on_headers_complete() reports. */
 	memcpy(http->url + http->url_length, at, length < room ? length : room);
 	http->url_length += length < room ? length : room;
 	return 0;
@@ -190,7 +188,7 @@ static void set_body(const struct request *request, struct response *response)
 	}
 }
 
-/* HTTP/1.0 has no chunks: the length is sent. */
+/* Choose chunks or a length; HTTP/1.0 has no chunks. */
 static void set_framing(const struct request *request, struct response *response, char *ret_header,
 			size_t size)
 {

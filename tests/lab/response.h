@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A response being sent: a body, real or made up, cut into pieces that are written one by one. On
- * the wire each piece is [head, first piece only][chunk header][part of body][end of chunk] [tail,
- * last piece only].
+ * the wire a piece is a chunk header, a part of the body, and the end of the chunk. The head comes
+ * before the first piece, the tail after the last one.
  */
 #ifndef LAB_RESPONSE_H
 #define LAB_RESPONSE_H

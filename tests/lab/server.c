@@ -28,7 +28,7 @@ int server_run(struct server *server)
 	return models[server->options->model](server);
 }
 
-/* Calls block in the kernel only where nothing else must be watched. */
+/* Return whether the socket must not block, as its thread also watches or waits for other things. */
 static bool is_nonblocking(const struct options *options)
 {
 	bool udp = !strcmp(options->protocol, "udp");
@@ -90,7 +90,7 @@ static int open_shared(struct server *server)
 	return 0;
 }
 
-/* Before any thread starts, as all inherit that these signals come by `control` only. */
+/* Make `control` report signals. Called before any thread starts: each inherits the blocked mask. */
 static int open_signals(struct server *server)
 {
 	const int by_descriptor[] = {SIGTERM, SIGINT, SIGUSR1, SIGCHLD};
@@ -164,7 +164,7 @@ static int write_summary(struct server *server)
 	return err;
 }
 
-/* The prefork model has already written its header and its workers' parts. */
+/* Write the CSV; the prefork model has already written the header and its workers' parts. */
 static int write_truth(struct server *server)
 {
 	int fd = server->truth_fd, err;

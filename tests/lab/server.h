@@ -33,14 +33,14 @@ struct server {
 	int fd;				 /* the listener or the UDP socket */
 	union address address;		 /* as bound */
 	int control;			 /* readable: call server_control() */
-	int ready;			 /* a worker's: for the message that it serves */
+	int ready;			 /* a worker's pipe, by which it reports that it serves */
 	bool worker;			 /* a forked one: its control only means stop */
 	struct shared *shared;
 	size_t shared_size;
 	struct counters *counters; /* this process's own */
 	struct truth *truth;	   /* NULL without --truth */
 	int truth_fd;
-	_Atomic uint64_t delays[DELAY_COUNT]; /* requests for each so far, for --one-in */
+	_Atomic uint64_t delays[DELAY_COUNT]; /* calls of server_delay() so far, for --one-in */
 	_Atomic uint64_t complained_ns;	      /* time of server_complain()'s last message */
 };
 
@@ -68,12 +68,12 @@ void server_announce(struct server *server);
 void server_complain(struct server *server, int err, const char *what);
 
 /*
- * Ask for the turn to take from the socket after @delay_ns. `mine` 0 and `wait_ns` 0: the socket is
+ * Ask for the turn to take from the socket after @delay_ns. Both results are 0 if the socket is
  * empty again.
  */
 struct turn_wait server_take_turn(struct server *server, uint64_t delay_ns);
 
-/* Return @delay_ns for one of --one-in, 0 for the others. */
+/* Return @delay_ns at one of --one-in calls for this delay, 0 at the others. */
 uint64_t server_delay(struct server *server, enum delay which, uint64_t delay_ns);
 
 void server_leak(struct server *server);

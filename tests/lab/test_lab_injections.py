@@ -336,7 +336,7 @@ def test_close(lab, protocol, model):
 @every_model
 @in_quiet
 def test_one_in_n_is_delayed(lab, model):
-    """For requests as for connections; the others are not delayed."""
+    """Every fifth request on a connection is delayed, the others are not."""
     server = lab("--protocol", "line", "--service", "30ms", "--one-in", "5",
                  *[word if word != "3" else "1" for word in MODELS[model]])
     client = Line(server)
@@ -362,7 +362,7 @@ def test_one_in_n_waits(lab, model, kind):
         client.ask("hello")
         waits.append(time.monotonic_ns() - begin)
         client.sock.close()
-    # The read at a connection's end counts, too: of 24, every other late one.
+    # The read of a connection's end counts, too: 8 of 24 reads are late, and about half of these delay an answer.
     late = sum(wait >= 30 * MS for wait in waits)
     least, most = (4, 4) if kind == "accept" else (2, 6)
     assert late >= least

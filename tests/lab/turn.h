@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The turn to wait until the next connection (or datagram) is old enough. If several processes or
- * threads on one socket each measured the delay, it would end early for later arrivals. The holder
- * of the turn waits, takes one and gives the turn back.
+ * The turn: only its holder waits for --accept-delay or --read-delay, takes one connection or
+ * datagram, and gives the turn back. If all competitors on a socket waited at the same time, later
+ * arrivals would be taken too early.
  */
 #ifndef LAB_TURN_H
 #define LAB_TURN_H
@@ -13,15 +13,15 @@
 
 /* In memory shared by all competitors. */
 struct turn {
-	_Atomic uint64_t until_ns; /* when its holder will take; 0: without a holder */
+	_Atomic uint64_t until_ns; /* when its holder takes one; 0: without a holder */
 };
 
 struct turn_wait {
-	uint64_t mine;	  /* not 0: taken; for turn_is_mine() and turn_end() */
-	uint64_t wait_ns; /* then take one, or (not taken) ask again */
+	uint64_t mine;	  /* for turn_is_mine() and turn_end(); 0: not taken */
+	uint64_t wait_ns; /* after this wait take one or, without the turn, ask again */
 };
 
-/* Ask for the turn, to hold it for @delay_ns from now. */
+/* Ask for the turn, to take one @delay_ns from now. */
 struct turn_wait turn_take(struct turn *turn, uint64_t delay_ns);
 
 /* Return false if the holder is so late that another has the turn: then nothing may be taken. */

@@ -11,7 +11,7 @@
  */
 int uring_accept(int fd, bool multishot);
 
-/* The calling thread accepts no more. */
+/* Close the calling thread's ring, if it has one: it accepts no more. */
 void uring_close(void);
 
 #endif

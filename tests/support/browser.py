@@ -17,10 +17,10 @@ from .conditions import PYPI
 
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
 
-# axe-core, if it is there: the rules of accessibility that a program can check.
+# axe-core checks those rules of accessibility that a program can check. None: it is not installed.
 AXE = next(PYPI.glob("lib/python3*/site-packages/axe_playwright_python/axe.min.js"), None)
 
-# The script's result is written where the document's text is read from.
+# The result goes into an element of the page, as chromium prints only the document.
 PROBE = """
 <script nonce="%s">
 (async () => {
@@ -50,7 +50,7 @@ PROBE = """
 
 
 def probed(page, probe):
-    """Return the page with axe-core, if it is there, and the probe, which have what its policy asks of scripts."""
+    """Return the page with axe-core, if installed, and the probe. Both have the nonce that its policy requires."""
     found = re.search(r"script-src 'nonce-(\w+)'", page)
     nonce = found[1] if found else ""
     axe = f'<script nonce="{nonce}">{AXE.read_text()}</script>' if AXE else ""
@@ -58,7 +58,7 @@ def probed(page, probe):
 
 
 class Page(html.parser.HTMLParser):
-    """.cells {member: [value]}, .text, .canvases, .console, .probe of a file or a URL.
+    """A file or a URL, opened in chromium: .cells {member: [value]}, .text, .canvases, .console, .probe.
 
     `probe` is the body of a JavaScript function that runs on a file's page; its result is .probe.
     """

@@ -19,7 +19,7 @@ def cgroup2():
 
 
 def remove(path):
-    """A killed process stays in the cgroup until the kernel has finished with it."""
+    """Remove a cgroup. Wait up to 5 s: a killed process stays in it until the kernel has finished with it."""
     deadline = time.monotonic() + 5
     while True:
         try:
@@ -32,9 +32,9 @@ def remove(path):
 
 
 class Cgroup:
-    """Removed at the end of `with`, after the processes started in it have ended.
+    """A cgroup that exists within `with`; the processes started in it must end before.
 
-    Stands for a network namespace in Process(netns=…), and may contain one.
+    Process(netns=…) accepts it instead of a network namespace, and it may contain one.
     """
 
     _numbers = itertools.count()
@@ -56,12 +56,12 @@ class Cgroup:
                 *(self.netns.prefix() if self.netns else [])]
 
     def processes(self):
-        """The pids that are in it."""
+        """Return the pids of its processes."""
         return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
 
 
 def memory_controller():
-    """(folder in which a cgroup can be made that limits memory, its files' names); None if there is none."""
+    """Return (folder for cgroups that limit memory, the names of their files); None if there is none."""
     lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     own = dict(line.split(":", 2)[1:] for line in lines)
     first = Path("/sys/fs/cgroup/memory" + own.get("memory", ""))
@@ -74,7 +74,7 @@ def memory_controller():
 
 
 class MemoryCgroup(Cgroup):
-    """The same with at most so many bytes of memory; where memory_controller() is not None."""
+    """A Cgroup with a memory limit in bytes. Needs a host whose memory_controller() is not None."""
 
     def __init__(self, limit, netns=None):
         super().__init__(netns)
@@ -91,9 +91,9 @@ class MemoryCgroup(Cgroup):
         return self
 
     def peak(self):
-        """The most bytes that were charged to it at a time, the kernel's for it among them."""
+        """Return the peak of the charged memory in bytes, including the kernel memory of its processes."""
         return int((self.path / self.files["peak"]).read_text())
 
     def kills(self):
-        """How many of its processes the kernel has killed for want of memory."""
+        """Return how many of its processes the kernel has killed for lack of memory."""
         return int(re.search(r"^oom_kill (\d+)", (self.path / self.files["kills"]).read_text(), re.MULTILINE)[1])

@@ -26,7 +26,7 @@ def answers(port):
 
 
 class Server(Process):
-    """Runs as nobody if the test is root, in a folder that is removed at close()."""
+    """Runs as the user nobody if the test is root, in a folder that is removed at close()."""
 
     def __init__(self, argv, files):
         self.files = files
@@ -56,7 +56,7 @@ def folder_of_nobody(what):
 
 
 def postgres_program(name):
-    """Debian keeps each version's programs in its own folder."""
+    """Return the newest version's program: Debian keeps each version in its own folder."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
     path = found[-1] if found else shutil.which(name)
     if not path:
@@ -65,7 +65,7 @@ def postgres_program(name):
 
 
 class Postgres(Server):
-    """Its clients use TCP; the test's own queries use its socket, and so are not observed."""
+    """PostgreSQL. Clients use TCP; ask() uses a Unix socket, so its queries are not observed."""
 
     def __init__(self, *settings, certificate=None):
         programs = [postgres_program(name) for name in ("initdb", "postgres")]
@@ -104,7 +104,7 @@ class Postgres(Server):
                     "postgres"]).stdout.strip()
 
     def bench(self, *options, tls="disable", check=True):
-        """Return pgbench's output for so many transactions over TCP."""
+        """Return the output of pgbench with these options, over TCP."""
         return run([postgres_program("pgbench"), "-h", "127.0.0.1", "-p", self.port, "-U", "test", "-n", *options,
                     "postgres"], env={"PGSSLMODE": tls}, check=check).stdout
 
@@ -134,13 +134,13 @@ class Mariadb(Server):
                           "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M"], files)
 
     def status(self):
-        """Return counts by name; this query is one of `Questions`."""
+        """Return counts by name. `Questions` includes this query."""
         text = run(["mariadb", "--no-defaults", "-S", self.socket, "-BNe", "show global status"]).stdout
         return {name: int(value) for name, value in re.findall(r"^(\w+)\t(\d+)$", text, re.MULTILINE)}
 
 
 class MysqlClient:
-    """MySQL's protocol as far as statements need it, one packet per call at the test's times."""
+    """The part of MySQL's protocol for statements. Each method sends at once, so the test decides when."""
 
     LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE, PLUGIN = 0x1, 0x200, 0x2000, 0x8000, 0x80000
 
@@ -198,7 +198,7 @@ class MysqlClient:
         self.send(b"\x19" + struct.pack("<I", statement))
 
     def quit(self):
-        """Wait until the server has closed, and so has read everything."""
+        """Send COM_QUIT, and wait until the server closes: it has then read everything."""
         self.send(b"\x01")
         while self.socket.recv(100):
             pass
@@ -221,7 +221,7 @@ class Memcached(Server):
         return connection
 
     def counts(self):
-        """Return memcached's own counts, over a connection of one request."""
+        """Return memcached's own counts, queried on a new connection."""
         with self.connect() as connection:
             text = until(connection, b"stats\r\n", b"END\r\n").decode()
         return {name: int(value) for name, value in re.findall(r"^STAT (\w+) (\d+)\r$", text, re.MULTILINE)}
@@ -240,7 +240,7 @@ class Redis(Server):
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
     def calls(self, command):
-        """Return (calls, microseconds in all) of a command, over a connection of one request."""
+        """Return (calls, their microseconds in all) of a command, queried on a new connection."""
         with self.connect() as connection:
             text = until(connection, b"INFO commandstats\r\n", b"\r\n", length=True).decode()
         match = re.search(rf"^cmdstat_{command}:calls=(\d+),usec=(\d+)", text, re.MULTILINE)
@@ -248,7 +248,7 @@ class Redis(Server):
 
 
 def until(connection, request, end, length=False):
-    """Return the response to a request, up to @end; @length: as long as RESP's header says."""
+    """Return the response to a request: up to @end or, with @length, as long as its RESP header says."""
     connection.sendall(request)
     data = connection.recv(65536)
     if length:

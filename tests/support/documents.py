@@ -25,7 +25,7 @@ ENDS = 3
 
 
 def closed(schema):
-    """Return the schema without room for unnamed members: readers ignore them, our writers have none."""
+    """Return the schema with unnamed members forbidden: readers ignore them, but our programs write none."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):

@@ -3,7 +3,7 @@
 """A gRPC server by Debian's python3-grpcio, as a program: grpcserver.py PORT [CERT KEY].
 
 /test.Service/Echo answers with its request, /test.Service/Missing with NOT_FOUND, /test.Service/Slow after 2 s.
-At its end it prints how many calls of each it served.
+On SIGTERM it prints how many calls of each it served, and the bytes of all requests.
 """
 import collections
 import signal

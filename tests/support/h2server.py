@@ -8,9 +8,9 @@ from .net import free_port
 
 
 class H2Server:
-    """treat(exchange) is called for every complete request; exchange.connection is h2's.
+    """treat(exchanges) is called for every complete request, with its connection's Exchanges.
 
-    `counts` has the server's connections and requests, and how many were open at once.
+    `counts` has the numbers of connections and requests, and the most requests open at once on a connection.
     """
 
     def __init__(self, treat, identity=None, settings=None, alpn=("h2",)):
@@ -61,7 +61,7 @@ class H2Server:
 
 
 class Exchanges:
-    """One connection. `open` lists the streams with a complete request and no answer yet."""
+    """One connection; `connection` is that of h2. `open` lists the streams with a complete request and no answer yet."""
 
     def __init__(self, server, sock):
         from h2.config import H2Configuration

@@ -67,7 +67,7 @@ def real_minus_monotonic():
 
 @contextlib.contextmanager
 def network_of(netns):
-    """Move this thread into the namespace meanwhile; None: leave it where it is."""
+    """Move this thread into the namespace within `with`; None: leave the thread where it is."""
     if netns is None:
         yield
         return

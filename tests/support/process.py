@@ -29,12 +29,12 @@ def wait_until(condition, seconds=20, poll_seconds=POLL_SECONDS):
 
 
 class ProcessError(AssertionError):
-    """A process failed in something that the test needs; the text has its output."""
+    """A process did not do what the test needs; the text has its output."""
 
 
 @contextlib.contextmanager
 def uninterrupted():
-    """Delay signals until a new process or folder is also recorded. Blocking them is not enough: the kernel
+    """Delay signals until a new process or folder is also recorded. Blocking the signals is not enough: the kernel
     gives the signal to any other thread, even an idle one of faulthandler. Python still handles it in the main
     thread, so the handlers are delayed, too."""
     main = threading.current_thread() is threading.main_thread()
@@ -66,8 +66,8 @@ def set_autogroup(pid, nice):
 
 
 def stay_aside():
-    """With SCHED_IDLE the process yields only within its session. A new session has to yield to the others as
-    well."""
+    """Give a new session the lowest priority if it runs under SCHED_IDLE. With autogroups that policy counts only
+    within a session, so the session has to yield, too."""
     if os.sched_getscheduler(0) == os.SCHED_IDLE:
         set_autogroup("self", LEAST_NICE)
 

@@ -18,7 +18,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-# ctest's reasons if a test itself was skipped.
+# How ctest's reason begins if the test skipped itself. Other reasons, such as a missing program, are failures.
 CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
 
 
@@ -45,7 +45,7 @@ class Tally:
                 self.add_case(case)
 
     def passed_again(self):
-        """Return the tests that failed at first only."""
+        """Return the tests that failed at first and passed when repeated, each with its first message."""
         failed = {line.split(": ", 1)[0] for line in self.failed}
         return [f"{name}: {said}" for name, said in self.first.items() if name not in failed]
 

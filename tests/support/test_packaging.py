@@ -14,7 +14,7 @@ from .conditions import PYPI, needs_pypi
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
 CAPABILITIES = {"BPF", "PERFMON", "NET_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH"}
-# A container begins as root, and becomes another user.
+# A container starts as root and changes to another user, which needs two more.
 FROM_ROOT = CAPABILITIES | {"SETUID", "SETGID"}
 
 
@@ -53,7 +53,7 @@ def test_the_dashboard_is_one():
     assert heatmaps and all(target["format"] == "heatmap" for panel in heatmaps for target in panel["targets"])
 
 
-# Prints the dashboard as Grafana's own types have it: without what they do not know.
+# Reads the dashboard into Grafana's own types and prints it again: members that they do not know are lost.
 READ_BY_GRAFANA = """
 import json, sys
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -65,7 +65,7 @@ print(JSONEncoder().encode(Dashboard.from_json(json.load(sys.stdin))))
 
 
 def lost(given, read, path="dashboard"):
-    """Return the paths of members that are not in @read, or not as given. Others are defaults."""
+    """Return the paths of members that @read lacks or changes. Members only in @read are defaults of Grafana."""
     if isinstance(given, dict) and isinstance(read, dict):
         return [each for name, value in given.items() for each in lost(value, read.get(name, "nothing"), f"{path}.{name}")]
     if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
@@ -81,7 +81,7 @@ def read_by_grafana(dashboard):
 
 @needs_pypi
 def test_grafana_knows_all_of_the_dashboard():
-    """Grafana's types (11.6) have each member of each kind of panel, and none that is misspelt."""
+    """Grafana's types (11.6) know every member of the dashboard; two misspelt ones are found."""
     dashboard = json.loads((PACKAGING / "grafana/sojourn.json").read_text())
     assert not lost(dashboard, read_by_grafana(dashboard))
     dashboard["panels"][0]["options"]["colourMode"] = "background"
@@ -121,7 +121,7 @@ def kept_by_the_program():
 
 
 def test_privileges_are_the_same_everywhere():
-    # To open some sources takes one more than to read them all.
+    # CAP_NET_ADMIN is needed only to open some sources, so the program gives it up afterwards.
     assert kept_by_the_program() == CAPABILITIES - {"NET_ADMIN"}
     unit = (PACKAGING / "sojourn.service").read_text()
     for key in ("AmbientCapabilities", "CapabilityBoundingSet"):

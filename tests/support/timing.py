@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Comparisons of times, which the machine's noise may fail. They alone are tried up to three times, and each
-retry is in the summary and in the JUnit file. Counts, sums and bytes are only tried once more by tools/check,
-when nothing else runs, like any test."""
+"""Comparisons of times, which the machine's noise may fail. Only these are tried up to three times. Each retry is in
+the summary and in the JUnit file. Wrong counts, sums and bytes are repeated once by tools/check, when nothing else
+runs, like every failed test."""
 import contextlib
 import functools
 import os
@@ -46,8 +46,8 @@ def in_quiet(test):
 
 
 def stolen_ns():
-    """Return the time that a hypervisor has taken from this machine's CPUs since boot. For events the
-    interrupted process was running, but its own CPU time is without it."""
+    """Return the time that a hypervisor has taken from this machine's CPUs since boot. By the kernel's events an
+    interrupted process runs meanwhile, but its CPU time does not include this time."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = int(re.match(r"cpu +(?:\d+ ){7}(\d+)", file.read())[1])
     return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -59,7 +59,7 @@ def promised_ns(true_ns):
 
 
 def lies_within(measured_ns, least_ns, most_ns):
-    """Whether it lies between the two bounds, within the promised error: the truth is only known to be in between."""
+    """Whether the time is in these bounds or misses them by the promised error. The truth is between the bounds."""
     slack_ns = promised_ns(most_ns)
     if not least_ns - slack_ns <= measured_ns <= most_ns + slack_ns:
         raise Untimely(f"{measured_ns:,.0f} ns is not within {slack_ns:,.0f} of "

@@ -8,7 +8,7 @@ OPTIONS = ["--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--erro
 
 
 def checked(argv, status=0, seconds=60, **options):
-    """Return the ended process, whose status must be @status; None: any, but no signal. Fail if valgrind found
+    """Return the ended process. Its status must be @status (None: any, but no signal). Fail if valgrind found
     something."""
     done = run(["valgrind", *OPTIONS, *argv], seconds=seconds, check=False, **options)
     if done.status == FOUND or "definitely lost" in done.stderr:

@@ -15,8 +15,8 @@
 #include "../../bpf/protocol/http2.h"
 
 /*
- * Walk one read or write of @length bytes; call @said for each step, whose bytes are before @end. Return false if the
- * bytes are no HTTP/2.
+ * Walk one read or write of @length bytes. Call @said for each step, whose bytes end at @end. Return
+ * false if the bytes are no HTTP/2.
  */
 static inline bool walker_feed(struct http2_side *s, const uint8_t *data, size_t length,
 			       void (*said)(void *context, const struct http2_side *s,

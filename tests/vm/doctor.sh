@@ -29,7 +29,7 @@ remedy() {
 	emit "$1.command" typed
 }
 
-# until COMMAND…: wait until it succeeds, 20 s at most
+# until_true COMMAND: wait until the command, one word, succeeds, 20 s at most
 until_true() {
 	n=0
 	until eval "$1" || [ $n = 200 ]; do sleep 0.1; n=$((n + 1)); done
@@ -47,7 +47,7 @@ sojourn doctor --watch --json --interval 500ms >watch 2>watch.err &
 doctor=$!
 until_true '[ -s watch ]'
 
-# Without a fourth descriptor only the redirection of a builtin fails.
+# With a limit of three descriptors the shell runs, but each redirection of a builtin fails.
 sh -c 'ulimit -n 3; n=0; while [ $n -lt 25 ]; do true </dev/null; n=$((n + 1)); done' 2>emfile
 lab 9001
 for _ in 1 2 3; do sojourn-lab --listen 127.0.0.1:9001 2>>inuse; done
@@ -58,7 +58,7 @@ mkfifo go
 su nobody -c 'echo ready; read word; n=0; while [ $n -lt 15 ]; do true </dev/null; n=$((n + 1)); done' \
 	<go >ready 2>enfile &
 nobody=$!
-# Open for reading, too, so that it does not wait: a wait interrupted by a child's end would end this shell.
+# Open the fifo for reading, too, so that open() does not wait. A child that ends would interrupt it and end this shell.
 exec 4<>go
 until_true '[ -s ready ]'
 most=$(cat /proc/sys/fs/file-max)
@@ -102,7 +102,7 @@ look file_max_after
 echo "$most" >/proc/sys/fs/file-max
 kill -KILL $drive $lab
 
-# Clients whose server reads nothing: their data fills buffers.
+# Stop the server: the data of its clients fills buffers.
 lab 9003
 kill -STOP $lab
 for _ in 1 2 3 4; do

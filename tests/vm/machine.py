@@ -25,8 +25,8 @@ SCENES = Path(__file__).with_name("scenes.sh")
 
 
 class Scene:
-    """Lab server, observer and driver: the observer's entry on the server, by its port, and the server's own
-    times. The observer may have seen other scenes, too."""
+    """The results of a lab server, an observer and a driver: the observer's entry on the server's port, and the server's
+    own times. The observer may have seen other scenes, too."""
 
     def __init__(self, port, observed, parts):
         self.status = int(observed["status"])
@@ -47,7 +47,7 @@ class Scene:
         return sum(row[end] - row[begin] for row in self.truth) / len(self.truth)
 
     def median_truth(self, begin, end):
-        """One of them, as p50 is"""
+        """Return the median of these times. It is one of them, as p50 is."""
         return statistics.median_low(row[end] - row[begin] for row in self.truth)
 
 
@@ -135,7 +135,7 @@ class Fleet:
         return Machine(version, out, time.monotonic() - begun)
 
     def close(self):
-        """End the machines that no test waits for any more."""
+        """End all machines; no test waits for them any more."""
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in list(self.running):
             os.killpg(process.pid, signal.SIGTERM)
@@ -161,7 +161,7 @@ def key_of(parameter):
 
 @functools.cache
 def shared_fleet():
-    """One for all test files: pytest makes the fixture again for each that imports it."""
+    """Return the only fleet. pytest makes the fixture again in each test file that imports it."""
     return Fleet()
 
 

@@ -25,7 +25,7 @@ COST_HEAD = "program, instructions verified"
 
 
 def minor(release):
-    """6.12.117+deb12-cloud-amd64 -> 6.12"""
+    """Return the major and minor version: 6.12 for 6.12.117+deb12-cloud-amd64."""
     return ".".join(release.split(".")[:2])
 
 

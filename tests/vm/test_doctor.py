@@ -11,7 +11,7 @@ from machine import fleet_fixture, vm  # pylint: disable=unused-import
 KERNELS = ("6.1", "6.12")
 
 pytestmark = pytest.mark.timeout(1200)  # a kernel's first test waits for its machine.
-# On the second kernel only the fexit programs are new to this suite.
+# The second kernel adds only the fexit programs to this suite.
 on_each = pytest.mark.parametrize("vm", [pytest.param((kernel, "", "all", "doctor.sh"), marks=marks)
                                          for kernel, marks in zip(KERNELS, ((), pytest.mark.long))],
                                   ids=KERNELS, indirect=True)
@@ -55,7 +55,7 @@ def test_nothing_is_unseen(vm):
 @pytest.mark.parametrize("resource, text, count, comm", [
     ("descriptor_failures", "emfile", 25, "sh"), ("file_failures", "enfile", 15, "sh")])
 def test_failed_calls_are_counted_where_they_fail(vm, resource, text, count, comm):
-    """As many as the process itself met. It has exited, but its name is known."""
+    """The doctor counts the failures that the process itself met, under its name although it has exited."""
     told = vm.parts[text].count("oo many open files")
     assert told == count, vm.parts[text]
     counts = failures(vm, resource)
@@ -75,7 +75,7 @@ def test_addresses_in_use_are_counted(vm):
 
 @on_each
 def test_a_full_table_of_files_does_not_stop_us(vm):
-    """Ten files for a host that has hundreds: the observer and the doctor start, read and write."""
+    """file-max is ten and hundreds are open: the observer and the doctor still start, read and write."""
     finding = found(vm, "file_max_reached", "file-max")
     assert finding["severity"] == "critical"
     assert finding["capacity"] == 10 < finding["used"]

@@ -148,7 +148,7 @@ def test_service(vm):
     assert scene.stage("receive")["max_ns"] == scene.stage("respond")["max_ns"] == 0
     assert near(scene.stage("socket_queue")["p50_ns"],
                 scene.median_truth("readable_ns", "first_read_end_ns"))
-    # The server's thread sleeps meanwhile, as far as the kernel shows it.
+    # The server's thread is blocked during the delay, which kernels with thread_switch show.
     parts = scene.service["cpu"]
     assert parts["blocked"]["measured"] == hooks(vm)["thread_switch"]
     if parts["blocked"]["measured"]:
@@ -196,7 +196,7 @@ def test_late_accept_is_accept_queue(vm):
 
 @on_all
 def test_late_accept_inferred(vm):
-    """By the first read, whose hooks other scenes cover."""
+    """The accept queue is inferred from the first read, whose hooks other scenes cover."""
     needs(vm, *STAGES)
     scene = vm.scene("late_accept_inferred")
     check_counts(scene, 20)
@@ -274,8 +274,8 @@ def test_two_senders_race_into_one_socket(vm):
     arrived, _ = map(int, vm.said("race")[1].split())
     assert RACED - misses["udp_ready"] <= arrived <= RACED
     assert len(scene.truth) == RACED
-    # One of two readers may pause before its read is seen, so that its datagram counts as the other's: both
-    # count.
+    # A reader may pause before its read is seen: its datagram then counts as the other reader's. Such a mistake leaves
+    # two lost halves.
     mistaken = RACED // 50
     assert RACED - missed - mistaken <= scene.service["exchanges"] <= RACED
     assert RACED - missed <= scene.service["exchanges"] + scene.service["losses"]["unanswered"] <= RACED
@@ -284,7 +284,7 @@ def test_two_senders_race_into_one_socket(vm):
     assert set(losses) <= {"unmatched", "untimed", "ambiguous_replies"}, losses
     assert lost_halves <= missed + 2 * mistaken
     unmatched = losses.get("unmatched", 0)
-    # Read before they were announced, on a machine that pauses anywhere, and a few more after each of them.
+    # Datagrams read before they were announced (the machine pauses anywhere), and a few more after each of them.
     assert unmatched <= RACED // 10
     assert abs(scene.stage("socket_queue")["count"] - (RACED - unmatched)) <= missed
     # If a reply or a sender was missed, that client's next replies are not timed.

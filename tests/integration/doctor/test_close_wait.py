@@ -169,7 +169,7 @@ def serve_slowly(listener, seconds, done):
 
 
 def test_handlers_at_work_for_clients_that_left_are_no_leak():
-    """Their number even grows: no request has been answered yet."""
+    """The connections that clients have left even grow in number, as no request is answered yet."""
     done = threading.Event()
     with socket.create_server(("127.0.0.1", free_port()), backlog=64) as listener:
         port = listener.getsockname()[1]

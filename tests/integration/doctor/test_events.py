@@ -215,7 +215,7 @@ def test_the_deepest_that_an_accept_queue_was(start):
 
 
 def test_connects_are_counted_and_timed():
-    """Per process, also within a single reading."""
+    """A single reading has the number and the times of connect() calls by process."""
     sysctl("ip_local_port_range", "40000 40499")
     with socket.create_server(("127.0.0.1", free_port()), backlog=500) as listener, \
             contextlib.ExitStack() as stack:

@@ -186,7 +186,7 @@ def test_the_remedy_ends_it(start, small_range):
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
 def test_the_cliff_comes_before_the_first_failure(start, small_range, address):
-    """With slow growth the half is a warning, then exhaustion is predicted, and only then do calls fail."""
+    """With slow growth half of the ports in use is a warning, and exhaustion is predicted; only then do calls fail."""
     lab = start(Lab(address=address.strip("[]")))
     doctor = watch(start, "--port", lab.port)
     client = start([DRIVER, lab.url, "-c", "1", "-d", "30s", "--rate", "120", "--new-connections"])
@@ -208,7 +208,7 @@ def test_the_cliff_comes_before_the_first_failure(start, small_range, address):
 
 
 def test_who_pays_for_the_cliff_is_named_with_the_time(start, small_range):
-    """Per process: the same connect() takes longer in the second half of the range."""
+    """The finding has the calls of connect() and their times by process: they take longer in the range's second half."""
     held = []
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", free_port()),

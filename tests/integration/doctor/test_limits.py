@@ -46,7 +46,7 @@ def connecting(stack, port, count, deaf=False):
 
 @pytest.mark.alone
 def test_dropped_syns_are_no_overflow(start):
-    """Both in one sample, each at its own listener; the listener's counter does not distinguish them."""
+    """One sample has dropped SYNs at one listener and overflows at another; a listener has one counter for both."""
     sysctl("ipv4.tcp_syncookies", 0)
     flooded = start(Lab("--backlog", "8"))
     slow = start(Lab("--accept-delay", "60s", "--backlog", "4"))
@@ -99,7 +99,7 @@ def test_without_cookies_tcp_max_syn_backlog_binds_too(start):
 
 
 def test_which_limit_binds_an_accept_queue(start):
-    """The program's own backlog, or net.core.somaxconn, which is read at listen()."""
+    """The limit is the program's own backlog, or net.core.somaxconn as it was at listen()."""
     sysctl("core.somaxconn", 8)
     capped = start(Lab("--accept-delay", "60s", "--backlog", "1000"))
     modest = start(Lab("--accept-delay", "60s", "--backlog", "4"))

@@ -32,7 +32,7 @@ class LimitedLab(Lab):
 
 @contextlib.contextmanager
 def every(seconds, call):
-    """Call it at this interval meanwhile, without drift."""
+    """Call a function at this interval within `with`, without drift."""
     done = threading.Event()
 
     def loop():
@@ -89,7 +89,7 @@ def test_descriptors_at_their_limit_are_one_finding(start):
 
 @pytest.mark.alone
 def test_a_leak_of_descriptors_is_foretold(start):
-    """Ten per second: the predicted time is within 10 % of the truth."""
+    """Ten descriptors per second leak: the predicted time is within 10 % of the truth."""
     lab = start(LimitedLab(128))
     with every(0.1, lambda: request(lab.url + "?leak=1")):
         time.sleep(3.5)

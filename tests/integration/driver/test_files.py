@@ -155,7 +155,7 @@ def test_hlog_by_the_reference_library(files):
 
 
 def test_report_writes_the_same(files, tmp_path, start):
-    """Written later from a document; on standard output there is nothing else."""
+    """`sojourn report` writes the same from a document. Standard output has nothing else."""
     lab = start(Lab())
     path = tmp_path / "run.json"
     direct = run([DRIVER, lab.url, "-n500", "--json", path, "--csv=-"]).stdout

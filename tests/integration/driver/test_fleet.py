@@ -117,7 +117,7 @@ def forced(folder, *ceilings):
 
 
 def due_of_two(seconds):
-    """Of 300/s for 5 s: how many are due at the first and the last of three members that share all from then on."""
+    """Return how many requests of 300/s for 5 s are due at two of three members. They share all requests after @seconds."""
     first = int(300 * seconds) + 1
     return sum(number >= first or number % 3 != 1 for number in range(1500))
 
@@ -127,7 +127,7 @@ def due_of_two(seconds):
     (("--max-rate=100",), "no member took over its share: --max-rate of "),
 ), ids=("taken over", "above a ceiling"))
 def test_the_rate_of_a_lost_member(start, hosts, tmp_path, ceilings, said):
-    """Killed: its last document counts. The others send its part, each request of the schedule once."""
+    """Of a killed member the last document counts. The others send its part, each request of the schedule once."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
     driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "5s", "--json", "-", "--timeout", "20s",
@@ -153,7 +153,7 @@ def test_the_rate_of_a_lost_member(start, hosts, tmp_path, ceilings, said):
 
 
 def test_a_silent_member_ends_the_run(start, hosts):
-    """Held: it is named, and the others end with their results."""
+    """A stopped member is named, and the others end with their results."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
     driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "60s", "--json", "-",
@@ -171,7 +171,7 @@ def test_a_silent_member_ends_the_run(start, hosts):
 
 @pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGSTOP), ids=("killed", "held"))
 def test_no_load_without_its_coordinator(start, hosts, number):
-    """A coordinator that is killed, or of which nothing is heard: the agents end, and so does their load."""
+    """If the coordinator is killed or falls silent, the agents end, and their load with them."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
     driver = start(Process(fleet(members, nginx.url, "-c", "3", "-d", "600s", own=("--lost-after", "2s"))))

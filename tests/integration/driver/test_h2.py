@@ -234,7 +234,7 @@ def test_goaway(start):
 
 
 def test_one_stream_times_out_alone(start):
-    """The connection and its other streams continue."""
+    """After a stream's time-out its connection and the other streams continue."""
     def treat(exchanges):
         if exchanges.open[0] == 1:
             exchanges.open.append(exchanges.open.pop(0))

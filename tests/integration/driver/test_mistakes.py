@@ -198,7 +198,7 @@ def test_alert_of_tls(alert):
 
 
 def test_keep_trying(places):
-    """For the whole duration; in test_schedule.py a server starts meanwhile."""
+    """The driver keeps trying for the whole duration. In test_schedule.py a server starts meanwhile."""
     driver = Driver(f"http://127.0.0.1:{places['nothing']}/", "--keep-trying", duration="1500ms", check=False)
     assert driver.status == 1 and driver.result["requests"] == 0
     assert driver.result["duration_ns"] >= 1.5e9 and driver.result["errors"]["refused"] > 3

@@ -72,7 +72,7 @@ def test_a_ramp_passes_every_number(start):
 
 
 def test_clients_of_a_scenario_go_with_it(start):
-    """The connections to every server follow."""
+    """With two targets the connections to the second one follow the ramp, too."""
     servers = [start(Nginx()), start(Nginx())]
     for attempt in range(3):
         with Watch(servers[1]) as watch:

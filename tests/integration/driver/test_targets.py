@@ -49,7 +49,7 @@ def test_rows_are_counted_as_the_servers_count(start, options):
 
 
 def test_a_target_that_is_down_holds_no_other_up(start):
-    """Its requests fail in turn; the other target gets as many."""
+    """The requests to the absent target fail in their turn; the other target gets as many."""
     nginx, gone = start(Nginx()), f"http://127.0.0.1:{free_port()}/"
     driver = Driver(gone, nginx.url, connections=4, count=400, check=False)
     rows = by_name(driver)

@@ -24,7 +24,7 @@ def enter_network(path):
 
 @contextlib.contextmanager
 def inside(netns):
-    """Sockets that this thread creates inside belong to @netns."""
+    """Move this thread into @netns within `with`: sockets that it creates there belong to @netns."""
     own = f"/proc/self/fd/{os.open('/proc/thread-self/ns/net', os.O_RDONLY)}"
     try:
         enter_network(netns.path)
@@ -35,7 +35,7 @@ def inside(netns):
 
 
 class Scene:
-    """Connections are accepted at once by default."""
+    """A listener, its observer and its connections, each of which connect() accepts at once."""
 
     def __init__(self, start, *options, observe=True, listener=None, netns=None):
         self.listener = listener or socket.create_server(("127.0.0.1", 0))
@@ -54,7 +54,7 @@ class Scene:
         return client, connection
 
     def end(self, samples=True):
-        """@samples: at most one thread at a time uses a connection, so its times are in order."""
+        """Close all and return the observer's entry. @samples: check them; only one thread at a time has used a connection."""
         for end in (*self.ends, self.listener):
             end.close()
         self.observer.stop()

@@ -35,7 +35,7 @@ def connect_and_ask(port, count):
 
 
 def delays_are_those(entry, rows, source):
-    """Requests that came before accept() waited for it: that wait is part of each exchange's time, once."""
+    """Whether each exchange's time includes, exactly once, the wait of its request for accept()."""
     earliest, latest = ([max(0, row[end] - row["asked_ns"]) for row in rows]
                         for end in ("accept_begin_ns", LATEST[source]))
     assert sum(map(bool, earliest)) <= entry["accept_delayed"] <= sum(map(bool, latest))

@@ -97,7 +97,7 @@ def test_spinning_is_running(start):
 
 @contextlib.contextmanager
 def spinner(cpu):
-    """A process that never yields its CPU."""
+    """Run a process that never yields this CPU."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"],
                                preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
     try:

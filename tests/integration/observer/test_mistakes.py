@@ -65,7 +65,7 @@ def test_help_is_a_command(command):
 @bpf
 @pytest.mark.parametrize("files", [6, 13, 31, 40])
 def test_no_room_for_files_is_no_refusal(files):
-    """Wherever files run out, the status is 1, so the unit tries again; it is not that of a refusing kernel."""
+    """Wherever files run out, the status is 1, at which systemd restarts the unit, and not that of a refusing kernel."""
     limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", OBSERVER]
     ended = run([*limited, "observe", "--port", "1", "--for", "1ms"], check=False)
     assert ended.status == 1
@@ -102,7 +102,7 @@ def seen_of(port, metrics):
 @bpf
 @pytest.mark.parametrize("command", ["observe", "serve"])
 def test_nothing_listens_yet(start, tmp_path, command):
-    """Said at once; whoever comes up later is observed all the same. Of a range of ports one listener is enough."""
+    """The message comes at once; a server that starts later is still observed. In a range of ports one listener suffices."""
     there, port, document = start(Nginx()), free_port(), tmp_path / "run.json"
     words = ["--json", document] if command == "observe" else []
     observer = start([OBSERVER, command, "--port", f"{port},{port}/udp,{there.port - 1}-{there.port + 1}", "--listen", "0", *words])
@@ -124,8 +124,8 @@ def test_nothing_listens_yet(start, tmp_path, command):
 @bpf
 @needs_program("tmux")
 def test_live_says_that_nothing_listens(start):
-    """Shown where its user looks: before the screen is taken, after it is given back, and on it until somebody
-    listens."""
+    """The message is printed before the view starts and after it ends. The view shows the message, too,
+    until a server listens."""
     terminal, port = start(Terminal()), free_port()
     terminal.run(f"clear; {OBSERVER} live --interval 300ms --port {port}")
     terminal.wait_for(rf"- {port}: nothing listens there now: waiting")

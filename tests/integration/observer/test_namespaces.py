@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Services in other network namespaces and cgroups than the observer's, which come and go.
 
-The truth is the test's own servers' counts: each server answers so many requests and prints how many.
+The truth is the test's own servers' counts: each server prints how many requests it has answered.
 """
 import contextlib
 import json
@@ -17,7 +17,7 @@ from support.net import free_port
 from support.process import Process, run, wait_until
 from support.programs import OBSERVER, Observer
 
-# Listens at a port, and asks itself so many times over one connection, whenever it reads a number.
+# Listens at a port. For each number that it reads, it sends itself that many requests over one connection.
 ECHO = """
 import socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -67,7 +67,7 @@ class Echo:
 
 
 def counts(document, port):
-    """{inode of the namespace: [exchanges of each service that had the port there]}"""
+    """Return {inode of the namespace: [exchanges of each service that had the port there]}."""
     found = {}
     for service in document["services"]:
         if service["port"] == port:
@@ -75,7 +75,7 @@ def counts(document, port):
     return found
 
 
-# Connects so many times to itself, and keeps the connections.
+# Connects to itself as many times as requested, and keeps the connections.
 KEEP = """
 import socket, sys, time
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
@@ -86,7 +86,7 @@ time.sleep(600)
 
 
 def test_the_same_port_in_two_namespaces_is_two_services(start, netns):
-    """One is there before the observation, with connections, the other one comes under way."""
+    """One service and its connections exist before the observation, the other one starts during it."""
     here, there, port, other = netns("here"), netns("there"), free_port(), free_port()
     for space, count in ((here, 3), (there, 5)):
         start(["/usr/bin/python3", "-c", KEEP, other, count], netns=space).wait_for("^ready")
@@ -103,7 +103,7 @@ def test_the_same_port_in_two_namespaces_is_two_services(start, netns):
     for service in document["services"]:
         assert service["accept_queue"]["listeners"] == 1
         assert service["ports"]["capacity"] > 0
-    # The kernel's own count of the connections whose begin no program has seen.
+    # For connections whose start no program has seen, the number is the kernel's own.
     kept = {service["netns"]: service["connections"] for service in document["services"] if service["port"] == other}
     for space, count in ((here, 3), (there, 5)):
         lines = space.exec(["ss", "-Htn", "state", "established", f"sport = :{other}"]).stdout.splitlines()
@@ -115,12 +115,12 @@ def test_the_same_port_in_two_namespaces_is_two_services(start, netns):
 
 
 def namespaces(observer):
-    """Without single exchanges, and without a check of the document, which takes longer than all the rest."""
+    """Return `namespaces` of the document without samples. Checking the document would take longer than all the rest."""
     return json.loads(observer.get("/v1/services"))["namespaces"]
 
 
 def held(observer):
-    """How many descriptors of network namespaces it has: few are of its own, and one during a visit."""
+    """Return how many descriptors of network namespaces the observer has: a few, and one more during a visit."""
     count = 0
     for entry in Path(f"/proc/{observer.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -129,7 +129,7 @@ def held(observer):
 
 
 def is_visited(document, inode):
-    """Whether the gauges of its services are known."""
+    """Whether the gauges of services in this namespace are known."""
     return any(service["netns"] == inode and service["accept_queue"].get("listeners") for service in document["services"])
 
 
@@ -156,7 +156,7 @@ class Space:
 
 
 def number_again(start, inode):
-    """Return a namespace with the number of one that has just ended; None if it came to others first."""
+    """Return a namespace that got the inode number of an ended one; None if other namespaces got the number."""
     for _ in range(50):
         space = start(Space())
         if space.inode == inode:
@@ -165,7 +165,7 @@ def number_again(start, inode):
 
 
 def test_a_namespace_with_the_number_of_an_ended_one_is_another(start):
-    """The kernel gives the inode's number again. The counts of the first stay its own, and metrics have the second."""
+    """The kernel reuses the inode number. The first namespace keeps its counts, and metrics show the second one."""
     port = free_port()
     observer = start(Observer("--all-netns", ports=[port]))
     second = None
@@ -202,7 +202,7 @@ def test_a_namespace_with_the_number_of_an_ended_one_is_another(start):
     assert counts(observer.summary(), port)[second.inode] == [before[0], before[1] + 23]
 
 
-# Children, each in a namespace of its own, answer as many requests as their number; with the next line they end.
+# Starts children, each in its own namespace. Child N answers N requests. All end at the next line of input.
 SPACES = """
 import ctypes, fcntl, os, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -277,7 +277,7 @@ def test_two_hundred_come_and_go(start):
 
 
 def test_what_cannot_be_entered_is_told(start, netns):
-    """Without CAP_SYS_ADMIN the programs count there all the same; gauges are not known, never 0."""
+    """Without CAP_SYS_ADMIN the programs still count in another namespace. Its gauges are unknown, not 0."""
     here, port = netns("here"), free_port()
     drop = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
     with Echo(port, here) as server:
@@ -321,7 +321,7 @@ ID = "5e1f" * 16
 
 @pytest.fixture
 def container():
-    """A cgroup as Docker makes them, with Docker's file of the container's name beside nothing: no runtime."""
+    """Yield a cgroup named as Docker names them; no container runtime is needed."""
     if cgroup2() is None:
         pytest.skip("no cgroups of version 2 are mounted")
     with Cgroup() as outer:
@@ -333,7 +333,7 @@ def container():
 
 @pytest.mark.parametrize("word", ["--container", "--cgroup"])
 def test_only_listeners_of_the_container_are_observed(start, container, word):
-    """Those that are there and those that come later, and no others of the same network namespace."""
+    """Existing and later listeners of the container are observed, and no others of the same network namespace."""
     own, later, other = free_port(), free_port(), free_port()
     with Echo(own, container) as first, Echo(other) as foreign:
         observer = start(Observer(word, container.path if word == "--cgroup" else ID[:12]))
@@ -349,7 +349,7 @@ def test_only_listeners_of_the_container_are_observed(start, container, word):
 
 
 def test_a_container_with_its_own_network(start, netns, container):
-    """Its port is another one's here, too: only the container's is observed."""
+    """Another service uses the same port in this network namespace: only the container's is observed."""
     there, port = netns("there"), free_port()
     container.netns = there
     with Echo(port, container) as server, Echo(port) as foreign:
@@ -387,7 +387,7 @@ def test_what_is_not_there_is_refused(options, words):
 
 
 def test_several_containers_are_named(start, container):
-    """A word that is the begin of two numbers is refused, with both."""
+    """A word with which the ids of two containers start is refused; the message names both."""
     twin = Cgroup()
     twin.path = container.path.parent / f"docker-5e1f{60 * '0'}.scope"
     with twin, Echo(free_port(), container), Echo(free_port(), twin):

@@ -90,7 +90,7 @@ def test_what_does_more_costs_more():
     with timing():
         for programs in (found["both_ends_ns"], found["server_ns"], found["programs_sum_ns"]):
             assert 0 < programs["empty"]["median"] < programs["observed"]["median"]
-        # The filtered mode is paid for by both ends; the client's half is not the server's.
+        # Both ends pay for the filtered mode; the client's half is no cost of the server.
         for mode in ("observed", "kept"):
             client = found["both_ends_ns"][mode]["median"] - found["server_ns"][mode]["median"]
             assert 0 < client < found["both_ends_ns"]["filtered"]["median"]

@@ -54,8 +54,8 @@ def test_what_belongs_to_a_response(start, options, pause, trails):
 
 
 def test_what_waits_for_no_answer(start):
-    """The next message follows after 300 ms: the first is oneway by default, part of the request with a longer
-    time."""
+    """The second message follows after 300 ms. By default the first one is oneway; with a longer quiet time it is part
+    of the request."""
     for options, expected in (((), (1, 1)), (("--quiet-time", "5s"), (0, 1))):
         scene = Scene(start, *options)
         client, connection = scene.connect()

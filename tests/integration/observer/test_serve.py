@@ -89,7 +89,7 @@ def test_the_list_of_routes(start):
     assert listed == {(method, path.replace("/N/", "/{id}/")) for method, path in documented}
     for method, path in listed:
         status = run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, serve.url + path.replace("{id}", "7")])
-        # Without the token; this host may be exhausted; clients are a port's.
+        # 401: there is no token. 503: this host may be exhausted. 400: /v1/clients wants a port.
         assert status.stdout in (("401",) if method == "POST" else ("200", "503") if path == "/healthz"
                                  else ("400",) if path == "/v1/clients" else ("200",)), path
 
@@ -434,7 +434,7 @@ USER = next((entry for entry in pwd.getpwall() if entry.pw_name == "sojourn"), p
 
 
 def owner_of(pid):
-    """Its user and group, of which it has no other: (uid, gid)."""
+    """Return (uid, gid) of a process, which must have no other user or group."""
     status = status_of(pid)
     assert not status["Groups"].strip()
     (uid,), (gid,) = set(status["Uid"].split()), set(status["Gid"].split())
@@ -446,7 +446,7 @@ def children_of(pid):
 
 
 def test_it_gives_up_what_it_does_not_need(start):
-    """The kernel's own view: user, capabilities, no_new_privs, seccomp; and it still counts."""
+    """User, capabilities, no_new_privs and seccomp are as expected in the kernel's own view, and the observer still counts."""
     nginx = start(Nginx())
     serve = start(Serve(nginx.port))
     status = status_of(serve.pid)
@@ -501,7 +501,7 @@ def test_the_user_is_chosen(start, name):
 
 
 def test_files_are_made_by_a_process_apart(start, tmp_path):
-    """Of who has started it, in folders that the observer's user may not write to; a recording's next file, too."""
+    """Files, also a recording's next one, belong to the user who started the observer, whose own user may not write there."""
     tmp_path.chmod(0o700)
     nginx, path, document = start(Nginx()), tmp_path / "run.rec", tmp_path / "run.json"
     previous = tmp_path / "run.rec.1"
@@ -538,7 +538,7 @@ def test_a_document_that_cannot_be_written_any_more_is_said(start, tmp_path):
 
 
 def test_a_pipe_without_a_reader_keeps_nobody(start, tmp_path):
-    """The first signal ends the observation, the second one the waiting, and then nobody waits any more."""
+    """The first signal ends the observation, the second one the wait for a reader; then no process is left."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     observer = start(Process([OBSERVER, "observe", "--json", pipe, "--port", free_port(), "--listen", "127.0.0.1:0"]))
@@ -561,7 +561,7 @@ def test_a_user_that_it_cannot_be_is_refused(prefix, options, status, said):
 
 
 def test_without_the_capability_to_change_it_says_that_it_is_root(start):
-    """As in a container that has been given the five alone."""
+    """The observer has only the five capabilities, as in a container that lacks SETUID and SETGID."""
     kept = "-all,+bpf,+perfmon,+net_admin,+sys_ptrace,+dac_read_search"
     nginx = start(Nginx())
     serve = start(Process(["setpriv", f"--inh-caps={kept}", f"--bounding-set={kept}", "--", OBSERVER, "serve",
@@ -575,7 +575,7 @@ def test_without_the_capability_to_change_it_says_that_it_is_root(start):
 
 
 def test_roots_drivers_find_the_token_of_a_container(start):
-    """Its root can become another user, and can give that one no folder."""
+    """Root of a container can change to another user, but cannot give that user a folder."""
     kept = "-all,+bpf,+perfmon,+net_admin,+sys_ptrace,+dac_read_search,+setuid,+setgid"
     lab = start(Lab())
     serve = start(Process(["setpriv", f"--inh-caps={kept}", f"--bounding-set={kept}", "--", OBSERVER, "serve",

@@ -37,7 +37,7 @@ PATHS = ("", "none", "moved", "missing", "broken", "bad", "busy", "odd", "files/
 
 
 def counted(entry):
-    """Each status with its count, None for those that are not known; all that is said of them agrees."""
+    """Return {status: count}, None for unknown ones. All figures of the document on responses must agree."""
     responses = entry["responses"]
     statuses = {status: count for status, count in responses["statuses"]}
     classes = Counter()
@@ -88,7 +88,7 @@ def test_nginx_logs_the_same(start, listen_options):
 @needs_program("h2load")
 @needs_program("nghttp")
 def test_what_the_dynamic_table_holds_is_known(start, tmp_path):
-    """Node's encoder puts statuses there with the first response of a connection, and its fields drive others out. The
+    """Node's encoder adds statuses to the table with a connection's first responses, and other fields evict them. The
     truth is its own count."""
     script = tmp_path / "server.js"
     script.write_text("""
@@ -124,7 +124,7 @@ def line(status, headers=""):
 
 
 def words(end, data):
-    """Each word in a buffer of its own, and empty ones between, as some servers write."""
+    """Write each word from its own buffer, with empty buffers in between, as some servers do."""
     os.writev(end.fileno(), [piece for word in re.split(rb"(?<= )", data) for piece in (word, b"")])
 
 
@@ -180,7 +180,7 @@ def responses(folder):
 
 
 def test_the_status_is_what_was_written(start, tmp_path):
-    """On connections of their own and on one after the other: each response is an exchange, with its status or none."""
+    """Each response is an exchange with its status or none, on its own connection and on one for all."""
     scene = Scene(start, "--http", "--samples", "1000")
     cases = responses(tmp_path)
     shared = scene.connect()
@@ -198,7 +198,7 @@ def test_the_status_is_what_was_written(start, tmp_path):
 
 
 def test_service_of_those_that_fail_is_told_apart(start):
-    """It is what the samples of the same exchanges have; an interim response does not end it."""
+    """It equals the service in the samples of the same exchanges. An interim response does not end service."""
     scene = Scene(start, "--http", "--samples", "1000")
     client, end = scene.connect()
     order = (200, 503, 404, 200, 500, 429)
@@ -224,7 +224,7 @@ def test_service_of_those_that_fail_is_told_apart(start):
 
 
 def test_streams_have_interim_responses(start):
-    """HTTP/2's 103 begins no response: service ends with the one that follows."""
+    """A 103 of HTTP/2 starts no response: service ends with the response that follows."""
     pytest.importorskip("h2")
     from .test_http2 import H2Scene
 
@@ -244,7 +244,7 @@ def test_streams_have_interim_responses(start):
 
 
 def test_the_dynamic_table_is_followed_however_writes_are_cut(start):
-    """Every way to write has a connection, on which each status is in the table from its second response on."""
+    """Each way to write has its own connection. From the second response on, each status is in the table."""
     pytest.importorskip("h2")
     from .test_http2 import H2Scene, WRITES
 
@@ -289,7 +289,7 @@ def test_after_an_upgrade_there_is_another_protocol(start):
 @needs_program("openssl")
 @needs_program("curl")
 def test_those_in_tls_are_not_known(start):
-    """Nobody sees them, and without ALPN nobody knows that they are HTTP's."""
+    """The statuses are encrypted, and without ALPN it is unknown that the responses are HTTP."""
     with contextlib.closing(Pki()) as pki:
         certificate, key = pki.issue("localhost", "DNS:localhost")
         nginx = start(Nginx(listen_options="ssl", server=f"ssl_certificate {certificate}; ssl_certificate_key {key};"))
@@ -302,7 +302,7 @@ def test_those_in_tls_are_not_known(start):
 
 
 def test_statuses_are_metrics(start):
-    """By status, since the start; nothing of other services, nor without the option."""
+    """Metrics have counts by status since the start. Other services have none, nor has any without the option."""
     nginx = start(Nginx(server="location /missing { return 404; }"))
     observer = start(Observer("--http", ports=[nginx.port]))
     plain = start(Observer(ports=[nginx.port]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small servers in other languages, with their own counts: Foreign("go", certificate, pki).requests()"""
+"""Small servers in other languages, with their own counts: Foreign("go", certificate).requests()"""
 import shutil
 import urllib.request
 from pathlib import Path

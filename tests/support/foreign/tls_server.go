@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// HTTPS by Go's net/http: tls_server CERTIFICATE KEY; HTTP/2 too where a third argument says so.
+// HTTPS by Go's net/http: tls_server CERTIFICATE KEY [ANYTHING]. With a third argument it offers HTTP/2, too.
 package main
 
 import (

@@ -31,7 +31,7 @@ static void look(void *context, const struct http2_side *s, uint32_t what, const
 	seen->status = http2_status(s, &none);
 }
 
-/* That of a server's HEADERS with @block, padded by @padding bytes; the same however they are cut. */
+/* Return the status in a server's HEADERS with @block and @padding bytes, however they are cut. */
 static __u32 status_in(uint8_t flags, uint8_t padding, const void *block, size_t length)
 {
 	uint8_t bytes[1024] = {0}, *at = bytes + HTTP2_HEADER;
@@ -93,7 +93,10 @@ static bool is_static(unsigned int status)
 	       status == 404 || status == 500;
 }
 
-/* First as a literal, then from the dynamic table, which is not known here. After a resize as a literal again. */
+/*
+ * nghttp2 writes a status first as a literal, then from the dynamic table, which is unknown here.
+ * After a resize it is a literal again.
+ */
 static void nghttp2_writes_each(void **state)
 {
 	(void)state;
@@ -172,11 +175,11 @@ static void what_does_not_stand_there_is_not_known(void **state)
 		       "600")},
 		{BLOCK("\x48\x03"
 		       "2x0")},
-		{BLOCK("\x08\x82\x08\x00")},	 /* what fills the last byte are no ones */
+		{BLOCK("\x08\x82\x08\x00")},	 /* the last byte is not filled with ones */
 		{BLOCK("\x08\x83\x08\x01\xff")}, /* a byte too many */
 		{BLOCK("\x08\x82\x60\x00")},	 /* no digit */
 		{BLOCK("\x20")},
-		{BLOCK("\x20\x20\x20\x88")}, /* more changes than there may be */
+		{BLOCK("\x20\x20\x20\x88")}, /* more changes of the size than allowed */
 		{BLOCK("\x3f\xff\xff\xff\xff\x01\x88")},
 	};
 
@@ -184,14 +187,17 @@ static void what_does_not_stand_there_is_not_known(void **state)
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
 		assert_int_equal(status_in(0, 0, blocks[i].bytes, blocks[i].length),
 				 STATUS_UNKNOWN);
-	/* Padding is no field: nothing is there but that. */
+	/* Padding alone is no field. */
 	assert_int_equal(status_in(HTTP2_PADDED, 3, BLOCK("")), STATUS_UNKNOWN);
 	assert_int_equal(status_in(HTTP2_PADDED, 4, BLOCK("\x48\x03")), STATUS_UNKNOWN);
 	/* A length of padding that no frame can have. */
 	assert_int_equal(status_in(HTTP2_PADDED, 0, BLOCK("")), STATUS_UNKNOWN);
 }
 
-/* Return the value of @length bytes at the top of @value: 1 if it is a status, which must be nghttp2's. */
+/*
+ * Return 1 if the @length bytes at the top of @value are a status, else 0. nghttp2 must read the
+ * same status.
+ */
 static unsigned int compare_value(uint32_t value, uint8_t length)
 {
 	uint8_t block[] = {0x08, 0x80 | length, (uint8_t)(value >> 16), (uint8_t)(value >> 8),
@@ -218,7 +224,10 @@ static unsigned int compare_value(uint32_t value, uint8_t length)
 	return 1;
 }
 
-/* Of all values of two bytes, and those of three that end in ones as they must, 500 are statuses: as many as there are. */
+/*
+ * Of all values of two bytes, and of three bytes that end in ones as required, exactly the 500
+ * statuses are known.
+ */
 static void any_value_is_nghttp2s_or_not_known(void **state)
 {
 	unsigned int known = 0;
@@ -237,7 +246,7 @@ static void any_value_is_nghttp2s_or_not_known(void **state)
 #define BLOCK_MOST  4096
 #define BYTES_MOST  (4U << 20)
 #define FIELDS_MOST 8
-/* A status and what may stand before it, which must not be cut off from its frame. */
+/* The least bytes of a block in its first frame: a status and all that may precede it. */
 #define BLOCK_LEAST 12
 
 /* The bytes that a server sends, and the statuses of its blocks: 0 for a block without one. */
@@ -267,7 +276,7 @@ static void frame(struct connection *c, uint8_t type, uint8_t flags, const uint8
 	c->length += sizeof(header) + length;
 }
 
-/* In a first frame, which may be padded and have a priority, and any number of others. */
+/* Write a block in a first frame, perhaps with padding and priority, and any number of others. */
 static void block_written(struct connection *c, uint8_t type, const uint8_t *block, size_t length)
 {
 	size_t first = length > BLOCK_LEAST && !any(c, 3)
@@ -302,7 +311,10 @@ static void block_written(struct connection *c, uint8_t type, const uint8_t *blo
 	}
 }
 
-/* Few names and values, which stay in the table, and new ones of any length, which drive others out of it. */
+/*
+ * Write a random block: few names and values, which stay in the table, and new ones of any length,
+ * which evict others.
+ */
 static void block_made(struct connection *c)
 {
 	static const char *const names[] = {"server", "date",	     "x-request-id", "content-type",
@@ -361,7 +373,7 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 		assert_int_equal(status, compared->c->statuses[compared->blocks++]);
 }
 
-/* Every status that nghttp2 has written, of connections with thousands of fields: none is unknown, none is another. */
+/* Each status that nghttp2 writes on connections with thousands of fields is known and right. */
 static void the_dynamic_table_is_followed(void **state)
 {
 	(void)state;

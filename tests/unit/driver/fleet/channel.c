@@ -10,7 +10,7 @@
 
 #define DOCUMENT_SIZE (3 * CHANNEL_PART + 17)
 
-/* Of two bytes each, from an odd place on: no part's end is one of a character. */
+/* Return a text of two-byte characters from an odd place on: each part ends within a character. */
 static char *long_text(void)
 {
 	char *text = malloc(DOCUMENT_SIZE + 1);

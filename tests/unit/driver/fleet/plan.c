@@ -10,7 +10,7 @@
 #include "fleet/plan.h"
 #include "sojourn/cleanup.h"
 
-/* As a coordinator sends it, with these arguments, after a file of one row. */
+/* Take a plan as a coordinator sends it, with these arguments, after a file of one row. */
 static int take(const char *arguments, const struct ceilings *ceilings, char **ret_error)
 {
 	struct plan_inbox inbox = {0};

@@ -63,7 +63,7 @@ static void test_a_coarse_edge_is_at_5_ms(void **state)
 	assert_int_equal(found, 1);
 }
 
-/* At most so many samples of a service, which a Prometheus has to keep. */
+/* The coarse form has less than half of the samples, all of which Prometheus has to keep. */
 static void test_coarse_is_less_than_half(void **state)
 {
 	autorun struct run *run = support_observer_run();

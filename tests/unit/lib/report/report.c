@@ -105,8 +105,8 @@ static void missing_stage_of_observer(void **state)
 }
 
 /*
- * From samples: the network is the round trip without residence and the sample's mean; ack is no
- * part.
+ * Transmit times are of samples only. The network is the round trip less the residence and their
+ * mean transmit queue. ack overlaps the network, so it is no part.
  */
 static void transmit(void **state)
 {
@@ -120,7 +120,7 @@ static void transmit(void **state)
 	support_check_golden(run, "transmit", 100);
 }
 
-/* Measured without a single value is not zero. */
+/* A stage that was measured without a single value is not shown as zero. */
 static void transmit_without_samples(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -475,7 +475,10 @@ static void several_services(void **state)
 	support_check_golden(run, "several-services", 100);
 }
 
-/* A row each, the busiest first, in a screen; what was lost, who hangs and what is not known stands there, too. */
+/*
+ * Each service has a row, the busiest first, and the report fits a screen. Losses, hanging requests
+ * and unknown times are shown, too.
+ */
 static void many_services(void **state)
 {
 	autorun struct run *run = support_observer_run();

@@ -102,7 +102,7 @@ static void test_none(void **state)
 	assert_null(strstr(text, "\u25c4"));
 }
 
-/* Failures are no throughput, and one of many clients' share is more than 0. */
+/* Failures are no throughput. The share of each of many clients is not rounded to 0. */
 static void test_failures(void **state)
 {
 	autorun struct run *run = sweep_run("connections");

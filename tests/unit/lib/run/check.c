@@ -30,7 +30,7 @@ static void count_samples(struct run_service *service)
 	}
 }
 
-/* Nothing happens at the period's start and end: three points, all of it in the second. */
+/* Add three points; all that happens is in the second one. */
 static void add_series(struct run_service *service, uint64_t duration_ns)
 {
 	struct run_point point = {.duration_ns = duration_ns / 3};

@@ -50,7 +50,7 @@ static void joining_keeps_the_sums(void **state)
 	assert_int_equal(running_ns, 7 * exchanges);
 }
 
-/* If one of two points did not count it, the sum is unknown. */
+/* If one of two points did not count overflows, their sum is unknown. */
 static void joined_overflows_need_both(void **state)
 {
 	(void)state;

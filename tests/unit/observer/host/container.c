@@ -72,7 +72,7 @@ static void test_paths(void **state)
 	}
 }
 
-/* A path that is longer than there is room for is cut, and what it names is found all the same. */
+/* A path that is too long is cut, and the container that it names is still found. */
 static void test_long_path(void **state)
 {
 	autofree char *text = NULL;

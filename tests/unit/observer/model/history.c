@@ -61,7 +61,7 @@ static struct snapshot_past wish(uint32_t last_s, uint32_t step_s)
 	return (struct snapshot_past){.last_s = last_s, .step_s = step_s};
 }
 
-/* Seconds @from to @to, one point of each kind that is due. */
+/* Add the seconds @from to @to: a fine point for each, a coarse one for each ten. */
 static void go_on(struct history *history, uint64_t from, uint64_t to, size_t services,
 		  uint64_t each)
 {

@@ -32,7 +32,7 @@
 /* Everybody may write here. */
 static char folder[] = "/tmp/sojourn-confine.XXXXXX";
 static char there[64], fresh[64];
-/* A socket from before, as the endpoint has those of its callers, and itself as the peer. */
+/* A socket from before the confinement, as the endpoint has those of its callers. Its peer is itself. */
 static int speaker = -1;
 static struct sockaddr_in here;
 
@@ -280,7 +280,7 @@ static long read_system(void)
 	return undo(open("/proc/sys/net/core/somaxconn", O_RDONLY | O_CLOEXEC));
 }
 
-/* The parent is of the user that this process was before. */
+/* The parent runs as the user that this process had before. */
 static long look_at_others_files(void)
 {
 	char path[64], target[256];
@@ -311,10 +311,10 @@ static long start_thread(void)
 
 enum {
 	FREE = 1,      /* works in a process that is not confined, whoever it is */
-	OBSERVING = 2, /* and in those that are */
+	OBSERVING = 2, /* works in a process confined for this purpose; likewise the next two */
 	FILING = 4,
 	SENDING = 8,
-	PERHAPS = 16, /* for the others it depends on who has started the test */
+	PERHAPS = 16, /* in the others it depends on the user who started the test */
 };
 
 static const struct attempt {

@@ -141,7 +141,7 @@ static void assert_past(const struct run_service *service, uint64_t end_ns)
 	assert_int_equal(queue_ns, service->stages[STAGE_SOCKET_QUEUE].histogram.sum);
 }
 
-/* To the byte the observation's own report at second @last. */
+/* Assert that @run is, to the byte, the observation's own report at second @last. */
 static void assert_total(struct run *run, unsigned int last)
 {
 	autofree char *text = NULL, *expected = NULL;
