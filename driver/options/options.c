@@ -454,7 +454,8 @@ int options_parse(int argc, char **argv, struct options *options, char **ret_err
 
 	if (!err && options->action != OPTIONS_DRIVE) {
 		free(TAKE_PTR(options->words.list));
-		options->words.count = 0;
+		free(TAKE_PTR(options->words.uses));
+		options->words.count = options->words.use_count = 0;
 	}
 	if (err || options->action != OPTIONS_DRIVE)
 		return err;

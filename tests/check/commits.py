@@ -18,21 +18,21 @@ LONGEST = 60
 WANTS_BODY = 30  # changed lines
 SUBJECT = re.compile(r"^(?:Revert \"|[\w.,/ -]+: (?P<verb>[a-z]+)\b)")
 VERBS = set("""
-accept add adapt align allow announce answer apply ask assert attach avoid begin bind bound bring build bump cache call change
+accept adapt add align allow announce answer apply ask assert attach avoid begin bind bound bring build bump cache call change
 check choose clean clear close collect combine compare compile compute convert copy correct count cover cut deal declare decode
 define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop empty enable encode
-end enforce enter exclude explain export expose extend extract factor fail fetch fill filter find finish fit fix flush fold
-follow forbid format forward free gather generate give group guard handle harden hash hide hold honour ignore implement import
-improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill label lay leave
-let lift limit link list load lock log look lower make map mark match measure mend merge migrate mirror mock mount move name
-narrow note notify observe omit open optimise order pad parse pass pause permit pick pin place poll prefer prepare prevent print
-probe prove provide publish pull push put query quote raise randomise read rebuild record recover reduce refactor refer refuse
-register reject relax release rely remember remove rename render renew reorder repair replace replay report request require
-reserve reset reshape resize resolve respect restore restrict resume retry return reuse revert rewrite rotate round route run
-sample save say scale scan schedule search select send separate serve set settle share shorten show shrink silence simplify
-size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive swap switch sync
-take teach test throttle tidy tie time trace track translate treat trim try tune turn type unify update upgrade use validate
-verify wait wake walk warn watch weaken widen wrap write""".split())
+end enforce enter exclude expect explain export expose extend extract factor fail fetch fill filter find finish fit fix flush
+fold follow forbid format forward free gather generate give group guard handle harden hash hide hold honour ignore implement
+import improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill label lay
+leave let lift limit link list load lock log look lower make map mark match measure mend merge migrate mirror mock mount move
+name narrow note notify observe omit open optimise order pad parse pass pause permit pick pin place poll prefer prepare prevent
+print probe prove provide publish pull push put query quote raise randomise read rebuild record recover reduce refactor refer
+refuse register reject relax release rely remember remove rename render renew reorder repair replace replay report request
+require reserve reset reshape resize resolve respect restore restrict resume retry return reuse revert reword rewrite rotate
+round route run sample save say scale scan schedule search select send separate serve set settle share shorten show shrink
+silence simplify size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive
+swap switch sync take teach test throttle tidy tie time trace track translate treat trim try tune turn type unify update
+upgrade use validate verify wait wake walk warn watch weaken widen wrap write""".split())
 
 
 def faults(subject, body, changed):

@@ -19,7 +19,7 @@ static void compare_status(const struct http2_side *s, uint32_t status)
 	nghttp2_hd_inflater *inflater;
 	nghttp2_nv field = {0};
 	int flags = 0;
-	char text[8];
+	char text[16];
 
 	if (!status)
 		return;

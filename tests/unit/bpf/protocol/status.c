@@ -206,7 +206,7 @@ static unsigned int compare_value(uint32_t value, uint8_t length)
 	struct hpack h = {.left = (uint32_t)size};
 	nghttp2_hd_inflater *inflater;
 	nghttp2_nv field = {0};
-	char text[8];
+	char text[16];
 	__u32 status;
 	int flags = 0;
 

@@ -175,7 +175,7 @@ static void test_wrong_values(void **state)
 	refuse(HEAD "load: {connections: [1, 2]}\nsteps:\n" STEP, "2:21: ", "a list is here");
 	refuse(HEAD "load: {new-connections: 1}\nsteps:\n" STEP,
 	       "2:25: ", "'1' is not true or false");
-	refuse(HEAD "load: 7\nsteps:\n" STEP, "2:7: ", "load: a value stands here");
+	refuse(HEAD "load: 7\nsteps:\n" STEP, "2:7: ", "load: a value is here");
 	refuse(HEAD "order: random\nsteps:\n" STEP,
 	       "2:8: ", "'random' is not known; allowed: cycle, mix");
 	refuse(HEAD "on-failure: stop\nsteps:\n" STEP, "2:13: ", "allowed: restart, next");
