@@ -38,7 +38,8 @@ def needs(vm, *stages):
 
 
 def near(measured_ns, true_ns):
-    return abs(measured_ns - true_ns) <= SLACK_NS
+    """The log's times end when calls have returned. If the emulated CPU is scarce, that is late by a share of them."""
+    return abs(measured_ns - true_ns) <= max(SLACK_NS, true_ns / 5)
 
 
 @on_each
