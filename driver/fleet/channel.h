@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 
 /* Raise it when a message's meaning changes. Version and protocol of both ends must be equal. */
@@ -22,9 +23,6 @@
 
 /* Bytes of a file or document in one message. Escaping or encoding at most doubles them. */
 #define CHANNEL_PART ((size_t)384 << 10)
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 /* Splits received bytes into lines. A zeroed one is valid and empty. */
 struct channel_lines {

@@ -10,15 +10,13 @@
 #include <strings.h>
 
 #include "detail.h"
+#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
 
 #define BODY_SIZE_MIN	4096U
 #define JSON_NUMBER_MAX 32U
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 struct capture_kind {
 	const char *name;

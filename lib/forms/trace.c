@@ -15,12 +15,10 @@
 #include <string.h>
 
 #include "report/print.h"
+#include "sojourn/autojson.h"
 #include "sojourn/clock.h"
 
 #define TRACE_PID 1
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 struct trace {
 	json_t *events;

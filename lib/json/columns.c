@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "schema_parts.h"
+#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 static char *row_at(const struct run_rows *rows, size_t index)
 {

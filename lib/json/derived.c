@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "reader.h"
+#include "sojourn/autojson.h"
 #include "sojourn/finding.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 static const char *const derived[] = {"mean_ns", "stddev_ns", "p50_ns",	  "p90_ns",
 				      "p99_ns",	 "p999_ns",   "p9999_ns", "p99999_ns"};

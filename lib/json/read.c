@@ -12,9 +12,7 @@
 
 #include "columns.h"
 #include "run/members.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
+#include "sojourn/autojson.h"
 
 static int read_object(struct reader *reader, const json_t *json, void *structure,
 		       const struct run_members *members);

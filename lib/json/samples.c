@@ -13,10 +13,8 @@
 
 #include "columns.h"
 #include "schema_parts.h"
+#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 /* The maximum that fits into RUN_TEXT_LIMIT. */
 #define MAX_SAMPLES (1U << 20)

@@ -7,9 +7,7 @@
 #include "columns.h"
 #include "run/members.h"
 #include "schema_parts.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
+#include "sojourn/autojson.h"
 
 static json_t *schema_members(const struct run_members *members);
 

@@ -7,10 +7,8 @@
 
 #include "columns.h"
 #include "schema_parts.h"
+#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 /* Above any document's maximum: a day's history at the endpoint has a point every ten seconds. */
 #define MAX_POINTS (16 * RUN_SERIES_MAX)

@@ -9,10 +9,8 @@
 
 #include "columns.h"
 #include "run/members.h"
+#include "sojourn/autojson.h"
 #include "sojourn/text.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 /* Most JSON readers use 64 signed bits for integers: that is the document's range. */
 static json_t *json_from_u64(uint64_t value)

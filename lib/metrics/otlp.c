@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "output.h"
+#include "sojourn/autojson.h"
 #include "sojourn/clock.h"
 #include "sojourn/text.h"
-
-DEFINE_CLEANUP(json_t *, json_decref)
-#define autojson CLEANUP(cleanup_json_decref)
 
 /* AGGREGATION_TEMPORALITY_CUMULATIVE: counts since startTimeUnixNano. */
 #define CUMULATIVE 2

@@ -13,13 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 
-#define autojson  CLEANUP(cleanup_json_decref)
 #define ID_LENGTH 64 /* of a container's number in hexadecimal digits */
-
-DEFINE_CLEANUP(json_t *, json_decref)
 
 /* ---- a part of the path ---- */
 
