@@ -24,6 +24,7 @@
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
+#include "sojourn/write_all.h"
 
 #define BEAT_NS	      (500 * NSEC_PER_MSEC)
 #define LISTEN_MS     250
@@ -52,24 +53,12 @@ struct agent {
 
 /* ---- sending ---- */
 
-static int write_all(const char *text)
+/* Ignore errors: a coordinator that does not read has ended, which receive() notices. */
+static void send_text(const char *text)
 {
-	size_t length = strlen(text);
-
-	while (length) {
-		ssize_t written = write(STDOUT_FILENO, text, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		text += written;
-		length -= (size_t)written;
-	}
-	return 0;
+	(void)write_all(STDOUT_FILENO, text, strlen(text));
 }
 
-/* Ignore errors: a coordinator that does not read has ended, which receive() notices. */
 static void send_message(struct agent *agent, json_t *message)
 {
 	autofree char *line = channel_line(message);
@@ -77,7 +66,7 @@ static void send_message(struct agent *agent, json_t *message)
 	if (!line)
 		return;
 	pthread_mutex_lock(&agent->sending);
-	(void)write_all(line);
+	send_text(line);
 	pthread_mutex_unlock(&agent->sending);
 }
 
@@ -94,7 +83,7 @@ static void send_reason(struct agent *agent, const char *type, const char *reaso
 /* Start a new line first: a login shell may have written to this one. */
 static void send_hello(struct agent *agent)
 {
-	(void)write_all("\n");
+	send_text("\n");
 	send_message(agent, json_pack("{s:s, s:i, s:s}", "type", "hello", "protocol",
 				      CHANNEL_PROTOCOL, "version", SOJOURN_VERSION));
 }
@@ -191,7 +180,7 @@ static void beat_if_due(struct agent *agent)
 	if (pthread_mutex_timedlock(&agent->sending, &at_once))
 		return;
 	if (can_take_more(STDOUT_FILENO))
-		(void)write_all("{\"type\":\"beat\"}\n");
+		send_text("{\"type\":\"beat\"}\n");
 	pthread_mutex_unlock(&agent->sending);
 }
 
@@ -400,12 +389,9 @@ static void clear(struct agent *agent)
 	plan_inbox_clear(&agent->inbox);
 	channel_lines_clear(&agent->lines);
 	pthread_mutex_destroy(&agent->sending);
-	if (agent->start_fd >= 0)
-		close(agent->start_fd);
-	if (agent->stop_fd >= 0)
-		close(agent->stop_fd);
-	if (agent->place_fd >= 0)
-		close(agent->place_fd);
+	cleanup_close(&agent->start_fd);
+	cleanup_close(&agent->stop_fd);
+	cleanup_close(&agent->place_fd);
 	free(agent);
 }
 

@@ -17,6 +17,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
+#include "sojourn/write_all.h"
 
 #define FILES_MAX     8U
 #define FILE_MAX      ((size_t)64 << 20)
@@ -253,19 +254,6 @@ static int open_file(struct plan_inbox *inbox)
 		return 0;
 	inbox->file_count--;
 	return -errno;
-}
-
-static int write_all(int fd, const unsigned char *bytes, size_t length)
-{
-	while (length) {
-		ssize_t written = write(fd, bytes, length);
-
-		if (written < 0)
-			return -errno;
-		bytes += written;
-		length -= (size_t)written;
-	}
-	return 0;
 }
 
 /* Parts arrive in order, one file after the other. */

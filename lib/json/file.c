@@ -12,21 +12,7 @@
 
 #include "run/members.h"
 #include "sojourn/ending.h"
-
-static int write_all(int fd, const char *text, size_t length)
-{
-	while (length) {
-		ssize_t written = write(fd, text, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		text += written;
-		length -= (size_t)written;
-	}
-	return 0;
-}
+#include "sojourn/write_all.h"
 
 /*
  * A file's content: a text, a document, or the content of another file. A document is printed

@@ -16,6 +16,7 @@
 #include "process/reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/metrics.h"
+#include "sojourn/write_all.h"
 
 #define STOP_NS (3 * NSEC_PER_SEC)
 #define LAST_NS NSEC_PER_SEC
@@ -37,18 +38,10 @@ struct sink_otlp {
 static int share(const char *text, int *ret_fd)
 {
 	autoclose int fd = memfd_create("sojourn-reading", MFD_CLOEXEC);
-	size_t length = strlen(text);
+	int r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
 
-	if (fd < 0)
-		return -errno;
-	while (length) {
-		ssize_t n = write(fd, text, length);
-
-		if (n < 0)
-			return -errno;
-		text += n;
-		length -= (size_t)n;
-	}
+	if (r < 0)
+		return r;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
