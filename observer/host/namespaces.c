@@ -2,7 +2,6 @@
 /* Looks for network namespaces; see namespaces.h. */
 #include "namespaces.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <linux/magic.h>
@@ -13,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 
@@ -86,14 +86,12 @@ static int add_names(struct search *search, const char *folder)
 }
 
 /* The link reads "net:[4026531840]". */
-static int add_process(struct search *search, const char *pid)
+static int add_link(struct search *search, const char *path)
 {
-	char path[64], text[64];
 	unsigned int inode;
-	ssize_t n;
+	char text[64];
+	ssize_t n = readlink(path, text, sizeof(text) - 1);
 
-	snprintf(path, sizeof(path), "/proc/%.20s/ns/net", pid);
-	n = readlink(path, text, sizeof(text) - 1);
 	if (n < 0) {
 		/* A process that has just ended has none. */
 		search->found.unseen += errno == EACCES || errno == EPERM;
@@ -106,19 +104,22 @@ static int add_process(struct search *search, const char *pid)
 static int add_processes(struct search *search)
 {
 	autoclosedir DIR *dir = opendir("/proc");
-	struct dirent *entry;
 	int r = dir ? 0 : -errno;
+	uint32_t pid;
 
-	while (!r && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			r = add_process(search, entry->d_name);
+	while (!r && (pid = process_next(dir))) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
+		r = add_link(search, path);
+	}
 	return r;
 }
 
 int namespaces_find(struct namespaces *ret_namespaces)
 {
 	autofree struct search *search = calloc(1, sizeof(*search));
-	int r = search ? add_process(search, "self") : -ENOMEM;
+	int r = search ? add_link(search, "/proc/self/ns/net") : -ENOMEM;
 
 	/* Names first: a process may end, and others of its namespace stay. */
 	if (!r)

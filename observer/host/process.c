@@ -127,8 +127,7 @@ void process_unit(uint32_t pid, char *buffer, size_t size)
 
 /* ---- all processes ---- */
 
-/* Return the next process in @proc, an open /proc; 0: there are no more. */
-static uint32_t next_process(DIR *proc)
+uint32_t process_next(DIR *proc)
 {
 	struct dirent *entry;
 
@@ -166,7 +165,7 @@ int process_list(uint32_t pid, struct process_list *ret_list)
 
 	if (!r && pid)
 		r = add(&list, pid);
-	while (!r && !pid && (found = next_process(dir)))
+	while (!r && !pid && (found = process_next(dir)))
 		r = add(&list, found);
 	if (r < 0) {
 		process_free(&list);
@@ -313,7 +312,7 @@ void process_owners(struct socket_owner *owners, size_t count)
 
 	if (count)
 		qsort(owners, count, sizeof(*owners), compare);
-	while ((pid = next_process(dir)))
+	while ((pid = process_next(dir)))
 		(void)walk(pid, match, &wanted);
 }
 
@@ -399,6 +398,6 @@ void process_held_by_all(const struct process_listener *listeners, size_t count,
 	autoclosedir DIR *dir = opendir("/proc");
 	uint32_t pid;
 
-	while ((pid = next_process(dir)))
+	while ((pid = process_next(dir)))
 		(void)walk(pid, match_listener, &held);
 }

@@ -3,6 +3,7 @@
 #ifndef OBSERVER_HOST_PROCESS_H
 #define OBSERVER_HOST_PROCESS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,9 @@ struct process_list {
 	size_t count;
 	uint64_t unseen; /* processes whose descriptors we may not count */
 };
+
+/* Return the next process in @proc, an open /proc; 0: there are no more. */
+uint32_t process_next(DIR *proc);
 
 /* List all processes; @pid: only this one, unless 0. 0 or -errno. */
 int process_list(uint32_t pid, struct process_list *ret_list);

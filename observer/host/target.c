@@ -2,7 +2,6 @@
 /* Looks for namespaces, cgroups, containers and pods by what users call them; see target.h. */
 #include "target.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 
 #include "cgroup.h"
 #include "container.h"
+#include "process.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 
@@ -201,12 +201,11 @@ static int look_at(struct search *search, uint32_t pid)
 static int look_at_all(struct search *search)
 {
 	autoclosedir DIR *dir = opendir("/proc");
-	struct dirent *entry;
 	int r = dir ? 0 : -errno;
+	uint32_t pid;
 
-	while (!r && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			r = look_at(search, (uint32_t)strtoul(entry->d_name, NULL, 10));
+	while (!r && (pid = process_next(dir)))
+		r = look_at(search, pid);
 	return r;
 }
 

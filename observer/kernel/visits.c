@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/netns.h"
 #include "host/numbers.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
@@ -123,10 +123,11 @@ int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t ino
 
 static int enter(struct visits *visits, int fd)
 {
-	if (setns(fd, CLONE_NEWNET) < 0)
-		return -errno;
-	visits->away = true;
-	return 0;
+	int r = netns_enter(fd);
+
+	if (!r)
+		visits->away = true;
+	return r;
 }
 
 static int enter_by_path(struct visits *visits, const struct visit *visit)
@@ -179,10 +180,11 @@ int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another)
 
 int visits_leave(struct visits *visits)
 {
-	if (visits->away && setns(visits->own_fd, CLONE_NEWNET) < 0)
-		return -errno;
-	visits->away = false;
-	return 0;
+	int r = visits->away ? netns_enter(visits->own_fd) : 0;
+
+	if (!r)
+		visits->away = false;
+	return r;
 }
 
 void visits_count(struct visits *visits, const struct visit *visit)
