@@ -635,7 +635,10 @@ char *run_format_time(uint64_t wall_ns);
  */
 char *run_to_json(const struct run *run);
 
-/* Print the same text to @file. After -ENOMEM or a write's -errno, a part of it may be there. */
+/*
+ * Print the same text to @file, and flush it. After -ENOMEM or a write's -errno, a part of it may be
+ * there.
+ */
 int run_print_json(const struct run *run, FILE *file);
 
 /* Return the JSON Schema (draft 2020-12) of run documents, also freed by the caller. */

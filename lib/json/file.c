@@ -24,15 +24,6 @@ struct content {
 	int fd; /* without text and run */
 };
 
-static int print_document(const struct run *run, FILE *file)
-{
-	int err = run_print_json(run, file);
-
-	if (fflush(file) && !err)
-		err = errno ? -errno : -EIO;
-	return err ? err : ferror(file) ? -EIO : 0;
-}
-
 static int copy_all(int fd, int from)
 {
 	char bytes[1 << 16];
@@ -60,7 +51,7 @@ static int write_content(int fd, const struct content *content)
 		cleanup_close(&copy);
 		return err;
 	}
-	err = print_document(content->run, file);
+	err = run_print_json(content->run, file);
 	if (fclose(file) && !err)
 		err = -errno;
 	return err;
@@ -144,7 +135,7 @@ static int write_stdout(const struct content *content)
 {
 	errno = 0;
 	if (content->run)
-		return print_document(content->run, stdout);
+		return run_print_json(content->run, stdout);
 	if (!content->text)
 		return copy_all(STDOUT_FILENO, content->fd);
 	return fputs(content->text, stdout) == EOF || fflush(stdout) ? -(errno ?: EIO) : 0;

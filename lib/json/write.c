@@ -341,7 +341,9 @@ int run_print_json(const struct run *run, FILE *file)
 	if (!err)
 		err = print_members(run, &run_document_members, file);
 	fputs("}\n", file);
-	return err;
+	if (fflush(file) && !err)
+		err = errno ? -errno : -EIO;
+	return err ? err : ferror(file) ? -EIO : 0;
 }
 
 char *run_to_json(const struct run *run)

@@ -156,23 +156,12 @@ static FILE *open_memory(void)
 	return file;
 }
 
-static int print(const struct run *run, FILE *file)
-{
-	int r;
-
-	errno = 0;
-	r = run_print_json(run, file);
-	if (!r && (fflush(file) || ferror(file)))
-		r = errno ? -errno : -EIO;
-	return r;
-}
-
 int scribe_write(struct scribe *scribe, const struct run *run)
 {
 	RESERVE_SCOPE;
 	autofclose FILE *file = open_memory();
 	struct ending before;
-	int none, r = file ? print(run, file) : -ENOMEM;
+	int none, r = file ? run_print_json(run, file) : -ENOMEM;
 
 	if (r)
 		return r;
