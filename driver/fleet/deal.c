@@ -12,10 +12,6 @@
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
-/* A deal takes effect this much later, so that it reaches all members first, busy hosts too. */
-#define LEAD_NS	    (500 * NSEC_PER_MSEC)
-#define LEAD_ROUNDS 4U
-
 static bool takes_part(const struct member *member)
 {
 	return member->state == MEMBER_RUNNING && !member->stopped;
@@ -42,22 +38,12 @@ static uint64_t begin_of(const struct member *members, uint32_t count,
 	return begin_ns;
 }
 
-static uint64_t lead_ns(const struct member *members, uint32_t count)
-{
-	uint64_t longest_ns = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		if (takes_part(&members[i]) && members[i].round_ns > longest_ns)
-			longest_ns = members[i].round_ns;
-	return LEAD_NS + LEAD_ROUNDS * longest_ns;
-}
-
 /* Return how long after the start of the measured phase the others take over; 0: from its start. */
 static uint64_t after_ns(const struct member *members, uint32_t count,
 			 const struct load_settings *load, uint64_t at_ns)
 {
 	uint64_t begin_ns = begin_of(members, count, load, at_ns);
-	uint64_t then_ns = clock_wall_ns() + lead_ns(members, count);
+	uint64_t then_ns = clock_wall_ns() + member_lead_ns(members, count);
 
 	return begin_ns && then_ns > begin_ns ? then_ns - begin_ns : 0;
 }

@@ -26,10 +26,6 @@
 #define WATCH_MS 250U /* also the interval of beats to the members */
 #define TICK_MS	 1000U
 
-/* The start message must arrive before the start, also on a busy host. */
-#define LEAD_NS	    (500 * NSEC_PER_MSEC)
-#define LEAD_ROUNDS 4U
-
 /* Time for a login over the network. */
 #define HELLO_NS (60 * NSEC_PER_SEC)
 /* An agent whose channel has closed ends at once, unless its host hangs. */
@@ -338,16 +334,6 @@ static bool is_interrupted(void *user)
 	return (fleet->interrupted && !before) || find_lost(fleet);
 }
 
-static uint64_t lead_ns(const struct fleet *fleet)
-{
-	uint64_t longest_ns = 0;
-
-	for (uint32_t i = 0; i < fleet->count; i++)
-		if (fleet->members[i].round_ns > longest_ns)
-			longest_ns = fleet->members[i].round_ns;
-	return LEAD_NS + LEAD_ROUNDS * longest_ns;
-}
-
 /*
  * The coordinator handles --wait-for and --start-at. Members get one start time, converted to the
  * clock of each.
@@ -360,13 +346,14 @@ static int await_start(struct fleet *fleet, char **ret_error)
 	int err = start_await_flag(start, patience, ret_error);
 
 	if (!err)
-		err = start_await_time(start, lead_ns(fleet), patience, &unused, ret_error);
+		err = start_await_time(start, member_lead_ns(fleet->members, fleet->count),
+				       patience, &unused, ret_error);
 	return err && err != -ECANCELED ? err : check_gathered(fleet, ret_error);
 }
 
 static void begin(struct fleet *fleet)
 {
-	uint64_t at_ns = clock_wall_ns() + lead_ns(fleet);
+	uint64_t at_ns = clock_wall_ns() + member_lead_ns(fleet->members, fleet->count);
 
 	if (fleet->options->run.start.at_ns > at_ns)
 		at_ns = fleet->options->run.start.at_ns;

@@ -14,6 +14,9 @@
 
 #define PINGS 8U
 
+#define LEAD_NS	    (500 * NSEC_PER_MSEC)
+#define LEAD_ROUNDS 4U
+
 static void set_state(struct member *member, enum member_state state)
 {
 	member->state = state;
@@ -491,6 +494,16 @@ void member_lose(struct member *member, char *reason)
 bool member_is_silent(struct member *member, unsigned int steps)
 {
 	return member->silent++ >= steps;
+}
+
+uint64_t member_lead_ns(const struct member *members, uint32_t count)
+{
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!member_is_over(&members[i]) && members[i].round_ns > longest_ns)
+			longest_ns = members[i].round_ns;
+	return LEAD_NS + LEAD_ROUNDS * longest_ns;
 }
 
 void member_clear(struct member *member)

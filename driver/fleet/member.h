@@ -107,6 +107,12 @@ static inline bool member_is_over(const struct member *member)
 	return member->state == MEMBER_DONE || member->state == MEMBER_LOST;
 }
 
+/*
+ * Return how far ahead a time must be so that a message about it reaches all members first, busy
+ * hosts too.
+ */
+uint64_t member_lead_ns(const struct member *members, uint32_t count);
+
 /* Free its memory; only after its loop has ended. */
 void member_clear(struct member *member);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "load/share.h"
+#include "run/result.h"
 #include "sojourn/refuse.h"
 #include "sojourn/finding.h"
 
@@ -111,18 +112,8 @@ static int merge_all(struct member *members, uint32_t count, struct run **ret_ru
 /* Members know only their own shares, so set the requested numbers of the whole run. */
 static int settle_interrupted(const struct fleet_outcome *outcome, struct run_driver *driver)
 {
-	const struct load_settings *load = &outcome->options->load;
-
 	free(TAKE_PTR(driver->interrupted));
-	if (!outcome->interrupted)
-		return 0;
-	driver->interrupted = calloc(1, sizeof(*driver->interrupted));
-	if (!driver->interrupted)
-		return -ENOMEM;
-	driver->interrupted->duration_ns =
-		(struct run_number){load->duration_ns != 0, load->duration_ns};
-	driver->interrupted->requests = (struct run_number){load->requests != 0, load->requests};
-	return 0;
+	return outcome->interrupted ? result_set_interrupted(&outcome->options->load, driver) : 0;
 }
 
 static int settle_command(char **command, struct run *run)

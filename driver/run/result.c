@@ -201,13 +201,8 @@ static char *describe_arrival(const struct load_settings *load)
 	return asprintf(&text, "%s along %s", name, load->rate_text) < 0 ? NULL : text;
 }
 
-/* Record that the run is shorter than requested; its results are complete. */
-static int fill_interrupted(const struct load_settings *load, struct run_driver *driver)
+int result_set_interrupted(const struct load_settings *load, struct run_driver *driver)
 {
-	bool early = load->duration_ns ? driver->duration_ns < load->duration_ns : load->requests;
-
-	if (!early)
-		return 0;
 	driver->interrupted = calloc(1, sizeof(*driver->interrupted));
 	if (!driver->interrupted)
 		return -ENOMEM;
@@ -215,6 +210,13 @@ static int fill_interrupted(const struct load_settings *load, struct run_driver 
 		(struct run_number){load->duration_ns != 0, load->duration_ns};
 	driver->interrupted->requests = (struct run_number){load->requests != 0, load->requests};
 	return 0;
+}
+
+static int fill_interrupted(const struct load_settings *load, struct run_driver *driver)
+{
+	bool early = load->duration_ns ? driver->duration_ns < load->duration_ns : load->requests;
+
+	return early ? result_set_interrupted(load, driver) : 0;
 }
 
 /* Return this driver's share of the rate, so that all drivers' shares add up to it. */

@@ -38,6 +38,12 @@ uint64_t result_duration_ns(const struct stats *stats, const struct result_phase
 int result_so_far(const struct drive_job *job, const struct stats *stats,
 		  const struct result_phase *phase, struct run *run);
 
+/*
+ * Record that the run is shorter than @load requested; its results are complete. @driver has no
+ * such record yet. -ENOMEM.
+ */
+int result_set_interrupted(const struct load_settings *load, struct run_driver *driver);
+
 /* Attach the driver's part to @run and set the duration. -ENOMEM. */
 int result_fill(const struct drive_job *job, struct crew_result *result,
 		const struct result_phase *phase, struct run *run);
