@@ -68,6 +68,7 @@ struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
+	unsigned long skc_flags; /* SOCKET_… below */
 	struct in6_addr___kernel skc_v6_daddr;
 	struct in6_addr___kernel skc_v6_rcv_saddr;
 };
@@ -219,6 +220,10 @@ enum {
 
 /* MSG_TRUNC: TCP discards the bytes that a read counts, instead of copying them. */
 #define FLAG_TRUNCATES 0x20
+
+/* Of skc_flags, by enum sock_flags (include/net/sock.h). */
+#define SOCKET_DEAD (1 << 0) /* no process has it any more */
+#define SOCKET_DONE (1 << 1) /* the peer's FIN has come */
 
 /* SOCK_BINDPORT_LOCK, include/net/sock.h: bind() named the socket's port. Accepted sockets do not have it. */
 #define LOCK_BOUND_PORT 8

@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "compat.h"
+#include "fin.h"
 #include "tcp/http2.h"
 #include "tcp/talk.h"
 #include "wire/config.h"
@@ -147,12 +148,11 @@ struct conn {
 	__u8 accept_recorded; /* ACCEPT_QUEUE already has its wait */
 	__u8 looks;	      /* how many of its reads were looked at (tcp/speaks.h) */
 	union {
-		__u32 closing_rcv_nxt; /* rcv_nxt when the server closed */
-		__u32 depth_max;       /* a listener's: the greatest depth of its queue */
-	};
-	union {
-		__u32 closing_segments; /* data_segs_in when the server closed */
-		__u32 drops_before;	/* a listener's: sk_drops when it was seen first */
+		struct fin fin;		    /* with CONN_SERVER_FIN */
+		struct {		    /* a listener's: */
+			__u32 depth_max;    /* the greatest depth of its queue */
+			__u32 drops_before; /* sk_drops when it was seen first */
+		};
 	};
 	struct conn_sample sample;
 	struct conn_split split;

@@ -12,6 +12,7 @@
  * the SYN was sent twice there is no such measurement, and no time.
  */
 #include "event.h"
+#include "fin.h"
 
 struct event_conn {
 	__u64 begin_ns; /* when SYN_SENT began */
@@ -19,6 +20,7 @@ struct event_conn {
 	__u16 port;	/* the service's: the destination's, or our own */
 	__u8 active;	/* we connected */
 	__u8 pad;
+	struct fin fin; /* if our side closed first */
 };
 
 struct {
@@ -85,10 +87,12 @@ static __always_inline void conn_without_port(const struct sock *sk)
 /* close() and shutdown() run in their caller; later on the port is gone from the socket. */
 static __always_inline void conn_closes_first(const struct sock *sk)
 {
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)sk);
 	struct event_conn *c = conn_of(sk, true);
 
-	if (!c)
+	if (!c || !tp)
 		return;
+	fin_note(tp, &c->fin);
 	c->pid = event_pid();
 	if (!c->active)
 		c->port = sk->__sk_common.skc_num;
@@ -115,7 +119,18 @@ static __always_inline void conn_left(const struct sock *sk, enum event_kind cli
 	event_acted(&key, 0);
 }
 
-/* Every way to CLOSE; bpf/tcp/conn.bpf.c explains them. */
+/* Return whether the socket left a twin in TIME_WAIT. If its FIN was not seen, no data is taken to be refused. */
+static __always_inline bool conn_left_twin(const struct sock *sk, int before)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)sk);
+	struct event_conn *c = conn_of(sk, false);
+	struct fin fin = {};
+
+	if (c)
+		fin = c->fin;
+	return fin_left_twin(sk, tp, &fin, before);
+}
+
 static __always_inline void conn_ended(const struct sock *sk, int before)
 {
 	if (before == TCP_SYN_SENT) {
@@ -123,10 +138,12 @@ static __always_inline void conn_ended(const struct sock *sk, int before)
 			conn_without_port(sk);
 	} else if (sk->sk_err) {
 		return;
-	} else if (before == TCP_FIN_WAIT2 || before == TCP_CLOSING) {
+	} else if (conn_left_twin(sk, before)) {
 		conn_left(sk, EVENT_TIME_WAIT_CLIENT, EVENT_TIME_WAIT_SERVER, false);
 	} else if (before == TCP_ESTABLISHED || before == TCP_CLOSE_WAIT) {
 		conn_left(sk, EVENT_RESET_CLIENT, EVENT_RESET_SERVER, true);
+	} else if (before == TCP_FIN_WAIT1 || before == TCP_FIN_WAIT2) {
+		conn_left(sk, EVENT_RESET_CLIENT, EVENT_RESET_SERVER, false);
 	}
 }
 

@@ -231,11 +231,11 @@ static __always_inline void server_fin(const struct sock *sk, struct conn *c)
 	c->flags |= CONN_SERVER_FIN;
 	if (!tp)
 		return;
-	c->closing_rcv_nxt = tp->rcv_nxt;
-	c->closing_segments = tp->data_segs_in;
+	fin_note(tp, &c->fin);
 }
 
-static __always_inline enum counter close_kind(const struct sock *sk, const struct conn *c, int old)
+static __always_inline enum counter close_kind(const struct sock *sk, const struct conn *c, int old,
+					       bool twin)
 {
 	if (sk->sk_err == ERR_TIMEDOUT)
 		return COUNTER_TIMED_OUT;
@@ -244,20 +244,9 @@ static __always_inline enum counter close_kind(const struct sock *sk, const stru
 						    : COUNTER_RESET_BY_CLIENT;
 	if (old == TCP_ESTABLISHED || old == TCP_CLOSE_WAIT || old == TCP_SYN_RECV)
 		return COUNTER_RESET_BY_SERVER;
+	if (old == TCP_FIN_WAIT1 || (old == TCP_FIN_WAIT2 && !twin))
+		return COUNTER_RESET_BY_SERVER;
 	return c->flags & CONN_SERVER_FIN ? COUNTER_CLOSED_BY_SERVER : COUNTER_CLOSED_BY_CLIENT;
-}
-
-/*
- * No socket ever enters TIME_WAIT: a small twin replaces it, and the socket goes straight to CLOSE
- * (tcp_time_wait(), net/ipv4/tcp_minisocks.c). A socket that leaves FIN_WAIT2 or CLOSING without an
- * error got a twin, unless TCP_LINGER2 forbids it.
- */
-static __always_inline bool left_time_wait(const struct sock *sk, const struct conn *c, int old)
-{
-	const struct tcp_sock *tp = tcp_of(sk);
-
-	return (old == TCP_FIN_WAIT2 || old == TCP_CLOSING) && !(c->flags & CONN_RESET) &&
-	       !sk->sk_err && !(old == TCP_FIN_WAIT2 && tp && tp->linger2 < 0);
 }
 
 /*
@@ -282,14 +271,15 @@ static __always_inline bool time_wait_full(const struct sock *sk)
 
 static __always_inline void conn_closed(const struct sock *sk, struct conn *c, int old)
 {
+	bool twin = fin_left_twin(sk, tcp_of(sk), &c->fin, old);
 	struct service_slot *slot = slot_of(c->service);
 
 	conn_writes_over(sk, c);
 	sample_complete(sk, c);
 	accept_forget(sk);
 	if (slot) {
-		count_atomic(slot, close_kind(sk, c, old), 1);
-		if (left_time_wait(sk, c, old))
+		count_atomic(slot, close_kind(sk, c, old, twin), 1);
+		if (twin)
 			count_atomic(slot,
 				     time_wait_full(sk) ? COUNTER_TIME_WAIT_UNSURE
 							: COUNTER_TIME_WAIT_CREATED,
@@ -384,8 +374,7 @@ static __always_inline bool data_refused(const struct sock *sk, const struct con
 {
 	const struct tcp_sock *tp = tcp_of(sk);
 
-	return c->flags & CONN_SERVER_FIN && tp && tp->data_segs_in != c->closing_segments &&
-	       tp->rcv_nxt == c->closing_rcv_nxt;
+	return c->flags & CONN_SERVER_FIN && tp && fin_refused_data(tp, &c->fin);
 }
 
 SEC("?tp_btf/tcp_receive_reset")

@@ -171,10 +171,24 @@ def reset(client, accepted):
     accepted.close()
 
 
+def refuse_data(client, accepted):
+    """The client closes, and then the server's data comes with the acknowledgement of its FIN: it sends an RST."""
+    for _ in range(3):
+        client.sendall(b"request")
+        accepted.recv(100)
+        accepted.sendall(b"response")
+        client.recv(100)
+    client.close()
+    accepted.recv(1)
+    accepted.sendall(b"goodbye")
+    accepted.close()
+
+
 @pytest.mark.parametrize("close, made, side", [
     (close_first, 20, "as the client of"),
     (lambda client, accepted: close_first(accepted, client), 20, "as the server at port"),
-    (reset, 0, "as the client of")], ids=["client", "server", "reset"])
+    (reset, 0, "as the client of"),
+    (refuse_data, 0, "as the client of")], ids=["client", "server", "reset", "refused"])
 def test_time_wait_by_who_closed_first(start, close, made, side):
     before = kernel_counter("TW")
     doctor = watch(start)

@@ -323,7 +323,9 @@ def test_redis_pipelines_are_told(start, redis):
     assert after - before == commands
     others = 2 + 1 + 1  # calls() is called twice; redis-benchmark asks for two settings, once each
     assert commands / together <= entry["exchanges"] <= commands / together + others
-    assert entry["looked_requests"] == together * entry["looked"] > 0
+    # A look may also be at one of the others, which are smaller.
+    assert 0 <= together * entry["looked"] - entry["looked_requests"] <= others * (together - 1)
+    assert entry["looked"] > 2 * others
     assert not lost(entry)
     assert f"of about {together} requests each" in observer.stdout
 

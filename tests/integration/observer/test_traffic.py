@@ -3,6 +3,7 @@
 as unknown."""
 import os
 import socket
+import struct
 import threading
 import time
 
@@ -10,7 +11,7 @@ import pytest
 
 from ..conftest import kernel_counter
 from support.documents import service
-from support.programs import Observer
+from support.programs import Observer, time_waits
 from support.timing import MS
 from .scene import Scene, inside
 from .test_stages import stage
@@ -244,16 +245,94 @@ def test_bytes_of_http2_behind_the_last_write_count(start):
     assert entry["bytes_in"] == 24 + 50_000
 
 
-def test_linger2_leaves_no_time_wait(start):
-    scene = Scene(start)
-    for linger2 in (-1, 10):
-        client, connection = scene.connect()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, linger2)
-        connection.close()
+def exchanged(client, connection):
+    """Both sides have answered each other, so an acknowledgement may wait for data to send."""
+    for _ in range(3):
+        client.sendall(b"request")
+        connection.recv(100)
+        connection.sendall(b"response")
+        client.recv(100)
+
+
+def plain_close(client, connection):
+    connection.close()
+    client.recv(1)
+    client.close()
+
+
+def data_with_the_acknowledgement(client, connection):
+    """Like the close_notify of a TLS client, after the server has closed."""
+    exchanged(client, connection)
+    connection.close()
+    client.recv(1)
+    client.sendall(b"goodbye")
+
+
+def unread_data(client, connection):
+    connection.shutdown(socket.SHUT_WR)
+    client.recv(1)
+    client.sendall(b"more")
+    time.sleep(0.01)
+    connection.close()
+
+
+def unread_data_and_fin(client, connection):
+    """The client's FIN ends FIN_WAIT2, whatever is still unread."""
+    connection.shutdown(socket.SHUT_WR)
+    client.recv(1)
+    client.sendall(b"more")
+    client.close()
+    time.sleep(0.01)
+    connection.close()
+
+
+def linger_of_nothing(client, connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.shutdown(socket.SHUT_WR)
+    time.sleep(0.01)
+    connection.close()
+
+
+def linger2(connection, seconds):
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, seconds)
+
+
+def no_linger2(client, connection):
+    linger2(connection, -1)
+    plain_close(client, connection)
+
+
+def no_linger2_but_a_half_close(client, connection):
+    linger2(connection, -1)
+    connection.shutdown(socket.SHUT_WR)
+    client.recv(1)
+    client.close()
+
+
+def some_linger2(client, connection):
+    linger2(connection, 10)
+    plain_close(client, connection)
+
+
+@pytest.mark.parametrize("close, left", [
+    (plain_close, True), (some_linger2, True), (unread_data_and_fin, True), (no_linger2_but_a_half_close, True),
+    (data_with_the_acknowledgement, False), (unread_data, False), (linger_of_nothing, False), (no_linger2, False)],
+    ids=lambda value: getattr(value, "__name__", str(value)))
+def test_a_close_leaves_time_wait_or_resets(start, netns, close, left):
+    """The kernel's own counts of the namespace say which: TIME_WAIT sockets made, and RSTs sent."""
+    network, count = netns("closes"), 10
+    with inside(network):
+        scene = Scene(start, netns=network)
+        made, resets = time_waits(network), kernel_counter("OutRsts", network, "snmp", "Tcp")
+        for _ in range(count):
+            close(*scene.connect())
         time.sleep(0.05)
-        client.close()
-    time.sleep(0.1)
-    assert scene.end()["time_wait_created"] == 1
+        made = time_waits(network) - made
+        resets = kernel_counter("OutRsts", network, "snmp", "Tcp") - resets
+        entry = scene.end()
+    assert entry["time_wait_created"] == made == (count if left else 0)
+    assert entry["closes"]["reset_by_server"] == resets == (0 if left else count)
+    assert entry["closes"]["closed_by_server"] == made
 
 
 def test_fast_open_connections_are_accepted(start, netns):
