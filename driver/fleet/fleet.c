@@ -42,11 +42,12 @@ struct fleet {
 	struct plan plan;
 	struct member *members;
 	uint32_t count;
-	uint64_t begin_ns; /* start time of the members, by the wall clock */
-	bool running;	   /* members have their start time */
-	bool interrupted;  /* by a signal */
-	bool cut;	   /* ended early, by the user or after the loss of a member */
-	bool measured;	   /* a member has sent counts of its measured phase */
+	struct fleet_sum sum; /* of members with a result */
+	uint64_t begin_ns;    /* start time of the members, by the wall clock */
+	bool running;	      /* members have their start time */
+	bool interrupted;     /* by a signal */
+	bool cut;	      /* ended early, by the user or after the loss of a member */
+	bool measured;	      /* a member has sent counts of its measured phase */
 	struct progress progress;
 };
 
@@ -103,6 +104,8 @@ static void on_changed(void *user, struct member *member)
 			uv_stop(&fleet->loop);
 		return;
 	}
+	if (member->state == MEMBER_DONE)
+		fleet_sum_add(&fleet->sum, member);
 	if (member->state == MEMBER_LOST && fleet->fleet->on_loss == FLEET_LOSS_STOP) {
 		fleet->cut = true;
 		stop_all(fleet);
@@ -199,22 +202,26 @@ static void add_document(const struct run_driver *driver, struct stats *sum)
 static uint64_t add_documents(struct fleet *fleet)
 {
 	struct progress *progress = &fleet->progress;
-	uint64_t begin_ns = 0;
+	uint64_t first_ns = 0;
 
 	progress->now = (struct stats){0};
+	for (uint32_t level = 0; level < FLEET_SUM_LEVELS; level++)
+		if (fleet->sum.levels[level])
+			add_document(fleet->sum.levels[level]->driver, &progress->now);
 	for (uint32_t i = 0; i < fleet->count; i++) {
-		const struct run_driver *driver =
-			fleet->members[i].run ? fleet->members[i].run->driver : NULL;
+		struct member *member = &fleet->members[i];
+		const struct run *run = member_read(member);
+		uint64_t begin_ns = member_begin_ns(member);
 
-		if (!driver)
-			continue;
-		if (!begin_ns || driver->begin_ns < begin_ns)
-			begin_ns = driver->begin_ns;
-		add_document(driver, &progress->now);
+		if (begin_ns && (!first_ns || begin_ns < first_ns))
+			first_ns = begin_ns;
+		if (run)
+			add_document(run->driver, &progress->now);
 		if (i < progress->part_count)
-			progress->parts[i].now = driver->requests;
+			progress->parts[i].now =
+				run ? run->driver->requests : member->result.requests;
 	}
-	return begin_ns;
+	return first_ns;
 }
 
 /*
@@ -396,7 +403,8 @@ static int take_result(struct fleet *fleet, char **command, struct observer *obs
 		.interrupted = fleet->cut,
 	};
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
-	int err = fleet_result(fleet->members, fleet->count, &outcome, &run, ret_error);
+	int err =
+		fleet_result(&fleet->sum, fleet->members, fleet->count, &outcome, &run, ret_error);
 
 	if (err && observer)
 		observer_drop(observer);
@@ -497,6 +505,7 @@ static void close_all(struct fleet *fleet)
 	uv_loop_close(&fleet->loop);
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_clear(&fleet->members[i]);
+	fleet_sum_clear(&fleet->sum);
 	free(fleet->members);
 	plan_clear(&fleet->plan);
 	free(fleet);

@@ -181,10 +181,11 @@ static int settle_times(const struct member *member, struct run *run)
 	return run->host ? 0 : -ENOMEM;
 }
 
-static int read_document(struct member *member, char **ret_error)
+static int read_document(struct member *member, const struct channel_document *document,
+			 char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
-	int err = run_from_json(member->document.text, member->document.length, &run, ret_error);
+	int err = run_from_json(document->text, document->length, &run, ret_error);
 
 	if (err)
 		return err;
@@ -198,23 +199,56 @@ static int read_document(struct member *member, char **ret_error)
 	return 0;
 }
 
+/* A member with an unreadable document is lost, even if it was already. */
+static void read_unread(struct member *member)
+{
+	struct channel_document document = member->unread;
+	autofree char *error = NULL;
+	int err;
+
+	member->unread = (struct channel_document){0};
+	err = read_document(member, &document, &error);
+	channel_document_clear(&document);
+	if (err)
+		lose(member, "its document cannot be read: %s", error ? error : strerror(-err));
+}
+
+struct run *member_read(struct member *member)
+{
+	if (member->unread.text)
+		read_unread(member);
+	return member->run;
+}
+
+uint64_t member_begin_ns(struct member *member)
+{
+	const struct run *run = member->result.known ? NULL : member_read(member);
+
+	return run ? run->driver->begin_ns : member->result.begin_ns;
+}
+
 static void take_document(struct member *member, const json_t *message)
 {
-	autofree char *error = NULL;
-	int whole, err;
+	int whole;
 
 	if (member->state != MEMBER_RUNNING)
 		return;
 	whole = channel_document_add(&member->document, message);
 	if (!whole)
 		return;
-	err = whole < 0 ? whole : read_document(member, &error);
-	channel_document_clear(&member->document);
-	if (err)
-		lose(member, "its document cannot be read: %s", error ? error : strerror(-err));
-	else if (!json_is_true(json_object_get(message, "final")))
-		member->owner.changed(member->owner.user, member);
-	else if (member->run->driver->interrupted && !member->stopped)
+	if (whole < 0) {
+		lose(member, "its document cannot be read: %s", strerror(-whole));
+		return;
+	}
+	channel_document_clear(&member->unread);
+	member->unread = member->document;
+	member->document = (struct channel_document){0};
+	if (!json_is_true(json_object_get(message, "final")))
+		return;
+	read_unread(member);
+	if (member_is_over(member))
+		return;
+	if (member->run->driver->interrupted && !member->stopped)
 		lose(member, "its driver was ended by a signal on its host");
 	else
 		set_state(member, MEMBER_DONE);
@@ -228,6 +262,7 @@ static void take_refusal(struct member *member, const json_t *message)
 /* As for a single driver that reports an error, earlier counts are no result. */
 static void take_error(struct member *member, const json_t *message)
 {
+	channel_document_clear(&member->unread);
 	run_free(TAKE_PTR(member->run));
 	lose(member, "%s", text_of(message, "reason"));
 }
@@ -512,5 +547,7 @@ void member_clear(struct member *member)
 	free(member->reason);
 	channel_lines_clear(&member->lines);
 	channel_document_clear(&member->document);
+	channel_document_clear(&member->unread);
+	free(member->result.limited);
 	*member = (struct member){0};
 }
