@@ -14,6 +14,9 @@
 
 #define PINGS 8U
 
+/* The year 2116: differences of two clocks fit into 64 bits, with the length of any run. */
+#define WALL_MAX_NS (INT64_MAX / 2)
+
 #define LEAD_NS	    (500 * NSEC_PER_MSEC)
 #define LEAD_ROUNDS 4U
 
@@ -150,6 +153,11 @@ static void take_pong(struct member *member, const json_t *message)
 
 	if (member->state != MEMBER_TIMING)
 		return;
+	if (wall_ns <= 0 || (uint64_t)wall_ns > WALL_MAX_NS) {
+		lose(member, "its clock cannot be: %" JSON_INTEGER_FORMAT " ns since 1970",
+		     wall_ns);
+		return;
+	}
 	if (!member->clock_known || round_ns < member->round_ns) {
 		member->clock_known = true;
 		member->round_ns = round_ns;
@@ -395,6 +403,7 @@ static void on_output(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffe
 		return;
 	uv_read_stop(stream);
 	member->out_ended = true;
+	member->silent = 0;
 	look_at_end(member);
 }
 

@@ -35,8 +35,8 @@ void fleet_sum_add(struct fleet_sum *sum, struct member *member);
 void fleet_sum_clear(struct fleet_sum *sum);
 
 /*
- * Add the documents that are not in @sum, those of lost members, and take the run from it. -EINVAL
- * with a sentence in @ret_error: there is none, or they cannot be merged; -ENOMEM.
+ * Add the documents of lost members, which are not in @sum yet, and take the run from it. Return
+ * -EINVAL with a sentence in @ret_error if there is no document, or they cannot be merged; -ENOMEM.
  */
 int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
 		 const struct fleet_outcome *outcome, struct run **ret_run, char **ret_error);
