@@ -521,7 +521,8 @@ static int find_user(struct observation *o)
 		return EXIT_USAGE;
 	}
 	if (r == -EPERM)
-		log_error("--user: '%s': to change to it takes root with CAP_SETUID and CAP_SETGID",
+		log_error("--user: '%s': only root with CAP_SETUID and CAP_SETGID may change to "
+			  "another user",
 			  name);
 	else if (r < 0)
 		log_errno(r, "cannot look up users");
@@ -541,8 +542,8 @@ static int give_up(const struct observation *o)
 	if (r < 0)
 		log_errno(r, "cannot give up privileges");
 	else if (is_confined(options) && !options->user && !geteuid())
-		log_warn("goes on as root, without capabilities to write: CAP_SETUID and "
-			 "CAP_SETGID are missing to become another user");
+		log_warn("the observer stays root, without capabilities to write others' files: it "
+			 "lacks CAP_SETUID and CAP_SETGID, which changing to another user needs");
 	return r;
 }
 

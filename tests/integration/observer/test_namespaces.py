@@ -371,8 +371,8 @@ def test_netns_by_name(start, netns):
 @pytest.mark.parametrize("options, words", [
     (["--netns", "sojourn-none"], "--netns: 'sojourn-none': No such file"),
     (["--netns", "/etc/hostname"], "--netns: '/etc/hostname' is no network namespace"),
-    (["--container", "sojourn-none"], "--container: 'sojourn-none': no process"),
-    (["--pod", "sojourn/none"], "--pod: 'sojourn/none': no process"),
+    (["--container", "sojourn-none"], "--container: 'sojourn-none' matches no"),
+    (["--pod", "sojourn/none"], "--pod: 'sojourn/none' matches no"),
     (["--pod", "none"], "--pod: 'none' is not allowed: give NAMESPACE/NAME"),
     (["--cgroup", "/sys/none"], "--cgroup: '/sys/none': No such file"),
     (["--cgroup", "/proc"], "--cgroup: '/proc' is not a cgroup of version 2"),
@@ -393,4 +393,4 @@ def test_several_containers_are_named(start, container):
     with twin, Echo(free_port(), container), Echo(free_port(), twin):
         result = run([OBSERVER, "observe", "--container", ID[:4]], check=False)
     assert result.status == 2
-    assert "is several: 5e1f" in result.stderr
+    assert f"'{ID[:4]}' matches several containers: 5e1f" in result.stderr
