@@ -7,26 +7,15 @@ import json
 import re
 from pathlib import Path
 
+from support.asking import ASK
 from support.documents import service
 from support.process import Process, run, wait_until
 from support.programs import OBSERVER, Driver, Lab, Observer
 
 # Opens so many listeners, with one to three requests each over one connection. Each is closed before the next
 # one is opened, or all are kept.
-SHORT = """
-import socket, sys, time
-
-def ask(listener, times):
-    client = socket.create_connection(listener.getsockname())
-    server, _ = listener.accept()
-    for _ in range(times):
-        client.sendall(b"question")
-        server.recv(100)
-        server.sendall(b"answer")
-        client.recv(100)
-    client.close()
-    server.recv(1)
-    server.close()
+SHORT = ASK + """
+import sys, time
 
 kept = []
 for number in range(int(sys.argv[1])):
