@@ -569,18 +569,22 @@ static int load(struct observation *o)
 }
 
 /*
- * Load the first choice. If that fails, make the plan by rehearsals, which find out what the kernel refuses. start()
- * loads that plan, and reports any other error.
+ * Load the first choice. If that fails, make the plan by rehearsals, which find out what the kernel refuses. They take
+ * a second, and are left out if no plan can help. start() loads the plan, and reports any other error.
  */
 static int make_plan(struct observation *o)
 {
-	int r = build_plan(o, true);
+	int r = build_plan(o, true), error = r ? 0 : open_netns(o);
 
-	if (!r && (open_netns(o) < 0 || load(o) < 0)) {
+	if (!r && !error)
+		error = load(o);
+	if (error) {
 		loader_close(o->loader);
 		o->loader = NULL;
-		r = build_plan(o, false);
 	}
+	if (error && error != -ESRCH &&
+	    !(error == -EDQUOT && budget_lacks(&o->config, o->options->memory)))
+		r = build_plan(o, false);
 	if (r < 0) {
 		log_errno(r, "cannot try the kernel's programs");
 		return EXIT_FAILURE;
