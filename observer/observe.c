@@ -521,7 +521,8 @@ static int find_user(struct observation *o)
 		return EXIT_USAGE;
 	}
 	if (r == -EPERM)
-		log_error("--user: '%s': to change to it takes root with CAP_SETUID and CAP_SETGID",
+		log_error("--user: '%s': only root with CAP_SETUID and CAP_SETGID may change to "
+			  "another user",
 			  name);
 	else if (r < 0)
 		log_errno(r, "cannot look up users");
@@ -541,8 +542,8 @@ static int give_up(const struct observation *o)
 	if (r < 0)
 		log_errno(r, "cannot give up privileges");
 	else if (is_confined(options) && !options->user && !geteuid())
-		log_warn("goes on as root, without capabilities to write: CAP_SETUID and "
-			 "CAP_SETGID are missing to become another user");
+		log_warn("the observer stays root, without capabilities to write others' files: it "
+			 "lacks CAP_SETUID and CAP_SETGID, which changing to another user needs");
 	return r;
 }
 
@@ -568,18 +569,22 @@ static int load(struct observation *o)
 }
 
 /*
- * Load the first choice. If that fails, make the plan by rehearsals, which find out what the kernel refuses. start()
- * loads that plan, and reports any other error.
+ * Load the first choice. If that fails, make the plan by rehearsals, which find out what the kernel refuses. They take
+ * a second, and are left out if no plan can help. start() loads the plan, and reports any other error.
  */
 static int make_plan(struct observation *o)
 {
-	int r = build_plan(o, true);
+	int r = build_plan(o, true), error = r ? 0 : open_netns(o);
 
-	if (!r && (open_netns(o) < 0 || load(o) < 0)) {
+	if (!r && !error)
+		error = load(o);
+	if (error) {
 		loader_close(o->loader);
 		o->loader = NULL;
-		r = build_plan(o, false);
 	}
+	if (error && error != -ESRCH &&
+	    !(error == -EDQUOT && budget_lacks(&o->config, o->options->memory)))
+		r = build_plan(o, false);
 	if (r < 0) {
 		log_errno(r, "cannot try the kernel's programs");
 		return EXIT_FAILURE;

@@ -157,10 +157,11 @@ int outputs_prepare(struct outputs *outputs, const struct observe_options *optio
 static void say_secret(const char *path, const char *wrong)
 {
 	if (wrong)
-		log_warn("--listen: '%s' has changed and is not %s: what it was before still holds",
+		log_warn("--listen: '%s' has changed and cannot be used, as it is not %s: the "
+			 "endpoint keeps using what it read before",
 			 path, wrong);
 	else
-		log_warn("--listen: '%s' has changed: from now on it is as it is there", path);
+		log_warn("--listen: '%s' has changed: the endpoint now uses its new content", path);
 }
 
 static void warn_of_public_secrets(const struct sink_http_access *access)

@@ -63,6 +63,13 @@ static inline void cleanup_closedir(DIR **dir)
 		taken_;            \
 	})
 
+#define SWAP(a, b)                         \
+	do {                               \
+		__typeof__(a) swap_ = (a); \
+		(a) = (b);                 \
+		(b) = swap_;               \
+	} while (0)
+
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

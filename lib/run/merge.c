@@ -16,13 +16,6 @@
 #include "sojourn/refuse.h"
 #include "sojourn/run_sum.h"
 
-#define SWAP(a, b)                         \
-	do {                               \
-		__typeof__(a) swap_ = (a); \
-		(a) = (b);                 \
-		(b) = swap_;               \
-	} while (0)
-
 static bool has_observer(const struct run *run)
 {
 	return run->cost || run->service_count;

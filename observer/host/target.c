@@ -269,12 +269,17 @@ static const struct candidate *choose(const struct search *search, char *reason,
 	}
 	list(search, meant > 1, names, sizeof(names));
 	if (meant > 1)
-		snprintf(reason, size, "'%s' is several: %s", search->word, names);
+		snprintf(reason, size, "'%s' matches several %ss: %s; %s", search->word, kind,
+			 names,
+			 search->pods ? "--cgroup takes one of them"
+				      : "more digits of the id distinguish them");
 	else if (!meant && *names)
-		snprintf(reason, size, "'%s': no process of such a %s is here; there are %s",
+		snprintf(reason, size,
+			 "'%s' matches no %s with a process on this host; those with one: %s",
 			 search->word, kind, names);
 	else if (!meant)
-		snprintf(reason, size, "'%s': no process here is in a %s", search->word, kind);
+		snprintf(reason, size, "'%s' matches nothing: no process on this host is in a %s",
+			 search->word, kind);
 	return meant == 1 ? chosen : NULL;
 }
 

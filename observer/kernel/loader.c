@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "maps.h"
 #include "services.h"
 #include "skeleton.h"
 #include "visits.h"
@@ -752,30 +753,15 @@ size_t loader_programs(const struct loader *loader, struct loader_program *ret_p
 	return n;
 }
 
-/* The kernel shows each map's memory in its descriptor's fdinfo. */
-static uint64_t map_memlock(int fd)
-{
-	autofclose FILE *file = NULL;
-	char path[64], line[128];
-	unsigned long long bytes;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "memlock: %llu", &bytes) == 1)
-			return bytes;
-	}
-	return 0;
-}
-
 uint64_t loader_map_bytes(const struct loader *loader)
 {
+	uint64_t bytes = kernel_map_bytes(loader->services.fence_fd) +
+			 kernel_map_bytes(loader->services.fence_inner_fd);
 	const struct bpf_map *map;
-	uint64_t bytes = 0;
 
 	bpf_object__for_each_map (map, loader->skel->obj) {
 		if (bpf_map__fd(map) >= 0)
-			bytes += map_memlock(bpf_map__fd(map));
+			bytes += kernel_map_bytes(bpf_map__fd(map));
 	}
 	return bytes;
 }

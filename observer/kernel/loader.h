@@ -193,7 +193,7 @@ struct loader_program {
 /* Cost of the loaded programs, and runs they missed; runs and run_ns are 0 without run statistics. */
 size_t loader_programs(const struct loader *loader, struct loader_program *ret_programs,
 		       size_t size);
-/* Memory of all maps, bytes. */
+/* Memory of all its maps, bytes. */
 uint64_t loader_map_bytes(const struct loader *loader);
 
 #endif

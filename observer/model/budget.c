@@ -76,3 +76,13 @@ int budget_least(const struct observer_config *config, uint32_t services, uint64
 	*ret_bytes = (fixed + services * service) * SHARE / (SHARE - SHARES) + SHARE;
 	return 0;
 }
+
+bool budget_lacks(const struct observer_config *config, uint64_t bytes)
+{
+	struct observer_config bare = *config;
+	uint64_t least;
+
+	bare.cpu = bare.http = false;
+	bare.transmit_below = 0;
+	return !budget_least(&bare, 1, &least) && bytes < least;
+}

@@ -6,6 +6,7 @@
 #ifndef OBSERVER_MODEL_BUDGET_H
 #define OBSERVER_MODEL_BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "wire/config.h"
@@ -28,5 +29,8 @@ uint64_t budget_default(void);
 int budget_divide(uint64_t bytes, const struct observer_config *config, struct budget *ret_budget);
 /* Return the memory that slots for this many services take. 0 or -errno. */
 int budget_least(const struct observer_config *config, uint32_t services, uint64_t *ret_bytes);
+
+/* Return whether @bytes are too little for any service, even without the programs that a kernel may refuse. */
+bool budget_lacks(const struct observer_config *config, uint64_t bytes);
 
 #endif

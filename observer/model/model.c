@@ -143,6 +143,7 @@ static int read_all(struct model *model, struct run *run)
 	if (!run->cost || !run->connections_in)
 		return -ENOMEM;
 	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
+	run->cost->map_bytes += events_map_bytes(model->events);
 	for (size_t i = 0; !r && i < model->key_count; i++)
 		r = read_service(model, (uint32_t)i, run);
 	if (loader_config(model->loader)->all_netns)

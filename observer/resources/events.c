@@ -14,12 +14,13 @@
 #include <bpf/libbpf.h>
 
 #include "kernel/btf.h"
+#include "kernel/maps.h"
 #include "sojourn/array.h"
 #include "sojourn_events_bpf.skel.h"
 
 struct resource_events {
 	struct sojourn_events_bpf *bpf;
-	bool files, depths;
+	bool files, depths, own_depths;
 };
 
 enum need {
@@ -122,6 +123,7 @@ int events_open(bool syscalls, int depths_fd, struct resource_events **ret_event
 	if (r < 0)
 		return r;
 	events->files = files;
+	events->own_depths = depths_fd < 0;
 	events->depths = wanted || depths_fd >= 0;
 	*ret_events = TAKE_PTR(events);
 	return 0;
@@ -143,6 +145,20 @@ bool events_sees_files(const struct resource_events *events)
 bool events_sees_depths(const struct resource_events *events)
 {
 	return events->depths;
+}
+
+uint64_t events_map_bytes(const struct resource_events *events)
+{
+	const struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	if (!events)
+		return 0;
+	bpf_object__for_each_map (map, events->bpf->obj) {
+		if (map != events->bpf->maps.event_depths || events->own_depths)
+			bytes += kernel_map_bytes(bpf_map__fd(map));
+	}
+	return bytes;
 }
 
 /* ---- what was counted ---- */

@@ -57,6 +57,9 @@ DEFINE_CLEANUP(struct resource_events *, events_close)
 bool events_sees_files(const struct resource_events *events);
 bool events_sees_depths(const struct resource_events *events);
 
+/* Memory of its own maps, bytes; 0 for NULL. The map of depths is the caller's if events_open() was given one. */
+uint64_t events_map_bytes(const struct resource_events *events);
+
 /* Read all counts. 0 or -ENOMEM; events_reading_free() is needed only after 0. */
 int events_read(struct resource_events *events, struct events_reading *ret_reading);
 void events_reading_free(struct events_reading *reading);

@@ -55,7 +55,7 @@ const struct rule diagnose_rules[] = {
 	 WIDEN_RANGE, MORE_PORTS, WIDEN_RISK},
 	{"ports-cliff", RESOURCE_PORTS, MEASURE_SHARE, .5, NEVER, "ports-exhausted",
 	 "more than half of the ports towards this destination are used: plain connect() searches "
-	 "all of the used half first and costs 20 to 40 times the CPU",
+	 "all of the used half first and costs many times the CPU",
 	 "whoever connects pays, and a load tool reports it as the server's latency",
 	 WIDEN_RANGE,
 	 "set IP_LOCAL_PORT_RANGE on the socket (Linux 6.3; from 6.8 on its search has no cliff), or "

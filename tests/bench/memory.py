@@ -3,11 +3,12 @@
 """The observer's memory with many listeners, few of them in use.
 
 Makes a network namespace with the listeners, lets some of them answer requests, and observes them all. Prints the
-observer's own memory, that of its BPF maps, the sum, and the number of services seen. Its own memory is RssAnon;
-the peak VmHWM includes mapped files and maps. With --limit the observer runs in a cgroup with this limit. The peak of
-the charged memory is then printed, which includes the kernel's memory for the observer.
+observer's own memory, that of its BPF maps and of the largest of them, the sum, and the number of services seen. Its
+own memory is RssAnon; the peak VmHWM includes mapped files and maps. With --limit the observer runs in a cgroup with
+this limit. The peak of the charged memory is then printed, which includes the kernel's memory for the observer.
 """
 import argparse
+import json
 import re
 import signal
 import sys
@@ -15,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from common import machine  # noqa: E402
+from common import machine, need  # noqa: E402
 from support.cgroup import MemoryCgroup, memory_controller  # noqa: E402
 from support.net import Netns  # noqa: E402
-from support.process import Process, wait_until  # noqa: E402
+from support.process import Process, held_maps, run  # noqa: E402
 from support.programs import OBSERVER, Observer  # noqa: E402
 
 # Opens argv[1] listeners, and at SIGUSR1 sends argv[3] requests to each of the first argv[2].
@@ -52,6 +53,13 @@ def memory(pid, name):
     return 1024 * int(re.search(name + r":\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
 
 
+def largest_maps(pid, most=4):
+    """Return [(bytes, name)] of the process's largest maps."""
+    maps = held_maps(pid)
+    names = {each["id"]: each.get("name", "?") for each in json.loads(run(["bpftool", "-j", "map", "show"]).stdout)}
+    return sorted(((size, names.get(number, "?")) for number, size in maps.items()), reverse=True)[:most]
+
+
 class Limited:
     """A network namespace for Observer whose processes start in a cgroup."""
 
@@ -74,6 +82,8 @@ def measure(args, net, place):
             document = observer.document()
             for _ in range(args.readings):
                 document = observer.document()
+            for size, name in largest_maps(observer.pid):
+                print(f"  map {name}: {megabytes(size)}")
             return memory(observer.pid, "VmHWM"), memory(observer.pid, "RssAnon"), document
         finally:
             observer.close()
@@ -91,6 +101,7 @@ def main():
     parser.add_argument("--build", type=Path, default=OBSERVER.parent.parent)
     parser.add_argument("option", nargs="*", help="of the observer, behind --")
     args = parser.parse_args()
+    need("bpftool")
     print(machine())
     with Netns("memory") as net:
         if not args.limit:

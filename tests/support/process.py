@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -81,6 +82,17 @@ def _prepare():
     die_with_parent()
     stay_aside()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
+
+
+def held_maps(pid):
+    """Return {id: bytes that the kernel charges for it} of the BPF maps that a process holds."""
+    held = {}
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            fields = dict(re.findall(r"^(\w+):\s+(\S+)", path.read_text(encoding="ascii"), re.MULTILINE))
+            if {"map_id", "memlock"} <= fields.keys():
+                held[int(fields["map_id"])] = int(fields["memlock"])
+    return held
 
 
 class Process:

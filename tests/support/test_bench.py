@@ -13,7 +13,7 @@ from .process import run
     ("observer", "--tails", "1"), ("observer", "--burden", "91"), ("observer", "--rounds", "1"), ("observer", "--window", "0"),
     ("counts", "--requests", "0"), ("counts", "--connections", "-1"), ("doctor", "--rounds", "1"),
     ("doctor", "--sockets", "0"), ("driver", "--rounds", "1"), ("driver", "--seconds", "half"),
-    ("soak", "--seconds", "9"), ("schedule", "--seconds", "61"), ("schedule", "--rounds", "1"), ("syscalls", "--rounds", "1"), ("peers", "--windows", "0"), ("syscalls", "--count", "0")])
+    ("soak", "--seconds", "9"), ("start", "--rounds", "1"), ("schedule", "--seconds", "61"), ("schedule", "--rounds", "1"), ("syscalls", "--rounds", "1"), ("peers", "--windows", "0"), ("syscalls", "--count", "0")])
 def test_refused(bench, option, value):
     done = run([sys.executable, ROOT / "tests" / "bench" / f"{bench}.py", f"{option}={value}"], check=False)
     assert done.status == 2

@@ -118,7 +118,7 @@ static bool same_finding(const struct run_finding *a, const struct run_finding *
 
 static int keep_finding(struct run *findings, struct run_finding *found)
 {
-	struct run_finding *kept = NULL, swap;
+	struct run_finding *kept = NULL;
 
 	for (size_t i = 0; i < findings->finding_count && !kept; i++) {
 		if (same_finding(&findings->findings[i], found))
@@ -128,9 +128,7 @@ static int keep_finding(struct run *findings, struct run_finding *found)
 		kept = run_add_finding(findings);
 	if (!kept)
 		return -ENOMEM;
-	swap = *kept;
-	*kept = *found;
-	*found = swap;
+	SWAP(*kept, *found);
 	return 0;
 }
 
@@ -141,12 +139,9 @@ static int keep_findings(struct run *findings, struct run *run)
 
 	for (size_t i = 0; i < run->finding_count && !r; i++)
 		r = keep_finding(findings, &run->findings[i]);
-	if (run->not_seen) {
-		char **list = findings->not_seen;
-
-		findings->not_seen = run->not_seen;
-		run->not_seen = list; /* freed with the reading */
-	}
+	/* The older list is freed with the reading. */
+	if (run->not_seen)
+		SWAP(findings->not_seen, run->not_seen);
 	return r;
 }
 
@@ -163,20 +158,14 @@ static int compare_severity(const void *a, const void *b)
 	return order ? order : strcmp(left->id, right->id);
 }
 
-/* Give all findings to @run, the last reading: keep_findings() has taken its own. */
+/* Give all findings to @run, the last reading. keep_findings() has left it those of the reading before. */
 static void give_findings(struct run *run, struct run *findings)
 {
-	struct run_finding *list = run->findings;
-	size_t count = run->finding_count;
-
-	run->findings = findings->findings;
-	run->finding_count = findings->finding_count;
-	findings->findings = list;
-	findings->finding_count = count;
-	if (!run->not_seen)
-		run->not_seen = TAKE_PTR(findings->not_seen);
+	SWAP(run->findings, findings->findings);
+	SWAP(run->finding_count, findings->finding_count);
+	SWAP(run->not_seen, findings->not_seen);
 	if (run->finding_count)
-		qsort(run->findings, run->finding_count, sizeof(*list), compare_severity);
+		qsort(run->findings, run->finding_count, sizeof(*run->findings), compare_severity);
 }
 
 /* ---- one reading after the other ---- */

@@ -9,7 +9,7 @@ from ..conftest import kernel_counter, open_descriptors, sockets
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
-from support.process import run, wait_until
+from support.process import held_maps, run, wait_until
 from support.programs import Driver, Nginx, Observer, wrk
 
 REQUESTS = 200_000
@@ -28,6 +28,7 @@ def test_driver_keep_alive(start):
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
     driver = Driver(nginx.url, connections=64, count=REQUESTS, observer=observer)
+    map_bytes = sum(held_maps(observer.pid).values())
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     status = nginx.status()
@@ -42,6 +43,7 @@ def test_driver_keep_alive(start):
     assert entry["bytes_out"] == driver.result["bytes_in"]
     assert entry["bytes_in"] == driver.result["bytes_out"]
     lossless(observer.summary(), entry)
+    assert map_bytes == observer.summary()["cost"]["map_bytes"]
     # The merged report covers the same requests, from the observer's phase alone.
     assert service(driver.document, nginx.port)["exchanges"] == REQUESTS
 

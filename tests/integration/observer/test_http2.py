@@ -66,8 +66,10 @@ class Talk:
         if body:
             self.answers.send_data(stream, body, end_stream=True)
 
-    def ask(self, read=None):
-        """Send the client's pending bytes and let the server read them."""
+    def ask(self, *streams, read=None):
+        """Request these streams. Send the client's pending bytes, and let the server read them."""
+        for stream in streams:
+            self.request(stream)
         data = self.asks.data_to_send()
         self.client.sendall(data)
         (read or self.read)(self.server, len(data), self.answers)
@@ -78,9 +80,7 @@ class Talk:
         self.read(self.client, len(data), self.asks)
 
     def exchange(self, *streams):
-        for stream in streams:
-            self.request(stream)
-        self.ask()
+        self.ask(*streams)
         for stream in streams:
             self.response(stream, b"hello")
         self.answer()
@@ -245,8 +245,7 @@ def test_phases_share_a_stream(start):
     """A response in progress when a phase begins counts in the phase in which it started."""
     scene = H2Scene(start)
     talk = scene.talk()
-    talk.request(1)
-    talk.ask()
+    talk.ask(1)
     first = scene.observer.begin_phase()
     talk.answers.send_headers(1, [(":status", "200")])
     talk.answer()
@@ -304,7 +303,7 @@ def converse(talk, read, write, long):
         else:
             talk.asks.send_data(stream, b"", end_stream=True)
     talk.asks.ping(b"12345678")
-    talk.ask(read)
+    talk.ask(read=read)
     talk.answers.send_headers(3, [(":status", "200")])
     talk.answers.send_data(3, b"trailers follow")
     talk.answers.send_headers(3, [("grpc-status", "0")], end_stream=True)
@@ -336,8 +335,7 @@ def test_what_nobody_sees_is_skipped_or_told(start, tmp_path):
     scene = H2Scene(start)
     talk = scene.talk()
     for stream in (1, 3):
-        talk.request(stream)
-        talk.ask()
+        talk.ask(stream)
         talk.answers.send_headers(stream, [(":status", "200")])
         talk.answers.send_data(stream, bytes(10_000), end_stream=True)
         data = talk.answers.data_to_send()
@@ -346,8 +344,7 @@ def test_what_nobody_sees_is_skipped_or_told(start, tmp_path):
         talk.read(talk.client, len(data), talk.asks)
     blind = scene.talk()
     blind.exchange(1)
-    blind.request(3)
-    blind.ask()
+    blind.ask(3)
     blind.response(3)
     data = blind.answers.data_to_send()
     by_sendfile(blind, tmp_path / "file", data)
@@ -383,9 +380,7 @@ def test_resets_are_told_by_who_did_it(start):
     """One connection resets five streams; another has three and a GOAWAY that spares the first."""
     scene = H2Scene(start)
     talk = scene.talk()
-    for stream in (1, 3, 5, 7, 9):
-        talk.request(stream)
-    talk.ask()
+    talk.ask(1, 3, 5, 7, 9)
     talk.answers.reset_stream(1, REFUSED)
     talk.answers.reset_stream(3, CANCEL)
     talk.answers.send_headers(5, [(":status", "200")])
@@ -396,9 +391,7 @@ def test_resets_are_told_by_who_did_it(start):
     talk.response(9)
     talk.answer()
     leaves = scene.talk()
-    for stream in (1, 3, 5):
-        leaves.request(stream)
-    leaves.ask()
+    leaves.ask(1, 3, 5)
     leaves.response(1)
     leaves.answer(lambda end, data: end.sendall(data + GOAWAY))
     leaves.client.recv(len(GOAWAY))
@@ -416,9 +409,7 @@ def test_what_is_open_is_told_and_its_end_is_abandoned(start):
     talk.request(1)
     for first in range(3, 2601, 100):
         talk.exchange(*range(first, min(first + 100, 2601), 2))
-    for stream in range(2601, 2611, 2):
-        talk.request(stream)
-    talk.ask()
+    talk.ask(*range(2601, 2611, 2))
     time.sleep(0.01)
     entry = service(scene.observer.document(), scene.port)
     assert entry["open"]["read"] == 6 and sum(entry["open"]["ages"].values()) == 6

@@ -12,29 +12,21 @@ from pathlib import Path
 import pytest
 
 from ..conftest import in_kernel, left_in_kernel
+from support.asking import ASK
 from support.cgroup import Cgroup, cgroup2
 from support.net import free_port
 from support.process import Process, run, wait_until
 from support.programs import OBSERVER, Observer
 
 # Listens at a port. For each number that it reads, it sends itself that many requests over one connection.
-ECHO = """
-import socket, sys
+ECHO = ASK + """
+import sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 print("ready", flush=True)
 answered = 0
 for line in sys.stdin:
-    client = socket.create_connection(listener.getsockname())
-    server, _ = listener.accept()
-    for _ in range(int(line)):
-        client.sendall(b"question")
-        server.recv(100)
-        answered += 1
-        server.sendall(b"answer")
-        client.recv(100)
-    client.close()
-    server.recv(1)
-    server.close()
+    ask(listener, int(line))
+    answered += int(line)
     print("answered", answered, flush=True)
 """
 
@@ -203,8 +195,8 @@ def test_a_namespace_with_the_number_of_an_ended_one_is_another(start):
 
 
 # Starts children, each in its own namespace. Child N answers N requests. All end at the next line of input.
-SPACES = """
-import ctypes, fcntl, os, socket, struct, sys
+SPACES = ASK + """
+import ctypes, fcntl, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 
 def serve(port, times, say, end):
@@ -212,16 +204,7 @@ def serve(port, times, say, end):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, 0x8914, struct.pack("16sH14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
     listener = socket.create_server(("127.0.0.1", port))
-    client = socket.create_connection(listener.getsockname())
-    server, _ = listener.accept()
-    for _ in range(times):
-        client.sendall(b"question")
-        server.recv(100)
-        server.sendall(b"answer")
-        client.recv(100)
-    client.close()
-    server.recv(1)
-    server.close()
+    ask(listener, times)
     os.write(say, b".")
     os.read(end, 1)
     os._exit(0)
@@ -371,8 +354,8 @@ def test_netns_by_name(start, netns):
 @pytest.mark.parametrize("options, words", [
     (["--netns", "sojourn-none"], "--netns: 'sojourn-none': No such file"),
     (["--netns", "/etc/hostname"], "--netns: '/etc/hostname' is no network namespace"),
-    (["--container", "sojourn-none"], "--container: 'sojourn-none': no process"),
-    (["--pod", "sojourn/none"], "--pod: 'sojourn/none': no process"),
+    (["--container", "sojourn-none"], "--container: 'sojourn-none' matches no"),
+    (["--pod", "sojourn/none"], "--pod: 'sojourn/none' matches no"),
     (["--pod", "none"], "--pod: 'none' is not allowed: give NAMESPACE/NAME"),
     (["--cgroup", "/sys/none"], "--cgroup: '/sys/none': No such file"),
     (["--cgroup", "/proc"], "--cgroup: '/proc' is not a cgroup of version 2"),
@@ -393,4 +376,4 @@ def test_several_containers_are_named(start, container):
     with twin, Echo(free_port(), container), Echo(free_port(), twin):
         result = run([OBSERVER, "observe", "--container", ID[:4]], check=False)
     assert result.status == 2
-    assert "is several: 5e1f" in result.stderr
+    assert f"'{ID[:4]}' matches several containers: 5e1f" in result.stderr

@@ -269,7 +269,7 @@ def test_renewed_without_a_restart(start, tmp_path):
 
     cert.write_text("nothing of the kind")
     wait_until(lambda: curl(url, "--cacert", old, *bearer) == 200 and
-               f"'{cert}' has changed and is not a PEM file" in serve.output("stderr"))
+               f"'{cert}' has changed and cannot be used, as it is not a PEM file" in serve.output("stderr"))
     new_key.rename(key)
     new_cert.rename(cert)
     wait_until(lambda: curl(url, "--cacert", cert, *bearer) == 200)
@@ -497,7 +497,7 @@ def test_the_user_is_chosen(start, name):
     serve = start(Serve(free_port(), "--user", name))
     uids = set(status_of(serve.pid)["Uid"].split())
     assert uids == {str(pwd.getpwnam(name).pw_uid)}
-    assert "goes on as root" not in serve.stderr
+    assert "stays root" not in serve.stderr
 
 
 def test_files_are_made_by_a_process_apart(start, tmp_path):
@@ -555,7 +555,7 @@ def test_a_pipe_without_a_reader_keeps_nobody(start, tmp_path):
 
 @pytest.mark.parametrize("prefix, options, status, said", [
     ([], ["--user", "nobody-has-this-name"], 2, "--user: 'nobody-has-this-name': this host has no such user"),
-    (["setpriv", "--bounding-set=-setuid", "--"], ["--user", "daemon"], 1, "--user: 'daemon': to change to it takes root"),
+    (["setpriv", "--bounding-set=-setuid", "--"], ["--user", "daemon"], 1, "--user: 'daemon': only root"),
 ])
 def test_a_user_that_it_cannot_be_is_refused(prefix, options, status, said):
     result = run([*prefix, OBSERVER, "serve", "--port", free_port(), "--listen", "127.0.0.1:0", *options], check=False)
@@ -573,7 +573,7 @@ def test_without_the_capability_to_change_it_says_that_it_is_root(start):
     assert (set(status["Uid"].split()), status["Seccomp"]) == ({"0"}, "2")
     Driver(nginx.url, connections=2, count=50)
     assert service(parse(http.request(url + "/v1/run", "GET", None)), nginx.port)["exchanges"] == 50
-    assert serve.stderr.count("goes on as root") == 1
+    assert serve.stderr.count("stays root") == 1
 
 
 def test_roots_drivers_find_the_token_of_a_container(start):

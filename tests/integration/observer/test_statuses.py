@@ -235,8 +235,7 @@ def test_streams_have_interim_responses(start):
     scene = H2Scene(start)
     talk = scene.talk()
     for stream in (1, 3):
-        talk.request(stream)
-        talk.ask()
+        talk.ask(stream)
         talk.answers.send_headers(stream, [(":status", "103"), ("link", "</style.css>")])
         talk.answer()
         time.sleep(0.02)
@@ -258,8 +257,7 @@ def test_the_dynamic_table_is_followed_however_writes_are_cut(start):
     for write in ways:
         talk = scene.talk()
         for stream, status in zip(range(1, 100, 2), order):
-            talk.request(stream)
-            talk.ask()
+            talk.ask(stream)
             talk.answers.send_headers(stream, [(":status", str(status)), ("x-number", str(stream) * stream)])
             talk.answers.send_headers(stream, [("x-trailer", str(stream))], end_stream=True)
             talk.answer(write)

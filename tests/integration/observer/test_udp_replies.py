@@ -12,12 +12,12 @@ import statistics
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from support.documents import service
 from support.peers import need
+from support.process import held_maps
 from support.programs import Observer
 from support.timing import MS, in_quiet, timing
 from .test_stages import stage
@@ -259,10 +259,9 @@ def test_what_is_open_at_the_end_is_told(start):
 def gauges_of(observer):
     """Return the observer's gauges of open requests, by service (include/wire/config.h)."""
     need("bpftool")
-    held = {line.split()[1] for path in Path(f"/proc/{observer.pid}/fdinfo").iterdir()
-            for line in path.read_text(encoding="ascii").splitlines() if line.startswith("map_id:")}
+    held = held_maps(observer.pid)
     maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], check=True, capture_output=True).stdout)
-    [number] = [each["id"] for each in maps if each.get("name") == "opens" and str(each["id"]) in held]
+    [number] = [each["id"] for each in maps if each.get("name") == "opens" and each["id"] in held]
     dump = subprocess.run(["bpftool", "-j", "map", "dump", "id", str(number)], check=True, capture_output=True)
     return [each["formatted"]["value"] if "formatted" in each else each["value"] for each in json.loads(dump.stdout)]
 

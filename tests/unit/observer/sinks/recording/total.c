@@ -14,8 +14,12 @@
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 
-/* Write a reading at second @seconds with the findings @found; those with a '!' are critical. */
-static void write_reading(FILE *file, unsigned int seconds, const char *const *found)
+/*
+ * Write a reading at second @seconds with the findings @found; those with a '!' are critical. It did not see @unseen.
+ * NULL: it did not look.
+ */
+static void write_reading(FILE *file, unsigned int seconds, const char *const *found,
+			  const char *unseen)
 {
 	autorun struct run *run = run_new("sojourn", NULL);
 	autofree char *text = NULL;
@@ -33,12 +37,15 @@ static void write_reading(FILE *file, unsigned int seconds, const char *const *f
 					       : "warning");
 		finding->used = (struct run_number){true, seconds};
 	}
+	if (unseen)
+		assert_int_equal(run_add_text(&run->not_seen, unseen), 0);
 	text = run_to_json(run);
 	if (!text || fputs(text, file) < 0)
 		fail();
 }
 
-static void write_recording(const char *path)
+/* Write three readings. The last one did not see @unseen. */
+static void write_recording(const char *path, const char *unseen)
 {
 	FILE *file = fopen(path, "w");
 
@@ -46,10 +53,29 @@ static void write_recording(const char *path)
 		fail();
 		return;
 	}
-	write_reading(file, 1, (const char *[]){"a", "?", "b", NULL});
-	write_reading(file, 2, (const char *[]){"b", "c!", NULL});
-	write_reading(file, 3, (const char *[]){NULL});
+	write_reading(file, 1, (const char *[]){"a", "?", "b", NULL}, "first");
+	write_reading(file, 2, (const char *[]){"b", "c!", NULL}, "second");
+	write_reading(file, 3, (const char *[]){NULL}, unseen);
 	assert_int_equal(fclose(file), 0);
+}
+
+/* Read the total of a recording whose last reading did not see @unseen. */
+static struct run *total_of_readings(const char *unseen)
+{
+	CLEANUP(cleanup_recording_close) struct recording *recording = NULL;
+	char path[] = "/tmp/sojourn-unit-XXXXXX";
+	struct recording_summary summary;
+	autofree char *error = NULL;
+	autoclose int fd = mkstemp(path);
+	struct run *run;
+
+	assert_true(fd >= 0);
+	write_recording(path, unseen);
+	assert_int_equal(recording_open(path, &recording, &error), 0);
+	unlink(path);
+	assert_int_equal(recording_total(recording, &run, &summary), 0);
+	assert_int_equal(summary.readings, 3);
+	return run;
 }
 
 /* Every finding of any time, as last seen, the worst first. */
@@ -59,25 +85,28 @@ static void findings_of_any_time(void **state)
 		const char *id;
 		uint64_t used;
 	} expected[] = {{"c!", 2}, {"a", 1}, {"b", 2}, {"?", 1}};
-	CLEANUP(cleanup_recording_close) struct recording *recording = NULL;
-	char path[] = "/tmp/sojourn-unit-XXXXXX";
-	struct recording_summary summary;
-	autorun struct run *run = NULL;
-	autofree char *error = NULL;
-	autoclose int fd = mkstemp(path);
+	autorun struct run *run = total_of_readings(NULL);
 
 	(void)state;
-	assert_true(fd >= 0);
-	write_recording(path);
-	assert_int_equal(recording_open(path, &recording, &error), 0);
-	unlink(path);
-	assert_int_equal(recording_total(recording, &run, &summary), 0);
-	assert_int_equal(summary.readings, 3);
 	assert_int_equal(run->finding_count, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		assert_string_equal(run->findings[i].id, expected[i].id);
 		assert_int_equal(run->findings[i].used.value, expected[i].used);
 	}
+}
+
+/* The list of things not seen is that of the last reading that looked. */
+static void not_seen_at_last(void **state)
+{
+	autorun struct run *looked = total_of_readings("third"), *blind = total_of_readings(NULL);
+
+	(void)state;
+	assert_non_null(looked->not_seen);
+	assert_string_equal(looked->not_seen[0], "third");
+	assert_null(looked->not_seen[1]);
+	assert_non_null(blind->not_seen);
+	assert_string_equal(blind->not_seen[0], "second");
+	assert_null(blind->not_seen[1]);
 }
 
 /*
@@ -142,6 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(findings_of_any_time),
+		cmocka_unit_test(not_seen_at_last),
 		cmocka_unit_test(programs_of_any_observation),
 	};
 

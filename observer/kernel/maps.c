@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/* The memory of BPF maps, as the kernel shows it in the fdinfo of each map's descriptor. */
+#include "maps.h"
+
+#include <stdio.h>
+
+#include "sojourn/cleanup.h"
+
+uint64_t kernel_map_bytes(int map_fd)
+{
+	autofclose FILE *file = NULL;
+	char path[64], line[128];
+	unsigned long long bytes;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map_fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			return bytes;
+	}
+	return 0;
+}
