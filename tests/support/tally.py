@@ -6,8 +6,8 @@ Usage: tally.py [--failed TEXT]... [--again FILE]... FILE...
        tally.py --list-failed FILE...
 
 An unreadable file counts as one failure, and so does each --failed (a broken build, an interrupted run). A
-failed test that is in a file of --again, too, counts as it does there. Tests that passed then are listed with
-their first message.
+failed test that is in a later file of --again, too, counts as it does there. Tests that passed then are listed
+with their first message.
 
 With --list-failed the tool prints the failed tests of pytest as arguments for pytest. A test whose program is
 missing, which ctest marks as "skipped", counts as a failure. The exit status is 0 only if something ran and
@@ -25,8 +25,8 @@ CTEST_SKIPS = ("SKIP_RETURN_CODE=", "SKIP_REGULAR_EXPRESSION_MATCHED")
 class Tally:
     """Counts of tests, and lines about those that did not pass."""
 
-    def __init__(self, again=()):
-        self.again = set(again)  # names of tests whose failures count elsewhere
+    def __init__(self):
+        self.again = set()  # names of tests whose failures count elsewhere
         self.first = {}  # their messages at the first failure
         self.passed = 0
         self.failed = []
@@ -40,7 +40,7 @@ class Tally:
             return
         for case in root.iter("testcase"):
             if has_failed(case) and case_name(case) in self.again:
-                self.first[case_name(case)] = what_failed(case)
+                self.first.setdefault(case_name(case), what_failed(case))
             else:
                 self.add_case(case)
 
@@ -127,13 +127,13 @@ def main():
         print("\n".join(asked_again(options.files)))
         return 0
 
-    tally = Tally(case_name(case) for path in options.again for case in cases_of(path))
+    tally = Tally()
     tally.failed += options.failed
-    for path in options.files:
-        tally.add_file(path)
-    tally.again.clear()
-    for path in options.again:
-        tally.add_file(path)
+    for paths, later in [(options.files, options.again)] + [([path], options.again[i + 1:])
+                                                            for i, path in enumerate(options.again)]:
+        tally.again = {case_name(case) for again in later for case in cases_of(again)}
+        for path in paths:
+            tally.add_file(path)
 
     for title, lines in (("skipped", tally.skipped), ("passed only when asked again", tally.passed_again()),
                          ("FAILED", tally.failed)):

@@ -62,6 +62,10 @@ def test_what_was_asked_again_counts_as_it_was_then(tmp_path):
     assert done.stdout.splitlines()[-1] == "2 passed, 1 failed, 1 skipped"
     assert "m::g: still" in done.stdout
     assert "passed only when asked again:\n  m::c: in teardown" in done.stdout
+    once_more = tmp_path / "once_more.xml"
+    once_more.write_text(f"<testsuites><testsuite>{STILL_FAILED.split('<failure')[0]}</testcase></testsuite></testsuites>")
+    done = tally(tmp_path, [PASSED, ERROR, OTHER_FAILED], "--again", str(again), "--again", str(once_more))
+    assert done.stdout.splitlines()[-1] == "3 passed, 0 failed, 0 skipped"
     gone = tally(tmp_path, [PASSED, ERROR], "--again", str(tmp_path / "absent.xml"))
     assert gone.stdout.splitlines()[-1] == "1 passed, 2 failed, 0 skipped"
 

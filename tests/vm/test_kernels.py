@@ -173,19 +173,23 @@ def test_late_read_is_socket_queue(vm):
 def check_late_accept(scene, source):
     assert scene.stage("accept_queue")["source"] == source
     unseen = scene.service["losses"].get("accept_unseen", 0)
-    assert unseen == 0 or source == "inferred"
     # A program does not run inside itself on one CPU: such misses are counted, and explain the difference.
     missed = sum(program["recursion_misses"] or 0 for program in scene.run["cost"]["programs"])
+    assert unseen <= missed or source == "inferred"
     assert 20 - missed <= scene.stage("accept_queue")["count"] + unseen <= 20, scene.service
     assert scene.stage("accept_queue")["count"] >= 18
     assert scene.stage("accept_queue")["p50_ns"] >= 19 * MS
     client = scene.driver["connect"]["sum_ns"] + scene.driver["round_trip"]["sum_ns"]
     assert scene.stage("accept_queue")["sum_ns"] <= client
-    assert scene.stage("socket_queue")["p50_ns"] < SLACK_NS
-    # The log's time ends after the write has returned: on one slow CPU the client may run before that.
-    assert scene.stage("service")["p50_ns"] <= scene.median_truth("last_read_end_ns", "first_write_end_ns") + SLACK_NS
     if source == "accept":
         assert scene.service["accept_queue"]["depth_max"] == 1
+
+
+def check_short(scene, stage, begin, end):
+    """The log's times are taken when calls have returned: on a slow CPU others may run before that. So they are an
+    upper bound."""
+    true_ns = scene.median_truth(begin, end)
+    assert scene.stage(stage)["p50_ns"] <= true_ns + max(SLACK_NS, true_ns / 5)
 
 
 @on_each
@@ -195,6 +199,14 @@ def test_late_accept_is_accept_queue(vm):
     check_late_accept(vm.scene("late_accept"), "accept")
 
 
+@on_each
+@pytest.mark.parametrize("stage, begin, end", [("socket_queue", "accept_begin_ns", "first_read_end_ns"),
+                                               ("service", "last_read_end_ns", "first_write_end_ns")])
+def test_late_accept_is_nothing_else(vm, stage, begin, end):
+    needs(vm, *STAGES)
+    check_short(vm.scene("late_accept"), stage, begin, end)
+
+
 @on_all
 def test_late_accept_inferred(vm):
     """The accept queue is inferred from the first read, whose hooks other scenes cover."""
@@ -202,6 +214,7 @@ def test_late_accept_inferred(vm):
     scene = vm.scene("late_accept_inferred")
     check_counts(scene, 20)
     check_late_accept(scene, "inferred")
+    check_short(scene, "socket_queue", "accept_begin_ns", "first_read_end_ns")
 
 
 @on_all

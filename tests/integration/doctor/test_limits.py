@@ -17,6 +17,7 @@ from support.cgroup import Cgroup, cgroup2
 from support.findings import evidence, facts
 from support.net import free_port
 from support.programs import OBSERVER, Doctor, Driver, Lab, Observer
+from support.timing import in_quiet, timing
 
 SO_ATTACH_FILTER = 26
 
@@ -44,7 +45,7 @@ def connecting(stack, port, count, deaf=False):
 
 # ---- queues of listeners ----
 
-@pytest.mark.alone
+@in_quiet
 def test_dropped_syns_are_no_overflow(start):
     """One sample has dropped SYNs at one listener and overflows at another; a listener has one counter for both."""
     sysctl("ipv4.tcp_syncookies", 0)
@@ -63,8 +64,9 @@ def test_dropped_syns_are_no_overflow(start):
         assert syns["owners"][0]["pid"] == flooded.pid
         assert overflow["object"] == f"127.0.0.1:{slow.port}"
         assert overflows >= 5
-        assert evidence(overflow, "dropped in the sample") == overflows
-        assert evidence(syns, "SYNs dropped in the sample") == drops - overflows >= 10
+        with timing():  # a late sample has not all of them
+            assert evidence(overflow, "dropped in the sample") == overflows
+            assert evidence(syns, "SYNs dropped in the sample") == drops - overflows >= 10
         assert doctor.ids == {"syn-drops", "accept-queue-overflowing"}
         apply(syns)
         time.sleep(0.1)
