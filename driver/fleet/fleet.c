@@ -7,9 +7,11 @@
 #include "fleet.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "deal.h"
 #include "member.h"
@@ -28,8 +30,14 @@
 
 /* Time for a login over the network. */
 #define HELLO_NS (60 * NSEC_PER_SEC)
+/* The end of an agent's output precedes that of its process, which says more. */
+#define END_NS (2 * NSEC_PER_SEC)
 /* An agent whose channel has closed ends at once, unless its host hangs. */
 #define LEAVE_MS 2000U
+
+/* Standard streams, the loop's, the observer's; three pipes of each member. */
+#define FILES_BASE	 64U
+#define FILES_PER_MEMBER 3U
 
 struct fleet {
 	const struct fleet_options *fleet;
@@ -42,11 +50,13 @@ struct fleet {
 	struct plan plan;
 	struct member *members;
 	uint32_t count;
-	uint64_t begin_ns; /* start time of the members, by the wall clock */
-	bool running;	   /* members have their start time */
-	bool interrupted;  /* by a signal */
-	bool cut;	   /* ended early, by the user or after the loss of a member */
-	bool measured;	   /* a member has sent counts of its measured phase */
+	struct fleet_sum sum; /* of members with a result */
+	uint64_t begin_ns;    /* start time of the members, by the wall clock */
+	uint64_t beat_ns;     /* when the members were last sent a beat */
+	bool running;	      /* members have their start time */
+	bool interrupted;     /* by a signal */
+	bool cut;	      /* ended early, by the user or after the loss of a member */
+	bool measured;	      /* a member has sent counts of its measured phase */
 	struct progress progress;
 };
 
@@ -82,6 +92,23 @@ static const struct member *find_lost(const struct fleet *fleet)
 	return NULL;
 }
 
+static void beat_all(struct fleet *fleet)
+{
+	fleet->beat_ns = clock_now_ns();
+	for (uint32_t i = 0; i < fleet->count; i++)
+		member_beat(&fleet->members[i]);
+}
+
+/*
+ * Call after each document: a thousand take seconds to read in one turn of the loop, and members
+ * that hear nothing end.
+ */
+static void beat_if_due(struct fleet *fleet)
+{
+	if (clock_now_ns() - fleet->beat_ns >= WATCH_MS * NSEC_PER_MSEC)
+		beat_all(fleet);
+}
+
 static void stop_all(struct fleet *fleet)
 {
 	for (uint32_t i = 0; i < fleet->count; i++)
@@ -102,6 +129,10 @@ static void on_changed(void *user, struct member *member)
 		if (member->state == MEMBER_LOST || are_all(fleet, is_ready))
 			uv_stop(&fleet->loop);
 		return;
+	}
+	if (member->state == MEMBER_DONE) {
+		fleet_sum_add(&fleet->sum, member);
+		beat_if_due(fleet);
 	}
 	if (member->state == MEMBER_LOST && fleet->fleet->on_loss == FLEET_LOSS_STOP) {
 		fleet->cut = true;
@@ -148,21 +179,32 @@ static void on_resize(uv_signal_t *handle, int number)
 	progress_resize(&fleet->progress);
 }
 
+/* Return how long nothing may be heard of a member, and the name of such a silence. */
+static uint64_t patience_with(const struct fleet *fleet, const struct member *member,
+			      const char **ret_name)
+{
+	if (member->out_ended) {
+		*ret_name = "its output has ended, and its process goes on";
+		return END_NS;
+	}
+	*ret_name = member->state == MEMBER_STARTING ? "its agent did not answer"
+						     : "nothing was heard of it";
+	return member->state == MEMBER_STARTING ? HELLO_NS : fleet->fleet->lost_after_ns;
+}
+
 static void lose_silent(const struct fleet *fleet, struct member *member)
 {
-	bool starting = member->state == MEMBER_STARTING;
-	uint64_t limit_ns = starting ? HELLO_NS : fleet->fleet->lost_after_ns;
+	const char *name;
+	uint64_t limit_ns = patience_with(fleet, member, &name);
 	char *reason, time[32], quote[MEMBER_QUOTE] = "";
 
 	if (member_is_over(member) ||
 	    !member_is_silent(member, (unsigned int)(limit_ns / NSEC_PER_MSEC / WATCH_MS)))
 		return;
 	units_format_duration((double)limit_ns, time, sizeof(time));
-	if (starting)
+	if (member->state == MEMBER_STARTING)
 		member_quote(member, quote);
-	if (asprintf(&reason, "%s for %s%s",
-		     starting ? "its agent did not answer" : "nothing was heard of it", time,
-		     quote) < 0)
+	if (asprintf(&reason, "%s for %s%s", name, time, quote) < 0)
 		reason = NULL;
 	member_lose(member, reason);
 }
@@ -175,10 +217,9 @@ static void on_watch(uv_timer_t *timer)
 {
 	struct fleet *fleet = timer->data;
 
-	for (uint32_t i = 0; i < fleet->count; i++) {
+	for (uint32_t i = 0; i < fleet->count; i++)
 		lose_silent(fleet, &fleet->members[i]);
-		member_beat(&fleet->members[i]);
-	}
+	beat_all(fleet);
 }
 
 /* ---- progress ---- */
@@ -199,22 +240,27 @@ static void add_document(const struct run_driver *driver, struct stats *sum)
 static uint64_t add_documents(struct fleet *fleet)
 {
 	struct progress *progress = &fleet->progress;
-	uint64_t begin_ns = 0;
+	uint64_t first_ns = 0;
 
 	progress->now = (struct stats){0};
+	for (uint32_t level = 0; level < FLEET_SUM_LEVELS; level++)
+		if (fleet->sum.levels[level])
+			add_document(fleet->sum.levels[level]->driver, &progress->now);
 	for (uint32_t i = 0; i < fleet->count; i++) {
-		const struct run_driver *driver =
-			fleet->members[i].run ? fleet->members[i].run->driver : NULL;
+		struct member *member = &fleet->members[i];
+		const struct run *run = member_read(member);
+		uint64_t begin_ns = member_begin_ns(member);
 
-		if (!driver)
-			continue;
-		if (!begin_ns || driver->begin_ns < begin_ns)
-			begin_ns = driver->begin_ns;
-		add_document(driver, &progress->now);
+		beat_if_due(fleet);
+		if (begin_ns && (!first_ns || begin_ns < first_ns))
+			first_ns = begin_ns;
+		if (run)
+			add_document(run->driver, &progress->now);
 		if (i < progress->part_count)
-			progress->parts[i].now = driver->requests;
+			progress->parts[i].now =
+				run ? run->driver->requests : member->result.requests;
 	}
-	return begin_ns;
+	return first_ns;
 }
 
 /*
@@ -396,7 +442,8 @@ static int take_result(struct fleet *fleet, char **command, struct observer *obs
 		.interrupted = fleet->cut,
 	};
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
-	int err = fleet_result(fleet->members, fleet->count, &outcome, &run, ret_error);
+	int err =
+		fleet_result(&fleet->sum, fleet->members, fleet->count, &outcome, &run, ret_error);
 
 	if (err && observer)
 		observer_drop(observer);
@@ -497,9 +544,29 @@ static void close_all(struct fleet *fleet)
 	uv_loop_close(&fleet->loop);
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_clear(&fleet->members[i]);
+	fleet_sum_clear(&fleet->sum);
 	free(fleet->members);
 	plan_clear(&fleet->plan);
 	free(fleet);
+}
+
+/* The usual soft limit of 1024 suffices for 320 members. */
+static int raise_files(uint32_t members, char **ret_error)
+{
+	rlim_t needed = FILES_BASE + (rlim_t)FILES_PER_MEMBER * members;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return -errno;
+	if (limit.rlim_max < needed)
+		return refuse(ret_error,
+			      "--hosts: %u members need %" PRIu64 " open files, but the hard "
+			      "limit is %" PRIu64 " (ulimit -Hn); raise it or use fewer hosts",
+			      members, (uint64_t)needed, (uint64_t)limit.rlim_max);
+	if (limit.rlim_cur >= needed)
+		return 0;
+	limit.rlim_cur = needed;
+	return setrlimit(RLIMIT_NOFILE, &limit) ? -errno : 0;
 }
 
 static int open_all(struct fleet *fleet, char **ret_error)
@@ -507,6 +574,8 @@ static int open_all(struct fleet *fleet, char **ret_error)
 	uint32_t count = (uint32_t)fleet->fleet->host_count;
 	int err = open_handles(fleet);
 
+	if (!err)
+		err = raise_files(count, ret_error);
 	if (!err)
 		err = plan_make(fleet->options, count, &fleet->plan, ret_error);
 	if (err)

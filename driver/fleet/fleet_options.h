@@ -13,7 +13,7 @@
 
 #include "ceilings.h"
 
-#define FLEET_HOSTS_MAX 256U
+#define FLEET_HOSTS_MAX 1024U
 
 enum fleet_on_loss {
 	FLEET_LOSS_STOP,

@@ -14,6 +14,9 @@
 
 #define PINGS 8U
 
+/* The year 2116: differences of two clocks fit into 64 bits, with the length of any run. */
+#define WALL_MAX_NS (INT64_MAX / 2)
+
 #define LEAD_NS	    (500 * NSEC_PER_MSEC)
 #define LEAD_ROUNDS 4U
 
@@ -150,6 +153,11 @@ static void take_pong(struct member *member, const json_t *message)
 
 	if (member->state != MEMBER_TIMING)
 		return;
+	if (wall_ns <= 0 || (uint64_t)wall_ns > WALL_MAX_NS) {
+		lose(member, "its clock cannot be: %" JSON_INTEGER_FORMAT " ns since 1970",
+		     wall_ns);
+		return;
+	}
 	if (!member->clock_known || round_ns < member->round_ns) {
 		member->clock_known = true;
 		member->round_ns = round_ns;
@@ -181,10 +189,11 @@ static int settle_times(const struct member *member, struct run *run)
 	return run->host ? 0 : -ENOMEM;
 }
 
-static int read_document(struct member *member, char **ret_error)
+static int read_document(struct member *member, const struct channel_document *document,
+			 char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
-	int err = run_from_json(member->document.text, member->document.length, &run, ret_error);
+	int err = run_from_json(document->text, document->length, &run, ret_error);
 
 	if (err)
 		return err;
@@ -198,23 +207,56 @@ static int read_document(struct member *member, char **ret_error)
 	return 0;
 }
 
+/* A member with an unreadable document is lost, even if it was already. */
+static void read_unread(struct member *member)
+{
+	struct channel_document document = member->unread;
+	autofree char *error = NULL;
+	int err;
+
+	member->unread = (struct channel_document){0};
+	err = read_document(member, &document, &error);
+	channel_document_clear(&document);
+	if (err)
+		lose(member, "its document cannot be read: %s", error ? error : strerror(-err));
+}
+
+struct run *member_read(struct member *member)
+{
+	if (member->unread.text)
+		read_unread(member);
+	return member->run;
+}
+
+uint64_t member_begin_ns(struct member *member)
+{
+	const struct run *run = member->result.known ? NULL : member_read(member);
+
+	return run ? run->driver->begin_ns : member->result.begin_ns;
+}
+
 static void take_document(struct member *member, const json_t *message)
 {
-	autofree char *error = NULL;
-	int whole, err;
+	int whole;
 
 	if (member->state != MEMBER_RUNNING)
 		return;
 	whole = channel_document_add(&member->document, message);
 	if (!whole)
 		return;
-	err = whole < 0 ? whole : read_document(member, &error);
-	channel_document_clear(&member->document);
-	if (err)
-		lose(member, "its document cannot be read: %s", error ? error : strerror(-err));
-	else if (!json_is_true(json_object_get(message, "final")))
-		member->owner.changed(member->owner.user, member);
-	else if (member->run->driver->interrupted && !member->stopped)
+	if (whole < 0) {
+		lose(member, "its document cannot be read: %s", strerror(-whole));
+		return;
+	}
+	channel_document_clear(&member->unread);
+	member->unread = member->document;
+	member->document = (struct channel_document){0};
+	if (!json_is_true(json_object_get(message, "final")))
+		return;
+	read_unread(member);
+	if (member_is_over(member))
+		return;
+	if (member->run->driver->interrupted && !member->stopped)
 		lose(member, "its driver was ended by a signal on its host");
 	else
 		set_state(member, MEMBER_DONE);
@@ -228,6 +270,7 @@ static void take_refusal(struct member *member, const json_t *message)
 /* As for a single driver that reports an error, earlier counts are no result. */
 static void take_error(struct member *member, const json_t *message)
 {
+	channel_document_clear(&member->unread);
 	run_free(TAKE_PTR(member->run));
 	lose(member, "%s", text_of(message, "reason"));
 }
@@ -360,6 +403,7 @@ static void on_output(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffe
 		return;
 	uv_read_stop(stream);
 	member->out_ended = true;
+	member->silent = 0;
 	look_at_end(member);
 }
 
@@ -512,5 +556,7 @@ void member_clear(struct member *member)
 	free(member->reason);
 	channel_lines_clear(&member->lines);
 	channel_document_clear(&member->document);
+	channel_document_clear(&member->unread);
+	free(member->result.limited);
 	*member = (struct member){0};
 }

@@ -26,6 +26,14 @@ enum member_state {
 
 struct member;
 
+/* The part of a member's document that is needed after it was merged. */
+struct member_result {
+	bool known;
+	uint64_t begin_ns; /* of its measured phase, by the coordinator's clock */
+	uint64_t requests;
+	char *limited;
+};
+
 struct member_owner {
 	void *user;
 	/* Its state or its counts have changed. */
@@ -47,8 +55,9 @@ struct member {
 	int64_t offset_ns; /* how far its clock is ahead */
 	uint64_t round_ns; /* time from that ping to its answer */
 
-	uint64_t max_rate;   /* limit of its agent; 0: none */
-	struct run *run;     /* its latest document; NULL: none */
+	uint64_t max_rate; /* limit of its agent; 0: none */
+	struct run *run;   /* see member_read() */
+	struct member_result result;
 	bool stopped;	     /* it has been sent a stop */
 	unsigned int silent; /* calls of member_is_silent() since its last message */
 
@@ -62,9 +71,10 @@ struct member {
 	int signal;
 	struct plan_place place; /* how much of the plan it has been sent */
 	struct channel_lines lines;
-	struct channel_document document;
-	char said[256];	   /* last line of its standard error */
-	char printed[256]; /* last line of its standard output before its hello */
+	struct channel_document document; /* of which parts are missing */
+	struct channel_document unread;	  /* whole, newer than @run */
+	char said[256];			  /* last line of its standard error */
+	char printed[256];		  /* last line of its standard output before its hello */
 	unsigned int pings;
 	uint64_t ping_wall_ns;
 	uint64_t ping_ns;
@@ -80,6 +90,13 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv);
 void member_begin(struct member *member, uint64_t at_ns);
 /* Show that the coordinator is there: an agent that receives nothing ends. */
 void member_beat(struct member *member);
+/*
+ * Return its latest document; NULL: there is none. Documents from during the run are kept as text
+ * and read here, as most are replaced before anybody needs them.
+ */
+struct run *member_read(struct member *member);
+/* Return when it began to measure, by the coordinator's clock; 0: it has not said so. */
+uint64_t member_begin_ns(struct member *member);
 /* Let it send every @count-th request from request @number of the whole run on, as turn @index. */
 void member_deal(struct member *member, uint64_t number, uint32_t index, uint32_t count);
 /* Send a stop: the load ends and the result follows. */

@@ -14,13 +14,82 @@
 #include "sojourn/refuse.h"
 #include "sojourn/finding.h"
 
+static int copy(char **field, const char *text)
+{
+	*field = text ? strdup(text) : NULL;
+	return text && !*field ? -ENOMEM : 0;
+}
+
+static int keep_result(struct member *member, const struct run_driver *driver)
+{
+	member->result.known = true;
+	member->result.begin_ns = driver->begin_ns;
+	member->result.requests = driver->requests;
+	return copy(&member->result.limited, driver->limited ? driver->limited->why : NULL);
+}
+
+/* Add from @level on, as a carry is added to a binary number. Takes @own. */
+static void carry(struct fleet_sum *sum, uint32_t level, struct run *own)
+{
+	CLEANUP(cleanup_run_free) struct run *run = own;
+
+	for (; sum->levels[level] && !sum->err; level++) {
+		struct run *both = TAKE_PTR(sum->levels[level]);
+
+		sum->err = run_merge(both, run, &sum->error);
+		run_free(run);
+		run = both;
+	}
+	if (!sum->err)
+		sum->levels[level] = TAKE_PTR(run);
+}
+
+void fleet_sum_add(struct fleet_sum *sum, struct member *member)
+{
+	CLEANUP(cleanup_run_free) struct run *run = NULL;
+
+	(void)member_read(member);
+	run = TAKE_PTR(member->run);
+	if (!run || sum->err)
+		return;
+	sum->err = keep_result(member, run->driver);
+	if (!sum->err)
+		carry(sum, 0, TAKE_PTR(run));
+}
+
+/* Add up the levels. NULL: there are no documents, or adding fails. */
+static struct run *total(struct fleet_sum *sum)
+{
+	struct run *run = NULL;
+
+	for (uint32_t level = 0; level < FLEET_SUM_LEVELS && !sum->err; level++) {
+		struct run *own = TAKE_PTR(sum->levels[level]);
+
+		if (own && run)
+			sum->err = run_merge(own, run, &sum->error);
+		if (own) {
+			run_free(run);
+			run = own;
+		}
+	}
+	return run;
+}
+
+void fleet_sum_clear(struct fleet_sum *sum)
+{
+	for (uint32_t level = 0; level < FLEET_SUM_LEVELS; level++)
+		run_free(sum->levels[level]);
+	free(sum->error);
+	*sum = (struct fleet_sum){0};
+}
+
 static uint64_t first_begin(const struct member *members, uint32_t count)
 {
 	uint64_t first_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (members[i].run && members[i].run->driver->begin_ns < first_ns)
-			first_ns = members[i].run->driver->begin_ns;
+		if (members[i].result.known && members[i].result.begin_ns < first_ns)
+			first_ns = members[i].result.begin_ns;
 	return first_ns;
 }
 
@@ -37,15 +106,9 @@ static uint32_t connections_of(const struct options *options, uint32_t count, ui
 	return sum;
 }
 
-static int copy(char **field, const char *text)
-{
-	*field = text ? strdup(text) : NULL;
-	return text && !*field ? -ENOMEM : 0;
-}
-
 static int describe(const struct member *member, uint64_t first_ns, struct run_fleet_member *entry)
 {
-	const struct run_driver *driver = member->run ? member->run->driver : NULL;
+	const struct member_result *result = &member->result;
 	int err = copy(&entry->host, member->name);
 
 	entry->lost = member->state == MEMBER_LOST;
@@ -54,11 +117,11 @@ static int describe(const struct member *member, uint64_t first_ns, struct run_f
 		(struct run_number){member->clock_known, (member->round_ns + 1) / 2};
 	if (entry->lost && !err)
 		err = copy(&entry->reason, member->reason ? member->reason : "no memory");
-	if (!driver || err)
+	if (!result->known || err)
 		return err;
-	entry->requests = driver->requests;
-	entry->start_skew_ns = (struct run_number){true, driver->begin_ns - first_ns};
-	return driver->limited ? copy(&entry->limited, driver->limited->why) : 0;
+	entry->requests = result->requests;
+	entry->start_skew_ns = (struct run_number){true, result->begin_ns - first_ns};
+	return copy(&entry->limited, result->limited);
 }
 
 static void free_list(struct run_fleet_member *list, uint32_t count)
@@ -87,26 +150,23 @@ static int list_members(const struct member *members, uint32_t count, const stru
 	return err;
 }
 
-/* The first document absorbs the others. */
-static int merge_all(struct member *members, uint32_t count, struct run **ret_run, char **ret_error)
+static int add_rest(struct fleet_sum *sum, struct member *members, uint32_t count,
+		    struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
-	int err = 0;
 
-	for (uint32_t i = 0; i < count && !err; i++) {
-		CLEANUP(cleanup_run_free) struct run *own = TAKE_PTR(members[i].run);
-
-		if (!run)
-			run = TAKE_PTR(own);
-		else if (own)
-			err = run_merge(run, own, ret_error);
+	for (uint32_t i = 0; i < count; i++)
+		fleet_sum_add(sum, &members[i]);
+	run = total(sum);
+	if (sum->err) {
+		*ret_error = TAKE_PTR(sum->error);
+		return sum->err;
 	}
-	if (!err && !run)
+	if (!run)
 		return refuse(ret_error, "%s: %s; no member has a result", members[0].name,
 			      members[0].reason ? members[0].reason : "no memory");
-	if (!err)
-		*ret_run = TAKE_PTR(run);
-	return err;
+	*ret_run = TAKE_PTR(run);
+	return 0;
 }
 
 /* Members know only their own shares, so set the requested numbers of the whole run. */
@@ -123,15 +183,15 @@ static int settle_command(char **command, struct run *run)
 	return run->command ? 0 : -ENOMEM;
 }
 
-int fleet_result(struct member *members, uint32_t count, const struct fleet_outcome *outcome,
-		 struct run **ret_run, char **ret_error)
+int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
+		 const struct fleet_outcome *outcome, struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
 	struct run_fleet_member *list = NULL;
-	int err = list_members(members, count, outcome->options, &list);
+	int err = add_rest(sum, members, count, &run, ret_error);
 
 	if (!err)
-		err = merge_all(members, count, &run, ret_error);
+		err = list_members(members, count, outcome->options, &list);
 	if (!err) {
 		run->driver->members = list;
 		run->driver->member_count = count;

@@ -14,11 +14,31 @@ struct fleet_outcome {
 	bool interrupted; /* by the user or after the loss of a member */
 };
 
+#define FLEET_SUM_LEVELS 16U
+
 /*
- * Merge the members' documents, which are taken from @members. -EINVAL with a sentence in
- * @ret_error: there is none, or they cannot be merged; -ENOMEM.
+ * The sum of the documents so far. A zeroed one is valid and empty. Level n has the sum of 2^n
+ * documents, or NULL. A sum lists all its drivers, so adding the documents to it one by one would
+ * take quadratic time.
  */
-int fleet_result(struct member *members, uint32_t count, const struct fleet_outcome *outcome,
-		 struct run **ret_run, char **ret_error);
+struct fleet_sum {
+	struct run *levels[FLEET_SUM_LEVELS];
+	int err; /* from then on nothing is added */
+	char *error;
+};
+
+/*
+ * Add a member's last document and free it: of many members and intervals, all documents together
+ * would take gigabytes.
+ */
+void fleet_sum_add(struct fleet_sum *sum, struct member *member);
+void fleet_sum_clear(struct fleet_sum *sum);
+
+/*
+ * Add the documents of lost members, which are not in @sum yet, and take the run from it. Return
+ * -EINVAL with a sentence in @ret_error if there is no document, or they cannot be merged; -ENOMEM.
+ */
+int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
+		 const struct fleet_outcome *outcome, struct run **ret_run, char **ret_error);
 
 #endif

@@ -66,10 +66,11 @@ def memory_controller():
     own = dict(line.split(":", 2)[1:] for line in lines)
     first = Path("/sys/fs/cgroup/memory" + own.get("memory", ""))
     if "memory" in own and first.is_dir():
-        return first, {"limit": "memory.limit_in_bytes", "peak": "memory.max_usage_in_bytes", "kills": "memory.oom_control"}
+        return first, {"limit": "memory.limit_in_bytes", "now": "memory.usage_in_bytes", "peak": "memory.max_usage_in_bytes",
+                       "kills": "memory.oom_control"}
     second = cgroup2()
     if second and "memory" in (second / "cgroup.subtree_control").read_text().split():
-        return second, {"limit": "memory.max", "peak": "memory.peak", "kills": "memory.events"}
+        return second, {"limit": "memory.max", "now": "memory.current", "peak": "memory.peak", "kills": "memory.events"}
     return None
 
 
@@ -93,6 +94,10 @@ class MemoryCgroup(Cgroup):
     def peak(self):
         """Return the peak of the charged memory in bytes, including the kernel memory of its processes."""
         return int((self.path / self.files["peak"]).read_text())
+
+    def charged(self):
+        """Return the charged memory in bytes now."""
+        return int((self.path / self.files["now"]).read_text())
 
     def kills(self):
         """Return how many of its processes the kernel has killed for lack of memory."""

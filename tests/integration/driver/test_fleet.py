@@ -205,6 +205,67 @@ def test_members_that_cannot_start(start, hosts, tmp_path):
     assert nginx.status()["requests"] == 0
 
 
+# A member that is none: plays the part named by its first argument.
+STRANGER = """\
+import json, os, sys, time
+def say(**message):
+    sys.stdout.write(json.dumps(message) + "\\n")
+    sys.stdout.flush()
+part, hello = sys.argv[1], json.load(open(sys.argv[2]))
+if part == "other":
+    hello["version"] = "9.9\\x1b[31m"
+say(**hello)
+if part == "noise":
+    os.write(1, b"no \\x1b[31m\\xff message\\n")
+elif part == "closed":
+    os.close(1)
+for line in sys.stdin:
+    message = json.loads(line)
+    if part == "closed":
+        continue
+    if message["type"] == "plan":
+        say(type="ready", max_rate=0)
+    elif message["type"] == "ping":
+        say(type="pong", number=message["number"], wall_ns=-2**63 if part == "clock" else time.time_ns())
+    elif message["type"] == "start":
+        say(type="document", final=False, last=True, text="{")
+        say(type="document", final=True, last=True, text="{}")
+"""
+
+
+@pytest.mark.parametrize("part, reason", (
+    ("other", "its sojourn-drive is version 9.9 [31m, protocol"),
+    ("noise", "it sent no valid message: 'no  [31m  message'"),
+    ("closed", "its output has ended, and its process goes on for 2 s"),
+    ("clock", "its clock cannot be: -9223372036854775808 ns since 1970"),
+    ("document", "its document cannot be read"),
+), ids=("version", "noise", "closed", "clock", "document"))
+def test_members_that_are_none(tmp_path, part, reason):
+    """A stranger in place of an agent: the error names it and what it did, without its control characters."""
+    stranger = tmp_path / "stranger"
+    stranger.write_text(STRANGER)
+    agent = run(["sh", "-c", f"exec {DRIVER} agent </dev/null"]).stdout.split()
+    hello = tmp_path / "hello"
+    hello.write_text(next(line for line in agent if "hello" in line))
+    done = run(fleet(("one", "two"), "127.0.0.1:1", "-c", "2", via=f"/usr/bin/python3 {stranger} {part} {hello}",
+                     own=("--lost-after", "60s")), check=False)
+    assert done.status == 1 and re.search(r"\b(one|two): ", done.stderr) and reason in done.stderr, done.stderr
+
+
+def test_open_files_of_many_members(start, hosts):
+    """The coordinator raises its soft limit of open files for its members, and names one that cannot be raised."""
+    server, _ = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    names = tuple(str(number) for number in range(8))
+    enough = 64 + 3 * len(names)
+    for soft, hard, status in ((enough - 20, enough, 0), (enough - 20, enough - 1, 1)):
+        done = run(["prlimit", f"--nofile={soft}:{hard}", *fleet(names, nginx.url, "-c", "8", "-n", "8", via="sh -c")],
+                   check=False, netns=server)
+        assert done.status == status, done.stderr
+    assert f"8 members need {enough} open files, but the hard limit is {enough - 1}" in done.stderr
+    assert nginx.status()["requests"] == 8
+
+
 def test_is_ended_as_one(start, hosts):
     """Ctrl-C ends all members, each with its result; all that the server answered is in the sum."""
     server, members = hosts
