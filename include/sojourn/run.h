@@ -541,6 +541,11 @@ DEFINE_CLEANUP(struct run *, run_free)
 
 /* Append one zeroed service; NULL without memory. Pointers to other services become invalid. */
 struct run_service *run_add_service(struct run *run);
+/*
+ * Give @run, which has none, @count zeroed services at once. A service takes 252 KiB, nearly all of it for
+ * histograms. Pages of these that nobody writes take no memory, and no time. 0 or -ENOMEM.
+ */
+int run_make_services(struct run *run, size_t count);
 /* Append one zeroed process or listener to @service; NULL without memory. */
 struct run_process *run_add_process(struct run_service *service);
 struct run_listener *run_add_listener(struct run_service *service);
@@ -649,6 +654,21 @@ char *run_to_json(const struct run *run);
  * there.
  */
 int run_print_json(const struct run *run, FILE *file);
+
+/* The same text in parts, between which the caller may do other things. Set the first two members, zero the rest. */
+struct run_printing {
+	const struct run *run; /* which must not change meanwhile */
+	FILE *file;
+	size_t member;	/* the next one of the document */
+	size_t element; /* the next one of that member's list */
+	bool begun;
+};
+
+/*
+ * Print the next part: it ends after @most elements of the document's lists, such as services, or with
+ * the document. Return 1 if there is more, or the result of run_print_json().
+ */
+int run_print_part(struct run_printing *printing, size_t most);
 
 /* Return the JSON Schema (draft 2020-12) of run documents, also freed by the caller. */
 char *run_schema_to_json(void);

@@ -38,6 +38,8 @@ static void subtract_buckets(struct histogram *h, const struct histogram *earlie
 	for (unsigned int i = 0; i < BUCKET_COUNT; i++) {
 		uint64_t gone = earlier->buckets[i] + moved;
 
+		if (!gone)
+			continue;
 		moved = since(gone, h->buckets[i]);
 		h->buckets[i] = since(h->buckets[i], gone);
 	}
@@ -47,11 +49,16 @@ void histogram_subtract(struct histogram *h, const struct histogram *earlier)
 {
 	uint64_t edge;
 
+	/* Most histograms of a reading are empty. Their memory was never written, and costs nothing. */
+	if (!h->count && !h->sum && !h->max)
+		return;
 	h->count = since(h->count, earlier->count);
 	h->sum = since(h->sum, earlier->sum);
 	subtract_buckets(h, earlier);
 
 	/* A maximum set since then is in the highest bucket, and stays exact. */
+	if (h->buckets[bucket_index(h->max)])
+		return;
 	edge = highest_edge(h);
 	if (edge < h->max)
 		h->max = edge;
@@ -81,10 +88,12 @@ double histogram_stddev(const struct histogram *h)
 		if (h->buckets[i])
 			mean += (double)h->buckets[i] / (double)h->count * centre_of(h, i);
 	for (unsigned int i = 0; i < BUCKET_COUNT; i++) {
-		double distance = centre_of(h, i) - mean;
+		double distance;
 
-		if (h->buckets[i])
-			squares += (double)h->buckets[i] / (double)h->count * distance * distance;
+		if (!h->buckets[i])
+			continue;
+		distance = centre_of(h, i) - mean;
+		squares += (double)h->buckets[i] / (double)h->count * distance * distance;
 	}
 	return sqrt(squares);
 }

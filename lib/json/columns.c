@@ -3,13 +3,12 @@
 #include "columns.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
 #include "schema_parts.h"
-#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 
 static char *row_at(const struct run_rows *rows, size_t index)
@@ -50,26 +49,6 @@ static void set_value(const struct run_column *column, char *row, uint64_t value
 		memcpy(row + column->offset, &value, sizeof(value));
 }
 
-static json_t *write_value(uint64_t value)
-{
-	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
-}
-
-static json_t *write_column(const struct run_column *column, const struct run_rows *rows)
-{
-	autojson json_t *array = json_array();
-
-	for (size_t i = 0; i < rows->count; i++) {
-		json_t *value = is_known(column, rows, i)
-					? write_value(value_of(column, row_at(rows, i)))
-					: json_null();
-
-		if (json_array_append_new(array, value))
-			return NULL;
-	}
-	return TAKE_PTR(array);
-}
-
 /* Return whether to write the column: it is mandatory, or a structure has a value. */
 static bool is_there(const struct run_column *column, const struct run_rows *rows)
 {
@@ -80,56 +59,46 @@ static bool is_there(const struct run_column *column, const struct run_rows *row
 	return !column->known && !column->occurring;
 }
 
-/* Return the object for @column, making it if needed; NULL without memory. */
-static json_t *make_within(json_t *object, const struct run_column *column)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(column->within) && column->within[i]; i++) {
-		json_t *inner = json_object_get(object, column->within[i]);
-
-		if (!inner && json_object_set_new(object, column->within[i], json_object()))
-			return NULL;
-		object = json_object_get(object, column->within[i]);
-	}
-	return object;
-}
-
-int run_columns_write(json_t *object, const struct run_column *columns, size_t column_count,
-		      const struct run_rows *rows)
-{
-	for (size_t i = 0; i < column_count; i++)
-		if (is_there(&columns[i], rows) &&
-		    json_object_set_new(make_within(object, &columns[i]), columns[i].name,
-					write_column(&columns[i], rows)))
-			return -ENOMEM;
-	return 0;
-}
-
 static void print_column(const struct run_column *column, const struct run_rows *rows, FILE *file)
 {
-	fprintf(file, "\"%s\":[", column->name);
+	print_name("", column->name, file);
+	print_char('[', file);
 	for (size_t i = 0; i < rows->count; i++) {
-		uint64_t value = value_of(column, row_at(rows, i));
-
 		if (i)
-			fputc(',', file);
+			print_char(',', file);
 		if (is_known(column, rows, i))
-			fprintf(file, "%" PRIu64, value > INT64_MAX ? INT64_MAX : value);
+			print_integer(value_of(column, row_at(rows, i)), file);
 		else
-			fputs("null", file);
+			print_plain("null", file);
 	}
-	fputc(']', file);
+	print_char(']', file);
 }
 
 void run_columns_print(const struct run_column *columns, size_t column_count,
-		       const struct run_rows *rows, const char *separator, FILE *file)
+		       const struct run_rows *rows, size_t level, const char *separator, FILE *file)
 {
+	const char *open = NULL;
+
 	for (size_t i = 0; i < column_count; i++) {
+		const char *inner = columns[i].within[level];
+
 		if (!is_there(&columns[i], rows))
 			continue;
-		fputs(separator, file);
+		if (open && (!inner || strcmp(inner, open))) {
+			print_char('}', file);
+			open = NULL;
+		}
+		if (inner && !open) {
+			print_name(separator, inner, file);
+			separator = "{";
+			open = inner;
+		}
+		print_plain(separator, file);
 		print_column(&columns[i], rows, file);
 		separator = ",";
 	}
+	if (open)
+		print_char('}', file);
 }
 
 static int read_value(struct reader *reader, const json_t *json, const struct run_column *column,

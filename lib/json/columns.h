@@ -33,16 +33,14 @@ struct run_rows {
 	size_t known_offset;
 };
 
-/* Add an array for each of @columns to @object; -ENOMEM. */
-int run_columns_write(json_t *object, const struct run_column *columns, size_t column_count,
-		      const struct run_rows *rows);
-
 /*
- * Print the arrays as text, without the objects in column->within. @separator precedes the first
- * array that is not absent.
+ * Print the arrays as text, in the objects that they are within. Of these the first @level (0 or 1)
+ * are the caller's. Columns within one object follow each other. @separator precedes the first array
+ * that is not absent.
  */
 void run_columns_print(const struct run_column *columns, size_t column_count,
-		       const struct run_rows *rows, const char *separator, FILE *file);
+		       const struct run_rows *rows, size_t level, const char *separator,
+		       FILE *file);
 
 /*
  * Read arrays into zeroed rows, and set the bits of values present. Arrays have an element per row;
@@ -57,8 +55,9 @@ int run_columns_schema(json_t *schema, const struct run_column *columns, size_t 
 
 /* samples.c: print @samples as the text of an object. -ENOMEM. */
 int run_samples_print(const struct run_samples *samples, FILE *file);
+/* series.c: print @series as the text of an object. */
+void run_series_print(const struct run_series *series, FILE *file);
 /* samples.c, series.c: NULL without memory. */
-json_t *run_series_write(const struct run_series *series);
 json_t *run_samples_schema(void);
 json_t *run_series_schema(void);
 /* Even a refused result is set, and freed by the caller. */

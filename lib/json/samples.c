@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "print.h"
 #include "schema_parts.h"
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
@@ -91,13 +92,13 @@ static void print_flow_member(const struct flow *flow, unsigned int member, FILE
 		print_address(flow->client, file);
 		break;
 	case 1:
-		fprintf(file, "%u", flow->client_port);
+		print_integer(flow->client_port, file);
 		break;
 	case 2:
 		print_address(flow->server, file);
 		break;
 	default:
-		fprintf(file, "%u", flow->server_port);
+		print_integer(flow->server_port, file);
 	}
 }
 
@@ -131,7 +132,8 @@ static void print_flow_column(const struct run_samples *samples, const uint32_t 
 	fprintf(file, ",\"%s\":[", columns[FLOW_COLUMN].name);
 	for (size_t i = 0; i < samples->count; i++) {
 		flows += begins_flow(samples, order, i);
-		fprintf(file, "%s%" PRIu32, i ? "," : "", flows - 1);
+		print_plain(i ? "," : "", file);
+		print_integer(flows - 1, file);
 	}
 	fputc(']', file);
 }
@@ -178,11 +180,11 @@ int run_samples_print(const struct run_samples *samples, FILE *file)
 		samples->threshold, samples->lost, samples->inconsistent);
 	print_flows(samples, order, file);
 	fputs("},\"stages\":{", file);
-	run_columns_print(stages, STAGE_COUNT, &table, "", file);
+	run_columns_print(stages, STAGE_COUNT, &table, 1, "", file);
 	fputc('}', file);
 	print_flow_column(samples, order, file);
 	run_columns_print(columns + FLOW_COLUMN + 1, ARRAY_SIZE(columns) - FLOW_COLUMN - 1, &table,
-			  ",", file);
+			  0, ",", file);
 	fputc('}', file);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "print.h"
 #include "schema_parts.h"
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
@@ -107,23 +108,26 @@ static struct run_rows rows_of(const struct run_series *series)
 	};
 }
 
-json_t *run_series_write(const struct run_series *series)
+void run_series_print(const struct run_series *series, FILE *file)
 {
-	autojson json_t *object =
-		json_pack("{s:I, s:{}}", "started_ns", (json_int_t)series->started_ns, "stages");
 	struct run_column stages[STAGE_COLUMNS], kinds[KIND_COLUMNS];
 	struct run_rows rows = rows_of(series);
 
 	stage_columns(stages);
 	kind_columns(kinds);
-	if (!object || run_columns_write(object, columns, ARRAY_SIZE(columns), &rows) ||
-	    run_columns_write(object, stages, STAGE_COLUMNS, &rows) ||
-	    json_object_set_new(object, "closes", json_object()) ||
-	    json_object_set_new(object, "losses", json_object()) ||
-	    run_columns_write(object, kinds, KIND_COLUMNS, &rows) ||
-	    run_columns_write(object, cpu_columns, ARRAY_SIZE(cpu_columns), &rows))
-		return NULL;
-	return TAKE_PTR(object);
+	print_name("{", "started_ns", file);
+	print_integer(series->started_ns, file);
+	print_plain(",\"stages\":{", file);
+	run_columns_print(stages, STAGE_COLUMNS, &rows, 1, "", file);
+	print_char('}', file);
+	run_columns_print(columns, ARRAY_SIZE(columns), &rows, 0, ",", file);
+	print_plain(",\"closes\":{", file);
+	run_columns_print(kinds, RUN_CLOSE_COUNT, &rows, 1, "", file);
+	print_plain("},\"losses\":{", file);
+	run_columns_print(kinds + RUN_CLOSE_COUNT, RUN_LOSS_COUNT, &rows, 1, "", file);
+	print_char('}', file);
+	run_columns_print(cpu_columns, ARRAY_SIZE(cpu_columns), &rows, 0, ",", file);
+	print_char('}', file);
 }
 
 json_t *run_series_schema(void)

@@ -8,14 +8,24 @@
 #include <string.h>
 
 #include "columns.h"
+#include "print.h"
 #include "run/members.h"
 #include "sojourn/autojson.h"
 #include "sojourn/text.h"
 
-/* Most JSON readers use 64 signed bits for integers: that is the document's range. */
-static json_t *json_from_u64(uint64_t value)
+/* ---- values ---- */
+
+/* Print @value by jansson, and free it. NULL means that there was no memory for it: -ENOMEM. */
+static int print_value(json_t *value, FILE *file)
 {
-	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+	autojson json_t *json = value;
+
+	if (!json)
+		return -ENOMEM;
+	errno = 0;
+	if (json_dumpf(json, file, JSON_COMPACT | JSON_ENCODE_ANY))
+		return errno ? -errno : -EIO;
+	return 0;
 }
 
 /* A process may have any name, UTF-8 or not. */
@@ -33,126 +43,168 @@ static json_t *json_from_text(const char *text, size_t length)
 	return json_string(copy);
 }
 
-static json_t *write_u64(const struct run_member *member, const void *field)
+static bool needs_escaping(const char *text, size_t length)
 {
-	(void)member;
-	return json_from_u64(*(const uint64_t *)field);
+	for (size_t i = 0; i < length; i++)
+		if (text[i] < ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+			return true;
+	return false;
 }
 
-static json_t *write_u32(const struct run_member *member, const void *field)
+static int print_bytes(const char *text, size_t length, FILE *file)
 {
-	(void)member;
-	return json_from_u64(*(const uint32_t *)field);
+	if (needs_escaping(text, length))
+		return print_value(json_from_text(text, length), file);
+	print_char('"', file);
+	fwrite_unlocked(text, 1, length, file);
+	print_char('"', file);
+	return 0;
 }
 
-static json_t *write_u16(const struct run_member *member, const void *field)
+static int print_null(FILE *file)
 {
-	(void)member;
-	return json_from_u64(*(const uint16_t *)field);
+	print_plain("null", file);
+	return 0;
 }
 
-static json_t *write_signed(const struct run_member *member, const void *field)
+static int print_u64(const struct run_member *member, const void *field, FILE *file)
+{
+	(void)member;
+	print_integer(*(const uint64_t *)field, file);
+	return 0;
+}
+
+static int print_u32(const struct run_member *member, const void *field, FILE *file)
+{
+	(void)member;
+	print_integer(*(const uint32_t *)field, file);
+	return 0;
+}
+
+static int print_u16(const struct run_member *member, const void *field, FILE *file)
+{
+	(void)member;
+	print_integer(*(const uint16_t *)field, file);
+	return 0;
+}
+
+static int print_signed(const struct run_member *member, const void *field, FILE *file)
 {
 	const struct run_signed *number = field;
 
 	(void)member;
-	return number->known ? json_integer(number->value) : json_null();
+	return number->known ? print_value(json_integer(number->value), file) : print_null(file);
 }
 
-static json_t *write_bool(const struct run_member *member, const void *field)
+static int print_bool(const struct run_member *member, const void *field, FILE *file)
 {
 	(void)member;
-	return json_boolean(*(const bool *)field);
+	print_plain(*(const bool *)field ? "true" : "false", file);
+	return 0;
 }
 
-static json_t *write_number(const struct run_member *member, const void *field)
+static int print_number(const struct run_member *member, const void *field, FILE *file)
 {
 	const struct run_number *number = field;
 
 	(void)member;
-	return number->known ? json_from_u64(number->value) : json_null();
+	if (!number->known)
+		return print_null(file);
+	print_integer(number->value, file);
+	return 0;
 }
 
-static json_t *write_ratio(const struct run_member *member, const void *field)
+static int print_ratio(const struct run_member *member, const void *field, FILE *file)
 {
 	const struct run_ratio *ratio = field;
 
 	(void)member;
-	return ratio->known ? json_real(ratio->value) : json_null();
+	return ratio->known ? print_value(json_real(ratio->value), file) : print_null(file);
 }
 
-static json_t *write_string(const struct run_member *member, const void *field)
+static int print_string(const struct run_member *member, const void *field, FILE *file)
 {
 	const char *string = *(char *const *)field;
 
 	(void)member;
-	return string ? json_from_text(string, strlen(string)) : json_null();
+	return string ? print_bytes(string, strlen(string), file) : print_null(file);
 }
 
-static json_t *write_text(const struct run_member *member, const void *field)
+static int print_text(const struct run_member *member, const void *field, FILE *file)
 {
-	return json_from_text(field, strnlen(field, member->size));
+	return print_bytes(field, strnlen(field, member->size), file);
 }
 
-static json_t *write_strings(const struct run_member *member, const void *field)
+static int print_strings(const struct run_member *member, const void *field, FILE *file)
 {
 	char *const *strings = *(char **const *)field;
-	autojson json_t *array = NULL;
+	int err = 0;
 
 	(void)member;
 	if (!strings)
-		return json_null();
-	array = json_array();
-	for (; *strings; strings++)
-		if (json_array_append_new(array, json_from_text(*strings, strlen(*strings))))
-			return NULL;
-	return TAKE_PTR(array);
+		return print_null(file);
+	print_char('[', file);
+	for (size_t i = 0; strings[i] && !err; i++) {
+		if (i)
+			print_char(',', file);
+		err = print_bytes(strings[i], strlen(strings[i]), file);
+	}
+	print_char(']', file);
+	return err;
 }
 
-static json_t *write_counters(const struct run_member *member, const void *field)
+static int print_counters(const struct run_member *member, const void *field, FILE *file)
 {
-	autojson json_t *object = json_object();
 	const uint64_t *counters = field;
 
-	for (size_t i = 0; i < member->size; i++)
-		if (json_object_set_new(object, member->names[i], json_from_u64(counters[i])))
-			return NULL;
-	return TAKE_PTR(object);
+	print_char('{', file);
+	for (size_t i = 0; i < member->size; i++) {
+		print_name(i ? "," : "", member->names[i], file);
+		print_integer(counters[i], file);
+	}
+	print_char('}', file);
+	return 0;
 }
 
-static json_t *write_numbers(const struct run_member *member, const void *field)
+static int print_numbers(const struct run_member *member, const void *field, FILE *file)
 {
-	autojson json_t *object = json_object();
 	const struct run_number *numbers = field;
 
-	for (size_t i = 0; i < member->size; i++)
-		if (json_object_set_new(object, member->names[i], write_number(NULL, &numbers[i])))
-			return NULL;
-	return TAKE_PTR(object);
+	print_char('{', file);
+	for (size_t i = 0; i < member->size; i++) {
+		print_name(i ? "," : "", member->names[i], file);
+		print_number(NULL, &numbers[i], file);
+	}
+	print_char('}', file);
+	return 0;
 }
 
 /* [[index, count], …], without zeros; the first one has the index @least. */
-static json_t *write_pairs(const uint64_t *counts, size_t count, size_t least)
+static void print_pairs(const uint64_t *counts, size_t count, size_t least, FILE *file)
 {
-	autojson json_t *array = json_array();
+	const char *separator = "[";
 
+	print_char('[', file);
 	for (size_t i = 0; i < count; i++) {
-		json_t *pair;
-
 		if (!counts[i])
 			continue;
-		pair = json_pack("[I, o]", (json_int_t)least + (json_int_t)i,
-				 json_from_u64(counts[i]));
-		if (json_array_append_new(array, pair))
-			return NULL;
+		print_plain(separator, file);
+		print_integer(least + i, file);
+		print_char(',', file);
+		print_integer(counts[i], file);
+		print_char(']', file);
+		separator = ",[";
 	}
-	return TAKE_PTR(array);
+	print_char(']', file);
 }
 
-static json_t *write_statuses(const struct run_member *member, const void *field)
+static int print_statuses(const struct run_member *member, const void *field, FILE *file)
 {
-	return write_pairs(field, member->size, RUN_STATUS_LEAST);
+	print_pairs(field, member->size, RUN_STATUS_LEAST, file);
+	return 0;
 }
+
+/* ---- histograms ---- */
 
 /* Use integers: a double cannot hold every sum. */
 static uint64_t rounded_mean(const struct histogram *h)
@@ -160,155 +212,175 @@ static uint64_t rounded_mean(const struct histogram *h)
 	return h->sum / h->count + (h->sum % h->count >= h->count - h->sum % h->count);
 }
 
-/* Write values derived from the buckets, for readers that do not compute them. */
-static int write_derived(json_t *object, const struct histogram *h)
+/* Print a number that an empty histogram does not have. */
+static void print_of(const struct histogram *h, const char *name, uint64_t value, FILE *file)
+{
+	print_name(",", name, file);
+	if (h->count)
+		print_integer(value, file);
+	else
+		print_plain("null", file);
+}
+
+/* Print values derived from the buckets, for readers that do not compute them. */
+static void print_derived(const struct histogram *h, FILE *file)
 {
 	static const struct {
 		const char *name;
 		double quantile;
 	} quantiles[] = {{"p50_ns", 0.5},    {"p90_ns", 0.9},	   {"p99_ns", 0.99},
 			 {"p999_ns", 0.999}, {"p9999_ns", 0.9999}, {"p99999_ns", 0.99999}};
-	uint64_t stddev = (uint64_t)(histogram_stddev(h) + 0.5);
-	int err = json_object_set_new(object, "mean_ns",
-				      h->count ? json_from_u64(rounded_mean(h)) : json_null());
 
-	if (!err)
-		err = json_object_set_new(object, "stddev_ns",
-					  h->count ? json_from_u64(stddev) : json_null());
-	for (size_t i = 0; i < ARRAY_SIZE(quantiles) && !err; i++) {
-		uint64_t value = histogram_quantile(h, quantiles[i].quantile);
-
-		err = json_object_set_new(object, quantiles[i].name,
-					  h->count ? json_from_u64(value) : json_null());
-	}
-	return err;
+	print_of(h, "mean_ns", h->count ? rounded_mean(h) : 0, file);
+	print_of(h, "stddev_ns", (uint64_t)(histogram_stddev(h) + 0.5), file);
+	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
+		print_of(h, quantiles[i].name, histogram_quantile(h, quantiles[i].quantile), file);
 }
 
-static int write_histogram_into(json_t *object, const struct histogram *h)
+/* Print the members of a histogram's object. */
+static void print_histogram_members(const struct histogram *h, const char *separator, FILE *file)
 {
-	if (json_object_set_new(object, "count", json_from_u64(h->count)) ||
-	    json_object_set_new(object, "sum_ns", json_from_u64(h->sum)) ||
-	    write_derived(object, h) ||
-	    json_object_set_new(object, "max_ns", h->count ? json_from_u64(h->max) : json_null()))
-		return -ENOMEM;
-	return json_object_set_new(object, "buckets", write_pairs(h->buckets, BUCKET_COUNT, 0))
-		       ? -ENOMEM
-		       : 0;
+	print_name(separator, "count", file);
+	print_integer(h->count, file);
+	print_name(",", "sum_ns", file);
+	print_integer(h->sum, file);
+	print_derived(h, file);
+	print_of(h, "max_ns", h->max, file);
+	print_name(",", "buckets", file);
+	print_pairs(h->buckets, BUCKET_COUNT, 0, file);
 }
 
-static json_t *write_histogram(const struct run_member *member, const void *field)
+static int print_histogram(const struct run_member *member, const void *field, FILE *file)
 {
-	autojson json_t *object = json_object();
-
 	(void)member;
-	return write_histogram_into(object, field) ? NULL : TAKE_PTR(object);
-}
-
-static json_t *write_stage(const struct run_stage *stage)
-{
-	autojson json_t *object = json_object();
-
-	if (json_object_set_new(object, "measured", json_boolean(stage->measured)))
-		return NULL;
-	if (json_object_set_new(object, "source", write_string(NULL, &stage->source)) ||
-	    json_object_set_new(object, "reason", write_string(NULL, &stage->reason)))
-		return NULL;
-	if (stage->measured && write_histogram_into(object, &stage->histogram))
-		return NULL;
-	return TAKE_PTR(object);
-}
-
-static json_t *write_stages(const struct run_member *member, const void *field)
-{
-	const struct run_stage *stages = field;
-	autojson json_t *object = json_object();
-
-	for (size_t i = 0; i < member->size; i++)
-		if (json_object_set_new(object, member->names[i], write_stage(&stages[i])))
-			return NULL;
-	return TAKE_PTR(object);
-}
-
-static json_t *write_series(const struct run_member *member, const void *field)
-{
-	const struct run_series *series = *(struct run_series *const *)field;
-
-	(void)member;
-	return series ? run_series_write(series) : json_null();
-}
-
-/* Functions per kind. Samples and kinds with members are printed without a JSON tree. */
-static json_t *(*const writers[RUN_KIND_COUNT])(const struct run_member *, const void *) = {
-	[RUN_KIND_U64] = write_u64,	      [RUN_KIND_U32] = write_u32,
-	[RUN_KIND_U16] = write_u16,	      [RUN_KIND_BOOL] = write_bool,
-	[RUN_KIND_SIGNED] = write_signed,     [RUN_KIND_RATIO] = write_ratio,
-	[RUN_KIND_NUMBER] = write_number,     [RUN_KIND_STRING] = write_string,
-	[RUN_KIND_TEXT] = write_text,	      [RUN_KIND_STRINGS] = write_strings,
-	[RUN_KIND_COUNTERS] = write_counters, [RUN_KIND_HISTOGRAM] = write_histogram,
-	[RUN_KIND_STAGES] = write_stages,     [RUN_KIND_SERIES] = write_series,
-	[RUN_KIND_NUMBERS] = write_numbers,   [RUN_KIND_STATUSES] = write_statuses,
-};
-
-static bool is_empty(const struct run_member *member, const void *field)
-{
-	return member->kind == RUN_KIND_TEXT ? !*(const char *)field : !*(void *const *)field;
-}
-
-static int print_members(const void *structure, const struct run_members *members, FILE *file);
-
-/* Print @value and free it. NULL means that there was no memory for it: -ENOMEM. */
-static int print_value(json_t *value, FILE *file)
-{
-	autojson json_t *json = value;
-
-	if (!json)
-		return -ENOMEM;
-	errno = 0;
-	if (json_dumpf(json, file, JSON_COMPACT | JSON_ENCODE_ANY))
-		return errno ? -errno : -EIO;
+	print_char('{', file);
+	print_histogram_members(field, "", file);
+	print_char('}', file);
 	return 0;
 }
 
-static int print_object(const void *structure, const struct run_members *members, FILE *file)
+static int print_stage(const struct run_stage *stage, FILE *file)
 {
 	int err;
 
-	fputc('{', file);
-	err = print_members(structure, members, file);
-	fputc('}', file);
+	print_name("{", "measured", file);
+	print_bool(NULL, &stage->measured, file);
+	print_name(",", "source", file);
+	err = print_string(NULL, &stage->source, file);
+	print_name(",", "reason", file);
+	if (!err)
+		err = print_string(NULL, &stage->reason, file);
+	if (stage->measured)
+		print_histogram_members(&stage->histogram, ",", file);
+	print_char('}', file);
 	return err;
 }
 
-/* @field is the list's pointer; its length lies elsewhere in the same structure. */
-static int print_list(const struct run_member *member, const void *field, FILE *file)
+static int print_stages(const struct run_member *member, const void *field, FILE *file)
+{
+	const struct run_stage *stages = field;
+	int err = 0;
+
+	print_char('{', file);
+	for (size_t i = 0; i < member->size && !err; i++) {
+		print_name(i ? "," : "", member->names[i], file);
+		err = print_stage(&stages[i], file);
+	}
+	print_char('}', file);
+	return err;
+}
+
+/* ---- structures ---- */
+
+static int print_members(const void *structure, const struct run_members *members, FILE *file);
+
+static int print_structure(const void *structure, const struct run_members *members, FILE *file)
+{
+	int err;
+
+	print_char('{', file);
+	err = print_members(structure, members, file);
+	print_char('}', file);
+	return err;
+}
+
+static int print_object(const struct run_member *member, const void *field, FILE *file)
+{
+	return print_structure(field, member->members, file);
+}
+
+static int print_pointer(const struct run_member *member, const void *field, FILE *file)
+{
+	const void *structure = *(void *const *)field;
+
+	return structure ? print_structure(structure, member->members, file) : print_null(file);
+}
+
+/*
+ * Print up to @most elements of a list, the first of which is *@element. Return 1 if there are more.
+ * @field is the list's pointer; its length lies elsewhere in the same structure.
+ */
+static int print_elements(const struct run_member *member, const void *field, size_t *element,
+			  size_t most, FILE *file)
 {
 	const char *structure = (const char *)field - member->offset;
 	const char *elements = *(char *const *)field;
 	size_t count = *(const size_t *)(structure + member->count_offset);
 	int err = 0;
 
-	fputc('[', file);
-	for (size_t i = 0; i < count && !err; i++) {
-		if (i)
-			fputc(',', file);
-		err = print_object(elements + i * member->members->size, member->members, file);
+	for (; *element < count && most-- && !err; (*element)++) {
+		print_char(*element ? ',' : '[', file);
+		err = print_structure(elements + *element * member->members->size, member->members,
+				      file);
 	}
-	fputc(']', file);
-	return err;
+	if (err || *element < count)
+		return err ? err : 1;
+	print_plain(count ? "]" : "[]", file);
+	return 0;
 }
 
-static int print_member(const struct run_member *member, const void *field, FILE *file)
+static int print_list(const struct run_member *member, const void *field, FILE *file)
 {
-	if (member->kind == RUN_KIND_LIST)
-		return print_list(member, field, file);
-	if (member->kind == RUN_KIND_POINTER || member->kind == RUN_KIND_SAMPLES)
-		field = *(void *const *)field;
-	else if (member->kind != RUN_KIND_OBJECT)
-		return print_value(writers[member->kind](member, field), file);
-	if (!field)
-		return print_value(json_null(), file);
-	return member->kind == RUN_KIND_SAMPLES ? run_samples_print(field, file)
-						: print_object(field, member->members, file);
+	size_t element = 0;
+
+	return print_elements(member, field, &element, SIZE_MAX, file);
+}
+
+static int print_samples(const struct run_member *member, const void *field, FILE *file)
+{
+	const struct run_samples *samples = *(struct run_samples *const *)field;
+
+	(void)member;
+	return samples ? run_samples_print(samples, file) : print_null(file);
+}
+
+static int print_series(const struct run_member *member, const void *field, FILE *file)
+{
+	const struct run_series *series = *(struct run_series *const *)field;
+
+	(void)member;
+	if (!series)
+		return print_null(file);
+	run_series_print(series, file);
+	return 0;
+}
+
+static int (*const printers[RUN_KIND_COUNT])(const struct run_member *, const void *, FILE *) = {
+	[RUN_KIND_U64] = print_u64,	      [RUN_KIND_U32] = print_u32,
+	[RUN_KIND_U16] = print_u16,	      [RUN_KIND_BOOL] = print_bool,
+	[RUN_KIND_SIGNED] = print_signed,     [RUN_KIND_RATIO] = print_ratio,
+	[RUN_KIND_NUMBER] = print_number,     [RUN_KIND_STRING] = print_string,
+	[RUN_KIND_TEXT] = print_text,	      [RUN_KIND_STRINGS] = print_strings,
+	[RUN_KIND_COUNTERS] = print_counters, [RUN_KIND_HISTOGRAM] = print_histogram,
+	[RUN_KIND_STAGES] = print_stages,     [RUN_KIND_SERIES] = print_series,
+	[RUN_KIND_NUMBERS] = print_numbers,   [RUN_KIND_STATUSES] = print_statuses,
+	[RUN_KIND_OBJECT] = print_object,     [RUN_KIND_POINTER] = print_pointer,
+	[RUN_KIND_LIST] = print_list,	      [RUN_KIND_SAMPLES] = print_samples,
+};
+
+static bool is_empty(const struct run_member *member, const void *field)
+{
+	return member->kind == RUN_KIND_TEXT ? !*(const char *)field : !*(void *const *)field;
 }
 
 static int print_members(const void *structure, const struct run_members *members, FILE *file)
@@ -322,28 +394,68 @@ static int print_members(const void *structure, const struct run_members *member
 
 		if (member->sparse && is_empty(member, field))
 			continue;
-		fprintf(file, "%s\"%s\":", separator, member->name);
-		err = print_member(member, field, file);
+		print_name(separator, member->name, file);
+		err = printers[member->kind](member, field, file);
 		separator = ",";
 	}
 	return err;
 }
 
+static int print_begin(FILE *file)
+{
+	print_name("{", "schema", file);
+	print_char('"', file);
+	print_plain(RUN_SCHEMA, file);
+	print_plain("\",\"buckets\":", file);
+	return print_value(json_pack("{s:s, s:i, s:i}", "layout", RUN_BUCKET_LAYOUT, "sub_bits",
+				     BUCKET_SUB_BITS, "value_bits", BUCKET_VALUE_BITS),
+			   file);
+}
+
+static int print_end(FILE *file)
+{
+	print_plain("}\n", file);
+	if (fflush(file))
+		return errno ? -errno : -EIO;
+	return ferror(file) ? -EIO : 0;
+}
+
+/* Print a member of the document. Return 1 if its list has more than @most elements, which are printed later. */
+static int print_document_member(struct run_printing *printing, const struct run_member *member,
+				 size_t most)
+{
+	const void *field = (const char *)printing->run + member->offset;
+
+	if (member->sparse && is_empty(member, field))
+		return 0;
+	if (!printing->element)
+		print_name(",", member->name, printing->file);
+	if (member->kind != RUN_KIND_LIST)
+		return printers[member->kind](member, field, printing->file);
+	return print_elements(member, field, &printing->element, most, printing->file);
+}
+
+int run_print_part(struct run_printing *printing, size_t most)
+{
+	int r = printing->begun ? 0 : print_begin(printing->file);
+
+	printing->begun = true;
+	while (!r && printing->member < run_document_members.count) {
+		r = print_document_member(printing, &run_document_members.list[printing->member],
+					  most);
+		if (!r) {
+			printing->member++;
+			printing->element = 0;
+		}
+	}
+	return r ? r : print_end(printing->file);
+}
+
 int run_print_json(const struct run *run, FILE *file)
 {
-	int err;
+	struct run_printing printing = {.run = run, .file = file};
 
-	fprintf(file, "{\"schema\":\"%s\",\"buckets\":", RUN_SCHEMA);
-	err = print_value(json_pack("{s:s, s:i, s:i}", "layout", RUN_BUCKET_LAYOUT, "sub_bits",
-				    BUCKET_SUB_BITS, "value_bits", BUCKET_VALUE_BITS),
-			  file);
-	fputc(',', file);
-	if (!err)
-		err = print_members(run, &run_document_members, file);
-	fputs("}\n", file);
-	if (fflush(file) && !err)
-		err = errno ? -errno : -EIO;
-	return err ? err : ferror(file) ? -EIO : 0;
+	return run_print_part(&printing, SIZE_MAX);
 }
 
 char *run_to_json(const struct run *run)

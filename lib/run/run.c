@@ -101,6 +101,15 @@ struct run_service *run_add_service(struct run *run)
 	return ARRAY_APPEND(run->services, run->service_count);
 }
 
+int run_make_services(struct run *run, size_t count)
+{
+	run->services = calloc(count ? count : 1, sizeof(*run->services));
+	if (!run->services)
+		return -ENOMEM;
+	run->service_count = count;
+	return 0;
+}
+
 struct run_process *run_add_process(struct run_service *service)
 {
 	return ARRAY_APPEND(service->processes, service->process_count);

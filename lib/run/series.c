@@ -172,19 +172,20 @@ static uint64_t since(uint64_t now, uint64_t before)
 static void set_stage(const struct run_stage *before, const struct run_stage *now,
 		      unsigned int stage, struct run_point *point)
 {
-	struct histogram h = now->histogram;
+	struct histogram h;
 
 	if (!now->measured)
 		return;
-	if (before)
-		histogram_subtract(&h, &before->histogram);
 	point->known |= RUN_POINT_STAGE(stage);
 	point->stages[stage] = (struct run_point_stage){
 		.count = since(now->histogram.count, before ? before->histogram.count : 0),
 		.sum_ns = since(now->histogram.sum, before ? before->histogram.sum : 0),
 	};
-	if (!h.count)
+	if (!point->stages[stage].count)
 		return;
+	h = now->histogram;
+	if (before)
+		histogram_subtract(&h, &before->histogram);
 	point->known |= RUN_POINT_QUANTILE(stage);
 	point->stages[stage].p50_ns = histogram_quantile(&h, 0.5);
 	point->stages[stage].p99_ns = histogram_quantile(&h, 0.99);

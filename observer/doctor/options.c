@@ -77,14 +77,20 @@ static const struct cli_command command = {
 		 "do: ephemeral ports per destination, descriptors, accept queues, TIME_WAIT, "
 		 "CLOSE_WAIT and the kernel's limits. Changes nothing.",
 	.tables = {&table},
-	.outro = "Exit codes: 0 healthy, or notices alone; 1 warnings; 2 something is exhausted or "
-		 "about to be;\n"
-		 "64 wrong options; 70 could not look. With --watch: of the last look.\n"
-		 "Works without root, and then says what it could not see.\n\n"
-		 "Examples:\n"
-		 "  $ sojourn doctor\n"
-		 "  $ sojourn doctor --port 8080\n"
-		 "  $ sojourn doctor --watch\n",
+	.outro =
+		"Exit codes: 0 healthy, or notices alone; 1 warnings; 2 something that others need "
+		"is exhausted\n"
+		"or about to be, of the host or of a process that listens; 64 wrong options; 70 "
+		"could "
+		"not look.\n"
+		"With --watch: of the last look. A process that does not listen harms only itself: "
+		"its\n"
+		"exhausted descriptors are a warning, unless --pid names it.\n"
+		"Works without root, and then says what it could not see.\n\n"
+		"Examples:\n"
+		"  $ sojourn doctor\n"
+		"  $ sojourn doctor --port 8080\n"
+		"  $ sojourn doctor --watch\n",
 };
 
 static int check(const struct doctor_options *options)

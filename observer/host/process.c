@@ -401,3 +401,66 @@ void process_held_by_all(const struct process_listener *listeners, size_t count,
 	while ((pid = process_next(dir)))
 		(void)walk(pid, match_listener, &held);
 }
+
+/* ---- whether a process listens ---- */
+
+static int add_wanted(struct wanted *wanted, uint64_t inode)
+{
+	if (ARRAY_GROW(wanted->owners, wanted->count) < 0)
+		return -ENOMEM;
+	wanted->owners[wanted->count++] = (struct socket_owner){.inode = inode};
+	return 0;
+}
+
+static int add_tcp(uint32_t pid, struct wanted *wanted)
+{
+	autofree struct process_listener *listeners = NULL;
+	size_t count = 0;
+	int r = process_listeners(pid, &listeners, &count);
+
+	for (size_t i = 0; !r && i < count; i++)
+		r = add_wanted(wanted, listeners[i].inode);
+	return r;
+}
+
+/* Add the Unix listeners: of the flags, the kernel shows only that a socket accepts (__SO_ACCEPTCON). */
+static int add_unix(uint32_t pid, struct wanted *wanted)
+{
+	autofclose FILE *file = NULL;
+	unsigned long long inode;
+	char path[64], line[256];
+	unsigned int flags;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/net/unix", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (!r && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*x: %*x %*x %x %*x %*x %llu", &flags, &inode) == 2 && flags)
+			r = add_wanted(wanted, inode);
+	return r;
+}
+
+static bool is_gone(int r)
+{
+	return r == -ENOENT || r == -ESRCH;
+}
+
+bool process_listens(uint32_t pid)
+{
+	struct wanted wanted = {};
+	bool listens = false;
+	int r = add_tcp(pid, &wanted);
+
+	if (!r)
+		r = add_unix(pid, &wanted);
+	if (!r && wanted.count) {
+		qsort(wanted.owners, wanted.count, sizeof(*wanted.owners), compare);
+		r = walk(pid, match, &wanted);
+	}
+	for (size_t i = 0; i < wanted.count; i++)
+		listens |= wanted.owners[i].pid != 0;
+	free(wanted.owners);
+	return r < 0 ? !is_gone(r) : listens;
+}

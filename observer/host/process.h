@@ -97,4 +97,10 @@ int process_held(uint32_t pid, const struct process_listener *listeners, size_t 
 void process_held_by_all(const struct process_listener *listeners, size_t count,
 			 process_holder visit, void *context);
 
+/*
+ * Return whether process @pid holds a listener of its network namespace, TCP or Unix. False if it has
+ * ended, true if that cannot be seen.
+ */
+bool process_listens(uint32_t pid);
+
 #endif

@@ -95,16 +95,10 @@ void model_free(struct model *model)
 
 /* ---- reading ---- */
 
-static int read_service(struct model *model, uint32_t index, struct run *run)
+static int read_service(struct model *model, uint32_t index, struct run_service *service)
 {
 	const struct service_key *key = &model->keys[index];
-	struct run_service *service;
 
-	if (!key->port)
-		return 0;
-	service = run_add_service(run);
-	if (!service)
-		return -ENOMEM;
 	memcpy(service->protocol, key->protocol == IPPROTO_UDP ? "udp" : "tcp", sizeof("tcp"));
 	service->port = key->port;
 	service->netns = key->netns;
@@ -118,6 +112,20 @@ static int read_service(struct model *model, uint32_t index, struct run *run)
 			return r;
 	}
 	return source_proc_read(model->proc, model->loader, index, service);
+}
+
+static int read_services(struct model *model, struct run *run)
+{
+	size_t count = 0, at = 0;
+	int r;
+
+	for (size_t i = 0; i < model->key_count; i++)
+		count += model->keys[i].port != 0;
+	r = run_make_services(run, count);
+	for (size_t i = 0; !r && i < model->key_count; i++)
+		if (model->keys[i].port)
+			r = read_service(model, (uint32_t)i, &run->services[at++]);
+	return r;
 }
 
 /* Add the service's port to the list, as long as there is room. */
@@ -144,8 +152,8 @@ static int read_all(struct model *model, struct run *run)
 		return -ENOMEM;
 	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
 	run->cost->map_bytes += events_map_bytes(model->events);
-	for (size_t i = 0; !r && i < model->key_count; i++)
-		r = read_service(model, (uint32_t)i, run);
+	if (!r)
+		r = read_services(model, run);
 	if (loader_config(model->loader)->all_netns)
 		run->namespaces = *loader_namespaces(model->loader);
 	run->services_dropped = loader_services_dropped(model->loader);

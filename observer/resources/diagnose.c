@@ -208,6 +208,12 @@ static int compare(const void *a, const void *b)
 	return left < right ? 1 : left > right ? -1 : 0;
 }
 
+static void sort(struct finding_list *list)
+{
+	if (list->count)
+		qsort(list->entries, list->count, sizeof(*list->entries), compare);
+}
+
 int diagnose(const struct resource_list *resources, struct finding_list *ret_findings)
 {
 	struct finding_list list = {};
@@ -220,10 +226,34 @@ int diagnose(const struct resource_list *resources, struct finding_list *ret_fin
 		return r;
 	}
 	fold_consequences(&list);
-	if (list.count)
-		qsort(list.entries, list.count, sizeof(*list.entries), compare);
+	sort(&list);
 	*ret_findings = list;
 	return 0;
+}
+
+static bool is_of_process(const struct resource *resource)
+{
+	return (resource->kind == RESOURCE_DESCRIPTORS ||
+		resource->kind == RESOURCE_DESCRIPTOR_FAILURES) &&
+	       resource->owner_count;
+}
+
+void diagnose_soften(struct finding_list *findings,
+		     bool (*serves)(const void *context, uint32_t pid), const void *context)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		struct finding *finding = &findings->entries[i];
+		struct resource *resource = &finding->resource;
+
+		if (finding->severity != SEVERITY_CRITICAL || !is_of_process(resource) ||
+		    serves(context, resource->owners[0].pid))
+			continue;
+		finding->severity = SEVERITY_WARNING;
+		if (!*resource->outlook)
+			snprintf(resource->outlook, sizeof(resource->outlook),
+				 "the process does not listen, so it harms only itself");
+	}
+	sort(findings);
 }
 
 void diagnose_free(struct finding_list *findings)

@@ -68,6 +68,12 @@ enum severity diagnose_severity(const struct rule *rule, const struct resource *
  * no descriptor left is evidence of that, and no finding of its own. 0 or -ENOMEM.
  */
 int diagnose(const struct resource_list *resources, struct finding_list *ret_findings);
+/*
+ * Make critical findings on a process's descriptors warnings if nobody depends on it: if @serves says
+ * that it serves nobody. Sort again.
+ */
+void diagnose_soften(struct finding_list *findings,
+		     bool (*serves)(const void *context, uint32_t pid), const void *context);
 void diagnose_free(struct finding_list *findings);
 
 /* Return the worst severity. */

@@ -335,11 +335,32 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 		note(run, "rates, growth, predictions and new drops: --sample 0 takes one reading");
 }
 
+struct serving {
+	const struct look *look;
+	const struct run *run;
+};
+
+/* Return whether others depend on the process: it listens, is of an observed service, or is the one that is looked at. */
+static bool serves(const void *context, uint32_t pid)
+{
+	const struct serving *serving = context;
+	const struct run *run = serving->run;
+
+	if (pid == serving->look->options.pid)
+		return true;
+	for (size_t i = 0; i < run->service_count; i++)
+		for (size_t j = 0; j < run->services[i].process_count; j++)
+			if (run->services[i].processes[j].pid == pid)
+				return true;
+	return process_listens(pid);
+}
+
 /* Make resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
 static int conclude(struct look *look, const struct run *run, struct resource_list *list,
 		    struct finding_list *findings)
 {
 	bool entered = false;
+	int r;
 
 	for (size_t i = 0; i < look->options.target_count; i++) {
 		const struct resource_pair *pair = &look->pairs[i];
@@ -364,7 +385,10 @@ static int conclude(struct look *look, const struct run *run, struct resource_li
 		list);
 	resource_measure_events(&look->events_before, &look->events_after, netns_of, look, list);
 	select_resources(&look->options, list);
-	return diagnose(list, findings);
+	r = diagnose(list, findings);
+	if (!r)
+		diagnose_soften(findings, serves, &(struct serving){look, run});
+	return r;
 }
 
 /* The cost of the look, except its CPU time. */

@@ -28,8 +28,15 @@ struct of_service {
 	struct run_place place;
 };
 
+/* A process of a service. */
+struct owner {
+	struct owner_key key;	    /* with the service's number */
+	bool fresh;		    /* read during this update */
+	struct run_process process; /* as of the last update */
+};
+
 struct source_proc {
-	struct owner_key *owners; /* each with its service's number */
+	struct owner *owners;
 	size_t count;
 	struct of_service *places;
 	size_t place_count;
@@ -65,13 +72,13 @@ static void add_owner(void *context, const struct owner_key *owner)
 	struct source_proc *source = context;
 
 	for (size_t i = 0; i < source->count; i++) {
-		if (source->owners[i].service == owner->service &&
-		    source->owners[i].pid == owner->pid)
+		if (source->owners[i].key.service == owner->service &&
+		    source->owners[i].key.pid == owner->pid)
 			return;
 	}
 	/* Without memory the process is missing in this reading, the next one tries again. */
 	if (!ARRAY_GROW(source->owners, source->count))
-		source->owners[source->count++] = *owner;
+		source->owners[source->count++] = (struct owner){.key = *owner};
 }
 
 static bool has_slot(const struct loader *loader, uint32_t number)
@@ -79,17 +86,37 @@ static bool has_slot(const struct loader *loader, uint32_t number)
 	return loader_service_number(loader, service_index(number)) == number;
 }
 
-/* Forget processes that have ended, and services that have no slot any more. */
-static void forget_ended(struct source_proc *source, const struct loader *loader)
+static struct owner *find_fresh(const struct source_proc *source, uint32_t pid, size_t count)
+{
+	for (size_t i = count; i-- > 0;)
+		if (source->owners[i].fresh && source->owners[i].key.pid == pid)
+			return &source->owners[i];
+	return NULL;
+}
+
+/* Read the process of the owner at @index once per update, however many services it has. */
+static bool read_owner(struct source_proc *source, size_t index)
+{
+	struct owner *owner = &source->owners[index];
+	const struct owner *same = find_fresh(source, owner->key.pid, index);
+
+	if (same)
+		owner->process = same->process;
+	owner->fresh = same || !process_read(owner->key.pid, &owner->process);
+	return owner->fresh;
+}
+
+/* Forget processes that have ended, and services that have no slot any more. Read the others. */
+static void refresh(struct source_proc *source, const struct loader *loader)
 {
 	size_t kept = 0;
 
+	for (size_t i = 0; i < source->count; i++)
+		source->owners[i].fresh = false;
 	for (size_t i = 0; i < source->count; i++) {
-		struct run_process process;
-
-		if (has_slot(loader, source->owners[i].service) &&
-		    !process_read(source->owners[i].pid, &process))
-			source->owners[kept++] = source->owners[i];
+		source->owners[kept] = source->owners[i];
+		if (has_slot(loader, source->owners[kept].key.service) && read_owner(source, kept))
+			kept++;
 	}
 	source->count = kept;
 	kept = 0;
@@ -113,7 +140,7 @@ static void add_holder(void *context, uint32_t pid, const struct process_listene
 static bool is_owned(const struct source_proc *source, uint32_t service)
 {
 	for (size_t i = 0; i < source->count; i++)
-		if (source->owners[i].service == service)
+		if (source->owners[i].key.service == service)
 			return true;
 	return false;
 }
@@ -147,7 +174,7 @@ void source_proc_update(struct source_proc *source, const struct loader *loader)
 	size_t count;
 
 	loader_owners(loader, add_owner, source);
-	forget_ended(source, loader);
+	refresh(source, loader);
 	/* Without memory they are looked for at the next reading. */
 	if (!wanted || !services)
 		return;
@@ -300,15 +327,15 @@ int source_proc_read(struct source_proc *source, const struct loader *loader, ui
 
 	name_holders(source, service);
 	for (size_t i = 0; i < source->count; i++) {
-		struct run_process process, *place;
+		struct run_process *process;
 
-		if (source->owners[i].service != number ||
-		    process_read(source->owners[i].pid, &process) < 0)
+		if (source->owners[i].key.service != number ||
+		    (!source->owners[i].fresh && !read_owner(source, i)))
 			continue;
-		place = run_add_process(service);
-		if (!place)
+		process = run_add_process(service);
+		if (!process)
 			return -ENOMEM;
-		*place = process;
+		*process = source->owners[i].process;
 	}
 	name_place(source, number, service);
 	return 0;

@@ -116,8 +116,16 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 		service->closes[close] = counter_sum(loader, index, close_counters[close]);
 }
 
+/* Every value but 0 is in the sum, which a move may lower again, and in the maximum. */
+static bool is_empty(const struct stage_histogram *part)
+{
+	return !part->sum_ns && !part->max_ns && !part->buckets[0];
+}
+
 static void add_part(struct histogram *h, const struct stage_histogram *part)
 {
+	if (is_empty(part))
+		return;
 	h->sum += part->sum_ns;
 	if (part->max_ns > h->max)
 		h->max = part->max_ns;
@@ -126,16 +134,23 @@ static void add_part(struct histogram *h, const struct stage_histogram *part)
 }
 
 /*
+ * Make @ret_histogram, a zeroed one, from the sum of its parts. It is written only where there are
+ * counts: a page that is never written takes neither memory nor time.
+ *
  * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change CPUs. Only the sum
  * over the CPUs counts. Read during a move, it can be -1, and then counts as 0.
  */
-static void count_buckets(struct histogram *h)
+static void count_parts(const struct histogram *sum, struct histogram *ret_histogram)
 {
-	h->count = 0;
+	if (!sum->sum && !sum->max && !sum->buckets[0])
+		return;
+	ret_histogram->sum = sum->sum;
+	ret_histogram->max = sum->max;
 	for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
-		if ((int64_t)h->buckets[i] < 0)
-			h->buckets[i] = 0;
-		h->count += h->buckets[i];
+		if ((int64_t)sum->buckets[i] <= 0)
+			continue;
+		ret_histogram->buckets[i] = sum->buckets[i];
+		ret_histogram->count += sum->buckets[i];
 	}
 }
 
@@ -151,14 +166,15 @@ static void fill_zeros(struct histogram *h, uint64_t timed)
 static void read_span(const struct loader *loader, uint32_t index, enum span span,
 		      struct histogram *ret_histogram)
 {
-	*ret_histogram = (struct histogram){};
-	add_part(ret_histogram, &loader_spans(loader, index)->spans[span]);
-	count_buckets(ret_histogram);
+	struct histogram sum = {};
+
+	add_part(&sum, &loader_spans(loader, index)->spans[span]);
+	count_parts(&sum, ret_histogram);
 	/*
 	 * The kernel side writes the maximum after the bucket. Without atomics that return a value it may miss one:
 	 * derive it from the buckets.
 	 */
-	for (uint32_t i = BUCKET_COUNT; i-- > 0;) {
+	for (uint32_t i = BUCKET_COUNT; ret_histogram->count && i-- > 0;) {
 		if (!ret_histogram->buckets[i])
 			continue;
 		if (ret_histogram->max < bucket_lower(i))
@@ -170,12 +186,12 @@ static void read_span(const struct loader *loader, uint32_t index, enum span spa
 static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
 {
 	for (enum split_part part = 0; part < SPLIT_COUNT; part++) {
-		struct histogram *h = &parts[part].histogram;
+		struct histogram sum = {}, *h = &parts[part].histogram;
 
 		for (uint32_t cpu = 0;
 		     loader_split(loader, cpu, index) && cpu < loader_cpus(loader); cpu++)
-			add_part(h, &loader_split(loader, cpu, index)->parts[part]);
-		count_buckets(h);
+			add_part(&sum, &loader_split(loader, cpu, index)->parts[part]);
+		count_parts(&sum, h);
 		fill_zeros(h, parts[RUN_CPU_RUNNING].histogram.count);
 	}
 }
@@ -187,8 +203,12 @@ static void add_status(struct run_responses *responses, uint32_t place, uint64_t
 	responses->count += count;
 }
 
-/* Read each number once, so that the sums agree while the kernel side counts on. */
-static void add_statuses(struct run_responses *responses, const struct service_statuses *all)
+/*
+ * Add a CPU's statuses, and the service times of failed requests to @sums. Read each number once,
+ * so that the sums agree while the kernel side counts on.
+ */
+static void add_statuses(struct run_responses *responses, const struct service_statuses *all,
+			 struct histogram sums[static STATUS_FAILED_COUNT])
 {
 	uint64_t unknown = __atomic_load_n(&all->unknown, __ATOMIC_RELAXED);
 
@@ -196,8 +216,8 @@ static void add_statuses(struct run_responses *responses, const struct service_s
 	responses->count += unknown;
 	for (uint32_t i = 0; i < STATUS_COUNT; i++)
 		add_status(responses, i, __atomic_load_n(&all->counts[i], __ATOMIC_RELAXED));
-	add_part(&responses->service_4xx, &all->failed[STATUS_FAILED_4XX]);
-	add_part(&responses->service_5xx, &all->failed[STATUS_FAILED_5XX]);
+	for (uint32_t i = 0; i < STATUS_FAILED_COUNT; i++)
+		add_part(&sums[i], &all->failed[i]);
 }
 
 static void add_grpc(struct run_grpc *grpc, const struct service_statuses *all)
@@ -205,27 +225,29 @@ static void add_grpc(struct run_grpc *grpc, const struct service_statuses *all)
 	for (uint32_t i = 0; i < GRPC_COUNT; i++) {
 		uint64_t count = __atomic_load_n(&all->grpc[i], __ATOMIC_RELAXED);
 
+		if (!count)
+			continue;
 		grpc->status[i] += count;
 		grpc->count += count;
 	}
-	add_part(&grpc->service_failed, &all->failed[STATUS_FAILED_GRPC]);
 }
 
 static void read_responses(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	struct run_responses *responses = &service->responses;
+	struct histogram sums[STATUS_FAILED_COUNT] = {};
 
 	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
 		const struct service_statuses *all = loader_statuses(loader, cpu, index);
 
 		if (!all)
 			continue;
-		add_statuses(responses, all);
+		add_statuses(responses, all, sums);
 		add_grpc(&service->grpc, all);
 	}
-	count_buckets(&responses->service_4xx);
-	count_buckets(&responses->service_5xx);
-	count_buckets(&service->grpc.service_failed);
+	count_parts(&sums[STATUS_FAILED_4XX], &responses->service_4xx);
+	count_parts(&sums[STATUS_FAILED_5XX], &responses->service_5xx);
+	count_parts(&sums[STATUS_FAILED_GRPC], &service->grpc.service_failed);
 }
 
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
@@ -262,11 +284,11 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	read_counters(loader, index, service);
 	read_messages(loader, index, service);
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
-		struct histogram *h = &service->stages[stage].histogram;
+		struct histogram sum = {};
 
 		for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-			add_stage(loader, cpu, index, stage, h);
-		count_buckets(h);
+			add_stage(loader, cpu, index, stage, &sum);
+		count_parts(&sum, &service->stages[stage].histogram);
 	}
 	read_split(loader, index, service->cpu);
 	read_responses(loader, index, service);

@@ -51,10 +51,16 @@ struct client {
 	uint64_t
 		deadline_ns; /* when its head must be complete, or when it must have got its answer */
 	uint64_t body;	     /* bytes of the current request's body so far */
-	bool admitted;	     /* the guard has admitted one of its requests */
-	bool asking;	     /* a head is complete, and the answer is not */
-	bool leaving;	     /* it was shut down */
-	bool ended;	     /* wake_ended() is done with it */
+	/* The request waits for this document (http_reply.awaited), and the connection is suspended. */
+	size_t awaited;
+	struct MHD_Connection *waiting;
+	bool included; /* the document that is being made was begun after the request */
+	bool made;     /* the wait is over */
+	int error;     /* -errno: without a document */
+	bool admitted; /* the guard has admitted one of its requests */
+	bool asking;   /* a head is complete, and the answer is not */
+	bool leaving;  /* it was shut down */
+	bool ended;    /* wake_ended() is done with it */
 };
 
 struct sink_http {
@@ -69,7 +75,7 @@ struct sink_http {
 	struct own_token own_token;
 	struct sockaddr_storage address;
 	char url[HTTP_ADDRESS_URL_MAX];
-	bool freed;	      /* a connection ended during this run() */
+	bool again;	      /* libmicrohttpd must run again, whatever it says */
 	struct pollfd *polls; /* wake_ended()'s, one per slot */
 	unsigned int slots;
 	uint64_t connections; /* so far */
@@ -159,6 +165,12 @@ static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 	};
 	struct http_reply reply = {0};
 
+	if (client->made) {
+		http_routes_made(&sink->routes, client->awaited, client->error, &reply);
+		client->awaited = 0;
+		client->made = false;
+		return send_reply(connection, &reply);
+	}
 	if (client->body > BODY_MAX) {
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
 	} else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
@@ -166,7 +178,12 @@ static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 		client->admitted = true;
 		http_routes_answer(&sink->routes, method, path, &query, &reply);
 	}
-	return send_reply(connection, &reply);
+	if (!reply.awaited)
+		return send_reply(connection, &reply);
+	client->awaited = reply.awaited;
+	client->waiting = connection;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
 }
 
 static struct client *client_of(struct MHD_Connection *connection)
@@ -220,6 +237,61 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
 		return;
 	client->asking = false;
 	set_deadline(client, sink->limits.idle_s + sink->limits.head_s);
+}
+
+/* ---- documents in the making ---- */
+
+/* libmicrohttpd asks again for the answer to a connection that is resumed. */
+static void resume(struct sink_http *sink, struct client *client, int error)
+{
+	sink->again = true;
+	client->included = false;
+	client->made = true;
+	client->error = error;
+	MHD_resume_connection(TAKE_PTR(client->waiting));
+}
+
+static void resume_all(struct sink_http *sink, bool included, int error)
+{
+	for (unsigned int i = 0; i < sink->slots; i++)
+		if (sink->clients[i].waiting && (sink->clients[i].included || !included))
+			resume(sink, &sink->clients[i], error);
+}
+
+static const struct client *find_waiting(const struct sink_http *sink)
+{
+	for (unsigned int i = 0; i < sink->slots; i++)
+		if (sink->clients[i].waiting)
+			return &sink->clients[i];
+	return NULL;
+}
+
+/* Begin the document that @first waits for. All that wait for it now get it: later requests may have to see more. */
+static int begin_document(struct sink_http *sink, const struct client *first)
+{
+	for (unsigned int i = 0; i < sink->slots; i++) {
+		struct client *client = &sink->clients[i];
+
+		client->included = client->waiting && client->awaited == first->awaited;
+	}
+	return http_routes_begin(&sink->routes, first->awaited);
+}
+
+/* Go on with the document that clients wait for, one step per run(): other requests are answered in between. */
+static void make_documents(struct sink_http *sink)
+{
+	const struct client *first = find_waiting(sink);
+	int r;
+
+	if (sink->routes.documents.making.run) {
+		r = http_documents_continue(&sink->routes.documents);
+		if (r <= 0)
+			resume_all(sink, true, r);
+	} else if (first) {
+		r = begin_document(sink, first);
+		if (r)
+			resume_all(sink, true, r);
+	}
 }
 
 /* ---- room for newcomers ---- */
@@ -339,7 +411,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 		add_client(sink, connection, client_context);
 		return;
 	}
-	sink->freed = true;
+	sink->again = true;
 	if (client)
 		client->fd = -1;
 }
@@ -374,9 +446,10 @@ static int timeout_ms(const struct sink *base)
 	ours = next <= now ? 0 : (next - now) / NSEC_PER_MSEC + 1;
 	/*
 	 * At the limit of connections libmicrohttpd (0.9.75) stops polling its listener, and resumes only at the next
-	 * run. Without that run, clients would wait until something else happens.
+	 * run. Nor does it ask for a run for connections that are resumed. Without that run, clients would wait until
+	 * something else happens.
 	 */
-	if (sink->freed)
+	if (sink->again || sink->routes.documents.making.run || find_waiting(sink))
 		return 0;
 	if (MHD_get_timeout(sink->daemon, &theirs) == MHD_YES && theirs < ours)
 		ours = theirs;
@@ -467,7 +540,7 @@ static int start_daemon(struct sink_http *sink, int fd)
 	tls_options(&sink->access, tls);
 	errno = 0;
 	/* clang-format off */
-	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | (sink->access.tls_key ? MHD_USE_TLS : 0),
+	sink->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (sink->access.tls_key ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, sink,
 		MHD_OPTION_ARRAY, tls,
 		MHD_OPTION_LISTEN_SOCKET, fd,
@@ -495,6 +568,7 @@ static int renew_daemon(struct sink_http *sink)
 {
 	int fd = MHD_quiesce_daemon(sink->daemon);
 
+	resume_all(sink, false, -ECANCELED);
 	epoll_ctl(sink->epoll_fd, EPOLL_CTL_DEL, epoll_of(sink), NULL);
 	MHD_stop_daemon(sink->daemon);
 	sink->daemon = NULL;
@@ -511,10 +585,11 @@ static int run(struct sink *base, short revents)
 	if (r < 0)
 		return r;
 	expire_clients(sink);
-	sink->freed = false;
+	sink->again = false;
 	sink->round++;
 	MHD_run(sink->daemon);
 	wake_ended(sink);
+	make_documents(sink);
 	return 0;
 }
 
@@ -522,8 +597,10 @@ static void close_sink(struct sink *base)
 {
 	struct sink_http *sink = (struct sink_http *)base;
 
-	if (sink->daemon)
+	if (sink->daemon) {
+		resume_all(sink, false, -ECANCELED);
 		MHD_stop_daemon(sink->daemon);
+	}
 	http_routes_done(&sink->routes);
 	own_token_drop(&sink->own_token);
 	http_secrets_free(sink->secrets);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "clients.h"
 #include "sojourn/clock.h"
@@ -29,15 +28,6 @@
 #define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
 #define TEXT "text/plain; charset=utf-8"
-
-/*
- * Making documents takes at most this part of a processor, with some credit after quiet times.
- * Beyond it, and if a document is dear, readers get the latest one if it is not too old.
- */
-#define CREDIT_PART   5
-#define CREDIT_MAX_NS ((int64_t)NSEC_PER_SEC)
-#define SHARED_NS     NSEC_PER_SEC
-#define DEAR_NS	      (100 * NSEC_PER_MSEC)
 
 struct request {
 	struct http_routes *routes;
@@ -89,24 +79,18 @@ static void reply_run(struct http_reply *reply, int r, const struct run *run)
 	reply->body = run_to_json(run);
 }
 
-static void get_run(const struct request *request, struct http_reply *reply)
+static int read_total(const struct snapshot_source *source, struct run **ret_run)
 {
-	const struct snapshot_source *source = &request->routes->source;
-	autorun struct run *run = NULL;
-	int r = source->total(source->context, &run);
-
-	reply_run(reply, r, run);
+	return source->total(source->context, ret_run);
 }
 
-static void get_services(const struct request *request, struct http_reply *reply)
+static int read_services(const struct snapshot_source *source, struct run **ret_run)
 {
-	const struct snapshot_source *source = &request->routes->source;
-	autorun struct run *run = NULL;
-	int r = source->brief(source->context, &run);
+	int r = source->brief(source->context, ret_run);
 
 	if (!r)
-		run_doubt(run);
-	reply_run(reply, r, run);
+		run_doubt(*ret_run);
+	return r;
 }
 
 /* ---- the past ---- */
@@ -365,16 +349,6 @@ static void renew_phase(const struct request *request, struct http_reply *reply)
 
 /* ---- documents that are shared ---- */
 
-void http_document_release(void *context)
-{
-	struct http_document *document = context;
-
-	if (!document || --document->users)
-		return;
-	free(document->body);
-	free(document);
-}
-
 void http_reply_done(struct http_reply *reply)
 {
 	if (reply->document)
@@ -384,87 +358,23 @@ void http_reply_done(struct http_reply *reply)
 	*reply = (struct http_reply){0};
 }
 
-static uint64_t cpu_time_ns(void)
-{
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return clock_timespec_ns(&now);
-}
-
-static bool has_credit(struct http_routes *routes)
-{
-	uint64_t now = clock_now_ns();
-	int64_t grown = routes->credited_ns ? (int64_t)((now - routes->credited_ns) / CREDIT_PART)
-					    : CREDIT_MAX_NS;
-
-	routes->credited_ns = now;
-	routes->credit_ns += grown < CREDIT_MAX_NS ? grown : CREDIT_MAX_NS;
-	if (routes->credit_ns > CREDIT_MAX_NS)
-		routes->credit_ns = CREDIT_MAX_NS;
-	return routes->credit_ns > 0;
-}
-
-static void charge(struct http_routes *routes, uint64_t cost_ns)
-{
-	routes->credit_ns -= cost_ns < (uint64_t)CREDIT_MAX_NS ? (int64_t)cost_ns : CREDIT_MAX_NS;
-	if (routes->credit_ns < -CREDIT_MAX_NS)
-		routes->credit_ns = -CREDIT_MAX_NS;
-}
-
-/* Make the reply's body a document's. Without memory it stays the reply's. */
-static struct http_document *keep(struct http_reply *reply, uint64_t cost_ns)
-{
-	struct http_document *document = reply->body ? malloc(sizeof(*document)) : NULL;
-
-	if (!document)
-		return NULL;
-	*document = (struct http_document){.users = 1,
-					   .type = reply->type,
-					   .body = reply->body,
-					   .length = strlen(reply->body),
-					   .made_ns = clock_now_ns(),
-					   .cost_ns = cost_ns};
-	reply->body = NULL;
-	return document;
-}
-
 static void lend(struct http_document *document, struct http_reply *reply)
 {
-	document->users++;
 	reply->status = MHD_HTTP_OK;
 	reply->type = document->type;
 	reply->body = document->body;
 	reply->document = document;
 }
 
-static bool is_to_share(struct http_routes *routes, const struct http_document *document)
+/* Make the reply's body document @number, and lend it. */
+static void share_reply(struct http_documents *documents, size_t number, uint64_t cost_ns,
+			struct http_reply *reply)
 {
-	bool dear = document && document->cost_ns >= DEAR_NS;
-
-	return (!has_credit(routes) || dear) && document &&
-	       clock_now_ns() - document->made_ns < SHARED_NS;
-}
-
-static void share(struct http_document **slot, const struct request *request,
-		  void (*make)(const struct request *request, struct http_reply *reply),
-		  struct http_reply *reply)
-{
-	uint64_t begin_ns = cpu_time_ns(), cost_ns;
-
-	if (is_to_share(request->routes, *slot)) {
-		lend(*slot, reply);
-		return;
-	}
-	make(request, reply);
-	cost_ns = cpu_time_ns() - begin_ns;
-	charge(request->routes, cost_ns);
+	http_documents_charge(documents, cost_ns);
 	if (reply->status != MHD_HTTP_OK)
 		return;
-	http_document_release(*slot);
-	*slot = keep(reply, cost_ns);
-	if (*slot)
-		lend(*slot, reply);
+	if (!http_documents_keep(documents, number, reply->type, TAKE_PTR(reply->body), cost_ns))
+		lend(http_documents_lend(documents, number), reply);
 }
 
 /* ---- clients ---- */
@@ -483,11 +393,11 @@ static void reply_clients_errno(struct http_reply *reply, int r)
 /* This walks over every connection of the host, of which there may be many. */
 static void get_clients(const struct request *request, struct http_reply *reply)
 {
-	uint64_t begin_ns = cpu_time_ns(), port = 0;
+	uint64_t begin_ns = http_cpu_time_ns(), port = 0;
 
 	if (!request->query->port || !parse_number(request->query->port, 1, UINT16_MAX, &port)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
-	} else if (!has_credit(request->routes)) {
+	} else if (!http_documents_have_credit(&request->routes->documents)) {
 		http_reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
 				 "too many documents were requested in the last seconds");
 		reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
@@ -497,7 +407,7 @@ static void get_clients(const struct request *request, struct http_reply *reply)
 		reply->type = JSON;
 		reply_clients_errno(reply, http_clients(&request->routes->source, (uint16_t)port,
 							&reply->body));
-		charge(request->routes, cpu_time_ns() - begin_ns);
+		http_documents_charge(&request->routes->documents, http_cpu_time_ns() - begin_ns);
 	}
 }
 
@@ -508,24 +418,26 @@ static void get_routes(const struct request *request, struct http_reply *reply);
 struct route {
 	const char *method;
 	const char *path; /* {id}: one segment, a phase's number */
+	/* Make the answer; NULL: it is the run document that @read returns. */
 	void (*handle)(const struct request *request, struct http_reply *reply);
 	const char *help;
 	bool shared; /* it is the same for all callers at a time */
+	int (*read)(const struct snapshot_source *source, struct run **ret_run);
 };
 
 /* clang-format off */
 static const struct route table[] = {
-	{"GET",  "/",                    get_routes,  "this list; for browsers a page", false},
-	{"GET",  "/healthz",             get_health,  "503 if something on this host is exhausted", false},
-	{"GET",  "/metrics",             get_metrics, "for Prometheus, or OpenMetrics if asked for", true},
-	{"GET",  "/v1/run",              get_run,     "run document since the observation began", true},
-	{"GET",  "/v1/services",         get_services, "the same without single exchanges", true},
-	{"GET",  "/v1/past",             get_past,    "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", false},
-	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", false},
-	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true},
-	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false},
-	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", false},
-	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", false},
+	{"GET",  "/",                    get_routes,  "this list; for browsers a page", false, NULL},
+	{"GET",  "/healthz",             get_health,  "503 if something on this host is exhausted", false, NULL},
+	{"GET",  "/metrics",             get_metrics, "for Prometheus, or OpenMetrics if asked for", true, NULL},
+	{"GET",  "/v1/run",              NULL,        "run document since the observation began", true, read_total},
+	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", true, read_services},
+	{"GET",  "/v1/past",             get_past,    "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", false, NULL},
+	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", false, NULL},
+	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true, NULL},
+	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false, NULL},
+	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", false, NULL},
+	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", false, NULL},
 };
 /* clang-format on */
 
@@ -584,20 +496,57 @@ static int parse_phase(const char *id, uint64_t *ret_phase)
 	return units_parse_u64(text, 0, UINT64_MAX, ret_phase);
 }
 
-/* Metrics in the other format come after the table's documents. */
-static void handle(const struct route *route, const struct request *request,
-		   struct http_reply *reply)
+/* Return the number of the route's document. Metrics in the other format come after the table's. */
+static size_t number_of(const struct route *route, const struct request *request)
 {
-	size_t slot = (size_t)(route - table);
-
 	_Static_assert(ARRAY_SIZE(table) < HTTP_DOCUMENTS, "a document for each row, and one more");
 	if (route->handle == get_metrics &&
 	    metrics_choose(request->query->accept) == METRICS_OPENMETRICS)
-		slot = ARRAY_SIZE(table);
-	if (route->shared)
-		share(&request->routes->documents[slot], request, route->handle, reply);
-	else
+		return ARRAY_SIZE(table);
+	return (size_t)(route - table);
+}
+
+static void handle(const struct route *route, const struct request *request,
+		   struct http_reply *reply)
+{
+	struct http_documents *documents = &request->routes->documents;
+	size_t number = number_of(route, request);
+	struct http_document *shared;
+	uint64_t begin_ns;
+
+	if (!route->shared) {
 		route->handle(request, reply);
+		return;
+	}
+	shared = http_documents_share(documents, number);
+	if (shared) {
+		lend(shared, reply);
+	} else if (!route->handle) {
+		reply->awaited = number + 1;
+	} else {
+		begin_ns = http_cpu_time_ns();
+		route->handle(request, reply);
+		share_reply(documents, number, http_cpu_time_ns() - begin_ns, reply);
+	}
+}
+
+int http_routes_begin(struct http_routes *routes, size_t awaited)
+{
+	uint64_t begin_ns = http_cpu_time_ns();
+	struct run *run = NULL;
+	int r = table[awaited - 1].read(&routes->source, &run);
+
+	return r ? r
+		 : http_documents_begin(&routes->documents, awaited - 1, run,
+					http_cpu_time_ns() - begin_ns);
+}
+
+void http_routes_made(struct http_routes *routes, size_t awaited, int r, struct http_reply *reply)
+{
+	if (r)
+		reply_errno(reply, r);
+	else
+		lend(http_documents_lend(&routes->documents, awaited - 1), reply);
 }
 
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
@@ -637,6 +586,5 @@ void http_routes_done(struct http_routes *routes)
 		metrics_free(routes->metrics);
 	if (routes->judged)
 		run_free(routes->judged);
-	for (size_t i = 0; i < HTTP_DOCUMENTS; i++)
-		http_document_release(routes->documents[i]);
+	http_documents_done(&routes->documents);
 }

@@ -3,18 +3,9 @@
 #ifndef OBSERVER_SINKS_HTTP_ROUTES_H
 #define OBSERVER_SINKS_HTTP_ROUTES_H
 
+#include "documents.h"
 #include "model/snapshot.h"
 #include "sojourn/metrics.h"
-
-/* An answer that several requests get. */
-struct http_document {
-	unsigned int users;
-	const char *type;
-	char *body;
-	size_t length;
-	uint64_t made_ns;
-	uint64_t cost_ns; /* CPU time */
-};
 
 struct http_reply {
 	unsigned int status;
@@ -23,14 +14,12 @@ struct http_reply {
 	const char *header;		/* one more header, may be NULL */
 	char value[64];			/* that header's */
 	struct http_document *document; /* owner of the body; NULL: the reply */
+	/* Not 0: there is no reply yet. This document, counted from 1, must be made first. */
+	size_t awaited;
 };
 
-/* End the use of a reply's body, or of a document. */
+/* End the use of a reply's body. */
 void http_reply_done(struct http_reply *reply);
-void http_document_release(void *document);
-
-/* A row of the table has one, and metrics have one for each format. */
-#define HTTP_DOCUMENTS 12
 
 /* Data of the answers. Zeroed but for the source, it is valid; http_routes_done() frees the rest. */
 struct http_routes {
@@ -39,9 +28,7 @@ struct http_routes {
 	struct metrics *metrics;
 	struct run *judged; /* recent findings, because a look costs more than an answer */
 	uint64_t judged_ns;
-	struct http_document *documents[HTTP_DOCUMENTS];
-	int64_t credit_ns; /* of CPU time, for making documents */
-	uint64_t credited_ns;
+	struct http_documents documents;
 };
 
 /* Make @reply {"error": @error}; @error must need no escaping. */
@@ -57,6 +44,12 @@ struct http_query {
 /* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply);
+
+/* Take the reading of the @awaited document, and begin to print it (documents.h). 0 or -errno. */
+int http_routes_begin(struct http_routes *routes, size_t awaited);
+
+/* Fill @reply, a zeroed one, now that the @awaited document was made; @r: 0, or -errno of making it. */
+void http_routes_made(struct http_routes *routes, size_t awaited, int r, struct http_reply *reply);
 
 void http_routes_done(struct http_routes *routes);
 

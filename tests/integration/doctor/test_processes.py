@@ -87,6 +87,43 @@ def test_descriptors_at_their_limit_are_one_finding(start):
         assert "fds-exhausted" not in Doctor("--sample", "200ms", "--pid", lab.pid).ids
 
 
+# Opens what argv[1] says, then files until there is no descriptor left.
+FULL = """
+import os, socket, sys, time
+opened = eval(sys.argv[1])
+try:
+    while True:
+        os.dup(2)
+except OSError:
+    print("full", flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("opened, severity", [
+    ("None", "warning"),
+    ("socket.create_connection(('127.0.0.1', int(sys.argv[2])))", "warning"),
+    ("socket.create_server(('127.0.0.1', 0))", "critical"),
+    ("(lambda s: (s.bind(chr(0) + 'sojourn-full-%d' % os.getpid()), s.listen(), s))(socket.socket(socket.AF_UNIX))", "critical"),
+])
+def test_a_process_that_harms_itself_alone_is_a_warning(start, opened, severity):
+    """A user fills his own descriptors. Nobody needs them, unless the process listens."""
+    lab = start(Lab())
+    full = start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nofile=32:32",
+                  "/usr/bin/python3", "-c", FULL, opened, lab.port])
+    full.wait_for("^full$")
+    doctor = Doctor("--sample", "200ms")
+    found = [finding for finding in doctor.document["findings"]
+             if full.pid in {owner["pid"] for owner in finding["owners"]}]
+    assert [(finding["id"], finding["severity"], finding["used"], finding["capacity"]) for finding in found] == \
+        [("fds-exhausted", severity, 32, 32)]
+    severities = {finding["severity"] for finding in doctor.document["findings"]}
+    assert doctor.status == (2 if "critical" in severities else 1)
+    # The user who asks for this process needs it, whatever it does.
+    asked = Doctor("--sample", "200ms", "--pid", full.pid)
+    assert (asked.finding("fds-exhausted")["severity"], asked.status) == ("critical", 2)
+
+
 @pytest.mark.alone
 def test_a_leak_of_descriptors_is_foretold(start):
     """Ten descriptors per second leak: the predicted time is within 10 % of the truth."""

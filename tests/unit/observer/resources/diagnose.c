@@ -228,6 +228,49 @@ static void test_failed_calls_are_evidence_of_what_ended(void **state)
 	diagnose_free(&findings);
 }
 
+static bool is_seven(const void *context, uint32_t pid)
+{
+	(void)context;
+	return pid == 7;
+}
+
+/* Findings on other resources stay critical, and come first again; the text of a prediction stays. */
+static void test_a_process_that_serves_nobody_is_a_warning(void **state)
+{
+	struct resource resources[] = {
+		owned(RESOURCE_DESCRIPTORS, 64, 64, 8), owned(RESOURCE_DESCRIPTORS, 63, 64, 7),
+		owned(RESOURCE_DESCRIPTOR_FAILURES, 3, 0, 9), owned(RESOURCE_FILES, 95, 100, 8),
+		owned(RESOURCE_DESCRIPTORS, 40, 64, 6)};
+	static const struct {
+		const char *id;
+		uint32_t pid;
+		enum severity severity;
+	} expected[] = {{"fds-exhausted", 7, SEVERITY_CRITICAL},
+			{"file-max", 8, SEVERITY_CRITICAL},
+			{"fds-failed", 9, SEVERITY_WARNING},
+			{"fds-exhausted", 8, SEVERITY_WARNING},
+			{"fds-exhausted-soon", 6, SEVERITY_WARNING}};
+	struct finding_list findings;
+
+	(void)state;
+	resources[2].events = 3;
+	resources[4].seconds_left = 2;
+	snprintf(resources[4].outlook, sizeof(resources[4].outlook), "in 2 s");
+	findings = findings_of(resources, ARRAY_SIZE(resources));
+	assert_int_equal(findings.count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < findings.count; i++)
+		assert_int_equal(findings.entries[i].severity, SEVERITY_CRITICAL);
+	diagnose_soften(&findings, is_seven, NULL);
+	for (size_t i = 0; i < findings.count; i++) {
+		assert_string_equal(findings.entries[i].rule->id, expected[i].id);
+		assert_int_equal(findings.entries[i].resource.owners[0].pid, expected[i].pid);
+		assert_int_equal(findings.entries[i].severity, expected[i].severity);
+	}
+	assert_string_equal(findings.entries[4].resource.outlook, "in 2 s");
+	assert_non_null(strstr(findings.entries[3].resource.outlook, "does not listen"));
+	diagnose_free(&findings);
+}
+
 static void test_unknown_capacity_is_no_finding(void **state)
 {
 	(void)state;
@@ -292,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_worst_comes_first),
 		cmocka_unit_test(test_a_queue_without_descriptors_is_a_consequence),
 		cmocka_unit_test(test_failed_calls_are_evidence_of_what_ended),
+		cmocka_unit_test(test_a_process_that_serves_nobody_is_a_warning),
 		cmocka_unit_test(test_unknown_capacity_is_no_finding),
 		cmocka_unit_test(test_close_wait_that_stays_is_a_notice),
 		cmocka_unit_test(test_slope),

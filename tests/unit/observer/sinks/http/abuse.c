@@ -4,13 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sojourn/clock.h"
-
-#define HEALTH "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 static const struct sink_http_limits short_limits = {
 	.connections = 8,
@@ -336,6 +335,59 @@ static void test_dear_documents_are_shared(void **state)
 	server_stop(&server);
 }
 
+/*
+ * Request a document, and /healthz on the connection @asker while the document is read. Repeat that
+ * request until the document comes. Return how many answers came before it. If this thread comes
+ * late, it counts too few.
+ */
+static unsigned int race(struct server *server, int asker)
+{
+	const char text[] = "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct pollfd fds[] = {{.fd = asker, .events = POLLIN},
+			       {.fd = client_connect(server, NULL), .events = POLLIN}};
+	struct response response;
+	unsigned int answers = 0;
+
+	server->asker = asker;
+	assert_int_equal(client_send(fds[1].fd, text, strlen(text)), 0);
+	while (poll(fds, ARRAY_SIZE(fds), PATIENCE_MS) > 0 && !fds[1].revents) {
+		assert_status(asker, 200);
+		answers++;
+		assert_int_equal(client_send(asker, HEALTH, strlen(HEALTH)), 0);
+	}
+	assert_status(asker, 200);
+	assert_int_equal(client_receive(fds[1].fd, false, &response), 0);
+	assert_int_equal(response.status, 200);
+	response_free(&response);
+	close(fds[1].fd);
+	return answers;
+}
+
+/*
+ * Health checks are answered while a long document is made, though they came after its request. Two
+ * answers would not need slices: one before the text is printed, and one with it.
+ */
+static void test_health_beside_a_document(void **state)
+{
+	unsigned int answers = 0;
+
+	(void)state;
+	for (int i = 0; i < 20 && answers < 3; i++) {
+		struct server server;
+		int asker;
+
+		assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
+		assert_healthy(&server); /* makes the doctor look */
+		asker = client_connect(&server, NULL);
+		server.services = 100;
+		answers = race(&server, asker);
+		assert_int_equal(server.made, 2);
+		close(asker);
+		server_stop(&server);
+	}
+	assert_in_range(answers, 3, UINT_MAX);
+}
+
 /* The listener must resume when the last connection at the limit has gone. */
 static void test_limit_is_left(void **state)
 {
@@ -495,6 +547,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_garbage, start_default, stop),
 		cmocka_unit_test(test_strangers_make_room),
 		cmocka_unit_test(test_dear_documents_are_shared),
+		cmocka_unit_test(test_health_beside_a_document),
 		cmocka_unit_test(test_stop_with_clients),
 	};
 

@@ -15,6 +15,22 @@
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 
+static int add_services(const struct server *server, struct run *run)
+{
+	if (server->services && run_make_services(run, server->services))
+		return -ENOMEM;
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+
+		memcpy(service->protocol, "tcp", sizeof("tcp"));
+		service->listeners = calloc(SERVICE_LISTENERS, sizeof(*service->listeners));
+		if (!service->listeners)
+			return -ENOMEM;
+		service->listener_count = SERVICE_LISTENERS;
+	}
+	return 0;
+}
+
 static int fake_run(struct server *server, uint64_t duration_ns, struct run **ret_run)
 {
 	autorun struct run *run = run_new("fake 1", NULL);
@@ -30,6 +46,8 @@ static int fake_run(struct server *server, uint64_t duration_ns, struct run **re
 		memset(run->tool, 'x', server->padding);
 		run->tool[server->padding] = '\0';
 	}
+	if (add_services(server, run))
+		return -ENOMEM;
 	*ret_run = TAKE_PTR(run);
 	return 0;
 }
@@ -46,8 +64,12 @@ static int fake_total(void *context, struct run **ret_run)
 {
 	struct server *server = context;
 	uint64_t begin_ns = cpu_time_ns();
+	int asker;
 
 	server->made++;
+	asker = atomic_exchange(&server->asker, 0);
+	if (asker)
+		(void)client_send(asker, HEALTH, strlen(HEALTH));
 	while (cpu_time_ns() - begin_ns < server->work_ms * NSEC_PER_MSEC)
 		;
 	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);

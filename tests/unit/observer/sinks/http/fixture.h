@@ -25,19 +25,25 @@ struct server {
 	struct sockaddr_storage address;
 	pthread_t thread;
 	int stop_fd;
-	atomic_uint runs;	   /* calls of sink_run() so far */
-	atomic_int fail;	   /* every call of the source returns this if not 0 */
-	atomic_uint critical;	   /* 1: something is exhausted */
-	bool critical_of_others;   /* no process of the service is exhausted */
-	atomic_uint looks;	   /* of the doctor so far */
-	atomic_uint padding;	   /* bytes in every run document: makes it large */
-	atomic_uint made;	   /* run documents so far */
-	atomic_uint work_ms;	   /* CPU time of each */
+	atomic_uint runs;	 /* calls of sink_run() so far */
+	atomic_int fail;	 /* every call of the source returns this if not 0 */
+	atomic_uint critical;	 /* 1: something is exhausted */
+	bool critical_of_others; /* no process of the service is exhausted */
+	atomic_uint looks;	 /* of the doctor so far */
+	atomic_uint padding;	 /* bytes in every run document: makes it large */
+	atomic_uint made;	 /* run documents so far */
+	atomic_uint work_ms;	 /* CPU time of each */
+	atomic_uint services;	 /* in each, with SERVICE_LISTENERS: their text takes a while */
+	atomic_int asker; /* not 0: a connection that requests /healthz when a document is read */
 	struct snapshot_past past; /* the last one requested */
 	uint64_t phases;	   /* begun so far; also the last one's id */
 	uint32_t lease_s;	   /* the last one's */
 	bool open[4 * SNAPSHOT_PHASES];
 };
+
+#define SERVICE_LISTENERS 4000
+
+#define HEALTH "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 /* A phase's document has this duration, by which a test identifies it. */
 #define TOTAL_DURATION_NS     7
