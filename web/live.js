@@ -434,7 +434,7 @@ function drawHeat(range) {
 
 // List the responses since the observation began by status, the most frequent first (--http).
 function drawStatuses(service) {
-	const {responses} = service;
+	const {responses, grpc} = service;
 	if (!responses || !responses.count) {
 		detail.statuses.replaceChildren();
 		return;
@@ -443,6 +443,10 @@ function drawStatuses(service) {
 	if (responses.status.other) shown.push(["not known", responses.status.other]);
 	detail.statuses.replaceChildren(element("h3", {}, "Responses by status, since the observation began"),
 		table(["status", "responses", "share"], shown.map(([name, n]) => [String(name), count(n), percent(n / responses.count)])));
+	if (!grpc) return;
+	const named = Object.entries(grpc.status).filter(([, n]) => n).sort((a, b) => b[1] - a[1]);
+	detail.statuses.append(table(["status of gRPC", "responses", "share"],
+		named.map(([name, n]) => [name.replaceAll("_", " "), count(n), percent(n / grpc.count)])));
 }
 
 function many(number, one, more) {

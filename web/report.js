@@ -365,11 +365,24 @@ function statusTable(run, service, i) {
 	const node = element("div", {}, table(["status", "responses", "share"], rows.map(([name, n, member]) => [
 		element("td", {class: "text"}, title(run, `${serviceName(service)} · ${name}`)),
 		cell(count(n), path(run, `services.${i}.responses.${member}`), n), percent(n / all)])));
-	for (const of of ["4xx", "5xx"]) {
-		const failed = service.responses[`service_${of}`];
-		if (failed.count)
-			node.append(element("p", {}, title(run, `${serviceName(service)}: service of ${of}: ${count(failed.count)}, mean ${time(failed.mean_ns)}, p50 ${time(failed.p50_ns)}, p99 ${time(failed.p99_ns)}, max ${time(failed.max_ns)}`)));
-	}
+	for (const of of ["4xx", "5xx"])
+		addFailed(node, run, service, of, service.responses[`service_${of}`]);
+	return node;
+}
+
+function addFailed(node, run, service, of, failed) {
+	if (failed.count)
+		node.append(element("p", {}, title(run, `${serviceName(service)}: service of ${of}: ${count(failed.count)}, mean ${time(failed.mean_ns)}, p50 ${time(failed.p50_ns)}, p99 ${time(failed.p99_ns)}, max ${time(failed.max_ns)}`)));
+}
+
+// The same for gRPC.
+function grpcTable(run, service, i) {
+	const {count: all, status, service_failed: failed} = service.grpc;
+	const names = Object.keys(status).filter((name) => status[name]).sort((a, b) => status[b] - status[a]);
+	const node = element("div", {}, table(["status of gRPC", "responses", "share"], names.map((name) => [
+		element("td", {class: "text"}, title(run, `${serviceName(service)} · ${name.replaceAll("_", " ")}`)),
+		cell(count(status[name]), path(run, `services.${i}.grpc.status.${name}`), status[name]), percent(status[name] / all)])));
+	addFailed(node, run, service, "failed gRPC", failed);
 	return node;
 }
 
@@ -382,6 +395,7 @@ function serviceSection() {
 	for (const run of runs)
 		(run.services || []).forEach((service, i) => {
 			if (service.responses) node.append(statusTable(run, service, i));
+			if (service.grpc) node.append(grpcTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
 		});

@@ -376,16 +376,32 @@ static inline __attribute__((always_inline)) __u32 http2_blocks(const struct htt
 {
 	__u32 status = STATUS_UNKNOWN;
 
-	/* The block before it has not ended. */
-	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION &&
-	    (t->stage != HPACK_AT_FIELD || t->skip))
-		t->lost = 1;
+	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION) {
+		/* The block before it has not ended. */
+		if (t->stage != HPACK_AT_FIELD || t->skip)
+			t->lost = 1;
+		t->said = s->type == HTTP2_PUSH_PROMISE ? HPACK_SAID_PROMISE : 0;
+		t->grpc = 0;
+	}
 	if (said & HTTP2_BEGINS && s->type == HTTP2_HEADERS)
 		status = http2_status(s, t);
 	if (said & HTTP2_BEGINS)
 		http2_block_begins(s, t, status);
 	http2_block_goes_on(t, end - s->taken, s->taken);
 	return status;
+}
+
+/* After HTTP2_ENDS and http2_blocks(): return whether a block of a response is complete. */
+static inline __attribute__((always_inline)) int http2_block_is_over(const struct http2_side *s,
+								     const struct hpack_table *t)
+{
+	return !s->block && !(t->said & HPACK_SAID_PROMISE);
+}
+
+/* Then: return whether a field of the block is not known. */
+static inline __attribute__((always_inline)) int http2_is_obscure(const struct hpack_table *t)
+{
+	return t->lost || t->stage != HPACK_AT_FIELD || t->skip || t->said & HPACK_SAID_OBSCURE;
 }
 
 /*

@@ -83,51 +83,53 @@ static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
 }
 
 /*
- * Decode three digits in Huffman's code (RFC 7541, B) from @word's top bits. 0 to 2 have 5 bits, 3
- * to 9 have 6.
+ * Decode up to three digits in Huffman's code (RFC 7541, B) from @word's top @bytes bytes. 0 to 2
+ * have 5 bits, 3 to 9 have 6. Set *digits to their number; 0: there is anything else.
  */
-static inline __attribute__((always_inline)) __u32 hpack_digits(__u32 word, __u32 bytes)
+static inline __attribute__((always_inline)) __u32 hpack_number(__u32 word, __u32 bytes,
+								__u32 *digits)
 {
-	__u32 digits[3] = {0}, used = 0, rest;
+	__u32 number = 0, left = 8 * bytes, count = 0;
 
 #ifdef __bpf__
 #pragma clang loop unroll(full)
 #endif
 	for (int i = 0; i < 3; i++) {
-		if (word >> 27 <= 2) {
-			digits[i] = word >> 27;
-			word <<= 5;
-			used += 5;
-		} else if (word >> 26 >= 0x19) {
-			digits[i] = (word >> 26) - 0x19 + 3;
-			word <<= 6;
-			used += 6;
-		} else {
-			return STATUS_UNKNOWN;
+		__u32 bits = 5, digit = word >> 27;
+
+		if (digit > 2) {
+			bits = 6;
+			digit = (word >> 26) - 0x19 + 3;
+			if (word >> 26 < 0x19 || digit > 9)
+				break;
 		}
+		if (left < bits)
+			break;
+		number = 10 * number + digit;
+		word <<= bits;
+		left -= bits;
+		count++;
 	}
 	/* The unused bits of the last byte must be ones. */
-	if (used > 8 * bytes || 8 * bytes - used > 7)
-		return STATUS_UNKNOWN;
-	rest = 8 * bytes - used;
-	if (word >> 24 != (0xff00U >> rest & 0xff))
-		return STATUS_UNKNOWN;
-	return status_of(digits[0], digits[1], digits[2]);
+	*digits = left <= 7 && word >> 24 == (0xff00U >> left & 0xff) ? count : 0;
+	return number;
 }
 
 /* Return the status in a literal field's value. */
 static inline __attribute__((always_inline)) __u32 hpack_value(struct hpack *h)
 {
 	__u32 length = hpack_next(h), huffman = length & HPACK_HUFFMAN;
-	__u32 a = hpack_next(h), b = hpack_next(h), c = 0;
+	__u32 a = hpack_next(h), b = hpack_next(h), c = 0, digits, number;
 
 	length &= ~HPACK_HUFFMAN;
 	if (length == 3)
 		c = hpack_next(h);
 	if (h->over)
 		return STATUS_UNKNOWN;
-	if (huffman && (length == 2 || length == 3))
-		return hpack_digits(a << 24 | b << 16 | c << 8, length);
+	if (huffman && (length == 2 || length == 3)) {
+		number = hpack_number(a << 24 | b << 16 | c << 8, length, &digits);
+		return digits == 3 && number >= 100 && number < 600 ? number : STATUS_UNKNOWN;
+	}
 	return length == 3 ? status_of(a - '0', b - '0', c - '0') : STATUS_UNKNOWN;
 }
 

@@ -16,6 +16,7 @@ enum http2_flag {
 	HTTP2_FOLLOWED = 1 << 0,
 	HTTP2_GIVEN_UP = 1 << 1,
 	HTTP2_LEAVING = 1 << 2, /* the server has sent GOAWAY */
+	HTTP2_GRPC = 1 << 3,	/* a response was of gRPC */
 };
 
 /* One direction of a connection. */

@@ -89,12 +89,40 @@ __noinline int status_written(__u32 count)
 	return STATUS_UNKNOWN;
 }
 
-__noinline int status_in_block(const struct http2_side *side, struct hpack_table *fields,
-			       __u32 said, __u64 end)
+/*
+ * A frame of a block has ended, and perhaps the block. Return @status. Not inline: the caller's stack
+ * has no room for it.
+ */
+static __noinline int block_frame_ended(struct http2_conn *h, __u32 status)
 {
-	if (!side || !fields || !http2_is_block(side))
+	const struct hpack_table *fields = &h->fields;
+	__u64 key = (__u64)h->number << 32 | h->out.side.stream;
+	struct stream *st;
+
+	if (!http2_block_is_over(&h->out.side, fields))
+		return status;
+	st = bpf_map_lookup_elem(&streams, &key);
+	if (!st)
+		return status;
+	if (fields->said & HPACK_SAID_GRPC) {
+		st->flags |= STREAM_GRPC;
+		h->flags |= HTTP2_GRPC;
+	}
+	if (http2_is_obscure(fields))
+		st->flags |= STREAM_OBSCURE;
+	if (h->out.side.last)
+		st->grpc = fields->grpc;
+	return status;
+}
+
+__noinline int status_in_block(struct http2_conn *h, __u32 said, __u64 end)
+{
+	__u32 status;
+
+	if (!h || !http2_is_block(&h->out.side))
 		return STATUS_UNKNOWN;
-	return http2_blocks(side, fields, said, end);
+	status = http2_blocks(&h->out.side, &h->fields, said, end);
+	return said & HTTP2_ENDS ? block_frame_ended(h, status) : status;
 }
 
 static __always_inline void status_failed(struct service_statuses *all, __u32 status,
@@ -135,5 +163,32 @@ __noinline int status_answered(const struct conn *c, int status)
 	if (c && (status || c->marks & (MARK_HTTP1 | MARK_TLS)))
 		status_add(c->service, status,
 			   c->start_ns ? c->first_write_ns - c->last_read_ns : STATUS_UNTIMED);
+	return 0;
+}
+
+/* Return the status of gRPC that the response has ended with, GRPC_COUNT if it is none of gRPC. */
+static __always_inline __u32 status_grpc(__u32 said, __u32 stream, __u32 conn)
+{
+	if (said)
+		return said - 1;
+	if (stream & STREAM_OBSCURE && conn & HTTP2_GRPC)
+		return GRPC_NOT_KNOWN;
+	if (!(stream & STREAM_GRPC))
+		return GRPC_COUNT;
+	return conn & HTTP2_GIVEN_UP ? GRPC_NOT_KNOWN : GRPC_MISSING;
+}
+
+__noinline int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn, __u64 service_ns)
+{
+	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
+	__u32 status = status_grpc(said, stream, conn);
+
+	barrier_var(status);
+	if (!all || status >= GRPC_COUNT || !slot_of(service))
+		return 0;
+	all->grpc[status]++;
+	if (status && status <= GRPC_OTHER && service_ns != STATUS_UNTIMED)
+		stage_add(&all->failed[STATUS_FAILED_GRPC], service_ns);
 	return 0;
 }

@@ -9,10 +9,10 @@
 
 #include <linux/types.h>
 
-#include "protocol/http2.h"
+#include "http2.h"
 #include "state.h"
 
-/* For status_count(): the response was not timed. */
+/* Instead of a service time: the response was not timed. */
 #define STATUS_UNTIMED (~0ULL)
 
 /* The write holds an interim response and nothing after it. */
@@ -32,12 +32,18 @@ int status_answered(const struct conn *c, int status);
 
 /*
  * Follow the header blocks of the server's direction after each step, which has returned @said and
- * whose bytes end before @end. Return the status if HEADERS begin.
+ * whose bytes end before @end. Return the status if HEADERS begin. If a block ends, note in its
+ * stream what it says of gRPC.
  */
-int status_in_block(const struct http2_side *side, struct hpack_table *fields, __u32 said,
-		    __u64 end);
+int status_in_block(struct http2_conn *h, __u32 said, __u64 end);
 
-/* Count one more response of @service. Both return 0, as such functions must return something. */
+/*
+ * The response of a stream has ended. If it is of gRPC, count its status. @said: the stream's grpc;
+ * @stream, @conn: flags of both. A pointer would need the stream on the caller's stack.
+ */
+int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn, __u64 service_ns);
+
+/* Count one more response of @service. Such functions must return something: 0. */
 int status_count(__u32 service, __u32 status, __u64 service_ns);
 
 #endif

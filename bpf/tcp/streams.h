@@ -123,6 +123,15 @@ static __always_inline void stream_tell(const struct http2_conn *h, const struct
 	bpf_ringbuf_submit(e, sample_wakeup());
 }
 
+/* A stream whose response had begun is over. */
+static __always_inline void stream_over(const struct http2_conn *h, const struct stream *st,
+					__u32 id)
+{
+	status_ended(st->service, st->grpc, st->flags, h->flags,
+		     st->start_ns ? st->first_write_ns - st->last_read_ns : STATUS_UNTIMED);
+	stream_tell(h, st, id);
+}
+
 /* Count a stream that will not be answered. */
 static __always_inline void stream_abandoned(struct service_slot *slot, const struct stream *st)
 {
@@ -151,7 +160,7 @@ static __always_inline void stream_cut(struct http2_conn *h, struct service_slot
 	if (h->flags & HTTP2_LEAVING && id > h->last)
 		count_atomic(slot, COUNTER_STREAMS_REFUSED, 1);
 	if (st.flags & STREAM_RESPONDING)
-		stream_tell(h, &st, id);
+		stream_over(h, &st, id);
 }
 
 struct bpf_map;
@@ -330,7 +339,7 @@ static __always_inline void stream_reset(struct streams_call *call, const struct
 	    http2_u32(s->field + HTTP2_HEADER) == HTTP2_REFUSED_STREAM)
 		count_atomic(call->slot, COUNTER_STREAMS_REFUSED, 1);
 	if (st.flags & STREAM_RESPONDING)
-		stream_tell(call->h, &st, s->stream);
+		stream_over(call->h, &st, s->stream);
 	else
 		stream_abandoned(call->slot, &st);
 }
@@ -466,7 +475,7 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 		return;
 	st = *found;
 	if (stream_take(call->h, s->stream))
-		stream_tell(call->h, &st, s->stream);
+		stream_over(call->h, &st, s->stream);
 }
 
 /* ---- the walk ---- */
@@ -548,7 +557,7 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 	if (way_step(call, way, &said))
 		return 1;
 	/* This ignores other frames: a test here would make the verifier follow more paths. */
-	status = status_in_block(&way->side, &call->h->fields, said, way->bytes.at);
+	status = status_in_block(call->h, said, way->bytes.at);
 	if (said & HTTP2_BEGINS)
 		server_frame_begins(call, way, status);
 	if (said & HTTP2_ENDS)

@@ -48,6 +48,14 @@ struct run_http2 {
 	struct run_number goaways; /* connections whose end the server announced */
 };
 
+/* Responses of gRPC with --http, counted when they end. */
+struct run_grpc {
+	uint64_t count; /* all, those of unknown status included */
+	uint64_t status[RUN_GRPC_COUNT];
+	struct histogram
+		service_failed; /* `service` of the timed ones with another status than 0 */
+};
+
 /* Responses of HTTP with --http, by their status. */
 struct run_responses {
 	uint64_t count; /* all, those of unknown status included */
@@ -234,6 +242,7 @@ struct run_service {
 	uint64_t nagle_held;
 	struct run_http2 http2;
 	struct run_responses responses;
+	struct run_grpc grpc;
 
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
 	struct run_number connections; /* now established */

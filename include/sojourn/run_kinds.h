@@ -81,6 +81,10 @@ enum run_error {
 
 /* gRPC's statuses 0 to 16, and all others. */
 #define RUN_GRPC_STATUS_COUNT 18
+/* Beyond these, of the observer: responses that ended without a status, and those not known. */
+#define RUN_GRPC_MISSING   18
+#define RUN_GRPC_NOT_KNOWN 19
+#define RUN_GRPC_COUNT	   20
 
 /* Datagrams that are no exchange. */
 enum run_datagram {
@@ -115,7 +119,7 @@ extern const char *const run_close_names[RUN_CLOSE_COUNT];
 extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_age_names[RUN_AGE_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
-extern const char *const run_grpc_status_names[RUN_GRPC_STATUS_COUNT];
+extern const char *const run_grpc_status_names[RUN_GRPC_COUNT];
 extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
 extern const char *const run_rows_names[RUN_ROWS_COUNT]; /* of the lists: "steps" … */
 extern const char *const run_row_names[RUN_ROWS_COUNT];	 /* of one row: "step" … */

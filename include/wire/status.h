@@ -11,21 +11,30 @@
 #define STATUS_LEAST   100
 #define STATUS_COUNT   500 /* up to 599 */
 
+/* Statuses of gRPC: 0 to 16, and what else may be at the end of a response. */
+#define GRPC_LAST      16
+#define GRPC_OTHER     17 /* no number up to 16 */
+#define GRPC_MISSING   18 /* the response ended without */
+#define GRPC_NOT_KNOWN 19
+#define GRPC_COUNT     20
+
 /* Classes of failed responses whose service time is counted. */
 enum status_failed {
 	STATUS_FAILED_4XX,
 	STATUS_FAILED_5XX,
+	STATUS_FAILED_GRPC, /* its status is any but 0 */
 	STATUS_FAILED_COUNT
 };
 
 struct service_statuses {
 	__u64 unknown; /* responses whose status is not known */
 	__u64 counts[STATUS_COUNT];
+	__u64 grpc[GRPC_COUNT];
 	struct stage_histogram failed[STATUS_FAILED_COUNT];
 };
 
 _Static_assert(sizeof(struct service_statuses) ==
-		       8 * (1 + STATUS_COUNT) +
+		       8 * (1 + STATUS_COUNT + GRPC_COUNT) +
 			       STATUS_FAILED_COUNT * sizeof(struct stage_histogram),
 	       "no padding");
 

@@ -12,6 +12,8 @@ enum stream_flag {
 	STREAM_RESPONDING = 1 << 0, /* the response has begun */
 	STREAM_SAMPLED = 1 << 1,    /* an event will report it */
 	STREAM_CARRIED = 1 << 2,    /* its response began in an earlier epoch: counted as carried */
+	STREAM_GRPC = 1 << 3,	    /* its response is of gRPC */
+	STREAM_OBSCURE = 1 << 4,    /* a field of its response is not known */
 };
 
 /* CLOCK_MONOTONIC, nanoseconds. */
@@ -28,7 +30,8 @@ struct stream {
 	__u32 pid;	      /* of a sampled stream: the process that began the response */
 	__u16 respond_bucket; /* see struct conn */
 	__u16 flags;	      /* enum stream_flag */
-	__u32 pad;
+	__u8 grpc;	      /* 1 + the status of gRPC at the end of the response; 0: none */
+	__u8 pad[3];
 };
 
 _Static_assert(sizeof(struct stream) == 6 * 8 + 4 * 4 + 8, "no hidden padding");

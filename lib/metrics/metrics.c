@@ -384,6 +384,20 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 	}
 }
 
+/* Print the statuses of gRPC that occurred. */
+static void tell_grpc(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_grpc_responses", METRICS_COUNTER, METRICS_ONE,
+		"Responses of gRPC by status (--http); missing: they ended without one."};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; next_exported(run, &i); i++)
+		for (unsigned int k = 0; k < RUN_GRPC_COUNT; k++)
+			tell_status(out, &run->services[i], run_grpc_status_names[k],
+				    run->services[i].grpc.status[k]);
+}
+
 /* ---- stages ---- */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -692,6 +706,7 @@ void metrics_tell(struct metrics *metrics, const struct run *run, const struct m
 	for (size_t i = 0; i < ARRAY_SIZE(kinds_metrics); i++)
 		tell_kinds(out, run, &kinds_metrics[i]);
 	tell_statuses(out, run);
+	tell_grpc(out, run);
 	tell_stages(out, metrics, run);
 	tell_findings(out, run);
 	tell_rules(out, run);

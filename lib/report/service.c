@@ -555,23 +555,45 @@ static void add_status(struct items *items, const char *what, uint64_t count, ui
 			  page_share(100.0 * (double)count / (double)all, share));
 }
 
-/* Print HTTP responses by status, and the service time of failed ones. */
-static void report_statuses(const struct page *page, const struct run_service *service)
+/* Print the most frequent statuses of gRPC. */
+static void report_grpc(const struct page *page, const struct run_grpc *grpc)
 {
-	const struct run_responses *responses = &service->responses;
-	const struct {
-		const char *label;
-		const struct histogram *histogram;
-	} failed[] = {
-		{"service of 4xx ", &responses->service_4xx},
-		{"service of 5xx ", &responses->service_5xx},
-	};
+	uint64_t left[RUN_GRPC_STATUS_COUNT], all = grpc->count, others = 0;
+	struct items items;
+	char words[SHORT_TEXT];
+
+	memcpy(left, grpc->status, sizeof(left));
+	if (!all)
+		return;
+	items = items_begin(page, "gRPC", LABEL_COLUMNS);
+	for (unsigned int i = 0; i < RUN_GRPC_STATUS_COUNT; i++) {
+		unsigned int most = 0;
+
+		for (unsigned int k = 1; k < RUN_GRPC_STATUS_COUNT; k++)
+			if (left[k] > left[most])
+				most = k;
+		if (i < MAX_STATUSES)
+			add_status(&items, page_words(run_grpc_status_names[most], words),
+				   left[most], all);
+		else
+			others += left[most];
+		left[most] = 0;
+	}
+	add_status(&items, "others", others, all);
+	add_status(&items, "without a status", grpc->status[RUN_GRPC_MISSING], all);
+	add_status(&items, "not known", grpc->status[RUN_GRPC_NOT_KNOWN], all);
+	items_end(&items);
+}
+
+/* Print the most frequent statuses of HTTP. */
+static void report_http(const struct page *page, const struct run_responses *responses)
+{
 	unsigned int status = RUN_STATUS_COUNT;
 	uint64_t left = 0;
 	struct items items;
 	char name[SHORT_TEXT];
 
-	if (!responses->count || page->tight == TIGHT_MOST)
+	if (!responses->count)
 		return;
 	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++)
 		left += responses->statuses[i];
@@ -587,6 +609,26 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	add_status(&items, "others", left, responses->count);
 	add_status(&items, "not known", responses->status[0], responses->count);
 	items_end(&items);
+}
+
+/* Print responses by status, and the service time of failed ones. */
+static void report_statuses(const struct page *page, const struct run_service *service)
+{
+	const struct run_responses *responses = &service->responses;
+	const struct {
+		const char *label;
+		const struct histogram *histogram;
+	} failed[] = {
+		{"service of 4xx ", &responses->service_4xx},
+		{"service of 5xx ", &responses->service_5xx},
+		{"service of failed gRPC ", &service->grpc.service_failed},
+	};
+	struct items items;
+
+	if (page->tight == TIGHT_MOST)
+		return;
+	report_http(page, responses);
+	report_grpc(page, &service->grpc);
 	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++) {
 		if (!failed[i].histogram->count)
 			continue;

@@ -254,9 +254,30 @@ static void statuses(struct checking *checking, const struct run_service *servic
 		(struct check_value){"responses.status.5xx", responses->status[5]});
 }
 
+/* The same for gRPC, whose responses count when they end. */
+static void statuses_of_grpc(struct checking *checking, const struct run_service *service,
+			     const char *place)
+{
+	const struct run_grpc *grpc = &service->grpc;
+	uint64_t sum = 0, failed = 0;
+
+	for (unsigned int i = 0; i < RUN_GRPC_COUNT; i++) {
+		sum += grpc->status[i];
+		if (i && i < RUN_GRPC_STATUS_COUNT)
+			failed += grpc->status[i];
+	}
+	check_same(checking, place, (struct check_value){"the sum of grpc.status", sum},
+		   (struct check_value){"grpc.count", grpc->count});
+	nearly_at_most(
+		checking, check_moving(service).exchanges, place,
+		(struct check_value){"grpc.service_failed.count", grpc->service_failed.count},
+		(struct check_value){"the failed ones of grpc.status", failed});
+}
+
 void check_statuses(struct checking *checking)
 {
 	check_each_service(checking, statuses);
+	check_each_service(checking, statuses_of_grpc);
 }
 
 /* ---- connections ---- */

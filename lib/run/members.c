@@ -86,6 +86,13 @@ static const struct run_member http2_table[] = {
 };
 static const struct run_members http2_members = MEMBERS(struct run_http2, http2_table);
 
+static const struct run_member grpc_table[] = {
+	COUNT(struct run_grpc, count),
+	COUNTERS(struct run_grpc, status, run_grpc_status_names),
+	{MEMBER(struct run_grpc, HISTOGRAM, service_failed), .counts = true},
+};
+static const struct run_members grpc_members = MEMBERS(struct run_grpc, grpc_table);
+
 static const struct run_member responses_table[] = {
 	COUNT(struct run_responses, count),
 	COUNTERS(struct run_responses, status, status_names),
@@ -165,6 +172,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, U64, nagle_held), .counts = true, .optional = true},
 	{MEMBER(struct run_service, OBJECT, http2), .members = &http2_members, .optional = true},
 	{MEMBER(struct run_service, OBJECT, responses), .members = &responses_members, .sparse = true},
+	{MEMBER(struct run_service, OBJECT, grpc), .members = &grpc_members, .sparse = true},
 	NUMBER(struct run_service, quiet_ns),
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),

@@ -204,7 +204,7 @@ const char *const run_error_help[RUN_ERROR_COUNT] = {
 };
 CHECK_LAST(run_error_help, RUN_ERROR_COUNT, RUN_ERROR_UNEXPECTED);
 
-const char *const run_grpc_status_names[RUN_GRPC_STATUS_COUNT] = {
+const char *const run_grpc_status_names[RUN_GRPC_COUNT] = {
 	[0] = "ok",
 	[1] = "cancelled",
 	[2] = "unknown",
@@ -223,4 +223,7 @@ const char *const run_grpc_status_names[RUN_GRPC_STATUS_COUNT] = {
 	[15] = "data_loss",
 	[16] = "unauthenticated",
 	[17] = "other",
+	[RUN_GRPC_MISSING] = "missing",
+	[RUN_GRPC_NOT_KNOWN] = "not_known",
 };
+CHECK_LAST(run_grpc_status_names, RUN_GRPC_COUNT, RUN_GRPC_NOT_KNOWN);

@@ -232,7 +232,8 @@ static const struct cli_option observe_rows[] = {
 	 CLI_FLAG, AT(cpu)},
 	{"http", 0, NULL,
 	 "Look into HTTP in clear: the streams of HTTP/2 and gRPC (h2c) are exchanges, and "
-	 "responses are counted by status. Without, connections of HTTP/2 are counted, and their "
+	 "responses of HTTP and gRPC are counted by status. Without, connections of HTTP/2 are "
+	 "counted, and their "
 	 "requests are not known.",
 	 CLI_FLAG, AT(http)},
 	{"prefer", 0, "HOOK",

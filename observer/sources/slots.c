@@ -15,6 +15,9 @@
 
 _Static_assert(STATUS_LEAST == RUN_STATUS_LEAST && STATUS_COUNT == RUN_STATUS_COUNT,
 	       "the kernel's statuses are the document's");
+_Static_assert(GRPC_COUNT == RUN_GRPC_COUNT && GRPC_OTHER == RUN_GRPC_STATUS_COUNT - 1 &&
+		       GRPC_MISSING == RUN_GRPC_MISSING && GRPC_NOT_KNOWN == RUN_GRPC_NOT_KNOWN,
+	       "the kernel's statuses of gRPC are the document's");
 _Static_assert(SPLIT_RUNNING == (int)RUN_CPU_RUNNING && SPLIT_COUNT == (int)RUN_CPU_COUNT &&
 		       SPLIT_BLOCKED == (int)RUN_CPU_BLOCKED,
 	       "the kernel's parts are the document's");
@@ -217,19 +220,34 @@ static void add_statuses(struct run_responses *responses, const struct service_s
 		add_part(&sums[i], &all->failed[i]);
 }
 
-static void read_responses(const struct loader *loader, uint32_t index,
-			   struct run_responses *responses)
+static void add_grpc(struct run_grpc *grpc, const struct service_statuses *all)
 {
+	for (uint32_t i = 0; i < GRPC_COUNT; i++) {
+		uint64_t count = __atomic_load_n(&all->grpc[i], __ATOMIC_RELAXED);
+
+		if (!count)
+			continue;
+		grpc->status[i] += count;
+		grpc->count += count;
+	}
+}
+
+static void read_responses(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	struct run_responses *responses = &service->responses;
 	struct histogram sums[STATUS_FAILED_COUNT] = {};
 
 	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
 		const struct service_statuses *all = loader_statuses(loader, cpu, index);
 
-		if (all)
-			add_statuses(responses, all, sums);
+		if (!all)
+			continue;
+		add_statuses(responses, all, sums);
+		add_grpc(&service->grpc, all);
 	}
 	count_parts(&sums[STATUS_FAILED_4XX], &responses->service_4xx);
 	count_parts(&sums[STATUS_FAILED_5XX], &responses->service_5xx);
+	count_parts(&sums[STATUS_FAILED_GRPC], &service->grpc.service_failed);
 }
 
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
@@ -273,7 +291,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 		count_parts(&sum, &service->stages[stage].histogram);
 	}
 	read_split(loader, index, service->cpu);
-	read_responses(loader, index, &service->responses);
+	read_responses(loader, index, service);
 	read_span(loader, index, SPAN_ABANDONED, &service->abandoned);
 	read_span(loader, index, SPAN_TLS_HANDSHAKE, &service->tls_handshake);
 	timed = service->stages[STAGE_SERVICE].histogram.count;

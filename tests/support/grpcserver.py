@@ -3,7 +3,9 @@
 """A gRPC server by Debian's python3-grpcio, as a program: grpcserver.py PORT [CERT KEY].
 
 /test.Service/Echo answers with its request, /test.Service/Missing with NOT_FOUND, /test.Service/Slow after 2 s.
-On SIGTERM it prints how many calls of each it served, and the bytes of all requests.
+The first request of /test.Service/Any has three bytes: status, number of messages, and length of details.
+On SIGTERM it prints how many calls of each it served, and the bytes of all requests. Then comes "status N=COUNT" of each
+status with which Any has ended.
 """
 import collections
 import signal
@@ -16,6 +18,7 @@ from pathlib import Path
 import grpc
 
 counts = collections.Counter()
+CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def count(name, request):
@@ -39,10 +42,22 @@ def slow(request, _):
     return request
 
 
+def any_status(requests, context):
+    code, messages, details = next(requests)
+    for request in requests:
+        count("Any", request)
+    counts[code] += 1
+    for _ in range(messages):
+        yield b"message"
+    context.set_code(CODES[code])
+    context.set_details("d" * details)
+
+
 def main(port, *identity):
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
     handlers = {name: grpc.unary_unary_rpc_method_handler(treat) for name, treat in
                 (("Echo", echo), ("Missing", missing), ("Slow", slow))}
+    handlers["Any"] = grpc.stream_stream_rpc_method_handler(any_status)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Service",
                                                                           handlers),))
     if identity:
@@ -56,7 +71,8 @@ def main(port, *identity):
     print("ready", flush=True)
     over.wait()
     server.stop(0)
-    print(*(f"{name}={counts[name]}" for name in ("Echo", "Missing", "Slow", "bytes")), flush=True)
+    print(*(f"{name}={counts[name]}" for name in ("Echo", "Missing", "Slow", "bytes")))
+    print(*(f"status {code}={counts[code]}" for code in sorted(CODES) if counts[code]), flush=True)
 
 
 if __name__ == "__main__":

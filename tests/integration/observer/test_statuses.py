@@ -82,14 +82,15 @@ def test_nginx_logs_the_same(start, listen_options):
     assert entry["stages"]["service"]["count"] == entry["exchanges"]
     assert re.search(rf"statuses +200 {logged[200]} \(20 %\) · 404 {logged[404]} \(20 %\)", observer.stdout), observer.stdout
     assert re.search(r"service of 5xx \d+ · mean", observer.stdout), observer.stdout
+    assert "grpc" not in entry and "gRPC" not in observer.stdout
 
 
 @needs_program("node")
 @needs_program("h2load")
 @needs_program("nghttp")
 def test_what_the_dynamic_table_holds_is_known(start, tmp_path):
-    """Node's encoder adds statuses to the table with a connection's first responses, and other fields evict them. The
-    truth is its own count."""
+    """Node's encoder adds statuses to the table with a connection's first responses, and other fields evict them. Each
+    second response ends as one of gRPC. The truth is its own count."""
     script = tmp_path / "server.js"
     script.write_text("""
         const counts = {}, server = require("http2").createServer();
@@ -114,7 +115,10 @@ def test_what_the_dynamic_table_holds_is_known(start, tmp_path):
     observer.stop()
     counts = json.loads(re.search(r"counts (.*)", node.stdout)[1])
     assert sum(counts.values()) == 1400 + len(urls)  # nghttp asks once for each
-    assert counted(service(observer.summary(), port)) == {int(status): count for status, count in counts.items()}
+    entry = service(observer.summary(), port)
+    assert counted(entry) == {int(status): count for status, count in counts.items()}
+    at = Counter(at % 17 for at in range(0, entry["exchanges"], 2))
+    assert list(entry["grpc"]["status"].values()) == [*(at[code] for code in range(17)), 0, 0, 0]
 
 
 # ---- bytes in the test's own hands ----

@@ -186,6 +186,9 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->responses.statuses[RUN_STATUS_COUNT - 1] = next(sequence);
 	set_histogram(&service->responses.service_4xx, sequence);
 	set_histogram(&service->responses.service_5xx, sequence);
+	service->grpc.count = next(sequence);
+	set_counters(service->grpc.status, RUN_GRPC_COUNT, sequence);
+	set_histogram(&service->grpc.service_failed, sequence);
 	set_number(&service->quiet_ns, sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);

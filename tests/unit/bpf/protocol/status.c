@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, and
- * those that are not known. Frames are cut anywhere.
+ * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, those
+ * of gRPC among them, and those that are not known. Frames are cut anywhere.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
@@ -249,13 +249,20 @@ static void any_value_is_nghttp2s_or_not_known(void **state)
 /* The least bytes of a block in its first frame: a status and all that may precede it. */
 #define BLOCK_LEAST 12
 
-/* The bytes that a server sends, and the statuses of its blocks: 0 for a block without one. */
+/* The facts in a block; 0: it has none. */
+struct said {
+	unsigned int status;
+	unsigned int grpc; /* 1 + the status of gRPC */
+	bool of_grpc;	   /* its type is that of gRPC */
+};
+
+/* The bytes that a server sends, and what its blocks say. */
 struct connection {
 	nghttp2_hd_deflater *deflater;
 	unsigned int seed;
 	uint8_t *bytes;
 	size_t length;
-	unsigned int statuses[BLOCKS];
+	struct said said[BLOCKS];
 	unsigned int count;
 };
 
@@ -311,6 +318,59 @@ static void block_written(struct connection *c, uint8_t type, const uint8_t *blo
 	}
 }
 
+/* Return 1 + the status of gRPC in a text. */
+static unsigned int grpc_of(const char *text, size_t length)
+{
+	char number[4] = "";
+	unsigned int value;
+
+	if (!length || length > 3 || strspn(text, "0123456789") < length)
+		return 1 + GRPC_OTHER;
+	memcpy(number, text, length);
+	value = (unsigned int)strtoul(number, NULL, 10);
+	return 1 + (value <= GRPC_LAST ? value : GRPC_OTHER);
+}
+
+/* Mostly give the fields of gRPC a value that they may have. Return its length. */
+static size_t grpc_value(struct connection *c, const char *name, char *value, size_t size)
+{
+	static const char *const types[] = {
+		"application/grpc",
+		"application/grpc+proto",
+		"application/grpc;charset=utf-8",
+		"application/grpc-web",
+		"application/grpcx",
+		"application/grp",
+		"text/html",
+		"application/grpc+",
+		"application/grpc;",
+	};
+
+	if (!any(c, 8))
+		return size;
+	if (!strcmp(name, "grpc-status"))
+		return (size_t)sprintf(value, any(c, 9) ? "%u" : "%02u",
+				       any(c, any(c, 9) ? 17 : 2000));
+	if (!strcmp(name, "content-type"))
+		return (size_t)sprintf(value, "%s", types[any(c, sizeof(types) / sizeof(*types))]);
+	return size;
+}
+
+static bool is_grpc(const char *value, size_t length)
+{
+	return length >= 16 && !memcmp(value, "application/grpc", 16) &&
+	       (length == 16 || value[16] == '+' || value[16] == ';');
+}
+
+/* Note what a field says. */
+static void note(struct said *said, const char *name, const char *value, size_t length)
+{
+	if (!strcmp(name, "grpc-status"))
+		said->grpc = grpc_of(value, length);
+	else if (!strcmp(name, "content-type"))
+		said->of_grpc |= is_grpc(value, length);
+}
+
 /*
  * Write a random block: few names and values, which stay in the table, and new ones of any length,
  * which evict others.
@@ -324,14 +384,15 @@ static void block_made(struct connection *c)
 	nghttp2_nv fields[FIELDS_MOST + 1];
 	size_t count = 0, of_values = any(c, FIELDS_MOST);
 	uint8_t block[BLOCK_MOST], type = HTTP2_HEADERS;
-	unsigned int kind = any(c, 10), value = 0;
+	unsigned int kind = any(c, 10);
+	struct said *said = &c->said[c->count];
 	ssize_t length;
 
 	if (kind == 0) {
 		type = HTTP2_PUSH_PROMISE;
 	} else if (kind > 1) {
-		value = statuses[any(c, sizeof(statuses) / sizeof(*statuses))];
-		snprintf(status, sizeof(status), "%u", value);
+		said->status = statuses[any(c, sizeof(statuses) / sizeof(*statuses))];
+		snprintf(status, sizeof(status), "%u", said->status);
 		fields[count++] = (nghttp2_nv){(uint8_t *)":status", (uint8_t *)status, 7, 3,
 					       NGHTTP2_NV_FLAG_NONE};
 	}
@@ -342,6 +403,8 @@ static void block_made(struct connection *c)
 		memset(values[i], any(c, 2) ? 'a' : '~', size);
 		if (size && any(c, 2))
 			values[i][0] = (char)('a' + any(c, 26));
+		size = grpc_value(c, name, values[i], size);
+		note(said, name, values[i], size);
 		fields[count++] =
 			(nghttp2_nv){(uint8_t *)name, (uint8_t *)values[i], strlen(name), size,
 				     any(c, 9) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
@@ -352,13 +415,13 @@ static void block_made(struct connection *c)
 	length = nghttp2_hd_deflate_hd(c->deflater, block, sizeof(block), fields, count);
 	assert_true(length >= 0);
 	block_written(c, type, block, (size_t)length);
-	c->statuses[c->count++] = value;
+	c->count++;
 }
 
 struct compared {
 	const struct connection *c;
 	struct hpack_table fields;
-	unsigned int blocks;
+	unsigned int blocks, ended;
 };
 
 static void compare(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
@@ -370,7 +433,14 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 		return;
 	status = http2_blocks(s, &compared->fields, what, (uintptr_t)end);
 	if (what & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION)
-		assert_int_equal(status, compared->c->statuses[compared->blocks++]);
+		assert_int_equal(status, compared->c->said[compared->blocks++].status);
+	if (what & HTTP2_ENDS && http2_block_is_over(s, &compared->fields)) {
+		const struct said *said = &compared->c->said[compared->blocks - 1];
+
+		compared->ended++;
+		assert_int_equal(compared->fields.grpc, said->grpc);
+		assert_int_equal(!!(compared->fields.said & HPACK_SAID_GRPC), said->of_grpc);
+	}
 }
 
 /* Each status that nghttp2 writes on connections with thousands of fields is known and right. */
@@ -396,6 +466,7 @@ static void the_dynamic_table_is_followed(void **state)
 							compare, &compared));
 			assert_int_equal(compared.blocks, BLOCKS);
 			assert_int_equal(compared.fields.lost, 0);
+			assert_true(compared.ended > BLOCKS / 2);
 		}
 		nghttp2_hd_deflate_del(c.deflater);
 		free(c.bytes);
@@ -417,7 +488,7 @@ static void a_block_that_is_wrong_loses_the_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
-		struct connection c = {.statuses = {418, 418, STATUS_UNKNOWN, STATUS_UNKNOWN}};
+		struct connection c = {.said = {{418}, {418}}};
 		struct compared compared = {.c = &c};
 		struct http2_side s = {.settled = 1};
 
@@ -435,6 +506,88 @@ static void a_block_that_is_wrong_loses_the_table(void **state)
 		assert_int_equal(compared.blocks, 4);
 		free(c.bytes);
 	}
+}
+
+/* ---- statuses of gRPC ---- */
+
+/* Return what a field "grpc-status" with these bytes says, by its own text if nghttp2 accepts it. */
+static unsigned int grpc_by_nghttp2(const uint8_t *block, size_t size)
+{
+	nghttp2_hd_inflater *inflater;
+	unsigned int status = 1 + GRPC_OTHER;
+	nghttp2_nv field = {0};
+	int flags = 0;
+
+	assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
+	if (nghttp2_hd_inflate_hd2(inflater, &field, &flags, block, size, 1) == (ssize_t)size)
+		status = grpc_of((const char *)field.value, field.valuelen);
+	nghttp2_hd_inflate_del(inflater);
+	return status;
+}
+
+/* Of all values of up to two bytes, in Huffman's code or plain, each status is known and right. */
+static void any_status_of_grpc_is_nghttp2s(void **state)
+{
+	unsigned int known[1 + GRPC_COUNT] = {0};
+
+	(void)state;
+	for (uint32_t value = 0; value < 4U << 16; value++) {
+		uint8_t length = 1 + (value >> 16 & 1), huffman = value >> 17 ? 0x80 : 0;
+		uint8_t block[16] = "\0\x0bgrpc-status";
+		struct hpack_table fields = {0};
+		size_t size = 14U + length;
+
+		block[13] = huffman | length;
+		block[14] = (uint8_t)value;
+		if (length == 2)
+			block[15] = (uint8_t)(value >> 8);
+		else if (value >> 8 & 0xff)
+			continue;
+		for (size_t i = 0; i < size; i++)
+			hpack_byte(&fields, block[i]);
+		assert_int_equal(fields.stage, HPACK_AT_FIELD);
+		assert_int_equal(fields.grpc, grpc_by_nghttp2(block, size));
+		known[fields.grpc]++;
+	}
+	/* "0" and "00" in both ways, and "000", whose code has two bytes. Below: "10" and "010". */
+	assert_int_equal(known[1], 5);
+	for (unsigned int status = 10; status <= GRPC_LAST; status++)
+		assert_int_equal(known[1 + status], 3);
+}
+
+static void follow(struct hpack_table *fields, const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (fields->skip)
+			fields->skip--;
+		else
+			hpack_byte(fields, bytes[i]);
+}
+
+/* After the table is lost nothing is read from it, and an entry that is no longer kept is obscure. */
+static void what_is_not_known_is_obscure(void **state)
+{
+	static const uint8_t name[] = "\x40\x0bgrpc-status\x01"
+				      "5",
+			     other[] = "\x40\x01x\x01x";
+	struct hpack_table fields = {0};
+
+	(void)state;
+	follow(&fields, name, sizeof(name) - 1);
+	for (unsigned int entry = 1; entry < HPACK_ENTRIES; entry++)
+		follow(&fields, other, sizeof(other) - 1);
+	assert_int_equal(fields.entered, HPACK_ENTRIES);
+	fields.grpc = 0;
+	hpack_byte(&fields, 0xff); /* 127, and 62: the oldest entry */
+	hpack_byte(&fields, HPACK_DYNAMIC_FIRST + HPACK_ENTRIES - 1 - 127);
+	assert_int_equal(fields.grpc, 1 + 5);
+	assert_false(http2_is_obscure(&fields));
+	hpack_byte(&fields, 0xff);
+	hpack_byte(&fields, HPACK_DYNAMIC_FIRST + HPACK_ENTRIES - 127);
+	assert_true(http2_is_obscure(&fields));
+	fields.said = 0;
+	fields.lost = 1;
+	assert_true(http2_is_obscure(&fields));
 }
 
 /* ---- HTTP/1 ---- */
@@ -474,6 +627,8 @@ int main(void)
 		cmocka_unit_test(what_does_not_stand_there_is_not_known),
 		cmocka_unit_test(any_value_is_nghttp2s_or_not_known),
 		cmocka_unit_test(the_dynamic_table_is_followed),
+		cmocka_unit_test(any_status_of_grpc_is_nghttp2s),
+		cmocka_unit_test(what_is_not_known_is_obscure),
 		cmocka_unit_test(a_block_that_is_wrong_loses_the_table),
 		cmocka_unit_test(lines_of_http1),
 	};

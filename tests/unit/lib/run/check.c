@@ -80,6 +80,8 @@ static struct run *sound_run(void)
 	service->responses = (struct run_responses){.count = 1000,
 						    .status = {3, [2] = 990, [4] = 7},
 						    .statuses = {[100] = 990, [304] = 7}};
+	service->grpc = (struct run_grpc){.count = 6, .status = {[0] = 5, [14] = 1}};
+	histogram_record(&service->grpc.service_failed, 5);
 	service->open.read = service->open.unread = service->open.unaccepted =
 		service->open.closing = (struct run_number){.known = true};
 	add_series(service, run->duration_ns);
@@ -111,6 +113,17 @@ static void answer_more(struct run *run)
 static void fail_more(struct run *run)
 {
 	histogram_record(&SERVICE->responses.service_5xx, 5);
+}
+
+static void forget_grpc(struct run *run)
+{
+	SERVICE->grpc.status[0]--;
+}
+
+static void fail_more_of_grpc(struct run *run)
+{
+	SERVICE->grpc.status[14]--;
+	SERVICE->grpc.status[RUN_GRPC_MISSING]++;
 }
 
 static void raise_mean(struct run *run)
@@ -350,6 +363,8 @@ static const struct {
 	{"parts-of-exchanges", overlap_all, "overlapped is 1001, must be at most exchanges, which is 1000"},
 	{"statuses-add-up", forget_status, "its responses.statuses is 6, must be responses.status.4xx, which is 7"},
 	{"statuses-add-up", answer_more, "responses.count is 1001, must be at most exchanges, which is 1000"},
+	{"statuses-add-up", forget_grpc, "the sum of grpc.status is 5, must be grpc.count, which is 6"},
+	{"statuses-add-up", fail_more_of_grpc, "grpc.service_failed.count is 1, must be at most the failed ones of grpc.status, which is 0"},
 	{"statuses-add-up", fail_more, "responses.service_5xx.count is 1, must be at most responses.status.5xx, which is 0"},
 	{"connections-balance", forget_close, "accepted is 64, must be at most closes + connections + open.closing, which is 63"},
 	{"connections-balance", accept_more, "which is 64"},
