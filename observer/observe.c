@@ -575,6 +575,7 @@ static int load(struct observation *o)
 static int make_plan(struct observation *o)
 {
 	int r = build_plan(o, true), error = r ? 0 : open_netns(o);
+	bool gone = error == -ESRCH; /* the process whose namespace it is */
 
 	if (!r && !error)
 		error = load(o);
@@ -582,8 +583,7 @@ static int make_plan(struct observation *o)
 		loader_close(o->loader);
 		o->loader = NULL;
 	}
-	if (error && error != -ESRCH &&
-	    !(error == -EDQUOT && budget_lacks(&o->config, o->options->memory)))
+	if (error && !gone && !(error == -EDQUOT && budget_lacks(&o->config, o->options->memory)))
 		r = build_plan(o, false);
 	if (r < 0) {
 		log_errno(r, "cannot try the kernel's programs");

@@ -488,7 +488,7 @@ static void a_block_that_is_wrong_loses_the_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
-		struct connection c = {.said = {{418}, {418}}};
+		struct connection c = {.said = {{.status = 418}, {.status = 418}}};
 		struct compared compared = {.c = &c};
 		struct http2_side s = {.settled = 1};
 
