@@ -79,6 +79,21 @@ static void check_reply(const struct http_reply *reply)
 	}
 }
 
+/* Make the document that the reply waits for, as the endpoint does between other requests. */
+static void make(struct http_routes *routes, struct http_reply *reply)
+{
+	size_t awaited = reply->awaited;
+	int r = http_routes_begin(routes, awaited);
+
+	if (!r) {
+		do
+			r = http_documents_continue(&routes->documents);
+		while (r > 0);
+	}
+	*reply = (struct http_reply){0};
+	http_routes_made(routes, awaited, r, reply);
+}
+
 static void ask(char *text)
 {
 	struct http_routes routes = {.source = {.total = give,
@@ -99,6 +114,8 @@ static void ask(char *text)
 	struct http_reply reply = {0};
 
 	http_routes_answer(&routes, method, path, &query, &reply);
+	if (reply.awaited)
+		make(&routes, &reply);
 	check_reply(&reply);
 	http_reply_done(&reply);
 	http_routes_done(&routes);
