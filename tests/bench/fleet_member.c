@@ -85,7 +85,7 @@ static uint64_t read_run(struct member *member)
 {
 	char *path = path_of(member, "run");
 	FILE *file = fopen(path, "re");
-	uint64_t count;
+	uint64_t count = 0;
 
 	if (!file || fscanf(file, "%" SCNu64 " %" SCNu64, &count, &member->duration_ns) != 2 ||
 	    !count)
