@@ -43,20 +43,12 @@ struct port_watch {
 	struct port_fullest last;
 };
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static void look(struct port_watch *watch)
 {
-	uint64_t before_ns = thread_cpu_ns();
+	uint64_t before_ns = clock_thread_cpu_ns();
 
 	watch->failed = port_count_look(watch->count, &watch->last) < 0;
-	watch->cpu_ns = thread_cpu_ns() - before_ns;
+	watch->cpu_ns = clock_thread_cpu_ns() - before_ns;
 	if (watch->failed)
 		return;
 	/* In a very long phase keep every other look: intervals have become longer, too. */

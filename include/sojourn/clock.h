@@ -43,6 +43,15 @@ static inline uint64_t clock_process_cpu_ns(void)
 	return clock_timespec_ns(&ts);
 }
 
+/* Read the CPU time of this thread. */
+static inline uint64_t clock_thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return clock_timespec_ns(&ts);
+}
+
 /* Sleep until clock_now_ns() is @at_ns, despite signals. */
 static inline void clock_sleep_until(uint64_t at_ns)
 {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "sojourn/clock.h"
 
@@ -21,14 +20,6 @@
 
 /* A slice ends with the service during which this time is over. */
 #define SLICE_NS (5 * NSEC_PER_MSEC)
-
-uint64_t http_cpu_time_ns(void)
-{
-	struct timespec now = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return clock_timespec_ns(&now);
-}
 
 bool http_documents_have_credit(struct http_documents *documents)
 {
@@ -136,14 +127,14 @@ int http_documents_begin(struct http_documents *documents, size_t number, struct
 int http_documents_continue(struct http_documents *documents)
 {
 	struct http_making *making = &documents->making;
-	uint64_t cpu_ns = http_cpu_time_ns(), end_ns = clock_now_ns() + SLICE_NS, cost_ns;
+	uint64_t cpu_ns = clock_thread_cpu_ns(), end_ns = clock_now_ns() + SLICE_NS, cost_ns;
 	size_t number = making->number;
 	int r;
 
 	do
 		r = run_print_part(&making->printing, 1);
 	while (r > 0 && clock_now_ns() < end_ns);
-	cpu_ns = http_cpu_time_ns() - cpu_ns;
+	cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 	http_documents_charge(documents, cpu_ns);
 	making->cost_ns += cpu_ns;
 	if (r > 0)

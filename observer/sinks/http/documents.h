@@ -41,7 +41,6 @@ struct http_documents {
 
 void http_documents_done(struct http_documents *documents);
 
-uint64_t http_cpu_time_ns(void);
 bool http_documents_have_credit(struct http_documents *documents);
 void http_documents_charge(struct http_documents *documents, uint64_t cost_ns);
 

@@ -393,7 +393,7 @@ static void reply_clients_errno(struct http_reply *reply, int r)
 /* This walks over every connection of the host, of which there may be many. */
 static void get_clients(const struct request *request, struct http_reply *reply)
 {
-	uint64_t begin_ns = http_cpu_time_ns(), port = 0;
+	uint64_t begin_ns = clock_thread_cpu_ns(), port = 0;
 
 	if (!request->query->port || !parse_number(request->query->port, 1, UINT16_MAX, &port)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
@@ -407,7 +407,8 @@ static void get_clients(const struct request *request, struct http_reply *reply)
 		reply->type = JSON;
 		reply_clients_errno(reply, http_clients(&request->routes->source, (uint16_t)port,
 							&reply->body));
-		http_documents_charge(&request->routes->documents, http_cpu_time_ns() - begin_ns);
+		http_documents_charge(&request->routes->documents,
+				      clock_thread_cpu_ns() - begin_ns);
 	}
 }
 
@@ -524,21 +525,21 @@ static void handle(const struct route *route, const struct request *request,
 	} else if (!route->handle) {
 		reply->awaited = number + 1;
 	} else {
-		begin_ns = http_cpu_time_ns();
+		begin_ns = clock_thread_cpu_ns();
 		route->handle(request, reply);
-		share_reply(documents, number, http_cpu_time_ns() - begin_ns, reply);
+		share_reply(documents, number, clock_thread_cpu_ns() - begin_ns, reply);
 	}
 }
 
 int http_routes_begin(struct http_routes *routes, size_t awaited)
 {
-	uint64_t begin_ns = http_cpu_time_ns();
+	uint64_t begin_ns = clock_thread_cpu_ns();
 	struct run *run = NULL;
 	int r = table[awaited - 1].read(&routes->source, &run);
 
 	return r ? r
 		 : http_documents_begin(&routes->documents, awaited - 1, run,
-					http_cpu_time_ns() - begin_ns);
+					clock_thread_cpu_ns() - begin_ns);
 }
 
 void http_routes_made(struct http_routes *routes, size_t awaited, int r, struct http_reply *reply)

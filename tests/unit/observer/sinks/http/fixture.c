@@ -52,25 +52,17 @@ static int fake_run(struct server *server, uint64_t duration_ns, struct run **re
 	return 0;
 }
 
-static uint64_t cpu_time_ns(void)
-{
-	struct timespec now;
-
-	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
-	return clock_timespec_ns(&now);
-}
-
 static int fake_total(void *context, struct run **ret_run)
 {
 	struct server *server = context;
-	uint64_t begin_ns = cpu_time_ns();
+	uint64_t begin_ns = clock_thread_cpu_ns();
 	int asker;
 
 	server->made++;
 	asker = atomic_exchange(&server->asker, 0);
 	if (asker)
 		(void)client_send(asker, HEALTH, strlen(HEALTH));
-	while (cpu_time_ns() - begin_ns < server->work_ms * NSEC_PER_MSEC)
+	while (clock_thread_cpu_ns() - begin_ns < server->work_ms * NSEC_PER_MSEC)
 		;
 	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);
 }
