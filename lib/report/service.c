@@ -530,17 +530,16 @@ static struct items begin_beside(const struct page *page, const char *label,
 /* Maximum of statuses that are named, the most frequent first; the rest are others. */
 #define MAX_STATUSES 6
 
-/* Return the next status after @last, by falling count; RUN_STATUS_COUNT: there is none. */
-static unsigned int next_status(const struct run_responses *responses, unsigned int last)
+/* Return the next of @count statuses after @last, by falling number of responses; @count: there is none. */
+static unsigned int next_status(const uint64_t *responses, unsigned int count, unsigned int last)
 {
-	const uint64_t *counts = responses->statuses;
-	unsigned int found = RUN_STATUS_COUNT;
+	unsigned int found = count;
 
-	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++) {
-		bool told = last < RUN_STATUS_COUNT &&
-			    (counts[i] > counts[last] || (counts[i] == counts[last] && i <= last));
+	for (unsigned int i = 0; i < count; i++) {
+		bool told = last < count && (responses[i] > responses[last] ||
+					     (responses[i] == responses[last] && i <= last));
 
-		if (counts[i] && !told && (found == RUN_STATUS_COUNT || counts[i] > counts[found]))
+		if (responses[i] && !told && (found == count || responses[i] > responses[found]))
 			found = i;
 	}
 	return found;
@@ -555,58 +554,60 @@ static void add_status(struct items *items, const char *what, uint64_t count, ui
 			  page_share(100.0 * (double)count / (double)all, share));
 }
 
-/* Print the most frequent statuses of gRPC. */
+typedef const char *status_name(unsigned int status, char buffer[static SHORT_TEXT]);
+
+static const char *name_of_http(unsigned int status, char buffer[static SHORT_TEXT])
+{
+	snprintf(buffer, SHORT_TEXT, "%u", RUN_STATUS_LEAST + status);
+	return buffer;
+}
+
+static const char *name_of_grpc(unsigned int status, char buffer[static SHORT_TEXT])
+{
+	return page_words(run_grpc_status_names[status], buffer);
+}
+
+/* Add the most frequent of @count statuses, and the rest as others. */
+static void add_statuses(struct items *items, const uint64_t *responses, unsigned int count,
+			 status_name *name, uint64_t all)
+{
+	unsigned int status = count;
+	uint64_t left = 0;
+	char text[SHORT_TEXT];
+
+	for (unsigned int i = 0; i < count; i++)
+		left += responses[i];
+	for (unsigned int i = 0; i < MAX_STATUSES; i++) {
+		status = next_status(responses, count, status);
+		if (status == count)
+			break;
+		add_status(items, name(status, text), responses[status], all);
+		left -= responses[status];
+	}
+	add_status(items, "others", left, all);
+}
+
 static void report_grpc(const struct page *page, const struct run_grpc *grpc)
 {
-	uint64_t left[RUN_GRPC_STATUS_COUNT], all = grpc->count, others = 0;
 	struct items items;
-	char words[SHORT_TEXT];
 
-	memcpy(left, grpc->status, sizeof(left));
-	if (!all)
+	if (!grpc->count)
 		return;
 	items = items_begin(page, "gRPC", LABEL_COLUMNS);
-	for (unsigned int i = 0; i < RUN_GRPC_STATUS_COUNT; i++) {
-		unsigned int most = 0;
-
-		for (unsigned int k = 1; k < RUN_GRPC_STATUS_COUNT; k++)
-			if (left[k] > left[most])
-				most = k;
-		if (i < MAX_STATUSES)
-			add_status(&items, page_words(run_grpc_status_names[most], words),
-				   left[most], all);
-		else
-			others += left[most];
-		left[most] = 0;
-	}
-	add_status(&items, "others", others, all);
-	add_status(&items, "without a status", grpc->status[RUN_GRPC_MISSING], all);
-	add_status(&items, "not known", grpc->status[RUN_GRPC_NOT_KNOWN], all);
+	add_statuses(&items, grpc->status, RUN_GRPC_STATUS_COUNT, name_of_grpc, grpc->count);
+	add_status(&items, "without a status", grpc->status[RUN_GRPC_MISSING], grpc->count);
+	add_status(&items, "not known", grpc->status[RUN_GRPC_NOT_KNOWN], grpc->count);
 	items_end(&items);
 }
 
-/* Print the most frequent statuses of HTTP. */
 static void report_http(const struct page *page, const struct run_responses *responses)
 {
-	unsigned int status = RUN_STATUS_COUNT;
-	uint64_t left = 0;
 	struct items items;
-	char name[SHORT_TEXT];
 
 	if (!responses->count)
 		return;
-	for (unsigned int i = 0; i < RUN_STATUS_COUNT; i++)
-		left += responses->statuses[i];
 	items = items_begin(page, "statuses", LABEL_COLUMNS);
-	for (unsigned int i = 0; i < MAX_STATUSES; i++) {
-		status = next_status(responses, status);
-		if (status == RUN_STATUS_COUNT)
-			break;
-		snprintf(name, sizeof(name), "%u", RUN_STATUS_LEAST + status);
-		add_status(&items, name, responses->statuses[status], responses->count);
-		left -= responses->statuses[status];
-	}
-	add_status(&items, "others", left, responses->count);
+	add_statuses(&items, responses->statuses, RUN_STATUS_COUNT, name_of_http, responses->count);
 	add_status(&items, "not known", responses->status[0], responses->count);
 	items_end(&items);
 }
