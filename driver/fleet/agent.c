@@ -56,7 +56,7 @@ struct agent {
 /* Ignore errors: a coordinator that does not read has ended, which receive() notices. */
 static void send_text(const char *text)
 {
-	(void)write_all(STDOUT_FILENO, text, strlen(text));
+	(void)write_all(STDOUT_FILENO, text, strlen(text), NULL);
 }
 
 static void send_message(struct agent *agent, json_t *message)

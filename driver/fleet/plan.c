@@ -277,7 +277,7 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 		err = open_file(inbox);
 	if (!err && (uint64_t)lseek(inbox->files[number], 0, SEEK_CUR) + length > FILE_MAX)
 		return refuse_message("file", ret_error);
-	return err ? err : write_all(inbox->files[number], bytes, length);
+	return err ? err : write_all(inbox->files[number], bytes, length, NULL);
 }
 
 /*

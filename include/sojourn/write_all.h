@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-/* Write all @length bytes, also if signals interrupt. 0, or -errno after a part of them. */
-int write_all(int fd, const void *bytes, size_t length);
+/*
+ * Write all @length bytes, also if signals interrupt. 0, or -errno after a part of them. @ret_written gets the length
+ * of that part; it may be NULL.
+ */
+int write_all(int fd, const void *bytes, size_t length, size_t *ret_written);
 
 #endif

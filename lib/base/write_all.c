@@ -5,19 +5,20 @@
 #include <errno.h>
 #include <unistd.h>
 
-int write_all(int fd, const void *bytes, size_t length)
+int write_all(int fd, const void *bytes, size_t length, size_t *ret_written)
 {
-	const char *next = bytes;
+	size_t done = 0;
+	int r = 0;
 
-	while (length) {
-		ssize_t written = write(fd, next, length);
+	while (done < length && !r) {
+		ssize_t written = write(fd, (const char *)bytes + done, length - done);
 
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		next += written;
-		length -= (size_t)written;
+		if (written >= 0)
+			done += (size_t)written;
+		else if (errno != EINTR)
+			r = -errno;
 	}
-	return 0;
+	if (ret_written)
+		*ret_written = done;
+	return r;
 }

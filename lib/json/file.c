@@ -31,7 +31,7 @@ static int copy_all(int fd, int from)
 	int err = 0;
 
 	for (off_t at = 0; !err && (count = pread(from, bytes, sizeof(bytes), at)) > 0; at += count)
-		err = write_all(fd, bytes, (size_t)count);
+		err = write_all(fd, bytes, (size_t)count, NULL);
 	return count < 0 ? -errno : err;
 }
 
@@ -41,7 +41,7 @@ static int write_content(int fd, const struct content *content)
 	int err, copy;
 
 	if (content->text)
-		return write_all(fd, content->text, strlen(content->text));
+		return write_all(fd, content->text, strlen(content->text), NULL);
 	if (!content->run)
 		return copy_all(fd, content->fd);
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -38,7 +38,7 @@ struct sink_otlp {
 static int share(const char *text, int *ret_fd)
 {
 	autoclose int fd = memfd_create("sojourn-reading", MFD_CLOEXEC);
-	int r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
+	int r = fd < 0 ? -errno : write_all(fd, text, strlen(text), NULL);
 
 	if (r < 0)
 		return r;

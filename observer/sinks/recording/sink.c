@@ -13,6 +13,7 @@
 #include "recording.h"
 #include "sojourn/clock.h"
 #include "sojourn/series.h"
+#include "sojourn/write_all.h"
 
 /* To the disk at most this often: it can take longer than an interval. */
 #define SYNC_NS NSEC_PER_SEC
@@ -76,27 +77,21 @@ static int check_previous(const struct sink_record_options *options)
 
 /* ---- writing ---- */
 
-static int write_all(struct sink_record *sink, const char *text, size_t length)
+static int add_text(struct sink_record *sink, const char *text, size_t length)
 {
-	while (length) {
-		ssize_t written = write(sink->fd, text, length);
+	size_t written;
+	int r = write_all(sink->fd, text, length, &written);
 
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		text += written;
-		length -= (size_t)written;
-		sink->size += written;
-		sink->half_line = text[-1] != '\n';
-	}
-	return 0;
+	sink->size += (off_t)written;
+	if (written)
+		sink->half_line = text[written - 1] != '\n';
+	return r;
 }
 
 /* A reading that was cut off stays, as a line of its own, which readers skip. */
 static int end_half_line(struct sink_record *sink)
 {
-	return sink->half_line ? write_all(sink, "\n", 1) : 0;
+	return sink->half_line ? add_text(sink, "\n", 1) : 0;
 }
 
 /* Half a header would make the file no recording, so the file is then emptied again. */
@@ -111,7 +106,7 @@ static int write_header(struct sink_record *sink)
 	int r = end_half_line(sink);
 
 	if (!r)
-		r = write_all(sink, text, (size_t)length);
+		r = add_text(sink, text, (size_t)length);
 	if (r < 0 && first && !ftruncate(sink->fd, 0)) {
 		sink->size = 0;
 		sink->half_line = false;
@@ -181,7 +176,7 @@ static int append(struct sink_record *sink, const struct run *run)
 	if (!r && !sink->size)
 		r = write_header(sink);
 	if (!r)
-		r = write_all(sink, text, length);
+		r = add_text(sink, text, length);
 	if (r < 0)
 		return r;
 	sink->count++;
