@@ -21,8 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NSEC_PER_SEC UINT64_C(1000000000)
-#define BEAT_NS	     (NSEC_PER_SEC / 2) /* as driver/fleet/agent.c */
+#include "sojourn/clock.h"
+#include "sojourn/write_all.h"
+
+#define BEAT_NS (NSEC_PER_SEC / 2) /* as driver/fleet/agent.c */
 
 /* fleet.py has put these in place of the start, whose digits are as many. */
 #define MARK	   "@@@@@@@@@@@@@@@@@@@"
@@ -39,14 +41,6 @@ struct member {
 	bool over;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static void fail(const char *what)
 {
 	fprintf(stderr, "fleet_member: %s: %s\n", what, strerror(errno));
@@ -56,14 +50,8 @@ static void fail(const char *what)
 static void send_bytes(struct member *member, const char *bytes, size_t length)
 {
 	member->sent += length;
-	while (length) {
-		ssize_t written = write(STDOUT_FILENO, bytes, length);
-
-		if (written < 0 && errno != EINTR)
-			exit(EXIT_FAILURE); /* the coordinator has ended */
-		bytes += written > 0 ? written : 0;
-		length -= written > 0 ? (size_t)written : 0;
-	}
+	if (write_all(STDOUT_FILENO, bytes, length, NULL) < 0)
+		exit(EXIT_FAILURE); /* the coordinator has ended */
 }
 
 static void send_text(struct member *member, const char *text)
@@ -174,7 +162,7 @@ static void write_log(const struct member *member)
 	int length = snprintf(text, sizeof(text),
 			      "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 			      "\n",
-			      member->hello_ns, member->begin_ns, now_ns(), member->received,
+			      member->hello_ns, member->begin_ns, clock_wall_ns(), member->received,
 			      member->sent_before, member->sent);
 
 	if (fd < 0 || write(fd, text, (size_t)length) != length)
@@ -199,7 +187,7 @@ static void take_line(struct member *member, const char *line)
 	} else if (strstr(line, "\"type\":\"ping\"")) {
 		snprintf(text, sizeof(text),
 			 "{\"type\":\"pong\",\"number\":%" PRIu64 ",\"wall_ns\":%" PRIu64 "}\n",
-			 number_in(line, "\"number\":"), now_ns());
+			 number_in(line, "\"number\":"), clock_wall_ns());
 		send_text(member, text);
 	} else if (strstr(line, "\"type\":\"start\"")) {
 		/* The members begin some microseconds apart, as real ones do. */
@@ -225,7 +213,7 @@ static void take_lines(struct member *member)
 static void receive(struct member *member, uint64_t until_ns)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-	uint64_t now = now_ns(), left_ns = until_ns > now ? until_ns - now : 0;
+	uint64_t now = clock_wall_ns(), left_ns = until_ns > now ? until_ns - now : 0;
 	struct timespec wait = {(time_t)(left_ns / NSEC_PER_SEC), (long)(left_ns % NSEC_PER_SEC)};
 	ssize_t length;
 
@@ -247,7 +235,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static void send_due_document(struct member *member)
 {
-	if (!member->begin_ns || member->over || now_ns() < member->document_ns)
+	if (!member->begin_ns || member->over || clock_wall_ns() < member->document_ns)
 		return;
 	member->over = member->document_ns == member->begin_ns + member->duration_ns;
 	if (member->over) {
@@ -263,7 +251,7 @@ static void send_due_document(struct member *member)
 
 static void send_due_beat(struct member *member)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_wall_ns();
 
 	if (now < member->beat_ns)
 		return;
@@ -295,7 +283,7 @@ int main(int argc, char **argv)
 	member.folder = argv[1];
 	member.number = strtoull(argv[2], NULL, 10);
 	open_recording(&member);
-	member.hello_ns = now_ns();
+	member.hello_ns = clock_wall_ns();
 	member.beat_ns = member.hello_ns + BEAT_NS;
 	send_line(&member);
 	find_final(&member);

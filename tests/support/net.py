@@ -46,6 +46,18 @@ def unread(local, remote):
     return struct.unpack_from("=I", answer, 16 + 56)[0], struct.unpack_from("=Q", answer, at + 4 + BYTES_RECEIVED)[0]
 
 
+def close_before_data(closing, sending):
+    """@closing sends its FIN, and @sending acknowledges it with data. Both have answered each other before, so the
+    acknowledgement waits for that data."""
+    for _ in range(3):
+        for one, other in ((sending, closing), (closing, sending)):
+            one.sendall(b"message")
+            other.recv(100)
+    closing.close()
+    sending.recv(1)
+    sending.sendall(b"goodbye")
+
+
 def wait_until_read(client):
     """Wait until the server, on this host, has read all that was sent to it."""
     ends = client.getpeername(), client.getsockname()

@@ -15,7 +15,7 @@ import pytest
 
 from ..conftest import kernel_counter
 from support.findings import evidence
-from support.net import free_port
+from support.net import close_before_data, free_port
 from support.programs import OBSERVER, Doctor, Driver, Lab, Observer
 
 
@@ -173,14 +173,7 @@ def reset(client, accepted):
 
 def refuse_data(client, accepted):
     """The client closes, and then the server's data comes with the acknowledgement of its FIN: it sends an RST."""
-    for _ in range(3):
-        client.sendall(b"request")
-        accepted.recv(100)
-        accepted.sendall(b"response")
-        client.recv(100)
-    client.close()
-    accepted.recv(1)
-    accepted.sendall(b"goodbye")
+    close_before_data(client, accepted)
     accepted.close()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ..conftest import kernel_counter
 from support.documents import service
+from support.net import close_before_data
 from support.programs import Observer, time_waits
 from support.timing import MS
 from .scene import Scene, inside
@@ -245,15 +246,6 @@ def test_bytes_of_http2_behind_the_last_write_count(start):
     assert entry["bytes_in"] == 24 + 50_000
 
 
-def exchanged(client, connection):
-    """Both sides have answered each other, so an acknowledgement may wait for data to send."""
-    for _ in range(3):
-        client.sendall(b"request")
-        connection.recv(100)
-        connection.sendall(b"response")
-        client.recv(100)
-
-
 def plain_close(client, connection):
     connection.close()
     client.recv(1)
@@ -262,10 +254,7 @@ def plain_close(client, connection):
 
 def data_with_the_acknowledgement(client, connection):
     """Like the close_notify of a TLS client, after the server has closed."""
-    exchanged(client, connection)
-    connection.close()
-    client.recv(1)
-    client.sendall(b"goodbye")
+    close_before_data(connection, client)
 
 
 def unread_data(client, connection):
