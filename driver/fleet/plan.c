@@ -45,27 +45,48 @@ static int check_observer(const struct options *options, char **ret_error)
 {
 	if (!options->run.observer.url || (!options->load.warmup_ns && !options->load.cooldown_ns))
 		return 0;
+	if (options->command == COMMAND_SWEEP)
+		return refuse(ret_error,
+			      "--observer: each step of a sweep has a warm-up, so the coordinator "
+			      "does not know to the request when all members begin to measure; "
+			      "leave it out");
 	return refuse(ret_error,
 		      "--observer: with %s the coordinator does not know to the request when all "
 		      "members begin and end to measure; leave one of the two out",
 		      options->load.warmup_ns ? "--warmup" : "--cool-down");
 }
 
+static uint64_t largest_of(const struct ladder *ladder)
+{
+	return ladder->count ? ladder->loads[ladder->count - 1] : 0;
+}
+
+/* Each step has its own connections, and as many threads as these allow. */
+static bool is_sweep_of_connections(const struct options *options)
+{
+	return options->command == COMMAND_SWEEP && !options->ladder.of_rates;
+}
+
 int plan_check(const struct options *options, uint32_t members, char **ret_error)
 {
 	const struct load_settings *load = &options->load;
+	uint64_t largest = largest_of(&options->ladder);
 	int err;
 
-	if (options->command != COMMAND_DRIVE)
-		return refuse(ret_error, "fleet: %s is not divided between hosts: %s; give a URL",
-			      options->command == COMMAND_SWEEP ? "a sweep" : "a scenario",
-			      options->command == COMMAND_SWEEP
-				      ? "each of its loads would be a run of its own"
-				      : "its steps and files are one host's");
+	if (options->command == COMMAND_RUN)
+		return refuse(ret_error,
+			      "fleet: a scenario is not divided between hosts: its steps and files "
+			      "are one host's; give a URL");
 	if (options->link.sources.count)
 		return refuse(ret_error, "--source: an address is one host's, so it cannot be "
 					 "divided between several; leave it out");
-	if (load->connections < members * options->run.threads)
+	if (options->command == COMMAND_SWEEP && largest < members)
+		return refuse(ret_error,
+			      "--ladder: its largest load, %" PRIu64
+			      ", cannot be divided between %u members, each needs at least 1; use "
+			      "fewer --hosts, or more load",
+			      largest, members);
+	if (!is_sweep_of_connections(options) && load->connections < members * options->run.threads)
 		return refuse(ret_error,
 			      "--connections: %u cannot be divided between %u members of %u "
 			      "thread%s each; every thread needs a connection",
@@ -174,7 +195,9 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 	struct plan plan = {.arguments = json_array(), .members = members};
 	int err = plan.arguments ? 0 : -ENOMEM;
 
-	plan.samples = (options->run.samples + members - 1) / members;
+	plan.sweep = options->command == COMMAND_SWEEP;
+	if (!plan.sweep) /* single exchanges of a sweep are not joined */
+		plan.samples = (options->run.samples + members - 1) / members;
 	for (size_t i = 0; i < options->words.use_count && !err; i++)
 		if (is_for_members(options->words.uses[i].option))
 			err = add_use(&plan, &options->words.uses[i], ret_error);
@@ -228,12 +251,43 @@ json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
 		return NULL;
 	if (place->file < plan->file_count)
 		return next_part(plan, place);
-	message = json_pack("{s:s, s:O, s:i, s:i, s:i, s:s, s:I}", "type", "plan", "arguments",
-			    plan->arguments, "member", (int)index, "members", (int)plan->members,
-			    "samples", (int)plan->samples, "name", name, "patience_ms",
-			    (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
+	message = json_pack("{s:s, s:O, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan", "arguments",
+			    plan->arguments, "sweep", plan->sweep, "member", (int)index, "members",
+			    (int)plan->members, "samples", (int)plan->samples, "name", name,
+			    "patience_ms", (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
 	place->over = message != NULL;
 	return message;
+}
+
+/* ---- the steps of a sweep ---- */
+
+static uint32_t lower_of(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+struct plan_step plan_step_of(const struct load_settings *load, const struct run_settings *run,
+			      uint32_t members)
+{
+	struct plan_step step = {.load = load, .keep_trying = run->keep_trying};
+
+	step.members = lower_of(members, load->connections);
+	if (load->schedule.rate)
+		step.members = lower_of(step.members, load->schedule.rate);
+	step.threads = lower_of(run->threads, load->connections / step.members);
+	return step;
+}
+
+json_t *plan_step_message(const struct plan_step *step, uint32_t index)
+{
+	const struct load_settings *load = step->load;
+
+	return json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:b}", "type", "step", "member",
+			 (int)index, "members", (int)step->members, "threads", (int)step->threads,
+			 "connections", (json_int_t)load->connections, "rate",
+			 (json_int_t)load->schedule.rate, "warmup_ns", (json_int_t)load->warmup_ns,
+			 "interval_ns", (json_int_t)load->interval_ns, "keep_trying",
+			 step->keep_trying);
 }
 
 /* ---- taken ---- */
@@ -321,16 +375,30 @@ static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
 	return asprintf(&path, "%s/proc/self/fd/%d", text, inbox->files[number]) < 0 ? NULL : path;
 }
 
+static int add_argument(struct plan_inbox *inbox, const char *text)
+{
+	char *argument = strdup(text);
+
+	if (argument)
+		inbox->argv[inbox->argc++] = argument;
+	return argument ? 0 : -ENOMEM;
+}
+
 static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, char **ret_error)
 {
 	size_t count = json_array_size(arguments);
+	int err;
 
 	if (!json_is_array(arguments) || !count || count > ARGUMENTS_MAX)
 		return refuse_message("plan", ret_error);
-	inbox->argv = calloc(count + 2, sizeof(*inbox->argv));
+	inbox->argv = calloc(count + 3, sizeof(*inbox->argv));
 	if (!inbox->argv)
 		return -ENOMEM;
-	inbox->argv[inbox->argc++] = strdup("sojourn-drive");
+	err = add_argument(inbox, "sojourn-drive");
+	if (!err && inbox->sweep)
+		err = add_argument(inbox, "sweep");
+	if (err)
+		return err;
 	for (size_t i = 0; i < count; i++) {
 		char *argument = argument_of(inbox, json_array_get(arguments, i));
 
@@ -338,24 +406,71 @@ static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, cha
 			return refuse_message("plan", ret_error);
 		inbox->argv[inbox->argc++] = argument;
 	}
-	return inbox->argv[0] ? 0 : -ENOMEM;
+	return 0;
 }
 
-/* The options are those of the whole run: reduce them to this member's share. */
-static void take_share(struct options *options, struct scenario *scenario, uint32_t index,
+/* The load is that of the whole run: reduce it to this member's share. */
+static void take_share(const struct plan_inbox *inbox, struct options *options, uint32_t index,
 		       uint32_t count)
 {
 	uint32_t threads = options->run.threads, own = 0, all = options->load.connections;
-	struct connection_policy *policy = &options->link.policy;
 
 	for (uint32_t thread = 0; thread < threads; thread++)
 		own += share_of(all, threads * count, share_sharer(index, count, thread));
 	options->load.member = (struct load_member){index, count, all, NULL};
 	options->load.connections = own;
 	options->load.requests = share_of_count(options->load.requests, count, index);
-	policy->connect_rate = share_of_count(policy->connect_rate, count, index);
-	for (size_t i = 0; i < scenario->step_count; i++)
-		scenario->steps[i].request.numbers = (struct request_numbers){index, count};
+	options->link.policy.connect_rate = share_of_count(inbox->connect_rate, count, index);
+}
+
+/*
+ * Of a sweep keep the largest step. Its longest warm-up is before the last attempt to measure it.
+ */
+static void keep_whole(struct plan_inbox *inbox, struct options *options, uint32_t members)
+{
+	struct load_settings *load = &options->load;
+
+	if (inbox->sweep && options->ladder.of_rates)
+		schedule_set_rate(&load->schedule, largest_of(&options->ladder));
+	else if (inbox->sweep)
+		load->connections = (uint32_t)largest_of(&options->ladder);
+	if (inbox->sweep)
+		load->warmup_ns <<= LADDER_ATTEMPTS - 1;
+	inbox->members = members;
+	inbox->threads = options->run.threads;
+	inbox->connect_rate = options->link.policy.connect_rate;
+	inbox->load = *load;
+}
+
+/*
+ * No step has more connections than the ladder. At 75 % of the plateau it has a rate even in a sweep
+ * over connections.
+ */
+int plan_take_step(const struct plan_inbox *inbox, const json_t *message, struct options *options,
+		   char **ret_error)
+{
+	json_int_t index = json_integer_value(json_object_get(message, "member"));
+	json_int_t members = json_integer_value(json_object_get(message, "members"));
+	json_int_t threads = json_integer_value(json_object_get(message, "threads"));
+	json_int_t connections = json_integer_value(json_object_get(message, "connections"));
+	json_int_t rate = json_integer_value(json_object_get(message, "rate"));
+	json_int_t warmup_ns = json_integer_value(json_object_get(message, "warmup_ns"));
+	json_int_t interval_ns = json_integer_value(json_object_get(message, "interval_ns"));
+
+	if (index < 0 || index >= members || members > inbox->members || threads < 1 ||
+	    threads > inbox->threads || connections < members * threads ||
+	    connections > inbox->load.connections || rate < 0 || warmup_ns < 0 || interval_ns < 1)
+		return refuse_message("step", ret_error);
+	options->load = inbox->load;
+	options->load.connections = (uint32_t)connections;
+	options->load.warmup_ns = (uint64_t)warmup_ns;
+	options->load.interval_ns = (uint64_t)interval_ns;
+	if (rate)
+		schedule_set_rate(&options->load.schedule, (uint64_t)rate);
+	options->run.threads = (uint32_t)threads;
+	options->run.keep_trying = json_is_true(json_object_get(message, "keep_trying"));
+	take_share(inbox, options, (uint32_t)index, (uint32_t)members);
+	return 0;
 }
 
 int plan_take_patience(const json_t *message, uint64_t *ret_ns, char **ret_error)
@@ -374,8 +489,10 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 	json_int_t index = json_integer_value(json_object_get(message, "member"));
 	json_int_t count = json_integer_value(json_object_get(message, "members"));
 	json_int_t samples = json_integer_value(json_object_get(message, "samples"));
-	int err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
+	int err;
 
+	inbox->sweep = json_is_true(json_object_get(message, "sweep"));
+	err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
 	if (err)
 		return err;
 	if (count < 1 || count > UINT16_MAX || index < 0 || index >= count || samples < 0)
@@ -389,7 +506,11 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 	err = plan_check(ret_options, (uint32_t)count, ret_error);
 	if (err)
 		return err;
-	take_share(ret_options, *ret_scenario, (uint32_t)index, (uint32_t)count);
+	keep_whole(inbox, ret_options, (uint32_t)count);
+	take_share(inbox, ret_options, (uint32_t)index, (uint32_t)count);
+	for (size_t i = 0; i < (*ret_scenario)->step_count; i++)
+		(*ret_scenario)->steps[i].request.numbers =
+			(struct request_numbers){(uint32_t)index, (uint32_t)count};
 	ret_options->run.quiet = true;
 	ret_options->run.samples = samples < UINT16_MAX ? (uint32_t)samples : UINT16_MAX;
 	ret_options->link.sampling = samples != 0;
