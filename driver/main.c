@@ -375,7 +375,7 @@ static int carry_out(struct options *options, struct scenario *scenario, char **
 	int err = options->action == OPTIONS_DRIVE ? try_outputs(options, &error) : 0;
 
 	if (!err && fleet && options->action == OPTIONS_DRIVE)
-		err = fleet_check(fleet, options, &error);
+		err = fleet_check(fleet, options, scenario, &error);
 	if (err)
 		return fail(err, error, EXIT_USAGE);
 	if (options->action == OPTIONS_HELP)
@@ -396,7 +396,7 @@ static int run(int argc, char **argv, char **command, const struct fleet_options
 	struct options options;
 	struct scenario *scenario;
 	autofree char *error = NULL;
-	int err = scenario_of_command(argc, argv, &options, &scenario, &error);
+	int err = scenario_of_command(argc, argv, NULL, &options, &scenario, &error);
 	int status;
 
 	if (err)

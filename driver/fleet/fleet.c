@@ -67,7 +67,8 @@ struct fleet {
 	char *lost; /* how a step of a sweep lost a member */
 };
 
-int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error)
+int fleet_check(const struct fleet_options *fleet, const struct options *options,
+		const struct scenario *scenario, char **ret_error)
 {
 	struct plan plan = {0};
 	int err;
@@ -77,7 +78,7 @@ int fleet_check(const struct fleet_options *fleet, const struct options *options
 					 "so the sweep ends at the loss of one; leave it out");
 	err = plan_check(options, (uint32_t)fleet->host_count, ret_error);
 	if (!err)
-		err = plan_make(options, (uint32_t)fleet->host_count, &plan, ret_error);
+		err = plan_make(options, scenario, (uint32_t)fleet->host_count, &plan, ret_error);
 	plan_clear(&plan);
 	return err;
 }
@@ -659,7 +660,7 @@ static int open_all(struct fleet *fleet, char **ret_error)
 	if (!err)
 		err = raise_files(count, ret_error);
 	if (!err)
-		err = plan_make(fleet->options, count, &fleet->plan, ret_error);
+		err = plan_make(fleet->options, fleet->scenario, count, &fleet->plan, ret_error);
 	if (err)
 		return err;
 	fleet->plan.patience_ns = fleet->fleet->lost_after_ns;
@@ -669,6 +670,14 @@ static int open_all(struct fleet *fleet, char **ret_error)
 	for (fleet->count = 0; fleet->count < count; fleet->count++)
 		fleet->members[fleet->count].name = fleet->fleet->hosts[fleet->count];
 	return 0;
+}
+
+/* As the view of a single driver names it. */
+static const char *name_of(const struct options *options, const struct scenario *scenario)
+{
+	if (options->url || scenario->of_targets)
+		return options->url ? options->url : "several targets";
+	return scenario->name ? scenario->name : scenario->path;
 }
 
 static int make_fleet(const struct fleet_options *fleet_options, const struct options *options,
@@ -688,8 +697,8 @@ static int make_fleet(const struct fleet_options *fleet_options, const struct op
 	fleet->run = &options->run;
 	fleet->threads = options->run.threads;
 	err = open_all(fleet, ret_error);
-	if (!err && asprintf(&fleet->what, "%s from %u hosts",
-			     options->url ? options->url : "several targets", fleet->count) < 0)
+	if (!err && asprintf(&fleet->what, "%s from %u hosts", name_of(options, scenario),
+			     fleet->count) < 0)
 		err = -ENOMEM;
 	if (err)
 		fleet_close(fleet);

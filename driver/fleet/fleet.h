@@ -18,7 +18,8 @@
  * Check that the run can be divided between the hosts, so that bad usage is reported before
  * anything starts. Return as refuse().
  */
-int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error);
+int fleet_check(const struct fleet_options *fleet, const struct options *options,
+		const struct scenario *scenario, char **ret_error);
 
 /*
  * Carry out the run. @options are those of the whole run, already checked. Return 0 with the

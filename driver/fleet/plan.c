@@ -19,8 +19,10 @@
 #include "sojourn/units.h"
 #include "sojourn/write_all.h"
 
-#define FILES_MAX     8U
+/* A scenario's own, two of each of its steps, and some of the command line. */
+#define FILES_MAX     (2 * SCENARIO_STEPS_MAX + 9)
 #define FILE_MAX      ((size_t)64 << 20)
+#define FILES_BYTES   ((size_t)512 << 20) /* of all */
 #define ARGUMENTS_MAX 4096U
 
 #define PATIENCE_MAX_MS 86400000
@@ -73,10 +75,6 @@ int plan_check(const struct options *options, uint32_t members, char **ret_error
 	uint64_t largest = largest_of(&options->ladder);
 	int err;
 
-	if (options->command == COMMAND_RUN)
-		return refuse(ret_error,
-			      "fleet: a scenario is not divided between hosts: its steps and files "
-			      "are one host's; give a URL");
 	if (options->link.sources.count)
 		return refuse(ret_error, "--source: an address is one host's, so it cannot be "
 					 "divided between several; leave it out");
@@ -136,6 +134,19 @@ static int check_file(const char *name, const char *path, char **ret_error)
 		      name, path);
 }
 
+static int check_size(const struct plan *plan, const char *name, const char *path, char **ret_error)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < plan->file_count; i++)
+		sum += plan->files[i].length;
+	if (sum <= FILES_BYTES)
+		return 0;
+	return refuse(ret_error,
+		      "--%s: with '%s' the files to be sent to each member exceed %zu MiB together",
+		      name, path, FILES_BYTES >> 20);
+}
+
 static int read_file(struct plan *plan, const char *name, const char *path, char **ret_error)
 {
 	struct plan_file *file;
@@ -144,8 +155,42 @@ static int read_file(struct plan *plan, const char *name, const char *path, char
 	if (err)
 		return err;
 	file = ARRAY_APPEND(plan->files, plan->file_count);
-	return file ? option_read_file(name, path, FILE_MAX, &file->bytes, &file->length, ret_error)
-		    : -ENOMEM;
+	if (!file)
+		return -ENOMEM;
+	err = option_read_file(name, path, FILE_MAX, &file->bytes, &file->length, ret_error);
+	return err ? err : check_size(plan, name, path, ret_error);
+}
+
+/* Messages about files call their keys options. */
+static int add_scenario_file(struct plan *plan, const char *key, const char *path, char **ret_error)
+{
+	autofree char *error = NULL;
+	int err = read_file(plan, key, path, &error);
+	json_t *name;
+
+	if (err)
+		return error ? refuse(ret_error, "%s", error + 2) : err;
+	name = json_string(path);
+	if (!name)
+		return refuse(ret_error,
+			      "%s: the name '%s' is no UTF-8, in which it is sent to the members",
+			      key, path);
+	return json_array_append_new(plan->paths, name) ? -ENOMEM : 0;
+}
+
+static int add_scenario(struct plan *plan, const struct scenario *scenario, char **ret_error)
+{
+	int err;
+
+	if (*scenario->path == '-')
+		return refuse(ret_error,
+			      "run: '%s' looks like an option to the members; write ./%s",
+			      scenario->path, scenario->path);
+	err = add_scenario_file(plan, "run", scenario->path, ret_error);
+	for (size_t i = 0; i < scenario->file_count && !err; i++)
+		err = add_scenario_file(plan, scenario->files[i].key, scenario->files[i].path,
+					ret_error);
+	return err;
 }
 
 /* "--rate=5", or {"option": "--rows=", "file": 0}. */
@@ -174,9 +219,10 @@ static int add_use(struct plan *plan, const struct cli_use *use, char **ret_erro
 	return json_array_append_new(plan->arguments, argument) ? -ENOMEM : 0;
 }
 
-static int add_words(struct plan *plan, const struct cli_words *words, char **ret_error)
+/* Append the words from @first on. */
+static int add_words(struct plan *plan, const struct cli_words *words, int first, char **ret_error)
 {
-	for (int i = 0; i < words->count; i++) {
+	for (int i = first; i < words->count; i++) {
 		json_t *word = json_string(words->list[i]);
 
 		if (!word)
@@ -189,11 +235,15 @@ static int add_words(struct plan *plan, const struct cli_words *words, char **re
 	return 0;
 }
 
-int plan_make(const struct options *options, uint32_t members, struct plan *ret_plan,
-	      char **ret_error)
+int plan_make(const struct options *options, const struct scenario *scenario, uint32_t members,
+	      struct plan *ret_plan, char **ret_error)
 {
-	struct plan plan = {.arguments = json_array(), .members = members};
-	int err = plan.arguments ? 0 : -ENOMEM;
+	struct plan plan = {.arguments = json_array(), .paths = json_array(), .members = members};
+	bool run = options->command == COMMAND_RUN;
+	int err = plan.arguments && plan.paths ? 0 : -ENOMEM;
+
+	if (!err && run)
+		err = add_scenario(&plan, scenario, ret_error);
 
 	plan.sweep = options->command == COMMAND_SWEEP;
 	if (!plan.sweep) /* single exchanges of a sweep are not joined */
@@ -202,7 +252,7 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 		if (is_for_members(options->words.uses[i].option))
 			err = add_use(&plan, &options->words.uses[i], ret_error);
 	if (!err)
-		err = add_words(&plan, &options->words, ret_error);
+		err = add_words(&plan, &options->words, run, ret_error);
 	if (err)
 		plan_clear(&plan);
 	else
@@ -213,6 +263,7 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 void plan_clear(struct plan *plan)
 {
 	json_decref(plan->arguments);
+	json_decref(plan->paths);
 	for (size_t i = 0; i < plan->file_count; i++)
 		free(plan->files[i].bytes);
 	free(plan->files);
@@ -251,10 +302,11 @@ json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
 		return NULL;
 	if (place->file < plan->file_count)
 		return next_part(plan, place);
-	message = json_pack("{s:s, s:O, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan", "arguments",
-			    plan->arguments, "sweep", plan->sweep, "member", (int)index, "members",
-			    (int)plan->members, "samples", (int)plan->samples, "name", name,
-			    "patience_ms", (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
+	message = json_pack("{s:s, s:O, s:O, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan",
+			    "arguments", plan->arguments, "paths", plan->paths, "sweep",
+			    plan->sweep, "member", (int)index, "members", (int)plan->members,
+			    "samples", (int)plan->samples, "name", name, "patience_ms",
+			    (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
 	place->over = message != NULL;
 	return message;
 }
@@ -329,7 +381,9 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 		return refuse_message("file", ret_error);
 	if (number == inbox->file_count)
 		err = open_file(inbox);
-	if (!err && (uint64_t)lseek(inbox->files[number], 0, SEEK_CUR) + length > FILE_MAX)
+	inbox->file_bytes += length;
+	if (!err && ((uint64_t)lseek(inbox->files[number], 0, SEEK_CUR) + length > FILE_MAX ||
+		     inbox->file_bytes > FILES_BYTES))
 		return refuse_message("file", ret_error);
 	return err ? err : write_all(inbox->files[number], bytes, length, NULL);
 }
@@ -384,19 +438,57 @@ static int add_argument(struct plan_inbox *inbox, const char *text)
 	return argument ? 0 : -ENOMEM;
 }
 
+/* Note where the files of a scenario are on this host. */
+static int take_paths(struct plan_inbox *inbox, const json_t *paths, char **ret_error)
+{
+	size_t count = json_array_size(paths);
+	struct scenario_sent_file *list = calloc(count + 1, sizeof(*list));
+	int err = list ? 0 : -ENOMEM;
+
+	inbox->sent.list = list;
+	if (count > inbox->file_count)
+		return refuse_message("plan", ret_error);
+	for (; inbox->sent.count < count && !err; inbox->sent.count++) {
+		struct scenario_sent_file *file = &list[inbox->sent.count];
+		const char *path = json_string_value(json_array_get(paths, inbox->sent.count));
+		char *own;
+
+		if (!path || !*path || *path == '-')
+			return refuse_message("plan", ret_error);
+		file->path = strdup(path);
+		if (asprintf(&own, "/proc/self/fd/%d", inbox->files[inbox->sent.count]) >= 0)
+			file->own = own;
+		err = file->path && file->own ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
+/* "sojourn-drive", "sojourn-drive sweep" or "sojourn-drive run FILE". */
+static int begin_arguments(struct plan_inbox *inbox)
+{
+	int err = add_argument(inbox, "sojourn-drive");
+
+	if (!err && inbox->sweep)
+		err = add_argument(inbox, "sweep");
+	if (!err && inbox->sent.count)
+		err = add_argument(inbox, "run");
+	if (!err && inbox->sent.count)
+		err = add_argument(inbox, inbox->sent.list[0].path);
+	return err;
+}
+
 static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, char **ret_error)
 {
 	size_t count = json_array_size(arguments);
 	int err;
 
-	if (!json_is_array(arguments) || !count || count > ARGUMENTS_MAX)
+	if (!json_is_array(arguments) || count > ARGUMENTS_MAX ||
+	    (inbox->sweep ? inbox->sent.count : 0) || (!count && !inbox->sent.count))
 		return refuse_message("plan", ret_error);
-	inbox->argv = calloc(count + 3, sizeof(*inbox->argv));
+	inbox->argv = calloc(count + 4, sizeof(*inbox->argv));
 	if (!inbox->argv)
 		return -ENOMEM;
-	err = add_argument(inbox, "sojourn-drive");
-	if (!err && inbox->sweep)
-		err = add_argument(inbox, "sweep");
+	err = begin_arguments(inbox);
 	if (err)
 		return err;
 	for (size_t i = 0; i < count; i++) {
@@ -492,13 +584,15 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 	int err;
 
 	inbox->sweep = json_is_true(json_object_get(message, "sweep"));
-	err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
+	err = take_paths(inbox, json_object_get(message, "paths"), ret_error);
+	if (!err)
+		err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
 	if (err)
 		return err;
 	if (count < 1 || count > UINT16_MAX || index < 0 || index >= count || samples < 0)
 		return refuse_message("plan", ret_error);
-	err = scenario_of_command((int)inbox->argc, inbox->argv, ret_options, ret_scenario,
-				  ret_error);
+	err = scenario_of_command((int)inbox->argc, inbox->argv, &inbox->sent, ret_options,
+				  ret_scenario, ret_error);
 	if (err) {
 		*ret_scenario = NULL;
 		return err;
@@ -512,6 +606,7 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 		(*ret_scenario)->steps[i].request.numbers =
 			(struct request_numbers){(uint32_t)index, (uint32_t)count};
 	ret_options->run.quiet = true;
+	ret_options->run.start = (struct start_spec){0}; /* a scenario's is the coordinator's */
 	ret_options->run.samples = samples < UINT16_MAX ? (uint32_t)samples : UINT16_MAX;
 	ret_options->link.sampling = samples != 0;
 	return 0;
@@ -525,5 +620,10 @@ void plan_inbox_clear(struct plan_inbox *inbox)
 	for (size_t i = 0; i < inbox->argc; i++)
 		free(inbox->argv[i]);
 	free(inbox->argv);
+	for (size_t i = 0; inbox->sent.list && i <= inbox->sent.count; i++) {
+		free(inbox->sent.list[i].path);
+		free(inbox->sent.list[i].own);
+	}
+	free(inbox->sent.list);
 	*inbox = (struct plan_inbox){0};
 }

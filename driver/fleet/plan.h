@@ -18,6 +18,7 @@
 /* The part of the plan that all members share. */
 struct plan {
 	json_t *arguments;
+	json_t *paths; /* of a scenario, the first files: its own, then those that it names */
 	struct plan_file {
 		char *bytes;
 		size_t length;
@@ -42,11 +43,11 @@ struct plan_place {
 int plan_check(const struct options *options, uint32_t members, char **ret_error);
 
 /*
- * Make a plan, reading the files that the options name. Errors as above. A zeroed plan is valid and
- * empty.
+ * Make a plan, reading the files that the options and the scenario name. Errors as above. A zeroed
+ * plan is valid and empty.
  */
-int plan_make(const struct options *options, uint32_t members, struct plan *ret_plan,
-	      char **ret_error);
+int plan_make(const struct options *options, const struct scenario *scenario, uint32_t members,
+	      struct plan *ret_plan, char **ret_error);
 void plan_clear(struct plan *plan);
 
 /*
@@ -77,9 +78,11 @@ json_t *plan_step_message(const struct plan_step *step, uint32_t index);
 struct plan_inbox {
 	int *files; /* descriptors of memfds */
 	size_t file_count;
+	uint64_t file_bytes;
 	char **argv;
 	size_t argc;
 	bool sweep;
+	struct scenario_sent sent; /* the first files; they have paths if there is a scenario */
 	/* What the members have together: */
 	uint32_t members, threads;
 	uint64_t connect_rate;
