@@ -63,8 +63,9 @@ struct fleet {
 	bool cut;	      /* ended early, by the user or after the loss of a member */
 	bool measured;	      /* a member has sent counts of its measured phase */
 	struct progress progress;
-	char *what; /* what is loaded, for people */
-	char *lost; /* how a step of a sweep lost a member */
+	char *what;		   /* what is loaded, for people */
+	const struct member *lost; /* the first one; NULL: none */
+	char *loss;		   /* how a step of a sweep lost it */
 };
 
 int fleet_check(const struct fleet_options *fleet, const struct options *options,
@@ -102,14 +103,6 @@ static bool has_stopped(const struct member *member)
 	return member->state != MEMBER_RUNNING;
 }
 
-static const struct member *find_lost(const struct fleet *fleet)
-{
-	for (uint32_t i = 0; i < fleet->count; i++)
-		if (fleet->members[i].state == MEMBER_LOST)
-			return &fleet->members[i];
-	return NULL;
-}
-
 static void beat_all(struct fleet *fleet)
 {
 	fleet->beat_ns = clock_now_ns();
@@ -143,6 +136,10 @@ static void on_changed(void *user, struct member *member)
 {
 	struct fleet *fleet = user;
 
+	/* A member that the user has stopped while it warmed up has no result to send. */
+	if (member->state == MEMBER_LOST && !fleet->lost &&
+	    !(fleet->interrupted && member->stopped))
+		fleet->lost = member;
 	if (!fleet->running) {
 		if (member->state == MEMBER_LOST || are_all(fleet, is_ready))
 			uv_stop(&fleet->loop);
@@ -362,7 +359,7 @@ static int start_member(struct fleet *fleet, uint32_t index)
 /* Return 0 if the run can start, or an error with the reason. */
 static int check_gathered(const struct fleet *fleet, char **ret_error)
 {
-	const struct member *lost = find_lost(fleet);
+	const struct member *lost = fleet->lost;
 
 	if (lost)
 		return refuse(ret_error, "%s: %s; nothing was started", lost->name,
@@ -376,7 +373,7 @@ static int check_gathered(const struct fleet *fleet, char **ret_error)
 static int await_ready(struct fleet *fleet, char **ret_error)
 {
 	uv_timer_start(&fleet->watch, on_watch, WATCH_MS, WATCH_MS);
-	while (!find_lost(fleet) && !fleet->interrupted && !are_all(fleet, is_ready))
+	while (!fleet->lost && !fleet->interrupted && !are_all(fleet, is_ready))
 		uv_run(&fleet->loop, UV_RUN_DEFAULT);
 	return check_gathered(fleet, ret_error);
 }
@@ -399,7 +396,7 @@ static bool is_interrupted(void *user)
 	bool before = fleet->interrupted;
 
 	uv_run(&fleet->loop, UV_RUN_NOWAIT);
-	return (fleet->interrupted && !before) || find_lost(fleet);
+	return (fleet->interrupted && !before) || fleet->lost;
 }
 
 /*
@@ -514,7 +511,7 @@ static int begin_step(struct fleet *fleet, const struct drive_job *job, char **r
 	fleet_sum_clear(&fleet->sum);
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_rest(&fleet->members[i]);
-	for (uint32_t i = 0; i < fleet->parts && !find_lost(fleet); i++)
+	for (uint32_t i = 0; i < fleet->parts && !fleet->lost; i++)
 		member_step(&fleet->members[i], plan_step_message(&step, i));
 	return await_ready(fleet, ret_error);
 }
@@ -537,21 +534,21 @@ int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, co
 {
 	struct fleet *fleet = user;
 	int err = carry_out_step(fleet, job, ret_run, ret_error);
-	const struct member *lost = find_lost(fleet);
+	const struct member *lost = fleet->lost;
 
 	*job->ret_interrupted = fleet->interrupted || lost;
 	if (!lost)
 		return err;
-	if (asprintf(&fleet->lost, "%s was lost: %s", lost->name,
+	if (asprintf(&fleet->loss, "%s was lost: %s", lost->name,
 		     lost->reason ? lost->reason : "no memory") < 0)
-		fleet->lost = NULL;
-	*ret_lost = fleet->lost;
+		fleet->loss = NULL;
+	*ret_lost = fleet->loss;
 	return err;
 }
 
 const char *fleet_lost(const struct fleet *fleet)
 {
-	return fleet->lost;
+	return fleet->loss;
 }
 
 /* ---- opened and closed ---- */
@@ -629,7 +626,7 @@ void fleet_close(struct fleet *fleet)
 	free(fleet->members);
 	plan_clear(&fleet->plan);
 	free(fleet->what);
-	free(fleet->lost);
+	free(fleet->loss);
 	free(fleet);
 }
 

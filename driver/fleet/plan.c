@@ -466,14 +466,15 @@ static int take_paths(struct plan_inbox *inbox, const json_t *paths, char **ret_
 /* "sojourn-drive", "sojourn-drive sweep" or "sojourn-drive run FILE". */
 static int begin_arguments(struct plan_inbox *inbox)
 {
+	const char *path = inbox->sent.count ? inbox->sent.list[0].path : NULL;
 	int err = add_argument(inbox, "sojourn-drive");
 
 	if (!err && inbox->sweep)
 		err = add_argument(inbox, "sweep");
-	if (!err && inbox->sent.count)
+	if (!err && path)
 		err = add_argument(inbox, "run");
-	if (!err && inbox->sent.count)
-		err = add_argument(inbox, inbox->sent.list[0].path);
+	if (!err && path)
+		err = add_argument(inbox, path);
 	return err;
 }
 

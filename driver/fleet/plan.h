@@ -83,7 +83,7 @@ struct plan_inbox {
 	size_t argc;
 	bool sweep;
 	struct scenario_sent sent; /* the first files; they have paths if there is a scenario */
-	/* What the members have together: */
+	/* All members together have these: */
 	uint32_t members, threads;
 	uint64_t connect_rate;
 	struct load_settings load; /* of a sweep: of its largest step, after the longest warm-up */
