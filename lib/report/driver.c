@@ -507,6 +507,12 @@ static void report_rows(const struct page *page, const struct run *run)
 /* Drivers that began and ended within this share of the phase count as together. */
 #define TOGETHER 0.01
 
+/* Neither has one if the drivers had several targets, or a scenario. */
+static bool has_target(const struct run_part *part, const char *target)
+{
+	return part->target && target ? !strcmp(part->target, target) : !part->target && !target;
+}
+
 /* Add the target, times and errors in which a driver differs from all of them together. */
 static void add_apart(struct items *items, const struct run_driver *driver,
 		      const struct run_part *part)
@@ -515,7 +521,7 @@ static void add_apart(struct items *items, const struct run_driver *driver,
 	double least_ns = TOGETHER * (double)driver->duration_ns;
 	char text[SHORT_TEXT];
 
-	if (!driver->target || !part->target || strcmp(driver->target, part->target))
+	if (!has_target(part, driver->target))
 		items_add(items, "%s", part->target ? part->target : "(no target)");
 	if (offset_ns >= least_ns ||
 	    fabs((double)part->duration_ns - (double)driver->duration_ns) >= least_ns) {
