@@ -38,12 +38,14 @@ static bool find(const char *path, const char *name, struct meaning *ret_meaning
 	if (!line)
 		return false;
 	line += strlen(start);
-	text = strstr(line, SEPARATOR) + strlen(SEPARATOR);
+	text = strstr(line, SEPARATOR);
+	if (!text)
+		return false;
 	*ret_meaning = (struct meaning){
 		.unit = line,
-		.unit_length = (int)(text - line - strlen(SEPARATOR)),
-		.text = text,
-		.text_length = (int)strcspn(text, "\n"),
+		.unit_length = (int)(text - line),
+		.text = text + strlen(SEPARATOR),
+		.text_length = (int)strcspn(text + strlen(SEPARATOR), "\n"),
 	};
 	return true;
 }
@@ -67,8 +69,8 @@ static int set_description(json_t *schema, const struct meaning *meaning)
 }
 
 /*
- * Return whether @name is one of the names after which the object at @path is called, as a stage is in
- * `samples.stages`. Its meaning is in the definition of these names, its unit is the object's.
+ * Return whether @name is of the set of names after which the object at @path is called, as stages are
+ * in `samples.stages`. Its meaning is that in the set. Its unit is the object's, if that has one.
  */
 static bool find_in_set(const char *path, const char *name, struct meaning *ret_meaning)
 {

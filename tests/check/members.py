@@ -173,6 +173,22 @@ def is_member(types, path):
     return bool(found)
 
 
+def wrong_lines(text, types):
+    """Yield the lines of meanings.txt that describe nothing."""
+    before = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        path, *rest = line.split(" | ")
+        if not line or line.startswith("#"):
+            continue
+        if len(rest) != 2 or not all(rest):
+            yield f"{MEANINGS}:{number}: is not STRUCTURE.MEMBER | UNIT | MEANING"
+        elif not is_member(types, path):
+            yield f"{MEANINGS}:{number}: {path} is no member of the run document"
+        elif path in before:
+            yield f"{MEANINGS}:{number}: {path} has another line before"
+        before.add(path)
+
+
 def problems(root, options):
     built = options.build / SCHEMA
     if not built.exists():
@@ -181,9 +197,7 @@ def problems(root, options):
     types = {ROOT_TYPE: schema, **schema["$defs"]}
     lacking = [path for kind, structure in types.items() for path in without_meaning(structure, kind)]
     yield from (f"{MEANINGS}: no line for {path}" for path in lacking)
-    for number, line in enumerate((root / MEANINGS).read_text().splitlines(), 1):
-        if line and not line.startswith("#") and not is_member(types, line.partition(" | ")[0]):
-            yield f"{MEANINGS}:{number}: {line.partition(' | ')[0]} is no member of the run document"
+    yield from wrong_lines((root / MEANINGS).read_text(), types)
     unknown = [name for name in BLOCK.findall(text) if name not in types]
     yield from (f"{DOCUMENT}: has a table of {name}, which is no structure of the run document" for name in unknown)
     if lacking or unknown:
@@ -224,6 +238,8 @@ EXAMPLES = [
     example("a member is missing", ["+| `c[].e` | ns | how long |"], rows=ROWS[:-1]),
     example("no meaning", ["no line for document.a"], schema={**SMALL, "properties": {**SMALL["properties"], "a": {}}}),
     example("no member", ["meanings.txt:5: d.f is no member"], lines=LINES + "d.f | ns | how long\n"),
+    example("a line without a unit", ["meanings.txt:5: is not STRUCTURE"], lines=LINES + "d.e | how long\n"),
+    example("two lines", ["meanings.txt:5: d.e has another line before"], lines=LINES + "d.e | s | how long\n"),
     example("no structure", ["a table of x, which is no structure"], kind="x"),
     example("no table", ["no table has the members of document", "-| `a`", "-| `b`", "-| `c[]`"], kind="d"),
 ]
