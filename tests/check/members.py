@@ -62,6 +62,11 @@ def is_optional(structure, name):
     return is_nullable(structure["properties"][name]) or name not in structure.get("required", structure["properties"])
 
 
+def link(page):
+    """Return the link to a page of docs/ that a description names."""
+    return f"[below]({page[2]})" if page[0].startswith(DOCUMENT) else f"[{page[1]}]({page[1]}{page[2] or ''})"
+
+
 class Tables:
     """The tables of one schema, for one document."""
 
@@ -99,8 +104,7 @@ class Tables:
             meaning = f"*optional*: {meaning}"
         if "maxLength" in schema:
             unit += f", ≤ {schema['maxLength']} bytes"
-        linked = PAGE.sub(r"[\1](\1\2)", meaning)
-        return f"| `{path}` | {unit} | {linked} |\n"
+        return f"| `{path}` | {unit} | {PAGE.sub(link, meaning)} |\n"
 
     def rows(self, structure, prefix):
         """Yield a row for each member of a structure, and for those of structures without a table."""
@@ -111,8 +115,8 @@ class Tables:
             if kind in VALUES or not (kind or "properties" in inner) or self.is_named(inner) and ": " in meaning:
                 unit, meaning = meaning.split(": ", 1)
             if kind in self.anchors:
-                link = f"[{kind.replace('_', ' ')}](#{self.anchors[kind]})"
-                unit = f"{link} of {unit}" if unit else link
+                table = f"[{kind.replace('_', ' ')}](#{self.anchors[kind]})"
+                unit = f"{table} of {unit}" if unit else table
             if self.is_named(inner):
                 yield from self.named_rows(path, schema, optional, unit, meaning)
                 continue
