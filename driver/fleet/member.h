@@ -95,6 +95,13 @@ int member_attach(struct member *member, uv_loop_t *loop, int out_fd, int in_fd)
 /* Its relay has ended, for this reason, and its output ends next. */
 void member_detach(struct member *member, const char *reason);
 
+/*
+ * Forget a run of a sweep that is over: the member is ready for a step, or lost if its process has
+ * ended since.
+ */
+void member_rest(struct member *member);
+/* Send a step, takes @message. The member becomes ready for its start, after its clock is compared. */
+void member_step(struct member *member, json_t *message);
 /* Send the start: the run begins at @at_ns by the coordinator's wall clock. */
 void member_begin(struct member *member, uint64_t at_ns);
 /* Show that the coordinator is there: an agent that receives nothing ends. */
