@@ -13,7 +13,7 @@
 #include "sojourn/run.h"
 #include "support/runs.h"
 
-#define MAX_PATHS 1024
+#define MAX_PATHS 2048
 
 struct paths {
 	char *list[MAX_PATHS];
