@@ -155,6 +155,8 @@ static inline __attribute__((always_inline)) void request_byte(struct request_li
 	case REQUEST_PATH:
 		request_path(l, byte);
 		break;
+	default: /* it wants no more */
+		break;
 	}
 }
 

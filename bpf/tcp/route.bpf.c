@@ -49,6 +49,27 @@ static long line_step(__u32 i, struct route_look **look)
 	return l->line.stage >= REQUEST_OVER;
 }
 
+static __always_inline bool has_newline(__u64 bytes)
+{
+	bytes ^= 0x0a0a0a0a0a0a0a0aULL;
+	return (bytes - 0x0101010101010101ULL) & ~bytes & 0x8080808080808080ULL;
+}
+
+/* Pass 8 bytes at once, if no line ends in them or in the 4 before: they complete no empty line's method. */
+static __always_inline bool more_pass(struct route_look *l, __u32 at)
+{
+	__u64 bytes;
+
+	if (at + 8 > l->have || at > ROUTE_CHUNK - 8)
+		return false;
+	bytes = *(__u64 *)(l->chunk + at);
+	if (has_newline(bytes) || has_newline(l->window | ~0ULL << 32))
+		return false;
+	l->window = __builtin_bswap64(bytes);
+	l->at = at + 8;
+	return true;
+}
+
 /* Look for the start of another request: an empty line, and a method after it. */
 static long more_step(__u32 i, struct route_look **look)
 {
@@ -57,6 +78,8 @@ static long more_step(__u32 i, struct route_look **look)
 
 	if (at >= l->have)
 		return !look_fill(l);
+	if (more_pass(l, at))
+		return 0;
 	l->window = l->window << 8 | l->chunk[at & (ROUTE_CHUNK - 1)];
 	l->at = at + 1;
 	if (l->window >> 32 == BATCH_BLANK_LINE)

@@ -149,6 +149,17 @@ def test_what_is_not_known_is_counted_with_its_reason(start):
     assert counted(scene.end()) == ({"/x*": 2 * len(ways)}, dict.fromkeys(ways, 1))
 
 
+def test_pipelined_requests_are_found_at_any_place(start):
+    """The head of the first one has any length. A body without such a line is no request."""
+    scene = Scene(start, *options(["/x*"]))
+    client, end = scene.connect()
+    for length in range(140):
+        first = f"POST /x HTTP/1.1\r\nA: {'a' * length}\r\n\r\n".encode()
+        exchange(client, end, first + b"PATCH /y HTTP/1.1\r\n\r\n")
+        exchange(client, end, first + b"x\r\nPATCH: no\n\nGET /y\r\n \r\n\r\nget\r\n" + b"\r\n" * (length % 8))
+    assert counted(scene.end(samples=False)) == ({"/x*": 140}, {"pipelined": 140})
+
+
 def test_each_route_has_its_own_times(start):
     """Those of the samples of the same exchanges, stage by stage. A response in several writes moves its own time."""
     scene = Scene(start, *options(["/slow", "/fast"]), "--samples", "1000")
