@@ -99,7 +99,7 @@ static void say_without_http(const struct observation *o)
 	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
 
 	if (reason)
-		log_warn("--http: refused here, requests of HTTP/2 and statuses are not known: %s",
+		log_warn("--http: refused here, no streams, statuses and routes are known: %s",
 			 reason);
 }
 
