@@ -563,6 +563,9 @@ static const struct run_member sweep_step_table[] = {
 	{MEMBER(struct run_sweep_step, LIST, targets), .members = &sweep_target_members,
 	 .count_offset = offsetof(struct run_sweep_step, target_count),
 	 .limit = RUN_ROWS_MAX, .optional = true},
+	{MEMBER(struct run_sweep_step, LIST, members), .members = &fleet_member_members,
+	 .count_offset = offsetof(struct run_sweep_step, member_count),
+	 .limit = MAX_PARTS, .sparse = true},
 };
 const struct run_members run_sweep_step_members = MEMBERS(struct run_sweep_step, sweep_step);
 
