@@ -140,27 +140,36 @@ static __always_inline bool has_unread(const struct sock *sk, const struct conn 
 }
 
 /*
- * Return when a request became readable that will not be answered. If that is not known, return when
- * it was first read, or 0.
+ * Return whether the message that was read last, or is unread, is a request that will not be answered. Bytes that came
+ * before the server's last write may be the rest of the request that was answered then, or a pipelined one. In TLS that
+ * write may be an alert. @ret_since_ns: when it became readable, or else when it was first read; 0: not known.
  */
-static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
+static __always_inline bool is_unanswered(const struct sock *sk, struct conn *c,
+					  __u64 *ret_since_ns)
 {
 	const struct tcp_sock *tp = tcp_of(sk);
-	struct arrival arrival;
+	struct arrival arrival = {};
+	bool before;
 
-	if (c->phase == CONN_READING)
-		return c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
-	if (!tp)
-		return 0;
-	arrival_of(c, tp->copied_seq, &arrival);
-	return arrival.ns;
+	if (c->phase == CONN_READING) {
+		*ret_since_ns = c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
+		before = c->marks & MARK_OVERLAPPED;
+	} else {
+		if (tp)
+			arrival_of(c, tp->copied_seq, &arrival);
+		*ret_since_ns = arrival.ns;
+		before = tp && arrival.ns && arrival.write_seq != tp->write_seq;
+	}
+	return !before || !c->last_write_ns || c->marks & MARK_TLS;
 }
 
 static __always_inline void abandoned(const struct sock *sk, struct conn *c,
 				      struct service_slot *slot)
 {
-	__u64 since_ns = waits_since(sk, c), now = bpf_ktime_get_ns();
+	__u64 since_ns = 0, now = bpf_ktime_get_ns();
 
+	if (!is_unanswered(sk, c, &since_ns))
+		return;
 	count_atomic(slot, COUNTER_UNANSWERED, 1);
 	if (since_ns && since_ns <= now)
 		span_add(c->service, SPAN_ABANDONED, now - since_ns);
@@ -274,7 +283,6 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 	bool twin = fin_left_twin(sk, tcp_of(sk), &c->fin, old);
 	struct service_slot *slot = slot_of(c->service);
 
-	conn_writes_over(sk, c);
 	sample_complete(sk, c);
 	accept_forget(sk);
 	if (slot) {
@@ -337,9 +345,9 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 		client_fin(sk, c);
 	else if (new == TCP_FIN_WAIT1)
 		server_fin(sk, c);
-	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK)
+	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK || new == TCP_CLOSE)
 		conn_writes_over(sk, c);
-	else if (new == TCP_CLOSE)
+	if (new == TCP_CLOSE)
 		conn_closed(sk, c, old);
 }
 
