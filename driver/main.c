@@ -267,7 +267,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 		warn_of_ports(options, scenario, job);
 	if (!err)
 		err = options->command == COMMAND_SWEEP
-			      ? sweep_run(job, &options->ladder,
+			      ? sweep_run(job, &options->ladder, NULL,
 					  options->run.quiet ? NULL : tell_step, &run, &error)
 			      : drive_run(job, &run, &error);
 	if (err)
@@ -290,12 +290,49 @@ static int prepare_and_drive(const struct options *options, struct scenario *sce
 	return status;
 }
 
+/* Each step is a run of the whole fleet. */
+static int sweep_fleet(const struct options *options, const struct drive_job *job,
+		       struct fleet *fleet)
+{
+	const struct sweep_runner runner = {.user = fleet, .run = fleet_step};
+	autorun struct run *run = NULL;
+	autofree char *error = NULL;
+	int err = sweep_run(job, &options->ladder, &runner, options->run.quiet ? NULL : tell_step,
+			    &run, &error);
+
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	if (!fleet_lost(fleet))
+		return conclude_sweep(options, run);
+	log_error("%s", fleet_lost(fleet));
+	(void)conclude_sweep(options, run);
+	return EXIT_DEGRADED;
+}
+
+static int open_and_sweep(const struct fleet_options *fleet_options, const struct options *options,
+			  const struct scenario *scenario, char **command)
+{
+	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
+	struct drive_rows rows = {0};
+	const struct drive_job job = scenario_job_of(options, &rows, command);
+	autofree char *error = NULL;
+	int err;
+
+	scenario_rows(scenario, &rows);
+	err = fleet_open(fleet_options, options, scenario, &fleet, &error);
+	return err ? fail(err, error, EXIT_DEGRADED) : sweep_fleet(options, &job, fleet);
+}
+
 static int drive_fleet(const struct fleet_options *fleet, const struct options *options,
 		       const struct scenario *scenario, char **command)
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	int err = fleet_run(fleet, options, scenario, command, &run, &error);
+	int err;
+
+	if (options->command == COMMAND_SWEEP)
+		return open_and_sweep(fleet, options, scenario, command);
+	err = fleet_run(fleet, options, scenario, command, &run, &error);
 
 	return err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run);
 }
@@ -338,7 +375,7 @@ static int carry_out(struct options *options, struct scenario *scenario, char **
 	int err = options->action == OPTIONS_DRIVE ? try_outputs(options, &error) : 0;
 
 	if (!err && fleet && options->action == OPTIONS_DRIVE)
-		err = fleet_check(fleet, options, &error);
+		err = fleet_check(fleet, options, scenario, &error);
 	if (err)
 		return fail(err, error, EXIT_USAGE);
 	if (options->action == OPTIONS_HELP)
@@ -359,7 +396,7 @@ static int run(int argc, char **argv, char **command, const struct fleet_options
 	struct options options;
 	struct scenario *scenario;
 	autofree char *error = NULL;
-	int err = scenario_of_command(argc, argv, &options, &scenario, &error);
+	int err = scenario_of_command(argc, argv, NULL, &options, &scenario, &error);
 	int status;
 
 	if (err)

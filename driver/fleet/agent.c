@@ -36,13 +36,19 @@ struct agent {
 	struct plan_inbox inbox;
 	pthread_mutex_t sending; /* held while a line is written */
 	pthread_t thread;
-	atomic_bool settled;	      /* the options have been checked, and change no more */
-	atomic_bool over;	      /* the run has ended, and its result was sent */
+	atomic_bool settled; /* the options have been checked, and change no more */
+	/*
+	 * Runs asked for, counted by the channel's thread, and those whose result was sent. If they are
+	 * equal there is no load. The plan counts as a run: at its end that of a sweep was only checked.
+	 */
+	_Atomic uint64_t asked, done;
+	_Atomic(json_t *) step;	      /* of a sweep, that the main thread has not taken yet */
 	uint64_t beat_ns;	      /* when the next beat is due */
 	uint64_t patience_ns;	      /* a longer silence means that the coordinator is gone */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
 	int start_fd;		      /* readable once start_at_ns is set */
 	int stop_fd;		      /* readable once the run is to end */
+	int step_fd;		      /* readable once there is a step, or no more will come */
 	int place_fd;		      /* held while it runs: see ceilings_claim() */
 	/* Used by the main thread only: */
 	struct options options;
@@ -127,6 +133,21 @@ static void take_start(struct agent *agent, const json_t *message)
 	raise_fd(agent->start_fd);
 }
 
+/* A start or a stop that was not read was for the run before. */
+static void take_step(struct agent *agent, const json_t *message)
+{
+	json_t *step = atomic_load(&agent->step) ? NULL : json_deep_copy(message);
+	eventfd_t unused;
+
+	if (!step)
+		return;
+	(void)eventfd_read(agent->start_fd, &unused);
+	(void)eventfd_read(agent->stop_fd, &unused);
+	atomic_fetch_add(&agent->asked, 1);
+	atomic_store(&agent->step, step);
+	raise_fd(agent->step_fd);
+}
+
 static void take_deal(struct agent *agent, const json_t *message)
 {
 	json_int_t number = json_integer_value(json_object_get(message, "number"));
@@ -155,6 +176,8 @@ static void take_line(struct agent *agent, const char *line)
 		answer_ping(agent, message);
 	else if (!strcmp(type, "start"))
 		take_start(agent, message);
+	else if (!strcmp(type, "step"))
+		take_step(agent, message);
 	else if (!strcmp(type, "deal"))
 		take_deal(agent, message);
 	else if (!strcmp(type, "stop"))
@@ -237,8 +260,10 @@ static void *keep_channel(void *argument)
 	struct agent *agent = argument;
 	int err = listen_patiently(agent);
 
-	if (atomic_load(&agent->over))
+	if (atomic_load(&agent->asked) == atomic_load(&agent->done)) {
+		raise_fd(agent->step_fd);
 		return NULL;
+	}
 	if (err == -ETIMEDOUT)
 		tell_silence(agent);
 	_exit(EXIT_FAILURE);
@@ -246,15 +271,20 @@ static void *keep_channel(void *argument)
 
 /* ---- the run ---- */
 
+static void send_ready(struct agent *agent)
+{
+	send_message(agent, json_pack("{s:s, s:I}", "type", "ready", "max_rate",
+				      (json_int_t)agent->ceilings->rate));
+}
+
 /* Wait for the start in short steps; the patience runs the caller's loop between them. */
 static int await_start(void *user, struct start_patience patience, struct start_spec *start)
 {
 	struct agent *agent = user;
 	struct pollfd event = {.fd = agent->start_fd, .events = POLLIN};
 
-	atomic_store(&agent->settled, true);
-	send_message(agent, json_pack("{s:s, s:I}", "type", "ready", "max_rate",
-				      (json_int_t)agent->ceilings->rate));
+	atomic_store(&agent->settled, !agent->inbox.sweep); /* the next step changes the load */
+	send_ready(agent);
 	while (poll(&event, 1, AWAIT_STEP_MS) <= 0)
 		if (patience.is_over(patience.user))
 			return -ECANCELED;
@@ -342,6 +372,45 @@ static void tell_error(struct agent *agent, const char *type, int err, const cha
 	send_reason(agent, type, error ? error : strerror(-err));
 }
 
+/* The ceilings were checked with the largest step. A coordinator may ask for another one. */
+static int carry_out_step(struct agent *agent, const json_t *step, char **ret_error)
+{
+	int err = plan_take_step(&agent->inbox, step, &agent->options, ret_error);
+
+	if (!err)
+		err = ceilings_check_load(agent->ceilings, &agent->options, agent->scenario,
+					  ret_error);
+	return err ? err : drive(agent, ret_error);
+}
+
+/* Return the next step; NULL: the coordinator has left. */
+static json_t *await_step(struct agent *agent)
+{
+	struct pollfd event = {.fd = agent->step_fd, .events = POLLIN};
+	eventfd_t unused;
+
+	while (poll(&event, 1, -1) <= 0)
+		;
+	(void)eventfd_read(agent->step_fd, &unused);
+	return atomic_exchange(&agent->step, NULL);
+}
+
+static int sweep(struct agent *agent, char **ret_error)
+{
+	json_t *step;
+	int err = 0;
+
+	send_ready(agent);
+	atomic_fetch_add(&agent->done, 1);
+	while (!err && (step = await_step(agent))) {
+		err = carry_out_step(agent, step, ret_error);
+		json_decref(step);
+		if (!err)
+			atomic_fetch_add(&agent->done, 1);
+	}
+	return err;
+}
+
 static void carry_out(struct agent *agent, const json_t *plan)
 {
 	autofree char *error = NULL;
@@ -351,7 +420,7 @@ static void carry_out(struct agent *agent, const json_t *plan)
 		tell_error(agent, "refused", err, error);
 		return;
 	}
-	err = drive(agent, &error);
+	err = agent->inbox.sweep ? sweep(agent, &error) : drive(agent, &error);
 	if (err)
 		tell_error(agent, "error", err, error);
 }
@@ -376,7 +445,7 @@ static int serve(struct agent *agent)
 	if (err)
 		return err;
 	carry_out(agent, plan);
-	atomic_store(&agent->over, true);
+	atomic_store(&agent->done, atomic_load(&agent->asked));
 	pthread_join(agent->thread, NULL);
 	return 0;
 }
@@ -391,6 +460,8 @@ static void clear(struct agent *agent)
 	pthread_mutex_destroy(&agent->sending);
 	cleanup_close(&agent->start_fd);
 	cleanup_close(&agent->stop_fd);
+	cleanup_close(&agent->step_fd);
+	json_decref(agent->step);
 	cleanup_close(&agent->place_fd);
 	free(agent);
 }
@@ -404,10 +475,13 @@ int agent_run(const struct ceilings *ceilings)
 		return -ENOMEM;
 	agent->ceilings = ceilings;
 	agent->place_fd = -1;
+	atomic_store(&agent->asked, 1);
 	pthread_mutex_init(&agent->sending, NULL);
 	agent->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	agent->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = agent->start_fd < 0 || agent->stop_fd < 0 ? -errno : serve(agent);
+	agent->step_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = agent->start_fd < 0 || agent->stop_fd < 0 || agent->step_fd < 0 ? -errno
+									      : serve(agent);
 	clear(agent);
 	return err;
 }

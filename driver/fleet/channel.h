@@ -3,7 +3,8 @@
  * Messages between a coordinator and its agents. Each is a JSON object on one line, below 1 MiB, so
  * any channel that keeps their order can carry them. Longer files and documents are sent in parts.
  *
- * To the agent: file, plan, ping, start, beat, deal, stop. The end of the stream ends the run.
+ * To the agent: file, plan, step (of a sweep), ping, start, beat, deal, stop. The end of the stream
+ * ends the run.
  * To the coordinator: hello, refused, ready, pong, beat, document, error, failed (a request has
  * failed).
  */
@@ -19,7 +20,7 @@
 #include "sojourn/cleanup.h"
 
 /* Raise it when a message's meaning changes. Version and protocol of both ends must be equal. */
-#define CHANNEL_PROTOCOL 2
+#define CHANNEL_PROTOCOL 3
 
 /* Bytes of a file or document in one message. Escaping or encoding at most doubles them. */
 #define CHANNEL_PART ((size_t)384 << 10)

@@ -43,6 +43,11 @@ struct fleet {
 	const struct fleet_options *fleet;
 	const struct options *options;
 	const struct scenario *scenario;
+	/* Of this run; in a sweep those of its step: */
+	const struct load_settings *load;
+	const struct run_settings *run;
+	uint32_t threads; /* of each member */
+	uint32_t parts;	  /* how many members take part, the first ones */
 	uv_loop_t loop;
 	uv_timer_t watch, tick, leave;
 	uv_signal_t signals[2];
@@ -58,15 +63,23 @@ struct fleet {
 	bool cut;	      /* ended early, by the user or after the loss of a member */
 	bool measured;	      /* a member has sent counts of its measured phase */
 	struct progress progress;
+	char *what;		   /* what is loaded, for people */
+	const struct member *lost; /* the first one; NULL: none */
+	char *loss;		   /* how a step of a sweep lost it */
 };
 
-int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error)
+int fleet_check(const struct fleet_options *fleet, const struct options *options,
+		const struct scenario *scenario, char **ret_error)
 {
 	struct plan plan = {0};
-	int err = plan_check(options, (uint32_t)fleet->host_count, ret_error);
+	int err;
 
+	if (options->command == COMMAND_SWEEP && fleet->on_loss == FLEET_LOSS_CONTINUE)
+		return refuse(ret_error, "--on-loss: a step of a sweep is a load of all members, "
+					 "so the sweep ends at the loss of one; leave it out");
+	err = plan_check(options, (uint32_t)fleet->host_count, ret_error);
 	if (!err)
-		err = plan_make(options, (uint32_t)fleet->host_count, &plan, ret_error);
+		err = plan_make(options, scenario, (uint32_t)fleet->host_count, &plan, ret_error);
 	plan_clear(&plan);
 	return err;
 }
@@ -84,12 +97,10 @@ static bool is_ready(const struct member *member)
 	return member->state == MEMBER_READY;
 }
 
-static const struct member *find_lost(const struct fleet *fleet)
+/* In a small step of a sweep some have no part. */
+static bool has_stopped(const struct member *member)
 {
-	for (uint32_t i = 0; i < fleet->count; i++)
-		if (fleet->members[i].state == MEMBER_LOST)
-			return &fleet->members[i];
-	return NULL;
+	return member->state != MEMBER_RUNNING;
 }
 
 static void beat_all(struct fleet *fleet)
@@ -125,6 +136,10 @@ static void on_changed(void *user, struct member *member)
 {
 	struct fleet *fleet = user;
 
+	/* A member that the user has stopped while it warmed up has no result to send. */
+	if (member->state == MEMBER_LOST && !fleet->lost &&
+	    !(fleet->interrupted && member->stopped))
+		fleet->lost = member;
 	if (!fleet->running) {
 		if (member->state == MEMBER_LOST || are_all(fleet, is_ready))
 			uv_stop(&fleet->loop);
@@ -138,10 +153,9 @@ static void on_changed(void *user, struct member *member)
 		fleet->cut = true;
 		stop_all(fleet);
 	} else if (member->state == MEMBER_LOST && !fleet->cut) {
-		deal_again(fleet->members, fleet->count, member, &fleet->options->load,
-			   fleet->begin_ns);
+		deal_again(fleet->members, fleet->count, member, fleet->load, fleet->begin_ns);
 	}
-	if (are_all(fleet, member_is_over))
+	if (are_all(fleet, has_stopped))
 		uv_stop(&fleet->loop);
 }
 
@@ -269,7 +283,7 @@ static uint64_t add_documents(struct fleet *fleet)
  */
 static void begin_measured(struct fleet *fleet, uint64_t begin_ns)
 {
-	const struct load_settings *load = &fleet->options->load;
+	const struct load_settings *load = fleet->load;
 	struct progress *progress = &fleet->progress;
 	uint64_t wall_ns = clock_wall_ns();
 
@@ -300,7 +314,7 @@ static void on_tick(uv_timer_t *timer)
  */
 static void start_ticks(struct fleet *fleet, uint64_t at_ns)
 {
-	uint64_t wall_ns = clock_wall_ns(), warmup_ns = fleet->options->load.warmup_ns;
+	uint64_t wall_ns = clock_wall_ns(), warmup_ns = fleet->load->warmup_ns;
 	uint64_t until_ns = at_ns > wall_ns ? at_ns - wall_ns : 0;
 
 	if (!progress_is_shown(&fleet->progress))
@@ -310,18 +324,18 @@ static void start_ticks(struct fleet *fleet, uint64_t at_ns)
 		       (until_ns + warmup_ns) / NSEC_PER_MSEC % TICK_MS + TICK_MS / 2, TICK_MS);
 }
 
-static void open_progress(struct fleet *fleet, const char *what)
+static void open_progress(struct fleet *fleet)
 {
 	const struct progress_settings settings = {
 		.file = stderr,
-		.quiet = fleet->options->run.quiet,
-		.line = fleet->options->run.no_tui,
-		.what = what,
+		.quiet = fleet->run->quiet,
+		.line = fleet->run->no_tui,
+		.what = fleet->what,
 	};
 	struct progress *progress = &fleet->progress;
 
 	progress_open(progress, &settings);
-	for (uint32_t i = 0; i < fleet->count && i < PROGRESS_PARTS_MAX; i++)
+	for (uint32_t i = 0; i < fleet->parts && i < PROGRESS_PARTS_MAX; i++)
 		progress->parts[progress->part_count++].name = fleet->members[i].name;
 }
 
@@ -345,7 +359,7 @@ static int start_member(struct fleet *fleet, uint32_t index)
 /* Return 0 if the run can start, or an error with the reason. */
 static int check_gathered(const struct fleet *fleet, char **ret_error)
 {
-	const struct member *lost = find_lost(fleet);
+	const struct member *lost = fleet->lost;
 
 	if (lost)
 		return refuse(ret_error, "%s: %s; nothing was started", lost->name,
@@ -356,6 +370,14 @@ static int check_gathered(const struct fleet *fleet, char **ret_error)
 }
 
 /* Return 0 when all members are ready, or an error with the reason. */
+static int await_ready(struct fleet *fleet, char **ret_error)
+{
+	uv_timer_start(&fleet->watch, on_watch, WATCH_MS, WATCH_MS);
+	while (!fleet->lost && !fleet->interrupted && !are_all(fleet, is_ready))
+		uv_run(&fleet->loop, UV_RUN_DEFAULT);
+	return check_gathered(fleet, ret_error);
+}
+
 static int gather(struct fleet *fleet, char **ret_error)
 {
 	int err = 0;
@@ -364,10 +386,7 @@ static int gather(struct fleet *fleet, char **ret_error)
 		err = start_member(fleet, i);
 	if (err)
 		return err;
-	uv_timer_start(&fleet->watch, on_watch, WATCH_MS, WATCH_MS);
-	if (!find_lost(fleet))
-		uv_run(&fleet->loop, UV_RUN_DEFAULT);
-	return check_gathered(fleet, ret_error);
+	return await_ready(fleet, ret_error);
 }
 
 /* Return whether to give up waiting: the user interrupted, or a member was lost. */
@@ -377,7 +396,7 @@ static bool is_interrupted(void *user)
 	bool before = fleet->interrupted;
 
 	uv_run(&fleet->loop, UV_RUN_NOWAIT);
-	return (fleet->interrupted && !before) || find_lost(fleet);
+	return (fleet->interrupted && !before) || fleet->lost;
 }
 
 /*
@@ -386,7 +405,7 @@ static bool is_interrupted(void *user)
  */
 static int await_start(struct fleet *fleet, char **ret_error)
 {
-	const struct start_spec *start = &fleet->options->run.start;
+	const struct start_spec *start = &fleet->run->start;
 	const struct start_patience patience = {.is_over = is_interrupted, .user = fleet};
 	uint64_t unused;
 	int err = start_await_flag(start, patience, ret_error);
@@ -401,11 +420,11 @@ static void begin(struct fleet *fleet)
 {
 	uint64_t at_ns = clock_wall_ns() + member_lead_ns(fleet->members, fleet->count);
 
-	if (fleet->options->run.start.at_ns > at_ns)
-		at_ns = fleet->options->run.start.at_ns;
+	if (fleet->run->start.at_ns > at_ns)
+		at_ns = fleet->run->start.at_ns;
 	fleet->running = true;
 	fleet->begin_ns = at_ns;
-	for (uint32_t i = 0; i < fleet->count; i++)
+	for (uint32_t i = 0; i < fleet->parts; i++)
 		member_begin(&fleet->members[i], at_ns);
 	start_ticks(fleet, at_ns);
 }
@@ -413,8 +432,9 @@ static void begin(struct fleet *fleet)
 /* Run until each member has sent its result or is lost. */
 static void measure(struct fleet *fleet)
 {
+	open_progress(fleet);
 	begin(fleet);
-	if (!are_all(fleet, member_is_over))
+	while (!are_all(fleet, has_stopped))
 		uv_run(&fleet->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&fleet->tick);
 	uv_timer_stop(&fleet->watch);
@@ -423,7 +443,7 @@ static void measure(struct fleet *fleet)
 
 static int open_observer(struct fleet *fleet, struct observer **ret_observer, char **ret_error)
 {
-	const struct observer_access *access = &fleet->options->run.observer;
+	const struct observer_access *access = &fleet->run->observer;
 	struct observer_patience patience = {.is_over = is_interrupted, .user = fleet};
 	int err;
 
@@ -437,21 +457,22 @@ static int take_result(struct fleet *fleet, char **command, struct observer *obs
 		       struct run **ret_run, char **ret_error)
 {
 	const struct fleet_outcome outcome = {
-		.options = fleet->options,
+		.load = fleet->load,
+		.threads = fleet->threads,
 		.command = command,
 		.interrupted = fleet->cut,
 	};
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
 	int err =
-		fleet_result(&fleet->sum, fleet->members, fleet->count, &outcome, &run, ret_error);
+		fleet_result(&fleet->sum, fleet->members, fleet->parts, &outcome, &run, ret_error);
 
 	if (err && observer)
 		observer_drop(observer);
 	if (!err && observer)
 		err = observer_merge(observer, run);
 	if (!err && observer)
-		err = join_run(run, fleet->options->run.slowest);
-	if (!err && observer && !fleet->options->run.keep_samples)
+		err = join_run(run, fleet->run->slowest);
+	if (!err && observer && !fleet->run->keep_samples)
 		join_drop_samples(run);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
@@ -463,6 +484,7 @@ static int run_members(struct fleet *fleet, char **command, struct run **ret_run
 	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
 	int err = gather(fleet, ret_error);
 
+	fleet->parts = fleet->count;
 	if (!err)
 		err = await_start(fleet, ret_error);
 	if (!err)
@@ -473,6 +495,60 @@ static int run_members(struct fleet *fleet, char **command, struct run **ret_run
 		return err;
 	measure(fleet);
 	return take_result(fleet, command, observer, ret_run, ret_error);
+}
+
+/* ---- the steps of a sweep ---- */
+
+static int begin_step(struct fleet *fleet, const struct drive_job *job, char **ret_error)
+{
+	const struct plan_step step = plan_step_of(job->load, job->settings, fleet->count);
+
+	fleet->load = job->load;
+	fleet->run = job->settings;
+	fleet->threads = step.threads;
+	fleet->parts = step.members;
+	fleet->running = fleet->measured = false;
+	fleet_sum_clear(&fleet->sum);
+	for (uint32_t i = 0; i < fleet->count; i++)
+		member_rest(&fleet->members[i]);
+	for (uint32_t i = 0; i < fleet->parts && !fleet->lost; i++)
+		member_step(&fleet->members[i], plan_step_message(&step, i));
+	return await_ready(fleet, ret_error);
+}
+
+static int carry_out_step(struct fleet *fleet, const struct drive_job *job, struct run **ret_run,
+			  char **ret_error)
+{
+	int err = begin_step(fleet, job, ret_error);
+
+	if (!err)
+		err = await_start(fleet, ret_error);
+	if (err)
+		return err;
+	measure(fleet);
+	return take_result(fleet, job->command, NULL, ret_run, ret_error);
+}
+
+int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, const char **ret_lost,
+	       char **ret_error)
+{
+	struct fleet *fleet = user;
+	int err = carry_out_step(fleet, job, ret_run, ret_error);
+	const struct member *lost = fleet->lost;
+
+	*job->ret_interrupted = fleet->interrupted || lost;
+	if (!lost)
+		return err;
+	if (asprintf(&fleet->loss, "%s was lost: %s", lost->name,
+		     lost->reason ? lost->reason : "no memory") < 0)
+		fleet->loss = NULL;
+	*ret_lost = fleet->loss;
+	return err;
+}
+
+const char *fleet_lost(const struct fleet *fleet)
+{
+	return fleet->loss;
 }
 
 /* ---- opened and closed ---- */
@@ -535,8 +611,10 @@ static void leave(struct fleet *fleet)
 		uv_run(&fleet->loop, UV_RUN_ONCE);
 }
 
-static void close_all(struct fleet *fleet)
+void fleet_close(struct fleet *fleet)
 {
+	if (!fleet)
+		return;
 	progress_close(&fleet->progress);
 	leave(fleet);
 	uv_walk(&fleet->loop, close_handle, NULL);
@@ -547,6 +625,8 @@ static void close_all(struct fleet *fleet)
 	fleet_sum_clear(&fleet->sum);
 	free(fleet->members);
 	plan_clear(&fleet->plan);
+	free(fleet->what);
+	free(fleet->loss);
 	free(fleet);
 }
 
@@ -577,7 +657,7 @@ static int open_all(struct fleet *fleet, char **ret_error)
 	if (!err)
 		err = raise_files(count, ret_error);
 	if (!err)
-		err = plan_make(fleet->options, count, &fleet->plan, ret_error);
+		err = plan_make(fleet->options, fleet->scenario, count, &fleet->plan, ret_error);
 	if (err)
 		return err;
 	fleet->plan.patience_ns = fleet->fleet->lost_after_ns;
@@ -589,12 +669,18 @@ static int open_all(struct fleet *fleet, char **ret_error)
 	return 0;
 }
 
-int fleet_run(const struct fleet_options *fleet_options, const struct options *options,
-	      const struct scenario *scenario, char **command, struct run **ret_run,
-	      char **ret_error)
+/* As the view of a single driver names it. */
+static const char *name_of(const struct options *options, const struct scenario *scenario)
+{
+	if (options->url || scenario->of_targets)
+		return options->url ? options->url : "several targets";
+	return scenario->name ? scenario->name : scenario->path;
+}
+
+static int make_fleet(const struct fleet_options *fleet_options, const struct options *options,
+		      const struct scenario *scenario, struct fleet **ret_fleet, char **ret_error)
 {
 	struct fleet *fleet = calloc(1, sizeof(*fleet));
-	autofree char *what = NULL;
 	int err = fleet ? uv_loop_init(&fleet->loop) : -ENOMEM;
 
 	if (err) {
@@ -604,14 +690,39 @@ int fleet_run(const struct fleet_options *fleet_options, const struct options *o
 	fleet->fleet = fleet_options;
 	fleet->options = options;
 	fleet->scenario = scenario;
+	fleet->load = &options->load;
+	fleet->run = &options->run;
+	fleet->threads = options->run.threads;
 	err = open_all(fleet, ret_error);
-	if (!err && asprintf(&what, "%s from %u hosts",
-			     options->url ? options->url : "several targets", fleet->count) < 0)
+	if (!err && asprintf(&fleet->what, "%s from %u hosts", name_of(options, scenario),
+			     fleet->count) < 0)
 		err = -ENOMEM;
-	if (!err) {
-		open_progress(fleet, what);
-		err = run_members(fleet, command, ret_run, ret_error);
-	}
-	close_all(fleet);
+	if (err)
+		fleet_close(fleet);
+	else
+		*ret_fleet = fleet;
 	return err;
+}
+
+int fleet_open(const struct fleet_options *fleet_options, const struct options *options,
+	       const struct scenario *scenario, struct fleet **ret_fleet, char **ret_error)
+{
+	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
+	int err = make_fleet(fleet_options, options, scenario, &fleet, ret_error);
+
+	if (!err)
+		err = gather(fleet, ret_error);
+	if (!err)
+		*ret_fleet = TAKE_PTR(fleet);
+	return err;
+}
+
+int fleet_run(const struct fleet_options *fleet_options, const struct options *options,
+	      const struct scenario *scenario, char **command, struct run **ret_run,
+	      char **ret_error)
+{
+	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
+	int err = make_fleet(fleet_options, options, scenario, &fleet, ret_error);
+
+	return err ? err : run_members(fleet, command, ret_run, ret_error);
 }

@@ -9,14 +9,17 @@
 
 #include "fleet_options.h"
 #include "options/options.h"
+#include "run/drive.h"
 #include "scenario/scenario.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 
 /*
  * Check that the run can be divided between the hosts, so that bad usage is reported before
  * anything starts. Return as refuse().
  */
-int fleet_check(const struct fleet_options *fleet, const struct options *options, char **ret_error);
+int fleet_check(const struct fleet_options *fleet, const struct options *options,
+		const struct scenario *scenario, char **ret_error);
 
 /*
  * Carry out the run. @options are those of the whole run, already checked. Return 0 with the
@@ -26,5 +29,28 @@ int fleet_check(const struct fleet_options *fleet, const struct options *options
 int fleet_run(const struct fleet_options *fleet, const struct options *options,
 	      const struct scenario *scenario, char **command, struct run **ret_run,
 	      char **ret_error);
+
+struct fleet;
+
+/*
+ * Get the members ready for a sweep, whose runs fleet_step() carries out. Errors as fleet_run(). The
+ * fleet borrows from the arguments.
+ */
+int fleet_open(const struct fleet_options *fleet, const struct options *options,
+	       const struct scenario *scenario, struct fleet **ret_fleet, char **ret_error);
+
+/*
+ * Carry out one run of a sweep by the fleet @user; see struct sweep_runner. A run of fewer
+ * connections or requests/s than members is one of the first members alone.
+ */
+int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, const char **ret_lost,
+	       char **ret_error);
+
+/* Return how a step lost a member; NULL: none was lost. */
+const char *fleet_lost(const struct fleet *fleet);
+
+/* End the members and wait for them. Takes NULL. */
+void fleet_close(struct fleet *fleet);
+DEFINE_CLEANUP(struct fleet *, fleet_close)
 
 #endif

@@ -155,11 +155,13 @@ static const struct cli_command agent_command = {.tables = {&agent_table}, .geto
 void fleet_options_help(FILE *file)
 {
 	fputs("Usage: sojourn-drive fleet --hosts HOST[,HOST]... [OPTION]... -- URL [OPTION]...\n"
+	      "       sojourn-drive fleet ... -- sweep [OPTION]... URL...\n"
+	      "       sojourn-drive fleet ... -- run FILE.yaml [OPTION]... [URL]\n"
 	      "Carry out one run by the drivers of several hosts: divided between them, started\n"
 	      "together, ended together, with one report. The words after -- are as without "
 	      "fleet.\n"
 	      "Connections, requests and the rate are those of the whole run, threads those of\n"
-	      "each member. No sweep, no scenario, no --source.\n",
+	      "each member. Each step of a sweep is one run of all hosts. No --source.\n",
 	      file);
 	cli_help_tables(&fleet_command, file);
 	fputs("\n"

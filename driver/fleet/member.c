@@ -483,6 +483,31 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv)
 
 /* ---- sent messages ---- */
 
+void member_rest(struct member *member)
+{
+	if (member->state == MEMBER_LOST)
+		return;
+	run_free(TAKE_PTR(member->run));
+	free(TAKE_PTR(member->result.limited));
+	member->result = (struct member_result){0};
+	channel_document_clear(&member->unread);
+	member->stopped = false;
+	member->silent = 0;
+	member->state = MEMBER_READY;
+	look_at_end(member);
+}
+
+void member_step(struct member *member, json_t *message)
+{
+	int err = send_message(member, message);
+
+	member->pings = 0;
+	member->clock_known = false;
+	member->state = MEMBER_PLANNED;
+	if (err)
+		lose(member, "the step could not be sent: %s", strerror(-err));
+}
+
 void member_begin(struct member *member, uint64_t at_ns)
 {
 	set_state(member, MEMBER_RUNNING);

@@ -86,6 +86,13 @@ struct member {
  */
 int member_start(struct member *member, uv_loop_t *loop, char **argv);
 
+/*
+ * Forget a run of a sweep that is over: the member is ready for a step, or lost if its process has
+ * ended since.
+ */
+void member_rest(struct member *member);
+/* Send a step, takes @message. The member becomes ready for its start, after its clock is compared. */
+void member_step(struct member *member, json_t *message);
 /* Send the start: the run begins at @at_ns by the coordinator's wall clock. */
 void member_begin(struct member *member, uint64_t at_ns);
 /* Show that the coordinator is there: an agent that receives nothing ends. */

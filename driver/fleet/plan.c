@@ -19,8 +19,10 @@
 #include "sojourn/units.h"
 #include "sojourn/write_all.h"
 
-#define FILES_MAX     8U
+/* A scenario's own, two of each of its steps, and some of the command line. */
+#define FILES_MAX     (2 * SCENARIO_STEPS_MAX + 9)
 #define FILE_MAX      ((size_t)64 << 20)
+#define FILES_BYTES   ((size_t)512 << 20) /* of all */
 #define ARGUMENTS_MAX 4096U
 
 #define PATIENCE_MAX_MS 86400000
@@ -45,27 +47,44 @@ static int check_observer(const struct options *options, char **ret_error)
 {
 	if (!options->run.observer.url || (!options->load.warmup_ns && !options->load.cooldown_ns))
 		return 0;
+	if (options->command == COMMAND_SWEEP)
+		return refuse(ret_error,
+			      "--observer: each step of a sweep has a warm-up, so the coordinator "
+			      "does not know to the request when all members begin to measure; "
+			      "leave it out");
 	return refuse(ret_error,
 		      "--observer: with %s the coordinator does not know to the request when all "
 		      "members begin and end to measure; leave one of the two out",
 		      options->load.warmup_ns ? "--warmup" : "--cool-down");
 }
 
+static uint64_t largest_of(const struct ladder *ladder)
+{
+	return ladder->count ? ladder->loads[ladder->count - 1] : 0;
+}
+
+/* Each step has its own connections, and as many threads as these allow. */
+static bool is_sweep_of_connections(const struct options *options)
+{
+	return options->command == COMMAND_SWEEP && !options->ladder.of_rates;
+}
+
 int plan_check(const struct options *options, uint32_t members, char **ret_error)
 {
 	const struct load_settings *load = &options->load;
+	uint64_t largest = largest_of(&options->ladder);
 	int err;
 
-	if (options->command != COMMAND_DRIVE)
-		return refuse(ret_error, "fleet: %s is not divided between hosts: %s; give a URL",
-			      options->command == COMMAND_SWEEP ? "a sweep" : "a scenario",
-			      options->command == COMMAND_SWEEP
-				      ? "each of its loads would be a run of its own"
-				      : "its steps and files are one host's");
 	if (options->link.sources.count)
 		return refuse(ret_error, "--source: an address is one host's, so it cannot be "
 					 "divided between several; leave it out");
-	if (load->connections < members * options->run.threads)
+	if (options->command == COMMAND_SWEEP && largest < members)
+		return refuse(ret_error,
+			      "--ladder: its largest load, %" PRIu64
+			      ", cannot be divided between %u members, each needs at least 1; use "
+			      "fewer --hosts, or more load",
+			      largest, members);
+	if (!is_sweep_of_connections(options) && load->connections < members * options->run.threads)
 		return refuse(ret_error,
 			      "--connections: %u cannot be divided between %u members of %u "
 			      "thread%s each; every thread needs a connection",
@@ -115,6 +134,19 @@ static int check_file(const char *name, const char *path, char **ret_error)
 		      name, path);
 }
 
+static int check_size(const struct plan *plan, const char *name, const char *path, char **ret_error)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < plan->file_count; i++)
+		sum += plan->files[i].length;
+	if (sum <= FILES_BYTES)
+		return 0;
+	return refuse(ret_error,
+		      "--%s: with '%s' the files to be sent to each member exceed %zu MiB together",
+		      name, path, FILES_BYTES >> 20);
+}
+
 static int read_file(struct plan *plan, const char *name, const char *path, char **ret_error)
 {
 	struct plan_file *file;
@@ -123,8 +155,42 @@ static int read_file(struct plan *plan, const char *name, const char *path, char
 	if (err)
 		return err;
 	file = ARRAY_APPEND(plan->files, plan->file_count);
-	return file ? option_read_file(name, path, FILE_MAX, &file->bytes, &file->length, ret_error)
-		    : -ENOMEM;
+	if (!file)
+		return -ENOMEM;
+	err = option_read_file(name, path, FILE_MAX, &file->bytes, &file->length, ret_error);
+	return err ? err : check_size(plan, name, path, ret_error);
+}
+
+/* Messages about files call their keys options. */
+static int add_scenario_file(struct plan *plan, const char *key, const char *path, char **ret_error)
+{
+	autofree char *error = NULL;
+	int err = read_file(plan, key, path, &error);
+	json_t *name;
+
+	if (err)
+		return error ? refuse(ret_error, "%s", error + 2) : err;
+	name = json_string(path);
+	if (!name)
+		return refuse(ret_error,
+			      "%s: the name '%s' is no UTF-8, in which it is sent to the members",
+			      key, path);
+	return json_array_append_new(plan->paths, name) ? -ENOMEM : 0;
+}
+
+static int add_scenario(struct plan *plan, const struct scenario *scenario, char **ret_error)
+{
+	int err;
+
+	if (*scenario->path == '-')
+		return refuse(ret_error,
+			      "run: '%s' looks like an option to the members; write ./%s",
+			      scenario->path, scenario->path);
+	err = add_scenario_file(plan, "run", scenario->path, ret_error);
+	for (size_t i = 0; i < scenario->file_count && !err; i++)
+		err = add_scenario_file(plan, scenario->files[i].key, scenario->files[i].path,
+					ret_error);
+	return err;
 }
 
 /* "--rate=5", or {"option": "--rows=", "file": 0}. */
@@ -153,9 +219,10 @@ static int add_use(struct plan *plan, const struct cli_use *use, char **ret_erro
 	return json_array_append_new(plan->arguments, argument) ? -ENOMEM : 0;
 }
 
-static int add_words(struct plan *plan, const struct cli_words *words, char **ret_error)
+/* Append the words from @first on. */
+static int add_words(struct plan *plan, const struct cli_words *words, int first, char **ret_error)
 {
-	for (int i = 0; i < words->count; i++) {
+	for (int i = first; i < words->count; i++) {
 		json_t *word = json_string(words->list[i]);
 
 		if (!word)
@@ -168,18 +235,24 @@ static int add_words(struct plan *plan, const struct cli_words *words, char **re
 	return 0;
 }
 
-int plan_make(const struct options *options, uint32_t members, struct plan *ret_plan,
-	      char **ret_error)
+int plan_make(const struct options *options, const struct scenario *scenario, uint32_t members,
+	      struct plan *ret_plan, char **ret_error)
 {
-	struct plan plan = {.arguments = json_array(), .members = members};
-	int err = plan.arguments ? 0 : -ENOMEM;
+	struct plan plan = {.arguments = json_array(), .paths = json_array(), .members = members};
+	bool run = options->command == COMMAND_RUN;
+	int err = plan.arguments && plan.paths ? 0 : -ENOMEM;
 
-	plan.samples = (options->run.samples + members - 1) / members;
+	if (!err && run)
+		err = add_scenario(&plan, scenario, ret_error);
+
+	plan.sweep = options->command == COMMAND_SWEEP;
+	if (!plan.sweep) /* single exchanges of a sweep are not joined */
+		plan.samples = (options->run.samples + members - 1) / members;
 	for (size_t i = 0; i < options->words.use_count && !err; i++)
 		if (is_for_members(options->words.uses[i].option))
 			err = add_use(&plan, &options->words.uses[i], ret_error);
 	if (!err)
-		err = add_words(&plan, &options->words, ret_error);
+		err = add_words(&plan, &options->words, run, ret_error);
 	if (err)
 		plan_clear(&plan);
 	else
@@ -190,6 +263,7 @@ int plan_make(const struct options *options, uint32_t members, struct plan *ret_
 void plan_clear(struct plan *plan)
 {
 	json_decref(plan->arguments);
+	json_decref(plan->paths);
 	for (size_t i = 0; i < plan->file_count; i++)
 		free(plan->files[i].bytes);
 	free(plan->files);
@@ -228,12 +302,44 @@ json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
 		return NULL;
 	if (place->file < plan->file_count)
 		return next_part(plan, place);
-	message = json_pack("{s:s, s:O, s:i, s:i, s:i, s:s, s:I}", "type", "plan", "arguments",
-			    plan->arguments, "member", (int)index, "members", (int)plan->members,
+	message = json_pack("{s:s, s:O, s:O, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan",
+			    "arguments", plan->arguments, "paths", plan->paths, "sweep",
+			    plan->sweep, "member", (int)index, "members", (int)plan->members,
 			    "samples", (int)plan->samples, "name", name, "patience_ms",
 			    (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
 	place->over = message != NULL;
 	return message;
+}
+
+/* ---- the steps of a sweep ---- */
+
+static uint32_t lower_of(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+struct plan_step plan_step_of(const struct load_settings *load, const struct run_settings *run,
+			      uint32_t members)
+{
+	struct plan_step step = {.load = load, .keep_trying = run->keep_trying};
+
+	step.members = lower_of(members, load->connections);
+	if (load->schedule.rate)
+		step.members = lower_of(step.members, load->schedule.rate);
+	step.threads = lower_of(run->threads, load->connections / step.members);
+	return step;
+}
+
+json_t *plan_step_message(const struct plan_step *step, uint32_t index)
+{
+	const struct load_settings *load = step->load;
+
+	return json_pack("{s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:b}", "type", "step", "member",
+			 (int)index, "members", (int)step->members, "threads", (int)step->threads,
+			 "connections", (json_int_t)load->connections, "rate",
+			 (json_int_t)load->schedule.rate, "warmup_ns", (json_int_t)load->warmup_ns,
+			 "interval_ns", (json_int_t)load->interval_ns, "keep_trying",
+			 step->keep_trying);
 }
 
 /* ---- taken ---- */
@@ -275,7 +381,9 @@ int plan_take_file(struct plan_inbox *inbox, const json_t *message, char **ret_e
 		return refuse_message("file", ret_error);
 	if (number == inbox->file_count)
 		err = open_file(inbox);
-	if (!err && (uint64_t)lseek(inbox->files[number], 0, SEEK_CUR) + length > FILE_MAX)
+	inbox->file_bytes += length;
+	if (!err && ((uint64_t)lseek(inbox->files[number], 0, SEEK_CUR) + length > FILE_MAX ||
+		     inbox->file_bytes > FILES_BYTES))
 		return refuse_message("file", ret_error);
 	return err ? err : write_all(inbox->files[number], bytes, length, NULL);
 }
@@ -321,16 +429,69 @@ static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
 	return asprintf(&path, "%s/proc/self/fd/%d", text, inbox->files[number]) < 0 ? NULL : path;
 }
 
+static int add_argument(struct plan_inbox *inbox, const char *text)
+{
+	char *argument = strdup(text);
+
+	if (argument)
+		inbox->argv[inbox->argc++] = argument;
+	return argument ? 0 : -ENOMEM;
+}
+
+/* Note where the files of a scenario are on this host. */
+static int take_paths(struct plan_inbox *inbox, const json_t *paths, char **ret_error)
+{
+	size_t count = json_array_size(paths);
+	struct scenario_sent_file *list = calloc(count + 1, sizeof(*list));
+	int err = list ? 0 : -ENOMEM;
+
+	inbox->sent.list = list;
+	if (count > inbox->file_count)
+		return refuse_message("plan", ret_error);
+	for (; inbox->sent.count < count && !err; inbox->sent.count++) {
+		struct scenario_sent_file *file = &list[inbox->sent.count];
+		const char *path = json_string_value(json_array_get(paths, inbox->sent.count));
+		char *own;
+
+		if (!path || !*path || *path == '-')
+			return refuse_message("plan", ret_error);
+		file->path = strdup(path);
+		if (asprintf(&own, "/proc/self/fd/%d", inbox->files[inbox->sent.count]) >= 0)
+			file->own = own;
+		err = file->path && file->own ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
+/* "sojourn-drive", "sojourn-drive sweep" or "sojourn-drive run FILE". */
+static int begin_arguments(struct plan_inbox *inbox)
+{
+	const char *path = inbox->sent.count ? inbox->sent.list[0].path : NULL;
+	int err = add_argument(inbox, "sojourn-drive");
+
+	if (!err && inbox->sweep)
+		err = add_argument(inbox, "sweep");
+	if (!err && path)
+		err = add_argument(inbox, "run");
+	if (!err && path)
+		err = add_argument(inbox, path);
+	return err;
+}
+
 static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, char **ret_error)
 {
 	size_t count = json_array_size(arguments);
+	int err;
 
-	if (!json_is_array(arguments) || !count || count > ARGUMENTS_MAX)
+	if (!json_is_array(arguments) || count > ARGUMENTS_MAX ||
+	    (inbox->sweep ? inbox->sent.count : 0) || (!count && !inbox->sent.count))
 		return refuse_message("plan", ret_error);
-	inbox->argv = calloc(count + 2, sizeof(*inbox->argv));
+	inbox->argv = calloc(count + 4, sizeof(*inbox->argv));
 	if (!inbox->argv)
 		return -ENOMEM;
-	inbox->argv[inbox->argc++] = strdup("sojourn-drive");
+	err = begin_arguments(inbox);
+	if (err)
+		return err;
 	for (size_t i = 0; i < count; i++) {
 		char *argument = argument_of(inbox, json_array_get(arguments, i));
 
@@ -338,24 +499,71 @@ static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, cha
 			return refuse_message("plan", ret_error);
 		inbox->argv[inbox->argc++] = argument;
 	}
-	return inbox->argv[0] ? 0 : -ENOMEM;
+	return 0;
 }
 
-/* The options are those of the whole run: reduce them to this member's share. */
-static void take_share(struct options *options, struct scenario *scenario, uint32_t index,
+/* The load is that of the whole run: reduce it to this member's share. */
+static void take_share(const struct plan_inbox *inbox, struct options *options, uint32_t index,
 		       uint32_t count)
 {
 	uint32_t threads = options->run.threads, own = 0, all = options->load.connections;
-	struct connection_policy *policy = &options->link.policy;
 
 	for (uint32_t thread = 0; thread < threads; thread++)
 		own += share_of(all, threads * count, share_sharer(index, count, thread));
 	options->load.member = (struct load_member){index, count, all, NULL};
 	options->load.connections = own;
 	options->load.requests = share_of_count(options->load.requests, count, index);
-	policy->connect_rate = share_of_count(policy->connect_rate, count, index);
-	for (size_t i = 0; i < scenario->step_count; i++)
-		scenario->steps[i].request.numbers = (struct request_numbers){index, count};
+	options->link.policy.connect_rate = share_of_count(inbox->connect_rate, count, index);
+}
+
+/*
+ * Of a sweep keep the largest step. Its longest warm-up is before the last attempt to measure it.
+ */
+static void keep_whole(struct plan_inbox *inbox, struct options *options, uint32_t members)
+{
+	struct load_settings *load = &options->load;
+
+	if (inbox->sweep && options->ladder.of_rates)
+		schedule_set_rate(&load->schedule, largest_of(&options->ladder));
+	else if (inbox->sweep)
+		load->connections = (uint32_t)largest_of(&options->ladder);
+	if (inbox->sweep)
+		load->warmup_ns <<= LADDER_ATTEMPTS - 1;
+	inbox->members = members;
+	inbox->threads = options->run.threads;
+	inbox->connect_rate = options->link.policy.connect_rate;
+	inbox->load = *load;
+}
+
+/*
+ * No step has more connections than the ladder. At 75 % of the plateau it has a rate even in a sweep
+ * over connections.
+ */
+int plan_take_step(const struct plan_inbox *inbox, const json_t *message, struct options *options,
+		   char **ret_error)
+{
+	json_int_t index = json_integer_value(json_object_get(message, "member"));
+	json_int_t members = json_integer_value(json_object_get(message, "members"));
+	json_int_t threads = json_integer_value(json_object_get(message, "threads"));
+	json_int_t connections = json_integer_value(json_object_get(message, "connections"));
+	json_int_t rate = json_integer_value(json_object_get(message, "rate"));
+	json_int_t warmup_ns = json_integer_value(json_object_get(message, "warmup_ns"));
+	json_int_t interval_ns = json_integer_value(json_object_get(message, "interval_ns"));
+
+	if (index < 0 || index >= members || members > inbox->members || threads < 1 ||
+	    threads > inbox->threads || connections < members * threads ||
+	    connections > inbox->load.connections || rate < 0 || warmup_ns < 0 || interval_ns < 1)
+		return refuse_message("step", ret_error);
+	options->load = inbox->load;
+	options->load.connections = (uint32_t)connections;
+	options->load.warmup_ns = (uint64_t)warmup_ns;
+	options->load.interval_ns = (uint64_t)interval_ns;
+	if (rate)
+		schedule_set_rate(&options->load.schedule, (uint64_t)rate);
+	options->run.threads = (uint32_t)threads;
+	options->run.keep_trying = json_is_true(json_object_get(message, "keep_trying"));
+	take_share(inbox, options, (uint32_t)index, (uint32_t)members);
+	return 0;
 }
 
 int plan_take_patience(const json_t *message, uint64_t *ret_ns, char **ret_error)
@@ -374,14 +582,18 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 	json_int_t index = json_integer_value(json_object_get(message, "member"));
 	json_int_t count = json_integer_value(json_object_get(message, "members"));
 	json_int_t samples = json_integer_value(json_object_get(message, "samples"));
-	int err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
+	int err;
 
+	inbox->sweep = json_is_true(json_object_get(message, "sweep"));
+	err = take_paths(inbox, json_object_get(message, "paths"), ret_error);
+	if (!err)
+		err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);
 	if (err)
 		return err;
 	if (count < 1 || count > UINT16_MAX || index < 0 || index >= count || samples < 0)
 		return refuse_message("plan", ret_error);
-	err = scenario_of_command((int)inbox->argc, inbox->argv, ret_options, ret_scenario,
-				  ret_error);
+	err = scenario_of_command((int)inbox->argc, inbox->argv, &inbox->sent, ret_options,
+				  ret_scenario, ret_error);
 	if (err) {
 		*ret_scenario = NULL;
 		return err;
@@ -389,8 +601,13 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 	err = plan_check(ret_options, (uint32_t)count, ret_error);
 	if (err)
 		return err;
-	take_share(ret_options, *ret_scenario, (uint32_t)index, (uint32_t)count);
+	keep_whole(inbox, ret_options, (uint32_t)count);
+	take_share(inbox, ret_options, (uint32_t)index, (uint32_t)count);
+	for (size_t i = 0; i < (*ret_scenario)->step_count; i++)
+		(*ret_scenario)->steps[i].request.numbers =
+			(struct request_numbers){(uint32_t)index, (uint32_t)count};
 	ret_options->run.quiet = true;
+	ret_options->run.start = (struct start_spec){0}; /* a scenario's is the coordinator's */
 	ret_options->run.samples = samples < UINT16_MAX ? (uint32_t)samples : UINT16_MAX;
 	ret_options->link.sampling = samples != 0;
 	return 0;
@@ -404,5 +621,10 @@ void plan_inbox_clear(struct plan_inbox *inbox)
 	for (size_t i = 0; i < inbox->argc; i++)
 		free(inbox->argv[i]);
 	free(inbox->argv);
+	for (size_t i = 0; inbox->sent.list && i <= inbox->sent.count; i++) {
+		free(inbox->sent.list[i].path);
+		free(inbox->sent.list[i].own);
+	}
+	free(inbox->sent.list);
 	*inbox = (struct plan_inbox){0};
 }

@@ -96,12 +96,12 @@ static uint64_t first_begin(const struct member *members, uint32_t count)
 /*
  * Return a member's connections, dealt out as in crew.c: a lost member may not have reported them.
  */
-static uint32_t connections_of(const struct options *options, uint32_t count, uint32_t index)
+static uint32_t connections_of(const struct fleet_outcome *outcome, uint32_t count, uint32_t index)
 {
-	uint32_t threads = options->run.threads, sum = 0;
+	uint32_t threads = outcome->threads, sum = 0;
 
 	for (uint32_t thread = 0; thread < threads; thread++)
-		sum += share_of(options->load.connections, threads * count,
+		sum += share_of(outcome->load->connections, threads * count,
 				share_sharer(index, count, thread));
 	return sum;
 }
@@ -134,8 +134,8 @@ static void free_list(struct run_fleet_member *list, uint32_t count)
 	free(list);
 }
 
-static int list_members(const struct member *members, uint32_t count, const struct options *options,
-			struct run_fleet_member **ret_list)
+static int list_members(const struct member *members, uint32_t count,
+			const struct fleet_outcome *outcome, struct run_fleet_member **ret_list)
 {
 	struct run_fleet_member *list = calloc(count, sizeof(*list));
 	uint64_t first_ns = first_begin(members, count);
@@ -143,8 +143,8 @@ static int list_members(const struct member *members, uint32_t count, const stru
 
 	*ret_list = list;
 	for (uint32_t i = 0; i < count && !err; i++) {
-		list[i].connections = connections_of(options, count, i);
-		list[i].rate = share_of_count(options->load.schedule.rate, count, i);
+		list[i].connections = connections_of(outcome, count, i);
+		list[i].rate = share_of_count(outcome->load->schedule.rate, count, i);
 		err = describe(&members[i], first_ns, &list[i]);
 	}
 	return err;
@@ -173,7 +173,7 @@ static int add_rest(struct fleet_sum *sum, struct member *members, uint32_t coun
 static int settle_interrupted(const struct fleet_outcome *outcome, struct run_driver *driver)
 {
 	free(TAKE_PTR(driver->interrupted));
-	return outcome->interrupted ? result_set_interrupted(&outcome->options->load, driver) : 0;
+	return outcome->interrupted ? result_set_interrupted(outcome->load, driver) : 0;
 }
 
 static int settle_command(char **command, struct run *run)
@@ -191,7 +191,7 @@ int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
 	int err = add_rest(sum, members, count, &run, ret_error);
 
 	if (!err)
-		err = list_members(members, count, outcome->options, &list);
+		err = list_members(members, count, outcome, &list);
 	if (!err) {
 		run->driver->members = list;
 		run->driver->member_count = count;

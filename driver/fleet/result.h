@@ -3,13 +3,14 @@
 #ifndef DRIVER_FLEET_RESULT_H
 #define DRIVER_FLEET_RESULT_H
 
+#include "load/load_settings.h"
 #include "member.h"
-#include "options/options.h"
 #include "sojourn/run.h"
 
 /* The requested run, and how it ended. */
 struct fleet_outcome {
-	const struct options *options;
+	const struct load_settings *load;
+	uint32_t threads; /* of each member */
 	char **command;
 	bool interrupted; /* by the user or after the loss of a member */
 };

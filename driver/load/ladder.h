@@ -9,6 +9,9 @@
 
 #define LADDER_MAX 64
 
+/* A load is measured so often until it is steady, each time after twice the warm-up. */
+#define LADDER_ATTEMPTS 3U
+
 struct ladder {
 	bool of_rates; /* otherwise of connections */
 	size_t count;

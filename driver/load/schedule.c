@@ -25,6 +25,14 @@ static double interval_ns(const struct schedule_spec *spec)
 	return (double)NSEC_PER_SEC / (double)spec->rate;
 }
 
+void schedule_set_rate(struct schedule_spec *spec, uint64_t rate)
+{
+	spec->rate = rate;
+	spec->think_ns = 0;
+	if (spec->arrival == SCHEDULE_CLOSED)
+		spec->arrival = SCHEDULE_CONSTANT;
+}
+
 struct schedule_spec schedule_level(const struct schedule_spec *spec)
 {
 	struct schedule_spec level = *spec;

@@ -54,6 +54,9 @@ struct schedule_spec {
 extern const char *const schedule_arrival_names[3];
 extern const char *const schedule_think_names[2];
 
+/* Make it an open loop of this constant mean rate; Poisson arrivals stay. */
+void schedule_set_rate(struct schedule_spec *spec, uint64_t rate);
+
 /* Return the same load without its shape, at the shape's initial rate, but 1/s at least. */
 struct schedule_spec schedule_level(const struct schedule_spec *spec);
 

@@ -74,15 +74,15 @@ static int settle(const struct scenario *scenario, struct options *options, char
 	return err;
 }
 
-static int parse_run(int argc, char **argv, struct options *options, struct scenario **ret_scenario,
-		     char **ret_error)
+static int parse_run(int argc, char **argv, const struct scenario_sent *sent,
+		     struct options *options, struct scenario **ret_scenario, char **ret_error)
 {
 	const char *file = NULL;
 	int err = find_file(argc, argv, options, &file, ret_error);
 
 	if (err || options->action != OPTIONS_DRIVE)
 		return err;
-	err = scenario_load(file, options, ret_scenario, ret_error);
+	err = scenario_load(file, sent, options, ret_scenario, ret_error);
 	if (!err)
 		err = options_parse_words(argc, argv, options, ret_error);
 	if (!err && options->words.count > 1)
@@ -96,15 +96,16 @@ static int parse_run(int argc, char **argv, struct options *options, struct scen
 	return err ? err : scenario_check(*ret_scenario, options, ret_error);
 }
 
-int scenario_of_command(int argc, char **argv, struct options *ret_options,
-			struct scenario **ret_scenario, char **ret_error)
+int scenario_of_command(int argc, char **argv, const struct scenario_sent *sent,
+			struct options *ret_options, struct scenario **ret_scenario,
+			char **ret_error)
 {
 	struct options *options = ret_options;
 	int skip = options_begin(argc, argv, options), err;
 
 	*ret_scenario = NULL;
 	if (options->command == COMMAND_RUN) {
-		err = parse_run(argc - skip, argv + skip, options, ret_scenario, ret_error);
+		err = parse_run(argc - skip, argv + skip, sent, options, ret_scenario, ret_error);
 	} else {
 		err = options_parse(argc - skip, argv + skip, options, ret_error);
 		if (!err && options->action == OPTIONS_DRIVE)

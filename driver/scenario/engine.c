@@ -134,6 +134,7 @@ static int build_sets(struct scenario_shared *shared, struct step *step, char **
 		struct message *message = &step->sets[i];
 
 		message->template.variables = &step->request.variables;
+		message->numbers = step->request.numbers;
 		err = template_add(&message->template, "set", TEMPLATE_BYTES, from->sets[i].text,
 				   strlen(from->sets[i].text), &step->request.rows, ret_error);
 		if (!err)

@@ -313,6 +313,16 @@ int scenario_read_text(struct scenario_reader *reader, const char *text, size_t 
 	return err;
 }
 
+const char *scenario_where(const struct scenario_sent *sent, const char *path)
+{
+	if (!sent)
+		return path;
+	for (size_t i = 0; i < sent->count; i++)
+		if (!strcmp(sent->list[i].path, path))
+			return sent->list[i].own;
+	return NULL;
+}
+
 void scenario_free(struct scenario *scenario)
 {
 	if (!scenario)
@@ -329,6 +339,7 @@ void scenario_free(struct scenario *scenario)
 	for (size_t i = 0; i < scenario->text_count; i++)
 		free(scenario->texts[i]);
 	free(scenario->texts);
+	free(scenario->files);
 	free(scenario->steps);
 	free(scenario);
 }

@@ -10,7 +10,8 @@ uint32_t scenario_most_connections(const struct options *options)
 {
 	const struct ladder *ladder = &options->ladder;
 
-	if (options->command != COMMAND_SWEEP || ladder->of_rates)
+	/* A member of a fleet has its share of a step. */
+	if (options->command != COMMAND_SWEEP || ladder->of_rates || options->load.member.count)
 		return options->load.connections;
 	return (uint32_t)ladder->loads[ladder->count - 1];
 }

@@ -250,25 +250,25 @@ static int read_document(struct scenario_reader *reader)
 	return scenario_read_mapping(reader, root, &scenario_top, reader->scenario);
 }
 
-int scenario_parse(const char *path, const char *text, size_t length, struct options *options,
-		   struct scenario **ret_scenario, char **ret_error)
+static int parse(struct scenario_reader *reader, const char *text, size_t length,
+		 struct scenario **ret_scenario)
 {
 	struct scenario *scenario = calloc(1, sizeof(*scenario));
-	struct scenario_reader reader = {
-		.path = path, .scenario = scenario, .options = options, .ret_error = ret_error};
 	int err;
 
 	if (!scenario)
 		return -ENOMEM;
-	scenario->path = path;
-	err = scenario_read_text(&reader, text, length);
+	scenario->path = reader->path;
+	reader->scenario = scenario;
+	err = scenario_read_text(reader, text, length);
 	if (!err) {
-		err = read_document(&reader);
-		yaml_document_delete(&reader.document);
+		err = read_document(reader);
+		yaml_document_delete(&reader->document);
 	}
 	if (!err && !scenario->step_count)
-		err = refuse(ret_error,
-			     "%s:1:1: 'steps' is missing; a scenario has at least one step", path);
+		err = refuse(reader->ret_error,
+			     "%s:1:1: 'steps' is missing; a scenario has at least one step",
+			     reader->path);
 	if (err) {
 		scenario_free(scenario);
 		return err;
@@ -277,14 +277,28 @@ int scenario_parse(const char *path, const char *text, size_t length, struct opt
 	return 0;
 }
 
-int scenario_load(const char *path, struct options *options, struct scenario **ret_scenario,
-		  char **ret_error)
+int scenario_parse(const char *path, const char *text, size_t length, struct options *options,
+		   struct scenario **ret_scenario, char **ret_error)
 {
+	struct scenario_reader reader = {.path = path, .options = options, .ret_error = ret_error};
+
+	return parse(&reader, text, length, ret_scenario);
+}
+
+int scenario_load(const char *path, const struct scenario_sent *sent, struct options *options,
+		  struct scenario **ret_scenario, char **ret_error)
+{
+	struct scenario_reader reader = {
+		.path = path, .sent = sent, .options = options, .ret_error = ret_error};
+	const char *where = scenario_where(sent, path);
 	autofree char *text = NULL, *error = NULL;
 	size_t length;
-	int err = option_read_file("run", path, SCENARIO_FILE_MAX, &text, &length, &error);
+	int err;
 
+	if (!where)
+		return refuse(ret_error, "run: '%s' was not sent", path);
+	err = option_read_file("run", where, SCENARIO_FILE_MAX, &text, &length, &error);
 	if (err == -EINVAL && error)
 		return refuse(ret_error, "%s", error + 2);
-	return err ? err : scenario_parse(path, text, length, options, ret_scenario, ret_error);
+	return err ? err : parse(&reader, text, length, ret_scenario);
 }

@@ -6,9 +6,12 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sojourn/array.h"
 
 static const struct cli_table *const run_tables[] = {&option_load, &option_connection};
 static const struct cli_table *const request_tables[] = {&option_request, &option_stream};
@@ -74,25 +77,56 @@ static int join(struct scenario_reader *reader, const yaml_node_t *list, const c
 	return err;
 }
 
-/* Prefix a relative file name with the scenario's folder. */
-static int resolve(struct scenario_reader *reader, const char *mark, const char **text)
+/* Remember a file that the scenario names, once. */
+static int note_file(struct scenario *scenario, const char *key, const char *path)
 {
-	const char *slash = strrchr(reader->path, '/');
-	char *resolved;
-	size_t skip;
+	struct scenario_file *file;
 
-	if (!mark || !slash || strncmp(*text, mark, strlen(mark)))
-		return 0;
-	skip = strlen(mark);
-	if ((*text)[skip] == '/')
-		return 0;
-	if (asprintf(&resolved, "%s%.*s/%s", mark, (int)(slash - reader->path), reader->path,
-		     *text + skip) < 0)
+	for (size_t i = 0; i < scenario->file_count; i++)
+		if (!strcmp(scenario->files[i].path, path))
+			return 0;
+	file = ARRAY_APPEND(scenario->files, scenario->file_count);
+	if (!file)
 		return -ENOMEM;
-	if (scenario_keep(reader->scenario, resolved))
-		return -ENOMEM;
-	*text = resolved;
+	*file = (struct scenario_file){.key = key, .path = path};
 	return 0;
+}
+
+/* Keep the text of @format, and return it; NULL: no memory. */
+__attribute__((format(printf, 2, 3))) static const char *keep_text(struct scenario *scenario,
+								   const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	return length < 0 || scenario_keep(scenario, text) ? NULL : text;
+}
+
+/* Replace the name of a file, relative to the scenario's folder, by where the file is. */
+static int resolve(struct scenario_reader *reader, const struct cli_option *row,
+		   const yaml_node_t *value, const char **text)
+{
+	const char *slash = strrchr(reader->path, '/'), *mark = row->file, *path, *own;
+	int err;
+
+	if (!mark || strncmp(*text, mark, strlen(mark)) != 0)
+		return 0;
+	path = *text + strlen(mark);
+	if (slash && *path != '/')
+		path = keep_text(reader->scenario, "%.*s/%s", (int)(slash - reader->path),
+				 reader->path, path);
+	err = path ? note_file(reader->scenario, row->name, path) : -ENOMEM;
+	if (err)
+		return err;
+	own = scenario_where(reader->sent, path);
+	if (!own)
+		return scenario_refuse(reader, value, "%s: '%s' was not sent", row->name, path);
+	*text = keep_text(reader->scenario, "%s%s", mark, own);
+	return *text ? 0 : -ENOMEM;
 }
 
 static int value_text(struct scenario_reader *reader, const yaml_node_t *value,
@@ -106,7 +140,7 @@ static int value_text(struct scenario_reader *reader, const yaml_node_t *value,
 		err = join(reader, value, name, ret_text);
 	else
 		err = scenario_text(reader, value, name, ret_text);
-	return err ? err : resolve(reader, row->file, ret_text);
+	return err ? err : resolve(reader, row, value, ret_text);
 }
 
 /* Apply an option without a value: true or false. */

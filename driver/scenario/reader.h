@@ -13,6 +13,7 @@
 struct scenario_reader {
 	yaml_document_t document;
 	const char *path;
+	const struct scenario_sent *sent; /* NULL: files are read by their names */
 	struct scenario *scenario;
 	struct options *options; /* settings of the run */
 	char **ret_error;
@@ -71,5 +72,8 @@ int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const 
 		       int (*apply)(struct scenario_reader *reader, yaml_node_t *key,
 				    yaml_node_t *value, void *object),
 		       void *object);
+
+/* Return where to read the file of this path. NULL: a coordinator has not sent it. */
+const char *scenario_where(const struct scenario_sent *sent, const char *path);
 
 #endif

@@ -78,6 +78,23 @@ struct scenario_step {
 	uint64_t visible; /* variables with a value when the request is made */
 };
 
+/* A file that a scenario names. */
+struct scenario_file {
+	const char *key;  /* "rows" */
+	const char *path; /* from the working folder */
+};
+
+/*
+ * Files that a coordinator has sent with a scenario. They are read in place of those on this host.
+ */
+struct scenario_sent {
+	struct scenario_sent_file {
+		char *path; /* as the coordinator has it */
+		char *own;  /* where it is on this host */
+	} *list;
+	size_t count;
+};
+
 struct scenario {
 	bool of_targets; /* made of URLs, without a file: steps borrow their requests */
 	const char *path;
@@ -92,17 +109,19 @@ struct scenario {
 	bool thinks;			       /* not all are 0 */
 	struct template_variable variables[SCENARIO_VARIABLES_MAX];
 	size_t variable_count;
+	struct scenario_file *files; /* each once */
+	size_t file_count;
 	char **texts; /* owned texts, which other members point to */
 	size_t text_count;
 	size_t text_bytes;
 };
 
 /*
- * Read @path and apply the run's settings to @options. -EINVAL with a line in @ret_error that names
- * place, value and what is allowed; -ENOMEM.
+ * Read @path and apply the run's settings to @options. @sent: NULL, or read these files only.
+ * -EINVAL with a line in @ret_error that names place, value and what is allowed; -ENOMEM.
  */
-int scenario_load(const char *path, struct options *options, struct scenario **ret_scenario,
-		  char **ret_error);
+int scenario_load(const char *path, const struct scenario_sent *sent, struct options *options,
+		  struct scenario **ret_scenario, char **ret_error);
 /* Parse a text likewise; @path names it in errors. */
 int scenario_parse(const char *path, const char *text, size_t length, struct options *options,
 		   struct scenario **ret_scenario, char **ret_error);
@@ -114,11 +133,12 @@ int scenario_of_targets(char *const *urls, size_t count, const struct options *o
 			struct scenario **ret_scenario, char **ret_error);
 /*
  * Parse a command line; one URL makes a scenario of one step. It borrows from @ret_options, which
- * options_clear() clears. *@ret_scenario is NULL if options->action is not to drive. Errors as
- * above.
+ * options_clear() clears. *@ret_scenario is NULL if options->action is not to drive. @sent: as for
+ * scenario_load(). Errors as above.
  */
-int scenario_of_command(int argc, char **argv, struct options *ret_options,
-			struct scenario **ret_scenario, char **ret_error);
+int scenario_of_command(int argc, char **argv, const struct scenario_sent *sent,
+			struct options *ret_options, struct scenario **ret_scenario,
+			char **ret_error);
 /* Takes NULL. */
 void scenario_free(struct scenario *scenario);
 

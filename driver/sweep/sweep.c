@@ -19,7 +19,6 @@
 #include "sojourn/sweep.h"
 #include "verdict.h"
 
-#define ATTEMPTS   3
 #define INTERVALS  10 /* of each step, to judge steadiness */
 #define SHARE	   0.75
 #define FAILED_MAX 0.5 /* a larger share of failed requests ends the sweep */
@@ -33,9 +32,11 @@ struct sweep_settings {
 struct sweep {
 	const struct drive_job *job;
 	const struct ladder *ladder;
+	const struct sweep_runner *runner;
 	sweep_watch *watch;
 	struct sweep_settings settings; /* of the next run; they point into the job's */
 	bool interrupted;
+	const char *lost; /* why it was interrupted; NULL: by a signal */
 	struct run *run;
 	struct run_sweep *result;
 	struct run_outcome outcome;  /* of the last run */
@@ -57,14 +58,6 @@ static void set_connections(struct sweep_settings *settings, uint32_t connection
 	settings->load.connections = connections;
 	if (settings->run.threads > connections)
 		settings->run.threads = connections;
-}
-
-static void set_rate(struct load_settings *load, uint64_t rate)
-{
-	load->schedule.rate = rate;
-	load->schedule.think_ns = 0;
-	if (load->schedule.arrival == SCHEDULE_CLOSED)
-		load->schedule.arrival = SCHEDULE_CONSTANT;
 }
 
 /* Leave out the last interval, the rest of the phase, which is no measure. */
@@ -132,6 +125,9 @@ static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step
 	step->unsent = driver->unsent;
 	step->latency = *run_driver_latency(driver);
 	step->steady = was_steady(driver);
+	step->members = TAKE_PTR(driver->members);
+	step->member_count = driver->member_count;
+	driver->member_count = 0;
 	fill_server(run, port, step);
 	if (fill_targets(driver, step))
 		return -ENOMEM;
@@ -140,6 +136,15 @@ static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step
 		return step->limited ? 0 : -ENOMEM;
 	}
 	return 0;
+}
+
+static int carry_out(struct sweep *sweep, const struct drive_job *job, struct run **ret_run,
+		     char **ret_error)
+{
+	const struct sweep_runner *runner = sweep->runner;
+
+	return runner ? runner->run(runner->user, job, ret_run, &sweep->lost, ret_error)
+		      : drive_run(job, ret_run, ret_error);
 }
 
 static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
@@ -152,7 +157,7 @@ static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
 	job.load = &settings->load;
 	job.settings = &settings->run;
 	job.ret_interrupted = &sweep->interrupted;
-	err = drive_run(&job, &run, ret_error);
+	err = carry_out(sweep, &job, &run, ret_error);
 	/* Without the observer's part the sweep fails, as every step would lack it. */
 	if (!err && run->driver->observer_error)
 		err = refuse(ret_error, "the observer's part is missing: %s",
@@ -160,6 +165,8 @@ static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
 	if (err)
 		return err;
 	sweep->outcome = run_driver_outcome(run->driver);
+	if (sweep->interrupted)
+		return 0; /* not complete: the step is dropped */
 	return fill_step(run, sweep->job->rows->list[0].target->port, step);
 }
 
@@ -170,7 +177,7 @@ static int measure(struct sweep *sweep, const struct sweep_settings *once,
 	struct sweep_settings settings = *once;
 	int err = 0;
 
-	for (step->attempts = 0; step->attempts < ATTEMPTS && !sweep->interrupted;) {
+	for (step->attempts = 0; step->attempts < LADDER_ATTEMPTS && !sweep->interrupted;) {
 		err = attempt(sweep, &settings, step, ret_error);
 		step->attempts++;
 		sweep->settings.run.start = settings.run.start = (struct start_spec){0};
@@ -196,7 +203,7 @@ static int measure_load(struct sweep *sweep, uint64_t load, struct run_sweep_ste
 
 	step->load = load;
 	if (sweep->ladder->of_rates)
-		set_rate(&settings.load, load);
+		schedule_set_rate(&settings.load.schedule, load);
 	else
 		set_connections(&settings, (uint32_t)load);
 	return measure(sweep, &settings, step, ret_error);
@@ -277,13 +284,18 @@ static int repeat_outliers(struct sweep *sweep, char **ret_error)
 	return err;
 }
 
+static const char *reason_of_interruption(const struct sweep *sweep)
+{
+	return sweep->lost ? sweep->lost : "interrupted";
+}
+
 /* Return why the sweep ends here; NULL: continue. */
 static const char *reason_to_stop(const struct sweep *sweep)
 {
 	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
 
 	if (sweep->interrupted)
-		return "interrupted";
+		return reason_of_interruption(sweep);
 	if (!last->requests && (last->errors || last->unsent))
 		return unanswered;
 	if (run_outcome_failed_share(&sweep->outcome) > FAILED_MAX)
@@ -302,7 +314,8 @@ static int excuse_interruption(const struct sweep *sweep, int err, char **ret_er
 		return err;
 	if (!sweep->result->step_count)
 		return err ? err
-			   : refuse(ret_error, "interrupted in the first step: nothing to report");
+			   : refuse(ret_error, "%s in the first step: nothing to report",
+				    reason_of_interruption(sweep));
 	free(*ret_error);
 	*ret_error = NULL;
 	return 0;
@@ -322,7 +335,7 @@ static int go_on(struct sweep *sweep, size_t next, const char **reason, char **r
 		return 0;
 	err = excuse_interruption(sweep, repeat_outliers(sweep, ret_error), ret_error);
 	if (sweep->interrupted)
-		*reason = "interrupted";
+		*reason = reason_of_interruption(sweep);
 	else if (*reason == only_queues && !fit_only_queues(sweep->points, sweep->point_count))
 		*reason = NULL; /* a passing disturbance */
 	return err;
@@ -381,9 +394,29 @@ static void set_three_quarters(struct sweep *sweep, struct sweep_settings *setti
 	uint64_t most = sweep->ladder->loads[sweep->ladder->count - 1];
 	uint64_t connections = 2 * sweep->result->knee.value;
 
-	set_rate(&settings->load, rate);
+	schedule_set_rate(&settings->load.schedule, rate);
 	if (!sweep->ladder->of_rates)
 		set_connections(settings, (uint32_t)(connections < most ? connections : most));
+}
+
+/* Why the ladder ended early is known by then: say what ended this run. */
+static int drop_three_quarters(struct sweep *sweep, char **ret_error)
+{
+	struct run_sweep *result = sweep->result;
+	const char *before = result->stopped ? result->stopped : "";
+	char *stopped;
+
+	free(*ret_error);
+	*ret_error = NULL;
+	run_sweep_step_clear(result->three_quarters);
+	free(result->three_quarters);
+	result->three_quarters = NULL;
+	if (asprintf(&stopped, "%s%sat 75 %% of the plateau: %s", before, *before ? "; " : "",
+		     reason_of_interruption(sweep)) < 0)
+		return -ENOMEM;
+	free(result->stopped);
+	result->stopped = stopped;
+	return 0;
 }
 
 static int measure_three_quarters(struct sweep *sweep, char **ret_error)
@@ -403,14 +436,7 @@ static int measure_three_quarters(struct sweep *sweep, char **ret_error)
 	err = measure(sweep, &settings, result->three_quarters, ret_error);
 	if (!err && !sweep->interrupted)
 		show(sweep, result->three_quarters);
-	if (!sweep->interrupted)
-		return err;
-	free(*ret_error);
-	*ret_error = NULL;
-	run_sweep_step_clear(result->three_quarters);
-	free(result->three_quarters);
-	result->three_quarters = NULL;
-	return 0;
+	return sweep->interrupted ? drop_three_quarters(sweep, ret_error) : err;
 }
 
 static int open_result(struct sweep *sweep)
@@ -447,11 +473,13 @@ static void set_common(struct sweep *sweep)
 		load->interval_ns = interval_ns;
 }
 
-int sweep_run(const struct drive_job *job, const struct ladder *ladder, sweep_watch *watch,
-	      struct run **ret_run, char **ret_error)
+int sweep_run(const struct drive_job *job, const struct ladder *ladder,
+	      const struct sweep_runner *runner, sweep_watch *watch, struct run **ret_run,
+	      char **ret_error)
 {
 	struct sweep sweep = {.job = job,
 			      .ladder = ladder,
+			      .runner = runner,
 			      .watch = watch,
 			      .settings = {*job->load, *job->settings}};
 	uint64_t begin_ns = clock_now_ns();

@@ -12,11 +12,23 @@ struct run_sweep_step;
 /* Called for each finished step of @sweep, and again if the step is repeated. */
 typedef void sweep_watch(const struct run_sweep *sweep, const struct run_sweep_step *step);
 
+/* Carries out the runs of a sweep in place of drive_run(). */
+struct sweep_runner {
+	void *user;
+	/*
+	 * As drive_run(). If the run was interrupted by a loss, *ret_lost is a sentence about it,
+	 * which the runner keeps.
+	 */
+	int (*run)(void *user, const struct drive_job *job, struct run **ret_run,
+		   const char **ret_lost, char **ret_error);
+};
+
 /*
- * Run @ladder with @job's settings; @watch may be NULL. Return 0 and a document with run->sweep and
- * no driver, even if interrupted after the first step. Errors as drive_run().
+ * Run @ladder with @job's settings; @runner and @watch may be NULL. Return 0 and a document with
+ * run->sweep and no driver, even if interrupted after the first step. Errors as drive_run().
  */
-int sweep_run(const struct drive_job *job, const struct ladder *ladder, sweep_watch *watch,
-	      struct run **ret_run, char **ret_error);
+int sweep_run(const struct drive_job *job, const struct ladder *ladder,
+	      const struct sweep_runner *runner, sweep_watch *watch, struct run **ret_run,
+	      char **ret_error);
 
 #endif

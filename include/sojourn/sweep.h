@@ -35,6 +35,8 @@ struct run_sweep_step {
 	struct histogram latency;	      /* response time under a rate, otherwise round trip */
 	struct run_sweep_target *targets;     /* in order; NULL: a single one */
 	size_t target_count;
+	struct run_fleet_member *members; /* of a fleet, those that took part; NULL: one driver */
+	size_t member_count;
 };
 
 struct run_sweep {
@@ -48,7 +50,7 @@ struct run_sweep {
 	struct run_number knee;		    /* load from which on throughput stops growing */
 	struct run_number misfit_per_mille; /* of the steps from the fit, relative to throughput */
 	char *unfitted;			    /* why there is no plateau; NULL: there is */
-	char *stopped;			    /* why the ladder ended early; NULL: it did not */
+	char *stopped;			    /* why the sweep ended early; NULL: it did not */
 	struct run_sweep_step
 		*three_quarters; /* at a rate of 75 % of the plateau; NULL: not measured */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON Schema of the run document, from the writer's tables: run/members.c. */
+/*
+ * The JSON Schema of the run document, from the writer's tables: run/members.c. Each structure is a
+ * definition of its own. describe.c adds the units and meanings.
+ */
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -8,8 +11,6 @@
 #include "run/members.h"
 #include "schema_parts.h"
 #include "sojourn/autojson.h"
-
-static json_t *schema_members(const struct run_members *members);
 
 /* ---- shared definitions ---- */
 
@@ -136,9 +137,9 @@ static json_t *schema_named(const struct run_member *member,
 	return TAKE_PTR(object);
 }
 
-static json_t *schema_counters(const struct run_member *member)
+static json_t *schema_set(const struct run_member *member)
 {
-	return schema_named(member, schema_u64);
+	return reference(member->set);
 }
 
 static json_t *schema_number(const struct run_member *member)
@@ -169,31 +170,26 @@ static json_t *schema_stage(const struct run_member *member)
 	return reference("stage");
 }
 
-static json_t *schema_stages(const struct run_member *member)
-{
-	return schema_named(member, schema_stage);
-}
-
 static json_t *schema_structure(const struct run_member *member)
 {
-	return schema_members(member->members);
+	return reference(member->members->type);
 }
 
 static json_t *schema_list(const struct run_member *member)
 {
-	return schema_array(member->limit, schema_members(member->members));
+	return schema_array(member->limit, schema_structure(member));
 }
 
 static json_t *schema_samples(const struct run_member *member)
 {
 	(void)member;
-	return run_samples_schema();
+	return reference("samples");
 }
 
 static json_t *schema_series(const struct run_member *member)
 {
 	(void)member;
-	return run_series_schema();
+	return reference("series");
 }
 
 static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
@@ -201,9 +197,9 @@ static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
 	[RUN_KIND_U16] = schema_u16,	       [RUN_KIND_BOOL] = schema_bool,
 	[RUN_KIND_NUMBER] = schema_u64,	       [RUN_KIND_RATIO] = schema_ratio,
 	[RUN_KIND_STRING] = schema_string,     [RUN_KIND_TEXT] = schema_text,
-	[RUN_KIND_STRINGS] = schema_strings,   [RUN_KIND_COUNTERS] = schema_counters,
+	[RUN_KIND_STRINGS] = schema_strings,   [RUN_KIND_COUNTERS] = schema_set,
 	[RUN_KIND_NUMBERS] = schema_numbers,   [RUN_KIND_HISTOGRAM] = schema_histogram,
-	[RUN_KIND_STAGES] = schema_stages,     [RUN_KIND_OBJECT] = schema_structure,
+	[RUN_KIND_STAGES] = schema_set,	       [RUN_KIND_OBJECT] = schema_structure,
 	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
 	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
 	[RUN_KIND_STATUSES] = schema_statuses, [RUN_KIND_SIGNED] = schema_signed,
@@ -242,22 +238,69 @@ static json_t *schema_layout(void)
 	return TAKE_PTR(object);
 }
 
+/* ---- definitions ---- */
+
+/* Add a definition; @schema is NULL without memory. */
+static int define(json_t *defs, const char *name, json_t *schema)
+{
+	return json_object_set_new(defs, name, schema) ? -ENOMEM : 0;
+}
+
+static json_t *define_set(const struct run_member *member)
+{
+	return schema_named(member, member->kind == RUN_KIND_STAGES ? schema_stage : schema_u64);
+}
+
+/* Add a definition for each structure and each set of names that @members refer to. */
+static int define_below(json_t *defs, const struct run_members *members)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < members->count && !err; i++) {
+		const struct run_member *member = &members->list[i];
+		const struct run_members *inner = member->members;
+
+		if (member->set && !json_object_get(defs, member->set))
+			err = define(defs, member->set, define_set(member));
+		if (!inner || json_object_get(defs, inner->type))
+			continue;
+		err = define(defs, inner->type, schema_members(inner));
+		if (!err)
+			err = define_below(defs, inner);
+	}
+	return err;
+}
+
+static int add_definitions(json_t *document)
+{
+	json_t *defs = json_object();
+
+	if (json_object_set_new(document, "$defs", defs) ||
+	    define(defs, "histogram", define_histogram()) ||
+	    define(defs, "stage", define_stage()) ||
+	    define(defs, "samples", run_samples_schema()) ||
+	    define(defs, "series", run_series_schema()))
+		return -ENOMEM;
+	return define_below(defs, &run_document_members);
+}
+
 char *run_schema_to_json(void)
 {
-	autojson json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:{}, s:{s:o, s:o}}", "$schema",
+	autojson json_t *document = json_pack("{s:s, s:s, s:s, s:s, s:{}}", "$schema",
 					      "https://json-schema.org/draft/2020-12/schema",
 					      "title", RUN_SCHEMA, "description",
-					      "A run document of Sojourn. docs/run-document.md has "
-					      "what each member means, and the "
-					      "invariants, which `sojourn report --check` checks.",
-					      "type", "object", "properties", "$defs", "histogram",
-					      define_histogram(), "stage", define_stage());
+					      "A run document of Sojourn. Descriptions begin with "
+					      "the unit. docs/run-document.md has them as tables, "
+					      "and the invariants, which `sojourn report --check` "
+					      "checks.",
+					      "type", "object", "properties");
 	autofree char *json = NULL;
 	char *text;
 
 	if (schema_add(document, "schema", json_pack("{s:s}", "const", RUN_SCHEMA), true) ||
 	    schema_add(document, "buckets", schema_layout(), true) ||
-	    add_members(document, &run_document_members))
+	    add_members(document, &run_document_members) || add_definitions(document) ||
+	    schema_describe(document))
 		return NULL;
 	json = json_dumps(document, JSON_INDENT(1));
 	if (!json || asprintf(&text, "%s\n", json) < 0)

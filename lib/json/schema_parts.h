@@ -27,4 +27,7 @@ int schema_add(json_t *object, const char *name, json_t *member, bool required);
 /* Return the schema of the object member @name, adding it if missing. */
 json_t *schema_within(json_t *object, const char *name);
 
+/* describe.c: add to each member of a schema and of its definitions its unit and meaning. */
+int schema_describe(json_t *document);
+
 #endif

@@ -507,6 +507,12 @@ static void report_rows(const struct page *page, const struct run *run)
 /* Drivers that began and ended within this share of the phase count as together. */
 #define TOGETHER 0.01
 
+/* Neither has one if the drivers had several targets, or a scenario. */
+static bool has_target(const struct run_part *part, const char *target)
+{
+	return part->target && target ? !strcmp(part->target, target) : !part->target && !target;
+}
+
 /* Add the target, times and errors in which a driver differs from all of them together. */
 static void add_apart(struct items *items, const struct run_driver *driver,
 		      const struct run_part *part)
@@ -515,7 +521,7 @@ static void add_apart(struct items *items, const struct run_driver *driver,
 	double least_ns = TOGETHER * (double)driver->duration_ns;
 	char text[SHORT_TEXT];
 
-	if (!driver->target || !part->target || strcmp(driver->target, part->target))
+	if (!has_target(part, driver->target))
 		items_add(items, "%s", part->target ? part->target : "(no target)");
 	if (offset_ns >= least_ns ||
 	    fabs((double)part->duration_ns - (double)driver->duration_ns) >= least_ns) {
@@ -556,31 +562,41 @@ static void report_drivers(const struct page *page, const struct run_driver *dri
 	report_more(page, driver, "drivers", shown, driver->part_count);
 }
 
-/*
- * Print how far apart the members of a fleet began. Their clocks were compared to find out, which
- * limits the accuracy.
- */
+void report_spread_add(struct report_spread *spread, const struct run_fleet_member *members,
+		       size_t count)
+{
+	if (count > spread->members)
+		spread->members = count;
+	for (size_t i = 0; i < count; i++) {
+		const struct run_number *skew = &members[i].start_skew_ns;
+		const struct run_number *doubt = &members[i].clock_uncertainty_ns;
+
+		if (skew->known && skew->value > spread->skew_ns)
+			spread->skew_ns = skew->value;
+		if (doubt->known && doubt->value > spread->doubt_ns)
+			spread->doubt_ns = doubt->value;
+	}
+}
+
+void report_spread_items(struct items *items, const struct report_spread *spread)
+{
+	char text[SHORT_TEXT];
+
+	items_add(items, "%zu member%s", spread->members, spread->members == 1 ? "" : "s");
+	items_add(items, "began within %s", page_time((double)spread->skew_ns, text));
+	items_add(items, "clocks compared to within %s", page_time((double)spread->doubt_ns, text));
+}
+
 static void report_fleet(const struct page *page, const struct run_driver *driver)
 {
-	uint64_t skew_ns = 0, doubt_ns = 0;
+	struct report_spread spread = {0};
 	struct items items;
-	char text[SHORT_TEXT];
 
 	if (!driver->member_count)
 		return;
-	for (size_t i = 0; i < driver->member_count; i++) {
-		const struct run_fleet_member *member = &driver->members[i];
-
-		if (member->start_skew_ns.known && member->start_skew_ns.value > skew_ns)
-			skew_ns = member->start_skew_ns.value;
-		if (member->clock_uncertainty_ns.known &&
-		    member->clock_uncertainty_ns.value > doubt_ns)
-			doubt_ns = member->clock_uncertainty_ns.value;
-	}
+	report_spread_add(&spread, driver->members, driver->member_count);
 	items = items_begin(page, "fleet", label_columns(driver));
-	items_add(&items, "%zu members", driver->member_count);
-	items_add(&items, "began within %s", page_time((double)skew_ns, text));
-	items_add(&items, "clocks compared to within %s", page_time((double)doubt_ns, text));
+	report_spread_items(&items, &spread);
 	for (size_t i = 0; i < driver->member_count; i++)
 		if (driver->members[i].limited)
 			items_add(&items, "%s did not keep up", driver->members[i].host);

@@ -140,6 +140,17 @@ void report_round_trip(const struct page *page, const struct run_driver *driver)
 void report_driver(const struct page *page, const struct run *run);
 /* One line in place of report_driver(): percentiles that the first line lacks. */
 void report_beyond(const struct page *page, const struct run_driver *driver);
+/* How far apart the members of a fleet began, at most, and how well their clocks were compared. */
+struct report_spread {
+	size_t members;
+	uint64_t skew_ns, doubt_ns;
+};
+
+void report_spread_add(struct report_spread *spread, const struct run_fleet_member *members,
+		       size_t count);
+/* "3 members", "began within 90 us", "clocks compared to within 40 us". */
+void report_spread_items(struct items *items, const struct report_spread *spread);
+
 /* The rows that belong to the result: steps, targets, statuses, datagrams, drivers, fleet. */
 void report_driver_rows(const struct page *page, const struct run *run);
 

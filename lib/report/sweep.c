@@ -366,6 +366,21 @@ static void add_target(struct items *items, const struct run_sweep *sweep)
 			  sweep->target ? sweep->target : "(no target)");
 }
 
+/* Print how far apart the members of a fleet began, in the worst of the steps. */
+static void print_fleet(const struct page *page, const struct run_sweep *sweep)
+{
+	struct report_spread spread = {0};
+	struct items items;
+
+	for (size_t i = 0; i < sweep->step_count; i++)
+		report_spread_add(&spread, sweep->steps[i].members, sweep->steps[i].member_count);
+	if (!spread.members)
+		return;
+	items = items_begin(page, "fleet", LABEL);
+	report_spread_items(&items, &spread);
+	items_end(&items);
+}
+
 void report_sweep(const struct page *page, const struct run *run)
 {
 	const struct run_sweep *sweep = run->sweep;
@@ -383,6 +398,7 @@ void report_sweep(const struct page *page, const struct run *run)
 	items_end(&items);
 	print_plateau(page, sweep);
 	print_three_quarters(page, sweep);
+	print_fleet(page, sweep);
 	if (sweep->stopped) {
 		page_left(page, LABEL, "%s", "stopped");
 		page_wrap(page, LABEL, "%s", sweep->stopped);

@@ -328,6 +328,13 @@ static void step(struct checking *checking, const char *place, const struct run_
 		check_same(checking, place,
 			   (struct check_value){"the sum of targets' requests", requests},
 			   (struct check_value){"requests", step->requests});
+	requests = 0;
+	for (size_t i = 0; i < step->member_count; i++)
+		requests += step->members[i].requests;
+	if (step->member_count)
+		check_same(checking, place,
+			   (struct check_value){"the sum of members' requests", requests},
+			   (struct check_value){"requests", step->requests});
 }
 
 void check_sweep(struct checking *checking)

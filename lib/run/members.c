@@ -28,7 +28,8 @@ _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL
 	       "a name for every class of status");
 
 /* clang-format off */
-#define MEMBERS(type, table) {.size = sizeof(type), .list = (table), .count = ARRAY_SIZE(table)}
+#define MEMBERS(structure, type_) \
+	{.type = #type_, .size = sizeof(structure), .list = type_##_table, .count = ARRAY_SIZE(type_##_table)}
 #define MEMBER(type, kind_, field) \
 	.name = #field, .kind = RUN_KIND_##kind_, .offset = offsetof(type, field)
 #define TEXT(type, field) \
@@ -43,13 +44,14 @@ _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL
 #define COUNT(type, field) \
 	{MEMBER(type, U64, field), .counts = true}
 #define COUNTERS(type, field, table) \
-	{MEMBER(type, COUNTERS, field), .names = (table), .size = ARRAY_SIZE(table), .counts = true}
+	{MEMBER(type, COUNTERS, field), .set = #field, .names = (table), .size = ARRAY_SIZE(table), \
+	 .counts = true}
 #define ROWS(name_, by) \
 	{.name = (name_), .kind = RUN_KIND_LIST, .offset = offsetof(struct run_driver, rows[by].list), \
 	 .count_offset = offsetof(struct run_driver, rows[by].count), .members = &run_row_members, \
 	 .limit = RUN_ROWS_MAX, .merging = RUN_MERGING_OWN, .optional = true}
 #define STAGES(type, field, table, number) \
-	{MEMBER(type, STAGES, field), .names = (table), .size = (number), .counts = true}
+	{MEMBER(type, STAGES, field), .set = #field, .names = (table), .size = (number), .counts = true}
 
 static const struct run_member process_table[] = {
 	{MEMBER(struct run_process, U32, pid)},
@@ -57,7 +59,7 @@ static const struct run_member process_table[] = {
 	NUMBER(struct run_process, open_fds),
 	NUMBER(struct run_process, fd_limit),
 };
-static const struct run_members process_members = MEMBERS(struct run_process, process_table);
+static const struct run_members process_members = MEMBERS(struct run_process, process);
 
 static const struct run_member accept_queue_table[] = {
 	{MEMBER(struct run_accept_queue, NUMBER, listeners), .optional = true},
@@ -68,7 +70,7 @@ static const struct run_member accept_queue_table[] = {
 	{MEMBER(struct run_accept_queue, NUMBER, drops), .counts = true, .optional = true},
 };
 static const struct run_members accept_queue_members =
-	MEMBERS(struct run_accept_queue, accept_queue_table);
+	MEMBERS(struct run_accept_queue, accept_queue);
 
 #define GROWING(type, field) \
 	{MEMBER(type, NUMBER, field), .counts = true, .lasting = true, .optional = true}
@@ -84,14 +86,15 @@ static const struct run_member http2_table[] = {
 	GROWING(struct run_http2, lost),
 	GROWING(struct run_http2, goaways),
 };
-static const struct run_members http2_members = MEMBERS(struct run_http2, http2_table);
+static const struct run_members http2_members = MEMBERS(struct run_http2, http2);
 
 static const struct run_member grpc_table[] = {
 	COUNT(struct run_grpc, count),
-	COUNTERS(struct run_grpc, status, run_grpc_status_names),
+	{MEMBER(struct run_grpc, COUNTERS, status), .set = "grpc_status",
+	 .names = run_grpc_status_names, .size = RUN_GRPC_COUNT, .counts = true},
 	{MEMBER(struct run_grpc, HISTOGRAM, service_failed), .counts = true},
 };
-static const struct run_members grpc_members = MEMBERS(struct run_grpc, grpc_table);
+static const struct run_members grpc_members = MEMBERS(struct run_grpc, grpc);
 
 static const struct run_member responses_table[] = {
 	COUNT(struct run_responses, count),
@@ -101,7 +104,7 @@ static const struct run_member responses_table[] = {
 	{MEMBER(struct run_responses, HISTOGRAM, service_5xx), .counts = true},
 };
 static const struct run_members responses_members =
-	MEMBERS(struct run_responses, responses_table);
+	MEMBERS(struct run_responses, responses);
 _Static_assert(ARRAY_SIZE(status_names) == RUN_STATUS_CLASSES, "a name for every class of status");
 
 static const struct run_member listener_table[] = {
@@ -116,7 +119,7 @@ static const struct run_member listener_table[] = {
 	NUMBER(struct run_listener, overflows),
 	NUMBER(struct run_listener, drops),
 };
-static const struct run_members listener_members = MEMBERS(struct run_listener, listener_table);
+static const struct run_members listener_members = MEMBERS(struct run_listener, listener);
 
 static const struct run_member open_table[] = {
 	NUMBER(struct run_open, read),
@@ -124,19 +127,19 @@ static const struct run_member open_table[] = {
 	NUMBER(struct run_open, unaccepted),
 	NUMBER(struct run_open, oldest_ns),
 	NUMBER(struct run_open, oldest_unread_ns),
-	{MEMBER(struct run_open, COUNTERS, ages), .names = run_age_names, .size = RUN_AGE_COUNT},
+	{MEMBER(struct run_open, COUNTERS, ages), .set = "ages", .names = run_age_names, .size = RUN_AGE_COUNT},
 	NUMBER(struct run_open, unread_bytes),
 	NUMBER(struct run_open, closing),
 	NUMBER(struct run_open, closing_bytes),
 };
-static const struct run_members open_members = MEMBERS(struct run_open, open_table);
+static const struct run_members open_members = MEMBERS(struct run_open, open);
 
 static const struct run_member ports_table[] = {
 	NUMBER(struct run_ports, used),
 	NUMBER(struct run_ports, capacity),
 	TEXT(struct run_ports, towards),
 };
-static const struct run_members ports_members = MEMBERS(struct run_ports, ports_table);
+static const struct run_members ports_members = MEMBERS(struct run_ports, ports);
 
 static const struct run_member service_table[] = {
 	STRING(struct run_service, host),
@@ -162,7 +165,7 @@ static const struct run_member service_table[] = {
 	STAGES(struct run_service, stages, run_stage_names, STAGE_COUNT),
 	COUNT(struct run_service, accept_delayed),
 	COUNT(struct run_service, accept_delay_ns),
-	{MEMBER(struct run_service, STAGES, cpu), .names = run_cpu_names, .size = RUN_CPU_COUNT,
+	{MEMBER(struct run_service, STAGES, cpu), .set = "cpu", .names = run_cpu_names, .size = RUN_CPU_COUNT,
 	 .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, transmit_followed), .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, tls), .counts = true, .optional = true},
@@ -193,7 +196,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
 	{MEMBER(struct run_service, SERIES, series), .optional = true},
 };
-const struct run_members run_service_members = MEMBERS(struct run_service, service_table);
+const struct run_members run_service_members = MEMBERS(struct run_service, service);
 
 static const struct run_member program_table[] = {
 	TEXT(struct run_program, name),
@@ -201,14 +204,14 @@ static const struct run_member program_table[] = {
 	{MEMBER(struct run_program, NUMBER, run_ns), .counts = true, .optional = true},
 	COUNT(struct run_program, recursion_misses),
 };
-const struct run_members run_program_members = MEMBERS(struct run_program, program_table);
+const struct run_members run_program_members = MEMBERS(struct run_program, program);
 
 static const struct run_member machine_table[] = {
 	{MEMBER(struct run_machine, STRINGS, mitigations), .limit = MAX_TEXTS, .optional = true},
 	STRING(struct run_machine, clock_source),
 	STRING(struct run_machine, virtualisation),
 };
-const struct run_members run_machine_members = MEMBERS(struct run_machine, machine_table);
+const struct run_members run_machine_members = MEMBERS(struct run_machine, machine);
 
 static const struct run_member cost_table[] = {
 	COUNT(struct run_cost, cpu_ns),
@@ -219,7 +222,7 @@ static const struct run_member cost_table[] = {
 	 .limit = MAX_PROGRAMS, .optional = true},
 	{MEMBER(struct run_cost, OBJECT, machine), .members = &run_machine_members, .optional = true},
 };
-const struct run_members run_cost_members = MEMBERS(struct run_cost, cost_table);
+const struct run_members run_cost_members = MEMBERS(struct run_cost, cost);
 
 static const struct run_member failure_table[] = {
 	TEXT(struct run_failure, kind),
@@ -228,7 +231,7 @@ static const struct run_member failure_table[] = {
 	{MEMBER(struct run_failure, U64, last_ns)},
 	STRING(struct run_failure, explanation),
 };
-static const struct run_members failure_members = MEMBERS(struct run_failure, failure_table);
+static const struct run_members failure_members = MEMBERS(struct run_failure, failure);
 
 static const struct run_member interval_table[] = {
 	{MEMBER(struct run_interval, U64, begin_ns)},
@@ -241,9 +244,9 @@ static const struct run_member interval_table[] = {
 	NUMBER(struct run_interval, ports),
 	{MEMBER(struct run_interval, HISTOGRAM, latency), .counts = true},
 };
-const struct run_members run_interval_members = MEMBERS(struct run_interval, interval_table);
+const struct run_members run_interval_members = MEMBERS(struct run_interval, interval);
 
-static const struct run_member part_table[] = {
+static const struct run_member driver_part_table[] = {
 	STRING(struct run_part, host),
 	STRING(struct run_part, target),
 	{MEMBER(struct run_part, U32, connections)},
@@ -254,7 +257,7 @@ static const struct run_member part_table[] = {
 	{MEMBER(struct run_part, U64, errors)},
 	{MEMBER(struct run_part, HISTOGRAM, latency)},
 };
-static const struct run_members part_members = MEMBERS(struct run_part, part_table);
+static const struct run_members part_members = MEMBERS(struct run_part, driver_part);
 
 static const struct run_member fleet_member_table[] = {
 	STRING(struct run_fleet_member, host),
@@ -269,7 +272,7 @@ static const struct run_member fleet_member_table[] = {
 	STRING(struct run_fleet_member, reason),
 };
 static const struct run_members fleet_member_members =
-	MEMBERS(struct run_fleet_member, fleet_member_table);
+	MEMBERS(struct run_fleet_member, fleet_member);
 
 static const struct run_member row_table[] = {
 	STRING(struct run_row, name),
@@ -284,20 +287,20 @@ static const struct run_member row_table[] = {
 	{MEMBER(struct run_row, HISTOGRAM, round_trip)},
 	{MEMBER(struct run_row, HISTOGRAM, response_time), .optional = true},
 };
-const struct run_members run_row_members = MEMBERS(struct run_row, row_table);
+const struct run_members run_row_members = MEMBERS(struct run_row, row);
 
 static const struct run_member limited_table[] = {
 	STRING(struct run_limited, by),
 	STRING(struct run_limited, why),
 };
-static const struct run_members limited_members = MEMBERS(struct run_limited, limited_table);
+static const struct run_members limited_members = MEMBERS(struct run_limited, limited);
 
 static const struct run_member interrupted_table[] = {
 	NUMBER(struct run_interrupted, duration_ns),
 	NUMBER(struct run_interrupted, requests),
 };
 static const struct run_members interrupted_members =
-	MEMBERS(struct run_interrupted, interrupted_table);
+	MEMBERS(struct run_interrupted, interrupted);
 
 static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, STRING, host), .optional = true, .merging = RUN_MERGING_OWN},
@@ -323,14 +326,14 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, U64, bytes_in)},
 	{MEMBER(struct run_driver, U64, bytes_out)},
 	COUNTERS(struct run_driver, status, status_names),
-	{MEMBER(struct run_driver, COUNTERS, grpc), .names = run_grpc_status_names,
-	 .size = RUN_GRPC_STATUS_COUNT, .optional = true},
+	{MEMBER(struct run_driver, COUNTERS, grpc), .set = "grpc_status",
+	 .names = run_grpc_status_names, .size = RUN_GRPC_STATUS_COUNT, .optional = true},
 	{MEMBER(struct run_driver, U32, streams), .merging = RUN_MERGING_LARGEST, .optional = true},
 	{MEMBER(struct run_driver, NUMBER, streams_allowed),
 	 .merging = RUN_MERGING_OWN, .optional = true},
 	COUNTERS(struct run_driver, errors, run_error_names),
-	{MEMBER(struct run_driver, COUNTERS, datagrams), .names = run_datagram_names,
-	 .size = ARRAY_SIZE(run_datagram_names), .optional = true},
+	{MEMBER(struct run_driver, COUNTERS, datagrams), .set = "datagrams",
+	 .names = run_datagram_names, .size = ARRAY_SIZE(run_datagram_names), .optional = true},
 	{MEMBER(struct run_driver, LIST, failures),
 	 .merging = RUN_MERGING_OWN, .members = &failure_members,
 	 .count_offset = offsetof(struct run_driver, failure_count),
@@ -377,9 +380,9 @@ static const struct run_member driver_table[] = {
 	 .merging = RUN_MERGING_FIRST},
 	{MEMBER(struct run_driver, SAMPLES, samples), .optional = true},
 };
-const struct run_members run_driver_members = MEMBERS(struct run_driver, driver_table);
+const struct run_members run_driver_members = MEMBERS(struct run_driver, driver);
 
-static const struct run_member parts_table[] = {
+static const struct run_member round_trip_parts_table[] = {
 	{MEMBER(struct run_parts, U64, wait_ns)},
 	{MEMBER(struct run_parts, U64, round_trip_ns)},
 	{MEMBER(struct run_parts, U64, network_ns)},
@@ -389,7 +392,7 @@ static const struct run_member parts_table[] = {
 	NUMBER(struct run_parts, runnable_ns),
 	NUMBER(struct run_parts, blocked_ns),
 };
-static const struct run_members parts_members = MEMBERS(struct run_parts, parts_table);
+static const struct run_members parts_members = MEMBERS(struct run_parts, round_trip_parts);
 
 static const struct run_member tail_table[] = {
 	{MEMBER(struct run_tail, U32, per_mille)},
@@ -397,7 +400,7 @@ static const struct run_member tail_table[] = {
 	{MEMBER(struct run_tail, U64, count)},
 	{MEMBER(struct run_tail, OBJECT, sum), .members = &parts_members},
 };
-static const struct run_members tail_members = MEMBERS(struct run_tail, tail_table);
+static const struct run_members tail_members = MEMBERS(struct run_tail, tail);
 
 static const struct run_member joined_step_table[] = {
 	STRING(struct run_joined_step, name),
@@ -405,7 +408,7 @@ static const struct run_member joined_step_table[] = {
 	{MEMBER(struct run_joined_step, OBJECT, sum), .members = &parts_members},
 };
 static const struct run_members joined_step_members =
-	MEMBERS(struct run_joined_step, joined_step_table);
+	MEMBERS(struct run_joined_step, joined_step);
 
 static const struct run_member exchange_table[] = {
 	TEXT(struct run_exchange, client),
@@ -418,7 +421,7 @@ static const struct run_member exchange_table[] = {
 	{MEMBER(struct run_exchange, U64, arrival_ns)},
 	{MEMBER(struct run_exchange, OBJECT, parts), .members = &parts_members},
 };
-static const struct run_members exchange_members = MEMBERS(struct run_exchange, exchange_table);
+static const struct run_members exchange_members = MEMBERS(struct run_exchange, exchange);
 
 static const struct run_member joined_table[] = {
 	STRING(struct run_joined, reason),
@@ -445,7 +448,7 @@ static const struct run_member joined_table[] = {
 	{MEMBER(struct run_joined, LIST, slowest), .members = &exchange_members,
 	 .count_offset = offsetof(struct run_joined, slowest_count), .limit = MAX_SLOWEST},
 };
-const struct run_members run_joined_members = MEMBERS(struct run_joined, joined_table);
+const struct run_members run_joined_members = MEMBERS(struct run_joined, joined);
 
 static const struct run_member owner_table[] = {
 	{MEMBER(struct run_owner, U32, pid)},
@@ -455,7 +458,7 @@ static const struct run_member owner_table[] = {
 	{MEMBER(struct run_owner, TEXT, did), .size = sizeof(((struct run_owner *)NULL)->did),
 	 .sparse = true},
 };
-static const struct run_members owner_members = MEMBERS(struct run_owner, owner_table);
+static const struct run_members owner_members = MEMBERS(struct run_owner, owner);
 
 static const struct run_member finding_table[] = {
 	{MEMBER(struct run_finding, STRING, host), .optional = true},
@@ -481,7 +484,7 @@ static const struct run_member finding_table[] = {
 	 .count_offset = offsetof(struct run_finding, owner_count),
 	 .limit = MAX_PROCESSES, .optional = true},
 };
-static const struct run_members finding_members = MEMBERS(struct run_finding, finding_table);
+static const struct run_members finding_members = MEMBERS(struct run_finding, finding);
 
 static const struct run_member resource_table[] = {
 	TEXT(struct run_finding, resource),
@@ -499,7 +502,7 @@ static const struct run_member resource_table[] = {
 	 .count_offset = offsetof(struct run_finding, owner_count),
 	 .limit = MAX_PROCESSES, .optional = true},
 };
-static const struct run_members resource_members = MEMBERS(struct run_finding, resource_table);
+static const struct run_members resource_members = MEMBERS(struct run_finding, resource);
 
 static const struct run_member look_table[] = {
 	{MEMBER(struct run_look, U32, namespaces)},
@@ -507,7 +510,7 @@ static const struct run_member look_table[] = {
 	{MEMBER(struct run_look, U32, descriptor_walks)},
 	{MEMBER(struct run_look, U64, cpu_ns)},
 };
-static const struct run_members look_members = MEMBERS(struct run_look, look_table);
+static const struct run_members look_members = MEMBERS(struct run_look, look);
 
 static const struct run_member sweep_target_table[] = {
 	STRING(struct run_sweep_target, name),
@@ -518,7 +521,7 @@ static const struct run_member sweep_target_table[] = {
 	{MEMBER(struct run_sweep_target, HISTOGRAM, latency)},
 };
 static const struct run_members sweep_target_members =
-	MEMBERS(struct run_sweep_target, sweep_target_table);
+	MEMBERS(struct run_sweep_target, sweep_target);
 
 static const struct run_member sweep_step_table[] = {
 	{MEMBER(struct run_sweep_step, U64, load)},
@@ -539,8 +542,11 @@ static const struct run_member sweep_step_table[] = {
 	{MEMBER(struct run_sweep_step, LIST, targets), .members = &sweep_target_members,
 	 .count_offset = offsetof(struct run_sweep_step, target_count),
 	 .limit = RUN_ROWS_MAX, .optional = true},
+	{MEMBER(struct run_sweep_step, LIST, members), .members = &fleet_member_members,
+	 .count_offset = offsetof(struct run_sweep_step, member_count),
+	 .limit = MAX_PARTS, .sparse = true},
 };
-const struct run_members run_sweep_step_members = MEMBERS(struct run_sweep_step, sweep_step_table);
+const struct run_members run_sweep_step_members = MEMBERS(struct run_sweep_step, sweep_step);
 
 static const struct run_member sweep_table[] = {
 	STRING(struct run_sweep, target),
@@ -557,7 +563,7 @@ static const struct run_member sweep_table[] = {
 	{MEMBER(struct run_sweep, POINTER, three_quarters), .members = &run_sweep_step_members,
 	 .optional = true},
 };
-static const struct run_members sweep_members = MEMBERS(struct run_sweep, sweep_table);
+static const struct run_members sweep_members = MEMBERS(struct run_sweep, sweep);
 
 static const struct run_member reclaimed_table[] = {
 	COUNT(struct run_reclaimed, services),
@@ -566,7 +572,7 @@ static const struct run_member reclaimed_table[] = {
 	COUNT(struct run_reclaimed, bytes_in),
 	COUNT(struct run_reclaimed, bytes_out),
 };
-static const struct run_members reclaimed_members = MEMBERS(struct run_reclaimed, reclaimed_table);
+static const struct run_members reclaimed_members = MEMBERS(struct run_reclaimed, reclaimed);
 
 static const struct run_member namespaces_table[] = {
 	{MEMBER(struct run_namespaces, U64, observed)},
@@ -579,7 +585,7 @@ static const struct run_member namespaces_table[] = {
 	{MEMBER(struct run_namespaces, TEXT, reason),
 	 .size = sizeof(((struct run_namespaces *)NULL)->reason), .sparse = true},
 };
-static const struct run_members namespaces_members = MEMBERS(struct run_namespaces, namespaces_table);
+static const struct run_members namespaces_members = MEMBERS(struct run_namespaces, namespaces);
 
 static const struct run_member document_table[] = {
 	STRING(struct run, host),
@@ -610,5 +616,5 @@ static const struct run_member document_table[] = {
 	 .limit = MAX_RESOURCES, .sparse = true},
 	{MEMBER(struct run, POINTER, looked_at), .members = &look_members, .sparse = true},
 };
-const struct run_members run_document_members = MEMBERS(struct run, document_table);
+const struct run_members run_document_members = MEMBERS(struct run, document);
 /* clang-format on */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The members of the run document, a table per structure, for the writer, the reader, the JSON
- * Schema and the check of docs/run-document.md. A new member is a row here and one in that
- * document.
+ * The members of the run document, a table per structure, for the writer, the reader and the JSON
+ * Schema. A new member is a row here, and a line of json/meanings.txt with its unit and meaning.
+ * `tests/check/members.py --write` then puts it into docs/run-document.md.
  */
 #ifndef LIB_RUN_MEMBERS_H
 #define LIB_RUN_MEMBERS_H
@@ -65,13 +65,16 @@ struct run_member {
 	size_t offset;
 	size_t size; /* TEXT: capacity; kinds with names: their number */
 	const char *const *names;
+	/* Kinds with names, but NUMBERS: their common name. The first one in the document has all. */
+	const char *set;
 	const struct run_members *members;
 	size_t count_offset;
 	size_t limit; /* LIST, STRINGS: maximum of elements read */
 };
 
 struct run_members {
-	size_t size; /* of the structure */
+	const char *type; /* the name of the structure in the JSON Schema */
+	size_t size;	  /* of the structure */
 	const struct run_member *list;
 	size_t count;
 };

@@ -54,9 +54,17 @@ def shortened(value):
     return value
 
 
+def causes(error):
+    """Return the errors in a structure that may be null: that it is not null either says nothing."""
+    if error.validator != "anyOf":
+        return [error]
+    return [cause for each in error.context if each.relative_schema_path[0] == 0 for cause in causes(each)]
+
+
 def violations(document):
     """Return where a document violates the JSON Schema, a sentence each."""
-    return [f"{error.json_path}: {error.message[:200]}" for error in validator().iter_errors(shortened(document))]
+    errors = [cause for error in validator().iter_errors(shortened(document)) for cause in causes(error)]
+    return [f"{error.json_path}: {error.message[:200]}" for error in errors]
 
 
 def parse(text):

@@ -108,6 +108,105 @@ def test_numbers_clients_and_rows_are_divided(start, hosts, tmp_path):
     assert len(set(zip(clients, addresses))) == len(set(clients)), "a client is of one host"
 
 
+def runs_in(lines, loads):
+    """Divide lines of "CONNECTION ADDRESS" into runs with so many connections each, which nginx numbers in turn."""
+    by_connection = {}
+    for line in lines:
+        number, address = line.split()
+        by_connection.setdefault(int(number), []).append(address)
+    numbers = sorted(by_connection)
+    assert len(numbers) == sum(loads)
+    for load in loads:
+        yield [by_connection[number] for number in numbers[:load]]
+        numbers = numbers[load:]
+
+
+def test_each_step_of_a_sweep_is_divided(start, hosts):
+    """nginx sees each step's connections from the members that have them, and one request more at most, of the warm-up."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,), http_block="log_format runs '$connection $remote_addr';",
+                        server="access_log {folder}/runs.log runs;"))
+    words = fleet(members, nginx.url, "--ladder=2,7,12", "--think=20ms", "-d600ms", "--warmup=1ms", "-t2", "--json", "-")
+    words.insert(words.index("--") + 1, "sweep")
+    sweep = documents.parse(run(words).stdout)["sweep"]
+    log = Path(nginx.files.name, "runs.log")
+    wait_until(lambda: log.read_text().count("\n") == nginx.status()["requests"])
+    steps = [step for step in sweep["steps"] for _ in range(step["attempts"])]
+    runs = list(runs_in(log.read_text().splitlines(), [step["load"] for step in steps]))
+    assert [step["load"] for step in sweep["steps"]] == [2, 7, 12]
+    assert [[member["connections"] for member in step["members"]] for step in sweep["steps"]] == [[1, 1], [3, 2, 2], [4, 4, 4]]
+    for number, step in enumerate(steps):
+        if step in steps[number + 1:]:
+            continue  # it was not steady
+        for member, host in zip(step["members"], range(HOSTS)):
+            seen = [len(addresses) for addresses in runs[number] if set(addresses) == {f"10.201.0.{host + 10}"}]
+            assert len(seen) == member["connections"]
+            assert 0 <= sum(seen) - member["requests"] <= len(seen)
+        assert sum(member["requests"] for member in step["members"]) == step["requests"] == step["latency"]["count"]
+
+
+def test_the_loss_of_a_member_ends_a_sweep(start, hosts):
+    """The member is named, the step in which it was lost is no result, and those before it are."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,)))
+    words = fleet(members, nginx.url, "--ladder=3,6,9,12", "--think=20ms", "-d400ms", "--warmup=50ms", "--json", "-")
+    words.insert(words.index("--") + 1, "sweep")
+    driver = start(Process(words))
+    wait_until(lambda: nginx.status()["accepts"] > 3 * 3)  # the first step was made three times at most
+    agent, = agents_in(members[1])
+    os.kill(agent, signal.SIGKILL)
+    assert driver.wait() == 1
+    assert f"{members[1].name} was lost: " in driver.stderr and "signal 9" in driver.stderr
+    sweep = documents.parse(driver.stdout)["sweep"]
+    assert sweep["stopped"].startswith(f"{members[1].name} was lost: ") and "signal 9" in sweep["stopped"]
+    assert 1 <= len(sweep["steps"]) < 4 and sweep["plateau"] is None
+    wait_until(lambda: not any(agents_in(member) for member in members))
+
+
+SCENARIO = """\
+name: shop
+target: {url}
+load: {{connections: 7, requests: 600, threads: 2}}
+defaults:
+  rows: rows
+steps:
+  - name: write
+    path: /write/{{{{counter}}}}
+    headers: {{X-Row: '{{{{row}}}}'}}
+    body: '@body'
+  - name: read
+    path: /read/{{{{var:key}}}}
+    set: {{key: '{{{{counter}}}}'}}
+    headers: {{X-Row: '{{{{row}}}}'}}
+"""
+
+
+def test_a_scenario_is_divided(start, hosts, tmp_path):
+    """Its files are sent along; nginx has each step's requests, each with numbers and a row of its own."""
+    server, members = hosts
+    nginx = start(Nginx(netns=server, addresses=(SERVER,),
+                        http_block="log_format fields '$request_uri $http_x_row $content_length $remote_addr';",
+                        server="access_log {folder}/fields.log fields;"))
+    (tmp_path / "shop.yaml").write_text(SCENARIO.format(url=nginx.url))
+    (tmp_path / "rows").write_text("".join(f"row-{number}\n" for number in range(1, 601)))
+    (tmp_path / "body").write_bytes(bytes(range(256)) * 4)
+    words = fleet(members, tmp_path / "shop.yaml", "--json", "-")
+    words.insert(words.index("--") + 1, "run")
+    result = documents.parse(run(words).stdout)["driver"]
+    log = Path(nginx.files.name, "fields.log")
+    wait_until(lambda: log.read_text().count("\n") == 600)
+    fields = [line.split() for line in log.read_text().splitlines()]
+    assert result["requests"] == 600 and result["scenario"] == "shop"
+    assert [member["requests"] for member in result["members"]] == [200, 200, 200]
+    assert len({address for _, _, _, address in fields}) == HOSTS
+    for step, length in (("write", "1024"), ("read", "-")):
+        of_step = [field for field in fields if field[0].startswith(f"/{step}/")]
+        row, = (row for row in result["steps"] if row["name"] == step)
+        assert row["requests"] == row["round_trip"]["count"] == len(of_step)
+        assert {field[2] for field in of_step} == {length}
+        assert len({field[0] for field in of_step}) == len({field[1] for field in of_step}) == len(of_step)
+
+
 def forced(folder, *ceilings):
     """An agent as a command that sshd forces, behind a shell that greets first, and not with whole lines."""
     agent = folder / "agent"
@@ -309,11 +408,15 @@ def test_what_cannot_be_divided():
             (["127.0.0.1:1", "-n", "2"], "--requests: 2 cannot be divided between 3 members"),
             (["127.0.0.1:1", "--rate", "2"], "--rate: 2 cannot be divided between 3 members"),
             (["127.0.0.1:1", "--body", "@/dev/null"], "--body: '/dev/null' is no regular file"),
-            (["sweep", "127.0.0.1:1"], "a sweep is not divided"),
+            (["sweep", "127.0.0.1:1", "--ladder", "0,1,2"], "'0,1,2' is no ladder"),
+            (["sweep", "127.0.0.1:1", "--ladder", "rate:1,2,3", "-c", "2"], "--connections: 2 cannot be divided"),
+            (["sweep", "127.0.0.1:1", "--observer", "http://127.0.0.1:1"], "each step of a sweep has a warm-up"),
+            (["run", "/dev/null"], "/dev/null:1:1: the file is empty"),
             (["127.0.0.1:1", "--rte", "2"], "unknown option '--rte'")):
         done = run([DRIVER, "fleet", "--via", "false", "--hosts", "a,b,c", "--", *options], check=False)
         assert done.status == 2 and words in done.stderr, done.stderr
     for own, words in ((["--hosts", "a,a"], "'a' is given twice"), ([], "--hosts: none are given"),
-                       (["--hosts", "a", "--on-loss", "x"], "--on-loss: 'x' is not known")):
-        done = run([DRIVER, "fleet", *own, "--", "127.0.0.1:1"], check=False)
+                       (["--hosts", "a", "--on-loss", "x"], "--on-loss: 'x' is not known"),
+                       (["--hosts", "a", "--on-loss", "continue"], "the sweep ends at the loss of one")):
+        done = run([DRIVER, "fleet", *own, "--", "sweep", "127.0.0.1:1"], check=False)
         assert done.status == 2 and words in done.stderr, done.stderr

@@ -8,6 +8,26 @@
 
 #include "sojourn/sweep.h"
 
+static inline void support_fill_sweep_member(struct run_sweep_step *step, uint32_t from)
+{
+	struct run_fleet_member *member = calloc(1, sizeof(*member));
+
+	if (!member)
+		abort();
+	step->members = member;
+	step->member_count = 1;
+	member->host = strdup("client");
+	member->connections = from;
+	member->rate = from + 1;
+	member->requests = from + 2;
+	member->limited = strdup("its loop was late");
+	member->clock_offset_ns = (struct run_signed){true, -(int64_t)from - 3};
+	member->clock_uncertainty_ns = (struct run_number){true, from + 4};
+	member->start_skew_ns = (struct run_number){true, from + 5};
+	member->lost = true;
+	member->reason = strdup("its process ended");
+}
+
 static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t from)
 {
 	step->load = from;
@@ -40,6 +60,7 @@ static inline void support_fill_sweep_step(struct run_sweep_step *step, uint32_t
 		target->good = (struct run_number){true, from + 14 + step->target_count};
 		histogram_record(&target->latency, from);
 	}
+	support_fill_sweep_member(step, from + 2200);
 }
 
 static inline void support_fill_sweep(struct run *run)

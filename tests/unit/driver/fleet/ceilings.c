@@ -18,7 +18,7 @@ static bool is_allowed(const char *allow, const char *url)
 	struct options options;
 	struct scenario *scenario;
 	autofree char *error = NULL;
-	int err = scenario_of_command(local ? 4 : 2, words, &options, &scenario, &error);
+	int err = scenario_of_command(local ? 4 : 2, words, NULL, &options, &scenario, &error);
 
 	if (err)
 		fail_msg("%s: %s", url, error);

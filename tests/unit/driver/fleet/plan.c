@@ -3,6 +3,7 @@
 #include "driver/test.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,21 +11,32 @@
 #include "fleet/plan.h"
 #include "sojourn/cleanup.h"
 
+/* Take a file as a coordinator sends it. */
+static void take_file(struct plan_inbox *inbox, int number, const char *text, char **ret_error)
+{
+	unsigned char encoded[1024];
+	int length = (int)strlen(text);
+	autojson json_t *file = NULL;
+
+	assert_true(length < 700);
+	EVP_EncodeBlock(encoded, (const unsigned char *)text, length);
+	file = json_pack("{s:i, s:i, s:s}", "file", number, "length", length, "base64", encoded);
+	assert_int_equal(plan_take_file(inbox, file, ret_error), 0);
+}
+
 /* Take a plan as a coordinator sends it, with these arguments, after a file of one row. */
 static int take(const char *arguments, const struct ceilings *ceilings, char **ret_error)
 {
 	struct plan_inbox inbox = {0};
 	struct options options = {0};
 	struct scenario *scenario = NULL;
-	autojson json_t *file =
-		json_pack("{s:i, s:i, s:s}", "file", 0, "length", 4, "base64", "cm93Cg==");
 	autojson json_t *list = json_loads(arguments, 0, NULL);
 	autojson json_t *plan = json_pack("{s:O, s:i, s:i, s:i, s:i}", "arguments", list, "member",
 					  1, "members", 2, "samples", 0, "patience_ms", 5000);
 	int err;
 
 	assert_non_null(plan);
-	assert_int_equal(plan_take_file(&inbox, file, ret_error), 0);
+	take_file(&inbox, 0, "row\n", ret_error);
 	err = plan_take(&inbox, plan, &options, &scenario, ret_error);
 	if (!err && ceilings)
 		err = ceilings_check_load(ceilings, &options, scenario, ret_error);
@@ -82,6 +94,123 @@ static void files_are_those_sent_along(void **state)
 		if (err != (cases[i].taken ? 0 : -EINVAL) || !err != !error)
 			fail_msg("%s: %d, %s", cases[i].arguments, err, error ? error : "");
 	}
+}
+
+#define STEP "target: http://h/\nsteps:\n  - name: a\n    path: '/{{row}}'\n"
+
+/* @paths: of the scenario @text, and of a file of one row. */
+static int take_scenario(const char *text, const char *paths, char **ret_error)
+{
+	struct plan_inbox inbox = {0};
+	struct options options = {0};
+	struct scenario *scenario = NULL;
+	autojson json_t *list = json_loads(paths, 0, NULL);
+	autojson json_t *plan = json_pack("{s:[], s:O, s:i, s:i, s:i}", "arguments", "paths", list,
+					  "member", 1, "members", 2, "samples", 0);
+	int err;
+
+	assert_non_null(plan);
+	take_file(&inbox, 0, text, ret_error);
+	take_file(&inbox, 1, "row\n", ret_error);
+	err = plan_take(&inbox, plan, &options, &scenario, ret_error);
+	if (!err) {
+		assert_null(options.run.start.flag);
+		assert_int_equal(scenario->steps[0].request.numbers.driver, 1);
+	}
+	if (scenario) {
+		scenario_free(scenario);
+		options_clear(&options);
+	}
+	plan_inbox_clear(&inbox);
+	return err;
+}
+
+static void scenarios_name_files_that_were_sent(void **state)
+{
+	static const struct {
+		const char *text, *paths;
+		bool taken;
+	} cases[] = {
+		{STEP "    rows: rows\n", "[\"d/s.yaml\", \"d/rows\"]", true},
+		{STEP "    rows: /rows\n", "[\"d/s.yaml\", \"/rows\"]", true},
+		{"load: {wait-for: 'http://other/'}\n" STEP "    rows: rows\n",
+		 "[\"s.yaml\", \"rows\"]", true},
+		{STEP "    rows: rows\n", "[\"d/s.yaml\", \"rows\"]", false},
+		{STEP "    rows: /etc/passwd\n", "[\"s.yaml\", \"rows\"]", false},
+		{STEP "    rows: rows\n    body: '@/etc/passwd'\n", "[\"s.yaml\", \"rows\"]",
+		 false},
+		{STEP "    rows: rows\n    payload-file: /etc/passwd\n", "[\"s.yaml\", \"rows\"]",
+		 false},
+		{"load: {source: 127.0.0.1}\n" STEP "    rows: rows\n", "[\"s.yaml\", \"rows\"]",
+		 false},
+		{STEP "    rows: rows\n", "[\"--ca=/etc/passwd\", \"rows\"]", false},
+		{STEP "    rows: rows\n", "[\"s.yaml\", \"rows\", \"third\"]", false},
+		{STEP "    rows: rows\n", "[1, \"rows\"]", false},
+		{STEP "    rows: rows\n", "[]", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *error = NULL;
+		int err = take_scenario(cases[i].text, cases[i].paths, &error);
+
+		if (err != (cases[i].taken ? 0 : -EINVAL) || !err != !error)
+			fail_msg("%s, %s: %d, %s", cases[i].text, cases[i].paths, err,
+				 error ? error : "");
+	}
+}
+
+/* The second of two members, with two threads each, in a ladder up to 9 connections. */
+static void steps_are_divided(void **state)
+{
+	static const struct {
+		const char *step;
+		uint32_t connections, threads; /* 0: refused */
+		uint64_t rate;
+	} cases[] = {
+		{"\"member\":1,\"members\":2,\"threads\":2,\"connections\":9,\"rate\":0", 4, 2, 0},
+		{"\"member\":0,\"members\":1,\"threads\":1,\"connections\":1,\"rate\":0", 1, 1, 0},
+		{"\"member\":1,\"members\":2,\"threads\":1,\"connections\":3,\"rate\":7", 1, 1, 7},
+		{"\"member\":1,\"members\":2,\"threads\":1,\"connections\":10,\"rate\":0", 0, 0, 0},
+		{"\"member\":1,\"members\":2,\"threads\":2,\"connections\":3,\"rate\":0", 0, 0, 0},
+		{"\"member\":1,\"members\":2,\"threads\":3,\"connections\":9,\"rate\":0", 0, 0, 0},
+		{"\"member\":1,\"members\":3,\"threads\":1,\"connections\":9,\"rate\":0", 0, 0, 0},
+		{"\"member\":2,\"members\":2,\"threads\":1,\"connections\":9,\"rate\":0", 0, 0, 0},
+		{"\"member\":1,\"members\":2,\"threads\":1,\"connections\":9,\"rate\":-1", 0, 0, 0},
+	};
+	struct plan_inbox inbox = {0};
+	struct options options = {0};
+	struct scenario *scenario = NULL;
+	autofree char *error = NULL;
+	autojson json_t *plan = json_pack("{s:[sss], s:b, s:i, s:i, s:i}", "arguments",
+					  "--threads=2", "--ladder=1,4,9", "http://h/", "sweep", 1,
+					  "member", 1, "members", 2, "samples", 0);
+
+	(void)state;
+	assert_int_equal(plan_take(&inbox, plan, &options, &scenario, &error), 0);
+	assert_int_equal(options.load.connections, 4); /* of the largest step, for ceilings */
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *reason = NULL, *text = NULL;
+		autojson json_t *step = NULL;
+		int err;
+
+		assert_true(asprintf(&text, "{%s,\"warmup_ns\":5,\"interval_ns\":6}",
+				     cases[i].step) > 0);
+		step = json_loads(text, 0, NULL);
+		assert_non_null(step);
+		err = plan_take_step(&inbox, step, &options, &reason);
+		assert_int_equal(err, cases[i].connections ? 0 : -EINVAL);
+		if (err)
+			continue;
+		assert_int_equal(options.load.connections, cases[i].connections);
+		assert_int_equal(options.run.threads, cases[i].threads);
+		assert_int_equal(options.load.schedule.rate, cases[i].rate);
+		assert_int_equal(options.load.warmup_ns, 5);
+		assert_int_equal(options.load.interval_ns, 6);
+	}
+	scenario_free(scenario);
+	options_clear(&options);
+	plan_inbox_clear(&inbox);
 }
 
 static void ceilings_hold_for_all_that_is_asked(void **state)
@@ -147,6 +276,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_are_those_sent_along),
+		cmocka_unit_test(scenarios_name_files_that_were_sent),
+		cmocka_unit_test(steps_are_divided),
 		cmocka_unit_test(ceilings_hold_for_all_that_is_asked),
 		cmocka_unit_test(files_have_a_limit),
 	};
