@@ -140,35 +140,44 @@ static __always_inline bool has_unread(const struct sock *sk, const struct conn 
 }
 
 /*
- * Return whether the message that was read last, or is unread, is a request that will not be answered. Bytes that came
- * before the server's last write may be the rest of the request that was answered then, or a pipelined one. In TLS that
- * write may be an alert. @ret_since_ns: when it became readable, or else when it was first read; 0: not known.
+ * Return when a request became readable that will not be answered. If that is not known, return when
+ * it was first read, or 0.
  */
-static __always_inline bool is_unanswered(const struct sock *sk, struct conn *c,
-					  __u64 *ret_since_ns)
+static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
 {
 	const struct tcp_sock *tp = tcp_of(sk);
-	struct arrival arrival = {};
-	bool before;
+	struct arrival arrival;
 
-	if (c->phase == CONN_READING) {
-		*ret_since_ns = c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
-		before = c->marks & MARK_OVERLAPPED;
-	} else {
-		if (tp)
-			arrival_of(c, tp->copied_seq, &arrival);
-		*ret_since_ns = arrival.ns;
-		before = tp && arrival.ns && arrival.write_seq != tp->write_seq;
-	}
-	return !before || !c->last_write_ns || c->marks & MARK_TLS;
+	if (c->phase == CONN_READING)
+		return c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
+	if (!tp)
+		return 0;
+	arrival_of(c, tp->copied_seq, &arrival);
+	return arrival.ns;
+}
+
+/*
+ * Return whether the message without an answer came before the server's last write. It may be the rest of the request
+ * that was answered then, or a pipelined one. In TLS that write may be an alert. Arrivals beside unread bytes are not
+ * looked up: that would take more stack than there is.
+ */
+static __always_inline bool may_be_answered(const struct sock *sk, const struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	if (!c->last_write_ns || c->marks & MARK_TLS || !tp)
+		return false;
+	if (c->phase == CONN_READING)
+		return c->marks & MARK_OVERLAPPED;
+	return c->arrival_write_seq[c->newest & 1] != tp->write_seq;
 }
 
 static __always_inline void abandoned(const struct sock *sk, struct conn *c,
 				      struct service_slot *slot)
 {
-	__u64 since_ns = 0, now = bpf_ktime_get_ns();
+	__u64 since_ns = waits_since(sk, c), now = bpf_ktime_get_ns();
 
-	if (!is_unanswered(sk, c, &since_ns))
+	if (may_be_answered(sk, c))
 		return;
 	count_atomic(slot, COUNTER_UNANSWERED, 1);
 	if (since_ns && since_ns <= now)
