@@ -12,7 +12,7 @@
 /* One of this many reads is looked at; a power of 2. */
 #define BATCH_EVERY 64
 /*
- * Limits of a look; the rest is taken to be similar. A command of RESP has one header more than
+ * Limits of a look; the rest is taken to be similar, unless one request was seen. A command of RESP has one header more than
  * arguments.
  */
 #define BATCH_CHUNKS  16
@@ -108,8 +108,11 @@ static __always_inline void batch_look(const struct conn *c, struct service_slot
 	}
 	if (!b->seen)
 		return;
-	/* The unseen rest counts like the seen part. */
-	if (b->seen < count)
+	/*
+	 * The unseen rest counts like the seen part. After a single request it is that one's body, as
+	 * far as can be seen.
+	 */
+	if (b->seen < count && b->requests > 1)
 		b->requests = b->requests * count / b->seen;
 	count_atomic(slot, COUNTER_LOOKED, 1);
 	count_atomic(slot, COUNTER_LOOKED_REQUESTS, b->requests);

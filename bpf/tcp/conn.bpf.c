@@ -156,11 +156,29 @@ static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
 	return arrival.ns;
 }
 
+/*
+ * Return whether the message without an answer came before the server's last write. It may be the rest of the request
+ * that was answered then, or a pipelined one. In TLS that write may be an alert. Arrivals beside unread bytes are not
+ * looked up: that would take more stack than there is.
+ */
+static __always_inline bool may_be_answered(const struct sock *sk, const struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	if (!c->last_write_ns || c->marks & MARK_TLS || !tp)
+		return false;
+	if (c->phase == CONN_READING)
+		return c->marks & MARK_OVERLAPPED;
+	return c->arrival_write_seq[c->newest & 1] != tp->write_seq;
+}
+
 static __always_inline void abandoned(const struct sock *sk, struct conn *c,
 				      struct service_slot *slot)
 {
 	__u64 since_ns = waits_since(sk, c), now = bpf_ktime_get_ns();
 
+	if (may_be_answered(sk, c))
+		return;
 	count_atomic(slot, COUNTER_UNANSWERED, 1);
 	if (since_ns && since_ns <= now)
 		span_add(c->service, SPAN_ABANDONED, now - since_ns);
@@ -274,7 +292,6 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 	bool twin = fin_left_twin(sk, tcp_of(sk), &c->fin, old);
 	struct service_slot *slot = slot_of(c->service);
 
-	conn_writes_over(sk, c);
 	sample_complete(sk, c);
 	accept_forget(sk);
 	if (slot) {
@@ -337,9 +354,9 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 		client_fin(sk, c);
 	else if (new == TCP_FIN_WAIT1)
 		server_fin(sk, c);
-	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK)
+	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK || new == TCP_CLOSE)
 		conn_writes_over(sk, c);
-	else if (new == TCP_CLOSE)
+	if (new == TCP_CLOSE)
 		conn_closed(sk, c, old);
 }
 

@@ -32,6 +32,9 @@
 /* Larger than any run document accepted. */
 #define BODY_MAX	(64UL << 20)
 #define RENEW_TIMEOUT_S 10L
+/* An observer that was started beside the driver answers by then, on a busy host too. */
+#define START_WAIT_NS (5 * 1000000000ULL)
+#define START_STEP_NS (50 * 1000000ULL)
 
 struct observer {
 	CURL *curl;
@@ -40,6 +43,9 @@ struct observer {
 	uint16_t port; /* of the target */
 	int64_t phase;
 	bool others_token; /* the endpoint belongs to another user */
+	bool own_token;	   /* none was given: the observer's own one is looked for */
+	bool unreached;	   /* the last request found nobody who listens */
+	bool refused;	   /* the last answer was 401 */
 	char *token;
 	FILE *body;  /* of the answer being read */
 	size_t left; /* bytes that the answer may still have */
@@ -136,6 +142,7 @@ static char *find_own_token(struct observer *observer)
 static int set_access(struct observer *observer, const struct observer_access *access)
 {
 	observer->ca_path = access->ca_path;
+	observer->own_token = !access->token;
 	observer->token = access->token ? strdup(access->token) : find_own_token(observer);
 	return access->token && !observer->token ? -ENOMEM : 0;
 }
@@ -355,6 +362,8 @@ static int perform(struct observer *observer, const char *path, FILE *body, long
 	observer->body = body;
 	observer->left = BODY_MAX;
 	code = curl_easy_perform(observer->curl);
+	observer->unreached = code == CURLE_COULDNT_CONNECT;
+	observer->refused = false;
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return refuse(ret_error, "interrupted while waiting for %s", url);
 	if (code == CURLE_WRITE_ERROR)
@@ -362,13 +371,14 @@ static int perform(struct observer *observer, const char *path, FILE *body, long
 	if (code)
 		return refuse_transfer(observer, url, code, ret_error);
 	curl_easy_getinfo(observer->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (status == 401 && observer->others_token)
+	observer->refused = status == 401;
+	if (observer->refused && observer->others_token)
 		return refuse(ret_error,
 			      "%s: the observer is another user's: run sojourn-drive as that user "
 			      "or root, or "
 			      "begin the observer with --token-file=FILE, or --open for all",
 			      url);
-	if (status == 401)
+	if (observer->refused)
 		return refuse(
 			ret_error,
 			"%s: the observer wants %s bearer token: --observer-token-file=FILE, or "
@@ -397,12 +407,51 @@ static int post(struct observer *observer, const char *path, long wanted_status,
 	return err;
 }
 
+static bool is_on_this_host(const struct observer *observer)
+{
+	struct url url;
+
+	return !url_split(observer->base, &url) && is_loopback(&url);
+}
+
+static int post_begin(struct observer *observer, char **ret_text, size_t *ret_length,
+		      char **ret_error)
+{
+	return post(observer, "/v1/phases?lease=" LEASE_S, 201, ret_text, ret_length, ret_error);
+}
+
+/*
+ * Begin a phase. `sojourn observe … &` and the driver in the next line start in the same moment, and
+ * the observer needs longer. So wait for one on this host. It listens before its token can be read.
+ */
+static int begin_phase(struct observer *observer, char **ret_text, size_t *ret_length,
+		       char **ret_error)
+{
+	uint64_t until_ns = clock_now_ns() + START_WAIT_NS;
+	int err = post_begin(observer, ret_text, ret_length, ret_error);
+	bool starts = observer->unreached && is_on_this_host(observer);
+
+	while (err && starts && (observer->unreached || observer->refused) &&
+	       clock_now_ns() < until_ns && !observer->patience.is_over(observer->patience.user)) {
+		clock_sleep_until(clock_now_ns() + START_STEP_NS);
+		if (observer->own_token) {
+			free(observer->token);
+			observer->token = find_own_token(observer);
+			set_options(observer, observer->curl, TOTAL_TIMEOUT_S);
+		}
+		free(TAKE_PTR(*ret_text));
+		free(TAKE_PTR(*ret_error));
+		err = post_begin(observer, ret_text, ret_length, ret_error);
+	}
+	return err;
+}
+
 int observer_begin(struct observer *observer, char **ret_error)
 {
 	autofree char *text = NULL;
 	size_t length = 0;
 	json_t *answer, *phase, *lease;
-	int err = post(observer, "/v1/phases?lease=" LEASE_S, 201, &text, &length, ret_error);
+	int err = begin_phase(observer, &text, &length, ret_error);
 
 	if (err)
 		return err;

@@ -66,22 +66,36 @@ static struct run_number open_descriptors(uint32_t pid)
 	return number;
 }
 
-static struct run_number descriptor_limit(uint32_t pid)
+/* Read RLIMIT_NOFILE of process @pid: the soft limit and the hard one. */
+static bool read_limits(uint32_t pid, unsigned long long *ret_soft, unsigned long long *ret_hard)
 {
-	struct run_number number = {};
 	autofclose FILE *file = NULL;
-	unsigned long long soft;
 	char path[64], line[128];
 
 	snprintf(path, sizeof(path), "/proc/%u/limits", pid);
 	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "Max open files %llu", &soft) != 1)
-			continue;
-		number.known = true;
-		number.value = soft;
+		if (sscanf(line, "Max open files %llu %llu", ret_soft, ret_hard) == 2)
+			return true;
 	}
+	return false;
+}
+
+static struct run_number descriptor_limit(uint32_t pid)
+{
+	unsigned long long soft, hard;
+	struct run_number number = {.known = read_limits(pid, &soft, &hard)};
+
+	if (number.known)
+		number.value = soft;
 	return number;
+}
+
+bool process_is_at_hard_limit(uint32_t pid)
+{
+	unsigned long long soft, hard;
+
+	return read_limits(pid, &soft, &hard) && soft == hard;
 }
 
 int process_read(uint32_t pid, struct run_process *ret_process)

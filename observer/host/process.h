@@ -39,6 +39,8 @@ void process_free(struct process_list *list);
 
 /* Read name, open descriptors and soft limit of process @pid. -ESRCH if it is gone. */
 int process_read(uint32_t pid, struct run_process *ret_process);
+/* Return whether the soft limit of descriptors is the hard one: nobody but root raises it then. */
+bool process_is_at_hard_limit(uint32_t pid);
 int process_comm(uint32_t pid, char *buffer, size_t size);
 /*
  * Find the unit or container: the last part of the cgroup's path that names one; "" if none does.

@@ -146,6 +146,7 @@ static void add_process(const struct resource_process *process, unsigned int poi
 	    !isfinite(resource->seconds_left))
 		return;
 	resource_name_owners(resource);
+	resource->command_idle = process_is_at_hard_limit(process->pid);
 	if (process_kinds(process->pid, counts) < 0)
 		return;
 	for (size_t j = 0; j < DESCRIPTOR_TYPES; j++)

@@ -15,8 +15,8 @@
 #define MORE_FILES \
 	"prlimit --pid PID --nofile=$(awk '/open files/ {print $5}' /proc/PID/limits):"
 #define FILES_RISK \
-	"programs that use select() fail above 1024; the command raises the soft limit to the hard " \
-	"one until the process ends: where both are the same, raise LimitNOFILE= in its unit"
+	"programs that use select() fail above 1024; prlimit raises the soft limit to the hard one " \
+	"until the process ends: where both are the same, raise LimitNOFILE= in its unit"
 
 #define RAISE_SOMAXCONN \
 	"sysctl -w net.core.somaxconn=$(( $(cat /proc/sys/net/core/somaxconn) * 4 ))"
@@ -194,9 +194,11 @@ const struct rule diagnose_rules[] = {
 	{"udp-drops", RESOURCE_UDP_BUFFER, MEASURE_EVENTS, 1, NEVER, NULL,
 	 "datagrams are dropped because the socket's receive buffer is full",
 	 "as long as datagrams come faster than they are read, they are lost",
-	 "sysctl -w net.core.rmem_max=$(( $(cat /proc/sys/net/core/rmem_max) * 4 ))",
-	 "read faster (recvmmsg(), more threads with SO_REUSEPORT); set a larger SO_RCVBUF: rmem_max "
-	 "only caps it", "a longer buffer means older datagrams"},
+	 NULL,
+	 "read faster (recvmmsg(), more threads with SO_REUSEPORT); set a larger SO_RCVBUF, which "
+	 "net.core.rmem_max caps; a program that sets none has the net.core.rmem_default of the time when "
+	 "it made its socket",
+	 "a longer buffer means older datagrams"},
 };
 /* clang-format on */
 

@@ -94,6 +94,13 @@ static struct owner *find_fresh(const struct source_proc *source, uint32_t pid, 
 	return NULL;
 }
 
+/* Return whether the process lives. One that its parent has not waited for yet has no descriptors. */
+static bool read_living(uint32_t pid, struct run_process *ret_process)
+{
+	return !process_read(pid, ret_process) &&
+	       (!ret_process->open_fds.known || ret_process->open_fds.value);
+}
+
 /* Read the process of the owner at @index once per update, however many services it has. */
 static bool read_owner(struct source_proc *source, size_t index)
 {
@@ -102,7 +109,7 @@ static bool read_owner(struct source_proc *source, size_t index)
 
 	if (same)
 		owner->process = same->process;
-	owner->fresh = same || !process_read(owner->key.pid, &owner->process);
+	owner->fresh = same || read_living(owner->key.pid, &owner->process);
 	return owner->fresh;
 }
 

@@ -117,6 +117,7 @@ def test_a_process_that_harms_itself_alone_is_a_warning(start, opened, severity)
              if full.pid in {owner["pid"] for owner in finding["owners"]}]
     assert [(finding["id"], finding["severity"], finding["used"], finding["capacity"]) for finding in found] == \
         [("fds-exhausted", severity, 32, 32)]
+    assert found[0]["command"] is None, "the soft limit is the hard one: prlimit changes nothing"
     severities = {finding["severity"] for finding in doctor.document["findings"]}
     assert doctor.status == (2 if "critical" in severities else 1)
     # The user who asks for this process needs it, whatever it does.
@@ -202,6 +203,7 @@ def test_udp_drops_name_the_socket():
         assert finding["port"] == server.getsockname()[1]
         assert finding["owners"][0]["pid"] == os.getpid()
         assert evidence(finding, "dropped in the sample") == pytest.approx(25, abs=10)
+        assert finding["command"] is None, "no sysctl enlarges a buffer that exists"
 
 
 def test_time_wait_buckets_against_their_limit():

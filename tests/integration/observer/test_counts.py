@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Counts of the observer equal those of the client and of nginx exactly."""
 import os
+import signal
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
 from support.process import held_maps, run, wait_until
-from support.programs import Driver, Nginx, Observer, wrk
+from support.programs import Driver, Lab, Nginx, Observer, wrk
 
 REQUESTS = 200_000
 
@@ -141,6 +142,19 @@ def test_several_workers_and_ports(start):
     served = {process["pid"] for process in service(document, first.port)["processes"]}
     assert set(first.workers()) <= served
     assert not set(second.workers()) & served
+
+
+def test_a_process_that_has_ended_is_none_of_the_services(start):
+    """Its parent, this test, has not waited for it: /proc still has it, without descriptors."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    Driver(lab.url, count=10)
+    assert service(observer.document(), lab.port)["processes"]
+    os.kill(lab.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, lab.pid, os.WEXITED | os.WNOWAIT)
+    observer.stop()
+    assert service(observer.summary(), lab.port)["processes"] == []
+    assert "fds" not in observer.stdout
 
 
 def test_ipv6(start):

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import kernel_counter
 from support import http
 from support.documents import parse, service
+from support.process import Process, wait_until
 from support.programs import DRIVER, Driver, Lab, Observer, own_token
 
 NOBODY = 65534
@@ -65,6 +67,23 @@ def test_a_services_folder_is_its_own(start, monkeypatch):
     finally:
         if made:
             shutil.rmtree(folder)
+
+
+def test_a_driver_waits_for_an_observer_that_starts_beside_it(start):
+    """`sojourn observe … &` and the driver, pasted together: the driver is the first to be ready."""
+    def refused():
+        return kernel_counter("AttemptFails", table="snmp", row="Tcp")
+
+    lab = start(Lab())
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        before = refused()
+        start(Process([DRIVER, lab.url, "-n", "1", "--observer", listener.getsockname()[1]]))
+        wait_until(lambda: refused() > before)
+        listener.listen()
+        listener.settimeout(20)
+        with listener.accept()[0] as connection:
+            assert connection.recv(1000).startswith(b"POST /v1/phases?lease=")
 
 
 def test_another_users_driver_is_told(start, tmp_path):

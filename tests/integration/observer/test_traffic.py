@@ -124,6 +124,41 @@ def test_a_request_right_before_the_end_wants_an_answer(start):
     assert entry["losses"]["goodbyes"] == entry["exchanges"] == 0
 
 
+def test_the_rest_of_an_answered_request_is_no_request(start):
+    """As PHP's FastCGI does: it reads the end of the input after its response, or never. A request that comes after the
+    response is one."""
+    scene = Scene(start)
+    for left in ("read", "unread", "next"):
+        client, connection = scene.connect()
+        client.sendall(b"request, end")
+        connection.recv(7 if left != "next" else 100)
+        connection.sendall(b"response")
+        client.recv(100)
+        if left == "read":
+            connection.recv(100)
+        elif left == "next":
+            client.sendall(b"next")
+            connection.recv(100)
+        connection.shutdown(socket.SHUT_WR)
+    entry = scene.end(samples=False)
+    assert entry["exchanges"] == 3
+    assert entry["losses"]["unanswered"] == 1
+
+
+def test_a_long_body_is_not_many_requests(start):
+    """The part of a read that is looked at is smaller than its request."""
+    scene = Scene(start)
+    client, connection = scene.connect()
+    for _ in range(130):
+        client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 8000\r\n\r\n" + bytes(8000))
+        assert len(connection.recv(65536, socket.MSG_PEEK)) > 4096
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        client.recv(100)
+    entry = scene.end()
+    assert entry["looked"] == entry["looked_requests"] >= 2
+
+
 def test_what_is_written_after_a_pause_is_no_response(start):
     scene = Scene(start)
     client, connection = scene.connect()

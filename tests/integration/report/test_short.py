@@ -29,7 +29,7 @@ def flat(text):
 
 
 @pytest.mark.parametrize("lab_options, driver_options, part, said", [
-    (["--service", "20ms"], [], "service", "in service: sojourn-lab itself is slow"),
+    (["--service", "20ms"], [], "service", "in service: sojourn-lab takes this long"),
     (["--read-delay", "20ms"], [], "socket queue", "unread in the socket: sojourn-lab needs more workers"),
 ], ids=["service", "socket queue"])
 @in_quiet

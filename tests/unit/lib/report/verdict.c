@@ -123,7 +123,7 @@ static void the_verdict_names_who_can_help(void **state)
 		{STAGE_ACCEPT_QUEUE, "waiting for accept(): nginx needs more workers"},
 		{STAGE_SOCKET_QUEUE, "unread in the socket: nginx needs more workers, or fewer"},
 		{STAGE_RECEIVE, "still arriving: the client or the network"},
-		{STAGE_SERVICE, "in service: nginx itself is slow; --cpu shows"},
+		{STAGE_SERVICE, "in service: nginx takes this long; --cpu shows"},
 		{STAGE_RESPOND, "being written: it is long or streamed"},
 	};
 
@@ -156,7 +156,7 @@ static void the_verdict_divides_service(void **state)
 		{70, 10, "in service, on a CPU: nginx computes for so long"},
 		{10, 70, "in service, waiting for a CPU: the host has too few"},
 		{10, 10, "in service, blocked: nginx waits for a disk"},
-		{35, 30, "in service: nginx itself is slow: by turns it computes"},
+		{35, 30, "in service: nginx takes this long: by turns it computes"},
 	};
 
 	(void)state;
