@@ -587,37 +587,37 @@ int loader_reclaim(struct loader *loader, const struct service_key *keys, const 
 	return services_reclaim(&loader->services, keys, services, count, last, context);
 }
 
-const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service)
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t copy, uint32_t service)
 {
 	return &loader->services
-			.slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+			.slots[(size_t)copy * loader->skel->rodata->config.max_services + service];
 }
 
-const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t copy,
 					       uint32_t service)
 {
 	size_t max_services = loader->skel->rodata->config.max_services;
 
 	return loader->services.transmits
-		       ? &loader->services.transmits[cpu * max_services + service]
+		       ? &loader->services.transmits[copy * max_services + service]
 		       : NULL;
 }
 
-const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+const struct service_split *loader_split(const struct loader *loader, uint32_t copy,
 					 uint32_t service)
 {
 	size_t max_services = loader->skel->rodata->config.max_services;
 
-	return loader->services.splits ? &loader->services.splits[cpu * max_services + service]
+	return loader->services.splits ? &loader->services.splits[copy * max_services + service]
 				       : NULL;
 }
 
-const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t cpu,
+const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t copy,
 					       uint32_t service)
 {
 	size_t max_services = loader->skel->rodata->config.max_services;
 
-	return loader->services.statuses ? &loader->services.statuses[cpu * max_services + service]
+	return loader->services.statuses ? &loader->services.statuses[copy * max_services + service]
 					 : NULL;
 }
 
@@ -670,9 +670,14 @@ bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_cap
 	return true;
 }
 
-uint32_t loader_cpus(const struct loader *loader)
+uint32_t loader_copies(const struct loader *loader)
 {
-	return loader->skel->rodata->config.cpus;
+	return loader->skel->rodata->config.copies;
+}
+
+uint32_t loader_sharing_cpus(const struct loader *loader)
+{
+	return 1U << loader->skel->rodata->config.copy_shift;
 }
 
 const struct observer_config *loader_config(const struct loader *loader)
@@ -712,8 +717,23 @@ void loader_set_sample_threshold(struct loader *loader, uint64_t threshold)
 
 uint64_t loader_next_epoch(struct loader *loader)
 {
-	loader->skel->bss->epoch_ns = clock_now_ns();
-	return ++loader->skel->bss->epoch;
+	struct sojourn_bpf__bss *bss = loader->skel->bss;
+
+	if (loader_is_shared(loader_config(loader)))
+		services_expect_epoch(&loader->services, bss->epoch + 1);
+	bss->epoch_ns = clock_now_ns();
+	__atomic_store_n(&bss->epoch, bss->epoch + 1, __ATOMIC_RELEASE);
+	return bss->epoch;
+}
+
+uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32_t service)
+{
+	struct service_slot *slot = (struct service_slot *)loader_slot(loader, copy, service);
+	uint64_t epoch = loader_epoch(loader);
+
+	if (loader_is_shared(loader_config(loader)))
+		return *first_message_at(slot, epoch);
+	return slot->epoch == epoch ? slot->first_message_ns : 0;
 }
 
 uint64_t loader_epoch(const struct loader *loader)

@@ -74,14 +74,22 @@ static void each_slot(struct services *services, uint32_t index,
 		      void (*change)(struct services *services, size_t slot, uint32_t number),
 		      uint32_t number)
 {
-	for (size_t cpu = 0; cpu < services->skel->rodata->config.cpus; cpu++)
-		change(services, cpu * most(services) + index, number);
+	for (size_t copy = 0; copy < services->skel->rodata->config.copies; copy++)
+		change(services, copy * most(services) + index, number);
 }
 
 static void set_generation(struct services *services, size_t slot, uint32_t number)
 {
 	__atomic_store_n(&services->slots[slot].generation, service_generation(number),
 			 __ATOMIC_RELEASE);
+}
+
+void services_expect_epoch(struct services *services, uint64_t epoch)
+{
+	size_t count = (size_t)services->skel->rodata->config.copies * most(services);
+
+	for (size_t i = 0; i < count; i++)
+		*first_message_at(&services->slots[i], epoch) = 0;
 }
 
 int services_open(struct services *services, struct sojourn_bpf *skel)
