@@ -20,6 +20,8 @@
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/event.h"
+#include "protocol/request.h"
+#include "wire/route.h"
 #include "wire/status.h"
 
 enum conn_phase {
@@ -155,6 +157,10 @@ struct conn {
 			__u32 drops_before; /* sk_drops when it was seen first */
 		};
 	};
+	/* With --route (tcp/route.h). */
+	__u8 route; /* of this exchange */
+	__u8 pad[3];
+	__u32 route_skip; /* bytes of the current read before those of a message */
 	struct conn_sample sample;
 	struct conn_split split;
 	struct arrival_queue queue;
@@ -190,7 +196,7 @@ struct conn_place {
 	__u64 left_ns; /* when the last owner left; 0: there was none */
 	struct conn conn;
 	__u64 sk; /* its address; 0: the place is free */
-	__u64 pad[5];
+	__u64 pad[4];
 };
 
 _Static_assert(sizeof(struct conn_place) % 64 == 0, "whole lines of memory");
@@ -261,6 +267,49 @@ struct statuses_map {
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u32);
 	__type(value, struct service_statuses);
+};
+
+/* [copy_of(service) × route_rows + row], with --route. */
+struct route_rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct service_route);
+};
+
+/* The routes. User space fills it before the programs are attached. */
+struct routes_map {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, ROUTES_MOST);
+	__type(key, struct route_key);
+	__type(value, struct route_found);
+};
+
+/*
+ * A request's line, as far as it was read, and the bytes of the current read. With --route each
+ * connection has one. The bytes are here for the same reason as those of struct walk (tcp/talk.h).
+ */
+#define ROUTE_CHUNK 64 /* a power of 2 */
+
+struct route_look {
+	struct request_line line;
+	__u32 left; /* bytes of the read that are not in the chunk yet */
+	__u32 skip; /* bytes before the first one that matters */
+	__u32 have; /* bytes in the chunk */
+	__u32 at;   /* of these, the number taken */
+	__u32 more; /* another request was found */
+	__u64 window;
+	struct bytes bytes;
+	__u8 chunk[ROUTE_CHUNK];
+};
+
+struct route_looks_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct route_look);
 };
 
 /* The numbers of the services that have slots. */
@@ -375,6 +424,9 @@ extern struct slots_map slots SEC(".maps");
 extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
 extern struct statuses_map statuses SEC(".maps");
+extern struct route_rows_map route_rows SEC(".maps");
+extern struct routes_map routes SEC(".maps");
+extern struct route_looks_map route_looks SEC(".maps");
 extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct services_free_map services_free SEC(".maps");

@@ -8,6 +8,7 @@
 
 #include "fleet/agent.h"
 #include "fleet/fleet.h"
+#include "fleet/standby.h"
 #include "run/drive.h"
 #include "host/forecast.h"
 #include "options/options.h"
@@ -424,18 +425,18 @@ static int run_fleet(int argc, char **argv, char **command)
 	return status;
 }
 
-static int run_agent(int argc, char **argv, char **command)
+static int serve_fleet(const struct agent_options *agent)
 {
-	struct agent_options agent;
 	autofree char *error = NULL;
-	int err = agent_options_parse(argc, argv, &agent, &error);
+	int err;
 
-	(void)command;
-	if (err)
-		return fail(err, error, EXIT_USAGE);
-	if (agent.help) {
+	if (agent->help) {
 		agent_options_help(stdout);
 		return EXIT_SUCCESS;
+	}
+	if (agent->nats.url) {
+		err = standby_run(agent, &error);
+		return err ? fail(err, error, EXIT_DEGRADED) : EXIT_SUCCESS;
 	}
 	if (isatty(STDIN_FILENO))
 		return fail(
@@ -444,8 +445,23 @@ static int run_agent(int argc, char **argv, char **command)
 			"should be; sojourn-drive fleet starts agents, with ssh or kubectl exec "
 			"without -t",
 			EXIT_USAGE);
-	err = agent_run(&agent.ceilings);
+	err = agent_run(&agent->ceilings);
 	return err ? fail(err, NULL, EXIT_DEGRADED) : EXIT_SUCCESS;
+}
+
+static int run_agent(int argc, char **argv, char **command)
+{
+	struct agent_options agent;
+	autofree char *error = NULL;
+	int err = agent_options_parse(argc, argv, &agent, &error);
+	int status;
+
+	(void)command;
+	if (err)
+		return fail(err, error, EXIT_USAGE);
+	status = serve_fleet(&agent);
+	agent_options_clear(&agent);
+	return status;
 }
 
 /* Commands other than a run by this process alone; `help fleet` is `fleet --help`. */

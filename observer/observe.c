@@ -99,7 +99,7 @@ static void say_without_http(const struct observation *o)
 	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
 
 	if (reason)
-		log_warn("--http: refused here, requests of HTTP/2 and statuses are not known: %s",
+		log_warn("--http: refused here, no streams, statuses and routes are known: %s",
 			 reason);
 }
 
@@ -463,6 +463,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
 		.cpu = !!plan_chosen(&o->plan, QUESTION_CPU),
 		.http = !plan_missing_http(&o->plan),
+		.route_rows = plan_missing_http(&o->plan) ? 0 : o->options->route_rows,
 		.listener_depths = !o->options->no_doctor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
@@ -561,9 +562,9 @@ static int load(struct observation *o)
 	options.netns_fd = o->netns_fd;
 	options.cgroup_fd = o->cgroup_fd;
 	options.target_fd = o->target.cgroup_fd;
+	options.routes = o->options->routes;
 	r = loader_open(&o->plan, &options, &o->loader);
-	if (!r)
-		r = add_services(o);
+	r = r ? r : add_services(o);
 	return r ? r : loader_attach(o->loader);
 }
 

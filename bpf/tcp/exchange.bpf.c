@@ -143,8 +143,13 @@ int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_read(sk, ret, flags);
 
-	if (c && !(config.http && http2_read(sk, c, ret, flags)))
-		exchange_read(sk, c, ret, flags, config.http);
+	if (!c || (config.http && http2_read(sk, c, ret, flags)))
+		return 0;
+	if (config.route_rows)
+		c->route_skip = ret; /* unless the read has bytes of a message */
+	exchange_read(sk, c, ret, flags, config.http);
+	if (config.route_rows)
+		route_follow(sk, c, ret, flags);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "busy.h"
 #include "nagle.h"
 #include "oneway.h"
+#include "route.h"
 #include "sample.h"
 #include "service.h"
 #include "slot.h"
@@ -235,6 +236,8 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 			read_streams(&r, c, http2_of(sk));
 		return;
 	}
+	if (http && config.route_rows)
+		c->route_skip = bytes - r.bytes;
 	if (config.cpu)
 		split_begin(c, r.now);
 	if (c->marks & MARK_MULTIPLEXED || c->flags & CONN_WRITES_OVER) {
@@ -249,6 +252,8 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 			transmit_end(sk, c);
 		}
 		exchange_begin(&r, c);
+		if (http && config.route_rows)
+			c->route = ROUTE_WANTED;
 	}
 	if (c->phase != CONN_READING || c->bytes_in > ONEWAY_LONGEST)
 		return;
@@ -341,8 +346,8 @@ static __always_inline void exchange_responding(struct conn *c, struct service_s
 		c->marks |= MARK_CARRIED;
 	} else if (c->start_ns) {
 		c->respond_bucket =
-			respond_move(slot, c->respond_bucket, c->last_write_ns - c->first_write_ns,
-				     now - c->first_write_ns);
+			respond_move(&slot->stages[STAGE_RESPOND], c->respond_bucket,
+				     c->last_write_ns - c->first_write_ns, now - c->first_write_ns);
 	}
 	note_last_message(slot, now);
 	c->last_write_ns = now;
@@ -480,11 +485,15 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 		exchange_answered(sk, c, slot, bytes, now);
 		if (http) {
 			status_answered(c, status);
+			if (config.route_rows)
+				route_answered(c, status);
 			status_upgrades(c, status);
 		}
 	} else if (c->phase == CONN_RESPONDING) {
 		note_held(sk, c);
 	}
+	if (c->phase == CONN_RESPONDING && http && config.route_rows)
+		route_responding(c, now);
 	if (c->phase == CONN_RESPONDING)
 		exchange_responding(c, slot, now);
 	else

@@ -388,9 +388,9 @@ static __always_inline void stream_responding(struct streams_call *call, struct 
 			SLOT_COUNT(call->slot, COUNTER_CARRIED, 1);
 		st->flags |= STREAM_CARRIED;
 	} else if (st->start_ns) {
-		st->respond_bucket = respond_move(call->slot, st->respond_bucket,
-						  st->last_write_ns - st->first_write_ns,
-						  now - st->first_write_ns);
+		st->respond_bucket = respond_move(
+			&call->slot->stages[STAGE_RESPOND], st->respond_bucket,
+			st->last_write_ns - st->first_write_ns, now - st->first_write_ns);
 	}
 	note_last_message(call->slot, now);
 	st->last_write_ns = now;

@@ -15,6 +15,7 @@
 
 #include "deal.h"
 #include "member.h"
+#include "muster.h"
 #include "plan.h"
 #include "result.h"
 #include "run/observer.h"
@@ -35,9 +36,10 @@
 /* An agent whose channel has closed ends at once, unless its host hangs. */
 #define LEAVE_MS 2000U
 
-/* Standard streams, the loop's, the observer's; three pipes of each member. */
-#define FILES_BASE	 64U
-#define FILES_PER_MEMBER 3U
+/* Standard streams, the loop's, the observer's; pipes of each member, and their other ends. */
+#define FILES_BASE     64U
+#define FILES_OF_SPAWN 3U
+#define FILES_OF_RELAY 4U
 
 struct fleet {
 	const struct fleet_options *fleet;
@@ -53,6 +55,7 @@ struct fleet {
 	uv_signal_t signals[2];
 	uv_signal_t resized;
 	struct plan plan;
+	struct muster *muster; /* NULL: a command reaches the members */
 	struct member *members;
 	uint32_t count;
 	struct fleet_sum sum; /* of members with a result */
@@ -77,9 +80,9 @@ int fleet_check(const struct fleet_options *fleet, const struct options *options
 	if (options->command == COMMAND_SWEEP && fleet->on_loss == FLEET_LOSS_CONTINUE)
 		return refuse(ret_error, "--on-loss: a step of a sweep is a load of all members, "
 					 "so the sweep ends at the loss of one; leave it out");
-	err = plan_check(options, (uint32_t)fleet->host_count, ret_error);
+	err = plan_check(options, fleet->members, ret_error);
 	if (!err)
-		err = plan_make(options, scenario, (uint32_t)fleet->host_count, &plan, ret_error);
+		err = plan_make(options, scenario, fleet->members, &plan, ret_error);
 	plan_clear(&plan);
 	return err;
 }
@@ -344,13 +347,15 @@ static void open_progress(struct fleet *fleet)
 static int start_member(struct fleet *fleet, uint32_t index)
 {
 	struct member *member = &fleet->members[index];
-	char **command = fleet_options_command(fleet->fleet, fleet->fleet->hosts[index]);
+	char **command;
 	int err;
 
-	member->name = fleet->fleet->hosts[index];
 	member->index = index;
 	member->plan = &fleet->plan;
 	member->owner = (struct member_owner){fleet, on_changed, on_failed};
+	if (fleet->muster)
+		return muster_attach(fleet->muster, index, member);
+	command = fleet_options_command(fleet->fleet, member->name);
 	err = command ? member_start(member, &fleet->loop, command) : -ENOMEM;
 	fleet_options_free_words(command);
 	return err;
@@ -606,6 +611,8 @@ static void leave(struct fleet *fleet)
 	for (uint32_t i = 0; i < fleet->count; i++)
 		if (fleet->members[i].spawned)
 			member_leave(&fleet->members[i]);
+	if (fleet->muster)
+		muster_leave(fleet->muster);
 	uv_timer_start(&fleet->leave, on_leave, LEAVE_MS, LEAVE_MS);
 	while (!are_all(fleet, has_ended))
 		uv_run(&fleet->loop, UV_RUN_ONCE);
@@ -620,6 +627,7 @@ void fleet_close(struct fleet *fleet)
 	uv_walk(&fleet->loop, close_handle, NULL);
 	uv_run(&fleet->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&fleet->loop);
+	muster_free(fleet->muster);
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_clear(&fleet->members[i]);
 	fleet_sum_clear(&fleet->sum);
@@ -631,18 +639,19 @@ void fleet_close(struct fleet *fleet)
 }
 
 /* The usual soft limit of 1024 suffices for 320 members. */
-static int raise_files(uint32_t members, char **ret_error)
+static int raise_files(const struct fleet_options *options, char **ret_error)
 {
-	rlim_t needed = FILES_BASE + (rlim_t)FILES_PER_MEMBER * members;
+	rlim_t needed = FILES_BASE + (rlim_t)(options->hosts ? FILES_OF_SPAWN : FILES_OF_RELAY) *
+					     options->members;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
 	if (limit.rlim_max < needed)
 		return refuse(ret_error,
-			      "--hosts: %u members need %" PRIu64 " open files, but the hard "
-			      "limit is %" PRIu64 " (ulimit -Hn); raise it or use fewer hosts",
-			      members, (uint64_t)needed, (uint64_t)limit.rlim_max);
+			      "%u members need %" PRIu64 " open files, but the hard limit is "
+			      "%" PRIu64 " (ulimit -Hn); raise it or use fewer members",
+			      options->members, (uint64_t)needed, (uint64_t)limit.rlim_max);
 	if (limit.rlim_cur >= needed)
 		return 0;
 	limit.rlim_cur = needed;
@@ -651,11 +660,11 @@ static int raise_files(uint32_t members, char **ret_error)
 
 static int open_all(struct fleet *fleet, char **ret_error)
 {
-	uint32_t count = (uint32_t)fleet->fleet->host_count;
+	uint32_t count = fleet->fleet->members;
 	int err = open_handles(fleet);
 
 	if (!err)
-		err = raise_files(count, ret_error);
+		err = raise_files(fleet->fleet, ret_error);
 	if (!err)
 		err = plan_make(fleet->options, fleet->scenario, count, &fleet->plan, ret_error);
 	if (err)
@@ -664,8 +673,30 @@ static int open_all(struct fleet *fleet, char **ret_error)
 	fleet->members = calloc(count, sizeof(*fleet->members));
 	if (!fleet->members)
 		return -ENOMEM;
-	for (fleet->count = 0; fleet->count < count; fleet->count++)
-		fleet->members[fleet->count].name = fleet->fleet->hosts[fleet->count];
+	fleet->count = count;
+	return 0;
+}
+
+static bool is_signalled(void *user)
+{
+	const struct fleet *fleet = user;
+
+	return fleet->interrupted;
+}
+
+/* Over NATS the agents name themselves, once they have answered. */
+static int name_members(struct fleet *fleet, char **ret_error)
+{
+	const struct muster_patience patience = {.is_over = is_signalled, .user = fleet};
+	int err = fleet->fleet->hosts ? 0
+				      : muster_call(&fleet->loop, fleet->fleet, patience,
+						    &fleet->muster, ret_error);
+
+	if (err)
+		return err == -ECANCELED ? check_gathered(fleet, ret_error) : err;
+	for (uint32_t i = 0; i < fleet->count; i++)
+		fleet->members[i].name = fleet->fleet->hosts ? fleet->fleet->hosts[i]
+							     : muster_name(fleet->muster, i);
 	return 0;
 }
 
@@ -694,6 +725,8 @@ static int make_fleet(const struct fleet_options *fleet_options, const struct op
 	fleet->run = &options->run;
 	fleet->threads = options->run.threads;
 	err = open_all(fleet, ret_error);
+	if (!err)
+		err = name_members(fleet, ret_error);
 	if (!err && asprintf(&fleet->what, "%s from %u hosts", name_of(options, scenario),
 			     fleet->count) < 0)
 		err = -ENOMEM;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options/rows.h"
+#include "relay.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
@@ -18,8 +20,15 @@
 #define LOST_AFTER_NS	  (5 * NSEC_PER_SEC)
 #define LOST_AFTER_MIN_NS NSEC_PER_SEC /* an agent sends two beats a second */
 
-#define AT(member)	 CLI_AT(struct fleet_options, member)
+#define GATHER_NS (5 * NSEC_PER_SEC)
+
+#define GATHER_MIN_NS	(100 * NSEC_PER_MSEC)
+#define CREDENTIALS_MAX (64U << 10)
+
+#define FLEET_AT(member) CLI_AT(struct fleet_options, member)
 #define AGENT_AT(member) CLI_AT(struct agent_options, member)
+
+#define NATS_AT(member) CLI_AT(struct nats_settings, member)
 
 #define HOST_MARK "{host}"
 
@@ -69,14 +78,36 @@ static int split(const char *text, const char *separators, char ***ret_words, si
 
 /* ---- rows ---- */
 
+/* A URL shows in the list of processes. */
+static int apply_url(struct nats_settings *nats, const char *option, const char *value,
+		     char **ret_error)
+{
+	autofree char *wrong = NULL;
+	int err;
+
+	if (strchr(value, '@'))
+		return refuse(ret_error,
+			      "%s: others can see a login in the URL; write USER:PASSWORD into a "
+			      "file, and name that by --credentials",
+			      option);
+	err = nats_settings_parse(nats, value, &wrong);
+	return err && wrong ? refuse(ret_error, "%s: '%s' %s", option, value, wrong) : err;
+}
+
 static int apply_via(void *target, const char *value, char **ret_error)
 {
 	struct fleet_options *options = target;
-	int err = split(value, " \t", &options->via, &options->via_count);
+	bool url = strstr(value, "://");
+	int err = split(url ? "" : value, " \t", &options->via, &options->via_count);
 
+	if (!err && url)
+		return apply_url(&options->nats, "--via", value, ret_error);
+	free(TAKE_PTR(options->nats.url));
 	if (err || options->via_count)
 		return err;
-	return refuse(ret_error, "--via: '%s' is no command; write it like 'ssh {host}'", value);
+	return refuse(ret_error,
+		      "--via: '%s' is no command; write it like 'ssh {host}', or nats://HOST",
+		      value);
 }
 
 static int check_hosts(const struct fleet_options *options, char **ret_error)
@@ -116,21 +147,56 @@ static int apply_allow(void *target, const char *value, char **ret_error)
 	return ceilings_check_list(value, ret_error);
 }
 
+static int apply_fleet(void *target, const char *value, char **ret_error)
+{
+	return apply_url(&((struct agent_options *)target)->nats, "--fleet", value, ret_error);
+}
+
+static const char *set_name(void *name, const char *value)
+{
+	if (!relay_is_name(value))
+		return "is no name; up to 64 letters, digits, '.', '_' and '-' are allowed";
+	*(const char **)name = value;
+	return NULL;
+}
+
+static int apply_credentials(void *login, const char *value, char **ret_error)
+{
+	autofree char *text = NULL, *wrong = NULL;
+	size_t length;
+	int err =
+		option_read_file("credentials", value, CREDENTIALS_MAX, &text, &length, ret_error);
+
+	if (err)
+		return err;
+	nats_login_clear(login);
+	err = nats_login_parse(text, length, login, &wrong);
+	explicit_bzero(text, length);
+	return err && wrong
+		       ? refuse(ret_error, "--credentials: '%s' cannot be used: %s", value, wrong)
+		       : err;
+}
+
 /* clang-format off */
 static const struct cli_option fleet_rows[] = {
 	{"hosts", 0, "HOST[,HOST]", "the members, each once", CLI_APPLY, .apply = apply_hosts},
-	{"via", 0, "COMMAND",
-	 "command that reaches a host, with {host} for its name; split at spaces, without a shell (default: 'ssh {host}')",
+	{"via", 0, "COMMAND|URL",
+	 "command that reaches a host, with {host} for its name; split at spaces, without a shell (default: 'ssh {host}'). "
+	 "Or nats://HOST[:PORT], tls://HOST[:PORT]: the server at which agents wait",
 	 CLI_APPLY, .apply = apply_via},
+	{"members", 0, "N", "over NATS, take N agents of those that wait", CLI_NUMBER, FLEET_AT(members), .minimum = 1,
+	 .maximum = FLEET_HOSTS_MAX},
+	{"gather", 0, "TIME", "over NATS, wait so long for N agents (default 5s)", CLI_DURATION, FLEET_AT(gather_ns),
+	 .minimum = GATHER_MIN_NS, .allowed = "is no duration of 100ms or more; write it like 5s"},
 	{"agent-program", 0, "PROGRAM", "the driver on the hosts (default: sojourn-drive)", CLI_TEXT,
-	 AT(agent_program), .minimum = 1, .allowed = "the program's name is empty"},
+	 FLEET_AT(agent_program), .minimum = 1, .allowed = "the program's name is empty"},
 	{"on-loss", 0, "stop|continue",
-	 "when a member is lost, end the run of the others (default), or let them go on, with its part of the rate", CLI_WORD, AT(on_loss),
+	 "when a member is lost, end the run of the others (default), or let them go on, with its part of the rate", CLI_WORD, FLEET_AT(on_loss),
 	 .words = on_loss_names, .maximum = 2, .allowed = "is not known; use stop or continue"},
 	{"lost-after", 0, "TIME",
 	 "give up a member that sends nothing for TIME; one\nthat receives nothing for TIME ends (default 5s)", CLI_DURATION,
-	 AT(lost_after_ns), .minimum = LOST_AFTER_MIN_NS, .allowed = "is no duration of 1s or more; write it like 5s"},
-	{"help", 'h', NULL, "print this help", CLI_FLAG, AT(help)},
+	 FLEET_AT(lost_after_ns), .minimum = LOST_AFTER_MIN_NS, .allowed = "is no duration of 1s or more; write it like 5s"},
+	{"help", 'h', NULL, "print this help", CLI_FLAG, FLEET_AT(help)},
 };
 
 static const struct cli_option agent_rows[] = {
@@ -143,18 +209,46 @@ static const struct cli_option agent_rows[] = {
 	 .minimum = 1, .maximum = 1000000},
 	{"max-duration", 0, "TIME", "at most for TIME, with warm-up and cool-down", CLI_DURATION,
 	 AGENT_AT(ceilings.duration_ns), .minimum = NSEC_PER_MSEC},
+};
+
+static const struct cli_option waiting_rows[] = {
+	{"fleet", 0, "URL", "wait for plans at a NATS server, nats://HOST[:PORT] or tls://HOST[:PORT], one after the other",
+	 CLI_APPLY, .apply = apply_fleet},
+	{"name", 0, "NAME", "name of this member in reports (default: the host's)", CLI_SET, AGENT_AT(name), .set = set_name},
+	{"once", 0, NULL, "end after one run", CLI_FLAG, AGENT_AT(once)},
 	{"help", 'h', NULL, "print this help", CLI_FLAG, AGENT_AT(help)},
+};
+
+static const struct cli_option nats_rows[] = {
+	{"credentials", 0, "FILE",
+	 "show the NATS server the login in FILE: an nkey's seed, a .creds file, USER:PASSWORD, or a token", CLI_APPLY,
+	 NATS_AT(login), .apply = apply_credentials},
+	{"ca", 0, "FILE", "trust the certificates of FILE, in PEM (default: the\nsystem's)", CLI_TEXT, NATS_AT(tls.ca_path),
+	 .minimum = 1, .allowed = "the file's name is empty"},
+	{"cert", 0, "FILE", "show this certificate, in PEM", CLI_TEXT, NATS_AT(tls.cert_path), .minimum = 1,
+	 .allowed = "the file's name is empty"},
+	{"key", 0, "FILE", "its key, if it is in a file of its own", CLI_TEXT, NATS_AT(tls.key_path), .minimum = 1,
+	 .allowed = "the file's name is empty"},
 };
 /* clang-format on */
 
 static const struct cli_table fleet_table = {"Fleet", fleet_rows, ARRAY_SIZE(fleet_rows), 0};
+static const struct cli_table fleet_nats_table = {"NATS", nats_rows, ARRAY_SIZE(nats_rows),
+						  offsetof(struct fleet_options, nats)};
 static const struct cli_table agent_table = {"Ceilings", agent_rows, ARRAY_SIZE(agent_rows), 0};
-static const struct cli_command fleet_command = {.tables = {&fleet_table}, .getopt = true};
-static const struct cli_command agent_command = {.tables = {&agent_table}, .getopt = true};
+static const struct cli_table waiting_table = {"Waiting", waiting_rows, ARRAY_SIZE(waiting_rows),
+					       0};
+static const struct cli_table agent_nats_table = {"NATS", nats_rows, ARRAY_SIZE(nats_rows),
+						  offsetof(struct agent_options, nats)};
+static const struct cli_command fleet_command = {.tables = {&fleet_table, &fleet_nats_table},
+						 .getopt = true};
+static const struct cli_command agent_command = {
+	.tables = {&agent_table, &waiting_table, &agent_nats_table}, .getopt = true};
 
 void fleet_options_help(FILE *file)
 {
 	fputs("Usage: sojourn-drive fleet --hosts HOST[,HOST]... [OPTION]... -- URL [OPTION]...\n"
+	      "       sojourn-drive fleet --via nats://HOST --members N [OPTION]... -- URL ...\n"
 	      "       sojourn-drive fleet ... -- sweep [OPTION]... URL...\n"
 	      "       sojourn-drive fleet ... -- run FILE.yaml [OPTION]... [URL]\n"
 	      "Carry out one run by the drivers of several hosts: divided between them, started\n"
@@ -170,7 +264,8 @@ void fleet_options_help(FILE *file)
 	      "Examples:\n"
 	      "  $ sojourn-drive fleet --via 'sh -c' --hosts one,two -- 127.0.0.1:8080 -c 8\n"
 	      "  $ sojourn-drive fleet --hosts a,b,c -- http://server:8080/ -c 300 -d 60s\n"
-	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n",
+	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n"
+	      "  $ sojourn-drive fleet --via nats://nats-host --members 20 -- http://server/\n",
 	      file);
 }
 
@@ -178,15 +273,18 @@ void agent_options_help(FILE *file)
 {
 	fputs("Usage: sojourn-drive agent [OPTION]...\n"
 	      "Be one member of a fleet: sojourn-drive fleet starts it on each host and speaks to\n"
-	      "it over standard input and output. It refuses a plan above its ceilings. With\n"
-	      "--max-rate or --max-connections, one agent of a user runs at a time.\n",
+	      "it over standard input and output. With --fleet it waits at a NATS server instead,\n"
+	      "for one run after the other. It refuses a plan above its ceilings. With --max-rate\n"
+	      "or --max-connections, one agent of a user runs at a time.\n",
 	      file);
 	cli_help_tables(&agent_command, file);
 	fputs("\n"
 	      "Examples:\n"
 	      "  In authorized_keys of sshd, a key that can do nothing else:\n"
 	      "  command=\"sojourn-drive agent --allow 10.0.0.0/8 --max-rate 5k\" ssh-ed25519 "
-	      "...\n",
+	      "...\n"
+	      "  Wait for runs that anybody at the NATS server may start, within the ceilings:\n"
+	      "  $ sojourn-drive agent --fleet nats://nats-host --allow 10.0.0.0/8 --max-rate 5k\n",
 	      file);
 }
 
@@ -216,24 +314,76 @@ static int find_rest(int argc, char **argv)
 	return at;
 }
 
-static int settle(struct fleet_options *options, bool has_rest, char **ret_error)
+/* Certificates for a connection that may be in plain text would only look like safety. */
+static int check_nats(const struct nats_settings *nats, const char *option, char **ret_error)
 {
+	const struct nats_login *login = &nats->login;
+	const char *given = login->user || login->token || login->seed
+				    ? "--credentials"
+				    : tls_option_given(&nats->tls);
+
+	if (!nats->url && given)
+		return refuse(ret_error, "%s: there is no NATS server; add %s nats://HOST", given,
+			      option);
+	given = tls_option_given(&nats->tls);
+	if (given && !nats->secure)
+		return refuse(ret_error, "%s: '%s' may be without TLS; write tls://%s:%u", given,
+			      nats->url, nats->host, nats->port);
+	if (nats->tls.key_path && !nats->tls.cert_path)
+		return refuse(ret_error, "--key: there is no certificate for it; add --cert FILE");
+	return 0;
+}
+
+static int settle_hosts(struct fleet_options *options, char **ret_error)
+{
+	if (options->members || options->gather_ns)
+		return refuse(ret_error,
+			      "--%s: agents wait at a NATS server; add --via nats://HOST",
+			      options->members ? "members" : "gather");
 	if (!options->host_count)
 		return refuse(ret_error, "--hosts: none are given; write e.g. sojourn-drive fleet "
 					 "--hosts a,b,c -- http://server:8080/");
+	options->members = (uint32_t)options->host_count;
+	if (!options->agent_program)
+		options->agent_program = "sojourn-drive";
+	return options->via_count ? 0 : apply_via(options, "ssh " HOST_MARK, ret_error);
+}
+
+static int settle_waiting(struct fleet_options *options, char **ret_error)
+{
+	if (options->host_count || options->agent_program)
+		return refuse(ret_error,
+			      "--%s: over NATS, agents are there before the run; write --members N",
+			      options->host_count ? "hosts" : "agent-program");
+	if (!options->members)
+		return refuse(ret_error, "--members: how many agents to take is missing; write "
+					 "e.g. --members 4");
+	if (!options->gather_ns)
+		options->gather_ns = GATHER_NS;
+	return 0;
+}
+
+static int settle(struct fleet_options *options, bool has_rest, char **ret_error)
+{
+	int err = check_nats(&options->nats, "--via", ret_error);
+
+	if (!err)
+		err = options->nats.url ? settle_waiting(options, ret_error)
+					: settle_hosts(options, ret_error);
+	if (err)
+		return err;
 	if (!has_rest)
 		return refuse(
 			ret_error,
 			"fleet: the members' URL is missing; write it after --: sojourn-drive "
 			"fleet --hosts a,b,c -- http://server:8080/");
-	return options->via_count ? 0 : apply_via(options, "ssh " HOST_MARK, ret_error);
+	return 0;
 }
 
 int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options, int *ret_rest,
 			char **ret_error)
 {
-	struct fleet_options options = {.agent_program = "sojourn-drive",
-					.lost_after_ns = LOST_AFTER_NS};
+	struct fleet_options options = {.lost_after_ns = LOST_AFTER_NS};
 	int rest = find_rest(argc, argv);
 	int err = parse(&fleet_command, rest, argv, &options, ret_error);
 
@@ -252,13 +402,31 @@ void fleet_options_clear(struct fleet_options *options)
 {
 	fleet_options_free_words(options->via);
 	fleet_options_free_words(options->hosts);
+	nats_settings_clear(&options->nats);
 	*options = (struct fleet_options){0};
 }
 
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error)
 {
-	*ret_options = (struct agent_options){0};
-	return parse(&agent_command, argc, argv, ret_options, ret_error);
+	struct agent_options options = {0};
+	int err = parse(&agent_command, argc, argv, &options, ret_error);
+
+	if (!err && !options.help)
+		err = check_nats(&options.nats, "--fleet", ret_error);
+	if (!err && !options.help && !options.nats.url && (options.once || options.name))
+		err = refuse(ret_error, "--%s: it is for agents that wait; add --fleet nats://HOST",
+			     options.once ? "once" : "name");
+	if (err)
+		agent_options_clear(&options);
+	else
+		*ret_options = options;
+	return err;
+}
+
+void agent_options_clear(struct agent_options *options)
+{
+	nats_settings_clear(&options->nats);
+	*options = (struct agent_options){0};
 }
 
 /* ---- the command of a member ---- */

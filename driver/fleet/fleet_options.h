@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "ceilings.h"
+#include "nats/nats.h"
 
 #define FLEET_HOSTS_MAX 1024U
 
@@ -25,8 +26,11 @@ struct fleet_options {
 	bool help;
 	char **via; /* the words of --via, then a NULL */
 	size_t via_count;
-	char **hosts;
+	char **hosts; /* NULL: agents that answer over NATS */
 	size_t host_count;
+	uint32_t members; /* also of hosts */
+	struct nats_settings nats;
+	uint64_t gather_ns; /* how long to wait for agents over NATS; 0: not given */
 	const char *agent_program;
 	enum fleet_on_loss on_loss;
 	uint64_t lost_after_ns;
@@ -35,6 +39,9 @@ struct fleet_options {
 struct agent_options {
 	bool help;
 	struct ceilings ceilings;
+	struct nats_settings nats; /* without a URL: standard input and output are the channel */
+	const char *name;	   /* NULL: the host's */
+	bool once;
 };
 
 /*
@@ -48,6 +55,7 @@ void fleet_options_help(FILE *file);
 
 /* Parse argv[1…]. Errors as above. */
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error);
+void agent_options_clear(struct agent_options *options);
 void agent_options_help(FILE *file);
 
 /*

@@ -371,7 +371,9 @@ static void lose_ended(struct member *member)
 
 	drain_errors(member);
 	member_quote(member, quote);
-	if (member->signal)
+	if (member->relayed)
+		lose(member, "%s%s", member->said, before);
+	else if (member->signal)
 		lose(member, "its process was ended by signal %d (%s)%s%s", member->signal,
 		     strsignal(member->signal), before, quote);
 	else
@@ -479,6 +481,29 @@ int member_start(struct member *member, uv_loop_t *loop, char **argv)
 	uv_read_start((uv_stream_t *)&member->out, on_allocate, on_output);
 	uv_read_start((uv_stream_t *)&member->errors, on_allocate, on_errors);
 	return 0;
+}
+
+/* ---- the relay ---- */
+
+int member_attach(struct member *member, uv_loop_t *loop, int out_fd, int in_fd)
+{
+	int err = open_pipes(member, loop);
+
+	if (!err)
+		err = uv_pipe_open(&member->out, out_fd);
+	if (!err)
+		err = uv_pipe_open(&member->in, in_fd);
+	if (!err)
+		err = uv_read_start((uv_stream_t *)&member->out, on_allocate, on_output);
+	member->relayed = !err;
+	return err;
+}
+
+void member_detach(struct member *member, const char *reason)
+{
+	snprintf(member->said, sizeof(member->said), "%s", reason);
+	member->ended = true;
+	look_at_end(member);
 }
 
 /* ---- sent messages ---- */

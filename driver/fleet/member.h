@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The coordinator's view of one member. It has the process that is the channel to its agent, the
- * agent's messages, and the offset of its clock. fleet.c has all members.
+ * The coordinator's view of one member: its channel, its messages, and the offset of its clock. The
+ * channel is a process or a relay. fleet.c has all members.
  */
 #ifndef DRIVER_FLEET_MEMBER_H
 #define DRIVER_FLEET_MEMBER_H
@@ -65,7 +65,8 @@ struct member {
 	uv_process_t process;
 	uv_pipe_t in, out, errors;
 	bool spawned;
-	bool ended; /* the process has ended */
+	bool relayed; /* pipes of a relay, instead of a process */
+	bool ended;   /* the process or relay has ended */
 	bool out_ended;
 	int64_t status;
 	int signal;
@@ -85,6 +86,14 @@ struct member {
  * is lost, with the reason, and the result 0. -errno: no pipe.
  */
 int member_start(struct member *member, uv_loop_t *loop, char **argv);
+
+/*
+ * Use pipes whose other ends a relay has: @out_fd for what its agent says, @in_fd for messages to
+ * it. Takes both. 0 or -errno.
+ */
+int member_attach(struct member *member, uv_loop_t *loop, int out_fd, int in_fd);
+/* Its relay has ended, for this reason, and its output ends next. */
+void member_detach(struct member *member, const char *reason);
 
 /*
  * Forget a run of a sweep that is over: the member is ready for a step, or lost if its process has

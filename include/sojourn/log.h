@@ -16,6 +16,8 @@ bool log_is_verbose(void);
 
 __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
+/* For what a program that serves has done. */
+__attribute__((format(printf, 1, 2))) void log_note(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 
 /* Log "…: strerror(-err)" and return err (a negative errno), so that it can end a function. */

@@ -65,6 +65,38 @@ struct run_responses {
 	struct histogram service_5xx;
 };
 
+/* Requests of HTTP/1 by route, with --route; they count when their response begins. */
+struct run_route {
+	char *route; /* as given; RUN_ROUTE_OTHER: those that match none */
+	uint64_t count;
+	uint64_t status[RUN_STATUS_CLASSES];
+	struct histogram socket_queue;
+	struct histogram receive;
+	struct histogram service;
+	struct histogram respond;
+};
+
+#define RUN_ROUTE_OTHER "other"
+/* Maximum of routes, with that of others. */
+#define RUN_ROUTES_MOST 33U
+
+struct run_routes {
+	struct run_route *list;
+	size_t count;
+	uint64_t not_known[RUN_ROUTELESS_COUNT];
+};
+
+/* Return the histogram of @stage, STAGE_SOCKET_QUEUE to STAGE_RESPOND. */
+static inline struct histogram *run_route_stage(struct run_route *route, enum stage stage)
+{
+	return &(&route->socket_queue)[stage - STAGE_SOCKET_QUEUE];
+}
+
+_Static_assert(offsetof(struct run_route, respond) ==
+		       offsetof(struct run_route, socket_queue) +
+			       (STAGE_RESPOND - STAGE_SOCKET_QUEUE) * sizeof(struct histogram),
+	       "the histograms are in the stages' order");
+
 struct run_accept_queue {
 	struct run_number listeners; /* now; each has its own queue */
 	struct run_number depth;     /* now, all listeners of the service */
@@ -243,6 +275,7 @@ struct run_service {
 	struct run_http2 http2;
 	struct run_responses responses;
 	struct run_grpc grpc;
+	struct run_routes routes; /* none without --route */
 
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
 	struct run_number connections; /* now established */

@@ -86,6 +86,20 @@ enum run_error {
 #define RUN_GRPC_NOT_KNOWN 19
 #define RUN_GRPC_COUNT	   20
 
+/* Reasons why the route of a request is not known, with --route. */
+enum run_routeless {
+	RUN_ROUTELESS_UNSEEN,	 /* its first bytes were not seen */
+	RUN_ROUTELESS_TLS,	 /* they are encrypted */
+	RUN_ROUTELESS_HTTP2,	 /* its headers are compressed */
+	RUN_ROUTELESS_CUT,	 /* it was answered before its first line was complete */
+	RUN_ROUTELESS_STRANGE,	 /* it begins with no method and target */
+	RUN_ROUTELESS_PIPELINED, /* it came together with others */
+	RUN_ROUTELESS_COUNT
+};
+
+/* The stages that routes have: all of a residence but accept_queue. */
+#define RUN_ROUTE_STAGES 4
+
 /* Datagrams that are no exchange. */
 enum run_datagram {
 	RUN_DATAGRAM_LATE,	    /* a reply to a request already given up */
@@ -120,6 +134,8 @@ extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_age_names[RUN_AGE_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
 extern const char *const run_grpc_status_names[RUN_GRPC_COUNT];
+extern const char *const run_routeless_names[RUN_ROUTELESS_COUNT];
+extern const char *const run_routeless_help[RUN_ROUTELESS_COUNT];
 extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];
 extern const char *const run_rows_names[RUN_ROWS_COUNT]; /* of the lists: "steps" … */
 extern const char *const run_row_names[RUN_ROWS_COUNT];	 /* of one row: "step" … */

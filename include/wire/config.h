@@ -53,9 +53,11 @@ struct observer_config {
 	__u32 slots_kept;   /* slots reserved for used services: idle listeners get the others */
 	__u32 cgroup;	    /* observe listeners that processes of target_cgroup open */
 	__u32 all_netns;    /* the ports, or all listeners, of every network namespace */
+	__u32 route_rows;   /* routes by which requests are counted, and 1 for others; 0: none */
+	__u32 pad;
 };
 
-_Static_assert(sizeof(struct observer_config) == 96, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 104, "no hidden padding");
 
 /* A service, by its listener. Host byte order. */
 struct service_key {

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 #include "wire/counters.h"
+#include "wire/route.h"
 
 #define STATUS_UNKNOWN 0
 #define STATUS_LEAST   100
@@ -30,11 +31,12 @@ struct service_statuses {
 	__u64 unknown; /* responses whose status is not known */
 	__u64 counts[STATUS_COUNT];
 	__u64 grpc[GRPC_COUNT];
+	__u64 routeless[ROUTE_UNKNOWN_COUNT]; /* responses whose request's route is not known */
 	struct stage_histogram failed[STATUS_FAILED_COUNT];
 };
 
 _Static_assert(sizeof(struct service_statuses) ==
-		       8 * (1 + STATUS_COUNT + GRPC_COUNT) +
+		       8 * (1 + STATUS_COUNT + GRPC_COUNT + ROUTE_UNKNOWN_COUNT) +
 			       STATUS_FAILED_COUNT * sizeof(struct stage_histogram),
 	       "no padding");
 

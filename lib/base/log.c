@@ -61,6 +61,15 @@ void log_warn(const char *format, ...)
 	va_end(args);
 }
 
+void log_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line("", NULL, format, args);
+	va_end(args);
+}
+
 void log_debug(const char *format, ...)
 {
 	va_list args;

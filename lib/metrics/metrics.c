@@ -56,6 +56,7 @@ struct exported {
 		uint64_t count;
 		uint64_t edges[METRICS_EDGES_MAX];
 	} stages[STAGE_COUNT];
+	struct exported_stage *routes; /* RUN_ROUTE_STAGES of each; NULL: there was none yet */
 };
 
 struct metrics {
@@ -75,6 +76,8 @@ struct metrics *metrics_new(enum metrics_buckets buckets)
 
 void metrics_free(struct metrics *metrics)
 {
+	for (size_t i = 0; i < metrics->count; i++)
+		free(metrics->services[i].routes);
 	free(metrics->services);
 	free(metrics);
 }
@@ -83,6 +86,8 @@ void metrics_free(struct metrics *metrics)
 static struct exported *begin_again(struct exported *one, uint64_t turn)
 {
 	memset(one->stages, 0, sizeof(one->stages));
+	free(one->routes);
+	one->routes = NULL;
 	one->turn = turn;
 	return one;
 }
@@ -353,13 +358,14 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 
 /* ---- statuses ---- */
 
-static void tell_status(const struct metrics_output *out, const struct run_service *service,
-			const char *status, uint64_t count)
+/* Print the count of responses with one label more. Those that did not occur are left out. */
+static void tell_count(const struct metrics_output *out, const struct run_service *service,
+		       const char *label, const char *value, uint64_t count)
 {
 	struct numbers numbers;
 	struct metrics_labels labels = labels_of(service, &numbers);
 
-	add_label(&labels, "status", status);
+	add_label(&labels, label, value);
 	if (count)
 		out->number(out->context, &labels, count);
 }
@@ -376,10 +382,11 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 		const struct run_responses *responses = &run->services[i].responses;
 		char status[16];
 
-		tell_status(out, &run->services[i], "unknown", responses->status[0]);
+		tell_count(out, &run->services[i], "status", "unknown", responses->status[0]);
 		for (unsigned int k = 0; k < RUN_STATUS_COUNT; k++) {
 			snprintf(status, sizeof(status), "%u", RUN_STATUS_LEAST + k);
-			tell_status(out, &run->services[i], status, responses->statuses[k]);
+			tell_count(out, &run->services[i], "status", status,
+				   responses->statuses[k]);
 		}
 	}
 }
@@ -394,8 +401,8 @@ static void tell_grpc(const struct metrics_output *out, const struct run *run)
 	out->family(out->context, &family);
 	for (size_t i = 0; next_exported(run, &i); i++)
 		for (unsigned int k = 0; k < RUN_GRPC_COUNT; k++)
-			tell_status(out, &run->services[i], run_grpc_status_names[k],
-				    run->services[i].grpc.status[k]);
+			tell_count(out, &run->services[i], "status", run_grpc_status_names[k],
+				   run->services[i].grpc.status[k]);
 }
 
 /* ---- stages ---- */
@@ -428,8 +435,9 @@ static void fill_edges(enum metrics_buckets buckets, const struct histogram *h,
 	exported->count += room;
 }
 
+/* @route: NULL: of all requests. */
 static void tell_stage(const struct metrics_output *out, enum metrics_buckets buckets,
-		       const struct run_service *service, enum stage stage,
+		       const struct run_service *service, struct run_route *route, enum stage stage,
 		       struct exported_stage *exported)
 {
 	const struct metrics_edges edges = {buckets, metrics_edge_count(buckets), exported->edges};
@@ -437,6 +445,10 @@ static void tell_stage(const struct metrics_output *out, enum metrics_buckets bu
 	struct numbers numbers;
 	struct metrics_labels labels = labels_of(service, &numbers);
 
+	if (route) {
+		h = run_route_stage(route, stage);
+		add_label(&labels, "route", route->route);
+	}
 	add_label(&labels, "stage", run_stage_names[stage]);
 	fill_edges(buckets, h, exported);
 	out->histogram(out->context, &labels, &edges, h);
@@ -463,8 +475,80 @@ static void tell_stages(const struct metrics_output *out, struct metrics *metric
 
 		for (enum stage stage = 0; exported && stage < STAGE_COUNT; stage++)
 			if (is_known(service, stage))
-				tell_stage(out, metrics->buckets, service, stage,
+				tell_stage(out, metrics->buckets, service, NULL, stage,
 					   &exported->stages[stage]);
+	}
+}
+
+/* Print the classes of statuses that occurred: at most 6 per route. */
+static void tell_route_responses(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_route_responses", METRICS_COUNTER, METRICS_ONE,
+		"Responses of HTTP/1 by route and class of status (--route); unknown: not seen."};
+	static const char *const classes[] = {"unknown", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; next_exported(run, &i); i++) {
+		const struct run_routes *routes = &run->services[i].routes;
+
+		for (size_t k = 0; k < routes->count * RUN_STATUS_CLASSES; k++) {
+			const struct run_route *route = &routes->list[k / RUN_STATUS_CLASSES];
+			uint64_t count = route->status[k % RUN_STATUS_CLASSES];
+			struct numbers numbers;
+			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
+
+			add_label(&labels, "route", route->route);
+			add_label(&labels, "status", classes[k % RUN_STATUS_CLASSES]);
+			if (count)
+				out->number(out->context, &labels, count);
+		}
+	}
+}
+
+static void tell_routeless(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_routes_unknown", METRICS_COUNTER, METRICS_ONE,
+		"Responses to requests whose route is not known (--route), by reason."};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; next_exported(run, &i); i++) {
+		const struct run_routes *routes = &run->services[i].routes;
+
+		for (size_t k = 0; k < RUN_ROUTELESS_COUNT; k++)
+			tell_count(out, &run->services[i], "reason", run_routeless_names[k],
+				   routes->not_known[k]);
+	}
+}
+
+static void tell_routes(const struct metrics_output *out, struct metrics *metrics,
+			const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_route_stage_seconds", METRICS_HISTOGRAM, METRICS_SECONDS,
+		"Time of the requests of a route in each stage (--route)."};
+
+	tell_route_responses(out, run);
+	tell_routeless(out, run);
+	out->family(out->context, &family);
+	for (size_t i = 0; next_exported(run, &i); i++) {
+		const struct run_service *service = &run->services[i];
+		struct exported *exported = find_exported(metrics, service);
+
+		if (exported && service->routes.count && !exported->routes)
+			exported->routes = calloc(RUN_ROUTES_MOST * RUN_ROUTE_STAGES,
+						  sizeof(*exported->routes));
+		if (!exported || !exported->routes)
+			continue;
+		for (size_t k = 0; k < service->routes.count * RUN_ROUTE_STAGES; k++) {
+			struct run_route *route = &service->routes.list[k / RUN_ROUTE_STAGES];
+			enum stage stage = STAGE_SOCKET_QUEUE + k % RUN_ROUTE_STAGES;
+
+			if (service->stages[stage].measured && route->count)
+				tell_stage(out, metrics->buckets, service, route, stage,
+					   &exported->routes[k]);
+		}
 	}
 }
 
@@ -708,6 +792,7 @@ void metrics_tell(struct metrics *metrics, const struct run *run, const struct m
 	tell_statuses(out, run);
 	tell_grpc(out, run);
 	tell_stages(out, metrics, run);
+	tell_routes(out, metrics, run);
 	tell_findings(out, run);
 	tell_rules(out, run);
 	tell_build(out);

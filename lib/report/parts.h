@@ -75,6 +75,9 @@ bool report_service_note(const struct run_service *service, struct report_note *
 void report_print_service_note(const struct page *page, const struct run_service *service);
 void report_print_notes(const struct page *page, const struct run_driver *driver);
 
+/* routes.c: a line for each route, and how many requests have none that is known. */
+void report_routes(const struct page *page, const struct run_service *service);
+
 /* listeners.c: a line for each of several listeners, the fullest first. */
 void report_listeners(const struct page *page, const struct run_service *service);
 

@@ -776,6 +776,7 @@ void report_details(const struct page *page, const struct run_service *service)
 	if (!page->verbose) {
 		report_http2(page, service);
 		report_statuses(page, service);
+		report_routes(page, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -784,6 +785,7 @@ void report_details(const struct page *page, const struct run_service *service)
 	report_connections(page, service);
 	report_http2(page, service);
 	report_statuses(page, service);
+	report_routes(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_handshakes(page, service);

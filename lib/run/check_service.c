@@ -274,10 +274,43 @@ static void statuses_of_grpc(struct checking *checking, const struct run_service
 		(struct check_value){"the failed ones of grpc.status", failed});
 }
 
+/* Each response has a route, or a reason why it has none. */
+static void routes(struct checking *checking, const struct run_service *service, const char *place)
+{
+	uint64_t apart = check_moving(service).exchanges, all = 0;
+	const struct run_routes *told = &service->routes;
+	const struct check_value responses = {"responses.count", service->responses.count};
+
+	for (size_t i = 0; i < told->count; i++) {
+		const struct run_route *route = &told->list[i];
+		uint64_t sum = 0;
+
+		for (unsigned int k = 0; k < RUN_STATUS_CLASSES; k++)
+			sum += route->status[k];
+		check_same(checking, place,
+			   (struct check_value){"the sum of a route's status", sum},
+			   (struct check_value){"its count", route->count});
+		nearly_at_most(
+			checking, apart, place,
+			(struct check_value){"a route's service.count", route->service.count},
+			(struct check_value){"its count", route->count});
+		all += route->count;
+	}
+	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
+		all += told->not_known[i];
+	if (!told->count)
+		return;
+	nearly_at_most(checking, apart, place, (struct check_value){"the sum of routes", all},
+		       responses);
+	nearly_at_most(checking, apart, place, responses,
+		       (struct check_value){"the sum of routes", all});
+}
+
 void check_statuses(struct checking *checking)
 {
 	check_each_service(checking, statuses);
 	check_each_service(checking, statuses_of_grpc);
+	check_each_service(checking, routes);
 }
 
 /* ---- connections ---- */

@@ -154,6 +154,64 @@ static void add_stages(struct run_stage *stages, struct run_stage *others, size_
 	}
 }
 
+/* A list that counts has the same elements in all readings of one observation. */
+struct counting {
+	char *first;
+	size_t count;
+};
+
+static struct counting counting_list(const struct run_member *member, const void *structure)
+{
+	const char *base = structure;
+
+	return (struct counting){
+		*(char *const *)(base + member->offset),
+		*(const size_t *)(base + member->count_offset),
+	};
+}
+
+static void subtract_list(const struct run_member *member, void *structure, const void *earlier)
+{
+	struct counting list = counting_list(member, structure);
+	struct counting before = counting_list(member, earlier);
+
+	for (size_t i = 0; i < list.count && i < before.count; i++)
+		members_subtract(member->members, list.first + i * member->members->size,
+				 before.first + i * member->members->size);
+}
+
+/* Return whether the elements have the same names, which are their first members. */
+static bool same_list(const struct run_member *member, struct counting a, struct counting b)
+{
+	size_t size = member->members->size;
+	bool same = a.count == b.count;
+
+	for (size_t i = 0; same && i < a.count; i++) {
+		const char *name = *(char *const *)(a.first + i * size);
+		const char *other = *(char *const *)(b.first + i * size);
+
+		same = merge_same(name, other);
+	}
+	return same;
+}
+
+/* Another observation may have had other elements. Sums of both would mean nothing: there are none. */
+static void add_list(const struct run_member *member, void *structure, void *other)
+{
+	struct counting list = counting_list(member, structure);
+	struct counting added = counting_list(member, other);
+	size_t size = member->members->size;
+
+	if (same_list(member, list, added)) {
+		for (size_t i = 0; i < list.count; i++)
+			members_add(member->members, list.first + i * size, added.first + i * size);
+		return;
+	}
+	members_free_list(member->members, list.first, list.count);
+	*(void **)((char *)structure + member->offset) = NULL;
+	*(size_t *)((char *)structure + member->count_offset) = 0;
+}
+
 void members_subtract(const struct run_members *members, void *structure, const void *earlier)
 {
 	for (size_t i = 0; i < members->count; i++) {
@@ -169,6 +227,8 @@ void members_subtract(const struct run_members *members, void *structure, const 
 			subtract_number(field, before);
 		else if (member->kind == RUN_KIND_STAGES)
 			subtract_stages(field, before, member->size);
+		else if (member->kind == RUN_KIND_LIST)
+			subtract_list(member, structure, earlier);
 		else if (member->kind == RUN_KIND_HISTOGRAM)
 			histogram_subtract(field, before);
 		else /* U64, COUNTERS, STATUSES */
@@ -194,8 +254,19 @@ static bool stages_are_zero(const struct run_stage *stages, size_t count)
 	return true;
 }
 
-static bool member_is_zero(const struct run_member *member, const void *field)
+static bool list_is_zero(const struct run_member *member, const void *structure)
 {
+	struct counting list = counting_list(member, structure);
+	bool zero = true;
+
+	for (size_t i = 0; zero && i < list.count; i++)
+		zero = members_are_zero(member->members, list.first + i * member->members->size);
+	return zero;
+}
+
+static bool member_is_zero(const struct run_member *member, const void *structure)
+{
+	const void *field = (const char *)structure + member->offset;
 	const struct run_number *number = field;
 
 	switch (member->kind) {
@@ -203,6 +274,8 @@ static bool member_is_zero(const struct run_member *member, const void *field)
 		return number->known ? !number->value : member->lasting;
 	case RUN_KIND_STAGES:
 		return stages_are_zero(field, member->size);
+	case RUN_KIND_LIST:
+		return list_is_zero(member, structure);
 	case RUN_KIND_HISTOGRAM:
 		return !((const struct histogram *)field)->count;
 	default: /* U64, COUNTERS, STATUSES */
@@ -218,7 +291,7 @@ bool members_are_zero(const struct run_members *members, const void *structure)
 
 		if (member->kind == RUN_KIND_OBJECT && !members_are_zero(member->members, field))
 			return false;
-		if (member->counts && !member_is_zero(member, field))
+		if (member->counts && !member_is_zero(member, structure))
 			return false;
 	}
 	return true;
@@ -239,6 +312,8 @@ void members_add(const struct run_members *members, void *structure, void *other
 			add_number(field, added);
 		else if (member->kind == RUN_KIND_STAGES)
 			add_stages(field, added, member->size);
+		else if (member->kind == RUN_KIND_LIST)
+			add_list(member, structure, other);
 		else if (member->kind == RUN_KIND_HISTOGRAM)
 			histogram_add(field, added);
 		else /* U64, COUNTERS, STATUSES */

@@ -22,6 +22,7 @@
 #define MAX_RESOURCES 65536
 #define MAX_TEXTS     1024
 #define MAX_STEPS     1024
+_Static_assert(RUN_ROUTE_STAGES == STAGE_RESPOND - STAGE_SOCKET_QUEUE + 1, "the stages of a route");
 
 static const char *const status_names[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL)->status),
@@ -107,6 +108,25 @@ static const struct run_members responses_members =
 	MEMBERS(struct run_responses, responses);
 _Static_assert(ARRAY_SIZE(status_names) == RUN_STATUS_CLASSES, "a name for every class of status");
 
+static const struct run_member route_table[] = {
+	STRING(struct run_route, route),
+	COUNT(struct run_route, count),
+	COUNTERS(struct run_route, status, status_names),
+	{MEMBER(struct run_route, HISTOGRAM, socket_queue), .counts = true},
+	{MEMBER(struct run_route, HISTOGRAM, receive), .counts = true},
+	{MEMBER(struct run_route, HISTOGRAM, service), .counts = true},
+	{MEMBER(struct run_route, HISTOGRAM, respond), .counts = true},
+};
+static const struct run_members route_members = MEMBERS(struct run_route, route);
+
+static const struct run_member routes_table[] = {
+	{MEMBER(struct run_routes, LIST, list), .members = &route_members,
+	 .count_offset = offsetof(struct run_routes, count),
+	 .limit = RUN_ROUTES_MOST, .counts = true},
+	COUNTERS(struct run_routes, not_known, run_routeless_names),
+};
+static const struct run_members routes_members = MEMBERS(struct run_routes, routes);
+
 static const struct run_member listener_table[] = {
 	{MEMBER(struct run_listener, U64, inode)},
 	TEXT(struct run_listener, address),
@@ -176,6 +196,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, OBJECT, http2), .members = &http2_members, .optional = true},
 	{MEMBER(struct run_service, OBJECT, responses), .members = &responses_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, grpc), .members = &grpc_members, .sparse = true},
+	{MEMBER(struct run_service, OBJECT, routes), .members = &routes_members, .sparse = true},
 	NUMBER(struct run_service, quiet_ns),
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),

@@ -227,3 +227,20 @@ const char *const run_grpc_status_names[RUN_GRPC_COUNT] = {
 	[RUN_GRPC_NOT_KNOWN] = "not_known",
 };
 CHECK_LAST(run_grpc_status_names, RUN_GRPC_COUNT, RUN_GRPC_NOT_KNOWN);
+
+const char *const run_routeless_names[RUN_ROUTELESS_COUNT] = {
+	[RUN_ROUTELESS_UNSEEN] = "unseen",   [RUN_ROUTELESS_TLS] = "tls",
+	[RUN_ROUTELESS_HTTP2] = "http2",     [RUN_ROUTELESS_CUT] = "cut",
+	[RUN_ROUTELESS_STRANGE] = "strange", [RUN_ROUTELESS_PIPELINED] = "pipelined",
+};
+CHECK_LAST(run_routeless_names, RUN_ROUTELESS_COUNT, RUN_ROUTELESS_PIPELINED);
+
+const char *const run_routeless_help[RUN_ROUTELESS_COUNT] = {
+	[RUN_ROUTELESS_UNSEEN] = "their first bytes were not seen (splice, io_uring)",
+	[RUN_ROUTELESS_TLS] = "TLS",
+	[RUN_ROUTELESS_HTTP2] = "HTTP/2",
+	[RUN_ROUTELESS_CUT] = "answered before their first line was complete",
+	[RUN_ROUTELESS_STRANGE] = "they begin with no method and target",
+	[RUN_ROUTELESS_PIPELINED] = "read together with others",
+};
+CHECK_LAST(run_routeless_help, RUN_ROUTELESS_COUNT, RUN_ROUTELESS_PIPELINED);

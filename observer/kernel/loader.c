@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 
 #include "maps.h"
+#include "route.h"
 #include "services.h"
 #include "skeleton.h"
 #include "visits.h"
@@ -29,6 +30,8 @@ struct loader {
 	size_t slots_bytes;
 	size_t splits_bytes;
 	size_t statuses_bytes;
+	size_t routes_bytes;
+	const char *const *routes; /* the caller's */
 	size_t transmits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
@@ -108,6 +111,9 @@ static int map_memories(struct loader *loader)
 	if (loader->skel->rodata->config.http)
 		r = map_memory(loader->skel->maps.statuses, PROT_READ | PROT_WRITE,
 			       (void **)&loader->services.statuses, &loader->statuses_bytes);
+	if (!r && loader->skel->rodata->config.route_rows)
+		r = map_memory(loader->skel->maps.route_rows, PROT_READ | PROT_WRITE,
+			       (void **)&loader->services.routes, &loader->routes_bytes);
 	if (r < 0)
 		return r;
 	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
@@ -172,6 +178,10 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 	r = loader->keys ? map_memories(loader) : -ENOMEM;
 	if (!r && options->config.cgroup)
 		r = set_target(loader, options->target_fd);
+	loader->routes = options->routes;
+	if (!r && options->config.route_rows)
+		r = routes_fill(bpf_map__fd(loader->skel->maps.routes), options->routes,
+				options->config.route_rows - 1);
 	return r < 0 ? r : services_open(&loader->services, loader->skel);
 }
 
@@ -215,6 +225,8 @@ void loader_close(struct loader *loader)
 		munmap(loader->services.splits, loader->splits_bytes);
 	if (loader->services.statuses)
 		munmap(loader->services.statuses, loader->statuses_bytes);
+	if (loader->services.routes)
+		munmap(loader->services.routes, loader->routes_bytes);
 	if (loader->services.transmits)
 		munmap(loader->services.transmits, loader->transmits_bytes);
 	if (loader->services.spans)
@@ -619,6 +631,22 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 
 	return loader->services.statuses ? &loader->services.statuses[copy * max_services + service]
 					 : NULL;
+}
+
+const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
+					     uint32_t service, uint32_t row)
+{
+	size_t max_services = loader->skel->rodata->config.max_services;
+	size_t rows = loader->skel->rodata->config.route_rows;
+
+	return loader->services.routes
+		       ? &loader->services.routes[(copy * max_services + service) * rows + row]
+		       : NULL;
+}
+
+const char *loader_route(const struct loader *loader, uint32_t row)
+{
+	return row + 1 < loader->skel->rodata->config.route_rows ? loader->routes[row] : NULL;
 }
 
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service)

@@ -22,8 +22,9 @@ struct loader_options {
 	struct observer_config config; /* cpus: raised to the possible ones if lower */
 	int netns_fd;		       /* namespace whose sockets are visited; -1: our own */
 	int cgroup_fd;		       /* for programs that attach to a cgroup; -1: none */
-	int target_fd;	     /* the cgroup whose listeners are observed, with config.cgroup */
-	bool run_statistics; /* have the kernel time the programs while we run */
+	int target_fd;		   /* the cgroup whose listeners are observed, with config.cgroup */
+	bool run_statistics;	   /* have the kernel time the programs while we run */
+	const char *const *routes; /* config.route_rows - 1 texts, which stay */
 };
 
 /* A program to be tried. */
@@ -148,6 +149,11 @@ const struct service_split *loader_split(const struct loader *loader, uint32_t c
 /* NULL without config.http. */
 const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t copy,
 					       uint32_t service);
+/* Return the counts of @row, whose name is loader_route(); NULL without config.route_rows. */
+const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
+					     uint32_t service, uint32_t row);
+/* Return the text of the route that has @row; NULL: it is that of others. */
+const char *loader_route(const struct loader *loader, uint32_t row);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
 /* Return how many connections found an accept queue of the namespace full since the first pass. */
 struct run_number loader_overflows(const struct loader *loader, uint32_t netns);

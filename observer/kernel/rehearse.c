@@ -98,6 +98,7 @@ int loader_rehearse(struct loader_trial *trials, size_t count,
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
 		.cpu = 1,
 		.http = 1,
+		.route_rows = 1,
 	};
 	struct sojourn_bpf *skel = NULL;
 	int r = loader_skeleton_open(&config, &skel);

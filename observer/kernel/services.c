@@ -160,6 +160,8 @@ static void find_used(const struct services *services, bool *used)
 
 static void empty_slot(struct services *services, size_t slot, uint32_t number)
 {
+	size_t rows = services->skel->rodata->config.route_rows;
+
 	memset(services->slots[slot].counters, 0,
 	       sizeof(*services->slots) - offsetof(struct service_slot, counters));
 	if (services->transmits)
@@ -168,6 +170,8 @@ static void empty_slot(struct services *services, size_t slot, uint32_t number)
 		memset(&services->splits[slot], 0, sizeof(*services->splits));
 	if (services->statuses)
 		memset(&services->statuses[slot], 0, sizeof(*services->statuses));
+	if (services->routes)
+		memset(&services->routes[slot * rows], 0, rows * sizeof(*services->routes));
 	set_generation(services, slot, number);
 }
 

@@ -30,6 +30,7 @@ struct services {
 	struct service_spans *spans;
 	struct service_statuses *statuses;  /* NULL without config.http */
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
+	struct service_route *routes;	    /* NULL without config.route_rows */
 	uint32_t *numbers;		    /* by index: the number of its slots now */
 	uint32_t *ring;			    /* the contents of services_free */
 	int fence_fd;

@@ -108,6 +108,8 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	if (key->protocol == IPPROTO_TCP) {
 		int r = source_sockets_read(model->loader, index, service);
 
+		if (!r)
+			r = source_slots_routes(model->loader, index, &service->routes);
 		if (r < 0)
 			return r;
 	}

@@ -92,9 +92,9 @@ static int check_replay(const struct cli_command *command, int argc)
 }
 
 static const char *const live_rows[] = {
-	"port",	  "pid",       "all-listeners", "interval",  "for", "json",   "accept-source",
-	"prefer", "no-doctor", "quiet-time",	"transmit",  "cpu", "cgroup", "memory",
-	"http",	  "netns",     "all-netns",	"container", "pod",
+	"port",	  "pid",       "all-listeners", "interval",  "for",	  "json",   "accept-source",
+	"prefer", "no-doctor", "quiet-time",	"transmit",  "cpu",	  "cgroup", "memory",
+	"http",	  "route",     "netns",		"all-netns", "container", "pod",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
@@ -130,9 +130,9 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 }
 
 static const char *const serve_rows[] = {
-	"port",	  "pid",      "all-listeners", "for",	    "listen",	 "accept-source",
-	"prefer", "transmit", "cpu",	       "cgroup",    "no-doctor", "quiet-time",
-	"memory", "http",     "netns",	       "all-netns", "container", "pod",
+	"port",	    "pid",   "all-listeners", "for",	   "listen",	 "accept-source", "prefer",
+	"transmit", "cpu",   "cgroup",	      "no-doctor", "quiet-time", "memory",	  "http",
+	"route",    "netns", "all-netns",     "container", "pod",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
@@ -196,7 +196,7 @@ static const char *const record_rows[] = {
 	"port",	  "pid",	   "all-listeners", "interval",	 "for",	       "json",
 	"listen", "accept-source", "transmit",	    "cpu",	 "cgroup",     "prefer",
 	"cost",	  "no-doctor",	   "quiet",	    "debug",	 "quiet-time", "memory",
-	"http",	  "netns",	   "all-netns",	    "container", "pod",
+	"http",	  "route",	   "netns",	    "all-netns", "container",  "pod",
 };
 
 static int check_record(const struct cli_command *command, const struct observe_options *options)

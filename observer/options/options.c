@@ -9,6 +9,7 @@
 #include "listen.h"
 #include "rows.h"
 #include "kernel/plan.h"
+#include "kernel/route.h"
 #include "sinks/http/http.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
@@ -152,6 +153,31 @@ static const char *set_transmit(void *below, const char *value)
 	return NULL;
 }
 
+#define ROUTES_MANY "at most 32 routes: each takes memory for every service and CPU"
+
+_Static_assert(ROUTES_MOST == 32, "as the message says");
+
+static const char *set_route(void *target, const char *value)
+{
+	struct observe_options *options = target;
+	uint32_t count = options->route_rows ? options->route_rows - 1 : 0;
+	struct route_key key, other;
+	const char *error = route_parse(value, &key);
+
+	if (error)
+		return error;
+	if (count == ROUTES_MOST)
+		return ROUTES_MANY;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!route_parse(options->routes[i], &other) && !memcmp(&key, &other, sizeof(key)))
+			return "each given once";
+	}
+	options->routes[count] = value;
+	options->route_rows = count + 2;
+	options->http = true;
+	return NULL;
+}
+
 static const char *set_cgroup(void *cgroup, const char *value)
 {
 	*(const char **)cgroup = value;
@@ -236,6 +262,12 @@ static const struct cli_option observe_rows[] = {
 	 "counted, and their "
 	 "requests are not known.",
 	 CLI_FLAG, AT(http)},
+	{"route", 0, "[METHOD ]PATH[*]",
+	 "Count the requests of HTTP/1 in clear with this path, or with * at its end those that "
+	 "begin like it, and keep their stages apart; may be repeated, up to 32 times. The longest "
+	 "one that matches counts, others are 'other'. Paths are compared as sent, without the "
+	 "query. Includes --http.",
+	 CLI_SET, .set = set_route},
 	{"prefer", 0, "HOOK",
 	 "Use this hook or program of 'sojourn probe' for its question, and none of the others; "
 	 "may "

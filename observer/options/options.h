@@ -11,6 +11,7 @@
 #include "sinks/otlp/sink.h"
 #include "sinks/http/http.h"
 #include "wire/config.h"
+#include "wire/route.h"
 
 #define OPTIONS_PORTS  64
 #define OPTIONS_PREFER 8
@@ -49,8 +50,10 @@ struct observe_options {
 	size_t prefer_count;
 	uint64_t transmit_below; /* of 2^32 exchanges, the number followed until acked; 0: none */
 	bool cpu;
-	bool http;
-	const char *cgroup; /* directory; NULL: not given */
+	bool http;			 /* also with routes */
+	const char *routes[ROUTES_MOST]; /* as kernel/route.h parses them */
+	uint32_t route_rows;		 /* one more, for requests of no route; 0: there are none */
+	const char *cgroup;		 /* directory; NULL: not given */
 	bool run_statistics;
 	uint32_t samples;  /* maximum of sampled exchanges of a service in a period; 0: none */
 	uint32_t ring_kib; /* size of the ring that they come through */

@@ -5,6 +5,7 @@
  */
 #include "source.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,6 +246,69 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 	count_parts(&sums[STATUS_FAILED_4XX], &responses->service_4xx);
 	count_parts(&sums[STATUS_FAILED_5XX], &responses->service_5xx);
 	count_parts(&sums[STATUS_FAILED_GRPC], &service->grpc.service_failed);
+}
+
+_Static_assert(ROUTE_UNKNOWN_COUNT == (int)RUN_ROUTELESS_COUNT &&
+		       ROUTE_PIPELINED == (int)RUN_ROUTELESS_PIPELINED &&
+		       ROUTE_CLASSES == RUN_STATUS_CLASSES && ROUTES_MOST + 1 == RUN_ROUTES_MOST,
+	       "the kernel's routes are the document's");
+
+static void read_route(const struct loader *loader, uint32_t index, uint32_t row,
+		       struct run_route *route)
+{
+	uint64_t timed;
+
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_route *part = loader_route_row(loader, copy, index, row);
+
+		for (uint32_t i = 0; i < ROUTE_CLASSES; i++) {
+			uint64_t count = __atomic_load_n(&part->responses[i], __ATOMIC_RELAXED);
+
+			route->status[i] += count;
+			route->count += count;
+		}
+	}
+	for (enum stage stage = STAGE_SOCKET_QUEUE; stage <= STAGE_RESPOND; stage++) {
+		struct histogram sum = {};
+
+		for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
+			add_part(&sum, &loader_route_row(loader, copy, index, row)
+						->stages[stage - ROUTE_STAGE_FIRST]);
+		count_parts(&sum, run_route_stage(route, stage));
+	}
+	timed = route->service.count;
+	if (timed) {
+		fill_zeros(&route->receive, timed);
+		fill_zeros(&route->respond, timed);
+	}
+}
+
+int source_slots_routes(const struct loader *loader, uint32_t index, struct run_routes *routes)
+{
+	uint32_t rows = loader_config(loader)->route_rows;
+
+	if (!rows)
+		return 0;
+	routes->list = calloc(rows, sizeof(*routes->list));
+	if (!routes->list)
+		return -ENOMEM;
+	routes->count = rows;
+	for (uint32_t row = 0; row < rows; row++) {
+		const char *text = loader_route(loader, row);
+
+		routes->list[row].route = strdup(text ? text : RUN_ROUTE_OTHER);
+		if (!routes->list[row].route)
+			return -ENOMEM;
+		read_route(loader, index, row, &routes->list[row]);
+	}
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
+
+		for (uint32_t i = 0; all && i < ROUTE_UNKNOWN_COUNT; i++)
+			routes->not_known[i] +=
+				__atomic_load_n(&all->routeless[i], __ATOMIC_RELAXED);
+	}
+	return 0;
 }
 
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)

@@ -14,6 +14,8 @@
 
 /* slots.c: read counters and histograms that the kernel keeps. */
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
+/* Likewise, of TCP: requests by route, if there are routes. 0 or -ENOMEM. */
+int source_slots_routes(const struct loader *loader, uint32_t index, struct run_routes *routes);
 /*
  * Conclude a UDP service's reading: datagrams still without a reply become unanswered, which may
  * change later. An exchange that is counted at this moment, but not timed yet, is untimed.

@@ -237,6 +237,14 @@ static const struct {
 	SEED("match", "id:2\nabcd\x1e" "abcd"), SEED("match", "id:4,le,offset=1\n0123456\x1e" "0123456"),
 	SEED("match", "id:8,be,offset=0,reply-offset=2\n01234567\x1e" "0101234567"),
 
+	/* The length of pieces, then a server's bytes or a file of credentials. */
+	SEED("nats", "\x02INFO {\"max_payload\":1048576,\"nonce\":\"n\"}\r\n+OK\r\nPING\r\nPONG\r\n"),
+	SEED("nats", "\x04MSG a.b 1 reply 5\r\nPO\r\nG\r\n-ERR 'Authorization Violation'\r\n"),
+	SEED("nats", "\x09user:password\n"), SEED("nats", "\x09token\n"),
+	SEED("nats", "\x09SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n"),
+	SEED("nats", "\x09-----BEGIN NATS USER JWT-----\neyJ0\n-----BEGIN USER NKEY SEED-----\n"
+	     "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n"),
+
 	/* A status, the expectation, the length of pieces and messages. */
 	SEED("grpc", "0\n\n\x02\x00\x00\x00\x00\x02" "ab"), SEED("grpc", "5\n0,not_found\n\x01"),
 	SEED("grpc", "13\nok\n\x03\x01\x00\x00\x00\x01" "a\x00\x00\x00\x00\x00"),

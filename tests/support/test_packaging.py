@@ -134,11 +134,12 @@ def test_privileges_are_the_same_everywhere():
         == FROM_ROOT
 
 
-@pytest.mark.parametrize("path", ["container/observer.yaml", "container/driver.yaml"])
+@pytest.mark.parametrize("path", ["container/observer.yaml", "container/driver.yaml", "container/agents.yaml"])
 def test_options_of_manifests_exist(path):
     words = re.search(r"command: \[(.*)\]", (PACKAGING / path).read_text())[1]
-    program = [BUILD / "driver/sojourn-drive"] if words.startswith("sojourn-drive") else \
-        [BUILD / "observer/sojourn", "serve"]
+    program = [BUILD / "observer/sojourn", "serve"]
+    if words.startswith("sojourn-drive"):
+        program = [BUILD / "driver/sojourn-drive", *re.findall(r"^sojourn-drive, (agent)", words)]
     text = subprocess.run([*program, "--help"], check=True, capture_output=True, text=True).stdout
     options = re.findall(r"(--[a-z-]+)", words)
     assert options and all(re.search(rf"{option}\b", text) for option in options)
@@ -147,5 +148,5 @@ def test_options_of_manifests_exist(path):
 def test_versions_are_the_same():
     version = re.search(r"project\(sojourn VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
     assert f"({version})" in (PACKAGING / "changelog").read_text()
-    for name in ("observer.yaml", "driver.yaml"):
+    for name in ("observer.yaml", "driver.yaml", "agents.yaml"):
         assert f"image: sojourn:{version}" in (PACKAGING / "container" / name).read_text()

@@ -178,7 +178,7 @@ observe accept_syscall "--accept-source syscall"
 # With --http other programs follow the sockets, if the kernel accepts them.
 if works exchange_recv_http; then
 	scene http "--service 1ms" "" "-c 2 -n 40"
-	observe http "--http"
+	observe http "--route / --route /none"
 fi
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.

@@ -361,6 +361,8 @@ def test_http(vm):
     assert scene.status == 0
     assert scene.service["exchanges"] == scene.stage("service")["count"] == 40
     assert {"exchange_recv_http", "exchange_send_http"} <= {program["name"] for program in scene.run["cost"]["programs"]}
+    assert {route["route"]: (route["count"], route["service"]["count"]) for route in scene.service["routes"]["list"]} == \
+        {"/": (40, 40), "/none": (0, 0), "other": (0, 0)}
 
 
 # They run on errors, or when a server accepts by io_uring; tests/integration covers them.

@@ -139,6 +139,22 @@ static struct run_samples *fill_samples(uint32_t known, struct sequence *sequenc
 	return samples;
 }
 
+static void fill_routes(struct run_routes *routes, struct sequence *sequence)
+{
+	routes->count = 2;
+	routes->list = need(calloc(routes->count, sizeof(*routes->list)));
+	for (size_t i = 0; i < routes->count; i++) {
+		struct run_route *route = &routes->list[i];
+
+		route->route = text(i ? "other" : "GET /api/*");
+		route->count = next(sequence);
+		set_counters(route->status, RUN_STATUS_CLASSES, sequence);
+		for (enum stage stage = STAGE_SOCKET_QUEUE; stage <= STAGE_RESPOND; stage++)
+			set_histogram(run_route_stage(route, stage), sequence);
+	}
+	set_counters(routes->not_known, RUN_ROUTELESS_COUNT, sequence);
+}
+
 static void fill_service(struct run_service *service, struct sequence *sequence)
 {
 	service->host = text("server-2");
@@ -189,6 +205,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->grpc.count = next(sequence);
 	set_counters(service->grpc.status, RUN_GRPC_COUNT, sequence);
 	set_histogram(&service->grpc.service_failed, sequence);
+	fill_routes(&service->routes, sequence);
 	set_number(&service->quiet_ns, sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);

@@ -55,6 +55,16 @@ static void compare_stages(const struct run_stage *a, const struct run_stage *b,
 	}
 }
 
+static void compare_routes(const struct run_routes *a, const struct run_routes *b)
+{
+	assert_int_equal(a->count, b->count);
+	for (size_t i = 0; i < a->count; i++) {
+		assert_same_text(a->list[i].route, b->list[i].route);
+		ASSERT_SAME(struct run_route, &a->list[i], &b->list[i],
+			    left_.route = right_.route = NULL);
+	}
+}
+
 static void compare_services(const struct run_service *a, const struct run_service *b)
 {
 	compare_stages(a->stages, b->stages, STAGE_COUNT);
@@ -67,6 +77,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 	if (a->listener_count)
 		assert_memory_equal(a->listeners, b->listeners,
 				    a->listener_count * sizeof(*a->listeners));
+	compare_routes(&a->routes, &b->routes);
 	support_compare_samples(a->samples, b->samples);
 	support_compare_series(a->series, b->series);
 	assert_same_text(a->host, b->host);
@@ -75,6 +86,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		struct run_service, a, b, left_.host = right_.host = NULL,
 		left_.http2.reason = right_.http2.reason = NULL,
 		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
+		left_.routes.list = right_.routes.list = NULL,
 		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
 		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),
 		memset(left_.stages, 0, sizeof(left_.stages)),

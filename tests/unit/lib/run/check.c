@@ -82,6 +82,13 @@ static struct run *sound_run(void)
 						    .statuses = {[100] = 990, [304] = 7}};
 	service->grpc = (struct run_grpc){.count = 6, .status = {[0] = 5, [14] = 1}};
 	histogram_record(&service->grpc.service_failed, 5);
+	service->routes.list = need(calloc(1, sizeof(*service->routes.list)));
+	service->routes.count = 1;
+	service->routes.list[0].route = need(strdup(RUN_ROUTE_OTHER));
+	service->routes.list[0].count = service->routes.list[0].status[2] = 990;
+	for (int i = 0; i < 990; i++)
+		histogram_record(&service->routes.list[0].service, 5);
+	service->routes.not_known[RUN_ROUTELESS_TLS] = 10;
 	service->open.read = service->open.unread = service->open.unaccepted =
 		service->open.closing = (struct run_number){.known = true};
 	add_series(service, run->duration_ns);
@@ -124,6 +131,21 @@ static void fail_more_of_grpc(struct run *run)
 {
 	SERVICE->grpc.status[14]--;
 	SERVICE->grpc.status[RUN_GRPC_MISSING]++;
+}
+
+static void route_more(struct run *run)
+{
+	SERVICE->routes.list[0].count++;
+}
+
+static void route_fewer(struct run *run)
+{
+	SERVICE->routes.not_known[RUN_ROUTELESS_TLS]--;
+}
+
+static void time_more_of_a_route(struct run *run)
+{
+	histogram_record(&SERVICE->routes.list[0].service, 5);
 }
 
 static void raise_mean(struct run *run)
@@ -366,6 +388,9 @@ static const struct {
 	{"statuses-add-up", forget_grpc, "the sum of grpc.status is 5, must be grpc.count, which is 6"},
 	{"statuses-add-up", fail_more_of_grpc, "grpc.service_failed.count is 1, must be at most the failed ones of grpc.status, which is 0"},
 	{"statuses-add-up", fail_more, "responses.service_5xx.count is 1, must be at most responses.status.5xx, which is 0"},
+	{"statuses-add-up", route_more, "the sum of a route's status is 990, must be its count, which is 991"},
+	{"statuses-add-up", route_fewer, "responses.count is 1000, must be at most the sum of routes, which is 999"},
+	{"statuses-add-up", time_more_of_a_route, "a route's service.count is 991, must be at most its count, which is 990"},
 	{"connections-balance", forget_close, "accepted is 64, must be at most closes + connections + open.closing, which is 63"},
 	{"connections-balance", accept_more, "which is 64"},
 	{"time-wait-of-closes", time_wait_more, "is 65, must be at most the sum of closes, which is 64"},

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "sojourn/run.h"
+#include "sojourn/run_sum.h"
 #include "support/runs.h"
 
 static void new_run_says_where_and_when(void **state)
@@ -193,6 +193,52 @@ static void subtract_programs_by_name(void **state)
 	assert_int_equal(run->cost->programs[1].recursion_misses, 4);
 }
 
+/* Two routes of a service, each with @count responses, and as many timed. */
+static void set_routes(struct run_service *service, const char *name, uint64_t count)
+{
+	struct run_routes *routes = &service->routes;
+
+	routes->count = 2;
+	routes->list = calloc(routes->count, sizeof(*routes->list));
+	assert_non_null(routes->list);
+	for (size_t i = 0; i < routes->count; i++) {
+		struct run_route *route = &routes->list[i];
+
+		route->route = strdup(i ? RUN_ROUTE_OTHER : name);
+		assert_non_null(route->route);
+		route->count = route->status[2] = count + i;
+		for (uint64_t k = 0; k < count; k++)
+			histogram_record(&route->respond, 1000);
+	}
+	routes->not_known[RUN_ROUTELESS_CUT] = count;
+}
+
+static void routes_are_subtracted_and_added_one_by_one(void **state)
+{
+	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
+	autorun struct run *other = support_observer_run();
+	struct run_service *service = &run->services[0];
+
+	(void)state;
+	set_routes(&earlier->services[0], "/a", 3);
+	set_routes(service, "/a", 10);
+	run_subtract(run, earlier);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(service->routes.list[i].count, 7);
+		assert_int_equal(service->routes.list[i].status[2], 7);
+		assert_int_equal(service->routes.list[i].respond.count, 7);
+	}
+	run_service_add(service, &earlier->services[0]);
+	assert_int_equal(service->routes.list[1].count, 7 + 4);
+	assert_int_equal(service->routes.list[1].respond.sum, 10 * 1000);
+	assert_int_equal(service->routes.not_known[RUN_ROUTELESS_CUT], 10);
+	/* The same counts of other routes are no part of the sum. */
+	set_routes(&other->services[0], "/b", 3);
+	run_service_add(service, &other->services[0]);
+	assert_null(service->routes.list);
+	assert_int_equal(service->routes.count, 0);
+}
+
 static void errors_are_summed(void **state)
 {
 	struct run_driver driver = {0};
@@ -215,6 +261,7 @@ int main(void)
 		cmocka_unit_test(subtract_matches_services),
 		cmocka_unit_test(subtract_never_wraps),
 		cmocka_unit_test(subtract_programs_by_name),
+		cmocka_unit_test(routes_are_subtracted_and_added_one_by_one),
 		cmocka_unit_test(errors_are_summed),
 	};
 

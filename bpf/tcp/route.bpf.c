@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Finds the route of a request in its line, and counts its responses. See route.h. */
+#include "route.h"
+
+#include "batch.h"
+
+/* Limits of one read: bytes of a line, and those in which further requests are looked for. */
+#define ROUTE_LINE_MOST 512
+#define ROUTE_MORE_MOST 2048
+
+/* Get more bytes into the chunk, which is used up. Return whether there may be some. */
+static __always_inline bool look_fill(struct route_look *l)
+{
+	__u64 room = l->left;
+
+	l->at = 0;
+	l->have = 0;
+	if (!room || !bytes_more(&l->bytes))
+		return false;
+	if (room > l->bytes.left)
+		room = l->bytes.left;
+	if (l->skip) {
+		if (room > l->skip)
+			room = l->skip;
+		l->skip -= room;
+	} else {
+		if (room > ROUTE_CHUNK)
+			room = ROUTE_CHUNK;
+		barrier_var(room);
+		if (room > ROUTE_CHUNK || bpf_probe_read_user(l->chunk, room, (void *)l->bytes.at))
+			return false;
+		l->have = room;
+	}
+	bytes_pass(&l->bytes, room);
+	l->left -= room;
+	return true;
+}
+
+/* The context of the loops is on the stack. */
+static long line_step(__u32 i, struct route_look **look)
+{
+	struct route_look *l = *look;
+	__u32 at = l->at;
+
+	if (at >= l->have)
+		return !look_fill(l);
+	request_byte(&l->line, l->chunk[at & (ROUTE_CHUNK - 1)]);
+	l->at = at + 1;
+	return l->line.stage >= REQUEST_OVER;
+}
+
+static __always_inline bool has_newline(__u64 bytes)
+{
+	bytes ^= 0x0a0a0a0a0a0a0a0aULL;
+	return (bytes - 0x0101010101010101ULL) & ~bytes & 0x8080808080808080ULL;
+}
+
+/* Pass 8 bytes at once, if no line ends in them or in the 4 before: they complete no empty line's method. */
+static __always_inline bool more_pass(struct route_look *l, __u32 at)
+{
+	__u64 bytes;
+
+	if (at + 8 > l->have || at > ROUTE_CHUNK - 8)
+		return false;
+	bytes = *(__u64 *)(l->chunk + at);
+	if (has_newline(bytes) || has_newline(l->window | ~0ULL << 32))
+		return false;
+	l->window = __builtin_bswap64(bytes);
+	l->at = at + 8;
+	return true;
+}
+
+/* Look for the start of another request: an empty line, and a method after it. */
+static long more_step(__u32 i, struct route_look **look)
+{
+	struct route_look *l = *look;
+	__u32 at = l->at;
+
+	if (at >= l->have)
+		return !look_fill(l);
+	if (more_pass(l, at))
+		return 0;
+	l->window = l->window << 8 | l->chunk[at & (ROUTE_CHUNK - 1)];
+	l->at = at + 1;
+	if (l->window >> 32 == BATCH_BLANK_LINE)
+		l->more = batch_is_method(l->window);
+	return !!l->more;
+}
+
+/*
+ * Return the row of the line's route: the longest one, and of equal ones the one with a method. So
+ * it is looked for with the method and without.
+ */
+static __always_inline __u32 route_find(struct route_key *key)
+{
+	const struct route_found *with = bpf_map_lookup_elem(&routes, key), *without;
+	__u32 row = config.route_rows - 1, bits = 0;
+
+	if (with) {
+		row = with->row;
+		bits = with->bits;
+	}
+	__builtin_memset(key->method, 0, sizeof(key->method));
+	without = bpf_map_lookup_elem(&routes, key);
+	return without && without->bits > bits ? without->row : row;
+}
+
+__noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first)
+{
+	struct route_look *l = look;
+
+	if (!l || !c)
+		return 0;
+	if (first)
+		__builtin_memset(&l->line, 0, sizeof(l->line));
+	l->left = count;
+	l->skip = c->route_skip;
+	l->have = l->at = l->more = 0;
+	l->window = 0;
+	bytes_begin(&l->bytes, count);
+	bpf_loop(ROUTE_LINE_MOST, line_step, &l, 0);
+	if (look->line.stage == REQUEST_OVER)
+		bpf_loop(ROUTE_MORE_MOST, more_step, &l, 0);
+	if (look->more)
+		c->route = ROUTE_PIPELINED;
+	else if (look->line.stage == REQUEST_OVER)
+		c->route = ROUTE_FIRST + route_find(&look->line.key);
+	else if (look->line.stage == REQUEST_STRANGE)
+		c->route = ROUTE_STRANGE;
+	else if (look->at < look->have)
+		c->route = ROUTE_STRANGE; /* the line is too long */
+	else
+		c->route = look->left ? ROUTE_UNSEEN : ROUTE_CUT;
+	return 0;
+}
+
+static __always_inline struct service_route *route_row(const struct conn *c)
+{
+	__u32 index = copy_of(c->service);
+
+	if (c->route < ROUTE_FIRST || !slot_of(c->service))
+		return NULL;
+	index = index * config.route_rows + c->route - ROUTE_FIRST;
+	return bpf_map_lookup_elem(&route_rows, &index);
+}
+
+static __always_inline void route_stage(struct service_route *row, enum stage stage, __u64 from,
+					__u64 to)
+{
+	if (to >= from)
+		stage_add(&row->stages[stage - ROUTE_STAGE_FIRST], to - from);
+}
+
+/* Encrypted bytes are no line. kTLS shows plain ones. */
+static __always_inline enum route_unknown route_reason(const struct conn *c)
+{
+	if ((c->marks & (MARK_TLS | MARK_SETTLED)) == MARK_TLS)
+		return ROUTE_TLS;
+	return c->marks & MARK_UNSEEN ? ROUTE_UNSEEN : c->route;
+}
+
+__noinline int route_answered(const struct conn *c, int status)
+{
+	struct service_route *row;
+	__u32 class = (__u32)status / 100;
+
+	if (!c || (!status && !(c->marks & (MARK_HTTP1 | MARK_TLS))))
+		return 0;
+	if (route_reason(c) < ROUTE_FIRST) {
+		route_unknown(c->service, route_reason(c));
+		return 0;
+	}
+	row = route_row(c);
+	if (!row)
+		return 0;
+	barrier_var(class);
+	COPY_ADD(row->responses[class < ROUTE_CLASSES ? class : 0], 1);
+	if (!c->start_ns)
+		return 0;
+	route_stage(row, STAGE_SOCKET_QUEUE, c->start_ns, c->first_read_ns);
+	if (c->last_read_ns != c->first_read_ns)
+		route_stage(row, STAGE_RECEIVE, c->first_read_ns, c->last_read_ns);
+	route_stage(row, STAGE_SERVICE, c->last_read_ns, c->first_write_ns);
+	return 0;
+}
+
+__noinline int route_responding(const struct conn *c, __u64 now)
+{
+	struct service_route *row;
+
+	if (!c || now <= c->last_write_ns || c->first_write_ns < epoch_ns || !c->start_ns)
+		return 0;
+	row = route_row(c);
+	if (row)
+		respond_move(&row->stages[STAGE_RESPOND - ROUTE_STAGE_FIRST], c->respond_bucket,
+			     c->last_write_ns - c->first_write_ns, now - c->first_write_ns);
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Requests of HTTP/1 by route, with --route. The route is found in the reads that bring a request's
+ * line, kept with the exchange, and counted when the response begins. The functions are not inline, as
+ * those of status.h, whose responses they count: route.bpf.c. Neighbours: exchange.h,
+ * protocol/request.h.
+ */
+#ifndef BPF_TCP_ROUTE_H
+#define BPF_TCP_ROUTE_H
+
+#include "slot.h"
+
+/* struct conn.route: enum route_unknown, or this plus the row of the route. */
+#define ROUTE_FIRST ROUTE_UNKNOWN_COUNT
+/* Its line is to be looked for in the current read. */
+#define ROUTE_WANTED 0xff
+
+/*
+ * Take the bytes of a read, which has returned @count. @first: a request begins after c->route_skip of
+ * them. Otherwise the line under way goes on. Set the exchange's route.
+ */
+int route_read(struct route_look *look, struct conn *c, __u32 count, int first);
+
+/* Count the response that has begun, of which status_answered() of status.h counts the status. */
+int route_answered(const struct conn *c, int status);
+
+/* The response goes on: move its time in RESPOND. Call this before exchange.h does the same. */
+int route_responding(const struct conn *c, __u64 now);
+
+/* Count a response of @service whose request's route is not known. */
+static __always_inline void route_unknown(__u32 service, enum route_unknown reason)
+{
+	__u32 index = copy_of(service);
+	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
+
+	barrier_var(reason); /* or the verifier does not see its bound */
+	if (all && reason < ROUTE_UNKNOWN_COUNT && slot_of(service))
+		COPY_ADD(all->routeless[reason], 1);
+}
+
+/*
+ * After all else of a read of @count bytes: look at those of a request's line. It is a separate step, as
+ * each of the many paths through a read would come here otherwise.
+ */
+static __always_inline void route_follow(const struct sock *sk, struct conn *c, __u32 count,
+					 __u32 flags)
+{
+	/* Bytes before those skipped were no request's: a part of a PROXY header was taken for one. */
+	bool first = c->route == ROUTE_WANTED || c->route_skip;
+	struct route_look *look = NULL;
+
+	if (c->phase != CONN_READING || (c->route != ROUTE_WANTED && c->route != ROUTE_CUT))
+		return;
+	if (!(c->marks & MARK_UNSEEN) && !(flags & FLAG_TRUNCATES))
+		look = bpf_sk_storage_get(&route_looks, (void *)sk, 0,
+					  first ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+	c->route = ROUTE_UNSEEN;
+	if (look)
+		route_read(look, c, count, first);
+}
+
+#endif

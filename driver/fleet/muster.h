@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agents of a run over NATS: calls for them, takes as many as there are members, and relays
+ * the members' channels to them.
+ */
+#ifndef DRIVER_FLEET_MUSTER_H
+#define DRIVER_FLEET_MUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "fleet_options.h"
+#include "member.h"
+
+struct muster;
+
+/* Asked between turns of the loop: whether to give up waiting. */
+struct muster_patience {
+	bool (*is_over)(void *user);
+	void *user;
+};
+
+/*
+ * Wait until the wanted number of agents has accepted. -EINVAL with a sentence in @ret_error,
+ * -ECANCELED if the patience is over, other -errno.
+ */
+int muster_call(uv_loop_t *loop, const struct fleet_options *options,
+		struct muster_patience patience, struct muster **ret_muster, char **ret_error);
+/* Return the name of the agent that is member @index. */
+const char *muster_name(const struct muster *muster, uint32_t index);
+/* Connect @member to its agent. 0 or -errno. */
+int muster_attach(struct muster *muster, uint32_t index, struct member *member);
+/* Release all agents and close the connection, which takes turns of the loop. */
+void muster_leave(struct muster *muster);
+/* Free it, once its loop has closed all handles. Takes NULL. */
+void muster_free(struct muster *muster);
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/* Bytes of pipes over NATS, and the messages beside them; see relay.h. */
+#include "relay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/cleanup.h"
+
+#define HEAD_MAX   1024U /* of a payload, which the reason of an end may fill */
+#define HEX	   "0123456789abcdef"
+#define NAME_SIGNS HEX "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
+#define PIECE_MAX  ((size_t)256 << 10)
+
+/* ---- messages ---- */
+
+void relay_send(struct nats *nats, const char *subject, json_t *message)
+{
+	autojson json_t *own = message;
+	autofree char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
+
+	/* Ignore failures: the end of the connection is reported anyway. */
+	if (text)
+		(void)nats_publish(nats, subject, text, "\n", 1);
+}
+
+json_t *relay_parse(const char *payload, size_t length, const char **ret_body, size_t *ret_length)
+{
+	const char *end = length ? memchr(payload, '\n', length) : NULL;
+	json_t *head;
+
+	if (!end)
+		return NULL;
+	head = json_loadb(payload, (size_t)(end - payload), JSON_REJECT_DUPLICATES, NULL);
+	*ret_body = end + 1;
+	*ret_length = length - (size_t)(end + 1 - payload);
+	return head;
+}
+
+bool relay_is_key(const char *text)
+{
+	return text && strlen(text) == SECRET_LENGTH && strspn(text, HEX) == SECRET_LENGTH;
+}
+
+bool relay_is_name(const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	return length && length <= RELAY_NAME_MAX && strspn(text, NAME_SIGNS) == length;
+}
+
+/* ---- the pipes ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct relay *relay = handle->data;
+
+	if (!--relay->handles)
+		relay->owner.closed(relay->owner.user);
+}
+
+static void close_pipe(uv_pipe_t *pipe)
+{
+	if (!uv_is_closing((uv_handle_t *)pipe))
+		uv_close((uv_handle_t *)pipe, on_closed);
+}
+
+/* The reader is to have all bytes before the end. */
+static void close_written(struct relay *relay)
+{
+	if (relay->over && !relay->writes)
+		close_pipe(&relay->out);
+}
+
+void relay_drop(struct relay *relay)
+{
+	if (relay->over)
+		return;
+	relay->over = true;
+	close_pipe(&relay->in);
+	close_written(relay);
+}
+
+static void send_bytes(struct relay *relay, const char *bytes, size_t length, const char *end)
+{
+	autojson json_t *head = json_pack("{s:I, s:I, s:s*}", "at", (json_int_t)relay->sent, "ack",
+					  (json_int_t)relay->written, "end", end);
+	autofree char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
+	autofree char *line = NULL;
+
+	/* If one is lost here, the next has a wrong number, and the other end notices. */
+	if (text && asprintf(&line, "%s\n", text) >= 0)
+		(void)nats_publish(relay->nats, relay->subject, line, bytes, length);
+	relay->sent += length;
+	relay->reported = relay->written;
+}
+
+void relay_end(struct relay *relay, const char *reason)
+{
+	if (relay->over)
+		return;
+	send_bytes(relay, NULL, 0, reason);
+	relay_drop(relay);
+}
+
+/* ---- sending ---- */
+
+static size_t room(const struct relay *relay)
+{
+	size_t free_bytes = relay->window - (size_t)(relay->sent - relay->acknowledged);
+	size_t most = nats_payload_max(relay->nats) - HEAD_MAX;
+
+	most = most < PIECE_MAX ? most : PIECE_MAX;
+	return free_bytes < most ? free_bytes : most;
+}
+
+static void on_allocate(uv_handle_t *handle, size_t size, uv_buf_t *buffer)
+{
+	size_t length = room(handle->data);
+
+	(void)size;
+	buffer->base = malloc(length);
+	buffer->len = buffer->base ? length : 0;
+}
+
+static void read_if_room(struct relay *relay);
+
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+	struct relay *relay = stream->data;
+
+	if (length > 0)
+		send_bytes(relay, buffer->base, (size_t)length, NULL);
+	free(buffer->base);
+	if (length < 0) {
+		uv_read_stop(stream);
+		relay->drained = true;
+		relay->owner.drained(relay->owner.user);
+	} else {
+		read_if_room(relay);
+	}
+}
+
+/* A reader that waits lets the pipe fill, so its writer waits, too. */
+static void read_if_room(struct relay *relay)
+{
+	bool wanted = room(relay) > 0;
+
+	if (relay->drained)
+		return;
+	if (wanted && !relay->reading)
+		uv_read_start((uv_stream_t *)&relay->in, on_allocate, on_read);
+	else if (!wanted && relay->reading)
+		uv_read_stop((uv_stream_t *)&relay->in);
+	relay->reading = wanted;
+}
+
+/* ---- receiving ---- */
+
+struct writing {
+	uv_write_t request;
+	struct relay *relay;
+	size_t length;
+	char bytes[];
+};
+
+/* Acknowledge bytes that were written: a reader that does not keep up slows its sender down. */
+static void on_written(uv_write_t *request, int status)
+{
+	struct writing *writing = (struct writing *)request;
+	struct relay *relay = writing->relay;
+
+	relay->writes--;
+	relay->written += writing->length;
+	free(writing);
+	if (!status && !relay->over && relay->written - relay->reported >= relay->window / 4)
+		send_bytes(relay, NULL, 0, NULL);
+	close_written(relay);
+}
+
+static void write_out(struct relay *relay, const char *bytes, size_t length)
+{
+	struct writing *writing = malloc(sizeof(*writing) + length);
+	uv_buf_t buffer;
+
+	if (!writing)
+		return; /* they are never acknowledged, and the run ends by silence */
+	writing->relay = relay;
+	writing->length = length;
+	memcpy(writing->bytes, bytes, length);
+	buffer = uv_buf_init(writing->bytes, (unsigned int)length);
+	if (uv_write(&writing->request, (uv_stream_t *)&relay->out, &buffer, 1, on_written))
+		free(writing);
+	else
+		relay->writes++;
+}
+
+static void end_by(struct relay *relay, const char *reason)
+{
+	relay_drop(relay);
+	relay->owner.ended(relay->owner.user, reason);
+}
+
+static void fail(struct relay *relay, const char *reason)
+{
+	send_bytes(relay, NULL, 0, reason);
+	end_by(relay, reason);
+}
+
+void relay_take(struct relay *relay, const char *payload, size_t length)
+{
+	const char *body = NULL, *end;
+	size_t body_length = 0;
+	autojson json_t *head = relay_parse(payload, length, &body, &body_length);
+	json_int_t at = json_integer_value(json_object_get(head, "at"));
+	json_int_t acknowledged = json_integer_value(json_object_get(head, "ack"));
+
+	if (relay->over)
+		return;
+	if (!head || acknowledged < (json_int_t)relay->acknowledged ||
+	    acknowledged > (json_int_t)relay->sent || body_length > RELAY_WINDOW_MAX) {
+		fail(relay, "a message was not valid");
+		return;
+	}
+	if (at != (json_int_t)relay->received) {
+		fail(relay, "messages were lost on their way through NATS");
+		return;
+	}
+	relay->acknowledged = (uint64_t)acknowledged;
+	relay->received += body_length;
+	if (body_length)
+		write_out(relay, body, body_length);
+	end = json_string_value(json_object_get(head, "end"));
+	if (end)
+		end_by(relay, end);
+	else
+		read_if_room(relay);
+}
+
+/* ---- opened ---- */
+
+int relay_open(struct relay *relay, uv_loop_t *loop, const struct relay_owner *owner)
+{
+	uv_pipe_t *pipes[] = {&relay->in, &relay->out};
+	int err = 0;
+
+	*relay = (struct relay){.owner = *owner};
+	for (size_t i = 0; i < ARRAY_SIZE(pipes) && !err; i++) {
+		err = uv_pipe_init(loop, pipes[i], 0);
+		pipes[i]->data = relay;
+		relay->handles += !err;
+	}
+	return err;
+}
+
+void relay_begin(struct relay *relay, struct nats *nats, const char *subject, uint32_t window)
+{
+	relay->nats = nats;
+	relay->window = window;
+	snprintf(relay->subject, sizeof(relay->subject), "%s", subject);
+	read_if_room(relay);
+}

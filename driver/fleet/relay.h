@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A channel over NATS: two pipes of this process, whose bytes a relay at the other end has, too.
+ * NATS neither reports a lost message nor slows its sender down, so the relays number all bytes and
+ * acknowledge them. A payload is a line of JSON, then the bytes.
+ *
+ * Subjects: sojourn.to.all (a coordinator calls), sojourn.to.AGENT.RUN, sojourn.from.RUN.AGENT.
+ */
+#ifndef DRIVER_FLEET_RELAY_H
+#define DRIVER_FLEET_RELAY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "nats/nats.h"
+#include "sojourn/autojson.h"
+#include "sojourn/secret.h"
+
+#define RELAY_TO_ALL "sojourn.to.all"
+
+/* Characters of an agent's name. */
+#define RELAY_NAME_MAX 64U
+
+/* "sojourn.from.", two keys of 32 characters, a dot. */
+#define RELAY_SUBJECT 96
+
+/* Bytes under way in one direction. A server gives up a client for which it holds 64 MiB. */
+#define RELAY_WINDOW_MIN 16384U
+#define RELAY_WINDOW_MAX (1U << 20)
+
+struct relay;
+
+struct relay_owner {
+	void *user;
+	/* Nothing more will be read from the pipe; all of it has been sent. */
+	void (*drained)(void *user);
+	/* The other end has ended, or messages were lost. The relay is over. */
+	void (*ended)(void *user, const char *reason);
+	/* Both pipes are closed, and its memory can be used again. */
+	void (*closed)(void *user);
+};
+
+struct relay {
+	struct nats *nats;
+	struct relay_owner owner;
+	char subject[RELAY_SUBJECT];
+	uint32_t window;
+	uv_pipe_t in;	      /* bytes read here are sent */
+	uv_pipe_t out;	      /* received bytes are written here */
+	unsigned int handles; /* that are not closed */
+	unsigned int writes;  /* that have not ended */
+	uint64_t sent, acknowledged;
+	uint64_t received, written, reported; /* the other end knows of @reported */
+	bool reading;			      /* there is room for more */
+	bool drained;
+	bool over;
+};
+
+/* Prepare both pipes, which the caller then opens. 0 or -errno. */
+int relay_open(struct relay *relay, uv_loop_t *loop, const struct relay_owner *owner);
+/* Begin to carry bytes to @subject. */
+void relay_begin(struct relay *relay, struct nats *nats, const char *subject, uint32_t window);
+/* Take a message of the other end. */
+void relay_take(struct relay *relay, const char *payload, size_t length);
+/* Tell the other end why nothing more comes, and close both pipes. */
+void relay_end(struct relay *relay, const char *reason);
+/* Likewise without a word: the connection has ended. */
+void relay_drop(struct relay *relay);
+
+/* ---- messages beside the bytes ---- */
+
+/* Publish @message, and free it. It may be NULL: no memory. */
+void relay_send(struct nats *nats, const char *subject, json_t *message);
+/* Return the JSON line of a payload; NULL: there is none. *@ret_body is what follows it. */
+json_t *relay_parse(const char *payload, size_t length, const char **ret_body, size_t *ret_length);
+/* Return whether @text is the key of an agent or run: as secret_make() makes them. */
+bool relay_is_key(const char *text);
+/* Return whether @text may name an agent: like a host's name. Takes NULL. */
+bool relay_is_name(const char *text);
+
+#endif

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An agent's side of a fleet over NATS; see standby.h. A process of its own drives, so this one
+ * relays messages however busy that is. Nothing of a run is left for the next one. muster.c is the
+ * other side.
+ */
+#include "standby.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "channel.h"
+#include "relay.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+#include "sojourn/log.h"
+#include "sojourn/refuse.h"
+#include "sojourn/text.h"
+
+#define STEP_MS 500U
+/* An agent whose channel has closed ends at once, unless its host hangs. */
+#define LEAVE_STEPS 4U
+/* The agent itself notices a silent coordinator, once it has a plan. */
+#define PATIENCE_MORE_NS (5 * NSEC_PER_SEC)
+#define PATIENCE_MAX_NS	 (3600 * NSEC_PER_SEC)
+
+#define ASKER_MAX 200
+#define WORDS_MAX 12U
+
+struct standby {
+	const struct agent_options *options;
+	uv_loop_t loop;
+	uv_timer_t timer;
+	uv_signal_t signals[2];
+	struct nats *nats; /* NULL: not connected */
+	bool was_open;
+	char *failed; /* why it ends, or why the last connection did */
+	bool over;
+	char agent[SECRET_LENGTH + 1];
+	char name[RELAY_NAME_MAX + 1];
+	char answers[RELAY_SUBJECT]; /* subject of the run at hand */
+	/* The run at hand: */
+	bool busy;
+	char run[SECRET_LENGTH + 1];
+	char asker[ASKER_MAX];
+	struct relay relay;
+	bool piped; /* the relay's pipes are not closed */
+	uv_process_t process;
+	bool process_open; /* its handle is not closed */
+	bool ended;	   /* the process */
+	bool drained;	   /* its output */
+	int64_t status;
+	int signal;
+	uint64_t patience_steps;
+	uint64_t silent, leaving; /* steps */
+};
+
+/* ---- messages ---- */
+
+static void answer(struct standby *standby, const char *run, const char *type)
+{
+	char subject[RELAY_SUBJECT];
+
+	snprintf(subject, sizeof(subject), "sojourn.from.%s.%s", run, standby->agent);
+	relay_send(standby->nats, subject,
+		   json_pack("{s:s, s:s}", "type", type, "name", standby->name));
+}
+
+/* The one that it works for calls others, too. */
+static void take_call(struct standby *standby, const json_t *message)
+{
+	const char *run = json_string_value(json_object_get(message, "run"));
+
+	if (!run || !relay_is_key(run) || (standby->busy && !strcmp(run, standby->run)))
+		return;
+	answer(standby, run, standby->busy ? "busy" : "offer");
+}
+
+/* ---- the agent's process ---- */
+
+static void settle(struct standby *standby)
+{
+	if (!standby->busy || standby->piped || standby->process_open)
+		return;
+	standby->busy = false;
+	log_note("run %.8s has ended", standby->run);
+	if (standby->options->once)
+		standby->over = true;
+	if (standby->over)
+		uv_stop(&standby->loop);
+}
+
+static void describe_end(const struct standby *standby, size_t size, char *ret_text)
+{
+	if (standby->signal)
+		snprintf(ret_text, size, "its agent was ended by signal %d (%s)", standby->signal,
+			 strsignal(standby->signal));
+	else
+		snprintf(ret_text, size,
+			 "its agent ended with status %" PRId64 "; its log has the reason",
+			 standby->status);
+}
+
+/* Its last words come before its end. */
+static void end_if_over(struct standby *standby)
+{
+	char reason[128];
+
+	if (!standby->ended || !standby->drained)
+		return;
+	describe_end(standby, sizeof(reason), reason);
+	relay_end(&standby->relay, reason);
+}
+
+static void on_process_closed(uv_handle_t *handle)
+{
+	struct standby *standby = handle->data;
+
+	standby->process_open = false;
+	settle(standby);
+}
+
+static void on_exit_of(uv_process_t *process, int64_t status, int signal)
+{
+	struct standby *standby = process->data;
+
+	standby->ended = true;
+	standby->status = status;
+	standby->signal = signal;
+	uv_close((uv_handle_t *)process, on_process_closed);
+	end_if_over(standby);
+}
+
+static void on_drained(void *user)
+{
+	struct standby *standby = user;
+
+	standby->drained = true;
+	end_if_over(standby);
+}
+
+static void on_relay_ended(void *user, const char *reason)
+{
+	(void)user;
+	if (*reason)
+		log_note("the coordinator has ended the run: %.200s", reason);
+}
+
+static void on_relay_closed(void *user)
+{
+	struct standby *standby = user;
+
+	standby->piped = false;
+	settle(standby);
+}
+
+static void kill_agent(struct standby *standby)
+{
+	if (standby->process_open && !standby->ended)
+		(void)uv_process_kill(&standby->process, SIGKILL);
+}
+
+/* The words of the agent's command line: the same ceilings. */
+struct command {
+	char *words[WORDS_MAX];
+	char texts[WORDS_MAX][40];
+	size_t count;
+};
+
+static void add_number(struct command *command, const char *option, uint64_t number,
+		       const char *unit)
+{
+	char *text = command->texts[command->count];
+
+	if (!number)
+		return;
+	snprintf(text, sizeof(command->texts[0]), "%" PRIu64 "%s", number, unit);
+	command->words[command->count++] = (char *)option;
+	command->words[command->count++] = text;
+}
+
+static void make_command(const struct ceilings *ceilings, struct command *command)
+{
+	*command = (struct command){.words = {"sojourn-drive", "agent"}, .count = 2};
+	if (ceilings->allow) {
+		command->words[command->count++] = "--allow";
+		command->words[command->count++] = (char *)ceilings->allow;
+	}
+	add_number(command, "--max-rate", ceilings->rate, "");
+	add_number(command, "--max-connections", ceilings->connections, "");
+	add_number(command, "--max-duration", ceilings->duration_ns, "ns");
+}
+
+/* In a session of its own: Ctrl-C at a terminal ends it in order, through this process. */
+static int spawn(struct standby *standby)
+{
+	struct command command;
+	uv_stdio_container_t streams[] = {
+		{.flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+		 .data.stream = (uv_stream_t *)&standby->relay.out},
+		{.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		 .data.stream = (uv_stream_t *)&standby->relay.in},
+		{.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+	};
+	const uv_process_options_t options = {
+		.file = "/proc/self/exe",
+		.args = command.words,
+		.exit_cb = on_exit_of,
+		.flags = UV_PROCESS_DETACHED,
+		.stdio = streams,
+		.stdio_count = ARRAY_SIZE(streams),
+	};
+
+	make_command(&standby->options->ceilings, &command);
+	standby->process.data = standby;
+	standby->process_open = true; /* its handle exists even if it fails */
+	return uv_spawn(&standby->loop, &standby->process, &options);
+}
+
+static int start_agent(struct standby *standby, uint32_t window)
+{
+	const struct relay_owner owner = {standby, on_drained, on_relay_ended, on_relay_closed};
+	int err = relay_open(&standby->relay, &standby->loop, &owner);
+
+	standby->piped = true;
+	if (!err)
+		err = spawn(standby);
+	if (!err)
+		relay_begin(&standby->relay, standby->nats, standby->answers, window);
+	return err;
+}
+
+/* ---- claims ---- */
+
+static void fail_to_start(struct standby *standby, int err)
+{
+	char reason[128];
+
+	snprintf(reason, sizeof(reason), "its agent cannot be started: %s", strerror(-err));
+	log_error("%s", reason);
+	standby->relay.nats = standby->nats;
+	snprintf(standby->relay.subject, sizeof(standby->relay.subject), "%s", standby->answers);
+	relay_end(&standby->relay, reason);
+	uv_close((uv_handle_t *)&standby->process, on_process_closed);
+}
+
+static void take_claim(struct standby *standby, const char *run, const json_t *message)
+{
+	json_int_t window = json_integer_value(json_object_get(message, "window"));
+	json_int_t patience_ns = json_integer_value(json_object_get(message, "patience_ns"));
+	const char *asker = json_string_value(json_object_get(message, "asker"));
+	int err;
+
+	if (standby->busy && !strcmp(run, standby->run))
+		return;
+	if (standby->busy || standby->over || window < RELAY_WINDOW_MIN ||
+	    window > RELAY_WINDOW_MAX || patience_ns <= 0 ||
+	    patience_ns > (json_int_t)PATIENCE_MAX_NS) {
+		answer(standby, run, "busy");
+		return;
+	}
+	snprintf(standby->run, sizeof(standby->run), "%s", run);
+	snprintf(standby->asker, sizeof(standby->asker), "%s", asker ? asker : "somebody");
+	snprintf(standby->answers, sizeof(standby->answers), "sojourn.from.%s.%s", run,
+		 standby->agent);
+	log_note("run %.8s is asked for by %s", run, standby->asker);
+	standby->busy = true;
+	standby->ended = false;
+	standby->drained = false;
+	standby->silent = 0;
+	standby->leaving = 0;
+	standby->patience_steps =
+		((uint64_t)patience_ns + PATIENCE_MORE_NS) / (STEP_MS * NSEC_PER_MSEC);
+	answer(standby, run, "accepted");
+	err = start_agent(standby, (uint32_t)window);
+	if (err)
+		fail_to_start(standby, err);
+}
+
+static void take_for_run(struct standby *standby, const char *run, const char *payload,
+			 size_t length)
+{
+	const char *body;
+	size_t body_length;
+	autojson json_t *head = relay_parse(payload, length, &body, &body_length);
+	const char *type = head ? channel_type(head) : NULL;
+
+	if (type && !strcmp(type, "claim")) {
+		take_claim(standby, run, head);
+	} else if (standby->busy && !strcmp(run, standby->run)) {
+		standby->silent = 0;
+		relay_take(&standby->relay, payload, length);
+	}
+}
+
+static void on_message(void *user, const char *subject, const char *payload, size_t length)
+{
+	struct standby *standby = user;
+	const char *run = strrchr(subject, '.');
+	const char *body;
+	size_t body_length;
+
+	if (run && relay_is_key(run + 1)) {
+		take_for_run(standby, run + 1, payload, length);
+	} else if (!strcmp(subject, RELAY_TO_ALL)) {
+		autojson json_t *head = relay_parse(payload, length, &body, &body_length);
+
+		take_call(standby, head);
+	}
+}
+
+/* ---- the connection ---- */
+
+/* Return whether trying again is of no use. */
+static bool is_final(const struct standby *standby, const char *reason)
+{
+	return !standby->was_open || strstr(reason, "Permissions Violation");
+}
+
+static void note_failure(struct standby *standby, const char *reason)
+{
+	bool same = standby->failed && !strcmp(standby->failed, reason);
+
+	if (!same && !is_final(standby, reason))
+		log_warn("%s: %s; trying again", standby->options->nats.url, reason);
+	free(standby->failed);
+	standby->failed = strdup(reason);
+}
+
+static void on_failed(void *user, const char *reason)
+{
+	struct standby *standby = user;
+
+	note_failure(standby, reason);
+	nats_close(TAKE_PTR(standby->nats));
+	if (standby->busy)
+		relay_drop(&standby->relay);
+	if (is_final(standby, reason)) {
+		standby->over = true;
+		if (!standby->busy)
+			uv_stop(&standby->loop);
+	}
+}
+
+static void on_open(void *user)
+{
+	struct standby *standby = user;
+	char subject[RELAY_SUBJECT];
+	int err = nats_subscribe(standby->nats, RELAY_TO_ALL);
+
+	snprintf(subject, sizeof(subject), "sojourn.to.%s.*", standby->agent);
+	if (!err)
+		err = nats_subscribe(standby->nats, subject);
+	if (err) {
+		on_failed(standby, strerror(-err));
+		return;
+	}
+	standby->was_open = true;
+	free(TAKE_PTR(standby->failed));
+	log_note("waiting for plans at %s as '%s'", standby->options->nats.url, standby->name);
+}
+
+static int connect_to(struct standby *standby, char **ret_error)
+{
+	const struct nats_owner owner = {standby, on_open, on_message, on_failed};
+
+	return nats_open(&standby->loop, &standby->options->nats, &owner, &standby->nats,
+			 ret_error);
+}
+
+/* ---- events ---- */
+
+static void watch_run(struct standby *standby)
+{
+	if (!standby->busy)
+		return;
+	if (standby->piped && !standby->relay.over && standby->silent++ > standby->patience_steps) {
+		log_error("run %.8s: nothing was heard of its coordinator", standby->run);
+		relay_end(&standby->relay, "its agent heard nothing of the coordinator");
+	}
+	if (standby->relay.over && standby->leaving++ >= LEAVE_STEPS)
+		kill_agent(standby);
+}
+
+static void on_step(uv_timer_t *timer)
+{
+	struct standby *standby = timer->data;
+	autofree char *error = NULL;
+
+	watch_run(standby);
+	if (standby->nats || standby->over)
+		return;
+	if (connect_to(standby, &error))
+		note_failure(standby, error ? error : "no memory");
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct standby *standby = handle->data;
+	char reason[128];
+
+	standby->over = true;
+	if (!standby->busy) {
+		uv_stop(&standby->loop);
+		return;
+	}
+	snprintf(reason, sizeof(reason), "its agent was ended by signal %d (%s) on its host",
+		 number, strsignal(number));
+	relay_end(&standby->relay, reason);
+	kill_agent(standby);
+}
+
+/* ---- opened and closed ---- */
+
+static int open_handles(struct standby *standby)
+{
+	static const int numbers[] = {SIGINT, SIGTERM};
+	int err = uv_timer_init(&standby->loop, &standby->timer);
+
+	standby->timer.data = standby;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++) {
+		err = uv_signal_init(&standby->loop, &standby->signals[i]);
+		standby->signals[i].data = standby;
+		if (!err)
+			err = uv_signal_start(&standby->signals[i], on_signal, numbers[i]);
+	}
+	return err ? err : uv_timer_start(&standby->timer, on_step, STEP_MS, STEP_MS);
+}
+
+static void choose_name(struct standby *standby)
+{
+	if (standby->options->name)
+		snprintf(standby->name, sizeof(standby->name), "%s", standby->options->name);
+	else
+		(void)gethostname(standby->name, sizeof(standby->name) - 1);
+	if (!relay_is_name(standby->name))
+		snprintf(standby->name, sizeof(standby->name), "agent-%.8s", standby->agent);
+}
+
+static void on_flushed(uv_timer_t *timer)
+{
+	uv_stop(timer->loop);
+}
+
+/* Let the last messages leave, but do not wait for a server that does not read. */
+static void flush(struct standby *standby)
+{
+	uv_timer_start(&standby->timer, on_flushed, LEAVE_STEPS * STEP_MS, 0);
+	while (standby->nats && !nats_is_flushed(standby->nats) &&
+	       uv_is_active((uv_handle_t *)&standby->timer))
+		uv_run(&standby->loop, UV_RUN_ONCE);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+	(void)unused;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+static void close_all(struct standby *standby)
+{
+	nats_close(TAKE_PTR(standby->nats));
+	uv_walk(&standby->loop, close_handle, NULL);
+	uv_run(&standby->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&standby->loop);
+	free(standby->failed);
+}
+
+static int serve(struct standby *standby, char **ret_error)
+{
+	int err = secret_make(standby->agent);
+
+	choose_name(standby);
+	if (!err)
+		err = open_handles(standby);
+	if (!err)
+		err = connect_to(standby, ret_error);
+	if (err)
+		return err;
+	uv_run(&standby->loop, UV_RUN_DEFAULT);
+	flush(standby);
+	return standby->nats || !standby->failed
+		       ? 0
+		       : refuse(ret_error, "--fleet: %s: %s", standby->options->nats.url,
+				standby->failed);
+}
+
+int standby_run(const struct agent_options *options, char **ret_error)
+{
+	struct standby standby = {.options = options};
+	int err = uv_loop_init(&standby.loop);
+
+	if (err)
+		return err;
+	err = serve(&standby, ret_error);
+	close_all(&standby);
+	return err;
+}

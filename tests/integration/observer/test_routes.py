@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Requests by route (--route): against the log of a foreign server, and of bytes that a test writes itself.
+
+tests/unit/bpf/protocol/request.c tests the parser of the line alone."""
+import os
+import re
+import socket
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.conditions import needs_program
+from support.documents import service
+from support.process import run, wait_until
+from support.programs import OBSERVER, Nginx, Observer
+from support.timing import MS
+from .scene import Scene
+
+ROUTES = ["/api/*", "/api/users/*", "GET /api/users/*", "POST /api/*", "/exact", "GET /exact", "/%41*", "DELETE /*"]
+STAGES = ("socket_queue", "receive", "service", "respond")
+
+
+def options(routes):
+    return [word for route in routes for word in ("--route", route)]
+
+
+def route_of(method, target, routes):
+    """The rule of docs/measurement.md: the longest path, and of equal ones the one with a method."""
+    path = re.sub(r"^\w+://[^/?]*", "", target).split("?")[0]
+    best = (-1, False, "other")
+    for route in routes:
+        wanted, _, pattern = route.rpartition(" ")
+        whole = not pattern.endswith("*")
+        start = pattern.rstrip("*")
+        if wanted in ("", method) and (path == start if whole else path.startswith(start)):
+            best = max(best, (len(start) + whole, bool(wanted), route))
+    return best[2]
+
+
+def counted(entry):
+    """Return {route: count} without zeros. All figures of the document on routes must agree."""
+    told = Counter()
+    for route in entry["routes"]["list"]:
+        assert sum(route["status"].values()) == route["count"]
+        assert {route[stage]["count"] for stage in STAGES} == {route["service"]["count"]} <= {route["count"]}
+        told[route["route"]] += route["count"]
+    unknown = +Counter(entry["routes"]["not_known"])
+    assert told.total() + unknown.total() == entry["responses"]["count"]
+    for stage in STAGES:
+        whole, parts = entry["stages"][stage], [route[stage] for route in entry["routes"]["list"]]
+        if not unknown:
+            assert sum(part["sum_ns"] for part in parts) == whole["sum_ns"]
+            assert sum(part["count"] for part in parts) == whole["count"]
+            assert max(part["max_ns"] or 0 for part in parts) == (whole["max_ns"] or 0)
+    return +told, dict(unknown)
+
+
+@needs_program("curl")
+@needs_program("h2load")
+def test_nginx_logs_the_same(start):
+    """The first line and the status of each request in nginx's own log; the sums of all routes are those of the service."""
+    nginx = start(Nginx(http_block="log_format routes '$status $request';",
+                        server="access_log {folder}/routes.log routes; "
+                               "location /api/users/ { return 404; } location /exact { proxy_pass http://127.0.0.1:1; }"))
+    observer = start(Observer(*options(ROUTES), ports=[nginx.port]))
+    paths = ["", "api", "api/", "api/users", "api/users/7", "api/users/7?to=/exact", "exact", "exact?a", "exact/", "Exact",
+             "%41", "A", "api/../exact", "x" * 500, "api/" + "%C3%A9" * 100]
+    urls = [nginx.url + path for path in paths]
+    assert "600 done" in run(["h2load", "--h1", "-n", 600, "-c", 3, *urls]).stdout
+    for method in ("POST", "DELETE", "get", "LONGER-THAN-ALL-METHODS"):
+        run(["curl", "--silent", "--path-as-is", "--output", "/dev/null", "--request", method, *urls])
+    run(["curl", "--silent", "--request-target", "http://a.example:80/api/users/3", nginx.url])
+    run(["curl", "--silent", "--request", "OPTIONS", "--request-target", "*", nginx.url])
+    observer.stop()
+    nginx.stop()
+    lines = (Path(nginx.files.name) / "routes.log").read_text().splitlines()
+    logged = Counter()
+    for line in lines:
+        status, method, target, *_ = line.split()
+        logged[route_of(method, target, ROUTES), f"{status[0]}xx"] += 1
+    entry = service(observer.summary(), nginx.port)
+    told, unknown = counted(entry)
+    assert unknown == {}
+    assert len(told) == len(ROUTES) + 1 - ("DELETE /*" not in told)
+    assert {(route["route"], name): n for route in entry["routes"]["list"]
+            for name, n in route["status"].items() if n} == dict(logged)
+    assert re.search(rf"routes +/api/\* · {told['/api/*']} · mean", observer.stdout), observer.stdout
+
+
+# ---- bytes in the test's own hands ----
+
+REQUEST = b"GET http://a.example/api/users/5?x HTTP/1.1\r\nHost: test\r\n\r\n"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+def exchange(client, end, *pieces, read=lambda end: end.recv(4096)):
+    for piece in pieces:
+        client.sendall(piece)
+        read(end)
+    end.sendall(ANSWER)
+    client.recv(4096)
+
+
+def test_a_line_may_be_cut_anywhere(start):
+    """Into two reads at each byte, into one byte each, and over buffers of each size. With a header of a proxy before it."""
+    scene = Scene(start, *options(ROUTES))
+    client, end = scene.connect()
+    exchange(client, end, b"PUT / HTTP/1.1\r\n\r\n")
+    for cut in range(1, len(REQUEST)):
+        exchange(client, end, REQUEST[:cut], REQUEST[cut:])
+        exchange(*scene.connect(), REQUEST[:cut], REQUEST[cut:])
+    exchange(*scene.connect(), *(REQUEST[at:at + 1] for at in range(len(REQUEST))))
+    for size in (1, 2, 5, 64, 300):
+        buffers = [bytearray(0 if at % 2 else size) for at in range(2 * len(REQUEST))]
+        exchange(client, end, REQUEST, read=lambda end, b=buffers: os.readv(end.fileno(), b))
+        exchange(client, end, REQUEST, read=lambda end, b=buffers: end.recvmsg_into(b))
+    proxied = b"PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n" + REQUEST
+    for cut in (1, 10, 36, 40, 50):
+        exchange(*scene.connect(), proxied[:cut], proxied[cut:])
+    exchange(*scene.connect(), proxied[:1], proxied[1:36], proxied[36:])
+    cuts = 2 * (len(REQUEST) - 1) + 1 + 10 + 6
+    assert counted(scene.end()) == ({"GET /api/users/*": cuts, "other": 1}, {})
+
+
+def test_what_is_not_known_is_counted_with_its_reason(start):
+    """And the exchange after it on the same connection has its route again."""
+    scene = Scene(start, *options(["/x*"]))
+    ways = {
+        "cut": lambda client, end: exchange(client, end, b"GET /xy"),
+        "strange": lambda client, end: exchange(client, end, b"\x01GET /x HTTP/1.1\r\n\r\n"),
+        "pipelined": lambda client, end: exchange(client, end, 2 * b"GET /x HTTP/1.1\r\nA: b\r\n\r\n"),
+        "unseen": lambda client, end: exchange(client, end, b"GET /x HTTP/1.1\r\n\r\n", read=spliced),
+    }
+    pipe = os.pipe()
+
+    def spliced(end):
+        assert os.splice(end.fileno(), pipe[1], 4096) > 0
+        os.read(pipe[0], 4096)
+
+    client, end = scene.connect()
+    for way in ways.values():
+        exchange(client, end, b"GET /x HTTP/1.1\r\n\r\n")
+        way(client, end)
+        exchange(client, end, b"\r\nPOST /xyz HTTP/1.0\r\nContent-Length: 8\r\n\r\n", b"GET /a\r\n")
+    for descriptor in pipe:
+        os.close(descriptor)
+    assert counted(scene.end()) == ({"/x*": 2 * len(ways)}, dict.fromkeys(ways, 1))
+
+
+def test_pipelined_requests_are_found_at_any_place(start):
+    """The head of the first one has any length. A body without such a line is no request."""
+    scene = Scene(start, *options(["/x*"]))
+    client, end = scene.connect()
+    for length in range(140):
+        first = f"POST /x HTTP/1.1\r\nA: {'a' * length}\r\n\r\n".encode()
+        exchange(client, end, first + b"PATCH /y HTTP/1.1\r\n\r\n")
+        exchange(client, end, first + b"x\r\nPATCH: no\n\nGET /y\r\n \r\n\r\nget\r\n" + b"\r\n" * (length % 8))
+    assert counted(scene.end(samples=False)) == ({"/x*": 140}, {"pipelined": 140})
+
+
+def test_each_route_has_its_own_times(start):
+    """Those of the samples of the same exchanges, stage by stage. A response in several writes moves its own time."""
+    scene = Scene(start, *options(["/slow", "/fast"]), "--samples", "1000")
+    client, end = scene.connect()
+    order = ["/fast", "/slow", "/fast", "/other", "/slow"]
+    for path in order:
+        client.sendall(f"GET {path} HTTP/1.1\r\n".encode())
+        end.recv(4096)
+        client.sendall(b"\r\n")
+        end.recv(4096)
+        time.sleep(0.03 if path == "/slow" else 0.001)
+        for _ in range(3):
+            end.sendall(ANSWER)
+            assert client.recv(len(ANSWER), socket.MSG_WAITALL)
+    entry = scene.end()
+    assert counted(entry) == ({"/fast": 2, "/slow": 2, "other": 1}, {})
+    samples = entry["samples"]
+    for route in entry["routes"]["list"]:
+        mine = [at for at, index in enumerate(samples["index"]) if order[index].replace("/other", "other") == route["route"]]
+        assert len(mine) == route["count"]
+        for stage in STAGES:
+            assert route[stage]["sum_ns"] == sum(samples["stages"][stage][at] for at in mine), (route["route"], stage)
+    slow, fast = (route["service"] for route in entry["routes"]["list"][:2])
+    assert slow["sum_ns"] >= 60 * MS and fast["sum_ns"] >= 2 * MS
+
+
+@needs_program("h2load")
+def test_streams_have_no_route_that_is_known(start):
+    nginx = start(Nginx(listen_options="http2"))
+    observer = start(Observer("--route", "/*", ports=[nginx.port]))
+    assert "50 done" in run(["h2load", "-n", 50, "-c", 2, nginx.url]).stdout
+    observer.stop()
+    assert counted(service(observer.summary(), nginx.port)) == ({}, {"http2": 50})
+    assert "not known 50 · HTTP/2: 50" in observer.stdout
+
+
+def test_routes_are_metrics(start):
+    """The label is the user's own text; what clients send is none."""
+    scene = Scene(start, *options(["GET /api/*"]))
+    client, end = scene.connect()
+    for path in ("/api/1", "/api/2", "/secret"):
+        exchange(client, end, f"GET {path} HTTP/1.1\r\n\r\n".encode())
+
+    def told(name, label):
+        text = scene.observer.get("/metrics")
+        assert "secret" not in text and "api/1" not in text
+        return dict(re.findall(rf'^{name}\{{[^}}]*route="([^"]*)"[^}}]*{label}[^}}]*\}} (\S+)', text, re.MULTILINE))
+
+    wait_until(lambda: told("sojourn_route_responses_total", 'status="2xx"') == {"GET /api/*": "2", "other": "1"})
+    assert told("sojourn_route_stage_seconds_count", 'stage="service"') == {"GET /api/*": "2", "other": "1"}
+    scene.end()
+
+
+FORM = "give a path, or the start of one before a final *"
+
+
+@pytest.mark.parametrize("routes, message", [
+    (["api"], FORM), (["*"], FORM), ([""], FORM), (["GET"], FORM), (["get /x"], FORM), (["/a?b"], FORM), (["/a*b"], FORM),
+    (["/a b"], FORM), (["/\u00e9"], FORM), (["GET  /x"], FORM),
+    (["/" + "x" * 120], "at most 120 bytes"), (["M" * 16 + " /"], "a method of at most 15"),
+    (["/a", "GET /a", "/a"], "'/a' is not allowed: give each given once"),
+    ([f"/{n}" for n in range(33)], "'/32' is not allowed: give at most 32 routes"),
+])
+def test_refused(routes, message):
+    ended = run([OBSERVER, "observe", "--port", "1", *options(routes)], check=False)
+    assert ended.status == 2
+    (line,) = ended.stderr.splitlines()
+    assert "--route: '" in line and message in line, line
