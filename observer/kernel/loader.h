@@ -178,9 +178,8 @@ const struct run_namespaces *loader_namespaces(const struct loader *loader);
  * far.
  */
 uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
-/* Return the number of copies of each slot, and how many CPUs share one; 1: each has its own. */
+/* Return the number of copies of each slot. */
 uint32_t loader_copies(const struct loader *loader);
-uint32_t loader_sharing_cpus(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 
 /*

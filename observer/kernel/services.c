@@ -18,6 +18,11 @@ static uint32_t most(const struct services *services)
 	return services->skel->rodata->config.max_services;
 }
 
+static bool is_shared(const struct services *services)
+{
+	return loader_is_shared((const struct observer_config *)&services->skel->rodata->config);
+}
+
 uint32_t services_left(const struct services *services)
 {
 	const struct sojourn_bpf__bss *bss = services->skel->bss;
@@ -88,8 +93,17 @@ void services_expect_epoch(struct services *services, uint64_t epoch)
 {
 	size_t count = (size_t)services->skel->rodata->config.copies * most(services);
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; is_shared(services) && i < count; i++)
 		*first_message_at(&services->slots[i], epoch) = 0;
+}
+
+uint64_t services_first_message(const struct services *services, struct service_slot *slot)
+{
+	uint64_t epoch = services->skel->bss->epoch;
+
+	if (is_shared(services))
+		return *first_message_at(slot, epoch);
+	return slot->epoch == epoch ? slot->first_message_ns : 0;
 }
 
 int services_open(struct services *services, struct sojourn_bpf *skel)
