@@ -156,8 +156,8 @@ static __always_inline void depth_seen(__u32 service, __u32 depth)
 {
 	struct service_slot *slot = slot_of(service);
 
-	if (slot && depth > slot->depth_max)
-		slot->depth_max = depth;
+	if (slot)
+		copy_raise(&slot->depth_max, depth);
 }
 
 static __always_inline __u64 inode_of(const struct sock *sk)

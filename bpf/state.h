@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "compat.h"
+#include "copies.h"
 #include "fin.h"
 #include "tcp/http2.h"
 #include "tcp/talk.h"
@@ -208,7 +209,7 @@ struct conn_places_map {
 	__type(value, struct conn_place);
 };
 
-/* [cpu × max_services + service]: one inlined lookup, readable by mmap without a system call. */
+/* [copy_of(service)]: one inlined lookup, readable by mmap without a system call. */
 struct slots_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -241,7 +242,7 @@ struct threads_map {
 	__type(value, struct thread);
 };
 
-/* [cpu × max_services + service], with --transmit. */
+/* [copy_of(service)], with --transmit. */
 struct transmits_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -250,7 +251,7 @@ struct transmits_map {
 	__type(value, struct service_transmit);
 };
 
-/* [cpu × max_services + service], with --cpu. */
+/* [copy_of(service)], with --cpu. */
 struct splits_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -259,7 +260,7 @@ struct splits_map {
 	__type(value, struct service_split);
 };
 
-/* [cpu × max_services + service], with --http. */
+/* [copy_of(service)], with --http. */
 struct statuses_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -268,7 +269,7 @@ struct statuses_map {
 	__type(value, struct service_statuses);
 };
 
-/* [(cpu × max_services + service) × route_rows + row], with --route. */
+/* [copy_of(service) × route_rows + row], with --route. */
 struct route_rows_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -539,9 +540,16 @@ static __always_inline void conn_free(const void *sk)
 	bpf_map_delete_elem(&talks_by_address, &key);
 }
 
+/* Return where the current CPU's copy of the service's slot is, and of what else each copy has. */
+static __always_inline __u32 copy_of(__u32 service)
+{
+	return copy_of_cpu(bpf_get_smp_processor_id()) * config.max_services +
+	       service_index(service);
+}
+
 static __always_inline struct service_slot *slot_of(__u32 service)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	__u32 index = copy_of(service);
 	struct service_slot *slot = bpf_map_lookup_elem(&slots, &index);
 
 	return slot && slot->generation == service_generation(service) ? slot : NULL;
@@ -563,7 +571,7 @@ static __always_inline void count_atomic(struct service_slot *slot, enum counter
 /* For counters and histograms that only process-context programs touch; see SLOT_ADD() of tcp/exchange.h. */
 static __always_inline void count(struct service_slot *slot, enum counter counter, __u64 n)
 {
-	slot->counters[counter] += n;
+	COPY_ADD(slot->counters[counter], n);
 }
 
 /*
@@ -580,10 +588,9 @@ static __always_inline __u32 bucket_of(__u64 value_ns)
 
 static __always_inline void stage_add(struct stage_histogram *h, __u64 value_ns)
 {
-	h->buckets[bucket_of(value_ns)]++;
-	h->sum_ns += value_ns;
-	if (value_ns > h->max_ns)
-		h->max_ns = value_ns;
+	COPY_ADD(h->buckets[bucket_of(value_ns)], 1);
+	COPY_ADD(h->sum_ns, value_ns);
+	copy_raise(&h->max_ns, value_ns);
 }
 
 /*
@@ -594,8 +601,7 @@ static __always_inline void stage_add_atomic(struct stage_histogram *h, __u64 va
 {
 	__sync_fetch_and_add(&h->buckets[bucket_of(value_ns)], 1);
 	__sync_fetch_and_add(&h->sum_ns, value_ns);
-	if (value_ns > h->max_ns)
-		h->max_ns = value_ns;
+	copy_raise(&h->max_ns, value_ns);
 }
 
 /*
@@ -617,20 +623,9 @@ static __always_inline void listener_drops(struct conn *c, const struct sock *sk
  */
 static __always_inline void stage_add_shared(struct stage_histogram *h, __u64 value_ns)
 {
-	__u64 old = PLAIN(&h->max_ns), seen;
-
 	__sync_fetch_and_add(&h->buckets[bucket_of(value_ns)], 1);
 	__sync_fetch_and_add(&h->sum_ns, value_ns);
-	for (int i = 0; i < 8 && value_ns > old; i++) {
-		if (config.plain) {
-			h->max_ns = value_ns;
-			return;
-		}
-		seen = __sync_val_compare_and_swap(&h->max_ns, old, value_ns);
-		if (seen == old)
-			return;
-		old = seen;
-	}
+	atomic_raise(&h->max_ns, value_ns);
 }
 
 /* Add to a span of @service, also from softirq. */
@@ -643,16 +638,29 @@ static __always_inline void span_add(__u32 service, enum span span, __u64 value_
 		stage_add_shared(&found->spans[span], value_ns);
 }
 
+static __always_inline void note_last_message(struct service_slot *slot, __u64 now)
+{
+#ifdef COPIES_SHARED
+	copy_raise(&slot->last_message_ns, now);
+#else
+	slot->last_message_ns = now;
+#endif
+}
+
 /* Note the first and the last message of the epoch. */
 static __always_inline void note_messages(struct service_slot *slot, __u64 arrival_ns, __u64 now)
 {
-	slot->last_message_ns = now;
+	note_last_message(slot, now);
+#ifdef COPIES_SHARED
+	atomic_lower(first_message_at(slot, epoch), arrival_ns);
+#else
 	if (slot->epoch != epoch) {
 		slot->epoch = epoch;
 		slot->first_message_ns = arrival_ns;
 	} else if (arrival_ns < slot->first_message_ns || !slot->first_message_ns) {
 		slot->first_message_ns = arrival_ns;
 	}
+#endif
 }
 
 #endif

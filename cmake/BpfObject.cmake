@@ -1,5 +1,5 @@
-# bpf_object(TARGET SOURCE…): compiles each SOURCE with clang for BPF, links them into one object and makes
-# TARGET, an INTERFACE library that offers <TARGET>.skel.h.
+# bpf_object(TARGET [DEFINE NAME] SOURCE…): compiles each SOURCE with clang for BPF, links them into one object and
+# makes TARGET, an INTERFACE library that offers <TARGET>.skel.h. NAME is defined for the preprocessor.
 #
 # Headers are tracked through the compiler's own dependency files. Nothing depends on the running kernel: its
 # structures are declared in bpf/kernel.h and relocated at load (CO-RE).
@@ -30,18 +30,20 @@ set(BPF_FLAGS -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_${BPF_TARGET_ARCH} -st
 	-idirafter ${CMAKE_SYSROOT}/usr/include/${CMAKE_C_LIBRARY_ARCHITECTURE})
 
 function(bpf_object target)
+	cmake_parse_arguments(PARSE_ARGV 1 bpf "" DEFINE "")
 	set(objects)
-	foreach(source IN LISTS ARGN)
-		string(REGEX REPLACE "\\.c$" ".o" object ${CMAKE_CURRENT_BINARY_DIR}/${source})
+	foreach(source IN LISTS bpf_UNPARSED_ARGUMENTS)
+		string(REGEX REPLACE "\\.c$" ".o" object ${CMAKE_CURRENT_BINARY_DIR}/${bpf_DEFINE}/${source})
 		get_filename_component(folder ${object} DIRECTORY)
 		add_custom_command(OUTPUT ${object}
 			COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
-			COMMAND ${BPF_CLANG} ${BPF_FLAGS} -I${CMAKE_CURRENT_SOURCE_DIR} -MD -MF ${object}.d -MT ${object}
+			COMMAND ${BPF_CLANG} ${BPF_FLAGS} -I${CMAKE_CURRENT_SOURCE_DIR} $<$<BOOL:${bpf_DEFINE}>:-D${bpf_DEFINE}>
+				-MD -MF ${object}.d -MT ${object}
 				-c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
 			COMMAND ${BPF_STRIP} -g ${object}
 			WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} # for BTF's source lines, clang opens files by their mapped names
 			DEPENDS ${source} DEPFILE ${object}.d COMMAND_EXPAND_LISTS VERBATIM
-			COMMENT "BPF ${source}")
+			COMMENT "BPF ${source} ${bpf_DEFINE}")
 		list(APPEND objects ${object})
 	endforeach()
 

@@ -197,6 +197,7 @@ static int build_plan(struct observation *o, bool hopeful)
 		.prefer = o->options->prefer,
 		.prefer_count = o->options->prefer_count,
 		.hopeful = hopeful,
+		.shared = o->budget.shared,
 	};
 
 	return plan_build(&wish, &o->plan);
@@ -473,10 +474,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 	return 0;
 }
 
-/*
- * Limit the services by memory. Without --memory the budget is only a default: named ports, or else FEW_SERVICES, are
- * observed in any case.
- */
+/* Limit the services by memory. Without --memory, named ports or else FEW_SERVICES are observed in any case. */
 static int divide_memory(struct observation *o)
 {
 	const struct observe_options *options = o->options;
@@ -486,7 +484,7 @@ static int divide_memory(struct observation *o)
 	int r = count_services(o, &wanted);
 
 	if (!r)
-		r = budget_divide(bytes, &o->config, &o->budget);
+		r = budget_divide(bytes, &o->config, wanted, &o->budget);
 	if (r < 0)
 		return r;
 	if (options->memory && o->budget.services < (named ? least : 1))
@@ -495,6 +493,7 @@ static int divide_memory(struct observation *o)
 		o->budget.services = least;
 	scarce = wanted > o->budget.services;
 	o->config.max_services = scarce ? o->budget.services : wanted;
+	o->config.copies = o->budget.copies;
 	o->config.slots_kept = named ? 0 : slots_kept(o->config.max_services, scarce);
 	return 0;
 }

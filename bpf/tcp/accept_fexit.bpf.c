@@ -16,8 +16,8 @@ static __always_inline void depth_seen(const struct sock *listener, struct servi
 {
 	__u32 depth = listener->sk_ack_backlog + 1;
 
-	if (config.depth_at_accept && depth > slot->depth_max)
-		slot->depth_max = depth;
+	if (config.depth_at_accept)
+		copy_raise(&slot->depth_max, depth);
 }
 
 static __always_inline void wait_seen(struct conn *c, struct service_slot *slot)

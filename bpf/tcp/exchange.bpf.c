@@ -62,8 +62,8 @@ static __always_inline void listener_ready(const struct sock *sk)
 		c->service = service_find(&key);
 		slot = slot_of(c->service);
 	}
-	if (slot && depth > slot->depth_max)
-		slot->depth_max = depth;
+	if (slot)
+		copy_raise(&slot->depth_max, depth);
 	if (slot && c->flags & CONN_LISTENER)
 		listener_deepest(c, depth);
 }

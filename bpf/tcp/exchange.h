@@ -268,7 +268,7 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
  */
 static __always_inline void exchange_split(struct conn *c, __u64 now)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(c->service);
+	__u32 index = copy_of(c->service);
 	__u64 service_ns = now - c->last_read_ns, blocked_ns;
 	struct service_split *split = bpf_map_lookup_elem(&splits, &index);
 
@@ -349,7 +349,7 @@ static __always_inline void exchange_responding(struct conn *c, struct service_s
 			respond_move(&slot->stages[STAGE_RESPOND], c->respond_bucket,
 				     c->last_write_ns - c->first_write_ns, now - c->first_write_ns);
 	}
-	slot->last_message_ns = now;
+	note_last_message(slot, now);
 	c->last_write_ns = now;
 }
 

@@ -136,7 +136,7 @@ __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, 
 
 static __always_inline struct service_route *route_row(const struct conn *c)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(c->service);
+	__u32 index = copy_of(c->service);
 
 	if (c->route < ROUTE_FIRST || !slot_of(c->service))
 		return NULL;
@@ -174,7 +174,7 @@ __noinline int route_answered(const struct conn *c, int status)
 	if (!row)
 		return 0;
 	barrier_var(class);
-	row->responses[class < ROUTE_CLASSES ? class : 0]++;
+	COPY_ADD(row->responses[class < ROUTE_CLASSES ? class : 0], 1);
 	if (!c->start_ns)
 		return 0;
 	route_stage(row, STAGE_SOCKET_QUEUE, c->start_ns, c->first_read_ns);

@@ -30,12 +30,12 @@ int route_responding(const struct conn *c, __u64 now);
 /* Count a response of @service whose request's route is not known. */
 static __always_inline void route_unknown(__u32 service, enum route_unknown reason)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	__u32 index = copy_of(service);
 	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
 
 	barrier_var(reason); /* or the verifier does not see its bound */
 	if (all && reason < ROUTE_UNKNOWN_COUNT && slot_of(service))
-		all->routeless[reason]++;
+		COPY_ADD(all->routeless[reason], 1);
 }
 
 /*

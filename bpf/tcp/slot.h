@@ -20,7 +20,7 @@
 #define SLOT_COUNT(slot, ...) count_atomic(slot, __VA_ARGS__)
 #define SLOT_STAGE(h, value)  stage_add_atomic(h, value)
 #else
-#define SLOT_ADD(place, n)    ((place) += (n))
+#define SLOT_ADD(place, n)    COPY_ADD(place, n)
 #define SLOT_COUNT(slot, ...) count(slot, __VA_ARGS__)
 #define SLOT_STAGE(h, value)  stage_add(h, value)
 #endif

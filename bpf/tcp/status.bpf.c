@@ -139,7 +139,7 @@ static __always_inline void status_failed(struct service_statuses *all, __u32 st
 
 static __always_inline void status_add(__u32 service, __u32 status, __u64 service_ns)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	__u32 index = copy_of(service);
 	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
 	__u32 place = status - STATUS_LEAST;
 
@@ -147,9 +147,9 @@ static __always_inline void status_add(__u32 service, __u32 status, __u64 servic
 		return;
 	barrier_var(place);
 	if (place < STATUS_COUNT)
-		all->counts[place]++;
+		COPY_ADD(all->counts[place], 1);
 	else
-		all->unknown++;
+		COPY_ADD(all->unknown, 1);
 	status_failed(all, status, service_ns);
 }
 
@@ -183,14 +183,14 @@ static __always_inline __u32 status_grpc(__u32 said, __u32 stream, __u32 conn)
 
 __noinline int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn, __u64 service_ns)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	__u32 index = copy_of(service);
 	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
 	__u32 status = status_grpc(said, stream, conn);
 
 	barrier_var(status);
 	if (!all || status >= GRPC_COUNT || !slot_of(service))
 		return 0;
-	all->grpc[status]++;
+	COPY_ADD(all->grpc[status], 1);
 	if (status && status <= GRPC_OTHER && service_ns != STATUS_UNTIMED)
 		stage_add(&all->failed[STATUS_FAILED_GRPC], service_ns);
 	return 0;

@@ -392,7 +392,7 @@ static __always_inline void stream_responding(struct streams_call *call, struct 
 			&call->slot->stages[STAGE_RESPOND], st->respond_bucket,
 			st->last_write_ns - st->first_write_ns, now - st->first_write_ns);
 	}
-	call->slot->last_message_ns = now;
+	note_last_message(call->slot, now);
 	st->last_write_ns = now;
 }
 

@@ -95,7 +95,7 @@ static __always_inline void transmit_times(const struct conn *c, __u64 *ret_on_w
 static __always_inline void transmit_stage(struct service_slot *slot, __u32 service,
 					   enum stage stage, __u64 from, __u64 to)
 {
-	__u32 index = bpf_get_smp_processor_id() * config.max_services + service_index(service);
+	__u32 index = copy_of(service);
 	struct service_transmit *found = bpf_map_lookup_elem(&transmits, &index);
 
 	if (to < from)

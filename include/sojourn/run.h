@@ -308,6 +308,7 @@ struct run_cost {
 	uint64_t cpu_ns;	 /* the observer's CPU time in the period, system calls included */
 	uint64_t resident_bytes; /* the observer's peak resident set */
 	uint64_t map_bytes;	 /* of the observer's BPF maps */
+	struct run_number sharing_cpus; /* how many share a copy of the services' counts */
 	struct run_program *programs;
 	size_t program_count;
 	struct run_machine machine;

@@ -51,6 +51,9 @@ void run_service_add(struct run_service *service, struct run_service *earlier);
 
 void run_reclaimed_add(struct run_reclaimed *sum, const struct run_reclaimed *other);
 
+/* Keep the greater number of CPUs that share a copy. */
+void run_cost_share(struct run_cost *cost, const struct run_cost *other);
+
 /* Add up by name; programs that @cost lacks are added. -ENOMEM: some may be missing. */
 int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other);
 

@@ -28,10 +28,12 @@ enum accept_source {
 
 /* Passed once, before load, as read-only data. */
 struct observer_config {
-	__u32 max_services;  /* slots per CPU; at most SERVICES_MAX */
-	__u32 cpus;	     /* possible CPUs */
-	__u32 pid;	     /* observe listeners that this process opens; 0: none */
-	__u32 netns;	     /* only this namespace (inode number), unless all_netns */
+	__u32 max_services; /* slots in each copy; at most SERVICES_MAX */
+	__u32 cpus;	    /* possible CPUs */
+	__u32 copies;	    /* of each slot: cpus, or a power of 2 below, shared by CPUs; 0: cpus */
+	__u32 copy_shift;   /* so many lower bits of a CPU's number do not choose its copy */
+	__u32 pid;	    /* observe listeners that this process opens; 0: none */
+	__u32 netns;	    /* only this namespace (inode number), unless all_netns */
 	__u32 accept_source; /* enum accept_source */
 	__u8 all_listeners;
 	__u8 floor;	      /* no port passes the filter, to measure the filter's cost alone */
@@ -55,7 +57,7 @@ struct observer_config {
 	__u32 pad;
 };
 
-_Static_assert(sizeof(struct observer_config) == 96, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 104, "no hidden padding");
 
 /* A service, by its listener. Host byte order. */
 struct service_key {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The counts of one service on one CPU. User space sums the CPUs and never resets anything: a
- * period is the difference of two readings, so that nothing is lost between periods.
+ * The counts of one service on one CPU, or on the CPUs that share a copy (bpf/copies.h). User space sums the copies
+ * and never resets a count: a period is the difference of two readings, so that nothing is lost between periods.
  */
 #ifndef WIRE_COUNTERS_H
 #define WIRE_COUNTERS_H
@@ -96,6 +96,16 @@ struct service_slot {
 	struct stage_histogram stages[STAGE_RESIDENCE_END];
 };
 
+/*
+ * Return where a copy that CPUs share has that earliest arrival; 0: none yet. Nobody can change two words at once, so
+ * there the two are for epochs of even and of odd numbers. User space empties the next one before it raises the epoch.
+ */
+static inline __attribute__((always_inline)) __u64 *first_message_at(struct service_slot *slot,
+								     __u64 epoch)
+{
+	return epoch & 1 ? &slot->first_message_ns : &slot->epoch;
+}
+
 /* The stages after the residence, with --transmit. */
 struct service_transmit {
 	struct stage_histogram stages[STAGE_COUNT - STAGE_RESIDENCE_END];
@@ -121,7 +131,7 @@ enum split_part {
 	SPLIT_COUNT
 };
 
-/* The parts on one CPU, with --cpu. RUNNABLE and BLOCKED record no zeros in buckets. */
+/* The parts, in each copy, with --cpu. RUNNABLE and BLOCKED record no zeros in buckets. */
 struct service_split {
 	struct stage_histogram parts[SPLIT_COUNT];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* HTTP responses by status, with --http: the kernel side's counts of one service on one CPU. */
+/* HTTP responses by status, with --http: the kernel side's counts of one service, in each copy. */
 #ifndef WIRE_STATUS_H
 #define WIRE_STATUS_H
 

@@ -52,6 +52,9 @@ static void report_summary(const struct page *page, const struct run *run)
 				     text));
 	items_add(&items, "memory %s", page_bytes(run->cost->resident_bytes, text));
 	items_add(&items, "BPF maps %s", page_bytes(run->cost->map_bytes, text));
+	if (run->cost->sharing_cpus.value > 1)
+		items_add(&items, "%s CPUs share counts",
+			  page_count(run->cost->sharing_cpus.value, text));
 	if (run_ns.known && exchanges)
 		items_add(&items, "BPF %s per exchange",
 			  page_time((double)run_ns.value / (double)exchanges, text));

@@ -238,6 +238,7 @@ static const struct run_member cost_table[] = {
 	COUNT(struct run_cost, cpu_ns),
 	{MEMBER(struct run_cost, U64, resident_bytes)},
 	{MEMBER(struct run_cost, U64, map_bytes)},
+	{MEMBER(struct run_cost, NUMBER, sharing_cpus), .optional = true},
 	{MEMBER(struct run_cost, LIST, programs), .members = &run_program_members,
 	 .count_offset = offsetof(struct run_cost, program_count),
 	 .limit = MAX_PROGRAMS, .optional = true},

@@ -136,6 +136,7 @@ static int add_cost(struct run *run, struct run *other)
 	run->cost->cpu_ns += other->cost->cpu_ns;
 	run->cost->resident_bytes += other->cost->resident_bytes;
 	run->cost->map_bytes += other->cost->map_bytes;
+	run_cost_share(run->cost, other->cost);
 	run_machine_merge(&run->cost->machine, &other->cost->machine);
 	return run_cost_add_programs(run->cost, other->cost);
 }

@@ -209,6 +209,12 @@ struct run_program *run_find_program(const struct run_cost *cost, const char *na
 	return NULL;
 }
 
+void run_cost_share(struct run_cost *cost, const struct run_cost *other)
+{
+	if (other->sharing_cpus.value > cost->sharing_cpus.value)
+		cost->sharing_cpus = other->sharing_cpus;
+}
+
 int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other)
 {
 	for (size_t i = 0; i < other->program_count; i++) {

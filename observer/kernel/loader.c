@@ -101,10 +101,8 @@ static int map_memories(struct loader *loader)
 	if (r < 0)
 		return r;
 	if (loader->skel->rodata->config.transmit_below)
-		r = r < 0 ? r
-			  : map_memory(loader->skel->maps.transmits, PROT_READ | PROT_WRITE,
-				       (void **)&loader->services.transmits,
-				       &loader->transmits_bytes);
+		r = map_memory(loader->skel->maps.transmits, PROT_READ | PROT_WRITE,
+			       (void **)&loader->services.transmits, &loader->transmits_bytes);
 	if (r < 0)
 		return r;
 	loader->services.splits = loader->skel->rodata->config.cpu ? memory : NULL;
@@ -599,49 +597,45 @@ int loader_reclaim(struct loader *loader, const struct service_key *keys, const 
 	return services_reclaim(&loader->services, keys, services, count, last, context);
 }
 
-const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service)
+/* Return an element of an array that has one for each service in each copy; NULL if there is no array. */
+#define COPY_AT(loader, array, copy, service)                                             \
+	((loader)->services.array                                                         \
+		 ? &(loader)->services                                                    \
+			    .array[(size_t)(copy) * loader_config(loader)->max_services + \
+				   (service)]                                             \
+		 : NULL)
+
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t copy, uint32_t service)
 {
-	return &loader->services
-			.slots[(size_t)cpu * loader->skel->rodata->config.max_services + service];
+	return COPY_AT(loader, slots, copy, service);
 }
 
-const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t copy,
 					       uint32_t service)
 {
-	size_t max_services = loader->skel->rodata->config.max_services;
-
-	return loader->services.transmits
-		       ? &loader->services.transmits[cpu * max_services + service]
-		       : NULL;
+	return COPY_AT(loader, transmits, copy, service);
 }
 
-const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+const struct service_split *loader_split(const struct loader *loader, uint32_t copy,
 					 uint32_t service)
 {
-	size_t max_services = loader->skel->rodata->config.max_services;
-
-	return loader->services.splits ? &loader->services.splits[cpu * max_services + service]
-				       : NULL;
+	return COPY_AT(loader, splits, copy, service);
 }
 
-const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t cpu,
+const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t copy,
 					       uint32_t service)
 {
-	size_t max_services = loader->skel->rodata->config.max_services;
-
-	return loader->services.statuses ? &loader->services.statuses[cpu * max_services + service]
-					 : NULL;
+	return COPY_AT(loader, statuses, copy, service);
 }
 
-const struct service_route *loader_route_row(const struct loader *loader, uint32_t cpu,
+const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
 					     uint32_t service, uint32_t row)
 {
-	size_t max_services = loader->skel->rodata->config.max_services;
-	size_t rows = loader->skel->rodata->config.route_rows;
+	const struct observer_config *config = loader_config(loader);
+	size_t at = (size_t)copy * config->max_services + service;
 
-	return loader->services.routes
-		       ? &loader->services.routes[(cpu * max_services + service) * rows + row]
-		       : NULL;
+	return loader->services.routes ? &loader->services.routes[at * config->route_rows + row]
+				       : NULL;
 }
 
 const char *loader_route(const struct loader *loader, uint32_t row)
@@ -698,9 +692,9 @@ bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_cap
 	return true;
 }
 
-uint32_t loader_cpus(const struct loader *loader)
+uint32_t loader_copies(const struct loader *loader)
 {
-	return loader->skel->rodata->config.cpus;
+	return loader->skel->rodata->config.copies;
 }
 
 const struct observer_config *loader_config(const struct loader *loader)
@@ -740,8 +734,17 @@ void loader_set_sample_threshold(struct loader *loader, uint64_t threshold)
 
 uint64_t loader_next_epoch(struct loader *loader)
 {
-	loader->skel->bss->epoch_ns = clock_now_ns();
-	return ++loader->skel->bss->epoch;
+	struct sojourn_bpf__bss *bss = loader->skel->bss;
+
+	services_expect_epoch(&loader->services, bss->epoch + 1);
+	bss->epoch_ns = clock_now_ns();
+	__atomic_store_n(&bss->epoch, bss->epoch + 1, __ATOMIC_RELEASE);
+	return bss->epoch;
+}
+
+uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32_t service)
+{
+	return services_first_message(&loader->services, COPY_AT(loader, slots, copy, service));
 }
 
 uint64_t loader_epoch(const struct loader *loader)

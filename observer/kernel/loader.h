@@ -37,13 +37,18 @@ struct loader_trial {
 	uint32_t verified;
 };
 
+struct loader_rehearsal {
+	int cgroup_fd; /* -1: a program for a cgroup is loaded, but not attached */
+	bool shared;   /* try the programs for copies that CPUs share (bpf/copies.h) */
+};
+
 /*
- * Load all of @trials, attach each, and release them. Without @cgroup_fd (-1) a program for a cgroup is loaded, but
- * not attached. Return 0, or -errno if one was refused. Then @reason says why, and *ret_refused is its index, unless
- * that is not known.
+ * Load all of @trials, attach each, and release them. Return 0, or -errno if one was refused. Then @reason says why,
+ * and *ret_refused is its index, unless that is not known.
  */
-int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
-		    char *reason, size_t size);
+int loader_rehearse(struct loader_trial *trials, size_t count,
+		    const struct loader_rehearsal *rehearsal, size_t *ret_refused, char *reason,
+		    size_t size);
 
 /*
  * Return whether the kernel lacks atomics that return a value, so that programs use plain reads and writes
@@ -51,12 +56,17 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
  */
 bool loader_plain(void);
 
-/*
- * Compute the memory that the maps would take with @config: in all cases, and for each service. Nothing is loaded.
- * Return 0 or -errno.
- */
-int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
-		     uint64_t *ret_service_bytes);
+/* Memory of the maps. */
+struct loader_needs {
+	uint64_t fixed_bytes;	/* in all cases */
+	uint64_t service_bytes; /* for each service, besides: */
+	uint64_t copy_bytes;	/* for each copy of its slot */
+	uint32_t cpus;		/* copies if CPUs share none */
+	uint32_t copies_least;	/* CPUs may share so few */
+};
+
+/* Compute the memory that the maps would take with @config. Nothing is loaded. Return 0 or -errno. */
+int loader_map_needs(const struct observer_config *config, struct loader_needs *ret_needs);
 
 /* Return where the state of connections is kept on this kernel: "hash by socket address", … */
 const char *loader_storage(void);
@@ -127,19 +137,20 @@ uint32_t loader_idle_listeners(const struct loader *loader);
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,
 		   size_t count, void (*last)(void *context, uint32_t service), void *context);
 
-/* Return the slot of @service on @cpu. The kernel side writes to it, and to all below, while we read. */
-const struct service_slot *loader_slot(const struct loader *loader, uint32_t cpu, uint32_t service);
+/* Return a copy of the slot of @service. The kernel side writes to it, and to all below, while we read. */
+const struct service_slot *loader_slot(const struct loader *loader, uint32_t copy,
+				       uint32_t service);
 /* NULL without config.transmit_below. */
-const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t cpu,
+const struct service_transmit *loader_transmit(const struct loader *loader, uint32_t copy,
 					       uint32_t service);
 /* NULL without config.cpu. */
-const struct service_split *loader_split(const struct loader *loader, uint32_t cpu,
+const struct service_split *loader_split(const struct loader *loader, uint32_t copy,
 					 uint32_t service);
 /* NULL without config.http. */
-const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t cpu,
+const struct service_statuses *loader_statuses(const struct loader *loader, uint32_t copy,
 					       uint32_t service);
 /* Return the counts of @row, whose name is loader_route(); NULL without config.route_rows. */
-const struct service_route *loader_route_row(const struct loader *loader, uint32_t cpu,
+const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
 					     uint32_t service, uint32_t row);
 /* Return the text of the route that has @row; NULL: it is that of others. */
 const char *loader_route(const struct loader *loader, uint32_t row);
@@ -167,7 +178,8 @@ const struct run_namespaces *loader_namespaces(const struct loader *loader);
  * far.
  */
 uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
-uint32_t loader_cpus(const struct loader *loader);
+/* Return the number of copies of each slot. */
+uint32_t loader_copies(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);
 
 /*
@@ -187,6 +199,8 @@ void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
 /* Begin a new epoch (wire/counters.h); return its number. */
 uint64_t loader_next_epoch(struct loader *loader);
 uint64_t loader_epoch(const struct loader *loader);
+/* Return the earliest arrival of the current epoch in a copy of the slot of @service; 0: none. */
+uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32_t service);
 
 struct loader_program {
 	char name[32];

@@ -334,13 +334,14 @@ static size_t trials_of(struct plan_row **rows, size_t count, struct loader_tria
  * Load and attach the programs of @rows together. Return 0, or -errno if one is refused. Then *ret_refused is its row
  * (NULL: not known), and @reason says why.
  */
-static int try_together(struct plan_row **rows, size_t count, int cgroup_fd,
-			struct plan_row **ret_refused, char *reason, size_t size)
+static int try_together(struct plan_row **rows, size_t count,
+			const struct loader_rehearsal *rehearsal, struct plan_row **ret_refused,
+			char *reason, size_t size)
 {
 	struct loader_trial trials[2 * PLAN_ROWS] = {};
 	struct plan_row *owners[2 * PLAN_ROWS];
 	size_t n = trials_of(rows, count, trials, owners), refused = n;
-	int r = loader_rehearse(trials, n, cgroup_fd, &refused, reason, size);
+	int r = loader_rehearse(trials, n, rehearsal, &refused, reason, size);
 
 	*ret_refused = count == 1 ? rows[0] : NULL;
 	if (r < 0 && refused < n)
@@ -366,12 +367,12 @@ static size_t take_out(struct plan_row **rows, size_t count, const struct plan_r
  * without the refused one. If it is not known which one was refused, they are tried in halves. -errno: there were too
  * few descriptors to ask the kernel.
  */
-static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
+static int rehearse(struct plan_row **rows, size_t count, const struct loader_rehearsal *rehearsal)
 {
 	while (count) {
 		char reason[sizeof(rows[0]->reason)];
 		struct plan_row *refused;
-		int r = try_together(rows, count, cgroup_fd, &refused, reason, sizeof(reason));
+		int r = try_together(rows, count, rehearsal, &refused, reason, sizeof(reason));
 
 		if (!r || r == -EMFILE || r == -ENFILE)
 			return r;
@@ -381,7 +382,7 @@ static int rehearse(struct plan_row **rows, size_t count, int cgroup_fd)
 			count = take_out(rows, count, refused);
 			continue;
 		}
-		r = rehearse(rows, count / 2, cgroup_fd);
+		r = rehearse(rows, count / 2, rehearsal);
 		if (r < 0)
 			return r;
 		rows += count / 2;
@@ -472,6 +473,7 @@ static int check_room(void)
 
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 {
+	const struct loader_rehearsal rehearsal = {wish->cgroup_fd, wish->shared};
 	struct plan_row *next[PLAN_ROWS];
 	int r = check_room();
 	size_t count;
@@ -484,7 +486,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		ret_plan->rows[i].candidate = &candidates[i];
 	while (!r && (count = next_rows(ret_plan, wish, next))) {
-		r = rehearse(next, count, wish->cgroup_fd);
+		r = rehearse(next, count, &rehearsal);
 		choose(ret_plan, wish);
 	}
 	return r;

@@ -78,6 +78,7 @@ struct plan_wish {
 	bool transmit;
 	bool cpu;
 	bool http;
+	bool shared;		   /* CPUs share copies of slots (bpf/copies.h) */
 	int cgroup_fd;		   /* the cgroup of the services' sockets; -1: not known */
 	const char *cgroup_reason; /* why not */
 	const char *const *prefer; /* candidates that exclude all others of their questions */

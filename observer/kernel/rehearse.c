@@ -86,12 +86,15 @@ static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *tria
 	return r;
 }
 
-int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, size_t *ret_refused,
-		    char *reason, size_t size)
+int loader_rehearse(struct loader_trial *trials, size_t count,
+		    const struct loader_rehearsal *rehearsal, size_t *ret_refused, char *reason,
+		    size_t size)
 {
 	/* Set all options: the verifier skips code of options that are not set. */
 	struct observer_config config = {
 		.max_services = 1,
+		.cpus = rehearsal->shared ? 2 : 0,
+		.copies = rehearsal->shared ? 1 : 0,
 		.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
 		.cpu = 1,
 		.http = 1,
@@ -104,7 +107,7 @@ int loader_rehearse(struct loader_trial *trials, size_t count, int cgroup_fd, si
 	if (!r)
 		r = load_trials(skel, trials, count, ret_refused);
 	if (!r)
-		r = attach_trials(skel, trials, count, cgroup_fd, ret_refused);
+		r = attach_trials(skel, trials, count, rehearsal->cgroup_fd, ret_refused);
 	if (r < 0)
 		snprintf(reason, size, "%s", *loader_message() ? loader_message() : strerror(-r));
 	sojourn_bpf__destroy(skel);

@@ -18,6 +18,11 @@ static uint32_t most(const struct services *services)
 	return services->skel->rodata->config.max_services;
 }
 
+static bool is_shared(const struct services *services)
+{
+	return loader_is_shared((const struct observer_config *)&services->skel->rodata->config);
+}
+
 uint32_t services_left(const struct services *services)
 {
 	const struct sojourn_bpf__bss *bss = services->skel->bss;
@@ -74,14 +79,31 @@ static void each_slot(struct services *services, uint32_t index,
 		      void (*change)(struct services *services, size_t slot, uint32_t number),
 		      uint32_t number)
 {
-	for (size_t cpu = 0; cpu < services->skel->rodata->config.cpus; cpu++)
-		change(services, cpu * most(services) + index, number);
+	for (size_t copy = 0; copy < services->skel->rodata->config.copies; copy++)
+		change(services, copy * most(services) + index, number);
 }
 
 static void set_generation(struct services *services, size_t slot, uint32_t number)
 {
 	__atomic_store_n(&services->slots[slot].generation, service_generation(number),
 			 __ATOMIC_RELEASE);
+}
+
+void services_expect_epoch(struct services *services, uint64_t epoch)
+{
+	size_t count = (size_t)services->skel->rodata->config.copies * most(services);
+
+	for (size_t i = 0; is_shared(services) && i < count; i++)
+		*first_message_at(&services->slots[i], epoch) = 0;
+}
+
+uint64_t services_first_message(const struct services *services, struct service_slot *slot)
+{
+	uint64_t epoch = services->skel->bss->epoch;
+
+	if (is_shared(services))
+		return *first_message_at(slot, epoch);
+	return slot->epoch == epoch ? slot->first_message_ns : 0;
 }
 
 int services_open(struct services *services, struct sojourn_bpf *skel)

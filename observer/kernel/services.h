@@ -45,6 +45,11 @@ void services_close(struct services *services);
 /* Give @key a slot if more than @kept are free. 0, -EEXIST, -ENOSPC or -errno. Before the programs are attached. */
 int services_add(struct services *services, const struct service_key *key, uint32_t kept);
 
+/* Before @epoch begins: forget the first messages of the epoch before the current one, where CPUs share copies. */
+void services_expect_epoch(struct services *services, uint64_t epoch);
+/* Return the earliest arrival of the current epoch in @slot; 0: none. */
+uint64_t services_first_message(const struct services *services, struct service_slot *slot);
+
 /* Return how many slots are free. */
 uint32_t services_left(const struct services *services);
 

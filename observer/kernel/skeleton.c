@@ -17,6 +17,8 @@
 #include "wire/events.h"
 #include "wire/stream.h"
 
+#include "sojourn_shared_bpf.skel.h"
+
 /*
  * Load a program that only tests for atomics that return a value. The verifier accepts them since 5.12
  * (5ca419f2864a). Return 0 or -errno.
@@ -64,13 +66,14 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		struct bpf_map *map;
 		uint32_t entries;
 	} sizes[] = {
-		{skel->maps.slots, config->cpus * config->max_services},
+		{skel->maps.slots, config->copies * config->max_services},
 		{skel->maps.transmits,
-		 config->transmit_below ? config->cpus * config->max_services : 1},
-		{skel->maps.splits, config->cpu ? config->cpus * config->max_services : 1},
-		{skel->maps.statuses, config->http ? config->cpus * config->max_services : 1},
+		 config->transmit_below ? config->copies * config->max_services : 1},
+		{skel->maps.splits, config->cpu ? config->copies * config->max_services : 1},
+		{skel->maps.statuses, config->http ? config->copies * config->max_services : 1},
 		{skel->maps.route_rows,
-		 config->route_rows ? config->cpus * config->max_services * config->route_rows : 1},
+		 config->route_rows ? config->copies * config->max_services * config->route_rows
+				    : 1},
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
 		{skel->maps.services_free, config->max_services},
@@ -128,49 +131,122 @@ static uint64_t all_map_bytes(const struct sojourn_bpf *skel)
 	return bytes;
 }
 
-int loader_map_needs(const struct observer_config *config, uint64_t *ret_fixed_bytes,
-		     uint64_t *ret_service_bytes)
+static int bytes_with(struct sojourn_bpf *skel, uint32_t services, uint32_t copies,
+		      uint64_t *ret_bytes)
 {
-	struct observer_config sized = *config;
-	struct sojourn_bpf *skel = NULL;
-	uint64_t bytes;
+	struct observer_config sized = skel->rodata->config;
 	int r;
 
-	sized.max_services = 1;
-	r = loader_skeleton_open(&sized, &skel);
-	if (!r) {
-		bytes = all_map_bytes(skel);
-		sized = skel->rodata->config;
-		sized.max_services = 2;
-		r = set_sizes(skel, &sized);
-	}
-	if (!r) {
-		*ret_service_bytes = all_map_bytes(skel) - bytes;
-		*ret_fixed_bytes = bytes - *ret_service_bytes;
-	}
+	sized.max_services = services;
+	sized.copies = copies;
+	r = set_sizes(skel, &sized);
+	*ret_bytes = r < 0 ? 0 : all_map_bytes(skel);
+	return r;
+}
+
+/*
+ * Copies that CPUs share are at least so many. The more CPUs a copy has, the longer each waits for its lines of
+ * memory. tests/bench/observer.py --shared measures it.
+ */
+#define COPIES_LEAST 4U
+
+static uint32_t copies_least(const struct observer_config *config)
+{
+	return config->plain || config->cpus < COPIES_LEAST ? config->cpus : COPIES_LEAST;
+}
+
+int loader_map_needs(const struct observer_config *config, struct loader_needs *ret_needs)
+{
+	uint64_t bytes = 0, with_service = 0, with_copy = 0;
+	struct sojourn_bpf *skel = NULL;
+	int r = loader_skeleton_open(config, &skel);
+
+	if (!r)
+		r = bytes_with(skel, 1, 1, &bytes);
+	if (!r)
+		r = bytes_with(skel, 2, 1, &with_service);
+	if (!r)
+		r = bytes_with(skel, 1, 2, &with_copy);
+	if (!r)
+		*ret_needs = (struct loader_needs){
+			.fixed_bytes = bytes - (with_service - bytes),
+			.service_bytes = with_service - with_copy,
+			.copy_bytes = with_copy - bytes,
+			.cpus = skel->rodata->config.cpus,
+			.copies_least = copies_least(&skel->rodata->config),
+		};
 	sojourn_bpf__destroy(skel);
 	return r;
+}
+
+/* Open the object whose programs fit. Both have the same maps and variables, and so the same skeleton. */
+static struct sojourn_bpf *open_object(bool shared)
+{
+	struct sojourn_bpf *skel;
+	int r;
+
+	_Static_assert(sizeof(struct sojourn_bpf__rodata) ==
+			       sizeof(struct sojourn_shared_bpf__rodata),
+		       "both objects have the same constants");
+	_Static_assert(sizeof(struct sojourn_bpf__bss) == sizeof(struct sojourn_shared_bpf__bss),
+		       "both objects have the same variables");
+	if (!shared)
+		return sojourn_bpf__open();
+	skel = calloc(1, sizeof(*skel));
+	r = skel ? sojourn_bpf__create_skeleton(skel) : -ENOMEM;
+	if (!r) {
+		skel->skeleton->data =
+			(void *)sojourn_shared_bpf__elf_bytes(&skel->skeleton->data_sz);
+		r = bpf_object__open_skeleton(skel->skeleton, NULL);
+	}
+	if (!r)
+		return skel;
+	sojourn_bpf__destroy(skel);
+	errno = -r;
+	return NULL;
+}
+
+/*
+ * Complete @config for this kernel. CPUs that are online get copies of their own before others share them:
+ * a virtual machine may have many more possible ones.
+ */
+static void complete(struct observer_config *config, uint32_t possible)
+{
+	bool simulated = config->cpus >= possible;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!simulated)
+		config->cpus = possible;
+	config->plain = loader_plain();
+	if (config->plain) /* the threads' clocks need atomics */
+		config->cpu = 0;
+	config->copy_shift = 0;
+	if (!config->copies || config->copies > config->cpus || config->plain)
+		config->copies = config->cpus;
+	if (!loader_is_shared(config))
+		return;
+	if (simulated || online < 1)
+		online = config->cpus;
+	while ((uint32_t)(online - 1) >> config->copy_shift >= config->copies)
+		config->copy_shift++;
 }
 
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel)
 {
 	int cpus = libbpf_num_possible_cpus();
+	struct observer_config complete_config = *config;
 	struct sojourn_bpf *skel;
 
 	if (cpus < 0)
 		return cpus;
+	complete(&complete_config, (uint32_t)cpus);
 	loader_message_begin();
-	skel = sojourn_bpf__open();
+	skel = open_object(loader_is_shared(&complete_config));
 	if (!skel)
 		return -errno;
 	kernel_btf_without_modules(skel->progs.conn_state);
 	loader_message_begin(); /* libbpf's messages about that explain no refusal */
-	skel->rodata->config = *config;
-	if (config->cpus < (uint32_t)cpus)
-		skel->rodata->config.cpus = (uint32_t)cpus;
-	skel->rodata->config.plain = loader_plain();
-	if (loader_plain()) /* the threads' clocks need atomics */
-		skel->rodata->config.cpu = 0;
+	skel->rodata->config = complete_config;
 	*ret_skel = skel;
 	return set_sizes(skel, &skel->rodata->config);
 }

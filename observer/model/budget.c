@@ -37,28 +37,51 @@ uint64_t budget_default(void)
 	return share < DEFAULT_MOST ? share : DEFAULT_MOST;
 }
 
-static int needs(const struct observer_config *config, uint64_t *ret_fixed, uint64_t *ret_service)
+static int all_needs(const struct observer_config *config, struct loader_needs *ret_needs)
 {
-	int r = loader_map_needs(config, ret_fixed, ret_service);
+	int r = loader_map_needs(config, ret_needs);
 
-	*ret_fixed += OWN_BYTES;
-	*ret_service += READINGS * sizeof(struct run_service) + DOCUMENT_BYTES;
+	ret_needs->fixed_bytes += OWN_BYTES;
+	ret_needs->service_bytes += READINGS * sizeof(struct run_service) + DOCUMENT_BYTES;
 	return r;
 }
 
-int budget_divide(uint64_t bytes, const struct observer_config *config, struct budget *ret_budget)
+static uint32_t services_within(uint64_t bytes, const struct loader_needs *needs, uint32_t copies)
 {
-	uint64_t share = bytes / SHARE, left = bytes - SHARES * share, services, samples;
-	uint64_t fixed = 0, service = 0;
-	int r = needs(config, &fixed, &service);
+	uint64_t left = bytes > needs->fixed_bytes ? bytes - needs->fixed_bytes : 0;
+	uint64_t services = left / (needs->service_bytes + copies * needs->copy_bytes);
+
+	return services < SERVICES_MAX ? (uint32_t)services : SERVICES_MAX;
+}
+
+/* Return the greatest power of two below @copies. */
+static uint32_t fewer(uint32_t copies)
+{
+	uint32_t power = 1;
+
+	while (2 * power < copies)
+		power *= 2;
+	return power;
+}
+
+int budget_divide(uint64_t bytes, const struct observer_config *config, uint32_t wanted,
+		  struct budget *ret_budget)
+{
+	uint64_t share = bytes / SHARE, left = bytes - SHARES * share, samples;
+	struct loader_needs needs = {};
+	int r = all_needs(config, &needs);
+	uint32_t copies = needs.cpus;
 
 	if (r < 0)
 		return r;
-	services = left > fixed ? (left - fixed) / service : 0;
+	while (copies > needs.copies_least && services_within(left, &needs, copies) < wanted)
+		copies = fewer(copies);
 	samples = share / SAMPLE_BYTES;
 	*ret_budget = (struct budget){
 		.bytes = bytes,
-		.services = services < SERVICES_MAX ? (uint32_t)services : SERVICES_MAX,
+		.services = services_within(left, &needs, copies),
+		.copies = copies,
+		.shared = copies < needs.cpus,
 		.samples = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX,
 		.series_bytes = share,
 		.phase_bytes = share < SNAPSHOT_PHASE_BYTES ? share : SNAPSHOT_PHASE_BYTES,
@@ -68,12 +91,13 @@ int budget_divide(uint64_t bytes, const struct observer_config *config, struct b
 
 int budget_least(const struct observer_config *config, uint32_t services, uint64_t *ret_bytes)
 {
-	uint64_t fixed = 0, service = 0;
-	int r = needs(config, &fixed, &service);
+	struct loader_needs needs = {};
+	int r = all_needs(config, &needs);
+	uint64_t service = needs.service_bytes + needs.copies_least * needs.copy_bytes;
 
 	if (r < 0)
 		return r;
-	*ret_bytes = (fixed + services * service) * SHARE / (SHARE - SHARES) + SHARE;
+	*ret_bytes = (needs.fixed_bytes + services * service) * SHARE / (SHARE - SHARES) + SHARE;
 	return 0;
 }
 

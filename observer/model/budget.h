@@ -14,6 +14,8 @@
 struct budget {
 	uint64_t bytes;
 	uint32_t services;     /* maximum with slots; 0: too little for one */
+	uint32_t copies;       /* of each slot (bpf/copies.h) */
+	bool shared;	       /* fewer than CPUs */
 	uint32_t samples;      /* maximum in a period; all periods may have twice as many */
 	uint64_t series_bytes; /* for the past of a period's services, and its document */
 	uint64_t phase_bytes;  /* for the readings at the begins of phases */
@@ -25,9 +27,13 @@ struct budget {
  */
 uint64_t budget_default(void);
 
-/* Divide @bytes for an observation with @config, whose max_services is ignored. 0 or -errno. */
-int budget_divide(uint64_t bytes, const struct observer_config *config, struct budget *ret_budget);
-/* Return the memory that slots for this many services take. 0 or -errno. */
+/*
+ * Divide @bytes for an observation of @wanted services with @config, whose max_services and copies are ignored. If
+ * @bytes are too little for a copy of each slot on every CPU, CPUs share copies. 0 or -errno.
+ */
+int budget_divide(uint64_t bytes, const struct observer_config *config, uint32_t wanted,
+		  struct budget *ret_budget);
+/* Return the memory that slots for this many services take at least. 0 or -errno. */
 int budget_least(const struct observer_config *config, uint32_t services, uint64_t *ret_bytes);
 
 /* Return whether @bytes are too little for any service, even without the programs that a kernel may refuse. */

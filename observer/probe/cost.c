@@ -420,8 +420,8 @@ static int check_seen(const struct measuring *m)
 {
 	uint64_t seen = 0;
 
-	for (uint32_t cpu = 0; cpu < loader_cpus(m->loader); cpu++)
-		seen += loader_slot(m->loader, cpu, 0)->counters[COUNTER_EXCHANGES];
+	for (uint32_t copy = 0; copy < loader_copies(m->loader); copy++)
+		seen += loader_slot(m->loader, copy, 0)->counters[COUNTER_EXCHANGES];
 	return seen == m->watched ? 0 : -ENODATA;
 }
 

@@ -36,6 +36,7 @@ int source_cost_read(const struct loader *loader, bool run_statistics, struct ru
 		.cpu_ns = clock_process_cpu_ns(),
 		.resident_bytes = (uint64_t)usage.ru_maxrss * 1024,
 		.map_bytes = loader_map_bytes(loader),
+		.sharing_cpus = {true, 1U << loader_config(loader)->copy_shift},
 		.programs = list,
 		.program_count = count,
 		.machine = machine,

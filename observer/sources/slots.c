@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Adds up the CPUs' slots of a service. The kernel goes on writing meanwhile. So the reading may be off by the
+ * Adds up the copies of a service's slot. The kernel goes on writing meanwhile. So the reading may be off by the
  * exchanges that are under way on the CPUs at this moment, never by more.
  */
 #include "source.h"
@@ -64,8 +64,8 @@ static uint64_t counter_sum(const struct loader *loader, uint32_t index, enum co
 {
 	uint64_t sum = 0;
 
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-		sum += loader_slot(loader, cpu, index)->counters[counter];
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
+		sum += loader_slot(loader, copy, index)->counters[counter];
 	return sum;
 }
 
@@ -138,11 +138,16 @@ static void add_part(struct histogram *h, const struct stage_histogram *part)
  * Make @ret_histogram, a zeroed one, from the sum of its parts. It is written only where there are
  * counts: a page that is never written takes neither memory nor time.
  *
- * One CPU's bucket may be "negative": RESPOND moves exchanges between buckets, and they change CPUs. Only the sum
- * over the CPUs counts. Read during a move, it can be -1, and then counts as 0.
+ * One copy's bucket may be "negative": RESPOND moves exchanges between buckets, and they change CPUs. Only the sum
+ * over the copies counts. Read during a move, it can be -1, and then counts as 0.
+ *
+ * The kernel side writes the maximum after the bucket, and may miss one where several CPUs write it (bpf/copies.h).
+ * Then derive it from the buckets.
  */
 static void count_parts(const struct histogram *sum, struct histogram *ret_histogram)
 {
+	uint32_t highest = 0;
+
 	if (!sum->sum && !sum->max && !sum->buckets[0])
 		return;
 	ret_histogram->sum = sum->sum;
@@ -152,7 +157,10 @@ static void count_parts(const struct histogram *sum, struct histogram *ret_histo
 			continue;
 		ret_histogram->buckets[i] = sum->buckets[i];
 		ret_histogram->count += sum->buckets[i];
+		highest = i;
 	}
+	if (ret_histogram->max < bucket_lower(highest))
+		ret_histogram->max = bucket_upper(highest);
 }
 
 /* The kernel leaves out zeros (wire/counters.h): every timed exchange that is missing is one. */
@@ -171,17 +179,6 @@ static void read_span(const struct loader *loader, uint32_t index, enum span spa
 
 	add_part(&sum, &loader_spans(loader, index)->spans[span]);
 	count_parts(&sum, ret_histogram);
-	/*
-	 * The kernel side writes the maximum after the bucket. Without atomics that return a value it may miss one:
-	 * derive it from the buckets.
-	 */
-	for (uint32_t i = BUCKET_COUNT; ret_histogram->count && i-- > 0;) {
-		if (!ret_histogram->buckets[i])
-			continue;
-		if (ret_histogram->max < bucket_lower(i))
-			ret_histogram->max = bucket_upper(i);
-		break;
-	}
 }
 
 static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
@@ -189,9 +186,9 @@ static void read_split(const struct loader *loader, uint32_t index, struct run_s
 	for (enum split_part part = 0; part < SPLIT_COUNT; part++) {
 		struct histogram sum = {}, *h = &parts[part].histogram;
 
-		for (uint32_t cpu = 0;
-		     loader_split(loader, cpu, index) && cpu < loader_cpus(loader); cpu++)
-			add_part(&sum, &loader_split(loader, cpu, index)->parts[part]);
+		for (uint32_t copy = 0;
+		     loader_split(loader, copy, index) && copy < loader_copies(loader); copy++)
+			add_part(&sum, &loader_split(loader, copy, index)->parts[part]);
 		count_parts(&sum, h);
 		fill_zeros(h, parts[RUN_CPU_RUNNING].histogram.count);
 	}
@@ -205,7 +202,7 @@ static void add_status(struct run_responses *responses, uint32_t place, uint64_t
 }
 
 /*
- * Add a CPU's statuses, and the service times of failed requests to @sums. Read each number once,
+ * Add a copy's statuses, and the service times of failed requests to @sums. Read each number once,
  * so that the sums agree while the kernel side counts on.
  */
 static void add_statuses(struct run_responses *responses, const struct service_statuses *all,
@@ -238,8 +235,8 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 	struct run_responses *responses = &service->responses;
 	struct histogram sums[STATUS_FAILED_COUNT] = {};
 
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct service_statuses *all = loader_statuses(loader, cpu, index);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
 
 		if (!all)
 			continue;
@@ -261,8 +258,8 @@ static void read_route(const struct loader *loader, uint32_t index, uint32_t row
 {
 	uint64_t timed;
 
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct service_route *part = loader_route_row(loader, cpu, index, row);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_route *part = loader_route_row(loader, copy, index, row);
 
 		for (uint32_t i = 0; i < ROUTE_CLASSES; i++) {
 			uint64_t count = __atomic_load_n(&part->responses[i], __ATOMIC_RELAXED);
@@ -274,8 +271,8 @@ static void read_route(const struct loader *loader, uint32_t index, uint32_t row
 	for (enum stage stage = STAGE_SOCKET_QUEUE; stage <= STAGE_RESPOND; stage++) {
 		struct histogram sum = {};
 
-		for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-			add_part(&sum, &loader_route_row(loader, cpu, index, row)
+		for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
+			add_part(&sum, &loader_route_row(loader, copy, index, row)
 						->stages[stage - ROUTE_STAGE_FIRST]);
 		count_parts(&sum, run_route_stage(route, stage));
 	}
@@ -304,8 +301,8 @@ int source_slots_routes(const struct loader *loader, uint32_t index, struct run_
 			return -ENOMEM;
 		read_route(loader, index, row, &routes->list[row]);
 	}
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct service_statuses *all = loader_statuses(loader, cpu, index);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
 
 		for (uint32_t i = 0; all && i < ROUTE_UNKNOWN_COUNT; i++)
 			routes->not_known[i] +=
@@ -319,8 +316,8 @@ static void read_messages(const struct loader *loader, uint32_t index, struct ru
 	uint64_t depth_max = 0;
 
 	service->last_message_ns = source_slots_last_message(loader, index);
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct service_slot *slot = loader_slot(loader, cpu, index);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_slot *slot = loader_slot(loader, copy, index);
 
 		if (slot->depth_max > depth_max)
 			depth_max = slot->depth_max;
@@ -330,13 +327,13 @@ static void read_messages(const struct loader *loader, uint32_t index, struct ru
 		(struct run_number){true, counter_sum(loader, index, COUNTER_LISTEN_DROPS)};
 }
 
-static void add_stage(const struct loader *loader, uint32_t cpu, uint32_t index, enum stage stage,
+static void add_stage(const struct loader *loader, uint32_t copy, uint32_t index, enum stage stage,
 		      struct histogram *h)
 {
-	const struct service_transmit *transmit = loader_transmit(loader, cpu, index);
+	const struct service_transmit *transmit = loader_transmit(loader, copy, index);
 
 	if (stage < STAGE_RESIDENCE_END)
-		add_part(h, &loader_slot(loader, cpu, index)->stages[stage]);
+		add_part(h, &loader_slot(loader, copy, index)->stages[stage]);
 	else if (transmit)
 		add_part(h, &transmit->stages[stage - STAGE_RESIDENCE_END]);
 }
@@ -350,8 +347,8 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
 		struct histogram sum = {};
 
-		for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++)
-			add_stage(loader, cpu, index, stage, &sum);
+		for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
+			add_stage(loader, copy, index, stage, &sum);
 		count_parts(&sum, &service->stages[stage].histogram);
 	}
 	read_split(loader, index, service->cpu);
@@ -369,7 +366,7 @@ void source_slots_conclude(const struct loader *loader, uint32_t index, struct r
 	uint64_t known =
 		service->stages[STAGE_SERVICE].histogram.count + service->losses[RUN_LOSS_UNTIMED];
 
-	/* The sum may be negative for a moment: the CPUs' parts change while they are added up. */
+	/* The sum may be negative for a moment: the copies change while they are added up. */
 	if (outstanding > 0)
 		service->losses[RUN_LOSS_UNANSWERED] += (uint64_t)outstanding;
 	if (service->exchanges > known)
@@ -484,14 +481,13 @@ void source_slots_mark(const struct loader *loader, const struct plan *plan,
 
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
 {
-	uint64_t epoch = loader_epoch(loader), first = 0;
+	uint64_t first = 0;
 
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct service_slot *slot = loader_slot(loader, cpu, index);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		uint64_t one = loader_first_message(loader, copy, index);
 
-		if (slot->epoch == epoch && slot->first_message_ns &&
-		    (!first || slot->first_message_ns < first))
-			first = slot->first_message_ns;
+		if (one && (!first || one < first))
+			first = one;
 	}
 	return first;
 }
@@ -500,8 +496,8 @@ uint64_t source_slots_last_message(const struct loader *loader, uint32_t index)
 {
 	uint64_t last = 0;
 
-	for (uint32_t cpu = 0; cpu < loader_cpus(loader); cpu++) {
-		const struct service_slot *slot = loader_slot(loader, cpu, index);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_slot *slot = loader_slot(loader, copy, index);
 
 		if (slot->last_message_ns > last)
 			last = slot->last_message_ns;

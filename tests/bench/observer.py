@@ -34,7 +34,7 @@ import time
 from pathlib import Path
 
 from common import (
-    ROUNDS, Priority, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
+    ROUNDS, SERVER_CPU, Priority, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
 
 import paired
 from adopted import Crowd
@@ -52,6 +52,8 @@ MODES = {DEFAULT: [], "http": ["--http"], "cpu": ["--cpu"], "accept syscall": ["
 TAIL_MODES = (DEFAULT, "1/16 sent")  # modes with a target
 STAMPS = {"1/16 stamped": ["--transmit", "1/16", "--prefer", "sockops"],
           "all stamped": ["--transmit", "all", "--prefer", "sockops"]}
+SHARED = "shared"  # as if the machine had so many CPUs that all of its own share the copies of counts
+SHARED_MODES = {DEFAULT: [], SHARED: ["--cpus", "8192", "--memory", "100M"]}
 LONGEST = 86400  # seconds, never reached: the load is ended after the last window
 WARM_SECONDS = 4  # in which the observers see the load, and reduce their share of sampled exchanges
 SETTLE_SECONDS = 0.002
@@ -60,16 +62,21 @@ SETTLE_SECONDS = 0.002
 # ---- loads ----
 
 class PingPong:
-    """Exchanges by one thread; a window is (ns per exchange,)."""
+    """Exchanges by one thread; a window is (ns per exchange,). @neighbour: another does the same, at the same service
+    and on the other core."""
 
     BATCHES = 4096  # as in pingpong.c
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, neighbour=False):
         self.arguments, self.port = arguments, free_port()
         self.folder = tempfile.TemporaryDirectory(prefix="sojourn-bench.")
         path = Path(self.folder.name, "batches")
-        self.process = pinned([PINGPONG, str(self.port), path], stdin=-1, stdout=-1)
-        self.process.stdout.readline()
+        self.processes = [pinned([PINGPONG, str(self.port), path], stdin=-1, stdout=-1)]
+        if neighbour:
+            self.processes.append(pinned([PINGPONG, str(self.port), f"{path}.other", "127.0.0.2"], SERVER_CPU,
+                                         stdin=-1, stdout=-1))
+        for process in self.processes:
+            process.stdout.readline()
         with open(path, "rb") as file:
             self.batches = mmap.mmap(file.fileno(), 8 + 8 * self.BATCHES, prot=mmap.PROT_READ)
 
@@ -77,15 +84,17 @@ class PingPong:
         return self
 
     def __exit__(self, *exception):
-        self.process.kill()
-        self.process.communicate()
+        for process in self.processes:
+            process.kill()
+            process.communicate()
         self.folder.cleanup()
 
     def begin(self):
-        self.process.stdin.write(b"\n")
-        self.process.stdin.flush()
-        self.process.stdout.readline()
-        prefer(self.arguments.urgent, self.process.pid)
+        for process in self.processes:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            prefer(self.arguments.urgent, process.pid)
 
     def count(self):
         return struct.unpack_from("=Q", self.batches)[0]
@@ -272,6 +281,8 @@ def parse():
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     parser.add_argument("--beside", metavar="BUILD", type=Path,
                         help="the default's programs of another build, too: these two alone, until p99")
+    parser.add_argument("--shared", action="store_true",
+                        help="the default, and with copies of counts that CPUs share: these two alone, until p99")
     parser.add_argument("--urgent", action="store_true",
                         help="the loads get the CPU before all else that runs here (autogroups)")
     Priority.option(parser)
@@ -289,6 +300,8 @@ def main():
     more = {}
     if arguments.beside:
         modes, more = {DEFAULT: [], OTHER: []}, {OTHER: {"build": arguments.beside}}
+    elif arguments.shared:
+        modes = SHARED_MODES
     with contextlib.ExitStack() as stack:
         # This session is the caller's, and outlives this process.
         stack.callback(prefer, arguments.urgent, "self", nice=0)
@@ -303,9 +316,13 @@ def main():
         print(f"{machine()}, {arguments.rounds} rounds, medians [95 % confidence]")
         with PingPong(arguments) as load:
             print_exchange(measured(load, {mode: modes[mode] for mode in modes if mode not in STAMPS}, more, arguments))
+        if arguments.shared:
+            with PingPong(arguments, neighbour=True) as load:
+                print("\nwith a neighbour on the other core, at the same service:", end="")
+                print_exchange(measured(load, modes, more, arguments))
         with Saturated(nginx, arguments) as load, load.checked():
             print_saturated(measured(load, modes, more, arguments))
-        if arguments.beside:
+        if arguments.beside or arguments.shared:
             return
         print_verdicts(tails(nginx, arguments), arguments)
         for mode in modes:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * pingpong PORT FILE: exchanges over one loopback TCP connection, both ends of which belong to this
- * one thread. Nothing waits and nothing is woken, so the time of an exchange is known to some
+ * pingpong PORT FILE [ADDRESS]: exchanges over one loopback TCP connection (to 127.0.0.1), both ends of which belong
+ * to this one thread. Nothing waits and nothing is woken, so the time of an exchange is known to some
  * nanoseconds. Batches of them are timed and put into FILE, which tests/bench/observer.py reads.
  *
  * Prints "listening", and connects after a line on its standard input.
@@ -36,11 +36,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static int connect_both(uint16_t port, int *ret_client, int *ret_server)
+static int connect_both(uint16_t port, const char *to, int *ret_client, int *ret_server)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET,
-				      .sin_port = htons(port),
-				      .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {inet_addr(to)}};
 	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
 	int yes = 1;
 
@@ -86,14 +85,16 @@ static void run(struct batches *batches, int client, int server)
 
 int main(int argc, char **argv)
 {
-	int client, server, file = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
+	int client, server,
+		file = argc == 3 || argc == 4 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
 	struct batches *batches;
 
 	if (file < 0 || ftruncate(file, sizeof(*batches)))
 		return EXIT_FAILURE;
 	batches = mmap(NULL, sizeof(*batches), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (batches == MAP_FAILED ||
-	    connect_both((uint16_t)strtoul(argv[1], NULL, 10), &client, &server))
+	    connect_both((uint16_t)strtoul(argv[1], NULL, 10), argc == 4 ? argv[3] : "127.0.0.1",
+			 &client, &server))
 		return EXIT_FAILURE;
 	puts("running");
 	fflush(stdout);

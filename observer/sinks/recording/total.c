@@ -86,6 +86,7 @@ static int add_cost(struct run_cost *cost, const struct run_cost *earlier)
 		cost->resident_bytes = earlier->resident_bytes;
 	if (earlier->map_bytes > cost->map_bytes)
 		cost->map_bytes = earlier->map_bytes;
+	run_cost_share(cost, earlier);
 	run_machine_merge(&cost->machine, &earlier->machine);
 	return run_cost_add_programs(cost, earlier);
 }

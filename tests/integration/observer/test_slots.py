@@ -135,10 +135,10 @@ def test_services_without_a_slot_are_told(netns, start):
 
 
 def test_many_listeners_and_cpus_within_the_memory(netns, start):
-    """As with 128 CPUs, slots are large. The observer's memory stays within --memory, idle listeners take none,
-    and unobserved services are reported."""
+    """As with 128 CPUs, slots are large, and CPUs share copies of them. The observer's memory stays within --memory,
+    idle listeners take none, and unobserved services are reported."""
     net = netns("slots")
-    used, limit = 40, 256_000_000
+    used, most, limit = 20, 80, 256_000_000
     idle = start(Process(["/usr/bin/python3", "-c", LISTENERS, 4000], netns=net))
     idle.wait_for("^ready$")
     observer = start(Observer("--all-listeners", "--memory", "256M", "--cpus", "128", netns=net))
@@ -146,8 +146,13 @@ def test_many_listeners_and_cpus_within_the_memory(netns, start):
     start(short_services(net, used, "kept"))
     document = observer.document()
     seen = others(document, own_port(observer))
-    assert seen["accepted"] + document["connections_dropped"] == used
-    assert seen["accepted"] > 0 and document["connections_dropped"] > 0
+    assert (seen["accepted"], seen["exchanges"]) == (used, exchanges_of(used))
+    assert document["services_dropped"] == 0 and document["cost"]["sharing_cpus"] == 32
+    start(short_services(net, most, "kept"))
+    document = observer.document()
+    seen = others(document, own_port(observer))
+    assert seen["accepted"] + document["connections_dropped"] == used + most
+    assert seen["accepted"] > used and document["connections_dropped"] > 0
     assert document["listeners_idle"] > 3900
     # Map pages that were read count in both.
     status = Path(f"/proc/{observer.pid}/status").read_text(encoding="ascii")

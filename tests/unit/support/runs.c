@@ -235,6 +235,7 @@ static void fill_cost(struct run_cost *cost, struct sequence *sequence)
 	cost->cpu_ns = next(sequence);
 	cost->resident_bytes = next(sequence);
 	cost->map_bytes = next(sequence);
+	set_number(&cost->sharing_cpus, sequence);
 	cost->program_count = 2;
 	cost->programs = need(calloc(cost->program_count, sizeof(*cost->programs)));
 	for (size_t i = 0; i < cost->program_count; i++) {
