@@ -166,18 +166,26 @@ static void tell_histogram(void *context, const struct metrics_labels *labels,
 		add_point(e, TAKE_PTR(point));
 }
 
-/* OpenTelemetry's names for the source of all metrics. */
+/* OpenTelemetry's names for the source of all metrics. A host or kernel that is not known is left out. */
 static json_t *resource_of(const struct run *run)
 {
-	autofree char *host = strdup(run->host);
+	autofree char *host = run->host ? strdup(run->host) : NULL;
+	autojson json_t *attributes = json_array();
+	const char *const pairs[][2] = {
+		{"service.name", "sojourn"}, {"service.version", SOJOURN_VERSION},
+		{"host.name", host},	     {"os.type", "linux"},
+		{"os.version", run->kernel},
+	};
 
-	if (!host)
+	if (run->host && !host)
 		return NULL;
-	text_make_utf8(host);
-	return json_pack("{s:[o, o, o, o, o]}", "attributes", attribute("service.name", "sojourn"),
-			 attribute("service.version", SOJOURN_VERSION),
-			 attribute("host.name", host), attribute("os.type", "linux"),
-			 attribute("os.version", run->kernel));
+	if (host)
+		text_make_utf8(host);
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+		if (pairs[i][1] &&
+		    json_array_append_new(attributes, attribute(pairs[i][0], pairs[i][1])))
+			return NULL;
+	return json_pack("{s:O}", "attributes", attributes);
 }
 
 char *metrics_otlp(struct metrics *metrics, const struct run *run, uint64_t start_ns,

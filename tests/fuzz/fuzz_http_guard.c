@@ -137,7 +137,8 @@ static size_t length_of(const char *value)
 
 static void check_host(const struct sink_http_access *access, const char *host)
 {
-	size_t length = length_of(host), name = strcspn(host, ":");
+	size_t length = length_of(host), colon = strcspn(host, ":");
+	size_t name = colon < length ? colon : length;
 
 	require(count_of("Host") == 1);
 	if (access->host_count && name == strlen(NAME) && !strncasecmp(host, NAME, name))

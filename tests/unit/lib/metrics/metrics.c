@@ -199,6 +199,23 @@ static void test_foreign_bytes_are_replaced(void **state)
 	assert_non_null(strstr(otlp, "{\"stringValue\":\"caf?\"}"));
 }
 
+/* A document need not name its host and kernel. */
+static void test_an_unknown_host_is_left_out(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
+	autofree char *otlp = NULL;
+
+	(void)state;
+	free(TAKE_PTR(run->host));
+	free(TAKE_PTR(run->kernel));
+	otlp = metrics_otlp(metrics, run, 1, 2);
+	assert_non_null(otlp);
+	assert_non_null(strstr(otlp, "\"os.type\""));
+	assert_null(strstr(otlp, "\"host.name\""));
+	assert_null(strstr(otlp, "\"os.version\""));
+}
+
 /*
  * Each value is in the first bucket whose upper bound is not smaller, and all values are in some
  * bucket.
@@ -292,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_is_absent),
 		cmocka_unit_test(test_names_are_escaped),
 		cmocka_unit_test(test_foreign_bytes_are_replaced),
+		cmocka_unit_test(test_an_unknown_host_is_left_out),
 		cmocka_unit_test(test_otlp_buckets_are_not_cumulative),
 		cmocka_unit_test(test_documented),
 		cmocka_unit_test(test_accept),
