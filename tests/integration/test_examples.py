@@ -81,7 +81,7 @@ def refused(line, folder):
     """Return the program's error for a refused command; None if it is accepted."""
     words = shlex.split(re.split(r" (?:&|\||>|&&) ?", line + " ")[0], comments=True)
     if words[0] == "sojourn-drive":
-        ended = run([DRIVER, *words[1:], "--check"], check=False, cwd=folder)
+        ended = run([DRIVER, *words[1:], "--help" if words[1] == "agent" else "--check"], check=False, cwd=folder)
     elif words[1:2] and words[1] in ("help", "drive", "version"):
         return None
     else:
@@ -131,8 +131,8 @@ def shortened(line):
     line = re.sub(r"(?<= -d )\d+s|(?<= --cool-down )\d+s", "300ms", re.sub(r"(?<= --for )\d+s", "300ms", line))
     program = " ".join(line.split()[:2])
     background = line.endswith(" &")
-    if program == "kill %1":
-        line += "; wait %1 || true"
+    if program == "kill %1;":
+        line += " || true"  # the status of a server that was ended
     elif program == "sojourn doctor":
         line += " || [ $? -le 2 ]"  # findings about this host are not part of the example
     elif program in ("sojourn live", "sojourn serve", "sojourn record"):
