@@ -36,6 +36,7 @@ struct connection_kind {
 	const struct request *request;	     /* source and expectations of the message; borrowed */
 	const struct capture_list *captures; /* NULL: nothing is captured */
 	bool head;			     /* HTTP: responses have no body */
+	bool closes;			     /* HTTP: the last request of its connection */
 };
 
 /* Shared by all workers. */

@@ -48,7 +48,7 @@ static enum connection_verdict judge(struct http_connection *connection, enum ht
 {
 	const struct http_response *response = &connection->response;
 
-	connection->base.keep_alive = response->keep_alive;
+	connection->base.keep_alive = response->keep_alive && !connection->base.kind->closes;
 	connection->base.result.status = response->status;
 	if (verdict == HTTP_COMPLETE)
 		connection->base.result.verdict = http_response_judge(response);
@@ -140,6 +140,7 @@ static int http_add(void *shared, const struct request *request, const struct ta
 	if (!kind)
 		return -ENOMEM;
 	kind->head = !strcmp(request->method, "HEAD");
+	kind->closes = http_request_closes(request);
 	return http_request_build(request, target, &kind->message, ret_error);
 }
 

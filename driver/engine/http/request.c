@@ -73,6 +73,32 @@ static bool given(const struct request *request, const char *name)
 	return false;
 }
 
+/* Return whether a header's value, a list with commas, has the @word in any case (RFC 9110, 5.6.1 and 7.6.1). */
+static bool lists(const char *value, const char *word)
+{
+	size_t length = strlen(word);
+
+	while (*value) {
+		size_t end;
+
+		value += strspn(value, ", \t");
+		end = strcspn(value, ", \t");
+		if (end == length && !strncasecmp(value, word, length))
+			return true;
+		value += end;
+	}
+	return false;
+}
+
+bool http_request_closes(const struct request *request)
+{
+	for (size_t i = 0; i < request->header_count; i++)
+		if (name_is(request->headers[i], "Connection") &&
+		    lists(strchr(request->headers[i], ':') + 1, "close"))
+			return true;
+	return false;
+}
+
 /* A message under construction. The first error counts. */
 struct builder {
 	const struct request *request;

@@ -3,6 +3,8 @@
 #ifndef DRIVER_ENGINE_HTTP_REQUEST_H
 #define DRIVER_ENGINE_HTTP_REQUEST_H
 
+#include <stdbool.h>
+
 struct message;
 struct request;
 struct target;
@@ -13,6 +15,9 @@ struct target;
  */
 int http_request_check_method(const char *method, char **ret_error);
 int http_request_check_header(const char *line, char **ret_error);
+
+/* Return whether a header says `Connection: close`: no request may follow (RFC 9112, 9.6). */
+bool http_request_closes(const struct request *request);
 
 /*
  * Build header and body. Errors as above, about fields; -ENOMEM. @request and @target must outlive

@@ -38,6 +38,23 @@ def test_one_request_per_connection_is_new_connections(nginx):
     assert result["new_connections"]
 
 
+def test_no_request_follows_one_that_closes(start):
+    """Even if the server leaves the connection open (RFC 9112, 9.6)."""
+    server = start(Process(["/usr/bin/python3", "-c", (
+        "import socket\n"
+        "s = socket.create_server(('127.0.0.1', 0))\n"
+        "print(s.getsockname()[1], flush=True)\n"
+        "for each in range(5):\n"
+        "    c, _ = s.accept()\n"
+        "    c.recv(4096)\n"
+        "    c.sendall(b'HTTP/1.1 204 No Content\\r\\n\\r\\n')\n"
+        "    print('then', c.recv(4096), flush=True)\n")]))
+    port = int(server.wait_for(r"^(\d+)$")[1])
+    result = Driver(f"http://127.0.0.1:{port}/", "-H", "Connection: close", connections=1, count=5).result
+    assert server.wait() == 0
+    assert server.stdout.count("then b''\n") == result["requests"] == result["connects"] == 5
+
+
 def test_lifetime(nginx):
     """4 connections of 250 ms each in 1 s: 16, none of them cut off within a request."""
     driver = Driver(nginx.url, "--connection-lifetime=250ms", connections=4, duration="1s")

@@ -139,6 +139,26 @@ static void refuse(const char *path, const char *header, const char *expected)
 	assert_non_null(strstr(error, expected));
 }
 
+static void test_closes(void **state)
+{
+	const struct {
+		const char *header;
+		bool closes;
+	} rows[] = {
+		{"Connection: close", true},	   {"connection:\tTE , CLOSE", true},
+		{"Connection: keep-alive", false}, {"Connection: closed,not-close", false},
+		{"X-Connection: close", false},	   {"Connection:", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *headers[] = {rows[i].header};
+		struct request request = {.headers = headers, .header_count = 1};
+
+		assert_int_equal(http_request_closes(&request), rows[i].closes);
+	}
+}
+
 static void test_wrong_fields(void **state)
 {
 	(void)state;
@@ -150,13 +170,10 @@ static void test_wrong_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_headers_replace_ours),
-		cmocka_unit_test(test_body),
-		cmocka_unit_test(test_empty_body),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_wrong_fields),
-		cmocka_unit_test(test_headers_stay_lines),
+		cmocka_unit_test(test_plain),  cmocka_unit_test(test_headers_replace_ours),
+		cmocka_unit_test(test_body),   cmocka_unit_test(test_empty_body),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_wrong_fields),
+		cmocka_unit_test(test_closes), cmocka_unit_test(test_headers_stay_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
