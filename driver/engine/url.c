@@ -124,7 +124,7 @@ const char *url_split(const char *text, struct url *ret_url)
 	size_t length;
 
 	if (!is_printable(text))
-		return "it must be printable ASCII";
+		return "it must be printable ASCII without spaces; write a space as %20";
 	rest = split_scheme(text, &url);
 	if (!rest)
 		return "it does not begin with a scheme and ://";

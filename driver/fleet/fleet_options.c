@@ -265,7 +265,7 @@ void fleet_options_help(FILE *file)
 	      "  $ sojourn-drive fleet --via 'sh -c' --hosts one,two -- 127.0.0.1:8080 -c 8\n"
 	      "  $ sojourn-drive fleet --hosts a,b,c -- http://server:8080/ -c 300 -d 60s\n"
 	      "  $ sojourn-drive fleet --via 'srun -w {host}' --hosts n1,n2 -- http://server/\n"
-	      "  $ sojourn-drive fleet --via nats://nats-host --members 20 -- http://server/ -c 200\n",
+	      "  $ sojourn-drive fleet --via nats://nats-host --members 8 -- http://server/\n",
 	      file);
 }
 

@@ -53,7 +53,7 @@ static const struct {
 	{"http://h:65536/", "http://HOST"},
 	{"http://h:x/", "http://HOST"},
 	{"http://user:secret@h/", "Authorization"},
-	{"http://h/a b", "http://HOST"},
+	{"http://h/a b", "%20"},
 	{"http://[::1/", "bracket"},
 	{"http://[::1]x/", "bracket"},
 	{"http://[]/", "not an IPv6 address"},
