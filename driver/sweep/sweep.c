@@ -22,6 +22,7 @@
 #define INTERVALS  10 /* of each step, to judge steadiness */
 #define SHARE	   0.75
 #define FAILED_MAX 0.5 /* a larger share of failed requests ends the sweep */
+#define FAILED_FEW 0.1 /* a larger share may keep throughput down, rather than a queue */
 
 /* Settings that differ between runs. */
 struct sweep_settings {
@@ -293,16 +294,17 @@ static const char *reason_of_interruption(const struct sweep *sweep)
 static const char *reason_to_stop(const struct sweep *sweep)
 {
 	const struct run_sweep_step *last = &sweep->result->steps[sweep->result->step_count - 1];
+	double failed = run_outcome_failed_share(&sweep->outcome);
 
 	if (sweep->interrupted)
 		return reason_of_interruption(sweep);
 	if (!last->requests && (last->errors || last->unsent))
 		return unanswered;
-	if (run_outcome_failed_share(&sweep->outcome) > FAILED_MAX)
+	if (failed > FAILED_MAX)
 		return "most requests failed";
 	if (last->limited && (!strcmp(last->limited, "ports") || !strcmp(last->limited, "files")))
 		return exhausted;
-	if (fit_only_queues(sweep->points, sweep->point_count))
+	if (failed <= FAILED_FEW && fit_only_queues(sweep->points, sweep->point_count))
 		return only_queues;
 	return NULL;
 }

@@ -64,7 +64,7 @@ static void what_is_no_login_is_refused(void **state)
 		"SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3UY", /* its checksum */
 		"SAACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", /* an account's */
 		"-----BEGIN NATS USER JWT-----\neyJ0\n------END NATS USER JWT------\n",
-		"-----BEGIN USER NKEY SEED-----\n" SEED "\n------END USER NKEY SEED------\n",
+		("-----BEGIN USER NKEY SEED-----\n" SEED "\n------END USER NKEY SEED------\n"),
 	};
 
 	(void)state;
