@@ -179,7 +179,10 @@ static void interval(struct checking *checking, const struct run_interval *part,
 		   (struct check_value){"requests", part->requests});
 }
 
-/* Maximum time for a driver to notice the end of its phase, on a busy machine. */
+/*
+ * Maximum time for a driver to notice the end of its phase, on a busy machine. If it slept for longer, its schedule
+ * shows that.
+ */
 #define NOTICING_NS (100 * NSEC_PER_MSEC)
 
 /*
@@ -188,8 +191,9 @@ static void interval(struct checking *checking, const struct run_interval *part,
  */
 static uint64_t beyond(const struct run_driver *driver, uint64_t count)
 {
+	double noticing_ns = fmax((double)NOTICING_NS, (double)driver->schedule_delay.max);
 	double passed = driver->duration_ns
-				? (double)count * (double)NOTICING_NS / (double)driver->duration_ns
+				? (double)count * noticing_ns / (double)driver->duration_ns
 				: (double)count;
 
 	return (uint64_t)driver->connections * (driver->streams ? driver->streams : 1) +
