@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts from elsewhere, such as a process's own name. */
+/* Texts that may be missing, or come from elsewhere, such as a process's own name. */
 #ifndef SOJOURN_TEXT_H
 #define SOJOURN_TEXT_H
+
+#include <stdbool.h>
+
+/* Return whether two texts are equal, or both missing (NULL). */
+bool text_same(const char *a, const char *b);
 
 /*
  * Replace dangerous characters by @substitute: those that end the line, control a terminal (C0,

@@ -8,9 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
+
+bool text_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
 
 /* Return the character's length, and its code in @ret_code; 0: not UTF-8 (RFC 3629, 3 and 4). */
 static size_t character(const unsigned char *text, uint32_t *ret_code)

@@ -12,6 +12,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/compare.h"
 #include "sojourn/sweep.h"
+#include "sojourn/text.h"
 
 #define DURATION_APART 0.05 /* share: runs with a given number of requests vary in length */
 
@@ -184,7 +185,7 @@ static void put_members(const struct run *first, const struct run *other, FILE *
 		const char *a = settings[i].get(first, &of_first),
 			   *b = settings[i].get(other, &of_other);
 
-		if (a == b || (a && b && !strcmp(a, b)))
+		if (text_same(a, b))
 			continue;
 		begin(file);
 		fprintf(file, "%s %s \u2192 %s", settings[i].name, or_none(a), or_none(b));

@@ -9,6 +9,7 @@
 #include "parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
+#include "sojourn/text.h"
 
 /* A run at a rate has a longer label: "schedule delay". */
 static unsigned int label_columns(const struct run_driver *driver)
@@ -507,12 +508,6 @@ static void report_rows(const struct page *page, const struct run *run)
 /* Drivers that began and ended within this share of the phase count as together. */
 #define TOGETHER 0.01
 
-/* Neither has one if the drivers had several targets, or a scenario. */
-static bool has_target(const struct run_part *part, const char *target)
-{
-	return part->target && target ? !strcmp(part->target, target) : !part->target && !target;
-}
-
 /* Add the target, times and errors in which a driver differs from all of them together. */
 static void add_apart(struct items *items, const struct run_driver *driver,
 		      const struct run_part *part)
@@ -521,7 +516,8 @@ static void add_apart(struct items *items, const struct run_driver *driver,
 	double least_ns = TOGETHER * (double)driver->duration_ns;
 	char text[SHORT_TEXT];
 
-	if (!has_target(part, driver->target))
+	/* Neither has one if the drivers had several targets, or a scenario. */
+	if (!text_same(part->target, driver->target))
 		items_add(items, "%s", part->target ? part->target : "(no target)");
 	if (offset_ns >= least_ns ||
 	    fabs((double)part->duration_ns - (double)driver->duration_ns) >= least_ns) {

@@ -14,6 +14,7 @@
 #include "sojourn/refuse.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/series.h"
+#include "sojourn/text.h"
 
 /* ---- lists of texts ---- */
 
@@ -190,7 +191,7 @@ static bool same_list(const struct run_member *member, struct counting a, struct
 		const char *name = *(char *const *)(a.first + i * size);
 		const char *other = *(char *const *)(b.first + i * size);
 
-		same = merge_same(name, other);
+		same = text_same(name, other);
 	}
 	return same;
 }
@@ -336,14 +337,9 @@ int merge_copy(char **field, const char *value)
 	return 0;
 }
 
-bool merge_same(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 void merge_label(char **field, const char *other)
 {
-	if (merge_same(*field, other))
+	if (text_same(*field, other))
 		return;
 	free(*field);
 	*field = NULL;
@@ -423,7 +419,7 @@ static int merge_string(const struct merging *merging, void *field, const void *
 
 	if (merging->member->merging == RUN_MERGING_FIRST)
 		return merge_copy(string, text);
-	if (merging->member->merging == RUN_MERGING_SAME && !merge_same(*string, text))
+	if (merging->member->merging == RUN_MERGING_SAME && !text_same(*string, text))
 		return refuse(merging->ret_error, "driver.%s: '%s' and '%s' cannot be merged",
 			      merging->member->name, *string ? *string : "(unknown)",
 			      text ? text : "(unknown)");

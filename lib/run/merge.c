@@ -15,6 +15,7 @@
 #include "sojourn/machine.h"
 #include "sojourn/refuse.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 
 static bool has_observer(const struct run *run)
 {
@@ -95,7 +96,7 @@ static int refuse_common(const struct run *run, const struct run_service *servic
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *other = &run->services[i];
 
-		if (merge_same(other->host, service->host) && run_same_port(other, service))
+		if (text_same(other->host, service->host) && run_same_port(other, service))
 			return refuse(ret_error,
 				      "services[]: %s port %" PRIu16 " of host %s is in both "
 				      "documents: observations of one service do not add up",
@@ -282,7 +283,7 @@ static void merge_joined(struct run *run, struct run *other)
 static int refuse_other_times(const struct run *driven, const struct run *seen, char **ret_error)
 {
 	const struct run_driver *driver = driven->driver;
-	bool one_host = merge_same(driven->host, seen->host);
+	bool one_host = text_same(driven->host, seen->host);
 	uint64_t begin_ns, apart_ns = one_host ? 0 : CLOCKS_APART_NS;
 
 	if (!driver->begin_ns || !seen->started_at || !seen->duration_ns ||

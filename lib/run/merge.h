@@ -3,15 +3,10 @@
 #ifndef LIB_RUN_MERGE_H
 #define LIB_RUN_MERGE_H
 
-#include <stdbool.h>
-
 #include "sojourn/run.h"
 
 /* Copy @value to *field unless *field is set or @value is NULL. -ENOMEM. */
 int merge_copy(char **field, const char *value);
-
-/* Return whether the texts are equal, or both missing. */
-bool merge_same(const char *a, const char *b);
 
 /* Remove a label that differs from @other. */
 void merge_label(char **field, const char *other);

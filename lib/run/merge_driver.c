@@ -13,6 +13,7 @@
 #include "members.h"
 #include "sojourn/array.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 
 #define MAX_PARTS 1024
 
@@ -198,7 +199,7 @@ static int merge_arrival(struct run_driver *driver, const struct run_driver *oth
 static struct run_row *find_row(struct run_row_list *rows, const char *name)
 {
 	for (size_t i = 0; i < rows->count; i++)
-		if (merge_same(rows->list[i].name, name))
+		if (text_same(rows->list[i].name, name))
 			return &rows->list[i];
 	return NULL;
 }
@@ -354,8 +355,8 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 static int refuse_twice(const struct run_driver *driver, const struct run_driver *other,
 			char **ret_error)
 {
-	if (!driver->begin_ns || !merge_same(driver->host, other->host) ||
-	    !merge_same(driver->target, other->target) || driver->begin_ns != other->begin_ns ||
+	if (!driver->begin_ns || !text_same(driver->host, other->host) ||
+	    !text_same(driver->target, other->target) || driver->begin_ns != other->begin_ns ||
 	    driver->requests != other->requests || driver->cpu_user_ns != other->cpu_user_ns)
 		return 0;
 	return refuse(ret_error, "driver: the same run of %s twice, must be given once",
