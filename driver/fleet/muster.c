@@ -159,15 +159,16 @@ static int open_relay(struct post *post)
 	const struct relay_owner owner = {post, on_drained, on_ended, on_closed};
 	struct muster *muster = post->muster;
 	char subject[RELAY_SUBJECT];
-	int err = relay_open(&post->relay, muster->loop, &owner);
+	int err;
 
+	address(muster, post->agent, subject);
+	err = relay_open(&post->relay, muster->loop, muster->nats, subject, &owner);
 	post->opened = true;
 	if (!err)
 		err = open_pipes(post);
 	if (err)
 		return err;
-	address(muster, post->agent, subject);
-	relay_begin(&post->relay, muster->nats, subject, window_of(muster));
+	relay_begin(&post->relay, window_of(muster));
 	return 0;
 }
 

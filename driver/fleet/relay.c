@@ -241,12 +241,14 @@ void relay_take(struct relay *relay, const char *payload, size_t length)
 
 /* ---- opened ---- */
 
-int relay_open(struct relay *relay, uv_loop_t *loop, const struct relay_owner *owner)
+int relay_open(struct relay *relay, uv_loop_t *loop, struct nats *nats, const char *subject,
+	       const struct relay_owner *owner)
 {
 	uv_pipe_t *pipes[] = {&relay->in, &relay->out};
 	int err = 0;
 
-	*relay = (struct relay){.owner = *owner};
+	*relay = (struct relay){.nats = nats, .owner = *owner};
+	snprintf(relay->subject, sizeof(relay->subject), "%s", subject);
 	for (size_t i = 0; i < ARRAY_SIZE(pipes) && !err; i++) {
 		err = uv_pipe_init(loop, pipes[i], 0);
 		pipes[i]->data = relay;
@@ -255,10 +257,8 @@ int relay_open(struct relay *relay, uv_loop_t *loop, const struct relay_owner *o
 	return err;
 }
 
-void relay_begin(struct relay *relay, struct nats *nats, const char *subject, uint32_t window)
+void relay_begin(struct relay *relay, uint32_t window)
 {
-	relay->nats = nats;
 	relay->window = window;
-	snprintf(relay->subject, sizeof(relay->subject), "%s", subject);
 	read_if_room(relay);
 }

@@ -58,10 +58,11 @@ struct relay {
 	bool over;
 };
 
-/* Prepare both pipes, which the caller then opens. 0 or -errno. */
-int relay_open(struct relay *relay, uv_loop_t *loop, const struct relay_owner *owner);
-/* Begin to carry bytes to @subject. */
-void relay_begin(struct relay *relay, struct nats *nats, const char *subject, uint32_t window);
+/* Prepare both pipes, which the caller then opens, for bytes to @subject. 0 or -errno. */
+int relay_open(struct relay *relay, uv_loop_t *loop, struct nats *nats, const char *subject,
+	       const struct relay_owner *owner);
+/* Begin to carry bytes, of which at most @window may be under way. */
+void relay_begin(struct relay *relay, uint32_t window);
 /* Take a message of the other end. */
 void relay_take(struct relay *relay, const char *payload, size_t length);
 /* Tell the other end why nothing more comes, and close both pipes. */

@@ -42,7 +42,6 @@ struct standby {
 	bool over;
 	char agent[SECRET_LENGTH + 1];
 	char name[RELAY_NAME_MAX + 1];
-	char answers[RELAY_SUBJECT]; /* subject of the run at hand */
 	/* The run at hand: */
 	bool busy;
 	char run[SECRET_LENGTH + 1];
@@ -61,11 +60,18 @@ struct standby {
 
 /* ---- messages ---- */
 
+/* The subject of what it says to the coordinator of @run. */
+static void address(const struct standby *standby, const char *run,
+		    char ret_subject[static RELAY_SUBJECT])
+{
+	snprintf(ret_subject, RELAY_SUBJECT, "sojourn.from.%s.%s", run, standby->agent);
+}
+
 static void answer(struct standby *standby, const char *run, const char *type)
 {
 	char subject[RELAY_SUBJECT];
 
-	snprintf(subject, sizeof(subject), "sojourn.from.%s.%s", run, standby->agent);
+	address(standby, run, subject);
 	relay_send(standby->nats, subject,
 		   json_pack("{s:s, s:s}", "type", type, "name", standby->name));
 }
@@ -224,13 +230,16 @@ static int spawn(struct standby *standby)
 static int start_agent(struct standby *standby, uint32_t window)
 {
 	const struct relay_owner owner = {standby, on_drained, on_relay_ended, on_relay_closed};
-	int err = relay_open(&standby->relay, &standby->loop, &owner);
+	char subject[RELAY_SUBJECT];
+	int err;
 
+	address(standby, standby->run, subject);
+	err = relay_open(&standby->relay, &standby->loop, standby->nats, subject, &owner);
 	standby->piped = true;
 	if (!err)
 		err = spawn(standby);
 	if (!err)
-		relay_begin(&standby->relay, standby->nats, standby->answers, window);
+		relay_begin(&standby->relay, window);
 	return err;
 }
 
@@ -242,8 +251,6 @@ static void fail_to_start(struct standby *standby, int err)
 
 	snprintf(reason, sizeof(reason), "its agent cannot be started: %s", strerror(-err));
 	log_error("%s", reason);
-	standby->relay.nats = standby->nats;
-	snprintf(standby->relay.subject, sizeof(standby->relay.subject), "%s", standby->answers);
 	relay_end(&standby->relay, reason);
 	uv_close((uv_handle_t *)&standby->process, on_process_closed);
 }
@@ -265,8 +272,6 @@ static void take_claim(struct standby *standby, const char *run, const json_t *m
 	}
 	snprintf(standby->run, sizeof(standby->run), "%s", run);
 	snprintf(standby->asker, sizeof(standby->asker), "%s", asker ? asker : "somebody");
-	snprintf(standby->answers, sizeof(standby->answers), "sojourn.from.%s.%s", run,
-		 standby->agent);
 	log_note("run %.8s is asked for by %s", run, standby->asker);
 	standby->busy = true;
 	standby->ended = false;
