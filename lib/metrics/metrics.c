@@ -358,13 +358,15 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 
 /* ---- statuses ---- */
 
-/* Print the count of responses with one label more. Those that did not occur are left out. */
+/* Print the count of responses with one label more, of @route (NULL: of any). Zeros are left out. */
 static void tell_count(const struct metrics_output *out, const struct run_service *service,
-		       const char *label, const char *value, uint64_t count)
+		       const char *route, const char *label, const char *value, uint64_t count)
 {
 	struct numbers numbers;
 	struct metrics_labels labels = labels_of(service, &numbers);
 
+	if (route)
+		add_label(&labels, "route", route);
 	add_label(&labels, label, value);
 	if (count)
 		out->number(out->context, &labels, count);
@@ -382,10 +384,10 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 		const struct run_responses *responses = &run->services[i].responses;
 		char status[16];
 
-		tell_count(out, &run->services[i], "status", "unknown", responses->status[0]);
+		tell_count(out, &run->services[i], NULL, "status", "unknown", responses->status[0]);
 		for (unsigned int k = 0; k < RUN_STATUS_COUNT; k++) {
 			snprintf(status, sizeof(status), "%u", RUN_STATUS_LEAST + k);
-			tell_count(out, &run->services[i], "status", status,
+			tell_count(out, &run->services[i], NULL, "status", status,
 				   responses->statuses[k]);
 		}
 	}
@@ -401,7 +403,7 @@ static void tell_grpc(const struct metrics_output *out, const struct run *run)
 	out->family(out->context, &family);
 	for (size_t i = 0; next_exported(run, &i); i++)
 		for (unsigned int k = 0; k < RUN_GRPC_COUNT; k++)
-			tell_count(out, &run->services[i], "status", run_grpc_status_names[k],
+			tell_count(out, &run->services[i], NULL, "status", run_grpc_status_names[k],
 				   run->services[i].grpc.status[k]);
 }
 
@@ -494,14 +496,10 @@ static void tell_route_responses(const struct metrics_output *out, const struct 
 
 		for (size_t k = 0; k < routes->count * RUN_STATUS_CLASSES; k++) {
 			const struct run_route *route = &routes->list[k / RUN_STATUS_CLASSES];
-			uint64_t count = route->status[k % RUN_STATUS_CLASSES];
-			struct numbers numbers;
-			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
 
-			add_label(&labels, "route", route->route);
-			add_label(&labels, "status", classes[k % RUN_STATUS_CLASSES]);
-			if (count)
-				out->number(out->context, &labels, count);
+			tell_count(out, &run->services[i], route->route, "status",
+				   classes[k % RUN_STATUS_CLASSES],
+				   route->status[k % RUN_STATUS_CLASSES]);
 		}
 	}
 }
@@ -517,7 +515,7 @@ static void tell_routeless(const struct metrics_output *out, const struct run *r
 		const struct run_routes *routes = &run->services[i].routes;
 
 		for (size_t k = 0; k < RUN_ROUTELESS_COUNT; k++)
-			tell_count(out, &run->services[i], "reason", run_routeless_names[k],
+			tell_count(out, &run->services[i], NULL, "reason", run_routeless_names[k],
 				   routes->not_known[k]);
 	}
 }
