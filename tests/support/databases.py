@@ -31,13 +31,10 @@ class Server(Process):
     def __init__(self, argv, files):
         self.files = files
         super().__init__([*unprivileged(), *argv])
-        try:
+        with self.coming_up():
             wait_until(lambda: answers(self.port) or not self.running(), 30)
             if not self.running():
                 raise self.error("did not come up")
-        except BaseException:
-            self.close()
-            raise
 
     def close(self):
         super().close()
@@ -82,12 +79,9 @@ class Postgres(Server):
             files.cleanup()
             raise
         super().__init__([programs[1], "-D", f"{files.name}/data", "-p", self.port, "-k", files.name, *words], files)
-        try:
+        with self.coming_up():
             self.wait_for("ready to accept connections", "stderr", 30)
             self.ask("create extension pg_stat_statements")
-        except BaseException:
-            self.close()
-            raise
 
     def _tls(self, certificate):
         paths = []

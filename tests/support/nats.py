@@ -21,11 +21,8 @@ class NatsServer(Process):
         config = Path(self.files.name, "nats.conf")
         config.write_text(f"listen: 127.0.0.1:{self.port}\n{more}\n")
         super().__init__(["nats-server", "-c", config])
-        try:
+        with self.coming_up():
             self.wait_for("Server is ready", stream="stderr")
-        except BaseException:
-            self.close()
-            raise
 
     def close(self):
         super().close()
@@ -44,11 +41,8 @@ class Agent(Process):
 
     def __init__(self, url, name, *options):
         super().__init__([DRIVER, "agent", "--fleet", url, "--name", name, *options])
-        try:
+        with self.coming_up():
             self.wait_for("waiting for plans at", stream="stderr")
-        except BaseException:
-            self.close()
-            raise
 
     def waits(self):
         """Return how often it has begun to wait: at its start, and whenever its server is there again."""

@@ -112,6 +112,15 @@ class Process:
                 self.close()
             raise
 
+    @contextlib.contextmanager
+    def coming_up(self):
+        """Close the process if the block fails: without it the process is of no use."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
     def _begin(self, argv, env, cwd):
         with open(self.paths["stdout"], "wb") as out, open(self.paths["stderr"], "wb") as err:
             return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,

@@ -23,11 +23,8 @@ class Lab(Process):
         listen = f"[{address}]:0" if ":" in address else f"{address}:0"
         super().__init__([LAB, "--protocol", protocol, "--model", model, "--listen", listen,
                           *options], netns=netns)
-        try:
+        with self.coming_up():
             match = self.wait_for(r"^listening on (\S+):(\d+)$")
-        except BaseException:
-            self.close()
-            raise
         self.address, self.port = match[1], int(match[2])
         self.url = f"http://{self.address}:{self.port}/"
 
@@ -60,11 +57,8 @@ class Observer(Process):
         super().__init__([program, "observe", *chosen, "--listen", "127.0.0.1:0",
                           "--json", self.json, "--verbose", *options, *(["--", *command] if command else [])],
                          netns=netns)
-        try:
+        with self.coming_up():
             self.url = self.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
-        except BaseException:
-            self.close()
-            raise
 
     def _ask(self, path, method="GET"):
         token = own_token(self.url, self.netns) if method == "POST" else None
@@ -202,11 +196,8 @@ class Nginx(Process):
             http=http_block, modules=modules, server=server.replace("{folder}", self.files.name)))
         super().__init__(["nginx", "-e", f"{self.files.name}/error.log", "-p", self.files.name,
                           "-c", path], netns=netns, env=env)
-        try:
+        with self.coming_up():
             self._wait_until_up()
-        except BaseException:
-            self.close()
-            raise
 
     def _wait_until_up(self, seconds=10):
         deadline = time.monotonic() + seconds

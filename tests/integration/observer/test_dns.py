@@ -58,13 +58,10 @@ class Unbound(Process):
         self.path.write_text(CONFIGURATION.format(port=self.port, folder=self.files.name, threads=threads,
                                                   upstream=upstream))
         super().__init__(["unbound", "-d", "-c", self.path])
-        try:
+        with self.coming_up():
             wait_until(lambda: not self.running() or self._control("status").status == 0)
             if not self.running():
                 raise self.error(Path(self.files.name, "log").read_text())
-        except BaseException:
-            self.close()
-            raise
 
     def _control(self, command):
         return run(["unbound-control", "-c", self.path, command], check=False)

@@ -32,11 +32,8 @@ class Serve(Process):
     def __init__(self, port, *options, netns=None):
         super().__init__([OBSERVER, "serve", "--port", port, "--listen", "127.0.0.1:0", *options],
                          netns=netns)
-        try:
+        with self.coming_up():
             self.url = self.wait_for(r"listening on (https?://\S+)", "stderr", 30)[1].rstrip("/")
-        except BaseException:
-            self.close()
-            raise
 
     def get(self, path):
         return http.request(self.url + path, "GET", None)

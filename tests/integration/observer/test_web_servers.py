@@ -57,13 +57,10 @@ class Apache(Process):
         path = self.folder_name / "apache.conf"
         path.write_text(CONFIGURATION.format(port=self.port, folder=self.folder_name))
         super().__init__(["apache2", "-f", path, "-DFOREGROUND"])
-        try:
+        with self.coming_up():
             wait_until(lambda: not self.running() or self._answers())
             if not self.running():
                 raise self.error("did not come up")
-        except BaseException:
-            self.close()
-            raise
 
     def _answers(self):
         return run(["curl", "--silent", "--output", "/dev/null", f"http://127.0.0.1:{self.port}/"], check=False).status == 0

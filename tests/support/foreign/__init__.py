@@ -22,11 +22,8 @@ class Foreign(Process):
     def __init__(self, runtime, certificate, *options):
         self.files = own_folder(runtime)
         super().__init__([*getattr(self, f"_{runtime}")(certificate), *options])
-        try:
+        with self.coming_up():
             match = self.wait_for(r"listening on (\d+) counting on (\d+)", seconds=60)
-        except BaseException:
-            self.close()
-            raise
         self.port = int(match[1])
         self.url = f"https://127.0.0.1:{self.port}/"
         self.counts = f"http://127.0.0.1:{match[2]}/"
