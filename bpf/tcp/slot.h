@@ -42,9 +42,9 @@ static __always_inline void exchange_stage(struct service_slot *slot, enum stage
 }
 
 /*
- * The response goes on: move its time in RESPOND's histogram from bucket @old (0: none yet), with @old_ns, to that of @new_ns. So
- * every reading shows each exchange once, with the latest known time. The decrement may happen on another CPU than
- * the increment: only the sum over the CPUs means something. Return the new bucket.
+ * The response goes on: move its time in RESPOND's histogram from bucket @old (0: none yet), with @old_ns, to that of
+ * @new_ns. So every reading shows each exchange once, with the latest known time. The decrement may happen on another
+ * CPU than the increment: only the sum over the copies means something. Return the new bucket.
  */
 static __always_inline __u32 respond_move(struct stage_histogram *h, __u32 old, __u64 old_ns,
 					  __u64 new_ns)

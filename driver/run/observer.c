@@ -33,8 +33,8 @@
 #define BODY_MAX	(64UL << 20)
 #define RENEW_TIMEOUT_S 10L
 /* An observer that was started beside the driver answers by then, on a busy host too. */
-#define START_WAIT_NS (5 * 1000000000ULL)
-#define START_STEP_NS (50 * 1000000ULL)
+#define START_WAIT_NS (5 * NSEC_PER_SEC)
+#define START_STEP_NS (50 * NSEC_PER_MSEC)
 
 struct observer {
 	CURL *curl;
