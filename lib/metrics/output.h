@@ -57,4 +57,7 @@ struct metrics_output {
 void metrics_tell(struct metrics *metrics, const struct run *run,
 		  const struct metrics_output *output);
 
+/* plain.c: those without labels, of the observation as a whole. */
+void metrics_tell_plain(const struct run *run, const struct metrics_output *output);
+
 #endif

@@ -34,6 +34,12 @@ void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what was not seen. */
 void report_details(const struct page *page, const struct run_service *service);
 
+/* http.c: HTTP/2 streams, if they are exchanges. */
+void report_http2(const struct page *page, const struct run_service *service);
+/* http.c: responses by status. */
+void report_http_statuses(const struct page *page, const struct run_responses *responses);
+void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc);
+
 /* many.c: "tcp 127.0.0.1:8080 nginx", or with its pod or container in place of the process. */
 #define REPORT_NAME 448
 const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);

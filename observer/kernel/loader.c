@@ -17,8 +17,8 @@
 #include "route.h"
 #include "services.h"
 #include "skeleton.h"
+#include "streams.h"
 #include "visits.h"
-#include "wire/stream.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 
@@ -381,57 +381,6 @@ static int visit_namespace(struct loader *loader, struct visit *visit)
 	return r;
 }
 
-/* Streams that are read at once; each takes about 100 bytes. */
-#define STREAMS_BATCH 4096
-
-static void add_stream(struct loader *loader, const struct stream *stream, uint64_t now_ns)
-{
-	uint32_t index = service_index(stream->service);
-	struct service_open *open = &loader->opens[index];
-	uint64_t since_ns = stream->start_ns ? stream->start_ns - stream->accept_delay_ns
-					     : stream->first_read_ns;
-	uint64_t age_ns = now_ns > since_ns ? now_ns - since_ns : 0;
-	uint64_t limit_ns = NSEC_PER_MSEC;
-	unsigned int age = 0;
-
-	if (loader_service_number(loader, index) != stream->service)
-		return; /* another service has its slot now */
-	while (age < OPEN_AGES - 1 && age_ns >= limit_ns) {
-		limit_ns *= 10;
-		age++;
-	}
-	open->read++;
-	open->ages[age]++;
-	if (age_ns > open->oldest_ns)
-		open->oldest_ns = age_ns;
-}
-
-/* Add the HTTP/2 streams whose request was read and not answered to the open requests. */
-static int add_streams(struct loader *loader)
-{
-	int fd = bpf_map__fd(loader->skel->maps.streams);
-	autofree struct stream *values = calloc(STREAMS_BATCH, sizeof(*values));
-	autofree uint64_t *keys = calloc(STREAMS_BATCH, sizeof(*keys));
-	uint64_t now_ns = clock_now_ns();
-	uint32_t place, count;
-	bool first = true;
-	int r = 0;
-
-	if (!values || !keys)
-		return -ENOMEM;
-	while (!r) {
-		count = STREAMS_BATCH;
-		r = bpf_map_lookup_batch(fd, first ? NULL : &place, &place, keys, values, &count,
-					 NULL);
-		for (uint32_t i = 0; (!r || r == -ENOENT) && i < count; i++) {
-			if (!(values[i].flags & STREAM_RESPONDING))
-				add_stream(loader, &values[i], now_ns);
-		}
-		first = false;
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
 /*
  * Return whether to visit the namespace. One that was visited and has no service needs no further visit: the programs
  * see its later listeners. If unused listeners get no slots, visit all: only a visit counts these listeners.
@@ -486,7 +435,7 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
 	r = visit_all(loader, key_count);
 	if (!r && loader->skel->rodata->config.http)
-		r = add_streams(loader);
+		r = streams_add(&loader->services, loader->opens);
 	return r;
 }
 
@@ -579,9 +528,7 @@ const struct run_namespaces *loader_namespaces(const struct loader *loader)
 
 uint32_t loader_service_number(const struct loader *loader, uint32_t service)
 {
-	const struct service_retired *retired = &loader->services.retired[service];
-
-	return retired->key.port ? retired->number : loader->services.numbers[service];
+	return services_number(&loader->services, service);
 }
 
 uint64_t loader_retired_before(const struct loader *loader, uint32_t service)

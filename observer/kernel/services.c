@@ -23,6 +23,13 @@ static bool is_shared(const struct services *services)
 	return loader_is_shared((const struct observer_config *)&services->skel->rodata->config);
 }
 
+uint32_t services_number(const struct services *services, uint32_t index)
+{
+	const struct service_retired *retired = &services->retired[index];
+
+	return retired->key.port ? retired->number : services->numbers[index];
+}
+
 uint32_t services_left(const struct services *services)
 {
 	const struct sojourn_bpf__bss *bss = services->skel->bss;

@@ -50,6 +50,9 @@ void services_expect_epoch(struct services *services, uint64_t epoch);
 /* Return the earliest arrival of the current epoch in @slot; 0: none. */
 uint64_t services_first_message(const struct services *services, struct service_slot *slot);
 
+/* Return the number of the service whose slots at @index are: they get another with each service. */
+uint32_t services_number(const struct services *services, uint32_t index);
+
 /* Return how many slots are free. */
 uint32_t services_left(const struct services *services);
 

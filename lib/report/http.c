@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* HTTP and gRPC of one observed service: streams and statuses. */
+#include <stdio.h>
+
+#include "parts.h"
+
+void report_http2(const struct page *page, const struct run_service *service)
+{
+	const struct run_http2 *http2 = &service->http2;
+	const struct {
+		const char *name;
+		struct run_number number;
+	} counts[] = {
+		{"reset by client", http2->reset_by_client},
+		{"reset by server", http2->reset_by_server},
+		{"refused", http2->refused},
+		{"lost", http2->lost},
+		{"GOAWAY", http2->goaways},
+		{"connections given up", http2->given_up},
+	};
+	char text[SHORT_TEXT], connections[SHORT_TEXT];
+	struct items items;
+
+	if (!http2->streams.value)
+		return;
+	items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
+	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
+		  page_count(http2->connections.value, connections));
+	if (http2->connections.value)
+		items_add(&items, "%s streams/connection",
+			  page_rate_of((double)http2->streams.value /
+					       (double)http2->connections.value,
+				       text));
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		if (counts[i].number.value)
+			items_add(&items, "%s %s", counts[i].name,
+				  page_count(counts[i].number.value, text));
+	items_end(&items);
+}
+
+/* Maximum of statuses that are named, the most frequent first; the rest are others. */
+#define MAX_STATUSES 6
+
+/* Return the next of @count statuses after @last, by falling number of responses; @count: there is none. */
+static unsigned int next_status(const uint64_t *responses, unsigned int count, unsigned int last)
+{
+	unsigned int found = count;
+
+	for (unsigned int i = 0; i < count; i++) {
+		bool told = last < count && (responses[i] > responses[last] ||
+					     (responses[i] == responses[last] && i <= last));
+
+		if (responses[i] && !told && (found == count || responses[i] > responses[found]))
+			found = i;
+	}
+	return found;
+}
+
+static void add_status(struct items *items, const char *what, uint64_t count, uint64_t all)
+{
+	char text[SHORT_TEXT], share[SHORT_TEXT];
+
+	if (count)
+		items_add(items, "%s %s (%s)", what, page_count(count, text),
+			  page_share(100.0 * (double)count / (double)all, share));
+}
+
+typedef const char *status_name(unsigned int status, char buffer[static SHORT_TEXT]);
+
+static const char *name_of_http(unsigned int status, char buffer[static SHORT_TEXT])
+{
+	snprintf(buffer, SHORT_TEXT, "%u", RUN_STATUS_LEAST + status);
+	return buffer;
+}
+
+static const char *name_of_grpc(unsigned int status, char buffer[static SHORT_TEXT])
+{
+	return page_words(run_grpc_status_names[status], buffer);
+}
+
+/* Add the most frequent of @count statuses, and the rest as others. */
+static void add_statuses(struct items *items, const uint64_t *responses, unsigned int count,
+			 status_name *name, uint64_t all)
+{
+	unsigned int status = count;
+	uint64_t left = 0;
+	char text[SHORT_TEXT];
+
+	for (unsigned int i = 0; i < count; i++)
+		left += responses[i];
+	for (unsigned int i = 0; i < MAX_STATUSES; i++) {
+		status = next_status(responses, count, status);
+		if (status == count)
+			break;
+		add_status(items, name(status, text), responses[status], all);
+		left -= responses[status];
+	}
+	add_status(items, "others", left, all);
+}
+
+void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc)
+{
+	struct items items;
+
+	if (!grpc->count)
+		return;
+	items = items_begin(page, "gRPC", LABEL_COLUMNS);
+	add_statuses(&items, grpc->status, RUN_GRPC_STATUS_COUNT, name_of_grpc, grpc->count);
+	add_status(&items, "without a status", grpc->status[RUN_GRPC_MISSING], grpc->count);
+	add_status(&items, "not known", grpc->status[RUN_GRPC_NOT_KNOWN], grpc->count);
+	items_end(&items);
+}
+
+void report_http_statuses(const struct page *page, const struct run_responses *responses)
+{
+	struct items items;
+
+	if (!responses->count)
+		return;
+	items = items_begin(page, "statuses", LABEL_COLUMNS);
+	add_statuses(&items, responses->statuses, RUN_STATUS_COUNT, name_of_http, responses->count);
+	add_status(&items, "not known", responses->status[0], responses->count);
+	items_end(&items);
+}
