@@ -99,7 +99,9 @@ static int refuse_common(const struct run *run, const struct run_service *servic
 		if (text_same(other->host, service->host) && run_same_port(other, service))
 			return refuse(ret_error,
 				      "services[]: %s port %" PRIu16 " of host %s is in both "
-				      "documents: observations of one service do not add up",
+				      "documents: observations of one service do not add up, and "
+				      "hosts of "
+				      "one name cannot be distinguished",
 				      service->protocol, service->port,
 				      service->host ? service->host : "(unknown)");
 	}
@@ -237,6 +239,8 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 		err = merge_findings(run, other);
 	if (!err)
 		err = add_period(run, other);
+	if (err)
+		return err;
 	merge_label(&run->host, other->host);
 	merge_label(&run->kernel, other->kernel);
 	merge_label(&run->connections_in, other->connections_in);
@@ -245,7 +249,7 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 	run->listeners_idle += other->listeners_idle;
 	run_reclaimed_add(&run->reclaimed, &other->reclaimed);
 	add_namespaces(&run->namespaces, &other->namespaces);
-	return err;
+	return 0;
 }
 
 /* Take host and period from the observer, if there is one. */
