@@ -488,6 +488,7 @@ struct run_tail {
 };
 
 /* The joined exchanges of one step of a scenario. */
+/* The joined exchanges of a step, or of a host. */
 struct run_joined_step {
 	char *name;
 	uint64_t count;
@@ -530,6 +531,8 @@ struct run_joined {
 	size_t tail_count;
 	struct run_joined_step *steps; /* of a scenario: one per row of the driver */
 	size_t step_count;
+	struct run_joined_step *hosts; /* of several observers: one per host with samples */
+	size_t host_count;
 	struct run_exchange *slowest; /* slowest first */
 	size_t slowest_count;
 };

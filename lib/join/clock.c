@@ -8,10 +8,15 @@
  * a server answers before it has read the whole request, which shifts the count. The difference is
  * the one that most pairs allow, by K. Marzullo's intersection (1984), with which NTP selects
  * sources (RFC 5905, 11.2.1). It is used for nothing else.
+ *
+ * Each host has a clock of its own. So pairs are only compared with those of the same observer and,
+ * in a run of several drivers, of the same client address.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "match.h"
+#include "sojourn/text.h"
 
 /* Pairs per window: enough for a majority, few enough that clocks do not drift. */
 #define WINDOW_PAIRS 64
@@ -97,18 +102,65 @@ static size_t check_window(const struct join_pair *window, size_t count, struct 
 	return keep;
 }
 
-void join_check_clocks(struct join_match *match)
+/* Check pairs of the same two clocks, in order of start. Return how many are kept in @kept. */
+static size_t check_clocks(const struct join_pair *pairs, size_t count, struct join_pair *kept)
 {
 	struct edge edges[4 * WINDOW_PAIRS];
-	size_t kept = 0;
+	size_t keep = 0;
 
-	for (size_t i = 0, size; i < match->count; i += size) {
-		size_t left = match->count - i;
+	for (size_t i = 0, size; i < count; i += size) {
+		size_t left = count - i;
 
 		/* The last window takes the rest, as a few pairs have no majority. */
 		size = left < 2 * WINDOW_PAIRS ? left : WINDOW_PAIRS;
-		kept += check_window(&match->pairs[i], size, edges, &match->pairs[kept]);
+		keep += check_window(&pairs[i], size, edges, &kept[keep]);
+	}
+	return keep;
+}
+
+static int compare_start(const void *a, const void *b)
+{
+	const struct join_pair *left = a, *right = b;
+	uint64_t one = left->sent->start_ns, other = right->sent->start_ns;
+
+	return (one > other) - (one < other);
+}
+
+/* Order by the two clocks; 0: the same. */
+static int compare_clocks(const struct join_pair *one, const struct join_pair *other,
+			  const struct run *run)
+{
+	const char *host = run->services[one->service].host;
+	const char *host2 = run->services[other->service].host;
+	int order = strcmp(host ? host : "", host2 ? host2 : "");
+
+	if (order || run->driver->part_count < 2)
+		return order;
+	return memcmp(one->seen->flow.client, other->seen->flow.client,
+		      sizeof(one->seen->flow.client));
+}
+
+static int compare_pairs(const void *a, const void *b, void *run)
+{
+	int order = compare_clocks(a, b, run);
+
+	return order ? order : compare_start(a, b);
+}
+
+void join_check_clocks(const struct run *run, struct join_match *match)
+{
+	size_t kept = 0;
+
+	qsort_r(match->pairs, match->count, sizeof(*match->pairs), compare_pairs, (void *)run);
+	for (size_t i = 0, size; i < match->count; i += size) {
+		const struct join_pair *first = &match->pairs[i];
+
+		size = 1;
+		while (i + size < match->count && !compare_clocks(first, &first[size], run))
+			size++;
+		kept += check_clocks(first, size, &match->pairs[kept]);
 	}
 	match->implausible = match->count - kept;
 	match->count = kept;
+	qsort(match->pairs, match->count, sizeof(*match->pairs), compare_start);
 }

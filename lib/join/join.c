@@ -11,6 +11,7 @@
 
 #include "match.h"
 #include "parts.h"
+#include "sojourn/text.h"
 
 /* Percentiles with a tail, in thousandths. */
 static const uint32_t tail_per_mille[] = {500, 900, 990, 999};
@@ -102,6 +103,44 @@ static int open_steps(const struct run_row_list *rows, struct run_joined *joined
 	return 0;
 }
 
+/* Return the entry of the service's host; host_count: there is none yet. */
+static size_t find_host(const struct run_joined *joined, const struct run_service *service)
+{
+	size_t i = 0;
+
+	while (i < joined->host_count && !text_same(joined->hosts[i].name, service->host))
+		i++;
+	return i;
+}
+
+/* Open an entry for each host with samples, in a document of several hosts. */
+static int open_hosts(const struct run *run, struct run_joined *joined)
+{
+	joined->hosts = calloc(run->service_count + 1, sizeof(*joined->hosts));
+	if (!joined->hosts)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (!service->host || !service->samples ||
+		    find_host(joined, service) < joined->host_count)
+			continue;
+		joined->hosts[joined->host_count].name = strdup(service->host);
+		if (!joined->hosts[joined->host_count++].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void count_in(struct run_joined_step *list, size_t count, size_t index,
+		     const struct run_parts *parts)
+{
+	if (index >= count)
+		return;
+	list[index].count++;
+	run_parts_add(&list[index].sum, parts);
+}
+
 /* A stage without joined exchanges is missing for the service's reason. */
 static int tell_missing(const struct run *run, struct run_joined *joined)
 {
@@ -170,15 +209,17 @@ static int fill(const struct run *run, struct join_match *match, size_t slowest,
 	err = open_tail(run->driver, joined);
 	if (!err)
 		err = open_steps(&run->driver->rows[RUN_ROWS_STEP], joined);
+	if (!err)
+		err = open_hosts(run, joined);
 	for (size_t i = 0; !err && i < match->count; i++) {
 		const struct run_sample *sent = match->pairs[i].sent;
 
 		join_parts(&match->pairs[i], &parts);
 		count_parts(joined, &parts);
-		if (!(sent->known & RUN_SAMPLE_STEP) || sent->step >= joined->step_count)
-			continue;
-		joined->steps[sent->step].count++;
-		run_parts_add(&joined->steps[sent->step].sum, &parts);
+		if (sent->known & RUN_SAMPLE_STEP)
+			count_in(joined->steps, joined->step_count, sent->step, &parts);
+		count_in(joined->hosts, joined->host_count,
+			 find_host(joined, &run->services[match->pairs[i].service]), &parts);
 	}
 	if (!err)
 		err = tell_missing(run, joined);

@@ -40,14 +40,6 @@ static int compare(const void *a, const void *b)
 	return (time_of(left) > time_of(right)) - (time_of(left) < time_of(right));
 }
 
-static int compare_start(const void *a, const void *b)
-{
-	const struct join_pair *left = a, *right = b;
-	uint64_t one = left->sent->start_ns, other = right->sent->start_ns;
-
-	return (one > other) - (one < other);
-}
-
 static bool is_wanted(const struct run_sample *sample, uint64_t threshold, uint32_t needed)
 {
 	return (sample->known & needed) == needed &&
@@ -184,6 +176,22 @@ static size_t count_seen(const struct run *run)
 	return count;
 }
 
+/* Find the service of each pair, by the array that its sample is in. */
+static void find_services(const struct run *run, struct join_match *match)
+{
+	for (size_t i = 0; i < match->count; i++) {
+		struct join_pair *pair = &match->pairs[i];
+
+		for (size_t k = 0; k < run->service_count; k++) {
+			const struct run_samples *samples = run->services[k].samples;
+
+			if (samples && pair->seen >= samples->samples &&
+			    pair->seen < samples->samples + samples->count)
+				pair->service = k;
+		}
+	}
+}
+
 static int match_into(struct side *ours, struct side *theirs, const struct run_samples *sent,
 		      const struct run *run, uint64_t threshold, struct join_match *match)
 {
@@ -199,7 +207,7 @@ static int match_into(struct side *ours, struct side *theirs, const struct run_s
 		return -ENOMEM;
 	match_sides((struct span){ours->list, ours->count},
 		    (struct span){theirs->list, theirs->count}, match);
-	qsort(match->pairs, match->count, sizeof(*match->pairs), compare_start);
+	find_services(run, match);
 	return 0;
 }
 
@@ -216,7 +224,7 @@ int join_match(const struct run_samples *sent, const struct run *run, uint64_t t
 		free(match.pairs);
 		return err;
 	}
-	join_check_clocks(&match);
+	join_check_clocks(run, &match);
 	*ret_match = match;
 	return 0;
 }

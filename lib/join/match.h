@@ -8,6 +8,7 @@
 struct join_pair {
 	const struct run_sample *sent; /* the driver's */
 	const struct run_sample *seen; /* the observer's */
+	size_t service;		       /* which of the run's services has @seen */
 };
 
 struct join_match {
@@ -31,9 +32,9 @@ int join_match(const struct run_samples *sent, const struct run *run, uint64_t t
 	       struct join_match *ret_match);
 
 /*
- * clock.c: remove pairs that cannot be the same exchange, from pairs in order of start. Lower
- * match->count and count implausible.
+ * clock.c: remove pairs that cannot be the same exchange. Lower match->count and count implausible.
+ * The rest is in order of start.
  */
-void join_check_clocks(struct join_match *match);
+void join_check_clocks(const struct run *run, struct join_match *match);
 
 #endif

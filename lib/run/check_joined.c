@@ -44,6 +44,10 @@ void check_joined_parts(struct checking *checking)
 		snprintf(place, sizeof(place), "joined.steps[%zu].sum", i);
 		parts(checking, place, &joined->steps[i].sum);
 	}
+	for (size_t i = 0; i < joined->host_count; i++) {
+		snprintf(place, sizeof(place), "joined.hosts[%zu].sum", i);
+		parts(checking, place, &joined->hosts[i].sum);
+	}
 	for (size_t i = 0; i < joined->slowest_count; i++) {
 		snprintf(place, sizeof(place), "joined.slowest[%zu].parts", i);
 		parts(checking, place, &joined->slowest[i].parts);
@@ -63,7 +67,7 @@ void check_joined_sums(struct checking *checking)
 {
 	const struct run_joined *joined = checking->run->joined;
 	char place[CHECK_PLACE];
-	uint64_t in_steps = 0;
+	uint64_t in_steps = 0, on_hosts = 0;
 
 	if (!joined)
 		return;
@@ -89,6 +93,12 @@ void check_joined_sums(struct checking *checking)
 	check_at_most(checking, "joined.steps",
 		      (struct check_value){"the sum of their counts", in_steps},
 		      (struct check_value){"joined.joined", joined->joined});
+	for (size_t i = 0; i < joined->host_count; i++)
+		on_hosts += joined->hosts[i].count;
+	if (joined->host_count)
+		check_same(checking, "joined.hosts",
+			   (struct check_value){"the sum of their counts", on_hosts},
+			   (struct check_value){"joined.joined", joined->joined});
 }
 
 /* On loopback the client may have the response before the server's write returns (overhang). */

@@ -467,6 +467,8 @@ static const struct run_member joined_table[] = {
 	 .count_offset = offsetof(struct run_joined, tail_count), .limit = MAX_TAILS},
 	{MEMBER(struct run_joined, LIST, steps), .members = &joined_step_members, .optional = true,
 	 .count_offset = offsetof(struct run_joined, step_count), .limit = RUN_ROWS_MAX},
+	{MEMBER(struct run_joined, LIST, hosts), .members = &joined_step_members, .optional = true,
+	 .count_offset = offsetof(struct run_joined, host_count), .limit = MAX_SERVICES},
 	{MEMBER(struct run_joined, LIST, slowest), .members = &exchange_members,
 	 .count_offset = offsetof(struct run_joined, slowest_count), .limit = MAX_SLOWEST},
 };

@@ -61,18 +61,27 @@ static inline void support_forget_rows(struct run_driver *a, struct run_driver *
 	a->scenario = b->scenario = NULL;
 }
 
+static inline void support_match_joined(const struct run_joined_step *a,
+					const struct run_joined_step *b)
+{
+	assert_string_equal(a->name, b->name);
+	assert_int_equal(a->count, b->count);
+	assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum));
+}
+
 /*
  * Assert that both have the same, then clear all lists, so that the rest can be compared as bytes.
  */
 static inline void support_match_joined_steps(struct run_joined *a, struct run_joined *b)
 {
 	assert_int_equal(a->step_count, b->step_count);
-	for (size_t i = 0; i < a->step_count; i++) {
-		assert_string_equal(a->steps[i].name, b->steps[i].name);
-		assert_int_equal(a->steps[i].count, b->steps[i].count);
-		assert_memory_equal(&a->steps[i].sum, &b->steps[i].sum, sizeof(a->steps[i].sum));
-	}
+	assert_int_equal(a->host_count, b->host_count);
+	for (size_t i = 0; i < a->step_count; i++)
+		support_match_joined(&a->steps[i], &b->steps[i]);
+	for (size_t i = 0; i < a->host_count; i++)
+		support_match_joined(&a->hosts[i], &b->hosts[i]);
 	a->steps = b->steps = NULL;
+	a->hosts = b->hosts = NULL;
 	a->tail = b->tail = NULL;
 	a->slowest = b->slowest = NULL;
 }

@@ -420,8 +420,9 @@ static void fill_joined(struct run_joined *joined, struct sequence *sequence)
 	set_histogram(&joined->round_trip, sequence);
 	set_histogram(&joined->network, sequence);
 	fill_stages(joined->stages, STAGE_COUNT, sequence);
-	joined->tail_count = joined->slowest_count = joined->step_count = 2;
+	joined->tail_count = joined->slowest_count = joined->step_count = joined->host_count = 2;
 	joined->steps = need(calloc(joined->step_count, sizeof(*joined->steps)));
+	joined->hosts = need(calloc(joined->host_count, sizeof(*joined->hosts)));
 	joined->tail = need(calloc(joined->tail_count, sizeof(*joined->tail)));
 	joined->slowest = need(calloc(joined->slowest_count, sizeof(*joined->slowest)));
 	for (size_t i = 0; i < 2; i++) {
@@ -433,6 +434,9 @@ static void fill_joined(struct run_joined *joined, struct sequence *sequence)
 		joined->steps[i].name = need(strdup(i ? "read" : "create"));
 		joined->steps[i].count = next(sequence);
 		fill_parts(&joined->steps[i].sum, sequence);
+		joined->hosts[i].name = need(strdup(i ? "b" : "a"));
+		joined->hosts[i].count = next(sequence);
+		fill_parts(&joined->hosts[i].sum, sequence);
 	}
 }
 

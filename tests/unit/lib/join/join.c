@@ -180,6 +180,71 @@ static void repeated_keys_are_told_apart(void **state)
 	assert_int_equal(run->joined->sum.network_ns, ALL * 25000);
 }
 
+static void move_to_other_host(struct run *run, uint16_t port)
+{
+	struct run_samples *all = run->services[0].samples, *other = run->services[1].samples;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct run_sample *sample = &all->samples[i], *moved;
+
+		if (sample->flow.client_port >= port) {
+			all->samples[kept++] = *sample;
+			continue;
+		}
+		moved = run_add_sample(other);
+		assert_non_null(moved);
+		*moved = *sample;
+		moved->arrival_ns += 7000000000000;
+	}
+	all->count = kept;
+}
+
+/* Give connections from port @port on another client, whose clock is far ahead. */
+static void move_to_other_client(struct run *run, uint16_t port)
+{
+	for (size_t i = 0; i < run->driver->samples->count; i++) {
+		struct run_sample *sample = &run->driver->samples->samples[i];
+
+		sample->start_ns += sample->flow.client_port >= port ? 3000000000000 : 0;
+		sample->flow.client[3] ^= sample->flow.client_port >= port;
+	}
+	for (size_t i = 0; i < run->service_count; i++)
+		for (size_t k = 0; k < run->services[i].samples->count; k++) {
+			struct flow *flow = &run->services[i].samples->samples[k].flow;
+
+			flow->client[3] ^= flow->client_port >= port;
+		}
+}
+
+/* Two observers and two drivers have four clocks; none contradicts the others. */
+static void each_host_has_its_clock(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_parts sum = {0};
+
+	(void)state;
+	assert_non_null(run_add_service(run));
+	run->services[0].host = strdup("a");
+	run->services[1].host = strdup("b");
+	run->services[1].samples = run_samples_new();
+	move_to_other_host(run, 40000 + CONNECTIONS / 4);
+	move_to_other_client(run, 40000 + CONNECTIONS / 2);
+	run->driver->part_count = 2;
+	run->driver->parts = calloc(2, sizeof(*run->driver->parts));
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->implausible, 0);
+	assert_int_equal(run->joined->joined, ALL);
+	assert_int_equal(run->joined->host_count, 2);
+	assert_string_equal(run->joined->hosts[1].name, "b");
+	assert_int_equal(run->joined->hosts[1].count, CONNECTIONS / 4 * EACH);
+	for (size_t i = 0; i < 2; i++) {
+		check_sum(&run->joined->hosts[i].sum);
+		run_parts_add(&sum, &run->joined->hosts[i].sum);
+	}
+	assert_memory_equal(&sum, &run->joined->sum, sizeof(sum));
+}
+
 /* On one connection the server's count is one ahead, so every match would be wrong. */
 static void shifted_index_is_left_out(void **state)
 {
@@ -307,6 +372,7 @@ int main(void)
 		cmocka_unit_test(shifted_index_is_left_out),
 		cmocka_unit_test(nothing_to_join_is_explained),
 		cmocka_unit_test(steps_are_told_apart),
+		cmocka_unit_test(each_host_has_its_clock),
 		cmocka_unit_test(samples_keep_their_step),
 	};
 
