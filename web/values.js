@@ -120,7 +120,8 @@ function serviceName(service) {
 	const address = service.address.includes(":") ? `[${service.address}]` : service.address;
 	const process = service.processes && service.processes[0];
 	const place = placeName(service);
-	return `${service.protocol} ${address}:${service.port}${place && ` · ${place}`}${process ? ` · ${process.comm} ${process.pid}` : ""}`;
+	const host = service.host ? ` · host ${service.host}` : "";
+	return `${service.protocol} ${address}:${service.port}${host}${place && ` · ${place}`}${process ? ` · ${process.comm} ${process.pid}` : ""}`;
 }
 
 // Return a joined exchange, or the sum of several, as {part: ns}; `divide` gives means.

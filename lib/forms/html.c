@@ -187,8 +187,9 @@ static int put_verdict(const struct run *run, FILE *file)
 	const struct run_service *driven = report_driven_service(run);
 	struct report_verdict verdict;
 	char why[REPORT_UNDIVIDED_TEXT];
-	bool said = run->driver && (report_headline(run->driver, &verdict) ||
-				    report_verdict(run, driven, &verdict));
+	bool said = (run->driver && report_headline(run->driver, &verdict)) ||
+		    report_hosts_verdict(run, &verdict) ||
+		    (run->driver && report_verdict(run, driven, &verdict));
 	int r;
 
 	fputs("{\"text\":", file);

@@ -84,13 +84,28 @@ static void put_verdict(const struct run *run, FILE *file)
 {
 	const struct run_service *service = report_driven_service(run);
 	struct report_verdict verdict;
+	bool headed = run->driver && report_headline(run->driver, &verdict);
 
-	if (!report_headline(run->driver, &verdict) && report_verdict(run, service, &verdict))
+	if (!headed && (report_hosts_verdict(run, &verdict) ||
+			(run->driver && report_verdict(run, service, &verdict))))
 		put_sentence(&verdict, file);
+	if (!run->driver)
+		return;
 	if (report_failure(run->driver, &verdict) > 0)
 		put_sentence(&verdict, file);
 	if (report_redirects(run->driver, &verdict) > 0)
 		put_sentence(&verdict, file);
+}
+
+static void put_limited(const struct run_driver *driver, FILE *file)
+{
+	if (!driver || !driver->limited)
+		return;
+	fputs("\n**Limited by the driver, not by the server** (", file);
+	put_text(driver->limited->by, file);
+	fputs("): ", file);
+	put_text(driver->limited->why, file);
+	fputc('\n', file);
 }
 
 static void put_driver(const struct run *run, FILE *file)
@@ -98,14 +113,6 @@ static void put_driver(const struct run *run, FILE *file)
 	const struct run_driver *driver = run->driver;
 	char requests[SHORT_TEXT], rate[SHORT_TEXT], errors[SHORT_TEXT];
 
-	if (driver->limited) {
-		fputs("\n**Limited by the driver, not by the server** (", file);
-		put_text(driver->limited->by, file);
-		fputs("): ", file);
-		put_text(driver->limited->why, file);
-		fputc('\n', file);
-	}
-	put_verdict(run, file);
 	fprintf(file, "\n%s requests, %s/s, %" PRIu32 " connections, %s errors\n",
 		page_count(driver->requests, requests),
 		page_rate(run_driver_timely(driver), driver->duration_ns, rate),
@@ -246,6 +253,10 @@ static void put_service(const struct run *run, const struct run_service *service
 	fprintf(file, "\n### %s ", service->protocol);
 	put_text(service->address, file);
 	fprintf(file, ":%u", service->port);
+	if (service->host) {
+		fputs(", host ", file);
+		put_text(service->host, file);
+	}
 	if (*run_place_name(&service->place, place)) {
 		fputs(", ", file);
 		put_text(place, file);
@@ -459,6 +470,8 @@ static void put_run(const struct run *run, const char *name, FILE *file)
 		fprintf(file, "\n%ju network namespaces, %ju not entered\n",
 			(uintmax_t)run->namespaces.observed,
 			(uintmax_t)(run->namespaces.not_entered + run->namespaces.left_out));
+	put_limited(run->driver, file);
+	put_verdict(run, file);
 	if (run->driver)
 		put_driver(run, file);
 	if (run->sweep)

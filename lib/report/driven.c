@@ -6,9 +6,8 @@
 #include "sojourn/report.h"
 #include "sojourn/units.h"
 
-uint16_t report_target_port(const struct run_driver *driver)
+uint16_t report_url_port(const char *url)
 {
-	const char *url = driver->target;
 	const char *authority, *end, *colon;
 	autofree char *port = NULL;
 	uint64_t value;
@@ -26,6 +25,11 @@ uint16_t report_target_port(const struct run_driver *driver)
 	if (!port || units_parse_u64(port, 1, UINT16_MAX, &value))
 		return 0;
 	return (uint16_t)value;
+}
+
+uint16_t report_target_port(const struct run_driver *driver)
+{
+	return report_url_port(driver->target);
 }
 
 /* Return the service with most exchanges, on @port unless that is 0; NULL if none has any. */

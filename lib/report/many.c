@@ -32,8 +32,9 @@ const char *report_name(const struct run_service *service, char buffer[static RE
 	bool placed = *run_place_name(&service->place, place);
 
 	/* The processes of many pods have one name. */
-	snprintf(buffer, REPORT_NAME, "%s %s%s%s:%u%s%.*s", service->protocol, open,
-		 service->address, close, service->port, placed || first ? " " : "",
+	snprintf(buffer, REPORT_NAME, "%s %s%s%s:%u%s%.100s%s%.*s", service->protocol, open,
+		 service->address, close, service->port, service->host ? " on " : "",
+		 service->host ? service->host : "", placed || first ? " " : "",
 		 placed	 ? (int)sizeof(place)
 		 : first ? (int)sizeof(first->comm)
 			 : 0,

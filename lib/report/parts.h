@@ -93,6 +93,8 @@ void report_print_hints(const struct page *page, const struct run *run,
 
 /* driven.c: return the port of the driver's URL, or its scheme's; 0: not known. */
 uint16_t report_target_port(const struct run_driver *driver);
+/* Likewise of a URL; NULL: 0. */
+uint16_t report_url_port(const char *url);
 /*
  * driven.c: return whether no service saw all requests: several targets, or one port on several
  * hosts.
@@ -114,6 +116,21 @@ struct report_verdict {
  */
 bool report_verdict(const struct run *run, const struct run_service *service,
 		    struct report_verdict *ret_verdict);
+/*
+ * hosts.c: which host of several is the slow one, or why that is not known. False: their services
+ * cannot be compared, or one saw all requests of the driver.
+ */
+bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verdict);
+/* hosts.c: a row for each host that is compared, at most @most, and their total. */
+void report_hosts(const struct page *page, const struct run *run, size_t most);
+/* hosts.c: the ports of the services in these rows; none if there are no such rows. */
+struct report_ports {
+	uint16_t list[RUN_ROWS_MAX];
+	size_t count;
+};
+
+struct report_ports report_compared_ports(const struct run *run);
+bool report_has_port(const struct report_ports *ports, uint16_t port);
 /* The verdict on all requests observed at @service; false: nothing to say. */
 bool report_service_verdict(const struct run_service *service, struct report_verdict *ret_verdict);
 void report_print_verdict(const struct page *page, const struct report_verdict *verdict);

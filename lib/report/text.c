@@ -18,6 +18,7 @@ struct report {
 	const struct run *run;
 	const struct report_options *options;
 	const struct run_service *driven; /* NULL: none, or several */
+	struct report_ports compared;	  /* of hosts, in a table of their own */
 	unsigned int rows;		  /* of the distribution; 0: no room for it */
 	size_t services;		  /* that have a row, of many */
 	bool airy;			  /* blank lines around the distribution */
@@ -59,14 +60,14 @@ static void print_document(const struct page *page, const struct run *run)
 
 /* ---- the first lines ---- */
 
-/* Print the verdict, and failures. */
+/* Print the verdict, and failures. The verdict on several hosts stands above everything. */
 static void print_verdict(const struct report *report)
 {
 	const struct page *page = &report->page;
 	const struct run *run = report->run;
 	struct report_verdict verdict;
 
-	if (!report_headline(run->driver, &verdict) &&
+	if (!report_headline(run->driver, &verdict) && !report_hosts_verdict(run, &verdict) &&
 	    report_verdict(run, report->driven, &verdict))
 		report_print_verdict(page, &verdict);
 	report_failures(page, run->driver, report->options->broken);
@@ -102,9 +103,15 @@ static void print_driver_first(const struct report *report)
 	report_round_trip(page, run->driver);
 	if (!run->driver->rate && !page->verbose)
 		report_beyond(page, run->driver);
-	if (run->driver->observer_error)
-		page_wrap(page, 0, "note: without the observer's part: %s",
-			  run->driver->observer_error);
+}
+
+static void print_slow_host(const struct page *page, const struct run *run)
+{
+	struct report_verdict verdict;
+
+	if ((!run->driver || !report_headline(run->driver, &verdict)) &&
+	    report_hosts_verdict(run, &verdict))
+		report_print_verdict(page, &verdict);
 }
 
 static void print_head(const struct report *report)
@@ -115,10 +122,13 @@ static void print_head(const struct report *report)
 	if (run->driver)
 		report_limited(page, run->driver);
 	report_sweep_limited(page, run);
+	print_slow_host(page, run);
 	if (page->verbose || !run->driver)
 		print_document(page, run);
-	if (!run->driver)
+	if (!run->driver) {
+		report_hosts(page, run, report->services);
 		return;
+	}
 	report_target(page, run);
 	print_verdict(report);
 	fputc('\n', page->file);
@@ -129,6 +139,10 @@ static void print_head(const struct report *report)
 		print_breakdown(report);
 	else
 		print_driver_first(report);
+	if (run->driver->observer_error)
+		page_wrap(page, 0, "note: without the observer's part: %s",
+			  run->driver->observer_error);
+	report_hosts(page, run, report->services);
 	report_driver_rows(page, run);
 }
 
@@ -224,6 +238,12 @@ static bool is_idle(const struct run_service *service)
 	return !any;
 }
 
+/* Return whether the service is in a row of its host. */
+static bool is_compared(const struct report *report, const struct run_service *service)
+{
+	return service->host && report_has_port(&report->compared, service->port);
+}
+
 /* Maximum of named services; those with known processes come first. */
 #define IDLE_NAMED	 6
 #define IDLE_NAMED_TIGHT 1
@@ -241,6 +261,7 @@ static void print_idle(const struct report *report)
 			const struct run_service *service = &run->services[i];
 
 			if (service == report->driven || !is_idle(service) ||
+			    is_compared(report, service) ||
 			    (service->process_count > 0) != (pass == 0))
 				continue;
 			if (!count++) {
@@ -292,7 +313,8 @@ static void print_busy(const struct report *report)
 	for (size_t i = 0; busy && i < run->service_count; i++) {
 		const struct run_service *service = &run->services[i];
 
-		if (service != report->driven && (page->verbose || !is_idle(service)))
+		if (service != report->driven &&
+		    (page->verbose || (!is_idle(service) && !is_compared(report, service))))
 			busy[count++] = service;
 	}
 	if (count + (report->driven != NULL) > WHOLE_SERVICES) {
@@ -452,6 +474,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		.options = options,
 		.driven = report_driven_service(run),
 		.services = SIZE_MAX,
+		.compared = report_compared_ports(run),
 	};
 	__attribute__((cleanup(rendered_done))) struct rendered rendered = {0};
 	int r = render_to_fit(&report, &rendered);

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hosts of one service, compared: which of them is the slow one, and a row for each. Compared are the
+ * requests at the driver's ports, or else at the port with most requests on several hosts. Rows have the
+ * mean round trip of the joined exchanges if the driver's side is known, and the mean at the server.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
+#include "sojourn/report.h"
+#include "sojourn/run_sum.h"
+#include "sojourn/text.h"
+#include "sojourn/units.h"
+
+#define COUNT_COLUMNS 12
+#define TIME_COLUMNS  15
+/* Of a part and its share. */
+#define PART_COLUMNS 24U
+#define GAP	     2
+/* Widest name that does not push its row aside. */
+#define NAME_MOST 30U
+
+/* With fewer requests a single one could decide. */
+#define FEWEST 30
+/* A host is the slow one if its mean exceeds that of the others by so much. */
+#define SLOWER 1.25
+/* A request that is open for longer may never be answered. */
+#define OLD_NS NSEC_PER_SEC
+
+struct host_row {
+	const char *host;
+	const struct run_joined_step *joined; /* NULL: no joined exchange */
+	const struct run_service *busiest;
+	uint64_t exchanges;
+	uint64_t timed;
+	double residence_ns; /* sum of the timed exchanges */
+	uint64_t open;
+	uint64_t oldest_ns;
+	uint64_t lost;
+	struct histogram service;
+	bool unknown; /* no times, since: */
+	char why[320];
+};
+
+/* A host that got no request is in the table, but not compared. */
+static bool is_idle(const struct host_row *row)
+{
+	return !row->exchanges && !row->open;
+}
+
+struct hosts {
+	const struct run *run;
+	struct host_row *rows;
+	size_t count;
+	bool joined; /* all have joined exchanges, so that their means are round trips */
+};
+
+/* ---- what is compared ---- */
+
+bool report_has_port(const struct report_ports *ports, uint16_t port)
+{
+	for (size_t i = 0; i < ports->count; i++)
+		if (ports->list[i] == port)
+			return true;
+	return false;
+}
+
+static void add_port(struct report_ports *ports, const char *url)
+{
+	uint16_t port = url ? report_url_port(url) : 0;
+
+	if (port && !report_has_port(ports, port) && ports->count < RUN_ROWS_MAX)
+		ports->list[ports->count++] = port;
+}
+
+/* Find the ports that the driver was sent to. */
+static struct report_ports target_ports(const struct run_driver *driver)
+{
+	const struct run_row_list *targets = &driver->rows[RUN_ROWS_TARGET];
+	const struct run_row_list *steps = &driver->rows[RUN_ROWS_STEP];
+	struct report_ports ports = {0};
+
+	add_port(&ports, driver->target);
+	for (size_t i = 0; i < driver->part_count; i++)
+		add_port(&ports, driver->parts[i].target);
+	for (size_t i = 0; i < targets->count; i++)
+		add_port(&ports, targets->list[i].name);
+	for (size_t i = 0; i < steps->count; i++)
+		add_port(&ports, steps->list[i].target);
+	return ports;
+}
+
+/* Return whether services at these ports are on more than one host. */
+static bool are_on_several(const struct run *run, const struct report_ports *ports)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (!service->host || !report_has_port(ports, service->port))
+			continue;
+		if (first && !text_same(first, service->host))
+			return true;
+		first = service->host;
+	}
+	return false;
+}
+
+static uint64_t exchanges_at(const struct run *run, uint16_t port)
+{
+	uint64_t exchanges = 0;
+
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].port == port)
+			exchanges += run->services[i].exchanges;
+	return exchanges;
+}
+
+/* Find the port with most exchanges of those that several hosts have. */
+static struct report_ports common_port(const struct run *run)
+{
+	struct report_ports most = {0};
+	uint64_t exchanges = 0;
+
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct report_ports one = {{run->services[i].port}, 1};
+		uint64_t here = exchanges_at(run, one.list[0]);
+
+		if (here <= exchanges || !are_on_several(run, &one))
+			continue;
+		most = one;
+		exchanges = here;
+	}
+	return most;
+}
+
+/* One service that saw all of the driver's requests says more. */
+struct report_ports report_compared_ports(const struct run *run)
+{
+	struct report_ports ports = {0};
+
+	if (run->driver && report_driven_service(run))
+		return ports;
+	if (run->driver)
+		ports = target_ports(run->driver);
+	return are_on_several(run, &ports) ? ports : common_port(run);
+}
+
+/* ---- the rows ---- */
+
+static const struct run_joined_step *joined_at(const struct run *run, const char *host)
+{
+	for (size_t i = 0; run->joined && i < run->joined->host_count; i++)
+		if (text_same(run->joined->hosts[i].name, host) && run->joined->hosts[i].count)
+			return &run->joined->hosts[i];
+	return NULL;
+}
+
+static struct host_row *row_of(struct hosts *hosts, const char *host)
+{
+	struct host_row *row;
+
+	for (size_t i = 0; i < hosts->count; i++)
+		if (text_same(hosts->rows[i].host, host))
+			return &hosts->rows[i];
+	row = &hosts->rows[hosts->count++];
+	row->host = host;
+	row->joined = joined_at(hosts->run, host);
+	return row;
+}
+
+static void add_service(struct host_row *row, const struct run *run,
+			const struct run_service *service)
+{
+	const struct run_service none = {0};
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+	struct report_verdict verdict = {0};
+
+	if (!row->busiest || service->exchanges > row->busiest->exchanges)
+		row->busiest = service;
+	row->exchanges += service->exchanges;
+	row->timed += timed;
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
+		row->residence_ns += run_stage_mean(service, i) * (double)timed;
+	row->open += service->open.read.value + service->open.unread.value;
+	if (service->open.oldest_ns.value > row->oldest_ns)
+		row->oldest_ns = service->open.oldest_ns.value;
+	row->lost += report_lost(run, service) - report_lost(run, &none);
+	histogram_add(&row->service, &service->stages[STAGE_SERVICE].histogram);
+	if (service->exchanges && report_service_verdict(service, &verdict) && !verdict.part) {
+		row->unknown = true;
+		snprintf(row->why, sizeof(row->why), "%.319s", verdict.text);
+	}
+}
+
+/* A stage takes accept_queue's mean over connections, so only the timed exchanges' sum is divided. */
+static double residence_of(const struct host_row *row)
+{
+	return row->timed ? row->residence_ns / (double)row->timed : 0;
+}
+
+static double mean_of(const struct hosts *hosts, const struct host_row *row)
+{
+	if (!hosts->joined)
+		return residence_of(row);
+	return row->joined ? (double)run_parts_total(&row->joined->sum) / (double)row->joined->count
+			   : 0;
+}
+
+static uint64_t weight_of(const struct hosts *hosts, const struct host_row *row)
+{
+	if (!hosts->joined)
+		return row->timed;
+	return row->joined ? row->joined->count : 0;
+}
+
+static bool is_old(const struct host_row *row)
+{
+	return row->oldest_ns >= OLD_NS;
+}
+
+/* Order hosts that may hang first, then those whose times are known, the slowest first; idle last. */
+static int compare_rows(const void *a, const void *b, void *user)
+{
+	const struct hosts *hosts = user;
+	const struct host_row *one = a, *other = b;
+
+	if (is_old(one) != is_old(other))
+		return is_old(one) ? -1 : 1;
+	if (is_idle(one) != is_idle(other))
+		return is_idle(one) ? 1 : -1;
+	if (one->unknown != other->unknown)
+		return one->unknown ? 1 : -1;
+	if (mean_of(hosts, one) != mean_of(hosts, other))
+		return mean_of(hosts, one) < mean_of(hosts, other) ? 1 : -1;
+	return strcmp(one->host, other->host);
+}
+
+static void hosts_free(struct hosts *hosts)
+{
+	if (!hosts)
+		return;
+	free(hosts->rows);
+	free(hosts);
+}
+DEFINE_CLEANUP(struct hosts *, hosts_free)
+
+static bool open_hosts(const struct run *run, struct hosts **ret_hosts)
+{
+	const struct report_ports ports = report_compared_ports(run);
+	CLEANUP(cleanup_hosts_free) struct hosts *hosts = NULL;
+
+	if (!ports.count)
+		return false;
+	hosts = calloc(1, sizeof(*hosts));
+	if (!hosts)
+		return false;
+	hosts->run = run;
+	hosts->rows = calloc(run->service_count, sizeof(*hosts->rows));
+	if (!hosts->rows)
+		return false;
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].host && report_has_port(&ports, run->services[i].port))
+			add_service(row_of(hosts, run->services[i].host), run, &run->services[i]);
+	hosts->joined = true;
+	for (size_t i = 0; i < hosts->count; i++)
+		hosts->joined &= !hosts->rows[i].exchanges || hosts->rows[i].joined;
+	qsort_r(hosts->rows, hosts->count, sizeof(*hosts->rows), compare_rows, hosts);
+	*ret_hosts = TAKE_PTR(hosts);
+	return true;
+}
+
+/* ---- the answer ---- */
+
+/* Write "service 97 %": the largest part of the host's mean. */
+static void name_part(const struct hosts *hosts, const struct host_row *row, size_t size,
+		      char *ret_text)
+{
+	struct report_part part, largest = {0};
+	struct report_verdict verdict = {0};
+	char share[SHORT_TEXT];
+
+	*ret_text = '\0';
+	for (size_t i = 0; hosts->joined && i < REPORT_PARTS; i++)
+		if (report_part(hosts->run->joined, &row->joined->sum, i, &part) &&
+		    part.name[0] != ' ' && part.sum_ns > largest.sum_ns)
+			largest = part;
+	if (largest.sum_ns)
+		snprintf(ret_text, size, "%s %s", largest.name, page_share(largest.share, share));
+	else if (!hosts->joined && report_service_verdict(row->busiest, &verdict) && verdict.part)
+		snprintf(ret_text, size, "%s %s", verdict.part, page_share(verdict.percent, share));
+}
+
+/* The mean of all hosts whose times are known, but for the first. */
+static double mean_of_others(const struct hosts *hosts, size_t known)
+{
+	double sum_ns = 0, count = 0;
+
+	for (size_t i = 1; i < known; i++) {
+		double weight = (double)weight_of(hosts, &hosts->rows[i]);
+
+		sum_ns += mean_of(hosts, &hosts->rows[i]) * weight;
+		count += weight;
+	}
+	return count > 0 ? sum_ns / count : 0;
+}
+
+/* Return how many rows, the first ones, have times of enough requests. */
+static size_t count_known(const struct hosts *hosts)
+{
+	size_t known = 0;
+
+	while (known < hosts->count && !hosts->rows[known].unknown &&
+	       weight_of(hosts, &hosts->rows[known]) >= FEWEST)
+		known++;
+	return known;
+}
+
+static size_t count_used(const struct hosts *hosts)
+{
+	size_t used = 0;
+
+	while (used < hosts->count && !is_idle(&hosts->rows[used]))
+		used++;
+	return used;
+}
+
+static void tell_hanging(const struct host_row *row, struct report_verdict *verdict)
+{
+	char count[SHORT_TEXT], age[SHORT_TEXT];
+
+	snprintf(verdict->text, sizeof(verdict->text),
+		 "host %s may hang: %s request%s open there, the oldest for %s", row->host,
+		 page_count(row->open, count), row->open == 1 ? " is" : "s are",
+		 page_time((double)row->oldest_ns, age));
+}
+
+static void tell_slow(const struct hosts *hosts, size_t known, struct report_verdict *verdict)
+{
+	const struct host_row *slowest = &hosts->rows[0], *fastest = &hosts->rows[known - 1];
+	double most_ns = mean_of(hosts, slowest), others_ns = mean_of_others(hosts, known);
+	const char *what = hosts->joined ? "mean round trip" : "mean time at the server";
+	char most[SHORT_TEXT], others[SHORT_TEXT], part[SHORT_TEXT * 2];
+
+	name_part(hosts, slowest, sizeof(part), part);
+	page_time(most_ns, most);
+	if (most_ns < SLOWER * others_ns)
+		snprintf(verdict->text, sizeof(verdict->text),
+			 "no host is the slow one: %s from %s (%s) to %s (%s)", what,
+			 page_time(mean_of(hosts, fastest), others), fastest->host, most,
+			 slowest->host);
+	else
+		snprintf(verdict->text, sizeof(verdict->text),
+			 "host %s is the slow one: %s %s, on the other%s %s; most of it: %s",
+			 slowest->host, what, most, known > 2 ? "s" : "",
+			 page_time(others_ns, others), part);
+}
+
+bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verdict)
+{
+	CLEANUP(cleanup_hosts_free) struct hosts *hosts = NULL;
+	size_t known, used;
+
+	if (!open_hosts(run, &hosts))
+		return false;
+	used = count_used(hosts);
+	if (used < 2)
+		return false;
+	*ret_verdict = (struct report_verdict){0};
+	known = count_known(hosts);
+	if (is_old(&hosts->rows[0]))
+		tell_hanging(&hosts->rows[0], ret_verdict);
+	else if (known == used)
+		tell_slow(hosts, known, ret_verdict);
+	else
+		snprintf(ret_verdict->text, sizeof(ret_verdict->text),
+			 "not known which host is the slow one: %.100s: %s",
+			 hosts->rows[known].host,
+			 hosts->rows[known].unknown ? hosts->rows[known].why
+						    : "too few requests were timed");
+	return true;
+}
+
+/* ---- the table ---- */
+
+static unsigned int name_columns(const struct hosts *hosts)
+{
+	unsigned int columns = page_columns("all hosts");
+
+	for (size_t i = 0; i < hosts->count; i++) {
+		unsigned int name = page_columns(hosts->rows[i].host);
+
+		if (name <= NAME_MOST && name > columns)
+			columns = name;
+	}
+	return columns;
+}
+
+/* The columns of times: a narrow page has the mean alone. */
+static unsigned int time_columns(const struct page *page, const struct hosts *hosts)
+{
+	unsigned int used = name_columns(hosts) + COUNT_COLUMNS + PART_COLUMNS;
+	unsigned int most = hosts->joined ? 3 : 2;
+
+	while (most > 1 && used + most * TIME_COLUMNS > page->width)
+		most--;
+	return most;
+}
+
+static void print_titles(const struct page *page, const struct hosts *hosts)
+{
+	static const char *const titles[] = {"round trip", "at the server", "p99 service"};
+
+	page_style(page, STYLE_DIM);
+	page_left(page, name_columns(hosts), "host");
+	page_right(page, COUNT_COLUMNS, "requests");
+	for (unsigned int i = 0; i < time_columns(page, hosts); i++)
+		page_right(page, TIME_COLUMNS, "%s", titles[i + !hosts->joined]);
+	page_left(page, GAP, "%s", "");
+	page_wrap(page, 0, "most of the mean");
+	page_style(page, STYLE_PLAIN);
+}
+
+static void print_times(const struct page *page, const struct hosts *hosts,
+			const struct host_row *row)
+{
+	const double times_ns[] = {
+		mean_of(hosts, row),
+		residence_of(row),
+		(double)histogram_quantile(&row->service, 0.99),
+	};
+	char text[SHORT_TEXT];
+
+	for (unsigned int i = 0; i < time_columns(page, hosts); i++)
+		page_right(page, TIME_COLUMNS, "%s", page_time(times_ns[i + !hosts->joined], text));
+}
+
+static void print_row(const struct page *page, const struct hosts *hosts,
+		      const struct host_row *row)
+{
+	unsigned int column = name_columns(hosts) + COUNT_COLUMNS + GAP;
+	char text[SHORT_TEXT], part[SHORT_TEXT * 2];
+
+	page_style(page, is_old(row) ? STYLE_HOT : STYLE_PLAIN);
+	if (page_columns(row->host) > name_columns(hosts)) {
+		page_wrap(page, 0, "%s", row->host);
+		page_left(page, name_columns(hosts), "%s", "");
+	} else {
+		page_left(page, name_columns(hosts), "%s", row->host);
+	}
+	page_style(page, STYLE_PLAIN);
+	page_right(page, COUNT_COLUMNS, "%s", page_count(row->exchanges, text));
+	name_part(hosts, row, sizeof(part), part);
+	if (row->timed && !row->unknown)
+		print_times(page, hosts, row);
+	page_left(page, GAP, "%s", "");
+	if (is_old(row))
+		page_wrap(page, column, "%s open, the oldest for %s", page_count(row->open, text),
+			  page_time((double)row->oldest_ns, part));
+	else if (row->unknown)
+		page_wrap(page, column, "%s", row->why);
+	else
+		page_wrap(page, column, "%s", row->exchanges ? part : "no requests");
+}
+
+static void print_total(const struct page *page, const struct hosts *hosts)
+{
+	struct items items;
+	uint64_t exchanges = 0, lost = 0;
+	char text[SHORT_TEXT];
+
+	for (size_t i = 0; i < hosts->count; i++) {
+		exchanges += hosts->rows[i].exchanges;
+		lost += hosts->rows[i].lost;
+	}
+	page_left(page, name_columns(hosts), "all hosts");
+	page_right(page, COUNT_COLUMNS, "%s", page_count(exchanges, text));
+	page_left(page, GAP, "%s", "");
+	items = items_begin(page, "", 0);
+	items.column = name_columns(hosts) + COUNT_COLUMNS + GAP;
+	items_add(&items, "lost %s", page_count(lost, text));
+	if (hosts->run->driver && hosts->run->driver->requests != exchanges)
+		items_add(&items, "the driver completed %s",
+			  page_count(hosts->run->driver->requests, text));
+	items_end(&items);
+}
+
+void report_hosts(const struct page *page, const struct run *run, size_t most)
+{
+	CLEANUP(cleanup_hosts_free) struct hosts *hosts = NULL;
+	size_t shown;
+
+	if (!open_hosts(run, &hosts))
+		return;
+	shown = hosts->count < most ? hosts->count : most;
+	fputc('\n', page->file);
+	print_titles(page, hosts);
+	for (size_t i = 0; i < shown; i++)
+		print_row(page, hosts, &hosts->rows[i]);
+	if (shown < hosts->count)
+		page_wrap(page, 0, "and %zu more, which are faster", hosts->count - shown);
+	print_total(page, hosts);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which host is the slow one, in the first line, and a row for each host.
+ *
+ * Seen to fail:
+ * - the mean of all hosts as that of the others (the_slow_one_is_named)
+ * - a host that hangs compared by the mean of its few answers (one_that_hangs_comes_first)
+ * - a host without requests compared (idle_ones_are_not_compared)
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/report.h"
+#include "support/golden.h"
+#include "support/report.h"
+#include "support/runs.h"
+
+#define REQUESTS 1000U
+
+/* The document of a host whose server takes @service_ns for each request. */
+static struct run *host_with(const char *host, uint64_t service_ns)
+{
+	struct run *run = support_observer_run();
+	struct histogram *service = &run->services[0].stages[STAGE_SERVICE].histogram;
+
+	free(run->host);
+	run->host = strdup(host);
+	*service = (struct histogram){0};
+	for (unsigned int i = 0; i < REQUESTS; i++)
+		histogram_record(service, service_ns);
+	return run;
+}
+
+static struct run *three_hosts(struct run *a, struct run *b, struct run *c)
+{
+	assert_int_equal(run_merge(a, b, NULL), 0);
+	assert_int_equal(run_merge(a, c, NULL), 0);
+	return a;
+}
+
+static void the_slow_one_is_named(void **state)
+{
+	autorun struct run *a = host_with("a", 20000), *b = host_with("b", 5000000);
+	autorun struct run *c = host_with("c", 30000);
+
+	(void)state;
+	support_check_short(three_hosts(a, b, c), "hosts-slow", 100);
+	support_check_short(a, "hosts-slow-60", 60);
+	support_check_golden(a, "hosts-slow-long", 100);
+}
+
+static void alike_ones_are_not_blamed(void **state)
+{
+	autorun struct run *a = host_with("a", 2000000), *b = host_with("b", 2200000);
+	autorun struct run *c = host_with("c", 2100000);
+
+	(void)state;
+	support_check_short(three_hosts(a, b, c), "hosts-alike", 100);
+}
+
+/* A server that hangs answers few requests, and these quickly. */
+static void one_that_hangs_comes_first(void **state)
+{
+	autorun struct run *a = host_with("a", 5000000), *b = host_with("b", 20000);
+	autorun struct run *c = host_with("c", 30000);
+
+	(void)state;
+	b->services[0].open.read = b->services[0].open.unread = (struct run_number){true, 4};
+	b->services[0].open.oldest_ns = (struct run_number){true, 12300000000};
+	support_check_short(three_hosts(a, b, c), "hosts-hanging", 100);
+}
+
+/* One host has no requests, another one none that could be timed. */
+static void idle_ones_are_not_compared(void **state)
+{
+	autorun struct run *a = host_with("a", 20000), *b = host_with("b", 5000000);
+	autorun struct run *c = host_with("c", 30000), *d = host_with("d", 20000);
+	autorun struct run *e = NULL;
+
+	(void)state;
+	d->services[0].exchanges = d->services[0].accepted = 0;
+	memset(d->services[0].stages, 0, sizeof(d->services[0].stages));
+	assert_int_equal(run_merge(a, d, NULL), 0);
+	support_check_short(three_hosts(a, b, c), "hosts-idle", 100);
+	e = host_with("e", 20000);
+	e->services[0].losses[RUN_LOSS_MULTIPLEXED] = e->services[0].accepted;
+	assert_int_equal(run_merge(a, e, NULL), 0);
+	support_check_short(a, "hosts-unknown", 100);
+}
+
+/* Names come from documents of others. */
+static void foreign_names_do_no_harm(void **state)
+{
+	static const char name[] =
+		"\033]0;x\007-a-host-whose-name-is-as-long-as-linux-allows-it-to-be-63-bytes";
+	autorun struct run *a = host_with("a", 20000), *b = host_with(name, 5000000);
+	autorun struct run *c = host_with("%s%n", 30000);
+
+	(void)state;
+	support_check_short(three_hosts(a, b, c), "hosts-foreign", 80);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_slow_one_is_named),
+		cmocka_unit_test(alike_ones_are_not_blamed),
+		cmocka_unit_test(one_that_hangs_comes_first),
+		cmocka_unit_test(idle_ones_are_not_compared),
+		cmocka_unit_test(foreign_names_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
