@@ -18,7 +18,7 @@
 #include "muster.h"
 #include "plan.h"
 #include "result.h"
-#include "run/observer.h"
+#include "run/observers.h"
 #include "run/progress.h"
 #include "run/start.h"
 #include "sojourn/clock.h"
@@ -446,19 +446,17 @@ static void measure(struct fleet *fleet)
 	progress_close(&fleet->progress);
 }
 
-static int open_observer(struct fleet *fleet, struct observer **ret_observer, char **ret_error)
+static int open_observers(struct fleet *fleet, struct observers **ret_observers, char **ret_error)
 {
-	const struct observer_access *access = &fleet->run->observer;
 	struct observer_patience patience = {.is_over = is_interrupted, .user = fleet};
 	int err;
 
-	if (!access->url)
-		return 0;
-	err = observer_new(access, fleet->scenario->steps[0].target.port, patience, ret_observer);
-	return err ? err : observer_begin(*ret_observer, ret_error);
+	err = observers_new(&fleet->run->observers, fleet->scenario->steps[0].target.port, patience,
+			    ret_observers);
+	return err || !*ret_observers ? err : observers_begin(*ret_observers, ret_error);
 }
 
-static int take_result(struct fleet *fleet, char **command, struct observer *observer,
+static int take_result(struct fleet *fleet, char **command, struct observers *observers,
 		       struct run **ret_run, char **ret_error)
 {
 	const struct fleet_outcome outcome = {
@@ -471,13 +469,13 @@ static int take_result(struct fleet *fleet, char **command, struct observer *obs
 	int err =
 		fleet_result(&fleet->sum, fleet->members, fleet->parts, &outcome, &run, ret_error);
 
-	if (err && observer)
-		observer_drop(observer);
-	if (!err && observer)
-		err = observer_merge(observer, run);
-	if (!err && observer)
+	if (err)
+		observers_drop(observers);
+	if (!err && observers)
+		err = observers_merge(observers, run);
+	if (!err && observers)
 		err = join_run(run, fleet->run->slowest);
-	if (!err && observer && !fleet->run->keep_samples)
+	if (!err && observers && !fleet->run->keep_samples)
 		join_drop_samples(run);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
@@ -486,20 +484,20 @@ static int take_result(struct fleet *fleet, char **command, struct observer *obs
 
 static int run_members(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
 {
-	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
+	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
 	int err = gather(fleet, ret_error);
 
 	fleet->parts = fleet->count;
 	if (!err)
 		err = await_start(fleet, ret_error);
 	if (!err)
-		err = open_observer(fleet, &observer, ret_error);
+		err = open_observers(fleet, &observers, ret_error);
 	if (!err)
 		err = check_gathered(fleet, ret_error);
 	if (err)
 		return err;
 	measure(fleet);
-	return take_result(fleet, command, observer, ret_run, ret_error);
+	return take_result(fleet, command, observers, ret_run, ret_error);
 }
 
 /* ---- the steps of a sweep ---- */

@@ -45,7 +45,7 @@ static int check_count(const char *option, uint64_t value, uint32_t members, cha
 
 static int check_observer(const struct options *options, char **ret_error)
 {
-	if (!options->run.observer.url || (!options->load.warmup_ns && !options->load.cooldown_ns))
+	if (!options->run.observers.url_count || (!options->load.warmup_ns && !options->load.cooldown_ns))
 		return 0;
 	if (options->command == COMMAND_SWEEP)
 		return refuse(ret_error,

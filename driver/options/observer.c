@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/observers.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
@@ -14,21 +15,57 @@
 #define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"
 
 /* A port alone means this host, as in --listen. Without a scheme, http is meant, as in a target. */
-static const char *set_observer(void *target, const char *value)
+static const char *complete_url(const char *value, char **ret_url)
 {
 	static const char wrong[] = "is not an observer's address; write it like 9180, "
 				    "http://127.0.0.1:9180 or https://server:9180";
 	bool port = *value && !value[strspn(value, "0123456789")];
 	size_t scheme = !strncmp(value, "http://", 7) ? 7 : !strncmp(value, "https://", 8) ? 8 : 0;
-	struct observer_access *access = target;
 
 	if (scheme ? !value[scheme] : strstr(value, "://") || !(port || strchr(value, ':')))
 		return wrong;
-	free(access->url);
-	if (asprintf(&access->url, "%s%s%s", scheme ? "" : "http://", port ? "127.0.0.1:" : "",
-		     value) < 0)
-		access->url = NULL;
-	return access->url ? NULL : "does not fit into memory";
+	if (asprintf(ret_url, "%s%s%s", scheme ? "" : "http://", port ? "127.0.0.1:" : "", value) <
+	    0)
+		*ret_url = NULL;
+	return *ret_url ? NULL : "does not fit into memory";
+}
+
+static bool is_given(const struct observer_access *access, const char *url)
+{
+	for (size_t i = 0; i < access->url_count; i++)
+		if (!strcmp(access->urls[i], url))
+			return true;
+	return false;
+}
+
+static int apply_observer(void *target, const char *value, char **ret_error)
+{
+	struct observer_access *access = target;
+	autofree char *url = NULL;
+	const char *wrong = complete_url(value, &url);
+	char **urls;
+
+	if (wrong)
+		return refuse(ret_error, "--observer: '%s' %s", value, wrong);
+	if (is_given(access, url))
+		return refuse(ret_error, "--observer: '%s' is given twice; give each observer once",
+			      url);
+	if (access->url_count == OBSERVERS_MAX)
+		return refuse(ret_error, "--observer: at most %u are allowed", OBSERVERS_MAX);
+	urls = reallocarray(access->urls, access->url_count + 1, sizeof(*urls));
+	if (!urls)
+		return -ENOMEM;
+	access->urls = urls;
+	urls[access->url_count++] = TAKE_PTR(url);
+	return 0;
+}
+
+void option_clear_observers(struct observer_access *access)
+{
+	for (size_t i = 0; i < access->url_count; i++)
+		free(access->urls[i]);
+	free(access->urls);
+	free(access->token);
 }
 
 /* @where: the name of the option or variable. Messages never quote the token. */
@@ -82,7 +119,7 @@ static int apply_ca(void *path, const char *value, char **ret_error)
 
 static int check_assertions(const struct options *options, char **ret_error)
 {
-	for (size_t i = 0; i < options->assertion_count && !options->run.observer.url; i++)
+	for (size_t i = 0; i < options->assertion_count && !options->run.observers.url_count; i++)
 		if (assertion_needs_observer(&options->assertions[i]))
 			return refuse(ret_error,
 				      "--assert: '%s' is about the observer's count; add "
@@ -93,21 +130,22 @@ static int check_assertions(const struct options *options, char **ret_error)
 
 int option_settle_observer(struct options *options, char **ret_error)
 {
-	struct observer_access *access = &options->run.observer;
+	struct observer_access *access = &options->run.observers;
 	const char *variable = getenv(TOKEN_VARIABLE);
 	int err = check_assertions(options, ret_error);
 
 	if (err)
 		return err;
-	if (!access->url && (access->token || access->ca_path))
+	if (!access->url_count && (access->token || access->ca_path))
 		return refuse(ret_error, "%s: there is no observer; add --observer=URL",
 			      access->token ? "--observer-token-file" : "--observer-ca");
-	if (access->ca_path && strncmp(access->url, "https:", 6))
-		return refuse(ret_error,
-			      "--observer-ca: '%s' has no certificate; it goes with "
-			      "https:",
-			      access->url);
-	if (!access->url || access->token || !variable)
+	for (size_t i = 0; access->ca_path && i < access->url_count; i++)
+		if (strncmp(access->urls[i], "https:", 6))
+			return refuse(ret_error,
+				      "--observer-ca: '%s' has no certificate; it goes with "
+				      "https:",
+				      access->urls[i]);
+	if (!access->url_count || access->token || !variable)
 		return 0;
 	return take_token(access, TOKEN_VARIABLE, variable, strlen(variable), ret_error);
 }
@@ -116,14 +154,14 @@ int option_settle_observer(struct options *options, char **ret_error)
 static const struct cli_option rows[] = {
 	{"observer", 0, "URL",
 	 "mark the measured phase on the observer at URL\n"
-	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report",
-	 CLI_SET, AT(run.observer), .set = set_observer},
+	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report; one for each host",
+	 CLI_APPLY, AT(run.observers), .apply = apply_observer},
 	{"observer-token-file", 0, "FILE",
 	 "show it the bearer token that is FILE's first line\n(default: that in SOJOURN_OBSERVER_TOKEN, if any)",
-	 CLI_APPLY, AT(run.observer), .apply = apply_token_file},
+	 CLI_APPLY, AT(run.observers), .apply = apply_token_file},
 	{"observer-ca", 0, "FILE",
 	 "its certificate must come from an authority in FILE\n(PEM), instead of one of the system's",
-	 CLI_APPLY, AT(run.observer.ca_path), .apply = apply_ca},
+	 CLI_APPLY, AT(run.observers.ca_path), .apply = apply_ca},
 };
 /* clang-format on */
 

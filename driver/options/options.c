@@ -384,11 +384,11 @@ int options_settle(struct options *options, char **ret_error)
 	err = settle_policy(options, ret_error);
 	if (err)
 		return err;
-	if (options->trace_path && !options->run.observer.url)
+	if (options->trace_path && !options->run.observers.url_count)
 		return refuse(ret_error, "--trace: the timelines are the observer's; add "
 					 "--observer=URL");
 	/* Keep samples only if they are joined or written. */
-	if (!options->run.observer.url && !options->json_path)
+	if (!options->run.observers.url_count && !options->json_path)
 		options->run.samples = 0;
 	options->link.sampling = options->run.samples != 0;
 	err = option_settle_observer(options, ret_error);
@@ -411,11 +411,12 @@ static int take_words(struct options *options, char **ret_error)
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
-	if (left > 1 && options->command == COMMAND_SWEEP && options->run.observer.url)
+	if (left > 1 && options->command == COMMAND_SWEEP && options->run.observers.url_count == 1)
 		return refuse(ret_error,
 			      "--observer: '%s' sees its own host alone, a sweep's load is "
-			      "divided between %d URLs; sweep one URL, or without --observer",
-			      options->run.observer.url, left);
+			      "divided between %d URLs; give one --observer for each host, sweep "
+			      "one URL, or without --observer",
+			      options->run.observers.urls[0], left);
 	for (int i = 0; i < left; i++) {
 		int err = options_complete_url(options, &options->words.list[i], ret_error);
 
@@ -559,8 +560,7 @@ void options_clear(struct options *options)
 	request_clear(&options->request);
 	free(options->assertions);
 	source_clear(&options->link.sources);
-	free(options->run.observer.url);
-	free(options->run.observer.token);
+	option_clear_observers(&options->run.observers);
 	free(options->words.list);
 	free(options->words.uses);
 	for (size_t i = 0; i < options->url_count; i++)

@@ -29,6 +29,8 @@ const struct cli_option *options_row(const char *name, size_t length);
 /* Take the token from the environment; refuse options that need --observer. -EINVAL. */
 int option_settle_observer(struct options *options, char **ret_error);
 
+void option_clear_observers(struct observer_access *access);
+
 /* Apply a sweep's defaults and refuse options against it; do nothing for a run. -EINVAL. */
 int option_settle_sweep(struct options *options, char **ret_error);
 

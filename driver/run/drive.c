@@ -14,7 +14,7 @@
 
 #include "crew.h"
 #include "host/explain.h"
-#include "observer.h"
+#include "observers.h"
 #include "progress.h"
 #include "result.h"
 #include "sojourn/clock.h"
@@ -317,7 +317,7 @@ static int refuse_unreached(const struct drive *drive, char **ret_error)
 		      may_come_up(drive->unreached->error) ? "; --keep-trying waits for it" : "");
 }
 
-static int measure_and_fill(struct drive *drive, struct observer *observer, struct run **ret_run,
+static int measure_and_fill(struct drive *drive, struct observers *observers, struct run **ret_run,
 			    char **ret_error)
 {
 	autorun struct run *run = run_new("sojourn-drive", drive->job->command);
@@ -327,7 +327,7 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 		return -ENOMEM;
 	err = measure(drive);
 	if (drive->unreached) {
-		observer_drop(observer);
+		observers_drop(observers);
 		return refuse_unreached(drive, ret_error);
 	}
 	drive->phase.interrupted = drive->interrupted;
@@ -335,42 +335,32 @@ static int measure_and_fill(struct drive *drive, struct observer *observer, stru
 		err = result_fill(drive->job, &drive->total, &drive->phase, run);
 	if (!err)
 		err = fill_samples(drive, run->driver);
-	if (!err && observer)
-		err = observer_merge(observer, run);
+	if (!err && observers)
+		err = observers_merge(observers, run);
 	/* Keep the load on while other drivers still measure. */
 	if (!err && drive->job->load->cooldown_ns && !drive->interrupted)
 		run_phase(drive, WORKER_WARMUP, drive->job->load->cooldown_ns, 0);
 	/* Join exchanges one by one. Afterwards drop the raw samples, unless they are wanted. */
-	if (!err && observer)
+	if (!err && observers)
 		err = join_run(run, drive->job->settings->slowest);
-	if (!err && observer && !drive->job->settings->keep_samples)
+	if (!err && observers && !drive->job->settings->keep_samples)
 		join_drop_samples(run);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
 	return err;
 }
 
-/* Check that the observer works before any load, and warm-up is load. */
-static int rehearse_observer(struct observer *observer, char **ret_error)
-{
-	autorun struct run *unused = NULL;
-	int err = observer_begin(observer, ret_error);
-
-	return err ? err : observer_end(observer, &unused, ret_error);
-}
-
-static int open_observer(struct drive *drive, struct observer **ret_observer, char **ret_error)
+/* Check that the observers work before any load, and warm-up is load. */
+static int open_observers(struct drive *drive, struct observers **ret_observers, char **ret_error)
 {
 	const struct run_settings *settings = drive->job->settings;
 	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
 	int err;
 
-	if (!settings->observer.url)
-		return 0;
-	err = observer_new(&settings->observer, drive->job->rows->list[0].target->port, patience,
-			   ret_observer);
-	if (!err && drive->job->load->warmup_ns)
-		err = rehearse_observer(*ret_observer, ret_error);
+	err = observers_new(&settings->observers, drive->job->rows->list[0].target->port, patience,
+			    ret_observers);
+	if (!err && *ret_observers && drive->job->load->warmup_ns)
+		err = observers_rehearse(*ret_observers, ret_error);
 	return err;
 }
 
@@ -396,11 +386,11 @@ static int await_start(struct drive *drive, bool observed, char **ret_error)
 
 static int run_phases(struct drive *drive, struct run **ret_run, char **ret_error)
 {
-	CLEANUP(cleanup_observer_free) struct observer *observer = NULL;
-	int err = open_observer(drive, &observer, ret_error);
+	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
+	int err = open_observers(drive, &observers, ret_error);
 
 	if (!err)
-		err = await_start(drive, observer, ret_error);
+		err = await_start(drive, observers, ret_error);
 	if (err)
 		return err;
 	warm_up(drive);
@@ -409,11 +399,11 @@ static int run_phases(struct drive *drive, struct run **ret_run, char **ret_erro
 			      "interrupted before the measured phase: nothing to report");
 	if (drive->unreached)
 		return refuse_unreached(drive, ret_error);
-	if (observer)
-		err = observer_begin(observer, ret_error);
+	if (observers)
+		err = observers_begin(observers, ret_error);
 	if (err)
 		return err;
-	return measure_and_fill(drive, observer, ret_run, ret_error);
+	return measure_and_fill(drive, observers, ret_run, ret_error);
 }
 
 static int open_signal(struct drive *drive, uv_signal_t *handle, uv_signal_cb call, int number)

@@ -265,19 +265,19 @@ static void init_lock(struct observer *observer)
 	pthread_condattr_destroy(&monotonic);
 }
 
-int observer_new(const struct observer_access *access, uint16_t port,
+int observer_new(const struct observer_access *access, const char *url, uint16_t port,
 		 struct observer_patience patience, struct observer **ret_observer)
 {
 	CLEANUP(cleanup_observer_free) struct observer *observer = calloc(1, sizeof(*observer));
-	size_t length = strlen(access->url);
+	size_t length = strlen(url);
 	int err;
 
 	if (!observer)
 		return -ENOMEM;
 	init_lock(observer);
-	while (length && access->url[length - 1] == '/')
+	while (length && url[length - 1] == '/')
 		length--;
-	observer->base = strndup(access->url, length);
+	observer->base = strndup(url, length);
 	if (!observer->base)
 		return -ENOMEM;
 	observer->curl = curl_easy_init();
@@ -305,6 +305,11 @@ void observer_free(struct observer *observer)
 	free(observer->token);
 	free(observer->base);
 	free(observer);
+}
+
+const char *observer_url(const struct observer *observer)
+{
+	return observer->base;
 }
 
 /* Write the command to type on the observer's host, with a token and TLS beyond loopback. */
@@ -489,17 +494,14 @@ int observer_end(struct observer *observer, struct run **ret_run, char **ret_err
 	return 0;
 }
 
-int observer_merge(struct observer *observer, struct run *run)
+int observer_merge(struct observer *observer, struct run *run, char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *observed = NULL;
-	char **ret_reason = &run->driver->observer_error;
-	int err = observer_end(observer, &observed, ret_reason);
+	int err = observer_end(observer, &observed, ret_error);
 
 	if (!err && observed->driver)
-		err = refuse(ret_reason, "the document does not hold an observer's part alone");
-	if (!err)
-		err = run_merge(run, observed, ret_reason);
-	return err == -ENOMEM ? err : 0;
+		err = refuse(ret_error, "the document does not hold an observer's part alone");
+	return err ? err : run_merge(run, observed, ret_error);
 }
 
 void observer_drop(struct observer *observer)

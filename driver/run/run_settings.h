@@ -10,11 +10,11 @@
 #include "observer.h"
 #include "start.h"
 
-/* Strings are borrowed, except the observer's token. */
+/* Strings are borrowed, except the observers' URLs and token. */
 struct run_settings {
 	uint32_t threads;
 	struct start_spec start;
-	struct observer_access observer;
+	struct observer_access observers;
 	uint32_t samples;  /* to be joined; 0: none */
 	bool keep_samples; /* in the document, after joining */
 	size_t slowest;	   /* joined exchanges shown with their timeline */

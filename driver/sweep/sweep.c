@@ -73,15 +73,24 @@ static bool was_steady(const struct run_driver *driver)
 	return fit_is_steady(counts, count);
 }
 
-/* Sum all services at the target's port: one, unless bound at several addresses. */
-static void fill_server(const struct run *run, uint16_t port, struct run_sweep_step *step)
+static bool is_targeted(const struct drive_rows *targets, uint16_t port)
+{
+	for (uint32_t i = 0; i < targets->count; i++)
+		if (targets->list[i].target->port == port)
+			return true;
+	return false;
+}
+
+/* Sum all services at the targets' ports: one per host, unless bound at several addresses. */
+static void fill_server(const struct run *run, const struct drive_rows *targets,
+			struct run_sweep_step *step)
 {
 	uint64_t exchanges = 0;
 
-	if (!run->cost || !port)
+	if (!run->cost || is_targeted(targets, 0))
 		return; /* not observed */
 	for (size_t i = 0; i < run->service_count; i++)
-		if (run->services[i].port == port)
+		if (is_targeted(targets, run->services[i].port))
 			exchanges += run->services[i].exchanges;
 	step->server_exchanges = (struct run_number){true, exchanges};
 	step->server_duration_ns = (struct run_number){true, run->driver->duration_ns};
@@ -112,7 +121,8 @@ static int fill_targets(struct run_driver *driver, struct run_sweep_step *step)
 	return 0;
 }
 
-static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step *step)
+static int fill_step(const struct run *run, const struct drive_rows *targets,
+		     struct run_sweep_step *step)
 {
 	struct run_driver *driver = run->driver;
 
@@ -129,7 +139,7 @@ static int fill_step(const struct run *run, uint16_t port, struct run_sweep_step
 	step->members = TAKE_PTR(driver->members);
 	step->member_count = driver->member_count;
 	driver->member_count = 0;
-	fill_server(run, port, step);
+	fill_server(run, targets, step);
 	if (fill_targets(driver, step))
 		return -ENOMEM;
 	if (driver->limited && driver->limited->by) {
@@ -168,7 +178,7 @@ static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
 	sweep->outcome = run_driver_outcome(run->driver);
 	if (sweep->interrupted)
 		return 0; /* not complete: the step is dropped */
-	return fill_step(run, sweep->job->rows->list[0].target->port, step);
+	return fill_step(run, sweep->job->rows, step);
 }
 
 /* Measure a step again, after twice the warm-up, until it is steady. */

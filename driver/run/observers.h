@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* All observers of a run: each marks the measured phase, and their documents are merged. */
+#ifndef DRIVER_RUN_OBSERVERS_H
+#define DRIVER_RUN_OBSERVERS_H
+
+#include "observer.h"
+
+#define OBSERVERS_MAX 64U
+
+struct observers;
+
+/* @access is borrowed. @port: as in observer_new(). @ret_observers: NULL if there are none. */
+int observers_new(const struct observer_access *access, uint16_t port,
+		  struct observer_patience patience, struct observers **ret_observers);
+/* Takes NULL. */
+void observers_free(struct observers *observers);
+DEFINE_CLEANUP(struct observers *, observers_free)
+
+/* Mark the start of a phase on all. -EINVAL with @ret_error: one does not answer, none has a phase. */
+int observers_begin(struct observers *observers, char **ret_error);
+/* Begin and end a phase on all, to see that they work. Errors as above. */
+int observers_rehearse(struct observers *observers, char **ret_error);
+
+/*
+ * End the phase on all, and merge their documents into @run, which has the driver's part already.
+ * If an observer's part is missing, the others stay valid and driver->observer_error names it.
+ * -ENOMEM.
+ */
+int observers_merge(struct observers *observers, struct run *run);
+/* End the phase without using the observers' parts. Takes NULL. */
+void observers_drop(struct observers *observers);
+
+#endif
