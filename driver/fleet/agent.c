@@ -282,12 +282,14 @@ static int await_start(void *user, struct start_patience patience, struct start_
 {
 	struct agent *agent = user;
 	struct pollfd event = {.fd = agent->start_fd, .events = POLLIN};
+	eventfd_t unused;
 
 	atomic_store(&agent->settled, !agent->inbox.sweep); /* the next step changes the load */
 	send_ready(agent);
 	while (poll(&event, 1, AWAIT_STEP_MS) <= 0)
 		if (patience.is_over(patience.user))
 			return -ECANCELED;
+	(void)eventfd_read(agent->start_fd, &unused); /* a second start may follow */
 	start->at_ns = atomic_load(&agent->start_at_ns);
 	return 0;
 }
@@ -308,6 +310,7 @@ static int drive(struct agent *agent, char **ret_error)
 		.user = agent,
 		.stop_fd = agent->stop_fd,
 		.await = await_start,
+		.pauses = agent->inbox.pauses,
 		.so_far = tell_so_far,
 		.failed = tell_failure,
 	};

@@ -4,7 +4,8 @@
  * any channel that keeps their order can carry them. Longer files and documents are sent in parts.
  *
  * To the agent: file, plan, step (of a sweep), ping, start, beat, deal, stop. The end of the stream
- * ends the run.
+ * ends the run. If observers are to be marked, an agent is ready again after its warm-up, and gets a
+ * second start.
  * To the coordinator: hello, refused, ready, pong, beat, document, error, failed (a request has
  * failed).
  */
@@ -20,7 +21,7 @@
 #include "sojourn/cleanup.h"
 
 /* Raise it when a message's meaning changes. Version and protocol of both ends must be equal. */
-#define CHANNEL_PROTOCOL 3
+#define CHANNEL_PROTOCOL 4
 
 /* Bytes of a file or document in one message. Escaping or encoding at most doubles them. */
 #define CHANNEL_PART ((size_t)384 << 10)

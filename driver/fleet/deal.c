@@ -27,10 +27,9 @@ static uint32_t count_parts(const struct member *members, uint32_t count)
 }
 
 /* Return when the last member began to measure, by the coordinator's clock; 0: still warming up. */
-static uint64_t begin_of(struct member *members, uint32_t count, const struct load_settings *load,
-			 uint64_t at_ns)
+static uint64_t begin_of(struct member *members, uint32_t count, uint64_t at_ns)
 {
-	uint64_t begin_ns = load->warmup_ns ? 0 : at_ns;
+	uint64_t begin_ns = at_ns;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t own_ns = member_begin_ns(&members[i]);
@@ -41,10 +40,9 @@ static uint64_t begin_of(struct member *members, uint32_t count, const struct lo
 }
 
 /* Return how long after the start of the measured phase the others take over; 0: from its start. */
-static uint64_t after_ns(struct member *members, uint32_t count, const struct load_settings *load,
-			 uint64_t at_ns)
+static uint64_t after_ns(struct member *members, uint32_t count, uint64_t at_ns)
 {
-	uint64_t begin_ns = begin_of(members, count, load, at_ns);
+	uint64_t begin_ns = begin_of(members, count, at_ns);
 	uint64_t then_ns = clock_wall_ns() + member_lead_ns(members, count);
 
 	return begin_ns && then_ns > begin_ns ? then_ns - begin_ns : 0;
@@ -86,7 +84,7 @@ static void deal(struct member *members, uint32_t count, uint64_t number, uint32
 void deal_again(struct member *members, uint32_t count, struct member *lost,
 		const struct load_settings *load, uint64_t at_ns)
 {
-	uint64_t then_ns = after_ns(members, count, load, at_ns); /* may lose more of them */
+	uint64_t then_ns = after_ns(members, count, at_ns); /* may lose more of them */
 	uint32_t parts = count_parts(members, count);
 	const struct member *low = find_too_low(members, count, load, parts ? parts : 1);
 	char note[256], time[32];

@@ -8,7 +8,7 @@
 
 /*
  * Give the requests of @lost to the remaining members, starting shortly. Append to its reason when
- * that starts, or why not. @load: of the whole run, which started at @at_ns by the coordinator's
+ * that starts, or why not. @load: of the whole run, which began to measure at @at_ns by the coordinator's
  * wall clock.
  */
 void deal_again(struct member *members, uint32_t count, struct member *lost,

@@ -58,13 +58,15 @@ struct fleet {
 	struct muster *muster; /* NULL: a command reaches the members */
 	struct member *members;
 	uint32_t count;
-	struct fleet_sum sum; /* of members with a result */
-	uint64_t begin_ns;    /* start time of the members, by the wall clock */
-	uint64_t beat_ns;     /* when the members were last sent a beat */
-	bool running;	      /* members have their start time */
-	bool interrupted;     /* by a signal */
-	bool cut;	      /* ended early, by the user or after the loss of a member */
-	bool measured;	      /* a member has sent counts of its measured phase */
+	struct fleet_sum sum;	     /* of members with a result */
+	uint64_t begin_ns;	     /* start time of the members, by the wall clock */
+	uint64_t beat_ns;	     /* when the members were last sent a beat */
+	bool running;		     /* members have their start time */
+	bool warmed;		     /* they have warmed up, and wait for a second one */
+	struct observers *observers; /* NULL: none */
+	bool interrupted;	     /* by a signal */
+	bool cut;		     /* ended early, by the user or after the loss of a member */
+	bool measured;		     /* a member has sent counts of its measured phase */
 	struct progress progress;
 	char *what;		   /* what is loaded, for people */
 	const struct member *lost; /* the first one; NULL: none */
@@ -156,7 +158,8 @@ static void on_changed(void *user, struct member *member)
 		fleet->cut = true;
 		stop_all(fleet);
 	} else if (member->state == MEMBER_LOST && !fleet->cut) {
-		deal_again(fleet->members, fleet->count, member, fleet->load, fleet->begin_ns);
+		deal_again(fleet->members, fleet->count, member, fleet->load,
+			   fleet->warmed || !fleet->load->warmup_ns ? fleet->begin_ns : 0);
 	}
 	if (are_all(fleet, has_stopped))
 		uv_stop(&fleet->loop);
@@ -315,9 +318,9 @@ static void on_tick(uv_timer_t *timer)
  * Tick halfway between the times at which members report, so that each second has one document of
  * each.
  */
-static void start_ticks(struct fleet *fleet, uint64_t at_ns)
+static void start_ticks(struct fleet *fleet, uint64_t at_ns, uint64_t warmup_ns)
 {
-	uint64_t wall_ns = clock_wall_ns(), warmup_ns = fleet->load->warmup_ns;
+	uint64_t wall_ns = clock_wall_ns();
 	uint64_t until_ns = at_ns > wall_ns ? at_ns - wall_ns : 0;
 
 	if (!progress_is_shown(&fleet->progress))
@@ -367,10 +370,12 @@ static int check_gathered(const struct fleet *fleet, char **ret_error)
 	const struct member *lost = fleet->lost;
 
 	if (lost)
-		return refuse(ret_error, "%s: %s; nothing was started", lost->name,
-			      lost->reason ? lost->reason : "no memory");
+		return refuse(ret_error, "%s: %s; nothing was %s", lost->name,
+			      lost->reason ? lost->reason : "no memory",
+			      fleet->begin_ns ? "measured" : "started");
 	if (fleet->interrupted)
-		return refuse(ret_error, "interrupted before the start: nothing to report");
+		return refuse(ret_error, "interrupted before the %s: nothing to report",
+			      fleet->begin_ns ? "measured phase" : "start");
 	return 0;
 }
 
@@ -421,7 +426,7 @@ static int await_start(struct fleet *fleet, char **ret_error)
 	return err && err != -ECANCELED ? err : check_gathered(fleet, ret_error);
 }
 
-static void begin(struct fleet *fleet)
+static void begin(struct fleet *fleet, bool warming)
 {
 	uint64_t at_ns = clock_wall_ns() + member_lead_ns(fleet->members, fleet->count);
 
@@ -430,15 +435,33 @@ static void begin(struct fleet *fleet)
 	fleet->running = true;
 	fleet->begin_ns = at_ns;
 	for (uint32_t i = 0; i < fleet->parts; i++)
-		member_begin(&fleet->members[i], at_ns);
-	start_ticks(fleet, at_ns);
+		member_begin(&fleet->members[i], at_ns, warming);
+	start_ticks(fleet, at_ns, fleet->warmed ? 0 : fleet->load->warmup_ns);
+}
+
+/*
+ * Let the members warm up, and wait until all of them rest: the observers count what comes next. The
+ * clocks are compared again for the second start.
+ */
+static int warm_up(struct fleet *fleet, char **ret_error)
+{
+	int err;
+
+	open_progress(fleet);
+	begin(fleet, true);
+	fleet->running = false;
+	err = await_ready(fleet, ret_error);
+	uv_timer_stop(&fleet->tick);
+	fleet->warmed = !err;
+	return err;
 }
 
 /* Run until each member has sent its result or is lost. */
 static void measure(struct fleet *fleet)
 {
-	open_progress(fleet);
-	begin(fleet);
+	if (!fleet->warmed)
+		open_progress(fleet);
+	begin(fleet, false);
 	while (!are_all(fleet, has_stopped))
 		uv_run(&fleet->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&fleet->tick);
@@ -446,18 +469,19 @@ static void measure(struct fleet *fleet)
 	progress_close(&fleet->progress);
 }
 
-static int open_observers(struct fleet *fleet, struct observers **ret_observers, char **ret_error)
+static int open_observers(struct fleet *fleet, char **ret_error)
 {
 	struct observer_patience patience = {.is_over = is_interrupted, .user = fleet};
 	int err;
 
 	err = observers_new(&fleet->run->observers, fleet->scenario->steps[0].target.port, patience,
-			    ret_observers);
-	return err || !*ret_observers ? err : observers_begin(*ret_observers, ret_error);
+			    &fleet->observers);
+	if (!err && fleet->observers && fleet->load->warmup_ns)
+		err = observers_rehearse(fleet->observers, ret_error);
+	return err;
 }
 
-static int take_result(struct fleet *fleet, char **command, struct observers *observers,
-		       struct run **ret_run, char **ret_error)
+static int take_result(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
 {
 	const struct fleet_outcome outcome = {
 		.load = fleet->load,
@@ -470,34 +494,44 @@ static int take_result(struct fleet *fleet, char **command, struct observers *ob
 		fleet_result(&fleet->sum, fleet->members, fleet->parts, &outcome, &run, ret_error);
 
 	if (err)
-		observers_drop(observers);
-	if (!err && observers)
-		err = observers_merge(observers, run);
-	if (!err && observers)
+		observers_drop(fleet->observers);
+	if (!err && fleet->observers)
+		err = observers_merge(fleet->observers, run);
+	if (!err && fleet->observers)
 		err = join_run(run, fleet->run->slowest);
-	if (!err && observers && !fleet->run->keep_samples)
+	if (!err && fleet->observers && !fleet->run->keep_samples)
 		join_drop_samples(run);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
 	return err;
 }
 
+/* Wait for the start, and measure between the observers' marks. */
+static int carry_out(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
+{
+	int err = await_start(fleet, ret_error);
+
+	if (!err && fleet->observers && fleet->load->warmup_ns)
+		err = warm_up(fleet, ret_error);
+	if (!err && fleet->observers)
+		err = observers_begin(fleet->observers, ret_error);
+	if (err)
+		return err;
+	err = check_gathered(fleet, ret_error);
+	if (err) {
+		observers_drop(fleet->observers);
+		return err;
+	}
+	measure(fleet);
+	return take_result(fleet, command, ret_run, ret_error);
+}
+
 static int run_members(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
 {
-	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
 	int err = gather(fleet, ret_error);
 
 	fleet->parts = fleet->count;
-	if (!err)
-		err = await_start(fleet, ret_error);
-	if (!err)
-		err = open_observers(fleet, &observers, ret_error);
-	if (!err)
-		err = check_gathered(fleet, ret_error);
-	if (err)
-		return err;
-	measure(fleet);
-	return take_result(fleet, command, observers, ret_run, ret_error);
+	return err ? err : carry_out(fleet, command, ret_run, ret_error);
 }
 
 /* ---- the steps of a sweep ---- */
@@ -510,7 +544,8 @@ static int begin_step(struct fleet *fleet, const struct drive_job *job, char **r
 	fleet->run = job->settings;
 	fleet->threads = step.threads;
 	fleet->parts = step.members;
-	fleet->running = fleet->measured = false;
+	fleet->running = fleet->measured = fleet->warmed = false;
+	fleet->begin_ns = 0;
 	fleet_sum_clear(&fleet->sum);
 	for (uint32_t i = 0; i < fleet->count; i++)
 		member_rest(&fleet->members[i]);
@@ -524,12 +559,7 @@ static int carry_out_step(struct fleet *fleet, const struct drive_job *job, stru
 {
 	int err = begin_step(fleet, job, ret_error);
 
-	if (!err)
-		err = await_start(fleet, ret_error);
-	if (err)
-		return err;
-	measure(fleet);
-	return take_result(fleet, job->command, NULL, ret_run, ret_error);
+	return err ? err : carry_out(fleet, job->command, ret_run, ret_error);
 }
 
 int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, const char **ret_lost,
@@ -621,6 +651,7 @@ void fleet_close(struct fleet *fleet)
 	if (!fleet)
 		return;
 	progress_close(&fleet->progress);
+	observers_free(fleet->observers);
 	leave(fleet);
 	uv_walk(&fleet->loop, close_handle, NULL);
 	uv_run(&fleet->loop, UV_RUN_DEFAULT);
@@ -725,6 +756,8 @@ static int make_fleet(const struct fleet_options *fleet_options, const struct op
 	err = open_all(fleet, ret_error);
 	if (!err)
 		err = name_members(fleet, ret_error);
+	if (!err)
+		err = open_observers(fleet, ret_error);
 	if (!err && asprintf(&fleet->what, "%s from %u hosts", name_of(options, scenario),
 			     fleet->count) < 0)
 		err = -ENOMEM;

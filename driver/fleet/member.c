@@ -139,8 +139,11 @@ static void take_hello(struct member *member, const json_t *message)
 
 static void take_ready(struct member *member, const json_t *message)
 {
-	if (member->state != MEMBER_PLANNED)
+	if (member->state != MEMBER_PLANNED && !member->warming)
 		return;
+	member->warming = false;
+	member->pings = 0;
+	member->clock_known = false;
 	member->max_rate = (uint64_t)json_integer_value(json_object_get(message, "max_rate"));
 	set_state(member, MEMBER_TIMING);
 	send_ping(member);
@@ -533,8 +536,9 @@ void member_step(struct member *member, json_t *message)
 		lose(member, "the step could not be sent: %s", strerror(-err));
 }
 
-void member_begin(struct member *member, uint64_t at_ns)
+void member_begin(struct member *member, uint64_t at_ns, bool warming)
 {
+	member->warming = warming;
 	set_state(member, MEMBER_RUNNING);
 	(void)send_message(member, json_pack("{s:s, s:I}", "type", "start", "at_ns",
 					     (json_int_t)at_ns + member->offset_ns));

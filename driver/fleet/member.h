@@ -59,6 +59,7 @@ struct member {
 	struct run *run;   /* see member_read() */
 	struct member_result result;
 	bool stopped;	     /* it has been sent a stop */
+	bool warming;	     /* it was started, and will be ready once more */
 	unsigned int silent; /* calls of member_is_silent() since its last message */
 
 	/* The channel: */
@@ -102,8 +103,11 @@ void member_detach(struct member *member, const char *reason);
 void member_rest(struct member *member);
 /* Send a step, takes @message. The member becomes ready for its start, after its clock is compared. */
 void member_step(struct member *member, json_t *message);
-/* Send the start: the run begins at @at_ns by the coordinator's wall clock. */
-void member_begin(struct member *member, uint64_t at_ns);
+/*
+ * Send the start: the run begins at @at_ns by the coordinator's wall clock. @warming: of a warm-up,
+ * after which the member becomes ready again.
+ */
+void member_begin(struct member *member, uint64_t at_ns, bool warming);
 /* Show that the coordinator is there: an agent that receives nothing ends. */
 void member_beat(struct member *member);
 /*

@@ -45,17 +45,11 @@ static int check_count(const char *option, uint64_t value, uint32_t members, cha
 
 static int check_observer(const struct options *options, char **ret_error)
 {
-	if (!options->run.observers.url_count || (!options->load.warmup_ns && !options->load.cooldown_ns))
+	if (!options->run.observers.url_count || !options->load.cooldown_ns)
 		return 0;
-	if (options->command == COMMAND_SWEEP)
-		return refuse(ret_error,
-			      "--observer: each step of a sweep has a warm-up, so the coordinator "
-			      "does not know to the request when all members begin to measure; "
-			      "leave it out");
 	return refuse(ret_error,
-		      "--observer: with %s the coordinator does not know to the request when all "
-		      "members begin and end to measure; leave one of the two out",
-		      options->load.warmup_ns ? "--warmup" : "--cool-down");
+		      "--observer: with --cool-down the coordinator does not know to the request "
+		      "when all members end to measure; leave one of the two out");
 }
 
 static uint64_t largest_of(const struct ladder *ladder)
@@ -246,6 +240,7 @@ int plan_make(const struct options *options, const struct scenario *scenario, ui
 		err = add_scenario(&plan, scenario, ret_error);
 
 	plan.sweep = options->command == COMMAND_SWEEP;
+	plan.pauses = options->run.observers.url_count != 0;
 	if (!plan.sweep) /* single exchanges of a sweep are not joined */
 		plan.samples = (options->run.samples + members - 1) / members;
 	for (size_t i = 0; i < options->words.use_count && !err; i++)
@@ -302,11 +297,11 @@ json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
 		return NULL;
 	if (place->file < plan->file_count)
 		return next_part(plan, place);
-	message = json_pack("{s:s, s:O, s:O, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan",
+	message = json_pack("{s:s, s:O, s:O, s:b, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan",
 			    "arguments", plan->arguments, "paths", plan->paths, "sweep",
-			    plan->sweep, "member", (int)index, "members", (int)plan->members,
-			    "samples", (int)plan->samples, "name", name, "patience_ms",
-			    (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
+			    plan->sweep, "pauses", plan->pauses, "member", (int)index, "members",
+			    (int)plan->members, "samples", (int)plan->samples, "name", name,
+			    "patience_ms", (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
 	place->over = message != NULL;
 	return message;
 }
@@ -585,6 +580,7 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 	int err;
 
 	inbox->sweep = json_is_true(json_object_get(message, "sweep"));
+	inbox->pauses = json_is_true(json_object_get(message, "pauses"));
 	err = take_paths(inbox, json_object_get(message, "paths"), ret_error);
 	if (!err)
 		err = take_arguments(inbox, json_object_get(message, "arguments"), ret_error);

@@ -24,7 +24,8 @@ struct plan {
 		size_t length;
 	} *files;
 	size_t file_count;
-	bool sweep; /* no run, but the runs of a sweep: see plan_step() */
+	bool sweep;  /* no run, but the runs of a sweep: see plan_step() */
+	bool pauses; /* members wait for a second start between warm-up and measured phase */
 	uint32_t members;
 	uint32_t samples;     /* for each member */
 	uint64_t patience_ns; /* after a silence of this length, either end gives up the other */
@@ -81,7 +82,7 @@ struct plan_inbox {
 	uint64_t file_bytes;
 	char **argv;
 	size_t argc;
-	bool sweep;
+	bool sweep, pauses;
 	struct scenario_sent sent; /* the first files; they have paths if there is a scenario */
 	/* All members together have these: */
 	uint32_t members, threads;

@@ -384,9 +384,27 @@ static int await_start(struct drive *drive, bool observed, char **ret_error)
 	return err;
 }
 
+/* After the warm-up, let the watch say when to measure. */
+static int await_measuring(struct drive *drive, char **ret_error)
+{
+	const struct start_patience patience = {.is_over = is_interrupted, .user = drive};
+	const struct drive_watch *watch = drive->job->watch;
+	struct start_spec start = {0};
+	int err;
+
+	if (!watch || !watch->pauses || !drive->job->load->warmup_ns)
+		return 0;
+	err = watch->await(watch->user, patience, &start);
+	if (!err)
+		err = start_await_time(&start, 2 * LEAD_NS, patience, &drive->start_ns, ret_error);
+	return err;
+}
+
 static int run_phases(struct drive *drive, struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
+	static const char before_measuring[] =
+		"interrupted before the measured phase: nothing to report";
 	int err = open_observers(drive, &observers, ret_error);
 
 	if (!err)
@@ -395,11 +413,13 @@ static int run_phases(struct drive *drive, struct run **ret_run, char **ret_erro
 		return err;
 	warm_up(drive);
 	if (drive->interrupted)
-		return refuse(ret_error,
-			      "interrupted before the measured phase: nothing to report");
+		return refuse(ret_error, before_measuring);
 	if (drive->unreached)
 		return refuse_unreached(drive, ret_error);
-	if (observers)
+	err = await_measuring(drive, ret_error);
+	if (err == -ECANCELED)
+		return refuse(ret_error, before_measuring);
+	if (!err && observers)
 		err = observers_begin(observers, ret_error);
 	if (err)
 		return err;

@@ -22,6 +22,7 @@ struct drive_watch {
 	 * may change in @start. -ECANCELED: @patience ended it.
 	 */
 	int (*await)(void *user, struct start_patience patience, struct start_spec *start);
+	bool pauses; /* call await() again between warm-up and measured phase */
 	/*
 	 * Once a second in the measured phase: the driver's part so far, without intervals and
 	 * rows.

@@ -122,13 +122,16 @@ def runs_in(lines, loads):
 
 
 def test_each_step_of_a_sweep_is_divided(start, hosts):
-    """nginx sees each step's connections from the members that have them, and one request more at most, of the warm-up."""
+    """nginx sees each step's connections from the members that have them, and one request more at most, of the warm-up.
+    The observer counts what the members measure."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,), http_block="log_format runs '$connection $remote_addr';",
                         server="access_log {folder}/runs.log runs;"))
-    words = fleet(members, nginx.url, "--ladder=2,7,12", "--think=20ms", "-d600ms", "--warmup=1ms", "-t2", "--json", "-")
+    observer = start(Observer(ports=[nginx.port], netns=server))
+    words = fleet(members, nginx.url, "--ladder=2,7,12", "--think=20ms", "-d600ms", "--warmup=1ms", "-t2", "--json", "-",
+                  "--observer", observer.url)
     words.insert(words.index("--") + 1, "sweep")
-    sweep = documents.parse(run(words).stdout)["sweep"]
+    sweep = documents.parse(run(words, netns=server).stdout)["sweep"]
     log = Path(nginx.files.name, "runs.log")
     wait_until(lambda: log.read_text().count("\n") == nginx.status()["requests"])
     steps = [step for step in sweep["steps"] for _ in range(step["attempts"])]
@@ -143,6 +146,7 @@ def test_each_step_of_a_sweep_is_divided(start, hosts):
             assert len(seen) == member["connections"]
             assert 0 <= sum(seen) - member["requests"] <= len(seen)
         assert sum(member["requests"] for member in step["members"]) == step["requests"] == step["latency"]["count"]
+        assert step["server_exchanges"] == step["requests"]
 
 
 def test_the_loss_of_a_member_ends_a_sweep(start, hosts):
@@ -410,7 +414,7 @@ def test_what_cannot_be_divided():
             (["127.0.0.1:1", "--body", "@/dev/null"], "--body: '/dev/null' is no regular file"),
             (["sweep", "127.0.0.1:1", "--ladder", "0,1,2"], "'0,1,2' is no ladder"),
             (["sweep", "127.0.0.1:1", "--ladder", "rate:1,2,3", "-c", "2"], "--connections: 2 cannot be divided"),
-            (["sweep", "127.0.0.1:1", "--observer", "http://127.0.0.1:1"], "each step of a sweep has a warm-up"),
+            (["127.0.0.1:1", "--observer", "9180", "--cool-down", "1s"], "--observer: with --cool-down the coordinator does not know"),
             (["run", "/dev/null"], "/dev/null:1:1: the file is empty"),
             (["127.0.0.1:1", "--rte", "2"], "unknown option '--rte'")):
         done = run([DRIVER, "fleet", "--via", "false", "--hosts", "a,b,c", "--", *options], check=False)
