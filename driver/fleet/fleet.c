@@ -399,14 +399,22 @@ static int gather(struct fleet *fleet, char **ret_error)
 	return await_ready(fleet, ret_error);
 }
 
-/* Return whether to give up waiting: the user interrupted, or a member was lost. */
+/* Return whether the user interrupted meanwhile. */
 static bool is_interrupted(void *user)
 {
 	struct fleet *fleet = user;
 	bool before = fleet->interrupted;
 
 	uv_run(&fleet->loop, UV_RUN_NOWAIT);
-	return (fleet->interrupted && !before) || fleet->lost;
+	return fleet->interrupted && !before;
+}
+
+/* Return whether to give up waiting for the start: without a member there is none. */
+static bool is_in_vain(void *user)
+{
+	const struct fleet *fleet = user;
+
+	return is_interrupted(user) || fleet->lost;
 }
 
 /*
@@ -416,7 +424,7 @@ static bool is_interrupted(void *user)
 static int await_start(struct fleet *fleet, char **ret_error)
 {
 	const struct start_spec *start = &fleet->run->start;
-	const struct start_patience patience = {.is_over = is_interrupted, .user = fleet};
+	const struct start_patience patience = {.is_over = is_in_vain, .user = fleet};
 	uint64_t unused;
 	int err = start_await_flag(start, patience, ret_error);
 
@@ -496,9 +504,7 @@ static int take_result(struct fleet *fleet, char **command, struct run **ret_run
 	if (err)
 		observers_drop(fleet->observers);
 	if (!err && fleet->observers)
-		err = observers_merge(fleet->observers, run);
-	if (!err && fleet->observers)
-		err = join_run(run, fleet->run->slowest);
+		err = observers_merge(fleet->observers, run) ?: join_run(run, fleet->run->slowest);
 	if (!err && fleet->observers && !fleet->run->keep_samples)
 		join_drop_samples(run);
 	if (!err)

@@ -256,19 +256,22 @@ def test_the_rate_of_a_lost_member(start, hosts, tmp_path, ceilings, said):
 
 
 def test_a_silent_member_ends_the_run(start, hosts):
-    """A stopped member is named, and the others end with their results."""
+    """A stopped member is named, and the others end with their results, and the observer with its own."""
     server, members = hosts
     nginx = start(Nginx(netns=server, addresses=(SERVER,)))
-    driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "60s", "--json", "-",
-                                 own=("--lost-after", "2s"))))
+    observer = start(Observer(ports=[nginx.port], netns=server))
+    driver = start(Process(fleet(members, nginx.url, "--rate", "300", "-d", "60s", "--json", "-", "--observer", observer.url,
+                                 own=("--lost-after", "2s")), netns=server))
     wait_until(lambda: nginx.status()["requests"] >= 330)
     agent, = agents_in(members[1])
     os.kill(agent, signal.SIGSTOP)
     assert driver.wait() == 1
     assert f"{members[1].name} was lost: nothing was heard of it for 2 s" in driver.stderr
-    result = documents.parse(driver.stdout)["driver"]
+    document = documents.parse(driver.stdout)
+    result = document["driver"]
     assert [member["lost"] for member in result["members"]] == [False, True, False]
     assert result["requests"] < 18000 and result["interrupted"]
+    assert document["services"][0]["exchanges"] == nginx.status()["requests"] and result["observer_error"] is None
     wait_until(lambda: not any(agents_in(member) for member in members))
 
 
