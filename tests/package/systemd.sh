@@ -1,21 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The package's life in a Debian 12 that systemd has booted; runs there as root. Prints every result after a
-# line "=== NAME", which test_systemd.py parses.
+# The package's life in a Debian 12 that systemd has booted; runs there as root. test_systemd.py parses what it prints.
 cd /run/try || exit 1
+# shellcheck source=/dev/null
+. ./said.sh
 url=http://127.0.0.1:9180
-
-# said NAME COMMAND…: its output, its messages and its exit status
-said() {
-	local name=$1 status
-	shift
-	"$@" </dev/null >out 2>err
-	status=$?
-	printf '=== %s.status\n%s\n=== %s.stdout\n' "$name" $status "$name"
-	cat out
-	printf '\n=== %s.stderr\n' "$name"
-	cat err
-	echo
-}
 
 # bpf NAME: the loaded and the pinned programs
 bpf() {
