@@ -29,6 +29,8 @@ struct spans_map spans SEC(".maps");
 struct port_places_map port_places SEC(".maps");
 struct listeners_map listeners SEC(".maps");
 struct owners_map owners SEC(".maps");
+struct connects_map connects SEC(".maps");
+struct fronts_map fronts SEC(".maps");
 struct accepting_map accepting SEC(".maps");
 struct ring_map ring SEC(".maps");
 

@@ -396,6 +396,31 @@ struct owners_map {
 	__type(value, __u8);
 };
 
+/*
+ * The processes whose connect() is under way: by the client's socket, and once that is established, by the flow
+ * (tcp/front.h). A connection that fails stays until others need its place.
+ */
+struct connect_key {
+	__u64 socket; /* its address, or the flow's ports */
+	__u32 hash;   /* of the flow */
+	__u32 netns;
+};
+
+struct connects_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct connect_key);
+	__type(value, __u32);
+};
+
+/* How many connections to a service the process has opened; .service is the service connected to. */
+struct fronts_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct owner_key);
+	__type(value, __u64);
+};
+
 /* Connections on their way through accept(), by socket address; only with ACCEPT_SYSCALL. */
 struct accepting {
 	__u64 established_ns;
@@ -438,6 +463,8 @@ extern struct spans_map spans SEC(".maps");
 extern struct port_places_map port_places SEC(".maps");
 extern struct listeners_map listeners SEC(".maps");
 extern struct owners_map owners SEC(".maps");
+extern struct connects_map connects SEC(".maps");
+extern struct fronts_map fronts SEC(".maps");
 extern struct accepting_map accepting SEC(".maps");
 extern struct ring_map ring SEC(".maps");
 

@@ -5,6 +5,7 @@
  */
 #include "accept.h"
 #include "arrival.h"
+#include "front.h"
 #include "place.h"
 #include "sample.h"
 #include "service.h"
@@ -122,8 +123,10 @@ static __always_inline void conn_established(const struct sock *sk)
 	sample_connection(sk, c);
 	slot = slot_of(c->service);
 	conn_begins(sk, c, slot);
-	if (slot)
+	if (slot) {
 		count_atomic(slot, COUNTER_ACCEPTED, 1);
+		front_accepted(sk, c);
+	}
 	accept_expect(sk, c);
 }
 
@@ -378,7 +381,11 @@ int BPF_PROG(conn_state, const struct sock *sk, int old, int new)
 		child_begins(sk);
 	else if (new == TCP_ESTABLISHED && old == TCP_SYN_RECV)
 		conn_established(sk);
-	else if (new != TCP_SYN_RECV &&new != TCP_SYN_SENT)
+	else if (new == TCP_SYN_SENT)
+		front_connects(sk);
+	else if (new == TCP_ESTABLISHED && old == TCP_SYN_SENT)
+		front_connected(sk);
+	else if (new != TCP_SYN_RECV)
 		conn_changed(sk, old, new);
 	return 0;
 }

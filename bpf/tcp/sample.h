@@ -47,8 +47,6 @@ static __always_inline void sample_connection(const struct sock *sk, struct conn
 {
 	struct flow flow = {};
 
-	if (!config.ring_bytes)
-		return;
 	flow_of(&sk->__sk_common, sk->__sk_common.skc_num, &flow);
 	c->flow_hash = flow_hash(&flow);
 }

@@ -669,6 +669,20 @@ void loader_owners(const struct loader *loader,
 		visit(context, &key);
 }
 
+void loader_fronts(const struct loader *loader,
+		   void (*visit)(void *context, const struct owner_key *front,
+				 uint64_t connections),
+		   void *context)
+{
+	int fd = bpf_map__fd(loader->skel->maps.fronts);
+	struct owner_key key, *previous = NULL;
+	uint64_t connections;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key)
+		if (!bpf_map_lookup_elem(fd, &key, &connections))
+			visit(context, &key, connections);
+}
+
 int loader_ring_fd(const struct loader *loader)
 {
 	return bpf_map__fd(loader->skel->maps.ring);

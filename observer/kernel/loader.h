@@ -192,6 +192,15 @@ int loader_depths_fd(const struct loader *loader);
 void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context);
 
+/*
+ * Call @visit for every process that has opened connections to a service, with their number. front->service is the
+ * service connected to.
+ */
+void loader_fronts(const struct loader *loader,
+		   void (*visit)(void *context, const struct owner_key *front,
+				 uint64_t connections),
+		   void *context);
+
 /* The ring of sampled exchanges (wire/event.h), and the threshold below which they are sampled. */
 int loader_ring_fd(const struct loader *loader);
 void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
