@@ -120,6 +120,15 @@ struct run_listener {
 	struct run_number drops;
 };
 
+/* An observed service to which the service's processes connect. */
+struct run_upstream {
+	uint16_t port;	      /* in the same network namespace */
+	uint64_t connections; /* of the service's processes, in the period */
+	uint64_t others;      /* connections that the upstream had besides */
+	/* Port of another service with requests that the same processes serve; not known: none. */
+	struct run_number serves_too;
+};
+
 /* Requests in flight at the period's end, and closing connections. */
 struct run_open {
 	struct run_number read;	      /* read by the server, not answered */
@@ -292,6 +301,9 @@ struct run_service {
 	size_t listener_count;
 	struct run_process *processes;
 	size_t process_count;
+	struct run_upstream *upstreams;
+	size_t upstream_count;
+	char *calls; /* destinations that are not observed; NULL: none, or not looked for */
 	struct run_samples *samples; /* NULL: none taken */
 	struct run_series *series;   /* series.h; NULL: none kept */
 };
@@ -583,8 +595,9 @@ struct run_service *run_add_service(struct run *run);
  * histograms. Pages of these that nobody writes take no memory, and no time. 0 or -ENOMEM.
  */
 int run_make_services(struct run *run, size_t count);
-/* Append one zeroed process or listener to @service; NULL without memory. */
+/* Append one zeroed process, upstream or listener to @service; NULL without memory. */
 struct run_process *run_add_process(struct run_service *service);
+struct run_upstream *run_add_upstream(struct run_service *service);
 struct run_listener *run_add_listener(struct run_service *service);
 
 /* Make an empty list with threshold RUN_SAMPLE_ALL; NULL without memory. */

@@ -161,6 +161,14 @@ static const struct run_member ports_table[] = {
 };
 static const struct run_members ports_members = MEMBERS(struct run_ports, ports);
 
+static const struct run_member upstream_table[] = {
+	{MEMBER(struct run_upstream, U16, port)},
+	{MEMBER(struct run_upstream, U64, connections)},
+	{MEMBER(struct run_upstream, U64, others)},
+	NUMBER(struct run_upstream, serves_too),
+};
+static const struct run_members upstream_members = MEMBERS(struct run_upstream, upstream);
+
 static const struct run_member service_table[] = {
 	STRING(struct run_service, host),
 	TEXT(struct run_service, protocol),
@@ -214,6 +222,10 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, LIST, processes), .members = &process_members,
 	 .count_offset = offsetof(struct run_service, process_count),
 	 .limit = MAX_PROCESSES, .optional = true},
+	{MEMBER(struct run_service, LIST, upstreams), .members = &upstream_members,
+	 .count_offset = offsetof(struct run_service, upstream_count),
+	 .limit = MAX_SERVICES, .sparse = true},
+	{MEMBER(struct run_service, STRING, calls), .sparse = true, .optional = true},
 	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
 	{MEMBER(struct run_service, SERIES, series), .optional = true},
 };

@@ -115,6 +115,11 @@ struct run_process *run_add_process(struct run_service *service)
 	return ARRAY_APPEND(service->processes, service->process_count);
 }
 
+struct run_upstream *run_add_upstream(struct run_service *service)
+{
+	return ARRAY_APPEND(service->upstreams, service->upstream_count);
+}
+
 struct run_listener *run_add_listener(struct run_service *service)
 {
 	return ARRAY_APPEND(service->listeners, service->listener_count);

@@ -330,6 +330,13 @@ void process_owners(struct socket_owner *owners, size_t count)
 		(void)walk(pid, match, &wanted);
 }
 
+void process_owned(uint32_t pid, struct socket_owner *owners, size_t count)
+{
+	struct wanted wanted = {owners, count};
+
+	(void)walk(pid, match, &wanted);
+}
+
 uint32_t process_owner(const struct socket_owner *owners, size_t count, uint64_t inode)
 {
 	const struct socket_owner *owner = find(owners, count, inode);

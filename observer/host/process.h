@@ -69,6 +69,8 @@ struct socket_owner {
 
 /* Sort @owners by inode and fill in the processes; one walk over /proc. */
 void process_owners(struct socket_owner *owners, size_t count);
+/* Fill in those of @owners, sorted by inode, that process @pid holds. */
+void process_owned(uint32_t pid, struct socket_owner *owners, size_t count);
 /* Return the process of @inode in sorted @owners; 0: none. */
 uint32_t process_owner(const struct socket_owner *owners, size_t count, uint64_t inode);
 

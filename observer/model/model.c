@@ -20,6 +20,7 @@
 #include "resources/look.h"
 #include "sources/ring.h"
 #include "series.h"
+#include "upstreams.h"
 
 /* A period: the whole observation, or a phase. Its documents cover the time since the reading @base. */
 struct period {
@@ -29,6 +30,7 @@ struct period {
 	struct source_samples *samples; /* NULL: none are taken */
 	struct look *look;		/* for resources that run out; NULL: none is taken */
 	struct model_series *series;	/* NULL: none is kept */
+	struct upstreams *upstreams;	/* NULL: none are looked for */
 	bool pointed;	     /* its last point ended with the model's tick; false: no point yet */
 	uint32_t lease_s;    /* of a phase */
 	uint64_t expires_ns; /* when its lease ends */
@@ -68,6 +70,7 @@ static void period_done(struct model *model, struct period *period)
 	free(period->first_ns);
 	look_free(period->look);
 	model_series_free(period->series);
+	upstreams_free(period->upstreams);
 	*period = (struct period){};
 }
 
@@ -254,10 +257,16 @@ static int period_begin(struct model *model, struct period *period)
 {
 	RESERVE_SCOPE;
 	struct period begun = {.id = ++model->last_id};
-	int r = take_reading(model, false, &begun.base);
+	int r = upstreams_new(model->loader, &begun.upstreams);
 
-	if (r < 0)
+	if (!r)
+		r = take_reading(model, false, &begun.base);
+	if (r < 0) {
+		period_done(model, &begun);
 		return r;
+	}
+	/* Without these sockets the document names no upstreams. */
+	(void)upstreams_begin(begun.upstreams, begun.base);
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
 	if (!r)
@@ -308,6 +317,19 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
+static int add_upstreams(const struct model *model, const struct period *period, struct run *run)
+{
+	autofree uint32_t *numbers = calloc(run->service_count + 1, sizeof(*numbers));
+	size_t at = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < model->key_count && at < run->service_count; i++)
+		if (model->keys[i].port)
+			numbers[at++] = loader_service_number(model->loader, (uint32_t)i);
+	return upstreams_read(period->upstreams, model->loader, numbers, run);
+}
+
 /* Call @judge for each UDP service of @run. */
 static void judge_datagrams(const struct model *model, struct run *run,
 			    void (*judge)(const struct loader *loader, uint32_t index,
@@ -352,7 +374,9 @@ static int period_read(struct model *model, const struct period *period, bool wh
 	if (whole)
 		judge_datagrams(model, run, source_slots_doubt);
 	set_messages(model, period, run);
-	if (whole && period->look)
+	if (whole)
+		r = add_upstreams(model, period, run);
+	if (!r && whole && period->look)
 		r = read_look(model, period->look, run);
 	if (r < 0)
 		return r;

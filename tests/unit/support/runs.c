@@ -78,6 +78,17 @@ static void fill_listeners(struct run_service *service, struct sequence *sequenc
 	}
 }
 
+static void fill_upstreams(struct run_service *service, struct sequence *sequence)
+{
+	struct run_upstream *upstream = need(run_add_upstream(service));
+
+	upstream->port = (uint16_t)next(sequence);
+	upstream->connections = next(sequence);
+	upstream->others = next(sequence);
+	set_number(&upstream->serves_too, sequence);
+	service->calls = text("unix:/run/app.sock");
+}
+
 static void fill_processes(struct run_service *service, struct sequence *sequence)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -226,6 +237,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_histogram(&service->abandoned, sequence);
 	fill_listeners(service, sequence);
 	fill_processes(service, sequence);
+	fill_upstreams(service, sequence);
 	service->samples = fill_samples(OBSERVERS, sequence);
 	service->series = support_series(&sequence->last);
 }

@@ -77,6 +77,11 @@ static void compare_services(const struct run_service *a, const struct run_servi
 	if (a->listener_count)
 		assert_memory_equal(a->listeners, b->listeners,
 				    a->listener_count * sizeof(*a->listeners));
+	assert_int_equal(a->upstream_count, b->upstream_count);
+	if (a->upstream_count)
+		assert_memory_equal(a->upstreams, b->upstreams,
+				    a->upstream_count * sizeof(*a->upstreams));
+	assert_same_text(a->calls, b->calls);
 	compare_routes(&a->routes, &b->routes);
 	support_compare_samples(a->samples, b->samples);
 	support_compare_series(a->series, b->series);
@@ -87,6 +92,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		left_.http2.reason = right_.http2.reason = NULL,
 		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
 		left_.routes.list = right_.routes.list = NULL,
+		left_.upstreams = right_.upstreams = NULL, left_.calls = right_.calls = NULL,
 		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
 		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),
 		memset(left_.stages, 0, sizeof(left_.stages)),

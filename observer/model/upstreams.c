@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Upstreams among the observed services; see upstreams.h. The kernel side counts connections that processes open
+ * during the period (bpf/tcp/front.h). Those that are older are looked up once, by their client's socket.
+ */
+#include "upstreams.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/netns.h"
+#include "host/outgoing.h"
+#include "host/process.h"
+#include "host/sockets.h"
+#include "sojourn/array.h"
+#include "sojourn/clock.h"
+#include "sojourn/run_sum.h"
+
+/* Connections to a service that belong to a process. */
+struct front {
+	struct owner_key key; /* .service: the service connected to */
+	uint64_t connections;
+};
+
+struct fronts {
+	struct front *list;
+	size_t count;
+	bool short_of_memory;
+};
+
+/* Connections to a port that are older than the period. */
+struct older {
+	uint16_t port;
+	uint32_t pid; /* 0: not known, or not of this host */
+	uint64_t connections;
+};
+
+struct upstreams {
+	struct fronts before;
+	uint32_t netns; /* the namespace that was looked at */
+	struct older *older;
+	size_t older_count;
+	bool looked;
+};
+
+static void add_front(void *context, const struct owner_key *key, uint64_t connections)
+{
+	struct fronts *fronts = context;
+
+	if (ARRAY_GROW(fronts->list, fronts->count))
+		fronts->short_of_memory = true;
+	else
+		fronts->list[fronts->count++] = (struct front){*key, connections};
+}
+
+static int read_fronts(const struct loader *loader, struct fronts *ret_fronts)
+{
+	loader_fronts(loader, add_front, ret_fronts);
+	return ret_fronts->short_of_memory ? -ENOMEM : 0;
+}
+
+int upstreams_new(const struct loader *loader, struct upstreams **ret_upstreams)
+{
+	CLEANUP(cleanup_upstreams_free) struct upstreams *upstreams = calloc(1, sizeof(*upstreams));
+	int r = upstreams ? read_fronts(loader, &upstreams->before) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	*ret_upstreams = TAKE_PTR(upstreams);
+	return 0;
+}
+
+void upstreams_free(struct upstreams *upstreams)
+{
+	if (!upstreams)
+		return;
+	free(upstreams->before.list);
+	free(upstreams->older);
+	free(upstreams);
+}
+
+/* ---- connections that are older ---- */
+
+/* One end of a connection to an observed service. */
+struct end {
+	uint8_t family;
+	uint8_t is_client;
+	uint16_t client_port;
+	uint16_t port; /* of the service */
+	struct socket_address client;
+	uint64_t inode; /* of the client's socket; 0: no process has it */
+};
+
+struct search {
+	const struct run *run;
+	uint32_t netns;
+	struct end *ends;
+	size_t count;
+	int error;
+};
+
+static bool is_service(const struct search *search, uint16_t port)
+{
+	for (size_t i = 0; i < search->run->service_count; i++) {
+		const struct run_service *service = &search->run->services[i];
+
+		if (service->port == port && service->netns == search->netns &&
+		    !strcmp(service->protocol, "tcp"))
+			return true;
+	}
+	return false;
+}
+
+static void add_end(struct search *search, const struct resource_socket *socket, bool is_client)
+{
+	struct end end = {.family = socket->family, .is_client = is_client};
+
+	if (ARRAY_GROW(search->ends, search->count)) {
+		search->error = -ENOMEM;
+		return;
+	}
+	end.client_port = is_client ? socket->source_port : socket->destination_port;
+	end.port = is_client ? socket->destination_port : socket->source_port;
+	end.client = is_client ? socket->source : socket->destination;
+	end.inode = is_client ? socket->inode : 0;
+	search->ends[search->count++] = end;
+}
+
+static void visit(void *context, const struct resource_socket *socket)
+{
+	struct search *search = context;
+
+	if (is_service(search, socket->source_port))
+		add_end(search, socket, false);
+	if (is_service(search, socket->destination_port))
+		add_end(search, socket, true);
+}
+
+/* Order the ends of a connection next to each other, the service's first. */
+static int compare_connections(const struct end *x, const struct end *y)
+{
+	if (x->port != y->port)
+		return x->port < y->port ? -1 : 1;
+	if (x->client_port != y->client_port)
+		return x->client_port < y->client_port ? -1 : 1;
+	if (x->family != y->family)
+		return x->family < y->family ? -1 : 1;
+	return memcmp(&x->client, &y->client, sizeof(x->client));
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+	int order = compare_connections(x, y);
+
+	return order ? order : x->is_client - y->is_client;
+}
+
+static int add_older(struct upstreams *upstreams, uint16_t port, uint32_t pid, uint64_t connections)
+{
+	for (size_t i = 0; i < upstreams->older_count; i++) {
+		struct older *older = &upstreams->older[i];
+
+		if (older->port != port || older->pid != pid)
+			continue;
+		older->connections += connections;
+		return 0;
+	}
+	if (ARRAY_GROW(upstreams->older, upstreams->older_count))
+		return -ENOMEM;
+	upstreams->older[upstreams->older_count++] = (struct older){port, pid, connections};
+	return 0;
+}
+
+/* Count each connection that a service has for its client's process. */
+static int count_older(struct upstreams *upstreams, struct search *search)
+{
+	autofree struct socket_owner *owners = calloc(search->count + 1, sizeof(*owners));
+	struct end *ends = search->ends;
+	size_t count = 0;
+	int r = owners ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	if (search->count)
+		qsort(ends, search->count, sizeof(*ends), compare_ends);
+	for (size_t i = 0; i + 1 < search->count; i++) {
+		if (ends[i].is_client || compare_connections(&ends[i], &ends[i + 1]))
+			continue;
+		ends[i].inode = ends[i + 1].inode;
+		if (ends[i].inode)
+			owners[count++].inode = ends[i].inode;
+	}
+	process_owners(owners, count);
+	for (size_t i = 0; !r && i < search->count; i++)
+		if (!ends[i].is_client)
+			r = add_older(upstreams, ends[i].port,
+				      process_owner(owners, count, ends[i].inode), 1);
+	return r;
+}
+
+int upstreams_begin(struct upstreams *upstreams, const struct run *base)
+{
+	struct search search = {.run = base};
+	int fd, r = netns_open(NULL, &fd, &search.netns);
+
+	if (!r && base->service_count > 1)
+		r = sockets_tcp(sockets_source(), SOCKET_BIT(SOCKET_ESTABLISHED), SOCKET_PLAIN,
+				visit, &search);
+	if (!r)
+		r = search.error;
+	if (!r)
+		r = count_older(upstreams, &search);
+	free(search.ends);
+	upstreams->netns = search.netns;
+	upstreams->looked = !r;
+	return r;
+}
+
+/* ---- a period's end ---- */
+
+struct reading {
+	const struct upstreams *upstreams;
+	const uint32_t *numbers;
+	struct run *run;
+	struct fronts now;
+	struct fronts owners; /* of all services, by process; .connections is not used */
+};
+
+static void add_owner(void *context, const struct owner_key *owner)
+{
+	add_front(context, owner, 0);
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct front *x = a, *y = b;
+
+	return x->key.pid < y->key.pid ? -1 : x->key.pid > y->key.pid;
+}
+
+/* Return the first of the services that @pid owns, in reading->owners; NULL: none. */
+static const struct front *first_owned(const struct reading *reading, uint32_t pid)
+{
+	const struct front wanted = {.key.pid = pid}, *list = reading->owners.list;
+	const struct front *found = reading->owners.count
+					    ? bsearch(&wanted, list, reading->owners.count,
+						      sizeof(*list), compare_processes)
+					    : NULL;
+
+	while (found && found > list && found[-1].key.pid == pid)
+		found--;
+	return found;
+}
+
+static bool is_owned(const struct reading *reading, const struct front *owned, uint32_t pid)
+{
+	return owned && owned < reading->owners.list + reading->owners.count &&
+	       owned->key.pid == pid;
+}
+
+/* Return a TCP service of the namespace that was looked at, by its number, or by its port if that is 0. */
+static struct run_service *find_service(const struct reading *reading, uint32_t number,
+					uint16_t port)
+{
+	for (size_t i = 0; i < reading->run->service_count; i++) {
+		struct run_service *service = &reading->run->services[i];
+
+		if ((number ? reading->numbers[i] == number : service->port == port) &&
+		    service->netns == reading->upstreams->netns &&
+		    !strcmp(service->protocol, "tcp"))
+			return service;
+	}
+	return NULL;
+}
+
+static int add_row(struct run_service *front, uint16_t port, uint64_t connections)
+{
+	struct run_upstream *row = NULL;
+
+	for (size_t i = 0; i < front->upstream_count; i++)
+		if (front->upstreams[i].port == port)
+			row = &front->upstreams[i];
+	if (!row)
+		row = run_add_upstream(front);
+	if (!row)
+		return -ENOMEM;
+	row->port = port;
+	row->connections += connections;
+	return 0;
+}
+
+/* Process @pid has @connections to @upstream: add these to all services that it serves. */
+static int add_connections(const struct reading *reading, const struct run_service *upstream,
+			   uint32_t pid, uint64_t connections)
+{
+	const struct front *owned = connections && upstream ? first_owned(reading, pid) : NULL;
+	int r = 0;
+
+	for (; !r && is_owned(reading, owned, pid); owned++) {
+		struct run_service *front = find_service(reading, owned->key.service, 0);
+
+		if (front && front != upstream && front->exchanges)
+			r = add_row(front, upstream->port, connections);
+	}
+	return r;
+}
+
+/* Return how many connections of the process are of the period. */
+static uint64_t opened(const struct upstreams *upstreams, const struct front *now)
+{
+	for (size_t i = 0; i < upstreams->before.count; i++) {
+		const struct front *before = &upstreams->before.list[i];
+
+		/* If there are fewer now, the kernel side has forgotten the process and begun again. */
+		if (!memcmp(&before->key, &now->key, sizeof(now->key)) &&
+		    before->connections <= now->connections)
+			return now->connections - before->connections;
+	}
+	return now->connections;
+}
+
+static int add_rows(const struct reading *reading)
+{
+	const struct upstreams *upstreams = reading->upstreams;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < reading->now.count; i++) {
+		const struct front *now = &reading->now.list[i];
+
+		r = add_connections(reading, find_service(reading, now->key.service, 0),
+				    now->key.pid, opened(upstreams, now));
+	}
+	for (size_t i = 0; !r && i < upstreams->older_count; i++) {
+		const struct older *older = &upstreams->older[i];
+
+		r = add_connections(reading, find_service(reading, 0, older->port), older->pid,
+				    older->connections);
+	}
+	return r;
+}
+
+/* Return how many connections the upstream had in the period, whoever opened them. */
+static uint64_t connections_of(const struct upstreams *upstreams,
+			       const struct run_service *upstream)
+{
+	uint64_t connections = upstream->accepted;
+
+	for (size_t i = 0; i < upstreams->older_count; i++)
+		if (upstreams->older[i].port == upstream->port)
+			connections += upstreams->older[i].connections;
+	return connections;
+}
+
+/*
+ * Return the port of another service whose requests the front's processes serve, too: which of both the calls are for
+ * is not known. Not known: there is none.
+ */
+static struct run_number served_too(const struct reading *reading, const struct run_service *front,
+				    const struct run_service *upstream)
+{
+	uint32_t number = reading->numbers[front - reading->run->services];
+	const struct front *owner = reading->owners.list;
+
+	for (size_t i = 0; i < reading->owners.count; i++, owner++) {
+		uint32_t pid = owner->key.pid;
+
+		if (owner->key.service != number)
+			continue;
+		for (const struct front *owned = first_owned(reading, pid);
+		     is_owned(reading, owned, pid); owned++) {
+			struct run_service *other = find_service(reading, owned->key.service, 0);
+
+			if (other && other != front && other != upstream && other->exchanges)
+				return (struct run_number){true, other->port};
+		}
+	}
+	return (struct run_number){};
+}
+
+static void complete_row(const struct reading *reading, const struct run_service *front,
+			 struct run_upstream *row)
+{
+	const struct run_service *upstream = find_service(reading, 0, row->port);
+	uint64_t all = connections_of(reading->upstreams, upstream);
+
+	row->others = all > row->connections ? all - row->connections : 0;
+	row->serves_too = served_too(reading, front, upstream);
+}
+
+/* ---- upstreams that are not observed ---- */
+
+/* Shorter service needs no explanation. */
+#define SLOW_NS (1.0 * NSEC_PER_MSEC)
+/* Of a service with more processes, these show what the others do, too. */
+#define PROCESSES_MOST 64
+#define CALLS_NAMED    3
+
+static bool is_slow(const struct reading *reading, const struct run_service *service)
+{
+	return service->netns == reading->upstreams->netns && !strcmp(service->protocol, "tcp") &&
+	       run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
+}
+
+static bool has_row(const struct run_service *front, uint16_t port)
+{
+	for (size_t i = 0; i < front->upstream_count; i++)
+		if (front->upstreams[i].port == port)
+			return true;
+	return false;
+}
+
+/* Name the destinations of the sockets that have owners, each once. */
+static int write_calls(const struct outgoing_list *outgoing, const struct socket_owner *owners,
+		       struct run_service *front)
+{
+	const char *named[CALLS_NAMED];
+	char text[CALLS_NAMED * sizeof(outgoing->list->towards)] = "";
+	size_t count = 0;
+
+	for (size_t i = 0; i < outgoing->count && count < CALLS_NAMED; i++) {
+		const char *towards = outgoing->list[i].towards;
+		bool known = !owners[i].pid || has_row(front, outgoing->list[i].port);
+		size_t length = strlen(text);
+
+		for (size_t k = 0; k < count; k++)
+			known |= !strcmp(named[k], towards);
+		if (known)
+			continue;
+		named[count++] = towards;
+		snprintf(text + length, sizeof(text) - length, "%s%s", length ? ", " : "", towards);
+	}
+	if (!count)
+		return 0;
+	front->calls = strdup(text);
+	return front->calls ? 0 : -ENOMEM;
+}
+
+/* Look at the sockets that the processes of @front hold. */
+static int name_calls(const struct reading *reading, const struct outgoing_list *outgoing,
+		      struct run_service *front)
+{
+	autofree struct socket_owner *owners = calloc(outgoing->count, sizeof(*owners));
+	uint32_t number = reading->numbers[front - reading->run->services];
+	unsigned int processes = 0;
+
+	if (!owners)
+		return -ENOMEM;
+	for (size_t i = 0; i < outgoing->count; i++)
+		owners[i].inode = outgoing->list[i].inode;
+	for (size_t i = 0; i < reading->owners.count && processes < PROCESSES_MOST; i++) {
+		if (reading->owners.list[i].key.service != number)
+			continue;
+		process_owned(reading->owners.list[i].key.pid, owners, outgoing->count);
+		processes++;
+	}
+	return write_calls(outgoing, owners, front);
+}
+
+/* Name what slow services are connected to now, beside the upstreams that are observed. */
+static int name_all_calls(const struct reading *reading)
+{
+	struct run *run = reading->run;
+	struct outgoing_list outgoing = {};
+	bool read = false;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < run->service_count; i++) {
+		if (!is_slow(reading, &run->services[i]))
+			continue;
+		if (!read && outgoing_read(&outgoing))
+			return 0; /* not looked for */
+		read = true;
+		if (outgoing.count)
+			r = name_calls(reading, &outgoing, &run->services[i]);
+	}
+	free(outgoing.list);
+	return r;
+}
+
+int upstreams_read(const struct upstreams *upstreams, const struct loader *loader,
+		   const uint32_t *numbers, struct run *run)
+{
+	struct reading reading = {.upstreams = upstreams, .numbers = numbers, .run = run};
+	int r;
+
+	if (!upstreams || !upstreams->looked)
+		return 0;
+	r = read_fronts(loader, &reading.now);
+	loader_owners(loader, add_owner, &reading.owners);
+	if (reading.owners.count)
+		qsort(reading.owners.list, reading.owners.count, sizeof(*reading.owners.list),
+		      compare_processes);
+	if (!r)
+		r = add_rows(&reading);
+	for (size_t i = 0; !r && i < run->service_count; i++)
+		for (size_t k = 0; k < run->services[i].upstream_count; k++)
+			complete_row(&reading, &run->services[i], &run->services[i].upstreams[k]);
+	if (!r)
+		r = name_all_calls(&reading);
+	free(reading.now.list);
+	free(reading.owners.list);
+	return r;
+}
