@@ -72,10 +72,10 @@ int report_compare(struct run *const *runs, const char *const *names, size_t cou
 
 /* A sentence on the possible meaning of ambiguous figures of a service, and how to find out. */
 struct report_hint {
-	char text[512];
+	char text[768];
 };
 
-#define REPORT_HINTS 3U
+#define REPORT_HINTS 4U
 size_t report_hints(const struct run *run, const struct run_service *service,
 		    struct report_hint ret_hints[static REPORT_HINTS]);
 

@@ -173,7 +173,8 @@ static int put_service_verdicts(const struct run *run, FILE *file)
 	int r = 0;
 
 	for (size_t i = 0; i < run->service_count && !r; i++) {
-		bool said = !run->driver && report_service_verdict(&run->services[i], &verdict);
+		bool said =
+			!run->driver && report_service_verdict(run, &run->services[i], &verdict);
 
 		fputs(i ? "," : "", file);
 		r = put_text(said ? verdict.text : NULL, file);
@@ -233,8 +234,10 @@ static void put_notes(struct run *const *runs, size_t count, FILE *file)
 }
 
 /* Write the hints, by run and service. */
-static void put_hints(struct run *const *runs, size_t count, FILE *file)
+static int put_hints(struct run *const *runs, size_t count, FILE *file)
 {
+	int r = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		fputs(i ? ",[" : "[", file);
 		for (size_t j = 0; j < runs[i]->service_count; j++) {
@@ -242,12 +245,15 @@ static void put_hints(struct run *const *runs, size_t count, FILE *file)
 			size_t found = report_hints(runs[i], &runs[i]->services[j], hints);
 
 			fputs(j ? ",[" : "[", file);
-			for (size_t k = 0; k < found; k++)
-				fprintf(file, "%s\"%s\"", k ? "," : "", hints[k].text);
+			for (size_t k = 0; k < found && !r; k++) {
+				fputs(k ? "," : "", file);
+				r = put_text(hints[k].text, file);
+			}
 			fputs("]", file);
 		}
 		fputs("]", file);
 	}
+	return r;
 }
 
 static int put_data(struct run *const *runs, const char *const *names, size_t count, FILE *file)
@@ -269,7 +275,8 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 	fputs("],\n\"notes\":[", file);
 	put_notes(runs, count, file);
 	fputs("],\n\"hints\":[", file);
-	put_hints(runs, count, file);
+	if (!r)
+		r = put_hints(runs, count, file);
 	fputs("],\n\"runs\":[", file);
 	if (!r)
 		r = put_runs(runs, count, file);

@@ -263,7 +263,7 @@ static void put_service(const struct run *run, const struct run_service *service
 	}
 	fputc('\n', file);
 	if ((!run->driver || service != report_driven_service(run)) &&
-	    report_service_verdict(service, &verdict))
+	    report_service_verdict(run, service, &verdict))
 		put_sentence(&verdict, file);
 	put_latency_head(file);
 	for (unsigned int i = 0; i < STAGE_COUNT; i++) {

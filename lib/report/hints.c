@@ -116,8 +116,16 @@ static bool hint_network(const struct run *run, const struct run_service *servic
 	return true;
 }
 
+/* This is no guess either, where the share is known. */
+static bool hint_upstreams(const struct run *run, const struct run_service *service,
+			   struct report_hint *hint)
+{
+	return report_upstreams_text(run, service, sizeof(hint->text), hint->text);
+}
+
 static bool (*const hints[])(const struct run *run, const struct run_service *service,
 			     struct report_hint *hint) = {
+	hint_upstreams,
 	hint_accept,
 	hint_nagle,
 	hint_network,

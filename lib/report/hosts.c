@@ -191,7 +191,7 @@ static void add_service(struct host_row *row, const struct run *run,
 		row->oldest_ns = service->open.oldest_ns.value;
 	row->lost += report_lost(run, service) - report_lost(run, &none);
 	histogram_add(&row->service, &service->stages[STAGE_SERVICE].histogram);
-	if (service->exchanges && report_service_verdict(service, &verdict) && !verdict.part) {
+	if (service->exchanges && report_service_verdict(run, service, &verdict) && !verdict.part) {
 		row->unknown = true;
 		snprintf(row->why, sizeof(row->why), "%.319s", verdict.text);
 	}
@@ -291,7 +291,8 @@ static void name_part(const struct hosts *hosts, const struct host_row *row, siz
 			largest = part;
 	if (largest.sum_ns)
 		snprintf(ret_text, size, "%s %s", largest.name, page_share(largest.share, share));
-	else if (!hosts->joined && report_service_verdict(row->busiest, &verdict) && verdict.part)
+	else if (!hosts->joined && report_service_verdict(hosts->run, row->busiest, &verdict) &&
+		 verdict.part)
 		snprintf(ret_text, size, "%s %s", verdict.part, page_share(verdict.percent, share));
 }
 

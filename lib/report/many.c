@@ -130,8 +130,9 @@ static void print_times(const struct page *page, const struct layout *layout,
 			   page_time((double)p99_of(&service->stages[STAGE_SERVICE]), text));
 	}
 	page_left(page, GAP, "%s", "");
-	page_wrap(page, layout->last, "%s %s%s", verdict->part, page_share(verdict->percent, text),
-		  old_requests(&service->open, old));
+	page_wrap(page, layout->last, "%s %s%s%s%s", verdict->part,
+		  page_share(verdict->percent, text), *verdict->upstream ? ", for " : "",
+		  verdict->upstream, old_requests(&service->open, old));
 }
 
 /* Print why a service has no times. */
@@ -153,7 +154,7 @@ static void print_row(const struct page *page, const struct layout *layout, cons
 		      const struct run_service *service)
 {
 	struct report_verdict verdict = {0};
-	bool judged = report_service_verdict(service, &verdict);
+	bool judged = report_service_verdict(run, service, &verdict);
 	char buffer[REPORT_NAME], text[SHORT_TEXT];
 	const char *name = name_of(service, buffer);
 	unsigned int column = layout->name;

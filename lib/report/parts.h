@@ -14,6 +14,8 @@ void report_identity(const struct page *page, const struct run_service *service,
 		     const char *remark);
 /* Return the time from first to last request, or else the whole period; 0: neither is known. */
 uint64_t report_span(const struct run *run, const struct run_service *service);
+/* Return the name shared by all processes of @service, like "nginx", or "the server". */
+void report_server_name(const struct run_service *service, char ret_name[static SHORT_TEXT]);
 uint64_t report_not_timed(const struct run_service *service);
 /* Throughput, open requests, TIME_WAIT, descriptors, accept queue, losses. */
 void report_state(const struct page *page, const struct run *run,
@@ -87,6 +89,30 @@ void report_routes(const struct page *page, const struct run_service *service);
 /* listeners.c: a line for each of several listeners, the fullest first. */
 void report_listeners(const struct page *page, const struct run_service *service);
 
+/* upstreams.c: what the service waits for, of services that are observed, too. */
+#define REPORT_UPSTREAMS 8U
+
+struct report_upstream {
+	const struct run_service *service;
+	char name[SHORT_TEXT];
+	double calls;	   /* per request of the front */
+	double call_ns;	   /* the mean of a call, until its response begins */
+	double wait_ns;	   /* per request of the front */
+	double share;	   /* of the front's service; above 1 if calls overlap */
+	bool at_most;	   /* the calls may overlap: the share is at most this */
+	char unknown[128]; /* why the share is not known; "": it is */
+};
+
+/* Return the number of upstreams of @front with exchanges. */
+size_t report_upstreams(const struct run *run, const struct run_service *front,
+			struct report_upstream *ret_upstreams, size_t size);
+/* Find the upstream that took at least half of the service. False: none, or not known. */
+bool report_main_upstream(const struct run *run, const struct run_service *front,
+			  struct report_upstream *ret_upstream);
+/* Write a sentence on all upstreams. False: there is none. */
+bool report_upstreams_text(const struct run *run, const struct run_service *front, size_t size,
+			   char *ret_text);
+
 /* hints.c: a line for each hint on @service. */
 void report_print_hints(const struct page *page, const struct run *run,
 			const struct run_service *service);
@@ -103,9 +129,10 @@ bool report_is_split(const struct run *run);
 
 /* A self-contained sentence. */
 struct report_verdict {
-	char text[512];
+	char text[768];
 	/* The part with most of the mean time at a service, and its share; NULL: not known. */
 	const char *part;
+	char upstream[64]; /* that takes most of this part; "": none */
 	double percent;
 	double total_ns;
 };
@@ -132,7 +159,8 @@ struct report_ports {
 struct report_ports report_compared_ports(const struct run *run);
 bool report_has_port(const struct report_ports *ports, uint16_t port);
 /* The verdict on all requests observed at @service; false: nothing to say. */
-bool report_service_verdict(const struct run_service *service, struct report_verdict *ret_verdict);
+bool report_service_verdict(const struct run *run, const struct run_service *service,
+			    struct report_verdict *ret_verdict);
 void report_print_verdict(const struct page *page, const struct report_verdict *verdict);
 
 /* failures.c: write "100 % failed: 404" and return the share, 0 … 1; 0: no failure, no text. */

@@ -651,6 +651,15 @@ static void report_where(const struct page *page, const struct run_service *serv
 	items_end(&items);
 }
 
+void report_server_name(const struct run_service *service, char ret_name[static SHORT_TEXT])
+{
+	bool one = service->process_count;
+
+	for (size_t i = 1; i < service->process_count; i++)
+		one &= !strcmp(service->processes[0].comm, service->processes[i].comm);
+	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
+}
+
 void report_details(const struct page *page, const struct run_service *service)
 {
 	if (!page->verbose) {

@@ -217,7 +217,7 @@ static void print_service(const struct report *report, const struct run_service 
 	report_identity(page, service, service->exchanges ? NULL : "no exchanges");
 	/* The driver's verdict explains a service without exchanges. */
 	if ((service->exchanges || !report->run->driver) &&
-	    report_service_verdict(service, &verdict))
+	    report_service_verdict(report->run, service, &verdict))
 		report_print_verdict(page, &verdict);
 	report_print_service_note(page, service);
 	if (service->exchanges || (used && page->verbose))

@@ -104,16 +104,6 @@ __attribute__((format(printf, 2, 3))) static bool unknown(struct report_verdict 
 	return true;
 }
 
-/* Return the name shared by all processes, like "nginx", or "the server". */
-static void name_server(const struct run_service *service, char ret_name[static SHORT_TEXT])
-{
-	bool one = service->process_count;
-
-	for (size_t i = 1; i < service->process_count; i++)
-		one &= !strcmp(service->processes[0].comm, service->processes[i].comm);
-	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
-}
-
 static enum cause largest(const struct account *account)
 {
 	enum cause cause = 0;
@@ -139,18 +129,48 @@ static void unite_service(struct account *account)
 	spent_ns[CAUSE_RUNNING] = spent_ns[CAUSE_RUNNABLE] = spent_ns[CAUSE_BLOCKED] = 0;
 }
 
+/* Parts of service that may be the wait for an upstream. */
+static bool may_wait(enum cause cause)
+{
+	return cause == CAUSE_SERVICE || cause == CAUSE_BLOCKED || cause == CAUSE_DIVIDED;
+}
+
+/* Write the server's name and the remedy, or the upstream that most of the service waits for. */
+static void advise(const struct run *run, const struct run_service *service, enum cause cause,
+		   struct report_verdict *verdict, char *ret_text, size_t size)
+{
+	struct report_upstream upstream;
+	char name[SHORT_TEXT], share[SHORT_TEXT];
+
+	report_server_name(service, name);
+	if (may_wait(cause) && service->calls)
+		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
+			 service->calls);
+	else
+		snprintf(ret_text, size, "%s%s%s", rules[cause].names_server ? name : "",
+			 rules[cause].names_server ? " " : "", rules[cause].help);
+	if (!may_wait(cause) || !report_main_upstream(run, service, &upstream))
+		return;
+	snprintf(verdict->upstream, sizeof(verdict->upstream), "%s (port %u)", upstream.name,
+		 upstream.service->port);
+	snprintf(ret_text, size, "%s waits for %s, %s%s of its service", name, verdict->upstream,
+		 upstream.at_most ? "at most " : "",
+		 page_share(upstream.share > 1 ? 100 : 100 * upstream.share, share));
+}
+
 /* @of: "the slow requests' time (p99: 7.30 ms)". */
-static bool conclude(struct account *account, const struct run_service *service, const char *of,
+static bool conclude(const struct run *run, struct account *account,
+		     const struct run_service *service, const char *of,
 		     struct report_verdict *verdict)
 {
-	char share[SHORT_TEXT], name[SHORT_TEXT];
+	char share[SHORT_TEXT], advice[448];
 	enum cause cause;
 	double percent;
 
 	unite_service(account);
 	cause = largest(account);
 	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
-	name_server(service, name);
+	advise(run, service, cause, verdict, advice, sizeof(advice));
 	page_share(percent > 100 ? 100 : percent, share);
 	verdict->part = rules[cause].part;
 	verdict->percent = percent > 100 ? 100 : percent;
@@ -163,9 +183,8 @@ static bool conclude(struct account *account, const struct run_service *service,
 		snprintf(verdict->text, sizeof(verdict->text), "%s of %s passed %s", share, of,
 			 rules[cause].spent);
 	else
-		snprintf(verdict->text, sizeof(verdict->text), "%s of %s passed %s: %s%s%s", share,
-			 of, rules[cause].spent, rules[cause].names_server ? name : "",
-			 rules[cause].names_server ? " " : "", rules[cause].help);
+		snprintf(verdict->text, sizeof(verdict->text), "%s of %s passed %s: %s", share, of,
+			 rules[cause].spent, advice);
 	return true;
 }
 
@@ -225,7 +244,7 @@ static bool judge_tail(const struct run *run, const struct run_service *service,
 	snprintf(of, sizeof(of), "the slow requests' time (beyond %s, %s)",
 		 report_percentile_name(tail->per_mille, name),
 		 page_time((double)tail->above_ns, above));
-	return conclude(&account, service, of, verdict);
+	return conclude(run, &account, service, of, verdict);
 }
 
 /* ---- of means ---- */
@@ -271,7 +290,7 @@ static bool judge_means(const struct run *run, const struct run_service *service
 			       "measured",
 			       page_words(hidden, words));
 	snprintf(of, sizeof(of), "the mean round trip (%s)", page_time(means.round_trip_ns, mean));
-	return conclude(&account, service, of, verdict);
+	return conclude(run, &account, service, of, verdict);
 }
 
 static bool is_multiplexed(const struct run_service *service)
@@ -339,7 +358,8 @@ _Static_assert(CAUSE_BLOCKED - CAUSE_RUNNING == RUN_CPU_BLOCKED - RUN_CPU_RUNNIN
 		       CAUSE_RUNNABLE - CAUSE_RUNNING == RUN_CPU_RUNNABLE - RUN_CPU_RUNNING,
 	       "the causes of a divided service stand in enum run_cpu's order");
 
-bool report_service_verdict(const struct run_service *service, struct report_verdict *ret_verdict)
+bool report_service_verdict(const struct run *run, const struct run_service *service,
+			    struct report_verdict *ret_verdict)
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
 	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT], count[SHORT_TEXT], all[SHORT_TEXT];
@@ -361,7 +381,7 @@ bool report_service_verdict(const struct run_service *service, struct report_ver
 	account_residence(service, &account);
 	snprintf(of, sizeof(of), "the mean time at the server (%s)",
 		 page_time(account.total_ns, mean));
-	return conclude(&account, service, of, ret_verdict);
+	return conclude(run, &account, service, of, ret_verdict);
 }
 
 void report_print_verdict(const struct page *page, const struct report_verdict *verdict)

@@ -124,12 +124,78 @@ static void far_above_the_path(void **state)
 	assert_int_equal(hints_of(run, hints), 0);
 }
 
+static void set_service(struct run_service *service, unsigned int exchanges, uint64_t ns)
+{
+	struct histogram *histogram = &service->stages[STAGE_SERVICE].histogram;
+
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
+		service->stages[i].histogram = (struct histogram){};
+	memset(service->losses, 0, sizeof(service->losses));
+	service->accept_delay_ns = 0;
+	service->exchanges = exchanges;
+	for (unsigned int i = 0; i < exchanges; i++)
+		histogram_record(histogram, ns);
+}
+
+/* Return a run whose service at 8080 calls that at 9000: @calls of @call_ns for 100 requests of 10 ms. */
+static struct run *run_of_calls(unsigned int calls, uint64_t call_ns)
+{
+	struct run *run = support_observer_run();
+	struct run_upstream *row;
+
+	support_add_service(run, 9000, 1);
+	run->services[1].netns = run->services[0].netns;
+	set_service(&run->services[0], 100, 10 * NSEC_PER_MSEC);
+	set_service(&run->services[1], calls, call_ns);
+	row = run_add_upstream(&run->services[0]);
+	assert_non_null(row);
+	*row = (struct run_upstream){.port = 9000, .connections = 99};
+	return run;
+}
+
+static void assert_said(const struct run *run, const char *said)
+{
+	struct report_hint hint = only_hint(run);
+
+	if (!strstr(hint.text, said))
+		fail_msg("%s: not in: %s", said, hint.text);
+}
+
+/* A share is given only where it follows from the figures, and else the reason why not. */
+static void waits_for_upstreams(void **state)
+{
+	autorun struct run *exact = run_of_calls(100, 8 * NSEC_PER_MSEC);
+	autorun struct run *several = run_of_calls(200, 4 * NSEC_PER_MSEC);
+	autorun struct run *parallel = run_of_calls(400, 8 * NSEC_PER_MSEC);
+	struct run_upstream *row = exact->services[0].upstreams;
+
+	(void)state;
+	assert_said(exact,
+		    "(port 9000) for 80 % of its service: 1.00 calls of 8.00 ms per request. "
+		    "2.00 ms are its own and the network's");
+	assert_said(several, "(port 9000) for at most 80 % of its service: 2.00 calls of 4.00 ms");
+	assert_said(parallel, "not known: the calls take longer than the whole service");
+	row->others = 1;
+	assert_said(exact, "for 80 % of its service");
+	row->others = 2;
+	assert_said(exact, "not known: 2 of 101 connections to it are of others");
+	row->others = 0;
+	row->serves_too = (struct run_number){true, 443};
+	assert_said(exact, "not known: the calls may be for port 443");
+	row->serves_too.known = false;
+	exact->services[1].exchanges += 2;
+	assert_said(exact, "not known: not all exchanges of both are timed");
+	exact->services[0].calls = strdup("unix:/run/app.sock");
+	assert_said(exact, "connections to unix:/run/app.sock. These are not observed");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_is_inferred_and_long),
 		cmocka_unit_test(the_queue_bounds_the_wait),
 		cmocka_unit_test(far_above_the_path),
+		cmocka_unit_test(waits_for_upstreams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

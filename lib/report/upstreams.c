@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/* Which part of a service's time its upstreams took: services that are observed, too, and that its processes call. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/run_sum.h"
+#include "sojourn/text.h"
+
+/* Calls of others, untimed calls and open ones may make this part of all, and no more. */
+#define NEGLIGIBLE 0.01
+/* So much more than all of the service may be calls that were under way when the period began. */
+#define EXCESS 1.02
+/* More calls per request may overlap. The sum of their times is then more than the wait for them. */
+#define ONE_CALL 1.02
+/* From this share of the service on, the upstream is the answer. */
+#define MAIN_SHARE 0.5
+
+static bool same_host(const struct run_service *a, const struct run_service *b)
+{
+	return a->netns == b->netns && !strcmp(a->host ? a->host : "", b->host ? b->host : "");
+}
+
+static const struct run_service *find_upstream(const struct run *run,
+					       const struct run_service *front, uint16_t port)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		const struct run_service *service = &run->services[i];
+
+		if (service != front && service->port == port && same_host(front, service) &&
+		    !strcmp(service->protocol, front->protocol))
+			return service;
+	}
+	return NULL;
+}
+
+static bool all_timed(const struct run_service *service)
+{
+	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+
+	return (double)service->exchanges - (double)timed <=
+	       NEGLIGIBLE * (double)service->exchanges;
+}
+
+/*
+ * Return the mean time of a call within the front's service, until the first byte of its response. While the request
+ * still arrives, the front may be receiving it itself; while the response is written, it may be passing it on.
+ */
+static double mean_wait(const struct run_service *upstream)
+{
+	return run_stage_mean(upstream, STAGE_ACCEPT_QUEUE) +
+	       run_stage_mean(upstream, STAGE_SOCKET_QUEUE) +
+	       run_stage_mean(upstream, STAGE_SERVICE);
+}
+
+/* Write why the upstream's time cannot be compared with the front's; "": it can. */
+static void write_unknown(const struct run_service *front, const struct run_upstream *row,
+			  struct report_upstream *upstream)
+{
+	const struct run_service *service = upstream->service;
+	uint64_t all = row->connections + row->others;
+	char count[SHORT_TEXT], total[SHORT_TEXT], *text = upstream->unknown;
+	size_t size = sizeof(upstream->unknown);
+
+	if ((double)row->others > NEGLIGIBLE * (double)all)
+		snprintf(text, size, "%s of %s connections to it are of others",
+			 page_count(row->others, count), page_count(all, total));
+	else if (row->serves_too.known)
+		snprintf(text, size,
+			 "the calls may be for port %ju, which its processes serve, too",
+			 (uintmax_t)row->serves_too.value);
+	else if (!all_timed(service) || !all_timed(front) || service->losses[RUN_LOSS_MULTIPLEXED])
+		snprintf(text, size, "not all exchanges of both are timed");
+	else if (upstream->share > EXCESS)
+		snprintf(
+			text, size,
+			"the calls take longer than the whole service: some overlap, or are for no "
+			"request");
+}
+
+static void judge(const struct run_service *front, const struct run_upstream *row,
+		  struct report_upstream *upstream)
+{
+	double service_ns = (double)front->stages[STAGE_SERVICE].histogram.sum;
+
+	report_server_name(upstream->service, upstream->name);
+	upstream->calls = (double)upstream->service->exchanges / (double)front->exchanges;
+	upstream->at_most = upstream->calls > ONE_CALL;
+	upstream->call_ns = mean_wait(upstream->service);
+	upstream->wait_ns = upstream->calls * upstream->call_ns;
+	upstream->share = upstream->call_ns * (double)upstream->service->exchanges / service_ns;
+	write_unknown(front, row, upstream);
+}
+
+size_t report_upstreams(const struct run *run, const struct run_service *front,
+			struct report_upstream *ret_upstreams, size_t size)
+{
+	size_t count = 0;
+
+	if (!front->exchanges || !front->stages[STAGE_SERVICE].histogram.sum)
+		return 0;
+	for (size_t i = 0; i < front->upstream_count && count < size; i++) {
+		struct report_upstream *upstream = &ret_upstreams[count];
+
+		*upstream = (struct report_upstream){
+			.service = find_upstream(run, front, front->upstreams[i].port)};
+		if (!upstream->service || !upstream->service->exchanges)
+			continue;
+		judge(front, &front->upstreams[i], upstream);
+		count++;
+	}
+	return count;
+}
+
+bool report_main_upstream(const struct run *run, const struct run_service *front,
+			  struct report_upstream *ret_upstream)
+{
+	struct report_upstream upstreams[REPORT_UPSTREAMS];
+	size_t count = report_upstreams(run, front, upstreams, REPORT_UPSTREAMS);
+
+	for (size_t i = 0; i < count; i++) {
+		if (*upstreams[i].unknown || upstreams[i].share < MAIN_SHARE)
+			continue;
+		*ret_upstream = upstreams[i];
+		return true;
+	}
+	return false;
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+	const struct report_upstream *x = a, *y = b;
+
+	return x->wait_ns == y->wait_ns ? 0 : x->wait_ns < y->wait_ns ? 1 : -1;
+}
+
+/* "php-fpm (port 9000) for 97.1 % of its service: 1.00 calls of 48.6 ms per request". */
+static void print_wait(FILE *file, const struct report_upstream *upstream)
+{
+	char share[SHORT_TEXT], call[SHORT_TEXT];
+
+	fprintf(file, "%s (port %u) for %s%s of its service: %.2f calls of %s per request",
+		upstream->name, upstream->service->port, upstream->at_most ? "at most " : "",
+		page_share(100 * (upstream->share > 1 ? 1 : upstream->share), share),
+		upstream->calls, page_time(upstream->call_ns, call));
+}
+
+/* Print all upstreams, @count of them, those that take most first. */
+static void print_upstreams(FILE *file, const struct run_service *front,
+			    struct report_upstream *upstreams, size_t count)
+{
+	double own_ns = run_stage_mean(front, STAGE_SERVICE), sum = 0;
+	char name[SHORT_TEXT], own[SHORT_TEXT];
+	bool at_most = false;
+	size_t known = 0;
+
+	qsort(upstreams, count, sizeof(*upstreams), compare_waits);
+	report_server_name(front, name);
+	for (size_t i = 0; i < count; i++) {
+		if (*upstreams[i].unknown)
+			continue;
+		if (known++)
+			fputs("; and for ", file);
+		else
+			fprintf(file, "%s waits for ", name);
+		print_wait(file, &upstreams[i]);
+		own_ns -= upstreams[i].wait_ns;
+		sum += upstreams[i].share;
+		at_most |= upstreams[i].at_most;
+	}
+	if (known == count && sum <= 1 && !at_most)
+		fprintf(file, ". %s are its own and the network's", page_time(own_ns, own));
+	else if (known == count && sum > EXCESS)
+		fputs(". Together these are more than its service, so some calls overlap", file);
+	for (size_t i = 0; i < count; i++)
+		if (*upstreams[i].unknown)
+			fprintf(file,
+				"%s%s calls %s (port %u), and how long it waits is not known: %s",
+				known++ ? ". " : "", name, upstreams[i].name,
+				upstreams[i].service->port, upstreams[i].unknown);
+}
+
+bool report_upstreams_text(const struct run *run, const struct run_service *front, size_t size,
+			   char *ret_text)
+{
+	struct report_upstream upstreams[REPORT_UPSTREAMS];
+	size_t count = report_upstreams(run, front, upstreams, REPORT_UPSTREAMS);
+	FILE *file = count || front->calls ? fmemopen(ret_text, size, "w") : NULL;
+
+	if (!file)
+		return false;
+	if (count)
+		print_upstreams(file, front, upstreams, count);
+	if (front->calls)
+		fprintf(file,
+			"%sits processes have connections to %s. These are not observed, and the "
+			"wait for them is in its service",
+			count ? "; " : "", front->calls);
+	fclose(file);
+	ret_text[size - 1] = '\0';
+	text_make_utf8(ret_text); /* its end may have been cut */
+	return true;
+}
