@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,8 +256,15 @@ static int run(int argc, char **argv)
 	return run_command(argc - 1, argv + 1);
 }
 
+/*
+ * Readings of many services are large, and mostly zeros. Memory fresh from the kernel takes only the
+ * pages that are written. malloc() would otherwise raise this threshold, and reuse and zero memory.
+ */
+#define OWN_MAPPING_BYTES (2 << 20)
+
 int main(int argc, char **argv)
 {
+	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
 	streams_begin();
 	return streams_end(run(argc, argv));
 }

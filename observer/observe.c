@@ -612,6 +612,7 @@ static int start_model(struct observation *o)
 		.samples = o->options->samples,
 		.budget = &o->budget,
 		.findings = !o->options->no_doctor,
+		.every_user = options_count_users(o->options),
 		.past = o->options->listen,
 		.expired = say_expired,
 	};

@@ -10,6 +10,10 @@
 #ifndef SOJOURN_METRICS_H
 #define SOJOURN_METRICS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
 #include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 
@@ -47,6 +51,27 @@ extern const char *const metrics_types[];
 
 /* Return the format for an Accept header (RFC 9110, 12.5.1); NULL: no header. */
 enum metrics_format metrics_choose(const char *accept);
+
+/* The place in the metrics of a run: where the next part begins. Zeroed it is the beginning. */
+struct metrics_place {
+	size_t part;	/* a family, or several short ones */
+	size_t service; /* of a family that is divided */
+};
+
+struct metrics_family;
+
+struct metrics_printing {
+	struct metrics *metrics;
+	const struct run
+		*run; /* a reading of the whole observation, which must not change meanwhile */
+	enum metrics_format format;
+	FILE *file;
+	struct metrics_place place;
+	const struct metrics_family *family; /* the current one, which the next part may continue */
+};
+
+/* Print the next part, which takes a millisecond or so for hundreds of services. False: it was the last. */
+bool metrics_print_part(struct metrics_printing *printing);
 
 /*
  * Return the text of @run, a reading of the whole observation; the caller frees it. NULL: no

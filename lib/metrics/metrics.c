@@ -463,23 +463,33 @@ static bool is_known(const struct run_service *service, enum stage stage)
 	       !(stage == STAGE_SERVICE && run_service_is_doubtful(service));
 }
 
-static void tell_stages(const struct metrics_output *out, struct metrics *metrics,
-			const struct run *run)
+/* Services whose stages are passed on at a time: they are most of all metrics. */
+#define STAGES_AT_ONCE 8
+
+/* Go on at *@service. False: these were the last. */
+static bool tell_stages(const struct metrics_output *out, struct metrics *metrics,
+			const struct run *run, size_t *service)
 {
 	static const struct metrics_family family = {
 		"sojourn_stage_seconds", METRICS_HISTOGRAM, METRICS_SECONDS,
 		"Time of requests in each stage; accept_queue is of connections."};
 
-	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
-		const struct run_service *service = &run->services[i];
-		struct exported *exported = find_exported(metrics, service);
+	if (!*service)
+		out->family(out->context, &family);
+	for (size_t i = 0; i < STAGES_AT_ONCE; i++, ++*service) {
+		const struct run_service *of;
+		struct exported *exported;
 
+		if (!next_exported(run, service))
+			return false;
+		of = &run->services[*service];
+		exported = find_exported(metrics, of);
 		for (enum stage stage = 0; exported && stage < STAGE_COUNT; stage++)
-			if (is_known(service, stage))
-				tell_stage(out, metrics->buckets, service, NULL, stage,
+			if (is_known(of, stage))
+				tell_stage(out, metrics->buckets, of, NULL, stage,
 					   &exported->stages[stage]);
 	}
+	return true;
 }
 
 /* Print the classes of statuses that occurred: at most 6 per route. */
@@ -639,19 +649,41 @@ static void tell_build(const struct metrics_output *out)
 	out->number(out->context, &labels, 1);
 }
 
-void metrics_tell(struct metrics *metrics, const struct run *run, const struct metrics_output *out)
+/* Families of which none takes long, before and after those of stages. */
+static void tell_first(const struct metrics_output *out, const struct run *run)
 {
 	tell_info(out, run);
-	for (size_t i = 0; i < ARRAY_SIZE(service_metrics); i++)
-		tell_metric(out, run, &service_metrics[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds_metrics); i++)
-		tell_kinds(out, run, &kinds_metrics[i]);
 	tell_statuses(out, run);
 	tell_grpc(out, run);
-	tell_stages(out, metrics, run);
-	tell_routes(out, metrics, run);
+}
+
+static void tell_last(const struct metrics_output *out, const struct run *run)
+{
 	tell_findings(out, run);
 	tell_rules(out, run);
 	tell_build(out);
 	metrics_tell_plain(run, out);
+}
+
+bool metrics_tell_part(struct metrics *metrics, const struct run *run, struct metrics_place *place,
+		       const struct metrics_output *out)
+{
+	const size_t kinds = 1 + ARRAY_SIZE(service_metrics);
+	const size_t stages = kinds + ARRAY_SIZE(kinds_metrics);
+	size_t part = place->part;
+
+	if (part == stages && tell_stages(out, metrics, run, &place->service))
+		return true;
+	place->part++;
+	if (part == 0)
+		tell_first(out, run);
+	else if (part < kinds)
+		tell_metric(out, run, &service_metrics[part - 1]);
+	else if (part < stages)
+		tell_kinds(out, run, &kinds_metrics[part - kinds]);
+	else if (part == stages + 1)
+		tell_routes(out, metrics, run);
+	else if (part > stages + 1)
+		tell_last(out, run);
+	return part <= stages + 1;
 }

@@ -194,10 +194,12 @@ char *metrics_otlp(struct metrics *metrics, const struct run *run, uint64_t star
 	autojson json_t *list = json_array(), *request = NULL;
 	struct exporter e = {.metrics = list, .start_ns = start_ns, .now_ns = now_ns};
 	struct metrics_output out = {&e, tell_family, tell_number, tell_histogram};
+	struct metrics_place place = {0};
 
 	if (!list)
 		return NULL;
-	metrics_tell(metrics, run, &out);
+	while (metrics_tell_part(metrics, run, &place, &out))
+		;
 	json_decref(e.bounds);
 	if (!e.failed)
 		request = json_pack("{s:[{s:o, s:[{s:{s:s, s:s}, s:O}]}]}", "resourceMetrics",

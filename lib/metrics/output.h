@@ -53,9 +53,9 @@ struct metrics_output {
 			  const struct metrics_edges *edges, const struct histogram *h);
 };
 
-/* Pass all metrics of @run, a reading of the whole observation, to @output. */
-void metrics_tell(struct metrics *metrics, const struct run *run,
-		  const struct metrics_output *output);
+/* Pass the metrics at @place of @run, a reading of the whole observation, to @output. False: there are no more. */
+bool metrics_tell_part(struct metrics *metrics, const struct run *run, struct metrics_place *place,
+		       const struct metrics_output *output);
 
 /* plain.c: those without labels, of the observation as a whole. */
 void metrics_tell_plain(const struct run *run, const struct metrics_output *output);

@@ -114,19 +114,35 @@ static void put_histogram(void *context, const struct metrics_labels *labels,
 	fprintf(w->file, "%" PRIu64 "\n", h->count);
 }
 
+bool metrics_print_part(struct metrics_printing *printing)
+{
+	struct writer w = {.file = printing->file, .format = printing->format};
+	const struct metrics_output out = {&w, put_family, put_number, put_histogram};
+
+	w.family = printing->family;
+	if (metrics_tell_part(printing->metrics, printing->run, &printing->place, &out)) {
+		printing->family = w.family;
+		return true;
+	}
+	if (printing->format == METRICS_OPENMETRICS)
+		fputs("# EOF\n", printing->file);
+	return false;
+}
+
 char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format)
 {
 	char *text = NULL;
 	size_t size;
-	struct writer w = {.file = open_memstream(&text, &size), .format = format};
-	struct metrics_output out = {&w, put_family, put_number, put_histogram};
+	struct metrics_printing printing = {.metrics = metrics,
+					    .run = run,
+					    .format = format,
+					    .file = open_memstream(&text, &size)};
 
-	if (!w.file)
+	if (!printing.file)
 		return NULL;
-	metrics_tell(metrics, run, &out);
-	if (format == METRICS_OPENMETRICS)
-		fputs("# EOF\n", w.file);
-	if (fclose(w.file)) {
+	while (metrics_print_part(&printing))
+		;
+	if (fclose(printing.file)) {
 		free(text);
 		return NULL;
 	}

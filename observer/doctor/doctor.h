@@ -22,6 +22,7 @@ struct doctor_options {
 	uint16_t port;
 	const char *netns; /* name or path; NULL: our own, or that of @pid */
 	bool all_netns;
+	bool all_users;
 	bool json;
 	bool watch;
 	bool syscalls; /* count failures by what system calls return, if there is no other way */

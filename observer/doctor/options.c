@@ -48,6 +48,11 @@ static const struct cli_option rows[] = {
 	 "Look at every network namespace that a process is in or that "
 	 "'ip netns' knows.",
 	 CLI_FLAG, AT(all_netns)},
+	{"all-users", 0, NULL,
+	 "Exit with 2 also for what ordinary users (from user 1000 on) exhaust alone: ports, "
+	 "descriptors and queues of their own processes. Otherwise these are warnings, unless "
+	 "--port, --pid or --netns names them, or --all-netns.",
+	 CLI_FLAG, AT(all_users)},
 	{"sample", 's', "DURATION",
 	 "Time between the two readings that rates and predictions come from (default 1s). 0: one "
 	 "reading, no predictions.",
@@ -83,9 +88,11 @@ static const struct cli_command command = {
 		"or about to be, of the host or of a process that listens; 64 wrong options; 70 "
 		"could "
 		"not look.\n"
-		"With --watch: of the last look. A process that does not listen harms only itself: "
-		"its\n"
-		"exhausted descriptors are a warning, unless --pid names it.\n"
+		"With --watch: of the last look. Critical findings are warnings if they harm "
+		"nobody "
+		"else:\n"
+		"on processes that do not listen, and on those of ordinary users that no option "
+		"names.\n"
 		"Works without root, and then says what it could not see.\n\n"
 		"Examples:\n"
 		"  $ sojourn doctor\n"

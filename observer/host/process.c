@@ -34,6 +34,20 @@ int process_comm(uint32_t pid, char *buffer, size_t size)
 	return 0;
 }
 
+int process_user(uint32_t pid, uint32_t *ret_user)
+{
+	autofclose FILE *file = NULL;
+	char path[64], line[128];
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Uid: %u", ret_user) == 1)
+			return 0;
+	}
+	return -ESRCH;
+}
+
 /* Since 6.2 (f1f1f2569901) the directory's size is the number of open descriptors. */
 static int count_fds(const char *path, uint64_t *ret_count)
 {

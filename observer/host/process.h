@@ -43,6 +43,11 @@ int process_read(uint32_t pid, struct run_process *ret_process);
 bool process_is_at_hard_limit(uint32_t pid);
 int process_comm(uint32_t pid, char *buffer, size_t size);
 /*
+ * Return the real user of process @pid, which the setuid programs that a user starts keep. -ESRCH
+ * if it is gone.
+ */
+int process_user(uint32_t pid, uint32_t *ret_user);
+/*
  * Find the unit or container: the last part of the cgroup's path that names one; "" if none does.
  */
 void process_unit(uint32_t pid, char *buffer, size_t size);

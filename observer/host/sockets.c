@@ -66,6 +66,7 @@ static void take_message(void *context, const struct inet_diag_msg *m, size_t le
 		.unsent = info ? info->tcpi_notsent_bytes : 0,
 		.bytes_received = info ? info->tcpi_bytes_received : 0,
 		.bytes_sent = info ? info->tcpi_bytes_sent : 0,
+		.user = m->idiag_uid,
 		.inode = m->idiag_inode,
 		.cookie = m->id.idiag_cookie[0] | (uint64_t)m->id.idiag_cookie[1] << 32,
 	};
@@ -132,7 +133,7 @@ int sockets_again(struct resource_socket *socket)
 
 struct line {
 	char source[40], destination[40];
-	unsigned int source_port, destination_port, state, send, receive, timer, drops;
+	unsigned int source_port, destination_port, state, send, receive, timer, user, drops;
 	unsigned long long when, inode;
 };
 
@@ -160,11 +161,11 @@ static bool parse_line(const char *text, struct line *line)
 {
 	*line = (struct line){};
 	return sscanf(text,
-		      " %*d: %39[0-9A-F]:%x %39[0-9A-F]:%x %x %x:%x %x:%llx %*x %*u %*u %llu "
+		      " %*d: %39[0-9A-F]:%x %39[0-9A-F]:%x %x %x:%x %x:%llx %*x %u %*u %llu "
 		      "%*d %*x %u",
 		      line->source, &line->source_port, line->destination, &line->destination_port,
 		      &line->state, &line->send, &line->receive, &line->timer, &line->when,
-		      &line->inode, &line->drops) >= 10;
+		      &line->user, &line->inode, &line->drops) >= 11;
 }
 
 static void to_socket(const struct line *line, bool udp, struct resource_socket *s)
@@ -178,6 +179,7 @@ static void to_socket(const struct line *line, bool udp, struct resource_socket 
 		.receive_queue = line->receive,
 		.send_queue = line->send,
 		.drops = udp ? line->drops : 0, /* for TCP the column is another one */
+		.user = line->user,
 		.inode = line->inode,
 	};
 	s->family = parse_address(line->source, &s->source);

@@ -62,6 +62,7 @@ struct resource_socket {
 	uint32_t unsent;	 /* bytes of send_queue that were never sent */
 	uint64_t bytes_received; /* in all, read or not; the FIN counts as one */
 	uint64_t bytes_sent;	 /* in all, again too */
+	uint32_t user;		 /* who opened it; of a twin 0 */
 	uint64_t inode;		 /* 0: no process has it */
 	uint64_t cookie;	 /* 0: not known, in /proc */
 };

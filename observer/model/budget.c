@@ -14,10 +14,10 @@
 /* The program, its libraries and what loading takes, without any service. */
 #define OWN_BYTES (40 * MIB)
 /*
- * Readings in memory: that at the begin, that of the latest point, the current one, and as much
- * again as a document.
+ * Readings in memory: that at the begin, those of the latest second and of the latest ten, the
+ * printed one, and the current one.
  */
-#define READINGS       4
+#define READINGS       5
 #define DOCUMENT_BYTES (100U << 10)
 /* Memory of a sample: in two periods, whose arrays grow by doubling, and in a document. */
 #define SAMPLE_BYTES (2 * 2 * sizeof(struct run_sample) + 1200)
@@ -37,12 +37,35 @@ uint64_t budget_default(void)
 	return share < DEFAULT_MOST ? share : DEFAULT_MOST;
 }
 
+/* Of a histogram without values only the page of its other members is ever written. */
+#define UNWRITTEN (sizeof(struct histogram) - 4096)
+/* service_4xx, service_5xx and gRPC's: of failed requests. */
+#define FAILED_HISTOGRAMS 3
+
+/*
+ * Return the memory of a service in a reading. Histograms of options that are not given are never
+ * written, and their pages never allocated (main.c).
+ */
+static uint64_t reading_bytes(const struct observer_config *config)
+{
+	size_t unwritten = 0;
+
+	if (!config->cpu)
+		unwritten += RUN_CPU_COUNT;
+	if (!config->transmit_below)
+		unwritten += STAGE_COUNT - STAGE_TRANSMIT_QUEUE;
+	if (!config->http)
+		unwritten += FAILED_HISTOGRAMS;
+	return sizeof(struct run_service) - unwritten * UNWRITTEN +
+	       config->route_rows * sizeof(struct run_route);
+}
+
 static int all_needs(const struct observer_config *config, struct loader_needs *ret_needs)
 {
 	int r = loader_map_needs(config, ret_needs);
 
 	ret_needs->fixed_bytes += OWN_BYTES;
-	ret_needs->service_bytes += READINGS * sizeof(struct run_service) + DOCUMENT_BYTES;
+	ret_needs->service_bytes += READINGS * reading_bytes(config) + DOCUMENT_BYTES;
 	return r;
 }
 

@@ -25,7 +25,8 @@ struct model_options {
 	uint32_t samples;	     /* samples per service and period; 0: none */
 	const struct budget *budget; /* the caller's, which outlives the model */
 	bool findings;		     /* look for findings at the begin and the end of each period */
-	bool past;		     /* keep the past for snapshot_source.past() */
+	bool every_user; /* findings on ordinary users' own services may be critical, too */
+	bool past;	 /* keep the past for snapshot_source.past() */
 	void (*expired)(uint64_t phase,
 			uint32_t lease_s); /* called when a lease ends; may be NULL */
 };

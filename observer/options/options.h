@@ -93,6 +93,15 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 int options_parse_probe(int argc, char **argv, struct probe_options *ret_options);
 
 /*
+ * Return whether findings on services of ordinary users are as severe as others: if an option names
+ * them. In other namespaces are containers, whose users do not say who they belong to.
+ */
+static inline bool options_count_users(const struct observe_options *options)
+{
+	return !options->all_listeners || options->netns || options->all_netns;
+}
+
+/*
  * Return whether --cgroup, --container or --pod selects what is observed. With --transmit and another target, --cgroup
  * only selects the sockets that make timestamps.
  */

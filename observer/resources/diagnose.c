@@ -231,27 +231,22 @@ int diagnose(const struct resource_list *resources, struct finding_list *ret_fin
 	return 0;
 }
 
-static bool is_of_process(const struct resource *resource)
-{
-	return (resource->kind == RESOURCE_DESCRIPTORS ||
-		resource->kind == RESOURCE_DESCRIPTOR_FAILURES) &&
-	       resource->owner_count;
-}
-
 void diagnose_soften(struct finding_list *findings,
-		     bool (*serves)(const void *context, uint32_t pid), const void *context)
+		     const char *(*excuse)(const void *context, const struct resource *resource),
+		     const void *context)
 {
 	for (size_t i = 0; i < findings->count; i++) {
 		struct finding *finding = &findings->entries[i];
 		struct resource *resource = &finding->resource;
+		const char *reason = NULL;
 
-		if (finding->severity != SEVERITY_CRITICAL || !is_of_process(resource) ||
-		    serves(context, resource->owners[0].pid))
+		if (finding->severity == SEVERITY_CRITICAL)
+			reason = excuse(context, resource);
+		if (!reason)
 			continue;
 		finding->severity = SEVERITY_WARNING;
 		if (!*resource->outlook)
-			snprintf(resource->outlook, sizeof(resource->outlook),
-				 "the process does not listen, so it harms only itself");
+			snprintf(resource->outlook, sizeof(resource->outlook), "%s", reason);
 	}
 	sort(findings);
 }

@@ -69,11 +69,12 @@ enum severity diagnose_severity(const struct rule *rule, const struct resource *
  */
 int diagnose(const struct resource_list *resources, struct finding_list *ret_findings);
 /*
- * Make critical findings on a process's descriptors warnings if nobody depends on it: if @serves says
- * that it serves nobody. Sort again.
+ * Make critical findings warnings if they harm nobody else: if @excuse returns the reason, which
+ * becomes their outlook unless they have one. Sort again.
  */
 void diagnose_soften(struct finding_list *findings,
-		     bool (*serves)(const void *context, uint32_t pid), const void *context);
+		     const char *(*excuse)(const void *context, const struct resource *resource),
+		     const void *context);
 void diagnose_free(struct finding_list *findings);
 
 /* Return the worst severity. */

@@ -68,8 +68,8 @@ static int add_evidence(const struct resource *resource, struct run_finding *fin
 	for (size_t i = 0; !r && i < resource->fact_count; i++) {
 		char text[256];
 
-		/* A zero says nothing, except in the subject of the finding. */
-		if (resource->facts[i].value == 0 && i)
+		/* Most zeros say nothing, except in the subject of the finding. */
+		if (resource->facts[i].value == 0 && i && !resource->facts[i].zero_counts)
 			continue;
 		format_fact(&resource->facts[i], text, sizeof(text));
 		r = run_add_text(&finding->evidence, text);

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "events.h"
+#include "harm.h"
 #include "process/reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
@@ -28,6 +30,7 @@ struct look {
 	struct events_reading events_before, events_after;
 	int home_fd;
 	enum socket_source source;
+	uint32_t user; /* who runs this program */
 };
 
 int look_new(const struct look_options *options, struct look **ret_look)
@@ -37,6 +40,7 @@ int look_new(const struct look_options *options, struct look **ret_look)
 	if (!look)
 		return -ENOMEM;
 	look->options = *options;
+	look->user = getuid();
 	/* Open all descriptors now: the look then works also when the host runs out of files. */
 	look->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	look->source = options->procfs ? SOCKETS_PROCFS : sockets_source();
@@ -335,26 +339,6 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 		note(run, "rates, growth, predictions and new drops: --sample 0 takes one reading");
 }
 
-struct serving {
-	const struct look *look;
-	const struct run *run;
-};
-
-/* Return whether others depend on the process: it listens, is of an observed service, or is the one that is looked at. */
-static bool serves(const void *context, uint32_t pid)
-{
-	const struct serving *serving = context;
-	const struct run *run = serving->run;
-
-	if (pid == serving->look->options.pid)
-		return true;
-	for (size_t i = 0; i < run->service_count; i++)
-		for (size_t j = 0; j < run->services[i].process_count; j++)
-			if (run->services[i].processes[j].pid == pid)
-				return true;
-	return process_listens(pid);
-}
-
 /* Make resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
 static int conclude(struct look *look, const struct run *run, struct resource_list *list,
 		    struct finding_list *findings)
@@ -387,7 +371,12 @@ static int conclude(struct look *look, const struct run *run, struct resource_li
 	select_resources(&look->options, list);
 	r = diagnose(list, findings);
 	if (!r)
-		diagnose_soften(findings, serves, &(struct serving){look, run});
+		diagnose_soften(findings, harm_excuse,
+				&(struct harm){.run = run,
+					       .pid = look->options.pid,
+					       .port = look->options.port,
+					       .every_user = look->options.every_user,
+					       .user = look->user});
 	return r;
 }
 

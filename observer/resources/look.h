@@ -31,6 +31,7 @@ struct look_options {
 	struct resource_events *events;
 	int events_error; /* 0: not requested */
 	bool resources;	  /* the document gets all resources, too */
+	bool every_user;  /* findings on ordinary users' own resources may be critical, too */
 };
 
 struct look;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Ephemeral ports as resources: one per (namespace, source, destination, destination port). */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,6 +115,42 @@ static void add_owners(struct resource *resource, const struct owner_table *tabl
 	resource_name_owners(resource);
 }
 
+static bool is_loopback(const struct port_key *key)
+{
+	return key->family == AF_INET
+		       ? key->destination.bytes[0] == 127
+		       : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)key->destination.bytes);
+}
+
+static bool is_same(const struct socket_address *a, const struct socket_address *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/*
+ * Note who opened the listener that the ports lead to, if it is surely on this host. If it is gone,
+ * nobody can connect there anyway.
+ */
+static void find_server(const struct resource_netns *netns, const struct port_key *key,
+			struct resource *resource)
+{
+	bool own = is_loopback(key) || is_same(&key->source, &key->destination);
+
+	if (own) {
+		resource->has_user = true;
+		resource->user = RESOURCE_NO_USER;
+	}
+	for (size_t i = 0; i < netns->listeners.count; i++) {
+		const struct resource_socket *s = &netns->listeners.sockets[i];
+
+		if (s->source_port != key->port ||
+		    (!own && !is_same(&s->source, &key->destination)))
+			continue;
+		resource->has_user = true;
+		resource->user = s->user;
+	}
+}
+
 void resource_measure_ports(const struct resource_pair *pair, const struct process_list *processes,
 			    unsigned int points, struct resource_list *list)
 {
@@ -137,6 +174,7 @@ void resource_measure_ports(const struct resource_pair *pair, const struct proce
 			 sockets_format(key->family, &key->destination, key->port, to, sizeof(to)));
 		add_facts(resource, netns, use);
 		add_owners(resource, &pair->owners, i);
+		find_server(netns, key, resource);
 		predict(resource, pair, use, &trend);
 	}
 }

@@ -39,8 +39,9 @@ enum resource_kind {
 /* As in the document: "ephemeral_ports", "descriptors", … */
 extern const char *const resource_names[RESOURCE_KINDS];
 
-#define RESOURCE_FACTS	24
-#define RESOURCE_OWNERS 4
+#define RESOURCE_FACTS	 24
+#define RESOURCE_NO_USER UINT32_MAX
+#define RESOURCE_OWNERS	 4
 /* Replaces the name of a process that has ended. */
 #define RESOURCE_ENDED "(ended)"
 
@@ -49,6 +50,7 @@ struct resource_fact {
 	double value;
 	const char *unit;
 	const char *source;
+	bool zero_counts; /* the finding has it also if it is zero */
 };
 
 struct resource_owner {
@@ -76,6 +78,8 @@ struct resource {
 	double grown;	     /* since the first reading, steadily; 0: not so, or not known */
 	bool command_idle;   /* the rule's command would change nothing here */
 	uint64_t cookie;     /* of a listener; 0: not known */
+	bool has_user;	     /* of a listener, or of ports: of the one that they lead to */
+	uint32_t user;	     /* who opened that listener; RESOURCE_NO_USER: it is gone */
 	double deepest;	     /* of an accept queue since the watch began; NAN: not known */
 	uint64_t connects;   /* in the sample, if events are watched */
 	uint64_t connect_ns; /* in them until the SYN left */
@@ -121,6 +125,9 @@ struct resource *resource_add(struct resource_list *list, enum resource_kind kin
 			      const struct resource_netns *netns);
 void resource_fact(struct resource *resource, const char *name, double value, const char *unit,
 		   const char *source);
+/* The same for a value that says something also if it is zero. */
+void resource_fact_with_zero(struct resource *resource, const char *name, double value,
+			     const char *unit, const char *source);
 /* Count one more socket of @pid's; the processes with most sockets come first. */
 void resource_own(struct resource *resource, uint32_t pid);
 /* Names and units of the owners. */

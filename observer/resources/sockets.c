@@ -135,8 +135,8 @@ static void say_limit(const struct resource_pair *pair, const struct resource_so
 	} else if (cap->known && s->send_queue == cap->value) {
 		name = "limit, as net.core.somaxconn caps it";
 	}
-	/* The test is ">": a backlog of N admits N + 1. */
-	resource_fact(resource, name, s->send_queue, "connections", LISTENER);
+	/* The test is ">": a backlog of N admits N + 1, and listen(fd, 0) one. */
+	resource_fact_with_zero(resource, name, s->send_queue, "connections", LISTENER);
 	if (cap->known)
 		resource_fact(resource, "net.core.somaxconn", (double)cap->value, "connections",
 			      numbers_source(NUMBER_SOMAXCONN));
@@ -155,6 +155,8 @@ static void add_listener(const struct resource_pair *pair, const struct causes *
 	resource->used = s->receive_queue;
 	resource->capacity = netlink ? s->send_queue : NAN;
 	resource->cookie = s->cookie;
+	resource->has_user = true;
+	resource->user = s->user;
 	resource->events = drops_of(pair, causes, index).overflows;
 	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections",
 		      netlink ? LISTENER : WITHOUT);
@@ -190,6 +192,8 @@ static void add_half_open(const struct resource_pair *pair, const struct causes 
 	resource->used = half_open;
 	resource->capacity = half_open_limit(pair, s, &global); /* 0 in /proc: not known */
 	resource->events = syns;
+	resource->has_user = true;
+	resource->user = s->user;
 	resource->command_idle = cookies->known && cookies->value;
 	resource_fact(resource, "half open", resource->used, "requests", "TCP sockets in SYN_RECV");
 	resource_fact(resource,

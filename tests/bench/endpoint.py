@@ -3,8 +3,8 @@
 """Measure the time of /healthz while many readers wait for documents of many services.
 
 A network namespace has listeners that are all used, and an observer of all of them. Readers at four addresses request
-the run document again as soon as they have it. Prints the median and the worst time of /healthz, and how many took
-less than 100 ms, with a connection for each request. Prints the number of documents that the readers received, too.
+a document again as soon as they have it, of one kind after the other. Prints the median and the worst time of /healthz,
+and how many took less than 100 ms, with a connection for each request. Prints the number of answers, too.
 """
 import argparse
 import signal
@@ -18,12 +18,13 @@ from support.process import Process
 from support.programs import Observer
 
 LIMIT_MS = 100  # the longest that a health check may take
+DOCUMENTS = ("/v1/run", "/v1/findings", "/v1/past", "/metrics")
 
 # Readers with one connection each, which they keep: Content-Length gives the end of an answer.
 READERS = """
 import selectors, socket, sys
-port, count = map(int, sys.argv[1:])
-request = f"GET /api/v1/run HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n".encode()
+port, count, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+request = f"GET {path} HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n".encode()
 ready, answered, refused = selectors.DefaultSelector(), 0, 0
 
 def begin(number):
@@ -100,6 +101,16 @@ def told(title, answers):
           f"statuses {', '.join(sorted({status for status, _ in answers}))}", flush=True)
 
 
+def beside_readers(args, net, port, path):
+    with python(net, READERS, port, args.readers, path) as readers:
+        readers.wait_for("^waiting$", seconds=60)
+        told(f"/healthz beside {args.readers} readers of {path}", ask(net, port, args.times))
+        if not readers.running():
+            raise readers.error("the readers ended")
+        answered, refused = readers.stdout.splitlines()[-1].split()
+    print(f"  the readers received {answered} answers, refusals too; {refused} connections were closed to them", flush=True)
+
+
 def measure(args, net):
     with python(net, LISTENERS, args.services, args.services, args.requests) as server:
         server.wait_for("^ready$", seconds=60)
@@ -112,13 +123,8 @@ def measure(args, net):
                   f"a document of {len(observer.get('/v1/run')) / 1e6:.1f} MB", flush=True)
             port = int(observer.url.rsplit(":", 1)[1])
             told("/healthz alone", ask(net, port, args.times))
-            with python(net, READERS, port, args.readers) as readers:
-                readers.wait_for("^waiting$", seconds=60)
-                told(f"/healthz beside {args.readers} readers", ask(net, port, args.times))
-                if not readers.running():
-                    raise readers.error("the readers ended")
-                answered, refused = readers.stdout.splitlines()[-1].split()
-    print(f"documents that the readers were given: {answered}; connections that were closed to them: {refused}")
+            for path in args.document or DOCUMENTS:
+                beside_readers(args, net, port, path)
 
 
 def main():
@@ -126,6 +132,8 @@ def main():
     parser.add_argument("--services", type=bounded(int, 1, 10_000), default=300)
     parser.add_argument("--readers", type=bounded(int, 1, 250), default=250)
     parser.add_argument("--requests", type=bounded(int, 1, 10_000), default=100, help="to each service")
+    parser.add_argument("--document", action="append", metavar="PATH",
+                        help=f"that the readers request (default: {', '.join(DOCUMENTS)}, one after the other)")
     parser.add_argument("--times", type=bounded(int, 10, 100_000), default=500, help="that /healthz is asked")
     parser.add_argument("option", nargs="*", help="of the observer, after --")
     Priority.option(parser)

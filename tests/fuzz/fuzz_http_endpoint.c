@@ -82,8 +82,8 @@ static void check_reply(const struct http_reply *reply)
 /* Make the document that the reply waits for, as the endpoint does between other requests. */
 static void make(struct http_routes *routes, struct http_reply *reply)
 {
-	size_t awaited = reply->awaited;
-	int r = http_routes_begin(routes, awaited);
+	struct http_wanted awaited = reply->awaited;
+	int r = http_routes_begin(routes, &awaited);
 
 	if (!r) {
 		do
@@ -91,7 +91,7 @@ static void make(struct http_routes *routes, struct http_reply *reply)
 		while (r > 0);
 	}
 	*reply = (struct http_reply){0};
-	http_routes_made(routes, awaited, r, reply);
+	http_routes_made(routes, &awaited, r, reply);
 }
 
 static void ask(char *text)
@@ -114,7 +114,7 @@ static void ask(char *text)
 	struct http_reply reply = {0};
 
 	http_routes_answer(&routes, method, path, &query, &reply);
-	if (reply.awaited)
+	if (reply.awaited.number)
 		make(&routes, &reply);
 	check_reply(&reply);
 	http_reply_done(&reply);

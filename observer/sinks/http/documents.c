@@ -18,7 +18,7 @@
 #define SHARED_NS     NSEC_PER_SEC
 #define DEAR_NS	      (100 * NSEC_PER_MSEC)
 
-/* A slice ends with the service during which this time is over. */
+/* A slice ends with the part during which this time is over. */
 #define SLICE_NS (5 * NSEC_PER_MSEC)
 
 bool http_documents_have_credit(struct http_documents *documents)
@@ -55,103 +55,127 @@ void http_document_release(void *context)
 	free(document);
 }
 
-struct http_document *http_documents_lend(struct http_documents *documents, size_t number)
+struct http_document *http_documents_lend(struct http_documents *documents,
+					  const struct http_wanted *wanted)
 {
-	documents->latest[number]->users++;
-	return documents->latest[number];
+	struct http_document *latest = documents->latest[wanted->number - 1];
+
+	if (!latest || !http_wants_same(&latest->as, wanted))
+		return NULL;
+	latest->users++;
+	return latest;
 }
 
-struct http_document *http_documents_share(struct http_documents *documents, size_t number)
+struct http_document *http_documents_share(struct http_documents *documents,
+					   const struct http_wanted *wanted)
 {
-	const struct http_document *latest = documents->latest[number];
+	const struct http_document *latest = documents->latest[wanted->number - 1];
 	bool dear = latest && latest->cost_ns >= DEAR_NS;
 
 	if ((http_documents_have_credit(documents) && !dear) || !latest ||
 	    clock_now_ns() - latest->made_ns >= SHARED_NS)
 		return NULL;
-	return http_documents_lend(documents, number);
-}
-
-int http_documents_keep(struct http_documents *documents, size_t number, const char *type,
-			char *body, uint64_t cost_ns)
-{
-	struct http_document *document = body ? malloc(sizeof(*document)) : NULL;
-
-	if (!document) {
-		free(body);
-		return -ENOMEM;
-	}
-	*document = (struct http_document){.users = 1,
-					   .type = type,
-					   .body = body,
-					   .length = strlen(body),
-					   .made_ns = clock_now_ns(),
-					   .cost_ns = cost_ns};
-	http_document_release(documents->latest[number]);
-	documents->latest[number] = document;
-	return 0;
+	return http_documents_lend(documents, wanted);
 }
 
 /* ---- making ---- */
 
-/* Close the text, which becomes complete by that, and free the rest. */
-static char *end_making(struct http_documents *documents)
+/* End the making: its text, if @ret_text, becomes the caller's. Without memory for all of it -ENOMEM. */
+static int end_making(struct http_documents *documents, char **ret_text)
 {
 	struct http_making *making = &documents->making;
-	bool whole = !making->printing.file || !fclose(making->printing.file);
-	char *text = TAKE_PTR(making->text);
+	bool whole = !making->file || !fclose(making->file);
+	struct run *run = making->run;
+	autofree char *text = making->text;
 
-	run_free(making->run);
+	if (run && making->judged) {
+		run->findings = NULL;
+		run->finding_count = 0;
+		run->not_seen = NULL;
+	}
+	if (run)
+		run_free(run);
 	*making = (struct http_making){0};
-	if (whole)
-		return text;
-	free(text);
-	return NULL;
+	if (!whole)
+		return -ENOMEM;
+	if (ret_text)
+		*ret_text = TAKE_PTR(text);
+	return 0;
 }
 
-int http_documents_begin(struct http_documents *documents, size_t number, struct run *run,
-			 uint64_t cost_ns)
+int http_documents_begin(struct http_documents *documents, const struct http_making *given)
 {
 	struct http_making *making = &documents->making;
 
-	*making = (struct http_making){.run = run, .number = number, .cost_ns = cost_ns};
-	making->printing = (struct run_printing){
-		.run = run, .file = open_memstream(&making->text, &making->length)};
-	http_documents_charge(documents, cost_ns);
-	if (making->printing.file)
+	*making = *given;
+	making->file = open_memstream(&making->text, &making->length);
+	making->printing = (struct run_printing){.run = given->run, .file = making->file};
+	making->metrics.run = given->run;
+	making->metrics.file = making->file;
+	http_documents_charge(documents, making->cost_ns);
+	if (making->file)
 		return 0;
-	free(end_making(documents));
+	(void)end_making(documents, NULL);
 	return -ENOMEM;
+}
+
+/* Print one part. 1: there are more. 0 or -errno. */
+static int print_part(struct http_making *making)
+{
+	if (making->metrics.metrics)
+		return metrics_print_part(&making->metrics);
+	return run_print_part(&making->printing, 1);
+}
+
+/* Make the finished text the latest document. */
+static int keep(struct http_documents *documents)
+{
+	const struct http_making *making = &documents->making;
+	struct http_document *document = malloc(sizeof(*document));
+	struct http_document **latest = &documents->latest[making->as.number - 1];
+	int r;
+
+	if (!document) {
+		(void)end_making(documents, NULL);
+		return -ENOMEM;
+	}
+	*document = (struct http_document){.users = 1,
+					   .as = making->as,
+					   .type = making->type,
+					   .made_ns = clock_now_ns(),
+					   .cost_ns = making->cost_ns};
+	r = end_making(documents, &document->body);
+	if (r) {
+		free(document);
+		return r;
+	}
+	document->length = strlen(document->body);
+	http_document_release(*latest);
+	*latest = document;
+	return 0;
 }
 
 int http_documents_continue(struct http_documents *documents)
 {
 	struct http_making *making = &documents->making;
-	uint64_t cpu_ns = clock_thread_cpu_ns(), end_ns = clock_now_ns() + SLICE_NS, cost_ns;
-	size_t number = making->number;
+	uint64_t cpu_ns = clock_thread_cpu_ns(), end_ns = clock_now_ns() + SLICE_NS;
 	int r;
 
 	do
-		r = run_print_part(&making->printing, 1);
+		r = print_part(making);
 	while (r > 0 && clock_now_ns() < end_ns);
 	cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 	http_documents_charge(documents, cpu_ns);
 	making->cost_ns += cpu_ns;
-	if (r > 0)
-		return r;
-	cost_ns = making->cost_ns;
-	if (r < 0) {
-		free(end_making(documents));
-		return r;
-	}
-	return http_documents_keep(documents, number, "application/json", end_making(documents),
-				   cost_ns);
+	if (r < 0)
+		(void)end_making(documents, NULL);
+	return r ? r : keep(documents);
 }
 
 void http_documents_done(struct http_documents *documents)
 {
-	if (documents->making.run)
-		free(end_making(documents));
+	if (documents->making.file)
+		(void)end_making(documents, NULL);
 	for (size_t i = 0; i < HTTP_DOCUMENTS; i++)
 		http_document_release(documents->latest[i]);
 }

@@ -52,7 +52,7 @@ struct client {
 		deadline_ns; /* when its head must be complete, or when it must have got its answer */
 	uint64_t body;	     /* bytes of the current request's body so far */
 	/* The request waits for this document (http_reply.awaited), and the connection is suspended. */
-	size_t awaited;
+	struct http_wanted awaited;
 	struct MHD_Connection *waiting;
 	bool included; /* the document that is being made was begun after the request */
 	bool made;     /* the wait is over */
@@ -166,19 +166,17 @@ static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 	struct http_reply reply = {0};
 
 	if (client->made) {
-		http_routes_made(&sink->routes, client->awaited, client->error, &reply);
-		client->awaited = 0;
 		client->made = false;
-		return send_reply(connection, &reply);
-	}
-	if (client->body > BODY_MAX) {
+		http_routes_made(&sink->routes, &client->awaited, client->error, &reply);
+	} else if (client->body > BODY_MAX) {
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
 	} else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
-				     client->fd, &sink->address, method, &reply)) {
+				     client->fd, &sink->address, method,
+				     http_routes_is_health(path), &reply)) {
 		client->admitted = true;
 		http_routes_answer(&sink->routes, method, path, &query, &reply);
 	}
-	if (!reply.awaited)
+	if (!reply.awaited.number)
 		return send_reply(connection, &reply);
 	client->awaited = reply.awaited;
 	client->waiting = connection;
@@ -272,9 +270,10 @@ static int begin_document(struct sink_http *sink, const struct client *first)
 	for (unsigned int i = 0; i < sink->slots; i++) {
 		struct client *client = &sink->clients[i];
 
-		client->included = client->waiting && client->awaited == first->awaited;
+		client->included =
+			client->waiting && http_wants_same(&client->awaited, &first->awaited);
 	}
-	return http_routes_begin(&sink->routes, first->awaited);
+	return http_routes_begin(&sink->routes, &first->awaited);
 }
 
 /* Go on with the document that clients wait for, one step per run(): other requests are answered in between. */
@@ -283,7 +282,7 @@ static void make_documents(struct sink_http *sink)
 	const struct client *first = find_waiting(sink);
 	int r;
 
-	if (sink->routes.documents.making.run) {
+	if (sink->routes.documents.making.file) {
 		r = http_documents_continue(&sink->routes.documents);
 		if (r <= 0)
 			resume_all(sink, true, r);
@@ -449,7 +448,7 @@ static int timeout_ms(const struct sink *base)
 	 * run. Nor does it ask for a run for connections that are resumed. Without that run, clients would wait until
 	 * something else happens.
 	 */
-	if (sink->again || sink->routes.documents.making.run || find_waiting(sink))
+	if (sink->again || sink->routes.documents.making.file || find_waiting(sink))
 		return 0;
 	if (MHD_get_timeout(sink->daemon, &theirs) == MHD_YES && theirs < ours)
 		ours = theirs;

@@ -25,13 +25,16 @@
 #define LEASE_S	    3600
 #define LEASE_MAX_S 86400
 
+#define HEALTH "/healthz"
+
 #define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
 #define TEXT "text/plain; charset=utf-8"
 
 struct request {
 	struct http_routes *routes;
-	uint64_t phase; /* of routes with {id} */
+	uint64_t phase;		   /* of routes with {id} */
+	struct snapshot_past past; /* of the route of the past */
 	const struct http_query *query;
 };
 
@@ -79,17 +82,17 @@ static void reply_run(struct http_reply *reply, int r, const struct run *run)
 	reply->body = run_to_json(run);
 }
 
-static int read_total(const struct snapshot_source *source, struct run **ret_run)
+static int read_total(struct http_routes *routes, struct http_making *making)
 {
-	return source->total(source->context, ret_run);
+	return routes->source.total(routes->source.context, &making->run);
 }
 
-static int read_services(const struct snapshot_source *source, struct run **ret_run)
+static int read_services(struct http_routes *routes, struct http_making *making)
 {
-	int r = source->brief(source->context, ret_run);
+	int r = routes->source.brief(routes->source.context, &making->run);
 
 	if (!r)
-		run_doubt(*ret_run);
+		run_doubt(making->run);
 	return r;
 }
 
@@ -103,13 +106,10 @@ static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t 
 	return !text || !units_parse_u64(text, min, max, ret_number);
 }
 
-static void get_past(const struct request *request, struct http_reply *reply)
+static void parse_past(struct request *request, struct http_reply *reply)
 {
-	const struct snapshot_source *source = &request->routes->source;
 	const struct http_query *query = request->query;
 	uint64_t last = PAST_S, step = 1, port = 0;
-	autorun struct run *run = NULL;
-	int r;
 
 	if (!parse_number(query->last, 1, PAST_MAX_S, &last)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "last: 1 to 86400 seconds");
@@ -118,50 +118,21 @@ static void get_past(const struct request *request, struct http_reply *reply)
 	} else if (!parse_number(query->port, 1, UINT16_MAX, &port)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
 	} else {
-		r = source->past(source->context,
-				 &(struct snapshot_past){.last_s = (uint32_t)last,
-							 .step_s = (uint32_t)step,
-							 .port = (uint16_t)port},
-				 &run);
-		if (!r)
-			run_doubt(run);
-		reply_run(reply, r, run);
+		request->past = (struct snapshot_past){
+			.last_s = (uint32_t)last, .step_s = (uint32_t)step, .port = (uint16_t)port};
 	}
 }
 
-/* ---- findings ---- */
-
-/* Find resources that are running out, at most JUDGED_NS ago. Return 0 or -errno. */
-static int judge(struct http_routes *routes, const struct run **ret_run)
+static int read_past(struct http_routes *routes, struct http_making *making)
 {
-	const struct snapshot_source *source = &routes->source;
-	autorun struct run *run = NULL;
-	uint64_t now = clock_now_ns();
-	int r;
+	int r = routes->source.past(routes->source.context, &making->as.past, &making->run);
 
-	*ret_run = routes->judged;
-	if (routes->judged && now - routes->judged_ns < JUDGED_NS)
-		return 0;
-	r = source->brief(source->context, &run);
 	if (!r)
-		r = source->judge(source->context, run);
-	if (r)
-		return r;
-	run_doubt(run);
-	if (routes->judged)
-		run_free(routes->judged);
-	routes->judged_ns = now;
-	*ret_run = routes->judged = TAKE_PTR(run);
-	return 0;
+		run_doubt(making->run);
+	return r;
 }
 
-static void get_findings(const struct request *request, struct http_reply *reply)
-{
-	const struct run *run;
-	int r = judge(request->routes, &run);
-
-	reply_run(reply, r, run);
-}
+/* ---- findings ---- */
 
 static bool has(const struct run *run, const char *severity)
 {
@@ -221,6 +192,76 @@ static bool is_critical(const struct run *run)
 }
 
 /*
+ * Keep the findings of @run, and whether they make its services unhealthy. Its services would take much memory.
+ */
+static int keep_findings(struct http_routes *routes, struct run *run)
+{
+	struct run *judged = run_new("sojourn", NULL);
+
+	if (!judged)
+		return -ENOMEM;
+	judged->findings = TAKE_PTR(run->findings);
+	judged->finding_count = run->finding_count;
+	judged->not_seen = TAKE_PTR(run->not_seen);
+	run->finding_count = 0;
+	if (routes->judged)
+		run_free(routes->judged);
+	routes->judged = judged;
+	return 0;
+}
+
+/*
+ * Find resources that are running out, at most JUDGED_NS ago. While they are printed they stay as
+ * they are. Return 0 or -errno.
+ */
+static int judge(struct http_routes *routes)
+{
+	const struct snapshot_source *source = &routes->source;
+	autorun struct run *run = NULL;
+	uint64_t now = clock_now_ns();
+	int r;
+
+	if (routes->judged &&
+	    (now - routes->judged_ns < JUDGED_NS || routes->documents.making.judged))
+		return 0;
+	r = source->brief(source->context, &run);
+	if (!r)
+		r = source->judge(source->context, run);
+	if (r)
+		return r;
+	routes->critical = is_critical(run);
+	routes->judged_ns = now;
+	return keep_findings(routes, run);
+}
+
+/* Read the services, and lend them the findings until the document is made. */
+static int read_findings(struct http_routes *routes, struct http_making *making)
+{
+	struct run *run = NULL;
+	int r = judge(routes);
+
+	if (!r)
+		r = routes->source.brief(routes->source.context, &run);
+	if (r)
+		return r;
+	run->findings = routes->judged->findings;
+	run->finding_count = routes->judged->finding_count;
+	run->not_seen = routes->judged->not_seen;
+	making->judged = routes->judged;
+	making->run = run;
+	return 0;
+}
+
+static int read_judged(struct http_routes *routes, struct http_making *making)
+{
+	int r = read_findings(routes, making);
+
+	if (!r)
+		run_doubt(making->run);
+	return r;
+}
+
+/*
  * Exhausted resources, or resources about to be, are not healthy; warnings and notices are.
  * Findings of the host that concern no observed service are only warnings here: any user can cause
  * some.
@@ -229,14 +270,14 @@ static void get_health(const struct request *request, struct http_reply *reply)
 {
 	const struct run *run;
 	const char *status;
-	bool critical;
-	int r = judge(request->routes, &run);
+	int r = judge(request->routes);
+	bool critical = request->routes->critical;
 
 	if (r) {
 		reply_errno(reply, r);
 		return;
 	}
-	critical = is_critical(run);
+	run = request->routes->judged;
 	status = critical				       ? "critical"
 		 : has(run, "critical") || has(run, "warning") ? "warning"
 							       : "ok";
@@ -249,32 +290,27 @@ static void get_health(const struct request *request, struct http_reply *reply)
 
 /* ---- metrics and the page ---- */
 
-static void get_metrics(const struct request *request, struct http_reply *reply)
+static int read_metrics_as(enum metrics_format format, struct http_routes *routes,
+			   struct http_making *making)
 {
-	enum metrics_format format = metrics_choose(request->query->accept);
-	struct http_routes *routes = request->routes;
-	const struct run *judged = NULL;
-	autorun struct run *run = NULL;
-	int r = judge(routes, &judged);
-
-	if (!r)
-		r = routes->source.brief(routes->source.context, &run);
-	if (!r && !routes->metrics)
+	if (!routes->metrics)
 		routes->metrics = metrics_new(routes->buckets);
-	if (r || !routes->metrics) {
-		reply_errno(reply, r ? r : -ENOMEM);
-		return;
-	}
-	/* Lent, and taken back below. */
-	run->findings = judged->findings;
-	run->finding_count = judged->finding_count;
-	run->not_seen = judged->not_seen;
-	reply->status = MHD_HTTP_OK;
-	reply->type = metrics_types[format];
-	reply->body = metrics_text(routes->metrics, run, format);
-	run->findings = NULL;
-	run->finding_count = 0;
-	run->not_seen = NULL;
+	if (!routes->metrics)
+		return -ENOMEM;
+	making->metrics.metrics = routes->metrics;
+	making->metrics.format = format;
+	making->type = metrics_types[format];
+	return read_findings(routes, making);
+}
+
+static int read_metrics(struct http_routes *routes, struct http_making *making)
+{
+	return read_metrics_as(METRICS_PROMETHEUS, routes, making);
+}
+
+static int read_openmetrics(struct http_routes *routes, struct http_making *making)
+{
+	return read_metrics_as(METRICS_OPENMETRICS, routes, making);
 }
 
 static void get_page(struct http_reply *reply)
@@ -366,15 +402,13 @@ static void lend(struct http_document *document, struct http_reply *reply)
 	reply->document = document;
 }
 
-/* Make the reply's body document @number, and lend it. */
-static void share_reply(struct http_documents *documents, size_t number, uint64_t cost_ns,
-			struct http_reply *reply)
+/* The fifth of a processor is used up (documents.c), and there is no recent document to share. */
+static void reply_busy(struct http_reply *reply)
 {
-	http_documents_charge(documents, cost_ns);
-	if (reply->status != MHD_HTTP_OK)
-		return;
-	if (!http_documents_keep(documents, number, reply->type, TAKE_PTR(reply->body), cost_ns))
-		lend(http_documents_lend(documents, number), reply);
+	http_reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
+			 "too many documents were requested in the last seconds");
+	reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
+	snprintf(reply->value, sizeof(reply->value), "1");
 }
 
 /* ---- clients ---- */
@@ -398,10 +432,7 @@ static void get_clients(const struct request *request, struct http_reply *reply)
 	if (!request->query->port || !parse_number(request->query->port, 1, UINT16_MAX, &port)) {
 		http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "port: 1 to 65535");
 	} else if (!http_documents_have_credit(&request->routes->documents)) {
-		http_reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE,
-				 "too many documents were requested in the last seconds");
-		reply->header = MHD_HTTP_HEADER_RETRY_AFTER;
-		snprintf(reply->value, sizeof(reply->value), "1");
+		reply_busy(reply);
 	} else {
 		reply->status = MHD_HTTP_OK;
 		reply->type = JSON;
@@ -419,28 +450,33 @@ static void get_routes(const struct request *request, struct http_reply *reply);
 struct route {
 	const char *method;
 	const char *path; /* {id}: one segment, a phase's number */
-	/* Make the answer; NULL: it is the run document that @read returns. */
+	/* Make the answer; NULL: it is a document that many may share, which @read begins. */
 	void (*handle)(const struct request *request, struct http_reply *reply);
 	const char *help;
-	bool shared; /* it is the same for all callers at a time */
-	int (*read)(const struct snapshot_source *source, struct run **ret_run);
+	int (*read)(struct http_routes *routes, struct http_making *making);
+	/* NULL: it takes no arguments. With arguments there are many documents: beyond their share of time they are refused. */
+	void (*parse)(struct request *request, struct http_reply *reply);
 };
 
 /* clang-format off */
 static const struct route table[] = {
-	{"GET",  "/",                    get_routes,  "this list; for browsers a page", false, NULL},
-	{"GET",  "/healthz",             get_health,  "503 if something on this host is exhausted", false, NULL},
-	{"GET",  "/metrics",             get_metrics, "for Prometheus, or OpenMetrics if asked for", true, NULL},
-	{"GET",  "/v1/run",              NULL,        "run document since the observation began", true, read_total},
-	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", true, read_services},
-	{"GET",  "/v1/past",             get_past,    "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", false, NULL},
-	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", false, NULL},
-	{"GET",  "/v1/findings",         get_findings, "the same with what is running out now", true, NULL},
-	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", false, NULL},
-	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", false, NULL},
-	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", false, NULL},
+	{"GET",  "/",                    get_routes,  "this list; for browsers a page", NULL, NULL},
+	{"GET",  HEALTH,                 get_health,  "503 if something on this host is exhausted", NULL, NULL},
+	{"GET",  "/metrics",             NULL,        "for Prometheus, or OpenMetrics if asked for", read_metrics, NULL},
+	{"GET",  "/v1/run",              NULL,        "run document since the observation began", read_total, NULL},
+	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", read_services, NULL},
+	{"GET",  "/v1/past",             NULL,        "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", read_past, parse_past},
+	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", NULL, NULL},
+	{"GET",  "/v1/findings",         NULL,        "the same with what is running out now", read_judged, NULL},
+	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", NULL, NULL},
+	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", NULL, NULL},
+	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", NULL, NULL},
 };
 /* clang-format on */
+
+/* The metrics in the other format are the document after the table's. */
+#define OPENMETRICS (ARRAY_SIZE(table) + 1)
+_Static_assert(OPENMETRICS <= HTTP_DOCUMENTS, "a document for each row, and one more");
 
 static void get_routes(const struct request *request, struct http_reply *reply)
 {
@@ -466,6 +502,11 @@ static void get_routes(const struct request *request, struct http_reply *reply)
 		free(reply->body);
 		reply->body = NULL;
 	}
+}
+
+bool http_routes_is_health(const char *path)
+{
+	return !strcmp(path, HEALTH);
 }
 
 /* @ret_id: where {id} begins in @path; NULL if the route has none. */
@@ -497,57 +538,61 @@ static int parse_phase(const char *id, uint64_t *ret_phase)
 	return units_parse_u64(text, 0, UINT64_MAX, ret_phase);
 }
 
-/* Return the number of the route's document. Metrics in the other format come after the table's. */
 static size_t number_of(const struct route *route, const struct request *request)
 {
-	_Static_assert(ARRAY_SIZE(table) < HTTP_DOCUMENTS, "a document for each row, and one more");
-	if (route->handle == get_metrics &&
+	if (route->read == read_metrics &&
 	    metrics_choose(request->query->accept) == METRICS_OPENMETRICS)
-		return ARRAY_SIZE(table);
-	return (size_t)(route - table);
+		return OPENMETRICS;
+	return (size_t)(route - table) + 1;
 }
 
-static void handle(const struct route *route, const struct request *request,
-		   struct http_reply *reply)
+static void handle(const struct route *route, struct request *request, struct http_reply *reply)
 {
 	struct http_documents *documents = &request->routes->documents;
-	size_t number = number_of(route, request);
+	struct http_wanted wanted = {.number = number_of(route, request)};
 	struct http_document *shared;
-	uint64_t begin_ns;
 
-	if (!route->shared) {
+	if (!route->read) {
 		route->handle(request, reply);
 		return;
 	}
-	shared = http_documents_share(documents, number);
-	if (shared) {
+	if (route->parse)
+		route->parse(request, reply);
+	if (reply->status)
+		return;
+	wanted.past = request->past;
+	shared = http_documents_share(documents, &wanted);
+	if (shared)
 		lend(shared, reply);
-	} else if (!route->handle) {
-		reply->awaited = number + 1;
-	} else {
-		begin_ns = clock_thread_cpu_ns();
-		route->handle(request, reply);
-		share_reply(documents, number, clock_thread_cpu_ns() - begin_ns, reply);
-	}
+	else if (route->parse && !http_documents_have_credit(documents))
+		reply_busy(reply);
+	else
+		reply->awaited = wanted;
 }
 
-int http_routes_begin(struct http_routes *routes, size_t awaited)
+int http_routes_begin(struct http_routes *routes, const struct http_wanted *awaited)
 {
 	uint64_t begin_ns = clock_thread_cpu_ns();
-	struct run *run = NULL;
-	int r = table[awaited - 1].read(&routes->source, &run);
+	struct http_making making = {.as = *awaited, .type = JSON};
+	int r = awaited->number == OPENMETRICS ? read_openmetrics(routes, &making)
+					       : table[awaited->number - 1].read(routes, &making);
 
-	return r ? r
-		 : http_documents_begin(&routes->documents, awaited - 1, run,
-					clock_thread_cpu_ns() - begin_ns);
+	making.cost_ns = clock_thread_cpu_ns() - begin_ns;
+	return r ? r : http_documents_begin(&routes->documents, &making);
 }
 
-void http_routes_made(struct http_routes *routes, size_t awaited, int r, struct http_reply *reply)
+void http_routes_made(struct http_routes *routes, const struct http_wanted *awaited, int r,
+		      struct http_reply *reply)
 {
+	struct http_document *document =
+		r ? NULL : http_documents_lend(&routes->documents, awaited);
+
 	if (r)
 		reply_errno(reply, r);
+	else if (document)
+		lend(document, reply);
 	else
-		lend(http_documents_lend(&routes->documents, awaited - 1), reply);
+		reply->awaited = *awaited;
 }
 
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
@@ -581,11 +626,12 @@ void http_routes_answer(struct http_routes *routes, const char *method, const ch
 		 !strcmp(allowed, "GET") ? "GET, HEAD" : allowed);
 }
 
+/* A document in the making refers to the rest. */
 void http_routes_done(struct http_routes *routes)
 {
+	http_documents_done(&routes->documents);
 	if (routes->metrics)
 		metrics_free(routes->metrics);
 	if (routes->judged)
 		run_free(routes->judged);
-	http_documents_done(&routes->documents);
 }

@@ -14,8 +14,7 @@ struct http_reply {
 	const char *header;		/* one more header, may be NULL */
 	char value[64];			/* that header's */
 	struct http_document *document; /* owner of the body; NULL: the reply */
-	/* Not 0: there is no reply yet. This document, counted from 1, must be made first. */
-	size_t awaited;
+	struct http_wanted awaited; /* with a number there is no reply yet: it must be made first */
 };
 
 /* End the use of a reply's body. */
@@ -26,7 +25,8 @@ struct http_routes {
 	struct snapshot_source source;
 	enum metrics_buckets buckets;
 	struct metrics *metrics;
-	struct run *judged; /* recent findings, because a look costs more than an answer */
+	struct run *judged; /* recent findings alone, because a look costs more than an answer */
+	bool critical;	    /* they make observed services unhealthy */
 	uint64_t judged_ns;
 	struct http_documents documents;
 };
@@ -41,15 +41,22 @@ struct http_query {
 	const char *last, *step, *port; /* likewise */
 };
 
+/* Return whether the route is the health check. */
+bool http_routes_is_health(const char *path);
+
 /* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply);
 
 /* Take the reading of the @awaited document, and begin to print it (documents.h). 0 or -errno. */
-int http_routes_begin(struct http_routes *routes, size_t awaited);
+int http_routes_begin(struct http_routes *routes, const struct http_wanted *awaited);
 
-/* Fill @reply, a zeroed one, now that the @awaited document was made; @r: 0, or -errno of making it. */
-void http_routes_made(struct http_routes *routes, size_t awaited, int r, struct http_reply *reply);
+/*
+ * Fill @reply, a zeroed one, now that the @awaited document was made; @r: 0, or -errno of making it.
+ * If another one has replaced it already, it is awaited again.
+ */
+void http_routes_made(struct http_routes *routes, const struct http_wanted *awaited, int r,
+		      struct http_reply *reply);
 
 void http_routes_done(struct http_routes *routes);
 

@@ -16,6 +16,7 @@ from ..conftest import kernel_counter, sockets
 from support.cgroup import Cgroup, cgroup2
 from support.findings import evidence, facts
 from support.net import free_port
+from support.process import wait_until
 from support.programs import OBSERVER, Doctor, Driver, Lab, Observer
 from support.timing import in_quiet, timing
 
@@ -44,6 +45,45 @@ def connecting(stack, port, count, deaf=False):
 
 
 # ---- queues of listeners ----
+
+# A listener that admits one connection, and clients that find no room.
+FULL_QUEUE = """
+import socket, time
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen(0)
+waiting = socket.create_connection(listener.getsockname())
+print(listener.getsockname()[1], flush=True)
+while True:
+    with socket.socket() as client:
+        client.setblocking(False)
+        client.connect_ex(listener.getsockname())
+        time.sleep(0.01)
+"""
+
+
+def wait_for_overflows(more=5):
+    before = kernel_counter("ListenOverflows")
+    wait_until(lambda: kernel_counter("ListenOverflows") >= before + more)
+
+
+@pytest.mark.parametrize("user, named, status", [(65534, False, 1), (65534, True, 2), (1, False, 2)])
+def test_a_users_own_queue_does_not_turn_the_host_red(start, user, named, status):
+    """Any user may fill the queue of his own listener: it counts if it was named, or if he is a system user."""
+    server = start(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "/usr/bin/python3", "-c", FULL_QUEUE])
+    port = int(server.wait_for(r"^(\d+)$")[1])
+    doctor = Doctor("--sample", "500ms", *(["--port", port] if named else []))
+    found = [finding for finding in doctor.document["findings"] if finding["port"] == port]
+    assert {finding["severity"] for finding in found} == {"critical" if status == 2 else "warning"}
+    assert any("asked of listen(): 0 connections" in text for finding in found for text in finding["evidence"])
+    assert doctor.status == status
+    serve = start(Observer(*(["--port", port] if named else ["--all-listeners"])))
+    wait_for_overflows()
+    health = subprocess.run(["curl", "-s", "-w", " %{http_code}", serve.url + "/healthz"], capture_output=True,
+                            text=True, check=True).stdout
+    assert ('"critical"' in health, health.endswith(" 503")) == (status == 2, status == 2), health
+    assert '"ok"' not in health
+
 
 @in_quiet
 def test_dropped_syns_are_no_overflow(start):

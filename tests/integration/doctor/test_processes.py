@@ -100,19 +100,26 @@ time.sleep(3600)
 """
 
 
-@pytest.mark.parametrize("opened, severity", [
-    ("None", "warning"),
-    ("socket.create_connection(('127.0.0.1', int(sys.argv[2])))", "warning"),
-    ("socket.create_server(('127.0.0.1', 0))", "critical"),
-    ("(lambda s: (s.bind(chr(0) + 'sojourn-full-%d' % os.getpid()), s.listen(), s))(socket.socket(socket.AF_UNIX))", "critical"),
+SERVER = "socket.create_server(('127.0.0.1', 0))"
+NOBODY, DAEMON = 65534, 1
+
+
+@pytest.mark.parametrize("user, opened, options, severity", [
+    (DAEMON, "None", [], "warning"),
+    (DAEMON, "socket.create_connection(('127.0.0.1', int(sys.argv[2])))", [], "warning"),
+    (DAEMON, SERVER, [], "critical"),
+    (DAEMON, "(lambda s: (s.bind(chr(0) + 'sojourn-full-%d' % os.getpid()), s.listen(), s))(socket.socket(socket.AF_UNIX))",
+     [], "critical"),
+    (NOBODY, SERVER, [], "warning"),
+    (NOBODY, SERVER, ["--all-users"], "critical"),
 ])
-def test_a_process_that_harms_itself_alone_is_a_warning(start, opened, severity):
-    """A user fills his own descriptors. Nobody needs them, unless the process listens."""
+def test_a_process_that_harms_itself_alone_is_a_warning(start, user, opened, options, severity):
+    """A user fills his own descriptors. Others need them if the process listens, and is a system user's."""
     lab = start(Lab())
-    full = start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", "--nofile=32:32",
+    full = start(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "prlimit", "--nofile=32:32",
                   "/usr/bin/python3", "-c", FULL, opened, lab.port])
     full.wait_for("^full$")
-    doctor = Doctor("--sample", "200ms")
+    doctor = Doctor("--sample", "200ms", *options)
     found = [finding for finding in doctor.document["findings"]
              if full.pid in {owner["pid"] for owner in finding["owners"]}]
     assert [(finding["id"], finding["severity"], finding["used"], finding["capacity"]) for finding in found] == \
