@@ -2,6 +2,8 @@
 /* Defines what state.h declares; no program lives here. */
 #include "state.h"
 
+#include "tcp/clear.h"
+
 struct conns_map conns SEC(".maps");
 struct conns_by_address_map conns_by_address SEC(".maps");
 struct conn_places_map conn_places SEC(".maps");
@@ -18,6 +20,9 @@ struct statuses_map statuses SEC(".maps");
 struct route_rows_map route_rows SEC(".maps");
 struct routes_map routes SEC(".maps");
 struct route_looks_map route_looks SEC(".maps");
+struct clear_calls_map clear_calls SEC(".maps");
+struct clear_conns_map clear_conns SEC(".maps");
+struct clear_sockets_map clear_sockets SEC(".maps");
 struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");
@@ -38,6 +43,7 @@ const volatile struct observer_config config = {};
 
 __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)] = {};
 __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)] = {};
+__u64 clear_nothing[sizeof(struct clear_conn) / sizeof(__u64)] = {};
 __u64 observed_ports[1024] = {};
 __u32 services_given = 0, services_taken = 0;
 __u64 services_dropped_count = 0, connections_dropped = 0;

@@ -18,6 +18,7 @@
 #include "host/target.h"
 #include "process/confine.h"
 #include "kernel/loader.h"
+#include "lacks.h"
 #include "loop.h"
 #include "model/budget.h"
 #include "model/model.h"
@@ -63,70 +64,6 @@ struct observation {
 };
 
 /* ---- plan ---- */
-
-/* A missing program for QUESTION_ACCEPT needs no warning: the document names the time as inferred. */
-static void warn_missing(const struct plan *plan)
-{
-	for (size_t i = 0; i < PLAN_ROWS; i++) {
-		const struct plan_row *row = &plan->rows[i];
-		enum question question = row->candidate->question;
-
-		if (row->rehearsed && row->reason[0] && question != QUESTION_ACCEPT &&
-		    !plan_chosen(plan, question))
-			log_warn("%s refused, missing: %s: %s", row->candidate->hook,
-				 plan_question_use(question), row->reason);
-	}
-}
-
-/* TX timestamps would work if there were a cgroup: the user may change that. */
-static void say_without_stamps(const struct observation *o)
-{
-	const struct plan_row *used = plan_chosen(&o->plan, QUESTION_TRANSMIT);
-
-	for (size_t i = 0; used && i < PLAN_ROWS; i++) {
-		const struct plan_row *row = &o->plan.rows[i];
-
-		if (row->candidate->question == QUESTION_TRANSMIT && row->reason[0] &&
-		    !strcmp(row->reason, o->cgroup_reason))
-			log_warn("responses are followed by %s, not by TX timestamps: %s",
-				 used->candidate->hook, row->reason);
-	}
-}
-
-/* A requested measurement that is refused must not be left out silently. */
-static void say_without_http(const struct observation *o)
-{
-	const char *reason = o->options->http ? plan_missing_http(&o->plan) : NULL;
-
-	if (reason)
-		log_warn("--http: refused here, no streams, statuses and routes are known: %s",
-			 reason);
-}
-
-/* A source that was requested by name must not be replaced silently. */
-static int check_accept_source(const struct observation *o)
-{
-	enum accept_source wish = o->options->accept_source;
-
-	if (wish == ACCEPT_AUTO || wish == plan_accept_source(&o->plan))
-		return EXIT_SUCCESS;
-	log_error("--accept-source %s: refused here: %s; inferred works without",
-		  options_accept_source(wish), plan_refusal(&o->plan, QUESTION_ACCEPT));
-	return EXIT_UNSUPPORTED;
-}
-
-static int check_preferred(const struct observation *o)
-{
-	for (size_t i = 0; i < o->options->prefer_count; i++) {
-		const char *reason = plan_not_used(&o->plan, o->options->prefer[i]);
-
-		if (reason) {
-			log_error("--prefer %s: refused here: %s", o->options->prefer[i], reason);
-			return EXIT_UNSUPPORTED;
-		}
-	}
-	return EXIT_SUCCESS;
-}
 
 /* Find the target before anything is loaded. */
 static int find_target(struct observation *o)
@@ -192,6 +129,7 @@ static int build_plan(struct observation *o, bool hopeful)
 		.transmit = o->options->transmit_below,
 		.cpu = o->options->cpu,
 		.http = o->options->http,
+		.tls = o->options->tls,
 		.cgroup_fd = o->cgroup_fd,
 		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
@@ -203,20 +141,18 @@ static int build_plan(struct observation *o, bool hopeful)
 	return plan_build(&wish, &o->plan);
 }
 
-static int check_plan(const struct observation *o)
+/* With --tls. A process that starts later and uses the same file is looked into as well. */
+static void say_library(const char *path, int error)
 {
-	if (!plan_working(&o->plan)) {
-		log_error("cannot observe: %s ('sojourn probe' says more; 'sojourn report' and "
-			  "sojourn-drive work without)",
-			  o->plan.rows[0].reason);
-		return EXIT_UNSUPPORTED;
-	}
-	if (check_preferred(o))
-		return EXIT_UNSUPPORTED;
-	warn_missing(&o->plan);
-	say_without_stamps(o);
-	say_without_http(o);
-	return check_accept_source(o);
+	const char *reason = error == -ECANCELED ? "it was loaded after the start, when the rights "
+						   "to attach to it were given up: restart serving"
+						 : strerror(-error);
+
+	if (!error)
+		log_debug("--tls: %s is looked into", path);
+	else
+		log_warn("--tls: %s: statuses and routes of its users are not known: %s", path,
+			 reason);
 }
 
 /* ---- what is observed ---- */
@@ -463,6 +399,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
 		.cpu = !!plan_chosen(&o->plan, QUESTION_CPU),
 		.http = !plan_missing_http(&o->plan),
+		.tls = !plan_missing_tls(&o->plan),
 		.route_rows = plan_missing_http(&o->plan) ? 0 : o->options->route_rows,
 		.listener_depths = !o->options->no_doctor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
@@ -539,6 +476,9 @@ static int give_up(const struct observation *o)
 	};
 	int r = is_confined(options) ? confine(&confinement) : 0;
 
+	if (is_confined(options))
+		loader_end_probing(o->loader);
+
 	if (r < 0)
 		log_errno(r, "cannot give up privileges");
 	else if (is_confined(options) && !options->user && !geteuid())
@@ -589,7 +529,7 @@ static int make_plan(struct observation *o)
 		log_errno(r, "cannot try the kernel's programs");
 		return EXIT_FAILURE;
 	}
-	return check_plan(o);
+	return lacks_check(&o->plan, o->options, o->cgroup_reason);
 }
 
 static int load_if_needed(struct observation *o)
@@ -615,6 +555,7 @@ static int start_model(struct observation *o)
 		.every_user = options_count_users(o->options),
 		.past = o->options->listen,
 		.expired = say_expired,
+		.library = say_library,
 	};
 	int r = model_new(o->loader, &o->plan, &options, &o->model);
 

@@ -476,11 +476,9 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 		return;
 	}
 	if (http && c->phase == CONN_READING)
-		status = status_written(bytes);
-	if (status == STATUS_INTERIM) {
-		c->marks |= MARK_HTTP1;
+		status = status_written(c, bytes);
+	if (status < 0)
 		return;
-	}
 	if (c->phase == CONN_READING) {
 		exchange_answered(sk, c, slot, bytes, now);
 		if (http) {

@@ -3,6 +3,7 @@
 #include "route.h"
 
 #include "batch.h"
+#include "clear.h"
 
 /* Limits of one read: bytes of a line, and those in which further requests are looked for. */
 #define ROUTE_LINE_MOST 512
@@ -105,32 +106,36 @@ static __always_inline __u32 route_find(struct route_key *key)
 	return without && without->bits > bits ? without->row : row;
 }
 
-__noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first)
+__noinline int route_in(struct route_look *look, int first)
 {
 	struct route_look *l = look;
 
-	if (!l || !c)
-		return 0;
+	if (!l)
+		return ROUTE_UNSEEN;
 	if (first)
 		__builtin_memset(&l->line, 0, sizeof(l->line));
-	l->left = count;
-	l->skip = c->route_skip;
 	l->have = l->at = l->more = 0;
 	l->window = 0;
-	bytes_begin(&l->bytes, count);
 	bpf_loop(ROUTE_LINE_MOST, line_step, &l, 0);
 	if (look->line.stage == REQUEST_OVER)
 		bpf_loop(ROUTE_MORE_MOST, more_step, &l, 0);
 	if (look->more)
-		c->route = ROUTE_PIPELINED;
-	else if (look->line.stage == REQUEST_OVER)
-		c->route = ROUTE_FIRST + route_find(&look->line.key);
-	else if (look->line.stage == REQUEST_STRANGE)
-		c->route = ROUTE_STRANGE;
-	else if (look->at < look->have)
-		c->route = ROUTE_STRANGE; /* the line is too long */
-	else
-		c->route = look->left ? ROUTE_UNSEEN : ROUTE_CUT;
+		return ROUTE_PIPELINED;
+	if (look->line.stage == REQUEST_OVER)
+		return ROUTE_FIRST + route_find(&look->line.key);
+	if (look->line.stage == REQUEST_STRANGE || look->at < look->have) /* it is too long */
+		return ROUTE_STRANGE;
+	return look->left ? ROUTE_UNSEEN : ROUTE_CUT;
+}
+
+__noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first)
+{
+	if (!look || !c)
+		return 0;
+	look->left = count;
+	look->skip = c->route_skip;
+	bytes_begin(&look->bytes, count);
+	c->route = route_in(look, first);
 	return 0;
 }
 
@@ -154,18 +159,20 @@ static __always_inline void route_stage(struct service_route *row, enum stage st
 /* Encrypted bytes are no line. kTLS shows plain ones. */
 static __always_inline enum route_unknown route_reason(const struct conn *c)
 {
-	if ((c->marks & (MARK_TLS | MARK_SETTLED)) == MARK_TLS)
+	if (clear_is_needed(c) && !config.tls)
 		return ROUTE_TLS;
 	return c->marks & MARK_UNSEEN ? ROUTE_UNSEEN : c->route;
 }
 
-__noinline int route_answered(const struct conn *c, int status)
+__noinline int route_answered(struct conn *c, int status)
 {
 	struct service_route *row;
 	__u32 class = (__u32)status / 100;
 
 	if (!c || (!status && !(c->marks & (MARK_HTTP1 | MARK_TLS))))
 		return 0;
+	if (config.tls && clear_is_needed(c))
+		c->route = clear_route(c);
 	if (route_reason(c) < ROUTE_FIRST) {
 		route_unknown(c->service, route_reason(c));
 		return 0;

@@ -8,6 +8,7 @@
 #ifndef BPF_TCP_ROUTE_H
 #define BPF_TCP_ROUTE_H
 
+#include "clear.h"
 #include "slot.h"
 
 /* struct conn.route: enum route_unknown, or this plus the row of the route. */
@@ -21,8 +22,14 @@
  */
 int route_read(struct route_look *look, struct conn *c, __u32 count, int first);
 
+/*
+ * The same for bytes that are not those of a read: @look has them, and their number in left. Return the
+ * route.
+ */
+int route_in(struct route_look *look, int first);
+
 /* Count the response that has begun, of which status_answered() of status.h counts the status. */
-int route_answered(const struct conn *c, int status);
+int route_answered(struct conn *c, int status);
 
 /* The response goes on: move its time in RESPOND. Call this before exchange.h does the same. */
 int route_responding(const struct conn *c, __u64 now);
@@ -49,6 +56,8 @@ static __always_inline void route_follow(const struct sock *sk, struct conn *c, 
 	bool first = c->route == ROUTE_WANTED || c->route_skip;
 	struct route_look *look = NULL;
 
+	if (config.tls && clear_is_needed(c))
+		return; /* records have no line */
 	if (c->phase != CONN_READING || (c->route != ROUTE_WANTED && c->route != ROUTE_CUT))
 		return;
 	if (!(c->marks & MARK_UNSEEN) && !(flags & FLAG_TRUNCATES))

@@ -3,6 +3,7 @@
 #include "status.h"
 
 #include "bytes.h"
+#include "clear.h"
 #include "route.h"
 #include "slot.h"
 #include "state.h"
@@ -70,24 +71,47 @@ static long head_step(__u32 i, struct head *head)
 	return head->ended;
 }
 
-__noinline int status_written(__u32 count)
+static __always_inline int status_of_heads(struct head *head)
 {
-	struct head head = {.left = count};
 	__u32 status = STATUS_UNKNOWN;
 
-	bytes_begin(&head.bytes, count);
 	for (int i = 0; i < STATUS_HEADS; i++) {
-		status = head_status(&head);
+		status = head_status(head);
 		if (!status_is_interim(status))
 			return status;
-		head.ended = 0;
-		bpf_loop(STATUS_HEAD_MOST, head_step, &head, 0);
-		if (!head.ended)
+		head->ended = 0;
+		bpf_loop(STATUS_HEAD_MOST, head_step, head, 0);
+		if (!head->ended)
 			return STATUS_UNKNOWN;
-		if (!head.left)
+		if (!head->left)
 			return STATUS_INTERIM;
 	}
 	return STATUS_UNKNOWN;
+}
+
+__noinline int status_written(struct conn *c, __u32 count)
+{
+	struct head head = {.left = count};
+	int status;
+
+	if (!c)
+		return STATUS_UNKNOWN;
+	if (config.tls && clear_is_needed(c)) {
+		status = clear_answer(c);
+	} else {
+		bytes_begin(&head.bytes, count);
+		status = status_of_heads(&head);
+	}
+	if (status == STATUS_INTERIM)
+		c->marks |= MARK_HTTP1;
+	return status;
+}
+
+__noinline int status_in(__u64 text, __u32 length)
+{
+	struct head head = {.bytes = {.at = text, .left = length}, .left = length};
+
+	return status_of_heads(&head);
 }
 
 /*

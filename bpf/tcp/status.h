@@ -18,11 +18,16 @@
 /* The write holds an interim response and nothing after it. */
 #define STATUS_INTERIM (-1)
 
+/* With --tls: the write begins no response, it belongs to the handshake. */
+#define STATUS_HANDSHAKE (-2)
+
 /*
  * Return the status of the HTTP/1 response that the current write of @count bytes begins,
- * STATUS_UNKNOWN or STATUS_INTERIM.
+ * STATUS_UNKNOWN, STATUS_INTERIM (then the connection has HTTP/1) or STATUS_HANDSHAKE. With --tls records are no bytes of it: their text is looked at.
  */
-int status_written(__u32 count);
+int status_written(struct conn *c, __u32 count);
+/* The same for the @length bytes at @text in the process's memory. */
+int status_in(__u64 text, __u32 length);
 
 /*
  * Count the response that has begun: of HTTP, or of a connection that may carry HTTP and whose write

@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "clear.h"
 #include "maps.h"
 #include "route.h"
 #include "services.h"
@@ -43,6 +44,8 @@ struct loader {
 	struct port_place *places;
 	size_t places_bytes;
 	struct visits visits;
+	struct clear_probes probes; /* with --tls */
+	bool probing_ended;
 	struct service_key *keys; /* room for those of all services */
 };
 
@@ -217,6 +220,7 @@ void loader_close(struct loader *loader)
 	if (!loader)
 		return;
 	end_stamps(loader);
+	clear_detach(&loader->probes);
 	if (loader->services.slots)
 		munmap(loader->services.slots, loader->slots_bytes);
 	if (loader->services.splits)
@@ -289,6 +293,18 @@ int loader_attach(struct loader *loader)
 		return r;
 	loader->skel->bss->threads_watched = 1;
 	return loader_visit_sockets(loader, false);
+}
+
+int loader_probe_library(struct loader *loader, const char *path)
+{
+	if (loader->probing_ended)
+		return -ECANCELED;
+	return clear_attach(&loader->probes, loader->skel, path);
+}
+
+void loader_end_probing(struct loader *loader)
+{
+	loader->probing_ended = true;
 }
 
 void loader_pause(struct loader *loader)

@@ -87,6 +87,14 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 int loader_attach(struct loader *loader);
 
 /*
+ * With config.tls, after loader_attach(): look into the calls of the library of TLS at @path. 0, -ENOENT if
+ * it lacks the functions, -ECANCELED after loader_end_probing(), or -errno.
+ */
+int loader_probe_library(struct loader *loader, const char *path);
+/* From now on this process lacks the rights: an attempt would only raise an alarm. */
+void loader_end_probing(struct loader *loader);
+
+/*
  * After loader_attach(): detach the programs, and attach them again. Each takes milliseconds. The programs keep their
  * state of connections, and miss all events in between. loader_resume() returns 0 or -errno.
  */

@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf.h"
+#include "clear.h"
 #include "loader.h"
 #include "sojourn/cleanup.h"
 
@@ -48,6 +49,8 @@ static const struct candidate candidates[] = {
 	 "exchange_sendmsg_steps"},
 	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
 	{QUESTION_HTTP, "streams_state", "tp_btf/inet_sock_set_state", USE_HTTP, NULL},
+	{QUESTION_TLS, "clear_enter", "uprobe/SSL_read+SSL_write", USE_TLS, "clear_return"},
+	{QUESTION_TLS_SOCKET, "clear_received", "tp_btf/sock_recv_length", USE_TLS, NULL},
 	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
@@ -107,6 +110,10 @@ static const struct {
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_HTTP] = {"When do connections end that have open streams of HTTP/2?",
 			   "HTTP/2: streams as exchanges"},
+	[QUESTION_TLS] = {"Which text do calls of OpenSSL carry?",
+			  "TLS: statuses and routes of HTTP/1"},
+	[QUESTION_TLS_SOCKET] = {"Which connection is such a call for?",
+				 "TLS: statuses and routes of HTTP/1"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
 			     "accept_queue (without, it is inferred from the first read)"},
 	[QUESTION_ACCEPT_URING] = {"When did io_uring's accept complete?",
@@ -205,6 +212,8 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->cpu;
 	case USE_HTTP:
 		return wish->http;
+	case USE_TLS:
+		return wish->tls;
 	case USE_UDP:
 		return wish->udp;
 	}
@@ -308,6 +317,10 @@ static int check_kernel(struct plan_row *row)
 	if (!r && row->candidate->use == USE_CPU && loader_plain()) {
 		snprintf(row->reason, sizeof(row->reason),
 			 "the kernel has no atomic operations that return a value (Linux 5.12)");
+		return -EOPNOTSUPP;
+	}
+	if (row->candidate->question == QUESTION_TLS && clear_denied()) {
+		snprintf(row->reason, sizeof(row->reason), "%s", clear_denied());
 		return -EOPNOTSUPP;
 	}
 	return r == -ENOENT ? r : check_parameters(row);
@@ -482,6 +495,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 		.transmit = wish->transmit || wish->everything,
 		.cpu = wish->cpu || wish->everything,
 		.http = wish->http || wish->everything,
+		.tls = wish->tls || wish->everything,
 	};
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		ret_plan->rows[i].candidate = &candidates[i];
@@ -627,6 +641,15 @@ const char *plan_missing_http(const struct plan *plan)
 			return reason;
 	}
 	return missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_HTTP);
+}
+
+const char *plan_missing_tls(const struct plan *plan)
+{
+	if (!plan->tls)
+		return "not asked for: --tls";
+	if (plan_missing_http(plan))
+		return plan_missing_http(plan);
+	return missing(plan, 1U << QUESTION_TLS | 1U << QUESTION_TLS_SOCKET);
 }
 
 size_t plan_working(const struct plan *plan)

@@ -23,6 +23,8 @@ enum question {
 	QUESTION_READ,	       /* when did the server read it? */
 	QUESTION_WRITE,	       /* when did the server write the response? */
 	QUESTION_HTTP,	       /* when do connections with streams of HTTP/2 end? */
+	QUESTION_TLS,	       /* which text do calls of OpenSSL carry? */
+	QUESTION_TLS_SOCKET,   /* which connection is such a call for? */
 	QUESTION_ACCEPT,       /* when did accept() return? */
 	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
 	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
@@ -44,6 +46,7 @@ enum candidate_use {
 	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
 	USE_CPU,	     /* with --cpu */
 	USE_HTTP,	     /* with --http */
+	USE_TLS,	     /* with --tls */
 	USE_UDP,	     /* with a UDP service */
 };
 
@@ -63,13 +66,14 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 33
+#define PLAN_ROWS 35
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
 	bool transmit; /* was asked for */
 	bool cpu;      /* likewise */
 	bool http;     /* likewise */
+	bool tls;      /* likewise */
 };
 
 struct plan_wish {
@@ -78,6 +82,7 @@ struct plan_wish {
 	bool transmit;
 	bool cpu;
 	bool http;
+	bool tls;
 	bool shared;		   /* CPUs share copies of slots (bpf/copies.h) */
 	int cgroup_fd;		   /* the cgroup of the services' sockets; -1: not known */
 	const char *cgroup_reason; /* why not */
@@ -138,6 +143,9 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp);
 
 /* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
 const char *plan_missing_http(const struct plan *plan);
+
+/* Return why the plain text of TLS cannot be looked into; NULL if it can. */
+const char *plan_missing_tls(const struct plan *plan);
 
 /*
  * Return how many chosen candidates are not optional. Candidates of --http count, because they replace others that

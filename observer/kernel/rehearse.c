@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "clear.h"
 #include "message.h"
 #include "skeleton.h"
 
@@ -33,6 +34,8 @@ static int attach_alone(struct bpf_program *program, int cgroup_fd)
 
 	if (wants_cgroup(program) && cgroup_fd < 0)
 		return 0;
+	if (clear_is_probe(program))
+		return clear_try(program);
 	link = wants_cgroup(program) ? bpf_program__attach_cgroup(program, cgroup_fd)
 				     : bpf_program__attach(program);
 	if (!link)
@@ -99,6 +102,7 @@ int loader_rehearse(struct loader_trial *trials, size_t count,
 		.cpu = 1,
 		.http = 1,
 		.route_rows = 1,
+		.tls = 1,
 	};
 	struct sojourn_bpf *skel = NULL;
 	int r = loader_skeleton_open(&config, &skel);

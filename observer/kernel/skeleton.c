@@ -14,6 +14,7 @@
 #include "loader.h"
 #include "message.h"
 #include "sojourn/cleanup.h"
+#include "wire/clear.h"
 #include "wire/events.h"
 #include "wire/stream.h"
 
@@ -74,6 +75,9 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.route_rows,
 		 config->route_rows ? config->copies * config->max_services * config->route_rows
 				    : 1},
+		{skel->maps.clear_calls, config->tls ? CLEAR_CALLS : 1},
+		{skel->maps.clear_conns, config->tls ? CLEAR_CONNS : 1},
+		{skel->maps.clear_sockets, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
 		{skel->maps.services_free, config->max_services},

@@ -50,6 +50,7 @@ struct model {
 	struct service_key *keys;
 	size_t key_count;
 	uint32_t max_services;
+	struct source_libraries *libraries; /* NULL without --tls */
 	struct reclaim *reclaim;
 	struct period total;
 	struct look *recent; /* NULL until snapshot_judge() */
@@ -87,6 +88,7 @@ void model_free(struct model *model)
 	run_free(model->tick);
 	history_free(model->history);
 	source_ring_free(model->ring);
+	source_libraries_free(model->libraries);
 	source_proc_free(model->proc);
 	reclaim_free(model->reclaim);
 	events_close(model->events);
@@ -198,6 +200,8 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
 	reclaim_update(model->reclaim, model->keys, model->key_count);
 	source_proc_update(model->proc, model->loader);
+	if (model->libraries)
+		source_libraries_update(model->libraries, model->proc);
 	r = read_all(model, run);
 	if (r < 0)
 		return r;
@@ -717,6 +721,8 @@ static int model_init(struct model *model)
 	if (!model->keys)
 		return -ENOMEM;
 	r = source_proc_new(&model->proc);
+	if (!r && loader_config(model->loader)->tls)
+		r = source_libraries_new(model->loader, model->options.library, &model->libraries);
 	if (!r)
 		r = reclaim_new(model->loader, &model->reclaim);
 	if (r < 0)

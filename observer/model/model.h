@@ -27,6 +27,8 @@ struct model_options {
 	bool findings;		     /* look for findings at the begin and the end of each period */
 	bool every_user; /* findings on ordinary users' own services may be critical, too */
 	bool past;	 /* keep the past for snapshot_source.past() */
+	/* With --tls; called for each library of TLS that was found. @error: why it is not looked into; 0: it is. */
+	void (*library)(const char *path, int error);
 	void (*expired)(uint64_t phase,
 			uint32_t lease_s); /* called when a lease ends; may be NULL */
 };

@@ -268,6 +268,11 @@ static const struct cli_option observe_rows[] = {
 	 "one that matches counts, others are 'other'. Paths are compared as sent, without the "
 	 "query. Includes --http.",
 	 CLI_SET, .set = set_route},
+	{"tls", 0, NULL,
+	 "Look into TLS of servers that use OpenSSL's library: statuses and routes of HTTP/1 are "
+	 "known there too. Probes stop all users of the library at each call that reads or writes: "
+	 "tens of microseconds a request (docs/cost.md). No text is kept. Includes --http.",
+	 CLI_FLAG, AT(tls)},
 	{"prefer", 0, "HOOK",
 	 "Use this hook or program of 'sojourn probe' for its question, and none of the others; "
 	 "may "
@@ -405,6 +410,7 @@ void options_complete(struct observe_options *options)
 
 	if (!options->port_count && !whose && (options->netns || options->all_netns))
 		options->all_listeners = true;
+	options->http |= options->tls;
 }
 
 int options_check_where(const struct cli_command *command, const struct observe_options *options)

@@ -9,7 +9,7 @@
 /* Return the row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
 const struct cli_option *options_observe_row(const char *name);
 
-/* If namespaces are named without a port, observe every listener in them. */
+/* Set what others imply: namespaces without a port mean every listener in them, --tls means --http. */
 void options_complete(struct observe_options *options);
 
 /* Check that the options for what is observed go together; if not, print an error. 0 or -EINVAL. */

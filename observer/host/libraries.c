@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* Reads /proc/PID/maps; see libraries.h. */
+#include "libraries.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "sojourn/cleanup.h"
+
+#define DELETED " (deleted)"
+
+/* A mapping of a file. */
+struct mapping {
+	uint64_t start, end, inode;
+	unsigned int major, minor;
+	int path; /* where it begins in the line */
+};
+
+static bool is_of_file(const char *line, struct mapping *ret_mapping)
+{
+	struct mapping m = {};
+	unsigned long start, end, inode;
+
+	if (sscanf(line, "%lx-%lx %*s %*x %x:%x %lu %n", &start, &end, &m.major, &m.minor, &inode,
+		   &m.path) < 5 ||
+	    !m.path || line[m.path] != '/')
+		return false;
+	m.start = start;
+	m.end = end;
+	m.inode = inode;
+	*ret_mapping = m;
+	return true;
+}
+
+static bool begins(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+/* A file that was replaced by an update has no name any more, but it can be opened as a mapping. */
+static void name_path(uint32_t pid, const struct mapping *mapping, const char *path,
+		      struct library *library)
+{
+	size_t length = strlen(path);
+
+	if (length > strlen(DELETED) && !strcmp(path + length - strlen(DELETED), DELETED))
+		snprintf(library->path, sizeof(library->path), "/proc/%u/map_files/%jx-%jx", pid,
+			 (uintmax_t)mapping->start, (uintmax_t)mapping->end);
+	else
+		snprintf(library->path, sizeof(library->path), "/proc/%u/root%s", pid, path);
+}
+
+int library_of(uint32_t pid, const char *name, struct library *ret_library)
+{
+	autofclose FILE *file = NULL;
+	char path[64], line[1024];
+	struct mapping mapping;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!is_of_file(line, &mapping) || !begins(strrchr(line, '/') + 1, name))
+			continue;
+		ret_library->device = makedev(mapping.major, mapping.minor);
+		ret_library->inode = mapping.inode;
+		name_path(pid, &mapping, line + mapping.path, ret_library);
+		return 0;
+	}
+	return ferror(file) ? -EIO : -ENOENT;
+}
