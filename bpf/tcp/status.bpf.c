@@ -3,7 +3,6 @@
 #include "status.h"
 
 #include "bytes.h"
-#include "route.h"
 #include "slot.h"
 #include "state.h"
 
@@ -156,8 +155,6 @@ static __always_inline void status_add(__u32 service, __u32 status, __u64 servic
 __noinline int status_count(__u32 service, __u32 status, __u64 service_ns)
 {
 	status_add(service, status, service_ns);
-	if (config.route_rows)
-		route_unknown(service, ROUTE_HTTP2);
 	return 0;
 }
 

@@ -74,6 +74,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.route_rows,
 		 config->route_rows ? config->copies * config->max_services * config->route_rows
 				    : 1},
+		{skel->maps.route_places, config->route_rows ? ROUTE_PLACES : 1},
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
 		{skel->maps.services_free, config->max_services},
