@@ -18,7 +18,7 @@ struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");
 struct statuses_map statuses SEC(".maps");
 struct route_rows_map route_rows SEC(".maps");
-struct routes_map routes SEC(".maps");
+struct route_places_map route_places SEC(".maps");
 struct route_looks_map route_looks SEC(".maps");
 struct clear_calls_map clear_calls SEC(".maps");
 struct clear_conns_map clear_conns SEC(".maps");

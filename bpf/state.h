@@ -278,15 +278,6 @@ struct route_rows_map {
 	__type(value, struct service_route);
 };
 
-/* The routes. User space fills it before the programs are attached. */
-struct routes_map {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, ROUTES_MOST);
-	__type(key, struct route_key);
-	__type(value, struct route_found);
-};
-
 /*
  * A request's line, as far as it was read, and the bytes of the current read. With --route each
  * connection has one. The bytes are here for the same reason as those of struct walk (tcp/talk.h).
@@ -450,7 +441,6 @@ extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
 extern struct statuses_map statuses SEC(".maps");
 extern struct route_rows_map route_rows SEC(".maps");
-extern struct routes_map routes SEC(".maps");
 extern struct route_looks_map route_looks SEC(".maps");
 extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");

@@ -449,6 +449,19 @@ function drawStatuses(service) {
 		named.map(([name, n]) => [name.replaceAll("_", " "), count(n), percent(n / grpc.count)])));
 }
 
+// List the routes in the same way (--route).
+function drawRoutes(service) {
+	const {routes} = service;
+	if (!routes) return;
+	const shown = routes.list.filter((route) => route.count);
+	const unknown = Object.entries(routes.not_known).filter(([, n]) => n);
+	detail.statuses.append(element("h3", {}, "Responses by route, since the observation began"),
+		table(["route", "responses", "4xx", "5xx", "service mean", "service p99"], [
+			...shown.map(({route, count: n, status, service: stage}) => [route, count(n), count(status["4xx"]), count(status["5xx"]),
+				...[stage.mean_ns, stage.p99_ns].map((ns) => stage.count ? time(ns) : "–")]),
+			...unknown.map(([reason, n]) => [`not known: ${reason}`, count(n), "–", "–", "–", "–"])]));
+}
+
 function many(number, one, more) {
 	return `${count(number)} ${number === 1 ? one : more}`;
 }
@@ -471,6 +484,7 @@ function drawDetail() {
 	if (detail.key !== keyOf(service)) openDetail(service);
 	detail.facts.textContent = factsOf(figuresOf(service));
 	drawStatuses(service);
+	drawRoutes(service);
 	const kept = serviceLike(state.detail, detail.key);
 	if (!kept || !kept.series) return;
 	const {span} = state;

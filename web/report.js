@@ -386,6 +386,25 @@ function grpcTable(run, service, i) {
 	return node;
 }
 
+// List the routes that have requests, with the parts of their mean time (--route).
+const ROUTE_STAGES = ["socket_queue", "receive", "service", "respond"];
+
+function routeTable(run, service, i) {
+	const {list, not_known: unknown} = service.routes;
+	const node = element("div", {}, table(["route", "responses", "4xx", "5xx", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`), "service p99"],
+		list.map((route, k) => [route, k]).filter(([route]) => route.count).map(([route, k]) => {
+			const at = (member, value, shown) => cell(shown, path(run, `services.${i}.routes.list.${k}.${member}`), value);
+			const timed = (member, value) => (route.service.count ? at(member, value, time(value)) : "–");
+			return [element("td", {class: "text"}, title(run, `${serviceName(service)} · ${route.route}`)), at("count", route.count, count(route.count)),
+				...["4xx", "5xx"].map((name) => at(`status.${name}`, route.status[name], count(route.status[name]))),
+				...ROUTE_STAGES.map((stage) => timed(`${stage}.mean_ns`, route[stage].mean_ns)), timed("service.p99_ns", route.service.p99_ns)];
+		})));
+	const reasons = Object.entries(unknown).filter(([, n]) => n).map(([reason, n]) => `${reason}: ${count(n)}`);
+	if (reasons.length)
+		node.append(element("p", {}, title(run, `${serviceName(service)}: requests whose route is not known, by reason: ${reasons.join(", ")}`)));
+	return node;
+}
+
 function serviceSection() {
 	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
 	if (!rows.length) return;
@@ -396,6 +415,7 @@ function serviceSection() {
 		(run.services || []).forEach((service, i) => {
 			if (service.responses) node.append(statusTable(run, service, i));
 			if (service.grpc) node.append(grpcTable(run, service, i));
+			if (service.routes) node.append(routeTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
 		});

@@ -66,7 +66,7 @@ struct http2_side {
 	__u8 last;	/* the continuing header block is the last of its stream */
 	__u8 settled;	/* the first frame was SETTINGS, as it must be */
 	__u8 by_client; /* whose direction */
-	__u8 pad;
+	__u8 followed;	/* the client's header blocks are followed, as the server's always are */
 	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the start of the payload */
 };
 
@@ -84,15 +84,27 @@ static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
 	return (__u32)at[0] << 24 | (__u32)at[1] << 16 | (__u32)at[2] << 8 | at[3];
 }
 
+/* Bytes of the payload before the block. */
+static inline __attribute__((always_inline)) __u32 http2_before_block(const struct http2_side *s)
+{
+	__u32 padded = s->flags & HTTP2_PADDED ? 1 : 0;
+
+	if (s->type == HTTP2_PUSH_PROMISE)
+		return padded + 4;
+	return padded + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
+}
+
 /* Return the bytes of the payload that are gathered. */
 static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2_side *s)
 {
+	__u32 most = HTTP2_BLOCK;
+
 	switch (s->type) {
 	case HTTP2_HEADERS:
 	case HTTP2_PUSH_PROMISE:
 		if (s->by_client)
-			return 0;
-		return s->payload < HTTP2_BLOCK ? s->payload : HTTP2_BLOCK;
+			most = s->followed ? http2_before_block(s) : 0;
+		return s->payload < most ? s->payload : most;
 	case HTTP2_RST_STREAM:
 		return 4;
 	case HTTP2_GOAWAY:
@@ -228,22 +240,12 @@ static inline __attribute__((always_inline)) __u32 http2_step(struct http2_side 
 	return said | http2_skip(s, room - *used, used);
 }
 
-/* ---- header blocks of the server ---- */
+/* ---- header blocks ---- */
 
 static inline __attribute__((always_inline)) int http2_is_block(const struct http2_side *s)
 {
 	return s->type == HTTP2_HEADERS || s->type == HTTP2_PUSH_PROMISE ||
 	       s->type == HTTP2_CONTINUATION;
-}
-
-/* Bytes of the payload before the block. */
-static inline __attribute__((always_inline)) __u32 http2_before_block(const struct http2_side *s)
-{
-	__u32 padded = s->flags & HTTP2_PADDED ? 1 : 0;
-
-	if (s->type == HTTP2_PUSH_PROMISE)
-		return padded + 4;
-	return padded + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
 }
 
 static inline __attribute__((always_inline)) __u32 http2_padding(const struct http2_side *s)
@@ -287,26 +289,36 @@ struct http2_fragment {
 	for (__u32 i_ = 0; i_ < (count) && !step(i_, fragment); i_++)
 #endif
 
+/* Get the next of *left bytes at *at that is not to be skipped. Return whether there is one. */
+static inline __attribute__((always_inline)) int http2_take(struct hpack_walk *w, __u64 *at,
+							    __u32 *left, __u8 *ret_byte)
+{
+	__u32 skip = w->skip < *left ? w->skip : *left;
+
+	w->skip -= skip;
+	*at += skip;
+	*left -= skip;
+	if (!*left)
+		return 0;
+	if (HTTP2_COPY(ret_byte, 1, *at)) {
+		w->lost = 1;
+		return 0;
+	}
+	*at += 1;
+	*left -= 1;
+	return 1;
+}
+
 static inline long http2_fragment_step(__u32 i, struct http2_fragment *f)
 {
 	struct hpack_table *t = f->table;
-	__u32 skip = t->skip < f->left ? t->skip : f->left;
 	__u8 byte = 0;
 
 	(void)i;
-	t->skip -= skip;
-	f->at += skip;
-	f->left -= skip;
-	if (!f->left)
+	if (!http2_take(&t->walk, &f->at, &f->left, &byte))
 		return 1;
-	if (HTTP2_COPY(&byte, 1, f->at)) {
-		t->lost = 1;
-		return 1;
-	}
-	f->at++;
-	f->left--;
 	hpack_byte(t, byte);
-	return !!t->lost;
+	return !!t->walk.lost;
 }
 
 static inline long http2_field_step(__u32 i, struct http2_fragment *f)
@@ -315,55 +327,75 @@ static inline long http2_field_step(__u32 i, struct http2_fragment *f)
 	__u32 place = f->place & 31;
 
 	(void)i;
-	if (t->skip)
-		t->skip--;
+	if (t->walk.skip)
+		t->walk.skip--;
 	else
 		hpack_byte(t, f->side->field[place]);
 	f->place++;
-	return !!t->lost;
+	return !!t->walk.lost;
 }
 
-/* After HTTP2_BEGINS: follow the bytes of the block that were gathered. */
-static inline __attribute__((always_inline)) void
-http2_block_begins(const struct http2_side *s, struct hpack_table *t, __u32 status)
+/*
+ * After HTTP2_BEGINS: a frame's part of a block begins. Return the bytes of the payload before that
+ * part.
+ */
+static inline __attribute__((always_inline)) __u32 http2_part_begins(const struct http2_side *s,
+								     struct hpack_walk *w)
 {
-	struct http2_fragment f = {.table = t, .side = s};
-	__u32 before = 0, padding = 0, count;
+	__u32 before = 0, padding = 0;
 
 	if (s->type != HTTP2_CONTINUATION) {
 		before = http2_before_block(s);
 		padding = http2_padding(s);
-		t->status = status;
+		/* The block before it has not ended. */
+		if (w->stage != HPACK_AT_FIELD || w->skip)
+			w->lost = 1;
 	}
 	if (before + padding > s->payload)
-		t->lost = 1;
-	if (t->lost)
-		return;
-	t->fragment = s->payload - before - padding;
-	count = http2_seen(s);
-	count = count < before ? 0 : count - before;
-	if (count > t->fragment)
-		count = t->fragment;
-	t->fragment -= count;
-	f.place = HTTP2_HEADER + before;
-	HTTP2_LOOP(count, http2_field_step, &f);
+		w->lost = 1;
+	else
+		w->fragment = s->payload - before - padding;
+	return before;
 }
 
-/* Follow the next @count bytes of the payload, at @at. The last ones may be padding. */
+/* Return how many of the next @count bytes of the payload are of the block. The last ones may be padding. */
+static inline __attribute__((always_inline)) __u32 http2_part_of(struct hpack_walk *w, __u32 count)
+{
+	if (count > w->fragment)
+		count = w->fragment;
+	w->fragment -= count;
+	return count;
+}
+
+/* After HTTP2_BEGINS: follow the bytes of the block that were gathered. Return the status in HEADERS. */
+static inline __attribute__((always_inline)) __u32 http2_block_begins(const struct http2_side *s,
+								      struct hpack_table *t)
+{
+	__u32 before = http2_part_begins(s, &t->walk), count = http2_seen(s);
+	struct http2_fragment f = {.table = t, .side = s, .place = HTTP2_HEADER + before};
+	__u32 status = s->type == HTTP2_HEADERS ? http2_status(s, t) : STATUS_UNKNOWN;
+
+	if (s->type != HTTP2_CONTINUATION)
+		t->status = status;
+	if (t->walk.lost)
+		return status;
+	count = http2_part_of(&t->walk, count < before ? 0 : count - before);
+	HTTP2_LOOP(count, http2_field_step, &f);
+	return status;
+}
+
+/* Follow the next @count bytes of the payload, at @at. */
 static inline __attribute__((always_inline)) void http2_block_goes_on(struct hpack_table *t,
 								      __u64 at, __u32 count)
 {
 	struct http2_fragment f = {.table = t, .at = at};
 
-	if (t->lost)
+	if (t->walk.lost)
 		return;
-	if (count > t->fragment)
-		count = t->fragment;
-	t->fragment -= count;
-	f.left = count;
+	f.left = count = http2_part_of(&t->walk, count);
 	HTTP2_LOOP(count, http2_fragment_step, &f);
 	if (f.left)
-		t->lost = 1;
+		t->walk.lost = 1;
 }
 
 /*
@@ -377,16 +409,11 @@ static inline __attribute__((always_inline)) __u32 http2_blocks(const struct htt
 	__u32 status = STATUS_UNKNOWN;
 
 	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION) {
-		/* The block before it has not ended. */
-		if (t->stage != HPACK_AT_FIELD || t->skip)
-			t->lost = 1;
 		t->said = s->type == HTTP2_PUSH_PROMISE ? HPACK_SAID_PROMISE : 0;
 		t->grpc = 0;
 	}
-	if (said & HTTP2_BEGINS && s->type == HTTP2_HEADERS)
-		status = http2_status(s, t);
 	if (said & HTTP2_BEGINS)
-		http2_block_begins(s, t, status);
+		status = http2_block_begins(s, t);
 	http2_block_goes_on(t, end - s->taken, s->taken);
 	return status;
 }
@@ -401,7 +428,7 @@ static inline __attribute__((always_inline)) int http2_block_is_over(const struc
 /* Then: return whether a field of the block is not known. */
 static inline __attribute__((always_inline)) int http2_is_obscure(const struct hpack_table *t)
 {
-	return t->lost || t->stage != HPACK_AT_FIELD || t->skip || t->said & HPACK_SAID_OBSCURE;
+	return !hpack_is_whole(&t->walk) || t->said & HPACK_SAID_OBSCURE;
 }
 
 /*

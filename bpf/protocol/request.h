@@ -2,7 +2,7 @@
 /*
  * The first line of a request of HTTP/1 (RFC 9112, 3), byte by byte. It has a method, and a target whose
  * path up to the query matters. Bytes are kept as they came, percent-encoded ones included. The line may
- * come in any number of parts. Neighbour: status.h.
+ * come in any number of parts. Neighbours: route.h, status.h.
  *
  * The same source runs in the kernel and in its unit test.
  */
@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#include "wire/route.h"
+#include "route.h"
 
 /* A longer method is none. */
 #define REQUEST_METHOD_LONGEST 32
@@ -30,11 +30,10 @@ enum request_stage {
 
 /* All zeros: no byte has come yet. */
 struct request_line {
-	struct route_key key; /* after REQUEST_OVER complete */
-	__u8 stage;	      /* enum request_stage */
-	__u8 method;	      /* bytes of the method so far */
-	__u8 path;	      /* bytes of the path so far */
-	__u8 pad;
+	struct route_text method, path;
+	__u8 stage;  /* enum request_stage */
+	__u8 length; /* of the method so far */
+	__u8 pad[2];
 };
 
 static inline __attribute__((always_inline)) int request_is_letter(__u8 byte)
@@ -46,58 +45,41 @@ static inline __attribute__((always_inline)) int request_is_letter(__u8 byte)
 
 static inline __attribute__((always_inline)) void request_method(struct request_line *l, __u8 byte)
 {
-	__u32 place = l->method < ROUTE_METHOD - 1 ? l->method : ROUTE_METHOD - 1;
-
 	/* Servers skip empty lines before a request (RFC 9112, 2.2). */
-	if (!l->method && (byte == '\r' || byte == '\n'))
+	if (!l->length && (byte == '\r' || byte == '\n'))
 		return;
-	if (byte == ' ' && l->method) {
+	if (byte == ' ' && l->length) {
+		route_end(&l->method, ROUTE_AT_METHOD);
 		l->stage = REQUEST_TARGET;
 	} else if ((request_is_letter(byte) || byte == '-' || byte == '_') &&
-		   l->method < REQUEST_METHOD_LONGEST) {
-		/* A long method fills the last place, which is 0 in all routes. */
-		l->key.method[place & (ROUTE_METHOD - 1)] = byte;
-		l->method++;
+		   l->length < REQUEST_METHOD_LONGEST) {
+		route_byte(&l->method, ROUTE_AT_METHOD, ROUTE_METHOD_PLACES, byte);
+		l->length++;
 	} else {
 		l->stage = REQUEST_STRANGE;
 	}
 }
 
-/* The path is over. The 0 after it distinguishes it from the start of a longer one. */
-static inline __attribute__((always_inline)) void request_over(struct request_line *l)
-{
-	__u32 place = l->path;
-
-	l->key.bits = ROUTE_BITS(l->path);
-	l->stage = REQUEST_OVER;
-	if (place >= ROUTE_PATH)
-		return;
-	l->key.path[place & (ROUTE_PATH - 1)] = 0;
-	l->key.bits += 8;
-}
-
-/* A path that is too long is cut off: no route is that long. */
+/* The path is over after as many bytes as routes have. */
 static inline __attribute__((always_inline)) void request_path(struct request_line *l, __u8 byte)
 {
-	__u32 place = l->path;
-
 	if (byte == ' ' || byte == '?' || byte == '\r' || byte == '\n') {
-		request_over(l);
+		route_end(&l->path, ROUTE_AT_PATH);
+		l->stage = REQUEST_OVER;
 	} else if (byte < ' ' || byte == 0x7f) {
 		l->stage = REQUEST_STRANGE;
 	} else {
-		l->key.path[place & (ROUTE_PATH - 1)] = byte;
-		l->path++;
-		if (l->path == ROUTE_PATH)
-			request_over(l);
+		route_byte(&l->path, ROUTE_AT_PATH, ROUTE_PATH_PLACES, byte);
+		if (l->path.places == ROUTE_PATH_PLACES - 1)
+			l->stage = REQUEST_OVER;
 	}
 }
 
-/* A target that is no path equals no route: "*", and the host and port of CONNECT. */
+/* A target that is no path misses all routes: "*", and the host and port of CONNECT. */
 static inline __attribute__((always_inline)) void request_pathless(struct request_line *l)
 {
-	l->path = 0;
-	request_over(l);
+	l->path.misses = ~0U;
+	l->stage = REQUEST_OVER;
 }
 
 static inline __attribute__((always_inline)) void request_target(struct request_line *l, __u8 byte)

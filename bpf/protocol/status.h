@@ -11,6 +11,7 @@
 
 #include <linux/types.h>
 
+#include "hpack_walk.h"
 #include "wire/status.h"
 
 /* Switching Protocols: another protocol follows. */
@@ -22,12 +23,6 @@
 /* Indices of ":status" in HPACK's static table. */
 #define HPACK_STATUS_FIRST 8
 #define HPACK_STATUS_LAST  14
-/* Indices from here on are of the dynamic table. */
-#define HPACK_DYNAMIC_FIRST 62
-#define HPACK_INDEXED	    0x80
-#define HPACK_ADDED	    0x40 /* a literal that the dynamic table keeps */
-#define HPACK_RESIZE	    0x20
-#define HPACK_HUFFMAN	    0x80
 /* Changes of the table's size that are skipped before the field, and the bytes of one. */
 #define HPACK_RESIZES	   2
 #define HPACK_RESIZE_BYTES 4

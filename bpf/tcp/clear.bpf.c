@@ -163,10 +163,9 @@ static __always_inline void clear_took(struct clear_conn *conn, __u64 text, __u3
 	look->bytes = (struct bytes){.at = text, .left = length};
 	conn->route = route_in(look, first);
 	conn->asked = true;
-	/* Keep no text, except the start of an incomplete line. */
+	/* Keep no text. Of a line that comes in parts it is kept which routes match so far. */
 	__builtin_memset(look->chunk, 0, sizeof(look->chunk));
-	if (conn->route != ROUTE_CUT)
-		__builtin_memset(&look->line, 0, sizeof(look->line));
+	look->window = 0;
 	if (first && conn->route != ROUTE_STRANGE)
 		conn->answer = STATUS_UNKNOWN;
 }

@@ -9,6 +9,7 @@
 
 #include "talk.h"
 #include "wire/flow.h"
+#include "protocol/hpack_request.h"
 #include "protocol/http2.h"
 #include "wire/stream.h"
 
@@ -45,8 +46,9 @@ struct http2_arrivals {
 
 struct http2_conn {
 	struct http2_way in, out;
-	struct hpack_table fields; /* of the server's responses */
-	struct flow flow;	   /* with config.ring_bytes */
+	struct hpack_table fields;     /* of the server's responses */
+	struct hpack_request requests; /* with --route */
+	struct flow flow;	       /* with config.ring_bytes */
 	__u32 flow_hash;
 	__u32 number; /* unique to the connection */
 	__u32 service;

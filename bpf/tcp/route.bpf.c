@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Finds the route of a request in its line, and counts its responses. See route.h. */
+/* Finds the routes of requests, and counts their responses. See route.h. */
 #include "route.h"
 
 #include "batch.h"
@@ -88,24 +88,6 @@ static long more_step(__u32 i, struct route_look **look)
 	return !!l->more;
 }
 
-/*
- * Return the row of the line's route: the longest one, and of equal ones the one with a method. So
- * it is looked for with the method and without.
- */
-static __always_inline __u32 route_find(struct route_key *key)
-{
-	const struct route_found *with = bpf_map_lookup_elem(&routes, key), *without;
-	__u32 row = config.route_rows - 1, bits = 0;
-
-	if (with) {
-		row = with->row;
-		bits = with->bits;
-	}
-	__builtin_memset(key->method, 0, sizeof(key->method));
-	without = bpf_map_lookup_elem(&routes, key);
-	return without && without->bits > bits ? without->row : row;
-}
-
 __noinline int route_in(struct route_look *look, int first)
 {
 	struct route_look *l = look;
@@ -122,7 +104,8 @@ __noinline int route_in(struct route_look *look, int first)
 	if (look->more)
 		return ROUTE_PIPELINED;
 	if (look->line.stage == REQUEST_OVER)
-		return ROUTE_FIRST + route_find(&look->line.key);
+		return ROUTE_FIRST + route_row_of(look->line.method.misses | look->line.path.misses,
+						  config.route_rows - 1);
 	if (look->line.stage == REQUEST_STRANGE || look->at < look->have) /* it is too long */
 		return ROUTE_STRANGE;
 	return look->left ? ROUTE_UNSEEN : ROUTE_CUT;
@@ -139,13 +122,44 @@ __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, 
 	return 0;
 }
 
-static __always_inline struct service_route *route_row(const struct conn *c)
+__noinline int route_in_block(struct http2_conn *h, __u32 said, __u64 end)
 {
-	__u32 index = copy_of(c->service);
+	struct stream *st;
+	__u64 key;
 
-	if (c->route < ROUTE_FIRST || !slot_of(c->service))
+	if (!h || !http2_is_block(&h->in.side))
+		return 0;
+	hpack_request_frame(&h->in.side, &h->requests, said, end);
+	if (!(said & HTTP2_ENDS) || h->in.side.block)
+		return 0;
+	key = (__u64)h->number << 32 | h->in.side.stream;
+	st = bpf_map_lookup_elem(&streams, &key);
+	/* Trailers come after the block that has set it. */
+	if (st && st->route == ROUTE_CUT && !(st->flags & STREAM_RESPONDING))
+		st->route = hpack_request_route(&h->requests, config.route_rows - 1);
+	return 0;
+}
+
+/* ---- counts ---- */
+
+/* Count a response of @service whose request's route is not known. */
+static __always_inline void route_unknown(__u32 service, __u32 reason)
+{
+	__u32 index = copy_of(service);
+	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
+
+	barrier_var(reason); /* or the verifier does not see its bound */
+	if (all && reason < ROUTE_UNKNOWN_COUNT && slot_of(service))
+		COPY_ADD(all->routeless[reason], 1);
+}
+
+static __always_inline struct service_route *route_row(__u32 service, __u32 route)
+{
+	__u32 index = copy_of(service);
+
+	if (route < ROUTE_FIRST || !slot_of(service))
 		return NULL;
-	index = index * config.route_rows + c->route - ROUTE_FIRST;
+	index = index * config.route_rows + route - ROUTE_FIRST;
 	return bpf_map_lookup_elem(&route_rows, &index);
 }
 
@@ -156,40 +170,71 @@ static __always_inline void route_stage(struct service_route *row, enum stage st
 		stage_add(&row->stages[stage - ROUTE_STAGE_FIRST], to - from);
 }
 
+/* Count a response with its class of status. NULL: it has no times, or no route that is known. */
+static __always_inline struct service_route *route_counted(__u32 service, __u32 route, __u32 status,
+							   __u64 start_ns)
+{
+	__u32 class = status / 100;
+	struct service_route *row;
+
+	if (route < ROUTE_FIRST) {
+		route_unknown(service, route);
+		return NULL;
+	}
+	row = route_row(service, route);
+	if (!row)
+		return NULL;
+	barrier_var(class);
+	COPY_ADD(row->responses[class < ROUTE_CLASSES ? class : 0], 1);
+	return start_ns ? row : NULL;
+}
+
 /* Encrypted bytes are no line. kTLS shows plain ones. */
-static __always_inline enum route_unknown route_reason(const struct conn *c)
+static __always_inline __u32 conn_route(const struct conn *c)
 {
 	if (clear_is_needed(c) && !config.tls)
 		return ROUTE_TLS;
 	return c->marks & MARK_UNSEEN ? ROUTE_UNSEEN : c->route;
 }
 
+/* Count the times of an exchange or stream, whose names are the same. */
+#define ROUTE_STAGES(row, of)                                                                     \
+	do {                                                                                      \
+		route_stage(row, STAGE_SOCKET_QUEUE, (of)->start_ns, (of)->first_read_ns);        \
+		if ((of)->last_read_ns != (of)->first_read_ns)                                    \
+			route_stage(row, STAGE_RECEIVE, (of)->first_read_ns, (of)->last_read_ns); \
+		route_stage(row, STAGE_SERVICE, (of)->last_read_ns, (of)->first_write_ns);        \
+	} while (0)
+
 __noinline int route_answered(struct conn *c, int status)
 {
 	struct service_route *row;
-	__u32 class = (__u32)status / 100;
 
 	if (!c || (!status && !(c->marks & (MARK_HTTP1 | MARK_TLS))))
 		return 0;
 	if (config.tls && clear_is_needed(c))
 		c->route = clear_route(c);
-	if (route_reason(c) < ROUTE_FIRST) {
-		route_unknown(c->service, route_reason(c));
-		return 0;
-	}
-	row = route_row(c);
-	if (!row)
-		return 0;
-	barrier_var(class);
-	COPY_ADD(row->responses[class < ROUTE_CLASSES ? class : 0], 1);
-	if (!c->start_ns)
-		return 0;
-	route_stage(row, STAGE_SOCKET_QUEUE, c->start_ns, c->first_read_ns);
-	if (c->last_read_ns != c->first_read_ns)
-		route_stage(row, STAGE_RECEIVE, c->first_read_ns, c->last_read_ns);
-	route_stage(row, STAGE_SERVICE, c->last_read_ns, c->first_write_ns);
+	row = route_counted(c->service, conn_route(c), status, c->start_ns);
+	if (row)
+		ROUTE_STAGES(row, c);
 	return 0;
 }
+
+__noinline int route_stream_answered(const struct stream *st, __u32 service, __u32 status)
+{
+	struct service_route *row;
+
+	if (!st)
+		return 0;
+	row = route_counted(service, st->route, status, st->start_ns);
+	if (row)
+		ROUTE_STAGES(row, st);
+	return 0;
+}
+
+#define ROUTE_RESPONDING(row, of, now)                                                        \
+	respond_move(&(row)->stages[STAGE_RESPOND - ROUTE_STAGE_FIRST], (of)->respond_bucket, \
+		     (of)->last_write_ns - (of)->first_write_ns, (now) - (of)->first_write_ns)
 
 __noinline int route_responding(const struct conn *c, __u64 now)
 {
@@ -197,9 +242,20 @@ __noinline int route_responding(const struct conn *c, __u64 now)
 
 	if (!c || now <= c->last_write_ns || c->first_write_ns < epoch_ns || !c->start_ns)
 		return 0;
-	row = route_row(c);
+	row = route_row(c->service, c->route);
 	if (row)
-		respond_move(&row->stages[STAGE_RESPOND - ROUTE_STAGE_FIRST], c->respond_bucket,
-			     c->last_write_ns - c->first_write_ns, now - c->first_write_ns);
+		ROUTE_RESPONDING(row, c, now);
+	return 0;
+}
+
+__noinline int route_stream_responding(const struct stream *st, __u32 service, __u64 now)
+{
+	struct service_route *row;
+
+	if (!st || now <= st->last_write_ns || st->first_write_ns < epoch_ns || !st->start_ns)
+		return 0;
+	row = route_row(service, st->route);
+	if (row)
+		ROUTE_RESPONDING(row, st, now);
 	return 0;
 }

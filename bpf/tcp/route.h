@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Requests of HTTP/1 by route, with --route. The route is found in the reads that bring a request's
- * line, kept with the exchange, and counted when the response begins. The functions are not inline, as
- * those of status.h, whose responses they count: route.bpf.c. Neighbours: exchange.h,
- * protocol/request.h.
+ * Requests by route, with --route. Reads bring a request's line (HTTP/1) or header block (HTTP/2), and with
+ * it the route. The route is kept with the exchange or stream, and counted when the response begins. The
+ * functions are not inline, as those of status.h, whose responses they count: route.bpf.c. Neighbours:
+ * exchange.h, streams.h, protocol/request.h, protocol/hpack_request.h.
  */
 #ifndef BPF_TCP_ROUTE_H
 #define BPF_TCP_ROUTE_H
@@ -11,7 +11,7 @@
 #include "clear.h"
 #include "slot.h"
 
-/* struct conn.route: enum route_unknown, or this plus the row of the route. */
+/* The route in struct conn and struct stream: enum route_unknown, or this plus the row of the route. */
 #define ROUTE_FIRST ROUTE_UNKNOWN_COUNT
 /* Its line is to be looked for in the current read. */
 #define ROUTE_WANTED 0xff
@@ -34,16 +34,15 @@ int route_answered(struct conn *c, int status);
 /* The response goes on: move its time in RESPOND. Call this before exchange.h does the same. */
 int route_responding(const struct conn *c, __u64 now);
 
-/* Count a response of @service whose request's route is not known. */
-static __always_inline void route_unknown(__u32 service, enum route_unknown reason)
-{
-	__u32 index = copy_of(service);
-	struct service_statuses *all = bpf_map_lookup_elem(&statuses, &index);
+/*
+ * Follow the header blocks of the client's direction after each step, which has returned @said and
+ * whose bytes end before @end. If a block ends that opened a stream, note its route in the stream.
+ */
+int route_in_block(struct http2_conn *h, __u32 said, __u64 end);
 
-	barrier_var(reason); /* or the verifier does not see its bound */
-	if (all && reason < ROUTE_UNKNOWN_COUNT && slot_of(service))
-		COPY_ADD(all->routeless[reason], 1);
-}
+/* As route_answered() and route_responding(), for a stream of @service. */
+int route_stream_answered(const struct stream *st, __u32 service, __u32 status);
+int route_stream_responding(const struct stream *st, __u32 service, __u64 now);
 
 /*
  * After all else of a read of @count bytes: look at those of a request's line. It is a separate step, as

@@ -4,7 +4,6 @@
 
 #include "bytes.h"
 #include "clear.h"
-#include "route.h"
 #include "slot.h"
 #include "state.h"
 
@@ -180,8 +179,6 @@ static __always_inline void status_add(__u32 service, __u32 status, __u64 servic
 __noinline int status_count(__u32 service, __u32 status, __u64 service_ns)
 {
 	status_add(service, status, service_ns);
-	if (config.route_rows)
-		route_unknown(service, ROUTE_HTTP2);
 	return 0;
 }
 

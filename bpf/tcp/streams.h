@@ -18,6 +18,7 @@
 #include "arrival.h"
 #include "bytes.h"
 #include "http2.h"
+#include "route.h"
 #include "sample.h"
 #include "service.h"
 #include "slot.h"
@@ -284,6 +285,7 @@ static __always_inline void stream_opens(struct streams_call *call, const struct
 		.first_read_ns = way->begun_read_ns,
 		.last_read_ns = call->now,
 		.bytes_in = HTTP2_HEADER + way->side.payload,
+		.route = ROUTE_CUT, /* until its header block is complete */
 	};
 
 	h->highest = id;
@@ -455,6 +457,8 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 	stream_answered(call, st);
 	status_count(call->h->service, status,
 		     st->start_ns ? st->first_write_ns - st->last_read_ns : STATUS_UNTIMED);
+	if (config.route_rows)
+		route_stream_answered(st, call->h->service, status);
 }
 
 static __always_inline void server_frame_ends(struct streams_call *call, struct http2_way *way)
@@ -470,6 +474,8 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 		return;
 	if (s->type == HTTP2_DATA)
 		bytes_add(&found->bytes_out, HTTP2_HEADER + s->payload);
+	if (config.route_rows)
+		route_stream_responding(found, call->h->service, call->now);
 	stream_responding(call, found);
 	if (!last)
 		return;
@@ -525,6 +531,8 @@ static __always_inline bool way_step(struct streams_call *call, struct http2_way
 		way_skip(way, room);
 	else if (room)
 		way_frame(call, way, room, said);
+	else
+		way->side.taken = 0; /* the next buffer is empty */
 	return call->wrong;
 }
 
@@ -542,6 +550,8 @@ static long streams_in_step(__u32 i, struct streams_call *call)
 		return 1;
 	if (said & HTTP2_BEGINS)
 		client_frame_begins(call, way);
+	if (config.route_rows)
+		route_in_block(call->h, said, way->bytes.at);
 	if (said & HTTP2_ENDS)
 		client_frame_ends(call, way);
 	return 0;
@@ -609,7 +619,7 @@ static __always_inline void streams_read(struct streams_call *call, __u32 bytes,
 	if (!call->wrong)
 		bpf_loop(STREAMS_STEPS, streams_in_step, call, 0);
 	/* Keep the arrival of a cut header now: it may be overwritten before the next read. */
-	if (way->side.have && way->side.have < HTTP2_HEADER && !way->resumed)
+	if (way->side.have && way->side.have < way->side.want && !way->resumed)
 		way->begun_arrival_ns = frame_arrival(call, way);
 	if (call->wrong || way->rest)
 		streams_give_up(call);
@@ -647,6 +657,7 @@ static __always_inline struct http2_conn *http2_new(const struct sock *sk, struc
 	h->service = c->service;
 	h->flow_hash = c->flow_hash;
 	h->in.side.by_client = true;
+	h->in.side.followed = config.route_rows != 0;
 	if (config.ring_bytes)
 		flow_of(&sk->__sk_common, sk->__sk_common.skc_num, &h->flow);
 	return h;

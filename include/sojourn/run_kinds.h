@@ -91,7 +91,7 @@ enum run_routeless {
 	RUN_ROUTELESS_UNSEEN,	 /* its first bytes were not seen */
 	RUN_ROUTELESS_TLS,	 /* they are encrypted */
 	RUN_ROUTELESS_HTTP2,	 /* its headers are compressed */
-	RUN_ROUTELESS_CUT,	 /* it was answered before its first line was complete */
+	RUN_ROUTELESS_CUT,	 /* it was answered before its method and path were complete */
 	RUN_ROUTELESS_STRANGE,	 /* it begins with no method and target */
 	RUN_ROUTELESS_PIPELINED, /* it came together with others */
 	RUN_ROUTELESS_COUNT

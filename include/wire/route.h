@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * HTTP/1 requests by route, with --route. The kernel finds a request's route by a key. It counts each
- * route of each service on each CPU.
+ * HTTP requests by route, with --route. The kernel finds a request's route byte by byte: at each place of a
+ * method or path, each byte rules out some routes. It counts each route of each service on each CPU.
  */
 #ifndef WIRE_ROUTE_H
 #define WIRE_ROUTE_H
@@ -10,40 +10,46 @@
 
 #include "wire/counters.h"
 
-/* Maximum of routes. Each takes memory per service and CPU. */
+/* Maximum of routes, which are bits. Each takes memory per service and CPU. */
 #define ROUTES_MOST 32
 
-/* Bytes of a method, of which the last one is 0 in each route. */
-#define ROUTE_METHOD 16
-/* Bytes of a path that are compared. A route is shorter, by more than the byte that ends it. */
-#define ROUTE_PATH	 128
-#define ROUTE_PATH_LIMIT 120
+/* The longest method and path of a route. */
+#define ROUTE_METHOD_LIMIT 15
+#define ROUTE_PATH_LIMIT   120
 
 /*
- * A key of the trie. Method: zeros after its end, all zeros: any. A path that must be equal, and not
- * only begin like that, is followed by a 0: no path contains one.
+ * Places of bytes. A text has one more than its longest route needs: no longer text differs from one with
+ * that many bytes. Huffman's code (RFC 7541, B) is compared as it is: a text begins with another one exactly
+ * if the code's bits do. A letter of a method has up to 8 bits, one of a path up to 19, and "?" has 10.
  */
-struct route_key {
-	__u32 bits; /* of the method and the path */
-	__u8 method[ROUTE_METHOD];
-	__u8 path[ROUTE_PATH];
-};
+#define ROUTE_METHOD_PLACES	  16
+#define ROUTE_PATH_PLACES	  128
+#define ROUTE_PATH_HUFFMAN_PLACES 288
+#define ROUTE_AT_METHOD		  0
+#define ROUTE_AT_METHOD_HUFFMAN	  (ROUTE_AT_METHOD + ROUTE_METHOD_PLACES)
+#define ROUTE_AT_PATH		  (ROUTE_AT_METHOD_HUFFMAN + ROUTE_METHOD_PLACES)
+#define ROUTE_AT_PATH_HUFFMAN	  (ROUTE_AT_PATH + ROUTE_PATH_PLACES)
+#define ROUTE_AT_STATIC		  (ROUTE_AT_PATH_HUFFMAN + ROUTE_PATH_HUFFMAN_PLACES) /* by index, not byte */
+#define ROUTE_PLACES		  (ROUTE_AT_STATIC + 1)
 
-#define ROUTE_BITS(path_bytes) (8U * (ROUTE_METHOD + (path_bytes)))
+_Static_assert(ROUTE_METHOD_LIMIT < ROUTE_METHOD_PLACES && ROUTE_PATH_LIMIT < ROUTE_PATH_PLACES,
+	       "the place after the longest");
+_Static_assert((19 * ROUTE_PATH_LIMIT + 10 + 7) / 8 < ROUTE_PATH_HUFFMAN_PLACES,
+	       "of the longest code, too");
 
-_Static_assert(sizeof(struct route_key) == 4 + ROUTE_METHOD + ROUTE_PATH, "no padding");
-
-struct route_found {
-	__u32 row;  /* of the route, from 0 on in the order given; the row after all is of others */
-	__u32 bits; /* of its key: the longer one of two wins */
+/* The routes that a text of a request does not match, as bits: those that it misses. */
+struct route_place {
+	__u32 by_byte[256]; /* if it has this byte here */
+	__u32 at_end;	    /* if it ends before this place */
+	__u32 pad;
 };
 
 /* Reasons why a request's route is not known. */
 enum route_unknown {
 	ROUTE_UNSEEN, /* its first bytes cannot be seen (splice, io_uring) */
 	ROUTE_TLS,
-	ROUTE_HTTP2,
-	ROUTE_CUT,	 /* the response began before the request's line was complete */
+	ROUTE_HTTP2,	 /* a compressed field is not known */
+	ROUTE_CUT,	 /* the response began before the request's method and path were complete */
 	ROUTE_STRANGE,	 /* it does not begin with a method and a target */
 	ROUTE_PIPELINED, /* a read holds several requests */
 	ROUTE_UNKNOWN_COUNT

@@ -31,7 +31,8 @@ struct stream {
 	__u16 respond_bucket; /* see struct conn */
 	__u16 flags;	      /* enum stream_flag */
 	__u8 grpc;	      /* 1 + the status of gRPC at the end of the response; 0: none */
-	__u8 pad[3];
+	__u8 route;	      /* with --route: of its request, as in struct conn */
+	__u8 pad[2];
 };
 
 _Static_assert(sizeof(struct stream) == 6 * 8 + 4 * 4 + 8, "no hidden padding");

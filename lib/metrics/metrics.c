@@ -497,7 +497,7 @@ static void tell_route_responses(const struct metrics_output *out, const struct 
 {
 	static const struct metrics_family family = {
 		"sojourn_route_responses", METRICS_COUNTER, METRICS_ONE,
-		"Responses of HTTP/1 by route and class of status (--route); unknown: not seen."};
+		"Responses by route and class of status (--route); unknown: not seen."};
 	static const char *const classes[] = {"unknown", "1xx", "2xx", "3xx", "4xx", "5xx"};
 
 	out->family(out->context, &family);

@@ -238,8 +238,8 @@ CHECK_LAST(run_routeless_names, RUN_ROUTELESS_COUNT, RUN_ROUTELESS_PIPELINED);
 const char *const run_routeless_help[RUN_ROUTELESS_COUNT] = {
 	[RUN_ROUTELESS_UNSEEN] = "their first bytes were not seen (splice, io_uring)",
 	[RUN_ROUTELESS_TLS] = "TLS",
-	[RUN_ROUTELESS_HTTP2] = "HTTP/2",
-	[RUN_ROUTELESS_CUT] = "answered before their first line was complete",
+	[RUN_ROUTELESS_HTTP2] = "a compressed field of HTTP/2 is not known",
+	[RUN_ROUTELESS_CUT] = "answered before their method and path were complete",
 	[RUN_ROUTELESS_STRANGE] = "they begin with no method and target",
 	[RUN_ROUTELESS_PIPELINED] = "read together with others",
 };

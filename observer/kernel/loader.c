@@ -33,6 +33,7 @@ struct loader {
 	size_t statuses_bytes;
 	size_t routes_bytes;
 	const char *const *routes; /* the caller's */
+	uint8_t rows[ROUTES_MOST]; /* of each in the kernel's counts */
 	size_t transmits_bytes;
 	struct service_gauges *gauges;
 	size_t gauges_bytes;
@@ -154,6 +155,21 @@ static int set_target(struct loader *loader, int cgroup_fd)
 		       : 0;
 }
 
+static int fill_routes(struct loader *loader)
+{
+	struct route_place *places = NULL;
+	size_t bytes;
+	int r = map_memory(loader->skel->maps.route_places, PROT_READ | PROT_WRITE,
+			   (void **)&places, &bytes);
+
+	if (r < 0)
+		return r;
+	routes_fill(places, loader->routes, loader->skel->rodata->config.route_rows - 1,
+		    loader->rows);
+	munmap(places, bytes);
+	return 0;
+}
+
 static int loader_init(struct loader *loader, const struct plan *plan,
 		       const struct loader_options *options)
 {
@@ -181,8 +197,7 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 		r = set_target(loader, options->target_fd);
 	loader->routes = options->routes;
 	if (!r && options->config.route_rows)
-		r = routes_fill(bpf_map__fd(loader->skel->maps.routes), options->routes,
-				options->config.route_rows - 1);
+		r = fill_routes(loader);
 	return r < 0 ? r : services_open(&loader->services, loader->skel);
 }
 
@@ -597,8 +612,11 @@ const struct service_route *loader_route_row(const struct loader *loader, uint32
 	const struct observer_config *config = loader_config(loader);
 	size_t at = (size_t)copy * config->max_services + service;
 
-	return loader->services.routes ? &loader->services.routes[at * config->route_rows + row]
-				       : NULL;
+	if (!loader->services.routes)
+		return NULL;
+	if (row + 1 < config->route_rows)
+		row = loader->rows[row];
+	return &loader->services.routes[at * config->route_rows + row];
 }
 
 const char *loader_route(const struct loader *loader, uint32_t row)

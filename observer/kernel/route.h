@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Routes of --route, by which the kernel side counts requests of HTTP/1: their texts as keys of its
- * trie (wire/route.h).
+ * Routes of --route, by which the kernel side counts requests: their texts, and the places by which it finds
+ * them (wire/route.h).
  */
 #ifndef OBSERVER_KERNEL_ROUTE_H
 #define OBSERVER_KERNEL_ROUTE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "wire/route.h"
+
+/* All zeros after the texts. */
+struct route_key {
+	char method[ROUTE_METHOD_LIMIT + 1]; /* "": any */
+	char path[ROUTE_PATH_LIMIT + 1];
+	uint32_t whole; /* the path must be equal, and not only begin like that */
+};
 
 /* Parse "GET /health" or the like (docs/measurement.md). Return NULL, or which routes are allowed. */
 const char *route_parse(const char *text, struct route_key *ret_key);
 
-/* Fill the trie with the routes, which are valid. 0 or -errno. */
-int routes_fill(int trie_fd, const char *const *routes, size_t count);
+/*
+ * Fill the @places, all zeros, with @count routes, which are valid. Set ret_rows[i] to the row of route i: the
+ * row of the better one of two is lower.
+ */
+void routes_fill(struct route_place places[static ROUTE_PLACES], const char *const *routes,
+		 size_t count, uint8_t ret_rows[static ROUTES_MOST]);
 
 #endif

@@ -263,10 +263,10 @@ static const struct cli_option observe_rows[] = {
 	 "requests are not known.",
 	 CLI_FLAG, AT(http)},
 	{"route", 0, "[METHOD ]PATH[*]",
-	 "Count the requests of HTTP/1 in clear with this path, or with * at its end those that "
-	 "begin like it, and keep their stages apart; may be repeated, up to 32 times. The longest "
-	 "one that matches counts, others are 'other'. Paths are compared as sent, without the "
-	 "query. Includes --http.",
+	 "Count the requests in clear with this path, or with * at its end those that begin like "
+	 "it, and keep their stages apart; may be repeated, up to 32 times. The longest one that "
+	 "matches counts, others are 'other'. Paths are compared as sent, without the query; those "
+	 "of gRPC are /package.Service/Method. Includes --http.",
 	 CLI_SET, .set = set_route},
 	{"tls", 0, NULL,
 	 "Look into TLS of servers that use OpenSSL's library: statuses and routes of HTTP/1 are "

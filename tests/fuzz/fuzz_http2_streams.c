@@ -68,7 +68,7 @@ static uint64_t in_pieces(const uint8_t *data, size_t size, size_t piece, bool b
 	for (size_t i = 0; i < size; i += piece)
 		if (!walker_feed(&s, data + i, size - i < piece ? size - i : piece, add, &walked))
 			break;
-	return (walked.sum * 31 + walked.fields.entered) * 31 + walked.fields.grpc +
+	return (walked.sum * 31 + walked.fields.walk.entered) * 31 + walked.fields.grpc +
 	       (uint64_t)walked.fields.said * 32;
 }
 

@@ -281,6 +281,11 @@ static const struct {
 	     "\x40\x0bgrpc-status\x02" "14" "\xbe" "\x00\x00\x0d\x01\x05\x00\x00\x00\x03" "\x00\x88\x9a\xca\xc8\xb2\x12\x34\xda\x8f\x82\x08\x3f"),
 	SEED("http2_streams", "\x20HTTP/1.1 400 Bad Request\r\n\r\n"), SEED("http2_streams", "\x01\x00\x40\x01\x00\x00\x00\x00\x00\x01"),
 
+	/* The length of parts, then the length of a header block and its bytes. */
+	SEED("routes", "\x03\x02\x82\x84" "\x06\x83\x44\x03/ab" "\x02\x83\xbe" "\x03\x20\x82\x84"),
+	SEED("routes", "\xff\x11\x00\x07:method\x03PUT\x84" "\x0a\x82\x40\x84\xb9\x58\xd3\x3f\x02/a" "\x06\x82\x05\x03/a?"),
+	SEED("routes", "\x01\x06\x82\x44\x82\x60\xff\xbe" "\x08\x42\x05" "A-B_C\x85"),
+
 	/* The check's number in the target's table, then lines. */
 	SEED("http_endpoint", "\x00GET\n/\ntext/html\n"), SEED("http_endpoint", "\x00GET\n/\n*/*\n"),
 	SEED("http_endpoint", "\x00GET\n/healthz\n"),

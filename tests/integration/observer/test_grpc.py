@@ -37,6 +37,12 @@ def of_grpc(entry):
     return told
 
 
+def by_route(entry):
+    """Return {route: count}. All are known."""
+    assert not any(entry["routes"]["not_known"].values())
+    return {route["route"]: route["count"] for route in entry["routes"]["list"] if route["count"]}
+
+
 def said(text):
     """Return the counts that grpcserver.py or grpcclient.py have printed."""
     return {NAMES[int(code)]: int(count) for code, count in re.findall(r"status (\d+)=(\d+)", text)}
@@ -57,7 +63,8 @@ def test_servers_and_clients_count_the_same(start):
     server, port = grpcio_server(start)
     nginx = start(Nginx(listen_options="http2", server=f"location /test.Service/ {{ grpc_pass grpc://127.0.0.1:{port}; }}"
                         "location /gone/ { grpc_pass grpc://127.0.0.1:1; }"))
-    observer = start(Observer("--http", ports=[port, nginx.port]))
+    observer = start(Observer("--route", "/test.Service/*", "--route", "POST /test.Service/Any", "--route", "/gone/",
+                              ports=[port, nginx.port]))
     clients = [run([sys.executable, ROOT / "tests/support/grpcclient.py", at, 510]).stdout for at in (port, nginx.port)]
     driver = Driver(f"h2c://127.0.0.1:{port}/test.Service/Missing", "--grpc", "--streams=50", connections=2, count=1000,
                     check=False)
@@ -77,6 +84,8 @@ def test_servers_and_clients_count_the_same(start):
     assert of_grpc(of_server) == {**truth, "not_found": truth["not_found"] + 1000}
     assert of_grpc(of_nginx) == said(clients[1])
     assert counted(of_server) == {200: 2020} and counted(of_nginx) == {200: 510, 502: 1}
+    assert by_route(of_server) == {"/test.Service/*": 1000, "POST /test.Service/Any": 1020}
+    assert by_route(of_nginx) == {"POST /test.Service/Any": 510, "/gone/": 1}
     assert re.search(r"gRPC +not found 1,040 \(51 %\) · ok", observer.stdout), observer.stdout
 
 

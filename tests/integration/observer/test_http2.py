@@ -96,8 +96,8 @@ class Talk:
 class H2Scene(Scene):
     """Such connections under observation."""
 
-    def __init__(self, start, observe=True):
-        super().__init__(start, "--http", "--samples", "100000", observe=observe)
+    def __init__(self, start, *options, observe=True):
+        super().__init__(start, "--http", "--samples", "100000", *options, observe=observe)
 
     def talk(self):
         return Talk(*self.connect())

@@ -341,6 +341,7 @@ document.querySelector(".services .which").click();
 await until(() => document.querySelector("#detail canvas"));
 found.expanded = document.querySelector(".services .which").ariaExpanded;
 found.command = document.querySelector(".command code").textContent;
+found.statuses = detail.statuses.textContent;
 found.charts = drawn.map(({chart, canvas}) => ({label: canvas.getAttribute("aria-label"), lines: chart.data.datasets.map((set) => set.label),
 	beyond: chart.data.datasets.flatMap((set) => set.data).filter(({x}) => x < chart.scales.x.min - 0.001 || x > chart.scales.x.max + 0.001).length}));
 found.exchanges = state.detail.services.filter((service) => service.series).flatMap((service) => service.series.exchanges).reduce((a, b) => a + b);
@@ -378,7 +379,7 @@ return found;
 def test_the_page_lives(start, tmp_path, width):
     """Full at its first paint; sorted, filtered and opened as the user wants; its values are the service's."""
     nginx, lab, busy = start(Nginx()), start(Lab()), start(Lab())
-    serve = start(Serve(f"{nginx.port},{lab.port},{busy.port}"))
+    serve = start(Serve(f"{nginx.port},{lab.port},{busy.port}", "--route", "GET /"))
     Driver(nginx.url, connections=2, count=321)
     load = start(Process([DRIVER, busy.url, "-c1", "--rate=1000", "-d60s", "--quiet"]))
     for query in ("", "?last=86400&step=10", f"?last=1&port={nginx.port}"):
@@ -407,6 +408,7 @@ def test_the_page_lives(start, tmp_path, width):
         assert [name.split(" ")[0] + " " + name.split(" ")[1] for name in shown] == expected and told == order
     assert len(found["filtered"]) == 1 and "nginx" in found["filtered"][0]
     assert found["expanded"] == "true" and found["exchanges"] == found["day"] == 321
+    assert "200321100 %" in found["statuses"] and "GET /321" in found["statuses"]
     assert found["command"].startswith(f"sojourn-drive http://127.0.0.1:{nginx.port}/ ") and " --observer http" in found["command"]
     lines = {chart["label"]: chart["lines"] for chart in found["charts"]}
     assert {"requests/s", "accepts/s"} <= set(lines["requests and accepts per second"])

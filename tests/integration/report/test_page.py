@@ -43,7 +43,7 @@ def measured(start, tmp_path):
     paths = [tmp_path / "before.json", tmp_path / "after.json"]
     if not MEASURED:
         nginx = start(Nginx())
-        observer = start(Observer(ports=[nginx.port]))
+        observer = start(Observer("--route", "GET /", "--route", "/none", ports=[nginx.port]))
         for path in paths:
             run([DRIVER, nginx.url, "-c", 4, "-d", "1s", "--quiet", "--observer", observer.url,
                  "--json", path])
@@ -113,7 +113,7 @@ def test_the_page_shows_the_document(measured, tmp_path, width):
     assert {chart["label"] for chart in page.probe["charts"]} >= {
         "latency by percentile", "share of each part in slow requests", "timelines of the slowest exchanges"}
     assert_same_as(page, [document])
-    assert {"0:driver.requests", "0:driver.round_trip.p99_ns", "0:services.0.exchanges",
+    assert {"0:driver.requests", "0:driver.round_trip.p99_ns", "0:services.0.exchanges", "0:services.0.routes.list.0.count",
             "0:joined.tail.0.sum.stages.service"} <= set(page.cells)
     for heading in ("Where a request's time goes", "Latency by percentile",
                     "What makes slow requests slow", "The slowest exchanges", "Commands"):

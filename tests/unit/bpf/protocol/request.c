@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bpf/protocol/request.h, the kernel's own source: the method and path of a request's first line,
+ * bpf/protocol/request.h and route.h, the kernel's own sources: the route of a request by its first line,
  * however its bytes are cut.
  */
 #include "unit.h"
@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "routes.h"
 
 #include "../../bpf/protocol/request.h"
 
@@ -17,16 +19,41 @@ static void feed(struct request_line *l, const char *bytes, size_t length)
 		request_byte(l, (uint8_t)bytes[i]);
 }
 
-static void assert_line(const char *text, const char *method, const char *path)
+/* Return the route of a line by its bytes. */
+static const char *route_of(const char *text)
 {
 	struct request_line l = {};
-	size_t length = strlen(path);
 
 	feed(&l, text, strlen(text));
 	assert_int_equal(l.stage, REQUEST_OVER);
-	assert_int_equal(strncmp((char *)l.key.method, method, ROUTE_METHOD), 0);
-	assert_int_equal(l.key.bits, ROUTE_BITS(length + 1));
-	assert_memory_equal(l.key.path, path, length + 1);
+	return routes_by_row[route_row_of(l.method.misses | l.path.misses, routes_count)];
+}
+
+/* Check that the line has this method and path: routes with both, with one other letter, and so on. */
+static void assert_line(const char *text, const char *method, const char *path)
+{
+	char whole[256], start[256], longer[256], other[256];
+	const char *const routes[] = {longer, other, "X /*", start, whole};
+
+	snprintf(whole, sizeof(whole), "%s %s", method, path);
+	snprintf(start, sizeof(start), "%s*", path);
+	snprintf(longer, sizeof(longer), "%s %s/", method, path);
+	snprintf(other, sizeof(other), "%sA %s", method, path);
+	routes_given(routes, 5);
+	assert_string_equal(route_of(text), whole);
+	routes_given(routes, 4);
+	assert_string_equal(route_of(text), start);
+	routes_given(routes, 3);
+	assert_string_equal(route_of(text), "other");
+}
+
+/* A target that is no path. */
+static void assert_pathless(const char *text)
+{
+	static const char *const routes[] = {"/*"};
+
+	routes_given(routes, 1);
+	assert_string_equal(route_of(text), "other");
 }
 
 static void lines_have_a_method_and_a_path(void **state)
@@ -34,17 +61,16 @@ static void lines_have_a_method_and_a_path(void **state)
 	(void)state;
 	assert_line("GET / HTTP/1.1\r\n", "GET", "/");
 	assert_line("GET /api/users/5?id=/x HTTP/1.1\r\n", "GET", "/api/users/5");
-	assert_line("\r\n\nget /a%2Fb/../c HTTP/1.1\r\n", "get", "/a%2Fb/../c");
+	assert_line("\r\n\nGET /a%2Fb/../c HTTP/1.1\r\n", "GET", "/a%2Fb/../c");
 	assert_line("POST http://[::1]:80/x?y HTTP/1.1\r\n", "POST", "/x");
 	assert_line("GET HTTPS://a.example?x HTTP/1.1\r\n", "GET", "/");
 	assert_line("GET http://a.example HTTP/1.1\r\n", "GET", "/");
 	assert_line("GET http:///x HTTP/1.1\r\n", "GET", "/x");
-	assert_line("OPTIONS * HTTP/1.1\r\n", "OPTIONS", "");
-	assert_line("CONNECT a.example:443 HTTP/1.1\r\n", "CONNECT", "");
-	assert_line("CONNECT localhost HTTP/1.1\r\n", "CONNECT", "");
 	assert_line("GET /old\r\n", "GET", "/old");
 	assert_line("VERSION-CONTROL /x HTTP/1.1\r\n", "VERSION-CONTROL", "/x");
-	assert_line("GET /\xc3\xa9 HTTP/1.1\r\n", "GET", "/\xc3\xa9");
+	assert_pathless("OPTIONS * HTTP/1.1\r\n");
+	assert_pathless("CONNECT a.example:443 HTTP/1.1\r\n");
+	assert_pathless("CONNECT localhost HTTP/1.1\r\n");
 }
 
 static void other_bytes_are_no_line(void **state)
@@ -73,16 +99,19 @@ static void other_bytes_are_no_line(void **state)
 /* No route has a path as long or a method as long, so only their start matters. */
 static void long_ones_match_what_they_begin_with(void **state)
 {
-	struct request_line l = {};
-	char text[512] = "ABCDEFGHIJKLMNOP /";
+	char path[512] = "/", text[1024], longest[512];
+	const char *const routes[] = {longest, "/x*", "ABCDEFGHIJKLMNO /*"};
 
 	(void)state;
-	memset(text + strlen(text), 'x', 300);
-	feed(&l, text, strlen(text));
-	assert_int_equal(l.stage, REQUEST_OVER);
-	assert_int_equal(l.key.bits, ROUTE_BITS(ROUTE_PATH));
-	assert_int_not_equal(l.key.method[ROUTE_METHOD - 1], 0);
-	assert_memory_equal(l.key.path, strchr(text, '/'), ROUTE_PATH);
+	memset(path + 1, 'x', 300);
+	snprintf(longest, sizeof(longest), "%.*s", ROUTE_PATH_LIMIT, path);
+	routes_given(routes, 3);
+	snprintf(text, sizeof(text), "ABCDEFGHIJKLMNO %s", path);
+	assert_string_equal(route_of(text), "/x*");
+	snprintf(text, sizeof(text), "GET %s ", longest);
+	assert_string_equal(route_of(text), longest);
+	assert_string_equal(route_of("ABCDEFGHIJKLMNO / "), "ABCDEFGHIJKLMNO /*");
+	assert_string_equal(route_of("ABCDEFGHIJKLMNOP / "), "other");
 }
 
 /* Any bytes, of an alphabet in which lines are likely, keep to their arrays; cuts change nothing. */

@@ -465,7 +465,7 @@ static void the_dynamic_table_is_followed(void **state)
 										  : pieces[i],
 							compare, &compared));
 			assert_int_equal(compared.blocks, BLOCKS);
-			assert_int_equal(compared.fields.lost, 0);
+			assert_int_equal(compared.fields.walk.lost, 0);
 			assert_true(compared.ended > BLOCKS / 2);
 		}
 		nghttp2_hd_deflate_del(c.deflater);
@@ -545,7 +545,7 @@ static void any_status_of_grpc_is_nghttp2s(void **state)
 			continue;
 		for (size_t i = 0; i < size; i++)
 			hpack_byte(&fields, block[i]);
-		assert_int_equal(fields.stage, HPACK_AT_FIELD);
+		assert_int_equal(fields.walk.stage, HPACK_AT_FIELD);
 		assert_int_equal(fields.grpc, grpc_by_nghttp2(block, size));
 		known[fields.grpc]++;
 	}
@@ -558,8 +558,8 @@ static void any_status_of_grpc_is_nghttp2s(void **state)
 static void follow(struct hpack_table *fields, const uint8_t *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
-		if (fields->skip)
-			fields->skip--;
+		if (fields->walk.skip)
+			fields->walk.skip--;
 		else
 			hpack_byte(fields, bytes[i]);
 }
@@ -576,7 +576,7 @@ static void what_is_not_known_is_obscure(void **state)
 	follow(&fields, name, sizeof(name) - 1);
 	for (unsigned int entry = 1; entry < HPACK_ENTRIES; entry++)
 		follow(&fields, other, sizeof(other) - 1);
-	assert_int_equal(fields.entered, HPACK_ENTRIES);
+	assert_int_equal(fields.walk.entered, HPACK_ENTRIES);
 	fields.grpc = 0;
 	hpack_byte(&fields, 0xff); /* 127, and 62: the oldest entry */
 	hpack_byte(&fields, HPACK_DYNAMIC_FIRST + HPACK_ENTRIES - 1 - 127);
@@ -586,7 +586,7 @@ static void what_is_not_known_is_obscure(void **state)
 	hpack_byte(&fields, HPACK_DYNAMIC_FIRST + HPACK_ENTRIES - 127);
 	assert_true(http2_is_obscure(&fields));
 	fields.said = 0;
-	fields.lost = 1;
+	fields.walk.lost = 1;
 	assert_true(http2_is_obscure(&fields));
 }
 

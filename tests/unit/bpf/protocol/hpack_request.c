@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bpf/protocol/hpack_request.h, the kernel's own source, and the places of observer/kernel/route.c. The
+ * route of each request that nghttp2 writes is that of the rule, however its frames and bytes are cut.
+ */
+#include "unit.h"
+
+#include <nghttp2/nghttp2.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "routes.h"
+#include "walker.h"
+
+#include "../../bpf/protocol/hpack_request.h"
+
+#define BLOCKS	   1500
+#define BLOCK_MOST 8192
+#define BYTES_MOST (8U << 20)
+
+/* The bytes that a client sends, and the route of each request. */
+struct client {
+	nghttp2_hd_deflater *deflater;
+	unsigned int seed;
+	uint8_t *bytes;
+	size_t length;
+	const char *routes[BLOCKS];
+	unsigned int count;
+};
+
+static unsigned int any(struct client *c, unsigned int below)
+{
+	return (unsigned int)rand_r(&c->seed) % below;
+}
+
+static void frame(struct client *c, uint8_t type, uint8_t flags, const uint8_t *payload,
+		  size_t length)
+{
+	const uint8_t header[HTTP2_HEADER] = {
+		0, (uint8_t)(length >> 8), (uint8_t)length, type, flags, 0, 0, 0, 1};
+
+	assert_true(length < 1 << 14 && c->length + sizeof(header) + length <= BYTES_MOST);
+	memcpy(c->bytes + c->length, header, sizeof(header));
+	memcpy(c->bytes + c->length + sizeof(header), payload, length);
+	c->length += sizeof(header) + length;
+}
+
+/* Write a block in a first frame, perhaps with padding and priority, and any number of others. */
+static void block_written(struct client *c, const uint8_t *block, size_t length)
+{
+	size_t first = any(c, 3) ? length : any(c, (unsigned int)length + 1);
+	uint8_t payload[BLOCK_MOST + 512] = {0}, flags = 0, padding = 0, *at = payload;
+
+	if (!any(c, 4)) {
+		flags |= HTTP2_PADDED;
+		padding = (uint8_t)any(c, 256);
+		*at++ = padding;
+	}
+	if (!any(c, 4)) {
+		flags |= HTTP2_PRIORITISED;
+		memset(at, 0x84, 5); /* would be a path */
+		at += 5;
+	}
+	memcpy(at, block, first);
+	at += first;
+	memset(at, 0x84, padding);
+	at += padding;
+	if (first == length)
+		flags |= HTTP2_END_HEADERS;
+	frame(c, HTTP2_HEADERS, flags, payload, (size_t)(at - payload));
+	while (first < length) {
+		size_t more = 1 + any(c, (unsigned int)(length - first));
+
+		if (!any(c, 4))
+			frame(c, HTTP2_CONTINUATION, HTTP2_PADDED, payload, 0);
+		frame(c, HTTP2_CONTINUATION, first + more == length ? HTTP2_END_HEADERS : 0,
+		      block + first, more);
+		first += more;
+	}
+}
+
+static const char *const given[] = {
+	"/api/*",	"GET /api/*",	  "/api/users/*",	"POST /api/users/", "/*",
+	"/a",		"PUT /a",	  "LONGEST-ALLOWED /a", "/index.html",	    "GET /",
+	"/~|\\^`{}<>*", "/test.Echo/Get", "/test.Echo/G*",	"POST /test.E*",    "/%C3%A9",
+	"/aa",
+};
+
+static const char *const methods[] = {
+	"GET", "POST", "PUT", "LONGEST-ALLOWED", "LONGEST-ALLOWEDX", "OPTIONS", "DELETE",
+	"get", "PUTT", "PU"};
+
+/* Make a path: a route's, perhaps cut off, or with more after it. Some have bytes that Huffman's code makes longer. */
+static size_t path_made(struct client *c, char *path, size_t size)
+{
+	const char *text = strchr(given[any(c, sizeof(given) / sizeof(*given))], '/');
+	size_t length = (size_t)snprintf(path, size, "%s", text);
+	static const char *const ends[] = {"?", "?a=/b*",     "/",	  "a",
+					   "x", "~~~~~~~~~~", "\x01\xff", "\\"};
+
+	if (path[length - 1] == '*')
+		length--;
+	if (!any(c, 4))
+		length = any(c, (unsigned int)length + 1);
+	for (unsigned int more = any(c, 3); more; more--)
+		length += (size_t)snprintf(path + length, size - length, "%s", ends[any(c, 8)]);
+	if (!any(c, 20)) {
+		size_t fill = any(c, 600);
+
+		memset(path + length, any(c, 2) ? 'e' : '\\', fill);
+		length += fill;
+	}
+	return length;
+}
+
+static nghttp2_nv field(struct client *c, const char *name, const char *value, size_t length)
+{
+	return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), length,
+			    any(c, 6) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
+}
+
+/* Write a random request, whose path is often one of the latest ones, and other fields that evict entries. */
+static void request_made(struct client *c)
+{
+	static char paths[16][1024];
+	static size_t lengths[16];
+	unsigned int at = any(c, 16), with_path = any(c, 30);
+	const char *method = methods[any(c, sizeof(methods) / sizeof(*methods))];
+	char agent[512];
+	nghttp2_nv fields[5];
+	size_t count = 0;
+	uint8_t block[BLOCK_MOST];
+	ssize_t length;
+
+	if (!c->count || !any(c, 3))
+		lengths[at] = path_made(c, paths[at], 256);
+	if (any(c, 2))
+		method = any(c, 2) ? "GET" : "POST";
+	fields[count++] = field(c, ":method", method, strlen(method));
+	if (any(c, 4))
+		fields[count++] = field(c, ":scheme", "http", 4);
+	if (with_path)
+		fields[count++] = field(c, ":path", paths[at], lengths[at]);
+	if (any(c, 2)) { /* in another order */
+		nghttp2_nv first = fields[0];
+
+		fields[0] = fields[count - 1];
+		fields[count - 1] = first;
+	}
+	memset(agent, any(c, 2) ? 'a' : '~', sizeof(agent));
+	fields[count++] =
+		field(c, any(c, 2) ? "user-agent" : ":pathx", agent, any(c, 2) ? 3 : any(c, 512));
+	if (!any(c, 50))
+		assert_int_equal(nghttp2_hd_deflate_change_table_size(c->deflater, any(c, 4097)),
+				 0);
+	length = nghttp2_hd_deflate_hd(c->deflater, block, sizeof(block), fields, count);
+	assert_true(length > 0);
+	block_written(c, block, (size_t)length);
+	c->routes[c->count++] =
+		with_path ? route_by_rule(method, strlen(method), paths[at], lengths[at]) : "other";
+}
+
+struct compared {
+	const struct client *c;
+	struct hpack_request requests;
+	unsigned int ended;
+};
+
+static void compare(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
+{
+	struct compared *compared = context;
+	uint32_t route;
+
+	if (!http2_is_block(s))
+		return;
+	hpack_request_frame(s, &compared->requests, what, (uintptr_t)end);
+	if (!(what & HTTP2_ENDS) || s->block)
+		return;
+	route = hpack_request_route(&compared->requests, routes_count);
+	assert_in_range(route, ROUTE_UNKNOWN_COUNT, ROUTE_UNKNOWN_COUNT + routes_count);
+	assert_string_equal(routes_by_row[route - ROUTE_UNKNOWN_COUNT],
+			    compared->c->routes[compared->ended]);
+	compared->ended++;
+}
+
+static void each_route_is_that_of_the_rule(void **state)
+{
+	(void)state;
+	routes_given(given, sizeof(given) / sizeof(*given));
+	for (unsigned int seed = 1; seed <= 10; seed++) {
+		static const size_t pieces[] = {1, 7, 1000, BYTES_MOST};
+		struct client c = {.seed = seed, .bytes = malloc(BYTES_MOST)};
+
+		assert_non_null(c.bytes);
+		assert_int_equal(nghttp2_hd_deflate_new(&c.deflater, 4096), 0);
+		while (c.count < BLOCKS)
+			request_made(&c);
+		for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+			struct http2_side s = {.settled = 1, .by_client = 1, .followed = 1};
+			struct compared compared = {.c = &c};
+
+			for (size_t at = 0; at < c.length; at += pieces[i])
+				assert_true(walker_feed(&s, c.bytes + at,
+							c.length - at < pieces[i] ? c.length - at
+										  : pieces[i],
+							compare, &compared));
+			assert_int_equal(compared.ended, BLOCKS);
+		}
+		nghttp2_hd_deflate_del(c.deflater);
+		free(c.bytes);
+	}
+}
+
+/* ---- bytes in the test's own hands ---- */
+
+/* Return what a block of these bytes says after those before it. */
+static const char *says(struct hpack_request *requests, const char *block, size_t length)
+{
+	static const char *const reasons[ROUTE_UNKNOWN_COUNT] = {
+		[ROUTE_HTTP2] = "not known", [ROUTE_STRANGE] = "strange"};
+	uint8_t bytes[512] = {0, 0, (uint8_t)length, HTTP2_HEADERS, HTTP2_END_HEADERS, 0, 0, 0, 1};
+	struct http2_side s = {.settled = 1, .by_client = 1, .followed = 1};
+	uint32_t said, used, route;
+
+	memcpy(bytes + HTTP2_HEADER, block, length);
+	said = http2_step(&s, (uintptr_t)bytes, (uint32_t)(HTTP2_HEADER + length), &used);
+	hpack_request_frame(&s, requests, said, (uintptr_t)bytes + used);
+	route = hpack_request_route(requests, routes_count);
+	return route < ROUTE_UNKNOWN_COUNT ? reasons[route]
+					   : routes_by_row[route - ROUTE_UNKNOWN_COUNT];
+}
+
+#define SAYS(requests, block) says(requests, block, sizeof(block) - 1)
+
+static void forms_that_nghttp2_does_not_write(void **state)
+{
+	struct hpack_request none = {0};
+
+	(void)state;
+	routes_given(given, sizeof(given) / sizeof(*given));
+	assert_string_equal(SAYS(&none, "\x82\x84"), "GET /");
+	assert_string_equal(SAYS(&none, "\x83\x84"), "/*");
+	assert_string_equal(SAYS(&none, "\x83\x85"), "/index.html");
+	assert_string_equal(SAYS(&none, "\x82\x05\x02/a"), "/a");
+	assert_string_equal(SAYS(&none, "\x82\x14\x02/a"), "/a");
+	/* Names that are spelled out, plain and in Huffman's code. */
+	assert_string_equal(SAYS(&none, "\x00\x07:method\x03PUT\x00\x05:path\x02/a"), "PUT /a");
+	assert_string_equal(SAYS(&none, "\x82\x10\x84\xb9\x58\xd3\x3f\x02/a"), "/a");
+	assert_string_equal(SAYS(&none, "\x00\x07:methos\x03PUT\x84"), "strange");
+	/* Neither a method, nor one path, nor one that the table has. */
+	assert_string_equal(SAYS(&none, "\x84"), "strange");
+	assert_string_equal(SAYS(&none, "\x82\x84\x85"), "strange");
+	assert_string_equal(SAYS(&none, "\x82\x83\x84"), "strange");
+	assert_string_equal(SAYS(&none, "\x82"), "other");
+	assert_string_equal(SAYS(&none, "\x82\xbe"), "not known");
+	assert_string_equal(SAYS(&none, "\x82\x7f\x00\x02/a"), "not known");
+	assert_string_equal(SAYS(&none, "\x82\x84\xbe"), "GET /"); /* both are known */
+}
+
+static void a_block_that_is_wrong_loses_the_table(void **state)
+{
+	struct hpack_request requests = {0};
+
+	(void)state;
+	routes_given(given, sizeof(given) / sizeof(*given));
+	assert_string_equal(SAYS(&requests, "\x82\x44\x02/a"), "/a");
+	assert_string_equal(SAYS(&requests, "\x83\xbe"), "/a");
+	assert_string_equal(SAYS(&requests, "\x82\x84\x40\x05"), "not known");
+	assert_string_equal(SAYS(&requests, "\x83\xbe"), "not known");
+	assert_string_equal(SAYS(&requests, "\x83\x84"), "not known");
+}
+
+/* An entry before the latest 128, of a table that is larger than the usual one, is not known. */
+static void old_entries_are_not_known(void **state)
+{
+	struct hpack_request requests = {0};
+
+	(void)state;
+	routes_given(given, sizeof(given) / sizeof(*given));
+	assert_string_equal(SAYS(&requests, "\x82\x44\x02/a"), "/a");
+	for (unsigned int i = 1; i < HPACK_ENTRIES; i++)
+		assert_string_equal(SAYS(&requests, "\x82\x84\x40\x01x\x01y"), "GET /");
+	assert_string_equal(SAYS(&requests, "\x82\xff\x3e"), "/a"); /* 62 + 127 */
+	assert_string_equal(SAYS(&requests, "\x82\x84\x40\x01x\x01y"), "GET /");
+	assert_string_equal(SAYS(&requests, "\x82\xff\x3f"), "not known");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_route_is_that_of_the_rule),
+		cmocka_unit_test(forms_that_nghttp2_does_not_write),
+		cmocka_unit_test(a_block_that_is_wrong_loses_the_table),
+		cmocka_unit_test(old_entries_are_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
