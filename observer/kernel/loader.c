@@ -158,7 +158,7 @@ static int set_target(struct loader *loader, int cgroup_fd)
 static int fill_routes(struct loader *loader)
 {
 	struct route_place *places = NULL;
-	size_t bytes;
+	size_t bytes = 0;
 	int r = map_memory(loader->skel->maps.route_places, PROT_READ | PROT_WRITE,
 			   (void **)&places, &bytes);
 

@@ -208,7 +208,7 @@ static bool is_better(const struct route_key *key, const struct route_key *other
 void routes_fill(struct route_place places[static ROUTE_PLACES], const char *const *routes,
 		 size_t count, uint8_t ret_rows[static ROUTES_MOST])
 {
-	struct route_key keys[ROUTES_MOST];
+	struct route_key keys[ROUTES_MOST] = {0};
 
 	for (size_t i = 0; i < count; i++)
 		(void)route_parse(routes[i], &keys[i]);

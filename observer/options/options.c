@@ -169,7 +169,8 @@ static const char *set_route(void *target, const char *value)
 	if (count == ROUTES_MOST)
 		return ROUTES_MANY;
 	for (uint32_t i = 0; i < count; i++) {
-		if (!route_parse(options->routes[i], &other) && !memcmp(&key, &other, sizeof(key)))
+		if (!route_parse(options->routes[i], &other) && key.whole == other.whole &&
+		    !strcmp(key.method, other.method) && !strcmp(key.path, other.path))
 			return "each given once";
 	}
 	options->routes[count] = value;
