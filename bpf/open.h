@@ -5,8 +5,11 @@
 
 #include "state.h"
 
-/* Count a request that has been under way since @since_ns (0: not known). Return its age, or 0. */
-static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns)
+/*
+ * Count a request that has been under way since @since_ns (0: not known), and has waited since
+ * @waits_ns. Return its age, or 0.
+ */
+static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns, __u64 waits_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), limit = 1000000, age_ns;
 	__u32 i;
@@ -16,6 +19,8 @@ static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns)
 	age_ns = now - since_ns;
 	if (age_ns > o->oldest_ns)
 		o->oldest_ns = age_ns;
+	if (waits_ns < now && now - waits_ns > o->waiting_ns)
+		o->waiting_ns = now - waits_ns;
 	for (i = 0; i < OPEN_AGES - 1; i++) {
 		if (age_ns < limit)
 			break;

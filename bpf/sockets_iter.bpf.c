@@ -257,9 +257,12 @@ static __always_inline void open_read(struct service_open *o, const struct conn 
 				      const struct tcp_sock *tp)
 {
 	__u64 since_ns = c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
+	__u64 waits_ns = c->last_read_ns;
 
 	o->read++;
-	open_age(o, c->phase == CONN_READING ? since_ns : since_last_data(tp));
+	if (c->phase != CONN_READING)
+		since_ns = waits_ns = since_last_data(tp);
+	open_age(o, since_ns, waits_ns);
 }
 
 static __always_inline void open_unread(struct service_open *o, struct conn *c,
@@ -272,8 +275,9 @@ static __always_inline void open_unread(struct service_open *o, struct conn *c,
 	if (!((const struct sock *)tp)->sk_socket)
 		o->unaccepted++;
 	arrival_of(c, tp->copied_seq, &arrival);
-	age_ns = open_age(o, arrival.ns || !(c->flags & CONN_PREEXISTING) ? arrival.ns
-									  : since_last_data(tp));
+	if (!arrival.ns && c->flags & CONN_PREEXISTING)
+		arrival.ns = since_last_data(tp);
+	age_ns = open_age(o, arrival.ns, arrival.ns);
 	if (age_ns > o->oldest_unread_ns)
 		o->oldest_unread_ns = age_ns;
 }

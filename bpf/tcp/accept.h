@@ -34,8 +34,11 @@ static __always_inline void accept_forget(const struct sock *sk)
 		bpf_map_delete_elem(&accepting, &key);
 }
 
-/* Return when accept() returned the connection, whose first read or write is @now; 0: unknown. */
-static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 now)
+/*
+ * Return when accept() returned the connection; 0: unknown. @read_ns: when it was first read. 0: it was written to
+ * first. A write follows accept() at any distance: a response whose request splice() took comes after the service.
+ */
+static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 read_ns)
 {
 	__u64 key = (__u64)sk, accepted_ns = 0;
 	struct accepting *entry;
@@ -43,7 +46,7 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 	if (config.accept_source == ACCEPT_RETURNED)
 		return c->accepted_ns;
 	if (config.accept_source != ACCEPT_SYSCALL)
-		return c->flags & CONN_QUEUED ? now : 0;
+		return c->flags & CONN_QUEUED ? read_ns : 0;
 	entry = bpf_map_lookup_elem(&accepting, &key);
 	if (!entry)
 		return 0;

@@ -24,9 +24,10 @@
 
 /*
  * The server's first read or write on a connection: it has been accepted. Return when; 0: unknown.
+ * @read_ns: 0 for a write.
  */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
-					  struct service_slot *slot, __u64 now)
+					  struct service_slot *slot, __u64 read_ns)
 {
 	__u64 accepted_ns;
 
@@ -34,7 +35,7 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 	owner_seen(c->service);
 	if (!c->established_ns)
 		return 0;
-	accepted_ns = accept_time(sk, c, now);
+	accepted_ns = accept_time(sk, c, read_ns);
 	if (!accepted_ns)
 		SLOT_COUNT(slot, COUNTER_ACCEPT_UNSEEN, 1);
 	else if (accept_unrecorded(c))
@@ -454,7 +455,7 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 		return;
 	now = clock_written(sk, c);
 	if (!c->touched)
-		c->start_ns = conn_touched(sk, c, slot, now);
+		c->start_ns = conn_touched(sk, c, slot, 0);
 	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
 	read_seq = read_end(sk);
 	if (seq_after(read_seq, c->read_seq))
@@ -539,7 +540,7 @@ static __always_inline bool http2_write(const struct sock *sk, struct conn *c, _
 	call.h->service = c->service;
 	call.now = clock_written(sk, c);
 	if (!c->touched)
-		c->start_ns = conn_touched(sk, c, call.slot, call.now);
+		c->start_ns = conn_touched(sk, c, call.slot, 0);
 	SLOT_COUNT(call.slot, COUNTER_BYTES_OUT, bytes);
 	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
 	return true;

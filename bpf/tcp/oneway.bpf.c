@@ -5,9 +5,11 @@
  *   MySQL, MariaDB  COM_STMT_CLOSE (0x19, a number of 4 bytes), COM_QUIT (1), each after its length in 3 bytes and a 0
  *   PostgreSQL      Terminate: 'X', and the length 4
  *   memcached       "quit", CR LF
+ *   LDAP            UnbindRequest (RFC 4511, 4.3) with an identifier below 32,768
+ *   MQTT            DISCONNECT (0xe0) without a reason, and its length 0
  *
  * The servers of MySQL's protocol read the 4 bytes before a command in a separate read. In that protocol the server
- * speaks first.
+ * speaks first. Mosquitto reads the first byte of a packet in a separate read.
  */
 #include "bytes.h"
 #include "oneway.h"
@@ -20,6 +22,14 @@
 #define MYSQL_QUIT   0x0100000001000000
 #define MYSQL_CLOSE  0x0500000019000000
 #define MYSQL_NUMBER 0x0000000000ffffff /* bytes of MYSQL_CLOSE with any value */
+
+#define UNBIND_1     0x3005020100420000
+#define UNBIND_2     0x3006020200004200
+#define IDENTIFIER_1 0x00000000ff000000ULL
+#define IDENTIFIER_2 0x00000000ffff0000ULL
+#define DISCONNECT   0xe000000000000000
+
+#define MARK_HEADERS	(MARK_MYSQL_CLOSE | MARK_MYSQL_QUIT)
 
 #define HEADER_BYTES 4
 #define HEADER_SHIFT 32
@@ -68,19 +78,40 @@ static __always_inline __u32 mysql_message(__u64 word, __u32 message)
 	return message == 9 && (word & ~MYSQL_NUMBER) == MYSQL_CLOSE ? MARK_ONEWAY : 0;
 }
 
+/* Return whether the message is LDAP's UnbindRequest, with any identifier. */
+static __always_inline bool is_unbind(__u64 word, __u32 message)
+{
+	if (message == 7)
+		return (word & ~IDENTIFIER_1) == UNBIND_1;
+	return message == 8 && (word & ~IDENTIFIER_2) == UNBIND_2;
+}
+
+static __always_inline bool is_goodbye(__u64 word, __u32 message)
+{
+	if (message == 2)
+		return word == DISCONNECT;
+	if (message == 5)
+		return word == TERMINATE;
+	return (message == 6 && word == QUIT) || is_unbind(word, message);
+}
+
 __u32 oneway_look(__u32 marks, __u32 message, __u32 bytes)
 {
-	__u32 header = marks & (MARK_MYSQL_CLOSE | MARK_MYSQL_QUIT);
+	__u32 header = marks & MARK_HEADERS;
 	__u64 word;
 
-	marks &= ~(MARK_MYSQL_CLOSE | MARK_MYSQL_QUIT | MARK_GOODBYE);
+	marks &= ~(MARK_HEADERS | MARK_GOODBYE);
 	if (message > ONEWAY_LONGEST || (message != bytes && !header) ||
 	    marks & (MARK_TLS | MARK_HTTP1 | MARK_UNSEEN))
 		return marks;
 	word = first_bytes(bytes);
-	if (message != bytes)
+	if (message == 1 && word == DISCONNECT)
+		return marks | MARK_HEADERS;
+	if (header == MARK_HEADERS)
+		word = DISCONNECT | word >> 8;
+	else if (message != bytes)
 		word = mysql_packet(header, word);
-	if ((message == 6 && word == QUIT) || (message == 5 && word == TERMINATE))
+	if (is_goodbye(word, message))
 		return marks | MARK_GOODBYE;
 	return marks & MARK_GREETED ? marks | mysql_message(word, message) : marks;
 }

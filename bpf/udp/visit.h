@@ -56,7 +56,7 @@ static __always_inline void visit_socket(const struct sock *sk, __u32 service, s
 	o->read += u->unplaced;
 	oldest_ns = arrival_place(u, u->read)->at_ns;
 	if (queued && !u->skip && oldest_ns > READ_ALREADY)
-		open_age(o, oldest_ns);
+		open_age(o, oldest_ns, oldest_ns);
 }
 
 /*
@@ -104,7 +104,7 @@ static __always_inline void visit_one(const struct request_key *of, struct reque
 		__sync_fetch_and_add(&peer->waiting, -waiting);
 		give_up(record, one->service, waiting);
 	} else if (record && !closed && !record->nameless && !peer->unsure && !one->unsure && o) {
-		open_age(o, one->read_ns);
+		open_age(o, one->read_ns, one->read_ns);
 	}
 }
 
@@ -148,7 +148,7 @@ static __always_inline void visit_peer(const struct request_key *of, struct requ
 		return;
 	o->read += waiting;
 	if (!peer->unsure && record && !record->nameless)
-		open_age(o, peer->read_ns);
+		open_age(o, peer->read_ns, peer->read_ns);
 }
 
 static long visit_request(struct bpf_map *map, const void *key, void *value, void *context)

@@ -136,11 +136,18 @@ struct run_open {
 	struct run_number unaccepted; /* of these: in the accept queue */
 	struct run_number oldest_ns;  /* 0: none, or none of known age */
 	struct run_number oldest_unread_ns;
+	struct run_number waiting_ns;	 /* 0: none, or none of known age */
 	uint64_t ages[RUN_AGE_COUNT];	 /* of requests of known age */
 	struct run_number unread_bytes;	 /* of all connections */
 	struct run_number closing;	 /* closed by the server, not yet over */
 	struct run_number closing_bytes; /* still to be sent on them */
 };
+
+/* Return how long a request has waited for an answer. Of older documents only its age is known. */
+static inline uint64_t run_open_waits(const struct run_open *open)
+{
+	return open->waiting_ns.known ? open->waiting_ns.value : open->oldest_ns.value;
+}
 
 /* Known members of a sample, as bits of run_sample.known. The bits below are the stages'. */
 enum run_sample_value {

@@ -410,6 +410,9 @@ static void open_requests(struct checking *checking, const struct run_service *s
 	check_at_most(checking, place,
 		      (struct check_value){"open.oldest_unread_ns", open->oldest_unread_ns.value},
 		      (struct check_value){"open.oldest_ns", open->oldest_ns.value});
+	check_at_most(checking, place,
+		      (struct check_value){"open.waiting_ns", open->waiting_ns.value},
+		      (struct check_value){"open.oldest_ns", open->oldest_ns.value});
 }
 
 void check_open(struct checking *checking)

@@ -37,6 +37,8 @@ static void add_stream(const struct services *services, struct service_open *ope
 	open->ages[age]++;
 	if (age_ns > open->oldest_ns)
 		open->oldest_ns = age_ns;
+	if (now_ns > stream->last_read_ns + open->waiting_ns)
+		open->waiting_ns = now_ns - stream->last_read_ns;
 }
 
 int streams_add(const struct services *services, struct service_open *opens)

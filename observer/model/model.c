@@ -113,14 +113,28 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	if (key->protocol == IPPROTO_TCP) {
 		int r = source_sockets_read(model->loader, index, service);
 
-		if (!r)
-			r = source_slots_routes(model->loader, index, &service->routes);
-		if (r < 0)
-			return r;
+		return r ? r : source_slots_routes(model->loader, index, &service->routes);
 	}
-	return source_proc_read(model->proc, model->loader, index, service);
+	return 0;
 }
 
+static int read_processes(struct model *model, struct run *run)
+{
+	size_t at = 0;
+	int r = 0;
+
+	source_proc_update(model->proc, model->loader);
+	for (size_t i = 0; !r && i < model->key_count; i++)
+		if (model->keys[i].port)
+			r = source_proc_read(model->proc, model->loader, (uint32_t)i,
+					     &run->services[at++]);
+	return r;
+}
+
+/*
+ * Read what the kernel counts before the processes, which takes much longer. A request that is open in the pass over
+ * the sockets, and answered or given up before its service's counts are read, is in both.
+ */
 static int read_services(struct model *model, struct run *run)
 {
 	size_t count = 0, at = 0;
@@ -132,7 +146,7 @@ static int read_services(struct model *model, struct run *run)
 	for (size_t i = 0; !r && i < model->key_count; i++)
 		if (model->keys[i].port)
 			r = read_service(model, (uint32_t)i, &run->services[at++]);
-	return r;
+	return r ? r : read_processes(model, run);
 }
 
 /* Add the service's port to the list, as long as there is room. */
@@ -157,10 +171,10 @@ static int read_all(struct model *model, struct run *run)
 	run->cost = calloc(1, sizeof(*run->cost));
 	if (!run->cost || !run->connections_in)
 		return -ENOMEM;
-	r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
-	run->cost->map_bytes += events_map_bytes(model->events);
+	r = read_services(model, run);
 	if (!r)
-		r = read_services(model, run);
+		r = source_cost_read(model->loader, model->options.run_statistics, run->cost);
+	run->cost->map_bytes += events_map_bytes(model->events);
 	if (loader_config(model->loader)->all_netns)
 		run->namespaces = *loader_namespaces(model->loader);
 	run->services_dropped = loader_services_dropped(model->loader);
@@ -199,12 +213,11 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 		return r;
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
 	reclaim_update(model->reclaim, model->keys, model->key_count);
-	source_proc_update(model->proc, model->loader);
-	if (model->libraries)
-		source_libraries_update(model->libraries, model->proc);
 	r = read_all(model, run);
 	if (r < 0)
 		return r;
+	if (model->libraries)
+		source_libraries_update(model->libraries, model->proc);
 	*ret_run = TAKE_PTR(run);
 	return 0;
 }

@@ -68,13 +68,16 @@ static void describe(uint32_t pid, struct resource_owner *owner)
 			 wchan);
 }
 
-/* Return how long ago the service has written something; the oldest request may be younger. */
+/*
+ * Return how long ago the service has written something, or how long a request has waited, if that is shorter. A
+ * client that still sends, as in a slow upload or to a server of logs, does not wait for an answer.
+ */
 static uint64_t silent_ns(const struct run_service *service)
 {
-	uint64_t now = clock_now_ns(), oldest = service->open.oldest_ns.value;
+	uint64_t now = clock_now_ns(), waiting = run_open_waits(&service->open);
 	uint64_t since = now > service->last_message_ns ? now - service->last_message_ns : 0;
 
-	return service->last_message_ns && since < oldest ? since : oldest;
+	return service->last_message_ns && since < waiting ? since : waiting;
 }
 
 static void add_facts(const struct run_open *open, struct resource *resource)

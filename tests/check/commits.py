@@ -29,7 +29,7 @@ name narrow note notify observe omit open optimise order pad parse pass pause pe
 print probe prove provide publish pull push put query quote raise randomise read rebuild record recover reduce refactor refer
 refuse register reject relax release rely remember remove rename render renew reorder repair replace replay report request
 require reserve reset reshape resize resolve respect restore restrict resume retry return reuse revert reword rewrite rotate
-round route run sample save say scale scan schedule search select send separate serve set settle share shorten show shrink
+round route run sample satisfy save say scale scan schedule search select send separate serve set settle share shorten show shrink
 silence simplify size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive
 swap switch sync take teach test throttle tidy tie time trace track translate treat trim try tune turn type unify update
 upgrade use validate verify wait wake walk warn watch weaken widen wrap write""".split())

@@ -135,9 +135,9 @@ struct live_open live_view_open(const struct live_view *view, const struct run_s
 	open.count = now->read.value + now->unread.value;
 	open.oldest_ns = now->oldest_ns.value;
 	open.silent_ns = silent_ns(view, service);
-	if (open.silent_ns > open.oldest_ns)
-		open.silent_ns = open.oldest_ns;
-	if (open.count && open.oldest_ns >= OLD_NS)
+	if (open.silent_ns > run_open_waits(now))
+		open.silent_ns = run_open_waits(now);
+	if (open.count && run_open_waits(now) >= OLD_NS)
 		open.urgency = open.silent_ns >= HANGS_NS ? LIVE_HANGS : LIVE_OLD;
 	return open;
 }

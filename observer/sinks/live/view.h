@@ -40,7 +40,7 @@ struct live_open {
 	bool known;
 	uint64_t count;
 	uint64_t oldest_ns; /* 0: there is none, or none of known age */
-	uint64_t silent_ns; /* for so long nothing was answered, at most oldest_ns */
+	uint64_t silent_ns; /* for so long nothing was answered, and a request has waited */
 	enum {
 		LIVE_CALM,
 		LIVE_OLD,  /* the oldest has waited for long */
