@@ -69,6 +69,50 @@ def test_what_waits_for_no_answer(start):
         assert (entry["losses"].get("oneway", 0), entry["exchanges"]) == expected
 
 
+# The sizes of the server's reads: mosquitto's first one of a packet is a byte.
+GOODBYES = {"MQTT": (b"\xe0\x00", [1, 100]), "MQTT-whole": (b"\xe0\x00", [100]),
+            "LDAP": (b"0\x05\x02\x01\x03B\x00", [100]), "LDAP-300": (b"0\x06\x02\x02\x01\x2cB\x00", [100])}
+
+
+@pytest.mark.parametrize("message, reads", GOODBYES.values(), ids=GOODBYES)
+def test_who_says_goodbye_has_asked_nothing(start, message, reads):
+    """The client closes much later than a goodbye of unknown bytes would be noticed."""
+    scene = Scene(start)
+    client, connection = scene.connect()
+    client.sendall(b"request")
+    connection.recv(100)
+    connection.sendall(b"answer")
+    client.recv(100)
+    client.sendall(message)
+    for size in reads:
+        connection.recv(size)
+    time.sleep(0.05)
+    client.close()
+    connection.recv(100)
+    connection.close()
+    entry = scene.end()
+    assert (entry["exchanges"], entry["losses"]["goodbyes"], entry["losses"]["unanswered"]) == (1, 1, 0)
+
+
+def test_a_request_that_still_arrives_does_not_wait(start):
+    """A slow upload is as old as its first byte; the server last read from it a moment ago."""
+    scene = Scene(start)
+    client, connection = scene.connect()
+    for _ in range(4):
+        client.sendall(b"a part")
+        connection.recv(100)
+        time.sleep(0.1)
+    client.sendall(b"the last")
+    connection.recv(100)
+    waits = scene.observer.document()["services"][0]["open"]
+    connection.sendall(b"answer")
+    client.recv(100)
+    scene.end()
+    assert waits["read"] == 1 and waits["oldest_ns"] >= 390 * MS
+    with timing():
+        assert waits["waiting_ns"] < 200 * MS
+
+
 def test_serve_and_record_take_it(start, tmp_path):
     scene = Scene(start, observe=False)
     serve = start(Serve(scene.port, "--quiet-time", "1s"))
